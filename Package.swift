@@ -1,0 +1,102 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// The manifest is the law: an arrow that is not drawn here does not compile.
+//
+//   commands    opcoord          opworker         opbatch           opsim / opbench
+//   bodies      Coordinator      Worker           Client            Simulation
+//   brains      Scheduling       Execution        –                 Scheduling Execution
+//   hands       Wire Journal     Wire Processes   Wire Manifest     Wire
+//               ZeroMQ           ZeroMQ           ZeroMQ            –
+//   words       Model ───────────────┴─────────────────┴──────────────────┘
+
+let heap = Target.Dependency.product(name: "HeapModule", package: "swift-collections")
+let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let protobuf = Target.Dependency.product(name: "SwiftProtobuf", package: "swift-protobuf")
+let yams = Target.Dependency.product(name: "Yams", package: "Yams")
+let arguments = Target.Dependency.product(
+  name: "ArgumentParser", package: "swift-argument-parser")
+
+let package = Package(
+  name: "opcluster",
+  platforms: [.macOS(.v15)],
+  products: [
+    .executable(name: "opcoord", targets: ["opcoord"]),
+    .executable(name: "opworker", targets: ["opworker"]),
+    .executable(name: "opbatch", targets: ["opbatch"]),
+    .executable(name: "opsim", targets: ["opsim"]),
+    .executable(name: "opbench", targets: ["opbench"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
+    .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+  ],
+  targets: [
+    // C as it is
+    .systemLibrary(name: "CZeroMQ", pkgConfig: "libzmq", providers: [.apt(["libzmq3-dev"])]),
+    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+    .target(name: "CProcess"),
+
+    // words
+    .target(name: "OpClusterModel"),
+
+    // brains
+    .target(name: "OpClusterScheduling", dependencies: ["OpClusterModel", heap, deque]),
+    .target(name: "OpClusterExecution", dependencies: ["OpClusterModel", heap, deque]),
+
+    // hands
+    .target(name: "OpClusterZeroMQ", dependencies: ["CZeroMQ"]),
+    .target(name: "OpClusterWire", dependencies: ["OpClusterModel", protobuf]),
+    .target(name: "OpClusterJournal", dependencies: ["CSQLite"]),
+    .target(name: "OpClusterProcesses", dependencies: ["CProcess"]),
+    .target(name: "OpClusterManifest", dependencies: ["OpClusterModel", yams]),
+
+    // bodies
+    .target(
+      name: "OpClusterCoordinator",
+      dependencies: [
+        "OpClusterScheduling", "OpClusterWire", "OpClusterJournal", "OpClusterZeroMQ",
+        "OpClusterModel", logging,
+      ]),
+    .target(
+      name: "OpClusterWorker",
+      dependencies: [
+        "OpClusterExecution", "OpClusterWire", "OpClusterProcesses", "OpClusterZeroMQ",
+        "OpClusterModel", logging,
+      ]),
+    .target(
+      name: "OpClusterClient",
+      dependencies: ["OpClusterModel", "OpClusterWire", "OpClusterZeroMQ"]),
+    .target(
+      name: "OpClusterSimulation",
+      dependencies: [
+        "OpClusterScheduling", "OpClusterExecution", "OpClusterWire", "OpClusterModel",
+      ]),
+
+    // commands
+    .executableTarget(name: "opcoord", dependencies: ["OpClusterCoordinator", arguments]),
+    .executableTarget(name: "opworker", dependencies: ["OpClusterWorker", arguments]),
+    .executableTarget(
+      name: "opbatch",
+      dependencies: ["OpClusterClient", "OpClusterManifest", "OpClusterModel", arguments]),
+    .executableTarget(name: "opsim", dependencies: ["OpClusterSimulation", arguments]),
+    .executableTarget(
+      name: "opbench", dependencies: ["OpClusterClient", "OpClusterModel", arguments]),
+  ],
+  swiftLanguageModes: [.v6],
+  cLanguageStandard: .gnu17
+)
+
+for target in package.targets where target.type != .system {
+  target.swiftSettings = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .strictMemorySafety(),
+    .treatAllWarnings(as: .error),
+  ]
+}

@@ -1,0 +1,2 @@
+// The C API of SQLite, as it is.
+#include <sqlite3.h>

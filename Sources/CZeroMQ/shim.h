@@ -1,0 +1,2 @@
+// The C API of libzmq, as it is.
+#include <zmq.h>
