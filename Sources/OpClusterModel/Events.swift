@@ -1,0 +1,62 @@
+// What observers are told (S104, S105): one list, in commit order, gapless in `sequence`, durable
+// before it is told (S115).
+
+/// One change, as a subscriber sees it.
+public struct Event: Hashable, Sendable {
+  /// Gapless over the whole cluster, from 1.
+  public var sequence: UInt64
+  public var commit: CommitIndex
+  public var time: WallTime
+  public var subject: Subject
+  public var kind: Kind
+
+  public init(
+    sequence: UInt64, commit: CommitIndex, time: WallTime, subject: Subject, kind: Kind
+  ) {
+    self.sequence = sequence
+    self.commit = commit
+    self.time = time
+    self.subject = subject
+    self.kind = kind
+  }
+
+  public enum Subject: Hashable, Sendable {
+    /// With the operation's own gapless sequence, from 1 (S106).
+    case operation(OperationID, sequence: UInt32)
+    case graph(GraphID)
+    case queue(QueueID)
+    case worker(WorkerID)
+  }
+
+  public enum Kind: Hashable, Sendable {
+    case isReady(Bool)
+    case isExecuting(Bool)
+    case isFinished(Outcome)
+    case isCancelled(CancelReason)
+    /// An attempt began, on this worker.
+    case attemptStarted(UInt32, WorkerID)
+    /// An attempt ended without ending the operation: it will be tried again (S12).
+    case attemptEnded(UInt32, FailureCause)
+    /// Recorded once, after isFinished (S109).
+    case completion
+    case priority(Priority)
+    case graphSubmitted(operations: UInt32)
+    case graphSuspended(Bool)
+    case graphFinished(GraphOutcome)
+    case queueCreated(QueueSettings)
+    case queueChanged(QueueSettings)
+    case queueRemoved
+    case workerJoined(name: String)
+    case workerSuspect
+    case workerLost
+    case workerDraining
+    case workerLeft
+  }
+}
+
+/// How a graph ended: the worst of its members, allowed failures aside.
+public enum GraphOutcome: UInt8, Sendable, CaseIterable {
+  case succeeded = 1
+  case failed
+  case cancelled
+}

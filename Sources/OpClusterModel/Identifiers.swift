@@ -1,0 +1,94 @@
+// Names for numbers: every kind of thing has its own identifier type, so that an index into one
+// table cannot be used for another. Values only; used on every floor.
+
+/// What one submission makes. Issued once by the coordinator, from 1, and never reused (S2).
+public struct GraphID: Hashable, Comparable, Sendable {
+  public var number: UInt32
+  public init(_ number: UInt32) { self.number = number }
+  public static func < (a: Self, b: Self) -> Bool { a.number < b.number }
+}
+
+/// One operation: the graph and the dense index in it. Elements of an array are operations of
+/// their own and follow each other. Never reused (S2).
+public struct OperationID: Hashable, Comparable, Sendable {
+  public var graph: GraphID
+  public var index: UInt32
+  public init(graph: GraphID, index: UInt32) {
+    self.graph = graph
+    self.index = index
+  }
+  public static func < (a: Self, b: Self) -> Bool {
+    (a.graph.number, a.index) < (b.graph.number, b.index)
+  }
+}
+
+/// One start of an operation: "12nd operation of graph 3, second attempt". Attempts count from 1
+/// and are never reused (G14).
+public struct AttemptID: Hashable, Comparable, Sendable {
+  public var operation: OperationID
+  public var attempt: UInt32
+  public init(operation: OperationID, attempt: UInt32) {
+    self.operation = operation
+    self.attempt = attempt
+  }
+  public static func < (a: Self, b: Self) -> Bool {
+    (a.operation, a.attempt) < (b.operation, b.attempt)
+  }
+}
+
+/// A queue of the cluster; its name is free to change (S2). `QueueID.main` exists always.
+public struct QueueID: Hashable, Comparable, Sendable {
+  public var number: UInt32
+  public init(_ number: UInt32) { self.number = number }
+  /// The queue named `default`, which takes what names no other.
+  public static let main = QueueID(0)
+  public static func < (a: Self, b: Self) -> Bool { a.number < b.number }
+}
+
+/// One life of a worker process as the coordinator knows it; a restarted worker gets a new one.
+public struct WorkerID: Hashable, Comparable, Sendable {
+  public var number: UInt32
+  public init(_ number: UInt32) { self.number = number }
+  public static func < (a: Self, b: Self) -> Bool { a.number < b.number }
+}
+
+/// Random, one per worker process life: tells two lives of a worker with the same name apart.
+public struct WorkerSession: Hashable, Sendable {
+  public var number: UInt64
+  public init(_ number: UInt64) { self.number = number }
+}
+
+/// A conversation with a peer: one socket connection, numbered by the body that owns the socket.
+/// Not durable.
+public struct PeerID: Hashable, Comparable, Sendable {
+  public var number: UInt64
+  public init(_ number: UInt64) { self.number = number }
+  public static func < (a: Self, b: Self) -> Bool { a.number < b.number }
+}
+
+/// A client's own number for a request; the reply carries it back.
+public struct RequestID: Hashable, Sendable {
+  public var number: UInt64
+  public init(_ number: UInt64) { self.number = number }
+}
+
+/// Position in the coordinator's single ordered log (S1): one per turn that changed something.
+public struct CommitIndex: Hashable, Comparable, Sendable {
+  public var number: UInt64
+  public init(_ number: UInt64) { self.number = number }
+  public static func < (a: Self, b: Self) -> Bool { a.number < b.number }
+}
+
+/// Which life of the coordinator: durable, one higher at every start.
+public struct Epoch: Hashable, Comparable, Sendable {
+  public var number: UInt64
+  public init(_ number: UInt64) { self.number = number }
+  public static func < (a: Self, b: Self) -> Bool { a.number < b.number }
+}
+
+/// A client's name for its submission, so that a repeated message is recognised (G19).
+/// At most `Limits.submissionKeyBytes` bytes of UTF-8; empty means: not repeatable.
+public struct SubmissionKey: Hashable, Sendable {
+  public var text: String
+  public init(_ text: String) { self.text = text }
+}

@@ -1,0 +1,88 @@
+// Every bound in one place (house rule 11). A number here is what a peer may send, what a
+// buffer may hold, or how long something may take. Tests stand at each limit and one past it.
+
+public enum Limits {
+  // Submissions
+  /// Operations in one submission, array elements counted one by one.
+  public static let operationsPerGraph = 4_000_000
+  /// Operation templates (manifest operations) in one submission.
+  public static let templatesPerGraph = 200_000
+  /// Dependencies between templates in one submission.
+  public static let groupEdgesPerGraph = 2_000_000
+  /// Dependencies between single operations in one submission (the top two bits of an index
+  /// carry the policy).
+  public static let elementEdgesPerGraph = 16_000_000
+  /// Queues declared by one submission.
+  public static let queuesPerGraph = 256
+  /// Opaque bytes of one template (a command with its environment).
+  public static let payloadBytes = 256 * 1024
+  /// Opaque bytes of one array element (its item).
+  public static let elementArgumentBytes = 64 * 1024
+  public static let submissionKeyBytes = 128
+  public static let nameBytes = 128
+  public static let labelBytes = 256
+  public static let reasonBytes = 1024
+  public static let labelsPerThing = 64
+  public static let customResources = 16
+
+  // Operations
+  /// Outputs (`OP_OUTPUT`) of one operation; more is a failure of the operation.
+  public static let outputBytes = 64 * 1024
+  /// End of stderr that travels with a failed attempt.
+  public static let diagnosticBytes = 4 * 1024
+  /// Losses of its worker after which an operation ends as lost (S12, G17).
+  public static let lossesBeforeGivingUp: UInt32 = 5
+  /// An operation with more dependencies than this is never dispatched ahead of time (S151).
+  public static let dependenciesForLocalUnblocking = 64
+  /// Inputs from dependencies that travel with one dispatch.
+  public static let inputBytes = 1024 * 1024
+
+  // Conversations
+  /// One message on the worker and client sockets.
+  public static let messageBytes = 16 * 1024 * 1024
+  /// One message a peer may send that has not said hello.
+  public static let helloBytes = 1024 * 1024
+  /// Entries (dispatches, reports, events) in one message; a turn with more sends several.
+  public static let entriesPerMessage = 65_536
+  /// Rows of one reply; a client asks for the next page.
+  public static let rowsPerReply = 1_000
+  /// Events a subscriber may have outstanding before it must grant more credit.
+  public static let eventCredit: UInt32 = 65_536
+  /// Messages kept for one client that does not read, before it is evicted (G28).
+  public static let messagesPerSlowPeer = 1_024
+  /// Frames taken from the sockets in one turn.
+  public static let framesPerTurn = 256
+  public static let workers = 4_096
+  public static let clients = 4_096
+  public static let queues = 100_000
+  public static let requestsInFlightPerClient = 256
+  /// Bytes of one piece of a log.
+  public static let logChunkBytes = 64 * 1024
+
+  // Dispatch
+  /// Unstarted operations a worker may hold beyond what it can run at once.
+  public static let prefetchPerWorker = 4_096
+
+  // Memory of what has ended
+  /// Ended graphs whose outcomes may still be cited by a new submission (S27).
+  public static let endedGraphsRemembered = 10_000
+  /// Submission keys remembered (G19).
+  public static let submissionKeysRemembered = 1_000_000
+}
+
+/// The times that conversations and leases go by; configurable, these are the defaults (G, HB…).
+public struct Timing: Hashable, Sendable {
+  /// Each side speaks at least this often (`HB`).
+  public var heartbeat: Span = .seconds(1)
+  /// A worker not heard of for so long gets no new work (`SUSPECT`).
+  public var suspect: Span = .seconds(5)
+  /// A worker not heard of for so long is lost (`LOST`, the lease).
+  public var lost: Span = .seconds(15)
+  /// After its start the coordinator waits so long for the workers it knows (`RESYNC`).
+  public var resync: Span = .seconds(30)
+  /// TERM to KILL, where the operation does not say otherwise (`GRACE`).
+  public var grace: Span = .seconds(10)
+  /// How long a worker keeps working without a coordinator (`ORPHAN`).
+  public var orphan: Span = .seconds(24 * 3600)
+  public init() {}
+}

@@ -1,0 +1,213 @@
+// Facts: what the journal holds. Replaying them from an empty state gives the live state (G4).
+// A fact is never a plan: it says what has been decided or has happened.
+
+/// One fact of a turn. Consequences that follow from the rules alone (a dependent becoming ready
+/// or skipped, a slot freed) are not facts of their own: `apply` draws them.
+public enum Record: Hashable, Sendable {
+  /// The coordinator began its life number `epoch`.
+  case started(Epoch)
+  case submitted(GraphID, GraphSubmission, fingerprint: UInt64, at: WallTime)
+  case enqueued([OperationID], QueueID)
+  case queueCreated(QueueID, QueueSettings)
+  case queueChanged(QueueID, QueueSettings)
+  case queueRemoved(QueueID)
+  case workerJoined(WorkerID, name: String, WorkerSession)
+  /// Its lease ran out, or a new life of it did not know its attempts (S147).
+  case workerLost(WorkerID)
+  /// It left in good order; nothing counts against what it held.
+  case workerLeft(WorkerID)
+  /// Handed to a worker; ascending operations, attempt numbers follow from the state.
+  case dispatched(WorkerID, OperationRuns)
+  /// Given back unstarted (S148).
+  case recalled(OperationRuns)
+  case executing(OperationRuns)
+  /// Plain successes of the running attempt, without output.
+  case succeeded(OperationRuns)
+  /// An attempt's end that ends the operation.
+  case finished(OperationID, AttemptResult)
+  /// An attempt's end after which the operation is tried again.
+  case attemptFailed(OperationID, AttemptResult)
+  /// isCancelled is set on each, in one commit (S96).
+  case cancelled(OperationRuns, CancelReason)
+  case dependencyAdded(from: OperationID, to: OperationID, EdgePolicy)
+  case dependencyRemoved(from: OperationID, to: OperationID)
+  case prioritySet(OperationID, Priority)
+  case graphSuspended(GraphID, Bool)
+  case held(OperationRuns, Bool)
+  /// Part of a snapshot: the state of a graph that lives, after its `submitted`.
+  case restoredGraph(GraphState)
+  /// Part of a snapshot: what is remembered of a graph that ended.
+  case restoredEnding(EndedGraph)
+  /// Part of a snapshot: the counters.
+  case restoredCounters(Counters)
+}
+
+/// Operations of one graph as ascending, disjoint runs `first..<first+count`: a hundred thousand
+/// neighbours cost what one costs.
+public struct OperationRuns: Hashable, Sendable {
+  public var graph: GraphID
+  public private(set) var firsts: [UInt32] = []
+  public private(set) var counts: [UInt32] = []
+  public init(graph: GraphID) { self.graph = graph }
+  public init(_ operation: OperationID) {
+    graph = operation.graph
+    firsts = [operation.index]
+    counts = [1]
+  }
+  /// nil when the columns are malformed: unequal, empty runs, or beyond 32 bits.
+  public init?(graph: GraphID, firsts: [UInt32], counts: [UInt32]) {
+    guard firsts.count == counts.count else { return nil }
+    for at in firsts.indices {
+      let (_, overflow) = firsts[at].addingReportingOverflow(counts[at])
+      if counts[at] == 0 || overflow { return nil }
+    }
+    self.graph = graph
+    self.firsts = firsts
+    self.counts = counts
+  }
+  /// Keeps the order of appending; neighbours are joined.
+  public mutating func append(_ index: UInt32) { append(first: index, count: 1) }
+  public mutating func append(first: UInt32, count: UInt32) {
+    if let last = firsts.indices.last, firsts[last] &+ counts[last] == first {
+      counts[last] += count
+    } else {
+      firsts.append(first)
+      counts.append(count)
+    }
+  }
+  public var isEmpty: Bool { firsts.isEmpty }
+  public var runCount: Int { firsts.count }
+  public var operationCount: Int { counts.reduce(0) { $0 + Int($1) } }
+  public func run(_ at: Int) -> Range<UInt32> { firsts[at]..<(firsts[at] + counts[at]) }
+  /// Calls `body` with every index, in order of appending.
+  @inlinable public func forEach(_ body: (UInt32) -> Void) {
+    for at in 0..<runCount { for index in run(at) { body(index) } }
+  }
+}
+
+/// The durable state of a living graph, in columns by operation index.
+public struct GraphState: Hashable, Sendable {
+  public var graph: GraphID
+  /// `Phase` raw values.
+  public var phases: [UInt8] = []
+  public var flags: [UInt8] = []
+  public var outcomes: [UInt8] = []
+  public var attempts: [UInt32] = []
+  public var losses: [UInt32] = []
+  public var eventSequences: [UInt32] = []
+  /// Who holds it; 0 for nobody.
+  public var workers: [UInt32] = []
+  public var isSuspended = false
+  public var failures: UInt32 = 0
+  public var failurePolicyTookEffect = false
+  /// Where the graph's operations stand in line: the place of index 0.
+  public var basePlace: UInt64 = 0
+  public var placeChanges: [PlaceChange] = []
+  public var outputs: [OutputEntry] = []
+  public var reasons: [ReasonEntry] = []
+  public var addedEdges: [AddedEdge] = []
+  public var removedEdges: [AddedEdge] = []
+  public var enqueuedIn: [QueueEntry] = []
+  public var submittedAt: WallTime = .unknown
+  public init(graph: GraphID) { self.graph = graph }
+
+  public struct PlaceChange: Hashable, Sendable {
+    public var index: UInt32
+    public var priority: Priority
+    public var place: UInt64
+    public init(index: UInt32, priority: Priority, place: UInt64) {
+      self.index = index
+      self.priority = priority
+      self.place = place
+    }
+  }
+  public struct OutputEntry: Hashable, Sendable {
+    public var index: UInt32
+    public var output: [UInt8]
+    public init(index: UInt32, output: [UInt8]) {
+      self.index = index
+      self.output = output
+    }
+  }
+  public struct ReasonEntry: Hashable, Sendable {
+    public var index: UInt32
+    public var reason: CancelReason
+    public init(index: UInt32, reason: CancelReason) {
+      self.index = index
+      self.reason = reason
+    }
+  }
+  public struct AddedEdge: Hashable, Sendable {
+    public var from: OperationID
+    public var to: UInt32
+    public var policy: EdgePolicy
+    public init(from: OperationID, to: UInt32, policy: EdgePolicy) {
+      self.from = from
+      self.to = to
+      self.policy = policy
+    }
+  }
+  public struct QueueEntry: Hashable, Sendable {
+    public var index: UInt32
+    public var queue: QueueID
+    public init(index: UInt32, queue: QueueID) {
+      self.index = index
+      self.queue = queue
+    }
+  }
+}
+
+/// What is remembered of a graph that ended, for edges of later submissions (S27).
+public struct EndedGraph: Hashable, Sendable {
+  public var graph: GraphID
+  public var key: SubmissionKey
+  public var fingerprint: UInt64
+  public var outcome: GraphOutcome
+  public var operationCount: UInt32
+  /// One raw `Outcome` per operation, or one for all.
+  public var outcomes: [UInt8]
+  public var outputs: [GraphState.OutputEntry]
+  public init(
+    graph: GraphID, key: SubmissionKey, fingerprint: UInt64, outcome: GraphOutcome,
+    operationCount: UInt32, outcomes: [UInt8], outputs: [GraphState.OutputEntry]
+  ) {
+    self.graph = graph
+    self.key = key
+    self.fingerprint = fingerprint
+    self.outcome = outcome
+    self.operationCount = operationCount
+    self.outcomes = outcomes
+    self.outputs = outputs
+  }
+}
+
+/// Numbers that go on for ever.
+public struct Counters: Hashable, Sendable {
+  public var epoch = Epoch(0)
+  public var lastGraph: UInt32 = 0
+  public var lastQueue: UInt32 = 0
+  public var lastWorker: UInt32 = 0
+  public var lastPlace: UInt64 = 0
+  public var lastEvent: UInt64 = 0
+  public init() {}
+}
+
+/// One line of the history of what ended: the end of an attempt as people ask for it later.
+public struct AttemptHistory: Hashable, Sendable {
+  public var attempt: AttemptID
+  /// nil: the operation was tried again.
+  public var outcome: Outcome?
+  public var reason: CancelReason?
+  public var workerName: String
+  public var result: AttemptResult
+  public init(
+    attempt: AttemptID, outcome: Outcome?, reason: CancelReason?, workerName: String,
+    result: AttemptResult
+  ) {
+    self.attempt = attempt
+    self.outcome = outcome
+    self.reason = reason
+    self.workerName = workerName
+    self.result = result
+  }
+}

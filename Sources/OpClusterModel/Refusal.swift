@@ -1,0 +1,44 @@
+// Why the coordinator says no. A refusal changes nothing (S145).
+
+/// A reply that refuses, with its cause and what to do.
+public struct Refusal: Hashable, Error, Sendable {
+  public var code: Code
+  /// What is wrong, naming the thing.
+  public var message: String
+  /// What to do about it; may be empty.
+  public var hint: String
+  /// The operations concerned: a cycle's path, an unknown dependency.
+  public var operations: [OperationID]
+  public init(
+    _ code: Code, _ message: String, hint: String = "", operations: [OperationID] = []
+  ) {
+    self.code = code
+    self.message = message
+    self.hint = hint
+    self.operations = operations
+  }
+
+  public enum Code: UInt8, Sendable, CaseIterable {
+    case alreadyEnqueued = 1, alreadyFinished, notReady, badLimit, alreadyStarted
+    case queueNotEmpty, queueExists, unknownDependency, expired, selfDependency, cycle
+    case conflictingEdge, unknownQueue, unknownGraph, unknownOperation, unknownWorker
+    case wouldDeadlock, wouldStarve, badRequest, limitExceeded
+    /// Same key, other content (G19).
+    case conflict
+    case versionMismatch
+    /// The peer's role may not say this (G36).
+    case forbidden
+    /// Too much at once; try again later (G27).
+    case busy
+    case shuttingDown
+    /// A subscriber that did not read was put out (G28).
+    case evicted
+    case noSuchLog
+    case workerUnavailable
+  }
+}
+
+extension Refusal.Code {
+  /// The code as JSON and people see it: `unknownDependency`.
+  public var text: String { String(describing: self) }
+}
