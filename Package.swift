@@ -54,6 +54,7 @@ let package = Package(
     .target(name: "OpClusterJournal", dependencies: ["CSQLite"]),
     .target(name: "OpClusterProcesses", dependencies: ["CProcess"]),
     .target(name: "OpClusterManifest", dependencies: ["OpClusterModel", yams]),
+    .target(name: "OpClusterPresentation", dependencies: ["OpClusterModel"]),
 
     // bodies
     .target(
@@ -82,7 +83,10 @@ let package = Package(
     .executableTarget(name: "opworker", dependencies: ["OpClusterWorker", arguments]),
     .executableTarget(
       name: "opbatch",
-      dependencies: ["OpClusterClient", "OpClusterManifest", "OpClusterModel", arguments]),
+      dependencies: [
+        "OpClusterClient", "OpClusterManifest", "OpClusterPresentation", "OpClusterWire",
+        "OpClusterModel", arguments,
+      ]),
     .executableTarget(name: "opsim", dependencies: ["OpClusterSimulation", arguments]),
     .executableTarget(
       name: "opbench", dependencies: ["OpClusterClient", "OpClusterModel", arguments]),
