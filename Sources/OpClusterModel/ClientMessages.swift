@@ -294,6 +294,8 @@ public struct GraphStructure: Hashable, Sendable {
   /// there are.
   public var elementEdges: ElementEdges
   public var elementEdgeCount: UInt32
+  /// The newest event that the counts contain: a follower ignores events up to it (S116).
+  public var lastEvent: UInt64 = 0
   public init(
     row: GraphRow, stages: [Stage], groupEdges: [GroupEdge], elementEdges: ElementEdges,
     elementEdgeCount: UInt32
