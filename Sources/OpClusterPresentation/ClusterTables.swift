@@ -1,0 +1,60 @@
+// `queue ls` and `worker ls`.
+
+public import OpClusterModel
+
+/// One line a queue.
+public func queueTable(_ rows: [QueueRow], _ style: Style) -> Table {
+  var table = Table([
+    .text("QUEUE", shortest: 8), .text("STATE"), .number("LIMIT"), .number("OPERATIONS"),
+    .number("EXECUTING"), .number("BARRIERS", dispensable: 2), .text("QOS", dispensable: 1),
+  ])
+  for row in rows {
+    let settings = row.settings
+    table.add([
+      .init(settings.name, .strong),
+      settings.isSuspended ? .init("suspended", .warning) : .init("open"),
+      .init(settings.maximumConcurrent.map { shownCount($0) } ?? "none"),
+      .init(shownCount(row.operationCount)), .init(shownCount(row.executing)),
+      .init(row.barriers == 0 ? "" : shownCount(row.barriers)), .init(settings.qos.word),
+    ])
+  }
+  return table
+}
+
+/// One line a worker. Amounts are free/all.
+public func workerTable(_ rows: [WorkerRow], _ style: Style) -> Table {
+  var table = Table([
+    .text("WORKER", shortest: 8), .text("STATE"), .number("EXECUTING"),
+    .number("HELD", dispensable: 4), .number("CPUS"), .text("MEMORY", dispensable: 2),
+    .text("OTHER", shortest: 8, dispensable: 5), .text("TYPES", shortest: 8, dispensable: 6),
+    .text("HEARD", dispensable: 3),
+  ])
+  for row in rows {
+    table.add([
+      .init(row.name, .strong), .init(row.state.rawValue, row.state.tone),
+      .init(shownCount(row.executing)), .init(row.held == 0 ? "" : shownCount(row.held)),
+      .init(shownAmount(row.free.cpus) + "/" + shownAmount(row.capacity.cpus)),
+      .init(memory(row)), .init(otherResources(row)),
+      .init(row.types.map(\.name).joined(separator: ",")),
+      .init(shownDuration(row.lastHeard) + " ago", .faint),
+    ])
+  }
+  return table
+}
+
+private func memory(_ row: WorkerRow) -> String {
+  guard row.capacity.memoryBytes > 0 else { return "" }
+  return shownSize(max(row.free.memoryBytes, 0)) + "/" + shownSize(row.capacity.memoryBytes)
+}
+
+private func otherResources(_ row: WorkerRow) -> String {
+  var parts: [String] = []
+  if row.capacity.gpus > .zero {
+    parts.append("gpus \(shownAmount(row.free.gpus))/\(shownAmount(row.capacity.gpus))")
+  }
+  for named in row.capacity.custom {
+    let free = shownAmount(row.free.amount(named: named.name))
+    parts.append("\(named.name) \(free)/\(shownAmount(named.amount))")
+  }
+  return parts.joined(separator: " ")
+}

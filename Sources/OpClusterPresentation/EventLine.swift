@@ -1,0 +1,76 @@
+// An event as one line for people: `01:40:48.123  12/align/3  executing  attempt 1 on w1`.
+
+public import OpClusterModel
+
+/// One line of `events` and `story`, without its line end.
+public func eventLine(_ event: Event, names: some EventNames, style: Style) -> String {
+  let civil = CivilTime(event.time, secondsEastOfUTC: style.secondsEastOfUTC)
+  let time = civil.clock + "." + String(String(1000 + civil.millisecond).dropFirst())
+  let (words, tone) = eventWords(event.kind, names: names)
+  let subject = safe(subjectName(event.subject, names: names))
+  let line = StyledLine([
+    .init(time, .faint), .init("  "), .init(pad(subject, to: 14), .strong), .init("  "),
+    .init(safe(words), tone),
+  ])
+  return line.text(style)
+}
+
+private func subjectName(_ subject: Event.Subject, names: some EventNames) -> String {
+  switch subject {
+  case .operation(let id, _): names.path(of: id)
+  case .graph(let id): "\(id.number)"
+  case .queue(let id): "queue " + names.name(of: id)
+  case .worker(let id): "worker " + names.name(of: id)
+  }
+}
+
+private func eventWords(_ kind: Event.Kind, names: some EventNames) -> (String, Tone) {
+  switch kind {
+  case .isReady(let value): return value ? ("ready", .plain) : ("not ready any more", .faint)
+  case .isExecuting(let value): return value ? ("executing", .active) : ("not executing", .faint)
+  case .isFinished(let outcome):
+    let word = StateWord(outcome)
+    return ("finished: " + word.rawValue, word.tone)
+  case .isCancelled(let reason):
+    let detail = reasonDetail(reason, names: names).map { ": " + $0 } ?? ""
+    switch reason {
+    case .request: return ("cancelled by request" + detail, .warning)
+    case .dependency: return ("skipped, a dependency's outcome rules it out" + detail, .warning)
+    case .failurePolicy: return ("cancelled by the graph's failure policy", .warning)
+    }
+  case .attemptStarted(let attempt, let worker):
+    return ("attempt \(attempt) on \(names.name(of: worker))", .plain)
+  case .attemptEnded(let attempt, let cause):
+    return ("attempt \(attempt) ended: \(cause.sentence); to be tried again", .warning)
+  case .completion: return ("completion", .faint)
+  case .priority(let priority): return ("priority \(priority.word)", .plain)
+  default: return clusterWords(kind)
+  }
+}
+
+private func clusterWords(_ kind: Event.Kind) -> (String, Tone) {
+  switch kind {
+  case .graphSubmitted(let operations):
+    ("submitted, " + shownCount(operations, "operation"), .plain)
+  case .graphSuspended(let value): (value ? "suspended" : "resumed", .warning)
+  case .graphFinished(.succeeded): ("succeeded", .good)
+  case .graphFinished(.failed): ("failed", .bad)
+  case .graphFinished(.cancelled): ("cancelled", .warning)
+  case .queueCreated(let settings): ("created" + settingsWords(settings), .plain)
+  case .queueChanged(let settings): ("changed" + settingsWords(settings), .plain)
+  case .queueRemoved: ("removed", .plain)
+  case .workerJoined: ("joined", .good)
+  case .workerSuspect: ("not heard of lately", .warning)
+  case .workerLost: ("lost", .bad)
+  case .workerDraining: ("draining", .warning)
+  case .workerLeft: ("left", .plain)
+  case .isReady, .isExecuting, .isFinished, .isCancelled, .attemptStarted, .attemptEnded,
+    .completion, .priority:
+    ("", .plain)
+  }
+}
+
+private func settingsWords(_ settings: QueueSettings) -> String {
+  let limit = settings.maximumConcurrent.map { "at most \(shownCount($0))" } ?? "no limit"
+  return ": \(limit), \(settings.qos.word)" + (settings.isSuspended ? ", suspended" : "")
+}

@@ -1,0 +1,99 @@
+// `show 12`: one graph in full, with its stages.
+
+public import OpClusterModel
+
+/// Stages that a page or an unlimited listing shows at most.
+private let stagesOnPage = 100
+
+/// Lines of the page of one graph.
+public func graphPage(_ structure: GraphStructure, _ style: Style) -> [String] {
+  var page = Page(style)
+  let row = structure.row
+  page.line(
+    StyledLine([
+      .init("\(row.graph.number)  ", .strong), .init(safe(row.name), .strong), .init("  "),
+      .init(row.state.rawValue, row.state.tone),
+    ]))
+  page.blank()
+  page.pair("operations", shownCount(row.counts.total) + ": " + row.counts.sentence())
+  if row.allowedFailures > 0 {
+    page.pair(
+      "allowed", shownCount(row.allowedFailures) + " of the failures were allowed to happen")
+  }
+  page.pair("labels", row.labels.map { "\($0.key)=\($0.value)" }.joined(separator: " "))
+  page.pair("submitted", row.submittedAt == .unknown ? nil : style.shownTime(row.submittedAt))
+  page.pair("finished", row.finishedAt == .unknown ? nil : style.shownTime(row.finishedAt))
+  page.pair("took", took(row, style))
+  guard !structure.stages.isEmpty else { return page.lines }
+  page.blank()
+  page.table(stageListing(structure))
+  let hidden = structure.stages.count - stagesOnPage
+  if hidden > 0 {
+    page.line(
+      StyledLine(
+        "  … \(shownCount(hidden, "more stage")): opbatch graph \(row.graph.number)", .faint))
+  }
+  if row.counts.failures > 0 {
+    page.blank()
+    let path = "\(row.graph.number)"
+    page.line(
+      StyledLine([
+        .init("  what failed: ", .faint),
+        .init("opbatch ls \(path) --state failed,timed-out,lost"),
+      ]))
+  }
+  return page.lines
+}
+
+private func stageListing(_ structure: GraphStructure) -> Table {
+  var table = Table([
+    .text("STAGE", shortest: 10), .number("DONE"), .text("COUNTS", shortest: 12),
+    .text("QUEUE", shortest: 6, dispensable: 2), .text("RUNS", shortest: 8, dispensable: 3),
+    .text("NEEDS", shortest: 8, dispensable: 1),
+  ])
+  let needs = stageNeeds(structure)
+  for (position, stage) in structure.stages.prefix(stagesOnPage).enumerated() {
+    table.add([
+      .init(stageLabel(stage), .strong),
+      .init(shownCount(stage.counts.finished) + "/" + shownCount(stage.count)),
+      .init(stage.counts.sentence(), stageTone(stage.counts)), .init(stage.queue),
+      .init(stage.work, .faint), .init(needs[position], .faint),
+    ])
+  }
+  return table
+}
+
+/// `align [400]` for an array, the bare name otherwise.
+func stageLabel(_ stage: GraphStructure.Stage) -> String {
+  stage.isArray ? "\(stage.name) [\(shownCount(stage.count))]" : stage.name
+}
+
+/// The tone of the most notable state in it.
+func stageTone(_ counts: StateCounts) -> Tone {
+  stageState(counts)?.tone ?? .plain
+}
+
+/// The one word for a stage: the worst of what ended, unless something is executing and nothing
+/// failed; nil for an empty stage.
+func stageState(_ counts: StateCounts) -> StateWord? {
+  let notable: [StateWord] = [
+    .failed, .timedOut, .lost, .executing, .stopping, .dispatched, .ready, .held,
+  ]
+  if let word = notable.first(where: { counts[$0] > 0 }) { return word }
+  let rest: [StateWord] =
+    counts.finished == counts.total
+    ? [.cancelled, .skipped, .succeeded] : [.waiting, .declared, .cancelled, .skipped]
+  return rest.first { counts[$0] > 0 }
+}
+
+/// For each stage the names of the stages that it waits for, the policy where it is not the usual.
+private func stageNeeds(_ structure: GraphStructure) -> [String] {
+  var needs = Array(repeating: [String](), count: structure.stages.count)
+  for edge in structure.groupEdges {
+    guard Int(edge.from) < needs.count, Int(edge.to) < needs.count else { continue }
+    let name = structure.stages[Int(edge.from)].name
+    let policy = edge.policy == .succeeded ? "" : " (\(edge.policy.word))"
+    needs[Int(edge.to)].append(name + policy)
+  }
+  return needs.map { $0.joined(separator: ", ") }
+}

@@ -1,0 +1,152 @@
+// Where a graph stands, stage by stage: a snapshot, moved on by events. One per followed graph;
+// cheap enough for a hundred thousand events a second.
+
+public import OpClusterModel
+
+/// Counts per stage. Exact for what is executing and for what has ended; among what has not
+/// started, `ready` is exact but for operations cancelled before their start.
+public struct GraphProgress: Sendable {
+  public struct Stage: Sendable {
+    public let name: String
+    public let label: String
+    public let total: UInt32
+    public internal(set) var executing: UInt32
+    /// By the position of `Outcome` in `allCases`.
+    var ended: [UInt32]
+    var ready: UInt32
+
+    public func count(_ outcome: Outcome) -> UInt32 { ended[Int(outcome.rawValue) - 1] }
+    public var finished: UInt32 { ended.reduce(0, +) }
+    public var failures: UInt32 { count(.failed) + count(.timedOut) + count(.lost) }
+    /// Neither ended nor executing.
+    public var unstarted: UInt32 { total &- min(total, finished &+ executing) }
+  }
+
+  public let graph: GraphID
+  public let name: String
+  public let submittedAt: WallTime
+  public private(set) var finishedAt: WallTime
+  public private(set) var stages: [Stage]
+  /// nil while it runs.
+  public private(set) var outcome: GraphOutcome?
+  public private(set) var isSuspended: Bool
+  /// Failures that are allowed to happen, as of the snapshot.
+  public let allowedFailures: UInt32
+  /// Events up to this one are contained.
+  public private(set) var lastEvent: UInt64
+  private let index: StageIndex
+
+  public init(_ structure: GraphStructure) {
+    let row = structure.row
+    graph = row.graph
+    name = row.name
+    submittedAt = row.submittedAt
+    finishedAt = row.finishedAt
+    outcome = GraphOutcome(row.state)
+    isSuspended = row.state == .suspended
+    allowedFailures = row.allowedFailures
+    lastEvent = structure.lastEvent
+    index = StageIndex(structure)
+    stages = structure.stages.map { stage in
+      Stage(
+        name: stage.name, label: stageLabel(stage), total: stage.count,
+        executing: stage.counts[.executing] + stage.counts[.stopping],
+        ended: Outcome.allCases.map { stage.counts[StateWord($0)] },
+        ready: stage.counts[.ready] + stage.counts[.dispatched])
+    }
+  }
+
+  /// Takes in one event; what the snapshot contains already, and what concerns another graph, is
+  /// ignored. False when nothing that is shown has changed.
+  @discardableResult
+  public mutating func apply(_ event: Event) -> Bool {
+    guard event.sequence > lastEvent else { return false }
+    lastEvent = event.sequence
+    switch event.subject {
+    case .operation(let id, _):
+      guard id.graph == graph, let stage = index.stage(of: id.index) else { return false }
+      return stages[stage].apply(event.kind)
+    case .graph(let id) where id == graph: return applyToGraph(event)
+    case .graph, .queue, .worker: return false
+    }
+  }
+
+  private mutating func applyToGraph(_ event: Event) -> Bool {
+    switch event.kind {
+    case .graphSuspended(let value): isSuspended = value
+    case .graphFinished(let outcome):
+      self.outcome = outcome
+      finishedAt = event.time
+    default: return false
+    }
+    return true
+  }
+
+  public var total: UInt32 { stages.reduce(0) { $0 + $1.total } }
+  public var finished: UInt32 { stages.reduce(0) { $0 + $1.finished } }
+  public var executing: UInt32 { stages.reduce(0) { $0 + $1.executing } }
+  public var failures: UInt32 { stages.reduce(0) { $0 + $1.failures } }
+  public func count(_ outcome: Outcome) -> UInt32 { stages.reduce(0) { $0 + $1.count(outcome) } }
+
+  /// `running`, `suspended`, or how it ended.
+  public var state: GraphRow.State {
+    switch outcome {
+    case .succeeded: .succeeded
+    case .failed: .failed
+    case .cancelled: .cancelled
+    case nil: isSuspended ? .suspended : .running
+    }
+  }
+
+  /// From submission to the end, or until `now`.
+  func elapsed(_ now: WallTime) -> String {
+    shownDuration(from: submittedAt, to: finishedAt == .unknown ? now : finishedAt) ?? "0ms"
+  }
+}
+
+extension GraphProgress.Stage {
+  fileprivate mutating func apply(_ kind: Event.Kind) -> Bool {
+    switch kind {
+    case .isReady(let value):
+      if value { ready &+= 1 } else { ready = ready == 0 ? 0 : ready - 1 }
+    case .isExecuting(true):
+      executing &+= 1
+      ready = ready == 0 ? 0 : ready - 1
+    case .isExecuting(false): executing = executing == 0 ? 0 : executing - 1
+    case .isFinished(let outcome): ended[Int(outcome.rawValue) - 1] &+= 1
+    default: return false
+    }
+    return true
+  }
+
+  /// `8 executing, 2 failed, 80 waiting`: all but the successes, which the bar shows.
+  var sentence: String {
+    let ready = min(self.ready, unstarted)
+    let parts: [(UInt32, String)] = [
+      (count(.failed), "failed"), (count(.timedOut), "timed-out"), (count(.lost), "lost"),
+      (executing, "executing"), (count(.cancelled), "cancelled"), (count(.skipped), "skipped"),
+      (ready, "ready"), (unstarted - ready, "waiting"),
+    ]
+    let shown = parts.filter { $0.0 > 0 }.map { "\(shownCount($0.0)) \($0.1)" }
+    return shown.isEmpty ? (total == 0 ? "empty" : "succeeded") : shown.joined(separator: ", ")
+  }
+
+  var tone: Tone {
+    if failures > 0 { return .bad }
+    if executing > 0 { return .active }
+    if finished < total { return .faint }
+    return count(.succeeded) == total ? .good : .warning
+  }
+}
+
+extension GraphOutcome {
+  /// nil for a graph that has not ended.
+  public init?(_ state: GraphRow.State) {
+    switch state {
+    case .succeeded: self = .succeeded
+    case .failed: self = .failed
+    case .cancelled: self = .cancelled
+    case .running, .suspended: return nil
+    }
+  }
+}

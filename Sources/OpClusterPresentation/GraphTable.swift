@@ -1,0 +1,46 @@
+// `ls`: one line a graph.
+
+public import OpClusterModel
+
+/// The table of `ls` without a selector.
+public func graphTable(_ rows: [GraphRow], _ style: Style) -> Table {
+  var table = Table([
+    .number("GRAPH"), .text("NAME", shortest: 8), .text("STATE"), .number("DONE"),
+    .number("EXECUTING", dispensable: 3), .number("FAILED", dispensable: 1),
+    .text("SUBMITTED", dispensable: 4), .text("TOOK", dispensable: 2),
+  ])
+  for row in rows {
+    let failed = row.counts.failures
+    table.add([
+      .init("\(row.graph.number)"), .init(row.name, .strong),
+      .init(row.state.rawValue, row.state.tone),
+      .init(shownCount(row.counts.finished) + "/" + shownCount(row.counts.total)),
+      .init(row.counts[.executing] == 0 ? "" : shownCount(row.counts[.executing])),
+      .init(failed == 0 ? "" : shownCount(failed), .bad),
+      .init(style.shownAge(row.submittedAt), .faint),
+      .init(took(row, style)),
+    ])
+  }
+  return table
+}
+
+/// From submission to the end, or until now.
+func took(_ row: GraphRow, _ style: Style) -> String {
+  let end = row.finishedAt == .unknown ? style.now : row.finishedAt
+  return shownDuration(from: row.submittedAt, to: end) ?? ""
+}
+
+extension StateCounts {
+  /// Failed, timed out or lost.
+  public var failures: UInt32 { self[.failed] + self[.timedOut] + self[.lost] }
+
+  /// `312 succeeded, 8 executing, 80 waiting`: what there is, the finished first.
+  public func sentence(unless hidden: Set<StateWord> = []) -> String {
+    let order: [StateWord] = [
+      .succeeded, .failed, .timedOut, .lost, .cancelled, .skipped, .executing, .stopping,
+      .dispatched, .ready, .held, .waiting, .declared,
+    ]
+    return order.filter { self[$0] > 0 && !hidden.contains($0) }
+      .map { "\(shownCount(self[$0])) \($0.rawValue)" }.joined(separator: ", ")
+  }
+}

@@ -1,0 +1,41 @@
+// Queues and workers as the JSON contract has them.
+
+public import OpClusterModel
+
+extension JSONText {
+  /// The fields of one queue; `max_concurrent` is absent when there is no limit.
+  public mutating func fields(of row: QueueRow) {
+    field("name", row.settings.name)
+    field("qos", row.settings.qos.word)
+    field("max_concurrent", row.settings.maximumConcurrent)
+    field("is_suspended", row.settings.isSuspended)
+    field("operation_count", row.operationCount)
+    field("executing", row.executing)
+    field("dispatched", row.dispatched)
+    if row.barriers > 0 { field("barriers", row.barriers) }
+  }
+
+  /// The fields of one worker; `slots` is how many operations of one cpu it runs at once.
+  public mutating func fields(of row: WorkerRow) {
+    field("name", row.name)
+    field("state", row.state.rawValue)
+    field("slots", row.capacity.cpus.units)
+    field("executing", row.executing)
+    field("held", row.held)
+    object("resources") { $0.fields(of: row.capacity) }
+    object("free") { $0.fields(of: row.free) }
+    labels("labels", row.labels)
+    array("operation_types") { json in
+      for type in row.types { json.value("\(type.name)@\(type.version)") }
+    }
+    field("last_heard_seconds", row.lastHeard.seconds)
+  }
+
+  /// `cpus`, `memory_bytes`, `gpus` and the named ones.
+  public mutating func fields(of resources: Resources) {
+    field("cpus", resources.cpus.units)
+    field("memory_bytes", resources.memoryBytes)
+    if resources.gpus != .zero { field("gpus", resources.gpus.units) }
+    for named in resources.custom { field(named.name, named.amount.units) }
+  }
+}

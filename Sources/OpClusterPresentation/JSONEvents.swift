@@ -1,0 +1,115 @@
+// Events as lines for programs, and as lines for people. Names come from the caller, who has
+// learned them from the structure of the graphs and from the cluster.
+
+public import OpClusterModel
+
+/// Gives things their names; the numbers themselves are the fallback.
+public protocol EventNames {
+  func path(of operation: OperationID) -> String
+  func name(of queue: QueueID) -> String
+  func name(of worker: WorkerID) -> String
+}
+
+extension JSONText {
+  /// One line of `events`, without its line end.
+  public mutating func event(_ event: Event, names: some EventNames) {
+    object { json in
+      json.field("sequence", event.sequence)
+      json.field("time", rfc3339(event.time))
+      json.subject(of: event, names: names)
+      json.kind(of: event, names: names)
+    }
+  }
+
+  /// `{"kind":"caught_up"}`: after it, events are live.
+  public mutating func caughtUp() {
+    object { $0.field("kind", "caught_up") }
+  }
+
+  private mutating func subject(of event: Event, names: some EventNames) {
+    switch event.subject {
+    case .operation(let id, let sequence):
+      field("operation", names.path(of: id))
+      field("graph", id.graph.number)
+      field("operation_sequence", sequence)
+    case .graph(let id): field("graph", id.number)
+    case .queue(let id): field("queue", names.name(of: id))
+    case .worker(let id): field("worker", names.name(of: id))
+    }
+  }
+
+  private mutating func kind(of event: Event, names: some EventNames) {
+    switch event.kind {
+    case .isReady(let value): flag("is_ready", value)
+    case .isExecuting(let value): flag("is_executing", value)
+    case .isFinished(let outcome):
+      flag("is_finished", true)
+      field("outcome", outcome.word)
+      field("state", StateWord(outcome).rawValue)
+    case .isCancelled(let reason):
+      flag("is_cancelled", true)
+      field("reason", reason.word)
+      field("reason_detail", reasonDetail(reason, names: names))
+    case .attemptStarted(let attempt, let worker):
+      kind("attempt", "started")
+      field("attempt", attempt)
+      field("worker", names.name(of: worker))
+    case .attemptEnded(let attempt, let cause):
+      kind("attempt", "ended")
+      field("attempt", attempt)
+      field("reason", cause.word)
+    case .completion: flag("completion", true)
+    case .priority(let priority): kind("priority", priority.word)
+    default: clusterKind(of: event)
+    }
+  }
+
+  private mutating func clusterKind(of event: Event) {
+    switch event.kind {
+    case .graphSubmitted(let operations):
+      kind("graph", "submitted")
+      field("operations", operations)
+    case .graphSuspended(let value): kind("graph", value ? "suspended" : "resumed")
+    case .graphFinished(let outcome): kind("graph", outcome.word)
+    case .queueCreated(let settings):
+      kind("queue", "created")
+      queueSettings(settings)
+    case .queueChanged(let settings):
+      kind("queue", "changed")
+      queueSettings(settings)
+    case .queueRemoved: kind("queue", "removed")
+    case .workerJoined: kind("worker", "joined")
+    case .workerSuspect: kind("worker", "suspect")
+    case .workerLost: kind("worker", "lost")
+    case .workerDraining: kind("worker", "draining")
+    case .workerLeft: kind("worker", "left")
+    case .isReady, .isExecuting, .isFinished, .isCancelled, .attemptStarted, .attemptEnded,
+      .completion, .priority:
+      break
+    }
+  }
+
+  private mutating func flag(_ kind: String, _ value: Bool) {
+    field("kind", kind)
+    field("value", value)
+  }
+  private mutating func kind(_ kind: String, _ value: String) {
+    field("kind", kind)
+    field("value", value)
+  }
+  private mutating func queueSettings(_ settings: QueueSettings) {
+    field("qos", settings.qos.word)
+    field("max_concurrent", settings.maximumConcurrent)
+    field("is_suspended", settings.isSuspended)
+  }
+}
+
+/// What a reason says beyond its kind; nil when that is all.
+func reasonDetail(_ reason: CancelReason, names: some EventNames) -> String? {
+  switch reason {
+  case .request(let text): text.isEmpty ? nil : text
+  case .dependency(let id, let outcome):
+    "\(names.path(of: id)) \(StateWord(outcome).rawValue)"
+  case .failurePolicy: nil
+  }
+}

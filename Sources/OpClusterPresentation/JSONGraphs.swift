@@ -1,0 +1,92 @@
+// Graphs, their structure and submissions as the JSON contract has them.
+
+public import OpClusterModel
+
+extension JSONText {
+  /// The answer to `submit`: `{"schema","graph":{"id","name","operations"}}` needs this object.
+  public mutating func submission(
+    _ graph: GraphID, name: String, operations: UInt32, repeated: Bool
+  ) {
+    object("graph") { json in
+      json.field("id", graph.number)
+      json.field("name", name)
+      json.field("operations", operations)
+      if repeated { json.field("repeated", true) }
+    }
+  }
+
+  /// The fields of one graph.
+  public mutating func fields(of row: GraphRow) {
+    field("id", row.graph.number)
+    field("name", row.name)
+    field("state", row.state.rawValue)
+    field("total", row.counts.total)
+    object("counts") { $0.fields(of: row.counts) }
+    if row.allowedFailures > 0 { field("allowed_failures", row.allowedFailures) }
+    labels("labels", row.labels)
+    field("submitted_at", row.submittedAt)
+    field("finished_at", row.finishedAt)
+  }
+
+  /// One key per state, snake_case, in the order of `StateWord`; zeros are written.
+  public mutating func fields(of counts: StateCounts) {
+    for word in StateWord.allCases {
+      field(word == .timedOut ? "timed_out" : word.rawValue, counts[word])
+    }
+  }
+
+  /// The fields of a graph with its stages and edges.
+  public mutating func fields(of structure: GraphStructure) {
+    object("graph") { $0.fields(of: structure.row) }
+    array("stages") { json in
+      for stage in structure.stages {
+        json.object { $0.fields(of: stage, graph: structure.row.graph) }
+      }
+    }
+    array("edges") { json in
+      for edge in structure.groupEdges { json.object { $0.fields(of: edge, in: structure) } }
+    }
+    if structure.elementEdgeCount > 0 { elementEdges(of: structure) }
+  }
+
+  private mutating func fields(of stage: GraphStructure.Stage, graph: GraphID) {
+    field("id", OperationPath(graph: graph, name: stage.name).description)
+    field("name", stage.name)
+    field("count", stage.count)
+    field("is_array", stage.isArray)
+    field("queue", stage.queue)
+    field("work", stage.work)
+    object("counts") { $0.fields(of: stage.counts) }
+  }
+
+  private mutating func fields(of edge: GroupEdge, in structure: GraphStructure) {
+    let stages = structure.stages
+    guard Int(edge.from) < stages.count, Int(edge.to) < stages.count else { return }
+    field("from", stages[Int(edge.from)].name)
+    field("to", stages[Int(edge.to)].name)
+    field("when", edge.policy.word)
+    if edge.match == .sameIndex { field("match", "same-index") }
+  }
+
+  private mutating func elementEdges(of structure: GraphStructure) {
+    let index = StageIndex(structure)
+    let edges = structure.elementEdges
+    field("element_edge_count", structure.elementEdgeCount)
+    array("element_edges") { json in
+      for at in 0..<min(edges.from.count, edges.to.count) {
+        json.object { json in
+          json.field("from", index.path(of: edges.from[at]))
+          json.field("to", index.path(of: edges.to[at]))
+          json.field("when", edges.safePolicy(at).word)
+        }
+      }
+    }
+  }
+}
+
+extension ElementEdges {
+  /// Like `policy`, but a list that is too short gives the default instead of a trap.
+  func safePolicy(_ edge: Int) -> EdgePolicy {
+    policies.count == 1 ? policies[0] : edge < policies.count ? policies[edge] : .succeeded
+  }
+}

@@ -1,0 +1,149 @@
+// Operations and their explanations as the JSON contract has them.
+
+public import OpClusterModel
+
+extension JSONText {
+  /// The fields of one operation.
+  public mutating func fields(of row: OperationRow) {
+    field("id", OperationPath(row).description)
+    field("name", row.name)
+    field("graph", row.id.graph.number)
+    field("index", row.index)
+    field("state", row.state.rawValue)
+    field("is_ready", row.isReady)
+    field("is_executing", row.isExecuting)
+    field("is_finished", row.isFinished)
+    field("is_cancelled", row.isCancelled)
+    field("outcome", row.outcome?.word)
+    reason(of: row)
+    field("queue", row.queue)
+    field("priority", row.priority.word)
+    field("qos", row.qos.word)
+    field("worker", row.workerName.isEmpty ? nil : row.workerName)
+    if row.attempt > 0 { field("attempt", row.attempt) }
+    if let result = row.result { status(of: result) }
+    needs(row.needs)
+    if let output = row.result?.output, !output.isEmpty { self.output(output) }
+    field("submitted_at", row.submittedAt)
+    field("ready_at", row.readyAt)
+    field("started_at", row.startedAt)
+    field("finished_at", row.finishedAt)
+    if let result = row.result { usage(of: result) }
+    if !row.attempts.isEmpty { attempts(row.attempts) }
+  }
+
+  /// `reason`: why it was cancelled or skipped, else why it failed; `reason_detail` in words.
+  private mutating func reason(of row: OperationRow) {
+    if let reason = row.reason {
+      field("reason", reason.word)
+      if case .request(let text) = reason, !text.isEmpty { field("reason_detail", text) }
+      if case .dependency(let id, let outcome) = reason {
+        let shown = row.needs.first { $0.id == id }?.shown ?? "\(id.graph.number)/#\(id.index)"
+        field("reason_detail", "\(shown) \(StateWord(outcome).rawValue)")
+      }
+    } else if let cause = row.result?.cause, cause != .none {
+      field("reason", cause.word)
+    }
+  }
+
+  private mutating func status(of result: AttemptResult) {
+    if result.signal != 0 {
+      field("signal", result.signal)
+    } else if result.cause.hasStatus {
+      field("exit_code", result.exitStatus)
+    }
+    if result.wasForced { field("was_forced", true) }
+    if !result.diagnostic.isEmpty { field("diagnostic", result.diagnostic) }
+  }
+
+  private mutating func usage(of result: AttemptResult) {
+    if result.maximumResidentBytes > 0 { field("max_rss_bytes", result.maximumResidentBytes) }
+    if result.processorMicroseconds > 0 {
+      field("cpu_seconds", Double(result.processorMicroseconds) / 1e6)
+    }
+  }
+
+  private mutating func needs(_ needs: [OperationRow.Need]) {
+    array("needs") { json in
+      for need in needs {
+        json.object { json in
+          json.field("id", need.shown)
+          json.field("when", need.policy.word)
+        }
+      }
+    }
+  }
+
+  /// `key=value` lines as an object; anything else as base64.
+  private mutating func output(_ bytes: [UInt8]) {
+    guard let pairs = outputPairs(bytes) else {
+      field("output_base64", base64(bytes))
+      return
+    }
+    object("output") { json in
+      for pair in pairs { json.field(pair.key, pair.value) }
+    }
+  }
+
+  private mutating func attempts(_ attempts: [AttemptHistory]) {
+    array("attempts") { json in
+      for entry in attempts {
+        json.object { json in
+          json.field("attempt", entry.attempt.attempt)
+          json.field("outcome", entry.outcome?.word)
+          json.field("reason", entry.result.cause == .none ? nil : entry.result.cause.word)
+          json.field("worker", entry.workerName.isEmpty ? nil : entry.workerName)
+          json.status(of: entry.result)
+          json.field("started_at", entry.result.startedAt)
+          json.field("finished_at", entry.result.endedAt)
+          json.usage(of: entry.result)
+        }
+      }
+    }
+  }
+
+  /// The fields of one answer of `why`.
+  public mutating func fields(of explanation: Explanation) {
+    field("id", explanation.shown)
+    field("state", explanation.state.rawValue)
+    array("reasons") { json in
+      for line in explanation.lines { json.value(line) }
+    }
+  }
+}
+
+/// The pairs of an `OP_OUTPUT` file, the last of a repeated key; nil when it is something else.
+func outputPairs(_ bytes: [UInt8]) -> [(key: String, value: String)]? {
+  guard let text = String(validating: bytes, as: UTF8.self) else { return nil }
+  var pairs: [(key: String, value: String)] = []
+  var places: [String: Int] = [:]
+  for line in text.split(separator: "\n") {
+    guard let equals = line.firstIndex(of: "="), equals > line.startIndex else { return nil }
+    let key = String(line[..<equals])
+    let value = String(line[line.index(after: equals)...])
+    if let place = places[key] {
+      pairs[place].value = value
+    } else {
+      places[key] = pairs.count
+      pairs.append((key, value))
+    }
+  }
+  return pairs
+}
+
+func base64(_ bytes: [UInt8]) -> String {
+  let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+  var result: [UInt8] = []
+  for start in stride(from: 0, to: bytes.count, by: 3) {
+    let here = min(3, bytes.count - start)
+    var group: UInt32 = 0
+    for offset in 0..<3 {
+      group = group << 8 | (offset < here ? UInt32(bytes[start + offset]) : 0)
+    }
+    for digit in 0..<4 {
+      let six = Int(group >> UInt32(18 - 6 * digit) & 63)
+      result.append(digit <= here ? alphabet[six] : UInt8(ascii: "="))
+    }
+  }
+  return String(decoding: result, as: UTF8.self)
+}

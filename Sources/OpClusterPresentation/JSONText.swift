@@ -1,0 +1,152 @@
+// Writes JSON, nothing else: keys in the order given, absent instead of null, UTF-8, and every
+// character that could steer a terminal escaped.
+
+public import OpClusterModel
+
+/// A JSON text that grows. A comma is due unless the text so far ends with an opening; strings
+/// end with a quotation mark, so looking at the last byte is enough.
+public struct JSONText: Sendable {
+  public private(set) var bytes: [UInt8] = []
+  /// The byte before `bytes`, when what was written so far has been taken away.
+  private var taken: UInt8?
+  public init() {}
+
+  public var text: String { String(decoding: bytes, as: UTF8.self) }
+
+  /// An object as the document, an element of an array, or the value of the key just written.
+  public mutating func object(_ body: (inout JSONText) -> Void) {
+    comma()
+    bytes.append(UInt8(ascii: "{"))
+    body(&self)
+    bytes.append(UInt8(ascii: "}"))
+  }
+  public mutating func array(_ body: (inout JSONText) -> Void) {
+    comma()
+    bytes.append(UInt8(ascii: "["))
+    body(&self)
+    bytes.append(UInt8(ascii: "]"))
+  }
+  public mutating func key(_ key: String) {
+    comma()
+    string(key)
+    bytes.append(UInt8(ascii: ":"))
+  }
+
+  public mutating func value(_ text: String) {
+    comma()
+    string(text)
+  }
+  public mutating func value(_ number: some BinaryInteger) {
+    comma()
+    bytes.append(contentsOf: String(number).utf8)
+  }
+  public mutating func value(_ flag: Bool) {
+    comma()
+    bytes.append(contentsOf: (flag ? "true" : "false").utf8)
+  }
+  /// Whole numbers without a fraction; what is not finite becomes 0.
+  public mutating func value(_ number: Double) {
+    comma()
+    if !number.isFinite {
+      bytes.append(UInt8(ascii: "0"))
+    } else if number == number.rounded(), abs(number) < 1e15 {
+      bytes.append(contentsOf: String(Int64(number)).utf8)
+    } else {
+      bytes.append(contentsOf: number.description.utf8)
+    }
+  }
+
+  public mutating func field(_ name: String, _ value: String?) {
+    guard let value else { return }
+    key(name)
+    self.value(value)
+  }
+  public mutating func field(_ name: String, _ value: (some BinaryInteger)?) {
+    guard let value else { return }
+    key(name)
+    self.value(value)
+  }
+  public mutating func field(_ name: String, _ value: Bool?) {
+    guard let value else { return }
+    key(name)
+    self.value(value)
+  }
+  public mutating func field(_ name: String, _ value: Double?) {
+    guard let value else { return }
+    key(name)
+    self.value(value)
+  }
+  /// Absent when unknown.
+  public mutating func field(_ name: String, _ time: WallTime) {
+    if time != .unknown { field(name, rfc3339(time)) }
+  }
+  public mutating func object(_ name: String, _ body: (inout JSONText) -> Void) {
+    key(name)
+    object(body)
+  }
+  public mutating func array(_ name: String, _ body: (inout JSONText) -> Void) {
+    key(name)
+    array(body)
+  }
+  /// Labels as an object, absent when there are none; of a repeated key the first counts.
+  public mutating func labels(_ name: String, _ labels: [Label]) {
+    guard !labels.isEmpty else { return }
+    object(name) { json in
+      for (position, label) in labels.enumerated()
+      where !labels[..<position].contains(where: { $0.key == label.key }) {
+        json.field(label.key, label.value)
+      }
+    }
+  }
+
+  /// Ends a line: between documents of a stream of lines.
+  public mutating func endLine() { bytes.append(UInt8(ascii: "\n")) }
+  /// Opens an object or array that pieces taken in between belong to; `close` ends it.
+  mutating func open(_ bracket: Unicode.Scalar) {
+    comma()
+    bytes.append(UInt8(ascii: bracket))
+  }
+  mutating func close(_ bracket: Unicode.Scalar) { bytes.append(UInt8(ascii: bracket)) }
+  /// Forgets the bytes, which the caller has written out; what follows goes on from there. Keeps
+  /// the storage, for long streams.
+  public mutating func removeAll() {
+    taken = bytes.last ?? taken
+    bytes.removeAll(keepingCapacity: true)
+  }
+
+  private mutating func comma() {
+    switch bytes.last ?? taken {
+    case nil, UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: ":"), UInt8(ascii: "\n"): break
+    default: bytes.append(UInt8(ascii: ","))
+    }
+  }
+
+  private mutating func string(_ text: String) {
+    bytes.append(UInt8(ascii: "\""))
+    let isPlain = text.utf8.allSatisfy {
+      $0 >= 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\")
+    }
+    if isPlain {
+      bytes.append(contentsOf: text.utf8)
+    } else {
+      for scalar in text.unicodeScalars { escaped(scalar) }
+    }
+    bytes.append(UInt8(ascii: "\""))
+  }
+
+  private mutating func escaped(_ scalar: Unicode.Scalar) {
+    switch scalar {
+    case "\"": bytes.append(contentsOf: "\\\"".utf8)
+    case "\\": bytes.append(contentsOf: "\\\\".utf8)
+    case "\n": bytes.append(contentsOf: "\\n".utf8)
+    case "\r": bytes.append(contentsOf: "\\r".utf8)
+    case "\t": bytes.append(contentsOf: "\\t".utf8)
+    case _ where isUnsafe(scalar):
+      let digits = String(scalar.value, radix: 16)
+      bytes.append(contentsOf: "\\u".utf8)
+      bytes.append(contentsOf: String(repeating: "0", count: 4 - digits.count).utf8)
+      bytes.append(contentsOf: digits.utf8)
+    default: bytes.append(contentsOf: String(scalar).utf8)
+    }
+  }
+}

@@ -1,0 +1,32 @@
+// Near names for "did you mean": the candidate that the fewest changes of a letter away.
+
+/// The nearest of `candidates`; nil when none is near enough to be meant.
+public func nearest(_ text: String, among candidates: [String]) -> String? {
+  let bound = text.count <= 3 ? 1 : text.count <= 6 ? 2 : 3
+  var best: (name: String, distance: Int)?
+  for candidate in candidates {
+    guard abs(candidate.count - text.count) <= bound else { continue }
+    let distance = editDistance(Array(text), Array(candidate))
+    if distance <= bound, distance < best?.distance ?? .max { best = (candidate, distance) }
+  }
+  return best?.name
+}
+
+/// Letters to insert, drop or replace, two swapped neighbours counting as one.
+private func editDistance(_ a: [Character], _ b: [Character]) -> Int {
+  var beforeLast: [Int] = []
+  var last = Array(0...b.count)
+  for i in a.indices {
+    var row = [i + 1]
+    for j in b.indices {
+      var distance = min(last[j + 1] + 1, row[j] + 1, last[j] + (a[i] == b[j] ? 0 : 1))
+      if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] {
+        distance = min(distance, beforeLast[j - 1] + 1)
+      }
+      row.append(distance)
+    }
+    beforeLast = last
+    last = row
+  }
+  return last[b.count]
+}

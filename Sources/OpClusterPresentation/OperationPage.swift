@@ -1,0 +1,134 @@
+// `show 12/align/3`: one operation in full. A failed one says its cause, its command, how it
+// ended, the end of its stderr, and how to see all of it.
+
+public import OpClusterModel
+
+/// Lines of the page of one operation. `command` is what runs, where the caller knows it.
+public func operationPage(
+  _ row: OperationRow, command: String? = nil, _ style: Style
+) -> [String] {
+  var page = Page(style)
+  let path = OperationPath(row).description
+  page.line(
+    StyledLine([
+      .init(path, .strong), .init("  "), .init(row.state.rawValue, row.state.tone),
+    ]))
+  page.blank()
+  page.pair("why", endingSentence(row), row.state.tone)
+  page.pair("command", command)
+  page.pair("queue", queueSentence(row))
+  page.pair("worker", row.workerName)
+  page.pair("attempt", row.attempt > 0 ? "\(row.attempt)" : nil)
+  page.pair("needs", needsSentence(row))
+  page.pair("submitted", known(row.submittedAt, style))
+  page.pair("ready", known(row.readyAt, style))
+  page.pair("started", known(row.startedAt, style))
+  page.pair("finished", known(row.finishedAt, style))
+  page.pair("took", took(row, style))
+  page.pair("used", usageSentence(row.result))
+  outputs(row, &page)
+  earlierAttempts(row, &page, style)
+  diagnostic(row, path: path, &page)
+  return page.lines
+}
+
+/// The page of a failure alone, for the end of `run` and `watch`.
+public func failurePage(
+  _ row: OperationRow, command: String? = nil, _ style: Style
+) -> [String] {
+  var page = Page(style)
+  let path = OperationPath(row).description
+  page.line(
+    StyledLine([
+      .init(path, .strong), .init("  "), .init(row.state.rawValue, row.state.tone),
+      .init(": " + safe(endingSentence(row) ?? "")),
+    ]))
+  page.pair("command", command)
+  diagnostic(row, path: path, &page)
+  return page.lines
+}
+
+private func known(_ time: WallTime, _ style: Style) -> String? {
+  time == .unknown ? nil : style.shownTime(time)
+}
+
+private func endingSentence(_ row: OperationRow) -> String? {
+  var sentence = shortReason(row)
+  if sentence.isEmpty { return nil }
+  if case .request(let text) = row.reason {
+    sentence = text.isEmpty ? "cancelled by request" : "cancelled by request: " + text
+  }
+  if row.result?.wasForced == true { sentence += " (KILL was needed)" }
+  return row.attempt > 1 ? sentence + ", in attempt \(row.attempt)" : sentence
+}
+
+private func queueSentence(_ row: OperationRow) -> String {
+  var sentence = row.queue
+  if row.priority != .normal { sentence += ", priority \(row.priority.word)" }
+  if row.qos != .default { sentence += ", \(row.qos.word)" }
+  return sentence
+}
+
+private func needsSentence(_ row: OperationRow) -> String? {
+  guard !row.needs.isEmpty else { return nil }
+  let shown = row.needs.prefix(10).map { need in
+    need.policy == .succeeded ? need.shown : "\(need.shown) (\(need.policy.word))"
+  }
+  let more = row.needs.count - shown.count
+  return shown.joined(separator: ", ") + (more > 0 ? ", … \(more) more" : "")
+}
+
+private func usageSentence(_ result: AttemptResult?) -> String? {
+  guard let result, result.processorMicroseconds > 0 || result.maximumResidentBytes > 0
+  else { return nil }
+  let processor = Int64(clamping: result.processorMicroseconds / 1000)
+  return "\(shownDuration(milliseconds: processor)) of processor, "
+    + "\(shownSize(result.maximumResidentBytes)) of memory at most"
+}
+
+private func outputs(_ row: OperationRow, _ page: inout Page) {
+  guard let output = row.result?.output, !output.isEmpty else { return }
+  guard let pairs = outputPairs(output) else {
+    page.pair("output", shownSize(output.count))
+    return
+  }
+  for (position, pair) in pairs.enumerated() {
+    page.pair(position == 0 ? "output" : "", pair.key + "=" + pair.value)
+  }
+}
+
+private func earlierAttempts(_ row: OperationRow, _ page: inout Page, _ style: Style) {
+  guard row.attempts.count > 1 || row.attempts.contains(where: { $0.outcome == nil })
+  else { return }
+  var table = Table([
+    .number("ATTEMPT"), .text("WORKER", shortest: 6), .text("ENDED", shortest: 10),
+    .text("TOOK", dispensable: 1),
+  ])
+  for entry in row.attempts {
+    let result = entry.result
+    table.add([
+      .init("\(entry.attempt.attempt)"), .init(entry.workerName), .init(result.sentence),
+      .init(shownDuration(from: result.startedAt, to: result.endedAt) ?? ""),
+    ])
+  }
+  page.blank()
+  page.table(table)
+}
+
+/// Lines of stderr that a page shows at most.
+private let diagnosticLines = 12
+
+private func diagnostic(_ row: OperationRow, path: String, _ page: inout Page) {
+  guard let result = row.result, result.cause != .none else { return }
+  let lines = safeLines(result.diagnostic)
+  if !lines.isEmpty {
+    page.blank()
+    let hidden = lines.count - min(lines.count, diagnosticLines)
+    page.line(
+      StyledLine(hidden > 0 ? "  the last \(diagnosticLines) lines that are known" : "  stderr"))
+    page.quote(Array(lines.suffix(diagnosticLines)))
+  }
+  guard result.cause.hasStatus else { return }
+  page.blank()
+  page.line(StyledLine([.init("  all of it: ", .faint), .init("opbatch logs \(path) --stderr")]))
+}

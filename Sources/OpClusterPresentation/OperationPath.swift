@@ -1,0 +1,73 @@
+// The names that people use for operations, `12/align/3`, from the numbers that the cluster uses.
+
+public import OpClusterModel
+
+/// `12`, `12/align`, `12/align/3`.
+public struct OperationPath: Hashable, Sendable, CustomStringConvertible {
+  public var graph: GraphID
+  public var name: String?
+  public var element: UInt32?
+  public init(graph: GraphID, name: String? = nil, element: UInt32? = nil) {
+    self.graph = graph
+    self.name = name
+    self.element = element
+  }
+  public init(_ row: OperationRow) {
+    self.init(graph: row.id.graph, name: row.name, element: row.index)
+  }
+  public var description: String {
+    guard let name else { return "\(graph.number)" }
+    guard let element else { return "\(graph.number)/\(safe(name))" }
+    return "\(graph.number)/\(safe(name))/\(element)"
+  }
+}
+
+/// Finds the stage of an operation index, and its path. Cheap enough to be asked for every event.
+public struct StageIndex: Sendable {
+  private let graph: GraphID
+  private let stages: [GraphStructure.Stage]
+  /// Positions of the stages that have elements, by first index.
+  private let order: [Int]
+  private let firsts: [UInt32]
+
+  public init(_ structure: GraphStructure) {
+    graph = structure.row.graph
+    stages = structure.stages
+    order = stages.indices.filter { structure.stages[$0].count > 0 }
+      .sorted { structure.stages[$0].firstIndex < structure.stages[$1].firstIndex }
+    firsts = order.map { structure.stages[$0].firstIndex }
+  }
+
+  /// Position in `GraphStructure.stages`; nil for an index that the graph does not have.
+  public func stage(of index: UInt32) -> Int? {
+    var low = 0
+    var high = firsts.count
+    while low < high {
+      let middle = (low + high) / 2
+      if firsts[middle] <= index { low = middle + 1 } else { high = middle }
+    }
+    guard low > 0 else { return nil }
+    let stage = stages[order[low - 1]]
+    return index - stage.firstIndex < stage.count ? order[low - 1] : nil
+  }
+
+  /// `12/align/3`; `12/#70` for an index that the graph does not have.
+  public func path(of index: UInt32) -> String {
+    guard let at = stage(of: index) else { return "\(graph.number)/#\(index)" }
+    let stage = stages[at]
+    let element = stage.isArray ? stage.shownIndex(ofElement: index - stage.firstIndex) : nil
+    return OperationPath(graph: graph, name: stage.name, element: element).description
+  }
+}
+
+extension GraphStructure.Stage {
+  /// The number that people see for an element, counted from 0 inside the stage.
+  public func shownIndex(ofElement element: UInt32) -> UInt32 {
+    var rest = element
+    for run in indexRuns {
+      if rest < run.count { return run.first &+ rest &* run.step }
+      rest -= run.count
+    }
+    return element &+ 1
+  }
+}

@@ -1,0 +1,77 @@
+// A page: titled lines, `name  value` pairs and quoted blocks, wrapped to the width.
+
+/// Collects the lines of a page for one stream.
+struct Page {
+  private(set) var lines: [String] = []
+  private let style: Style
+  /// Columns of the names of the pairs.
+  private let nameWidth: Int
+
+  init(_ style: Style, nameWidth: Int = 11) {
+    self.style = style
+    self.nameWidth = nameWidth
+  }
+
+  mutating func line(_ line: StyledLine = StyledLine()) { lines.append(line.text(style)) }
+  mutating func blank() { lines.append("") }
+
+  /// `  name       value`, the value wrapped under itself; nothing for an empty value.
+  mutating func pair(_ name: String, _ value: String?, _ tone: Tone = .plain) {
+    guard let value, !value.isEmpty else { return }
+    let indent = 2 + nameWidth
+    let room = style.width.map { max($0 - indent, 10) }
+    for (position, piece) in wrap(safe(value), to: room).enumerated() {
+      let name = position == 0 ? "  " + pad(name, to: nameWidth) : blanks(indent)
+      lines.append(StyledLine([.init(name, .faint), .init(piece, tone)]).text(style))
+    }
+  }
+
+  /// Lines of somebody else's text behind a bar, cut to the width.
+  mutating func quote(_ quoted: [String], indent: Int = 4) {
+    let bar = style.usesUnicode ? "│ " : "| "
+    for text in quoted {
+      let line = StyledLine([.init(blanks(indent) + bar, .faint), .init(text)])
+      lines.append(line.text(style, cut: true))
+    }
+  }
+
+  mutating func table(_ table: Table, indent: Int = 2) {
+    var narrower = style
+    narrower.width = style.width.map { max($0 - indent, Style.narrowest) }
+    for line in table.lines(narrower) { lines.append(blanks(indent) + line) }
+  }
+
+  /// Prose, wrapped and indented.
+  mutating func prose(_ text: String, indent: Int, hanging: Int = 0, _ tone: Tone = .plain) {
+    let room = style.width.map { max($0 - indent - hanging, 10) }
+    for (position, piece) in wrap(safe(text), to: room).enumerated() {
+      let blanks = blanks(position == 0 ? indent : indent + hanging)
+      lines.append(StyledLine([.init(blanks), .init(piece, tone)]).text(style))
+    }
+  }
+
+  private func blanks(_ count: Int) -> String { String(repeating: " ", count: count) }
+}
+
+/// `text` in lines of at most `width` columns, broken at blanks, and inside a word that is too
+/// long; nil: one line.
+func wrap(_ text: String, to width: Int?) -> [String] {
+  guard let width, displayWidth(text) > width else { return [text] }
+  var lines: [String] = []
+  var line = ""
+  for word in text.split(separator: " ", omittingEmptySubsequences: false) {
+    if !line.isEmpty, displayWidth(line) + 1 + displayWidth(String(word)) > width {
+      lines.append(line)
+      line = ""
+    }
+    if !line.isEmpty { line += " " }
+    for character in word {
+      if displayWidth(line) + displayWidth(character) > width {
+        lines.append(line)
+        line = ""
+      }
+      line.append(character)
+    }
+  }
+  return line.isEmpty ? lines : lines + [line]
+}

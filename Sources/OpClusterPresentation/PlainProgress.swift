@@ -1,0 +1,41 @@
+// `watch` and `wait` without a terminal: one line at each tenth, every 30 seconds, and at the end.
+
+public import OpClusterModel
+
+/// Decides when a line is due.
+public struct PlainProgress: Sendable {
+  /// Longest silence.
+  public static let silence = Span.seconds(30)
+  private var lastTenth: UInt64 = 0
+  private var lastLine: Instant?
+  private var hasEnded = false
+  public init() {}
+
+  /// The line that is due now; nil for none. `now` is monotonic, for the silence.
+  public mutating func line(_ progress: GraphProgress, at now: Instant, _ style: Style) -> String? {
+    guard !hasEnded else { return nil }
+    let tenth =
+      progress.total == 0 ? 0 : UInt64(progress.finished) * 10 / UInt64(progress.total)
+    let isSilent = lastLine.map { now - $0 >= PlainProgress.silence } ?? true
+    hasEnded = progress.outcome != nil
+    guard isSilent || tenth > lastTenth || hasEnded else { return nil }
+    lastTenth = tenth
+    lastLine = now
+    return text(progress, style)
+  }
+
+  private func text(_ progress: GraphProgress, _ style: Style) -> String {
+    var parts = ["\(shownCount(progress.finished)) of \(shownCount(progress.total)) done"]
+    if progress.executing > 0 { parts.append("\(shownCount(progress.executing)) executing") }
+    for outcome in [Outcome.failed, .timedOut, .lost, .cancelled, .skipped] {
+      let count = progress.count(outcome)
+      if count > 0 { parts.append("\(shownCount(count)) \(StateWord(outcome).rawValue)") }
+    }
+    parts.append(progress.elapsed(style.now))
+    let name = "\(progress.graph.number) \(safe(progress.name)): "
+    return StyledLine([
+      .init(name, .strong), .init(progress.state.rawValue, progress.state.tone),
+      .init(", " + parts.joined(separator: ", ")),
+    ]).text(style)
+  }
+}

@@ -1,0 +1,81 @@
+// What others wrote (names, reasons, stderr) must not steer the terminal of who reads it (G38):
+// control characters, and those that turn the reading direction, become visible escapes.
+
+/// One line: line ends and tabs are made visible, too.
+public func safe(_ text: String) -> String {
+  if text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7f }) { return text }
+  var result = ""
+  for scalar in text.unicodeScalars { appendSafely(scalar, to: &result) }
+  return result
+}
+
+/// Lines of a longer text, each safe; tabs are expanded, a carriage return at the end is dropped.
+/// No empty line at the end.
+public func safeLines(_ text: String) -> [String] {
+  var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map {
+    (piece: Substring) -> String in
+    var line = piece.hasSuffix("\r") ? String(piece.dropLast()) : String(piece)
+    if line.utf8.contains(0x09) { line = expandTabs(line) }
+    return safe(line)
+  }
+  while lines.last?.isEmpty == true { lines.removeLast() }
+  return lines
+}
+
+/// Bytes of a log for a terminal: like `safe`, but line ends and tabs stay. Malformed UTF-8
+/// becomes U+FFFD.
+public func safeLog(_ bytes: ArraySlice<UInt8>) -> String {
+  let isPlain = bytes.allSatisfy { ($0 >= 0x20 && $0 < 0x7f) || $0 == 0x0a || $0 == 0x09 }
+  let text = String(decoding: bytes, as: UTF8.self)
+  if isPlain { return text }
+  var result = ""
+  for scalar in text.unicodeScalars {
+    if scalar == "\n" || scalar == "\t" {
+      result.unicodeScalars.append(scalar)
+    } else {
+      appendSafely(scalar, to: &result)
+    }
+  }
+  return result
+}
+
+/// Whether a terminal could take this scalar as an order, or show other text than was written.
+func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
+  switch scalar.value {
+  case 0..<0x20, 0x7f..<0xa0: true
+  case 0x200e...0x200f, 0x2028...0x202e, 0x2066...0x2069, 0x061c, 0xfeff: true
+  default: false
+  }
+}
+
+private func appendSafely(_ scalar: Unicode.Scalar, to result: inout String) {
+  guard isUnsafe(scalar) else {
+    result.unicodeScalars.append(scalar)
+    return
+  }
+  switch scalar {
+  case "\n": result += "\\n"
+  case "\r": result += "\\r"
+  case "\t": result += "\\t"
+  default:
+    let digits = String(scalar.value, radix: 16)
+    result +=
+      scalar.value < 0x100 ? "\\x" + (digits.count < 2 ? "0" : "") + digits : "\\u{\(digits)}"
+  }
+}
+
+private func expandTabs(_ line: String) -> String {
+  var result = ""
+  var column = 0
+  for character in line {
+    if character == "\t" {
+      let blanks = 8 - column % 8
+      result += String(repeating: " ", count: blanks)
+      column += blanks
+    } else {
+      result.append(character)
+      column += displayWidth(character)
+    }
+  }
+  return result
+}

@@ -1,0 +1,89 @@
+// How text is to look on one stream: the caller judges the terminal, the renderers obey. Values
+// only; any thread.
+
+public import OpClusterModel
+
+/// What a renderer must know of the stream it writes for.
+public struct Style: Sendable {
+  /// Columns that a line may fill; nil: as many as it takes (a pipe or a file).
+  public var width: Int?
+  /// Whether ANSI colour may be added. A state is always a word as well.
+  public var usesColour: Bool
+  /// Whether bars and boxes may be drawn with more than ASCII.
+  public var usesUnicode: Bool
+  /// The moment that ages are counted from.
+  public var now: WallTime
+  /// Seconds east of UTC, for the times that people read.
+  public var secondsEastOfUTC: Int
+
+  public init(
+    width: Int? = nil, usesColour: Bool = false, usesUnicode: Bool = true,
+    now: WallTime = .unknown, secondsEastOfUTC: Int = 0
+  ) {
+    self.width = width.map { max($0, Style.narrowest) }
+    self.usesColour = usesColour
+    self.usesUnicode = usesUnicode
+    self.now = now
+    self.secondsEastOfUTC = secondsEastOfUTC
+  }
+
+  /// Narrower terminals are treated as this wide.
+  public static let narrowest = 20
+
+  /// Wraps `text` in the escape codes of a tone, if colour is wanted here.
+  public func paint(_ text: String, _ tone: Tone) -> String {
+    guard usesColour, let code = tone.code, !text.isEmpty else { return text }
+    return "\u{1b}[\(code)m\(text)\u{1b}[0m"
+  }
+}
+
+/// A colour by its meaning in a terminal.
+public enum Tone: Sendable {
+  case plain, strong, faint, good, bad, warning, active
+
+  var code: String? {
+    switch self {
+    case .plain: nil
+    case .strong: "1"
+    case .faint: "2"
+    case .good: "32"
+    case .bad: "31"
+    case .warning: "33"
+    case .active: "36"
+    }
+  }
+}
+
+extension StateWord {
+  public var tone: Tone {
+    switch self {
+    case .declared, .waiting, .held: .faint
+    case .ready, .dispatched: .plain
+    case .executing: .active
+    case .stopping, .cancelled, .skipped: .warning
+    case .succeeded: .good
+    case .failed, .timedOut, .lost: .bad
+    }
+  }
+}
+
+extension GraphRow.State {
+  public var tone: Tone {
+    switch self {
+    case .running: .active
+    case .suspended, .cancelled: .warning
+    case .succeeded: .good
+    case .failed: .bad
+    }
+  }
+}
+
+extension WorkerRow.State {
+  public var tone: Tone {
+    switch self {
+    case .connected: .good
+    case .suspect, .draining: .warning
+    case .away: .bad
+    }
+  }
+}

@@ -1,0 +1,57 @@
+// A line in pieces of different tone: measured and cut before any escape code is added.
+
+/// One line of a page, to be cut to the width of the stream it goes to.
+public struct StyledLine: Hashable, Sendable {
+  public struct Piece: Hashable, Sendable {
+    public var text: String
+    public var tone: Tone
+    public init(_ text: String, _ tone: Tone = .plain) {
+      self.text = text
+      self.tone = tone
+    }
+  }
+  public var pieces: [Piece]
+  public init(_ pieces: [Piece] = []) { self.pieces = pieces }
+  public init(_ text: String, _ tone: Tone = .plain) { pieces = [Piece(text, tone)] }
+
+  public var width: Int { pieces.reduce(0) { $0 + displayWidth($1.text) } }
+
+  /// The line without blanks at its end. Cut to the width of the style if `cut`.
+  public func text(_ style: Style, cut: Bool = false) -> String {
+    var pieces = self.pieces
+    if cut, let limit = style.width, width > limit {
+      pieces = StyledLine.cut(pieces, to: limit, unicode: style.usesUnicode)
+    }
+    while let last = pieces.last {
+      pieces[pieces.count - 1].text = withoutBlanksAtEnd(last.text)
+      if !pieces[pieces.count - 1].text.isEmpty { break }
+      pieces.removeLast()
+    }
+    return pieces.reduce("") { $0 + style.paint($1.text, $1.tone) }
+  }
+
+  private static func cut(_ pieces: [Piece], to limit: Int, unicode: Bool) -> [Piece] {
+    var result: [Piece] = []
+    var room = limit
+    for (position, piece) in pieces.enumerated() {
+      let width = displayWidth(piece.text)
+      let isLast = position == pieces.count - 1
+      if width < room || (width == room && isLast) {
+        result.append(piece)
+        room -= width
+      } else {
+        // One column is left for the mark that something is missing.
+        let marked = width > room ? piece.text : piece.text + "  "
+        result.append(Piece(truncate(marked, to: room, unicode: unicode), piece.tone))
+        break
+      }
+    }
+    return result
+  }
+}
+
+func withoutBlanksAtEnd(_ text: String) -> String {
+  var text = text
+  while text.hasSuffix(" ") { text.removeLast() }
+  return text
+}

@@ -1,0 +1,101 @@
+// Columns that fit the terminal: what can be shortened is shortened first, then what matters
+// least is left out. Numbers are never cut.
+
+/// A table to be laid out for one stream.
+public struct Table: Sendable {
+  public struct Column: Sendable {
+    var title: String
+    /// Numbers stand at the right.
+    var isRight: Bool
+    /// The least width to which it may be cut; nil: never cut.
+    var shortest: Int?
+    /// Columns with a higher number are left out first where there is no room; 0 stays.
+    var dispensable: Int
+
+    /// Text that may be cut.
+    static func text(_ title: String, shortest: Int? = nil, dispensable: Int = 0) -> Column {
+      Column(title: title, isRight: false, shortest: shortest, dispensable: dispensable)
+    }
+    static func number(_ title: String, dispensable: Int = 0) -> Column {
+      Column(title: title, isRight: true, shortest: nil, dispensable: dispensable)
+    }
+  }
+
+  private let columns: [Column]
+  private var rows: [[StyledLine.Piece]] = []
+  private static let gap = 2
+
+  init(_ columns: [Column]) { self.columns = columns }
+
+  /// One cell per column; made safe here.
+  mutating func add(_ cells: [StyledLine.Piece]) {
+    precondition(cells.count == columns.count)
+    rows.append(cells.map { StyledLine.Piece(safe($0.text), $0.tone) })
+  }
+
+  public var rowCount: Int { rows.count }
+
+  /// Title and rows, no blanks at the ends. `titled` is false for the later pages of a listing.
+  public func lines(_ style: Style, titled: Bool = true) -> [String] {
+    let layout = layout(style)
+    var lines: [String] = []
+    if titled {
+      let titles = columns.map { StyledLine.Piece($0.title, .faint) }
+      lines.append(line(titles, layout, style))
+    }
+    for row in rows { lines.append(line(row, layout, style)) }
+    return lines
+  }
+
+  /// Positions of the columns that stay, with their widths.
+  private func layout(_ style: Style) -> [(column: Int, width: Int)] {
+    var shown = Array(columns.indices)
+    // A column without a word in it says nothing.
+    shown.removeAll { at in
+      columns[at].dispensable > 0 && !rows.isEmpty && rows.allSatisfy { $0[at].text.isEmpty }
+    }
+    var widths = columns.indices.map { at in
+      rows.reduce(displayWidth(columns[at].title)) { max($0, displayWidth($1[at].text)) }
+    }
+    guard let room = style.width else { return shown.map { ($0, widths[$0]) } }
+    while excess(shown, shown.map { leastWidth($0, widths[$0]) }, room) > 0 {
+      guard let victim = shown.max(by: { columns[$0].dispensable < columns[$1].dispensable }),
+        columns[victim].dispensable > 0
+      else { break }
+      shown.removeAll { $0 == victim }
+    }
+    var over = excess(shown, shown.map { widths[$0] }, room)
+    while over > 0 {
+      // The widest that can be cut gives one column.
+      let candidates = shown.filter { widths[$0] > leastWidth($0, widths[$0]) }
+      guard let widest = candidates.max(by: { widths[$0] < widths[$1] }) else { break }
+      widths[widest] -= 1
+      over -= 1
+    }
+    return shown.map { ($0, widths[$0]) }
+  }
+
+  private func leastWidth(_ column: Int, _ natural: Int) -> Int {
+    min(natural, columns[column].shortest ?? natural)
+  }
+
+  private func excess(_ shown: [Int], _ widths: [Int], _ room: Int) -> Int {
+    widths.reduce(0, +) + Table.gap * max(0, shown.count - 1) - room
+  }
+
+  private func line(
+    _ cells: [StyledLine.Piece], _ layout: [(column: Int, width: Int)], _ style: Style
+  ) -> String {
+    var pieces: [StyledLine.Piece] = []
+    for (position, (column, width)) in layout.enumerated() {
+      if position > 0 { pieces.append(.init(String(repeating: " ", count: Table.gap))) }
+      let text = truncate(cells[column].text, to: width, unicode: style.usesUnicode)
+      let blanks = String(repeating: " ", count: width - displayWidth(text))
+      // Blanks are pieces of their own, so that colour covers words only.
+      if columns[column].isRight { pieces.append(.init(blanks)) }
+      pieces.append(.init(text, cells[column].tone))
+      if !columns[column].isRight { pieces.append(.init(blanks)) }
+    }
+    return StyledLine(pieces).text(style, cut: true)
+  }
+}

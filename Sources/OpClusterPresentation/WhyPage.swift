@@ -1,0 +1,18 @@
+// `why SEL`: sentences about one operation after the other, the most decisive first.
+
+public import OpClusterModel
+
+/// Lines of the answers; a blank line between operations.
+public func whyPage(_ explanations: [Explanation], _ style: Style) -> [String] {
+  var page = Page(style)
+  for (position, explanation) in explanations.enumerated() {
+    if position > 0 { page.blank() }
+    page.line(
+      StyledLine([
+        .init(safe(explanation.shown), .strong), .init("  "),
+        .init(explanation.state.rawValue, explanation.state.tone),
+      ]))
+    for line in explanation.lines { page.prose(line, indent: 2, hanging: 2) }
+  }
+  return page.lines
+}
