@@ -1,2 +1,14 @@
-// The C API of libzmq, as it is.
+// The C API of libzmq, as it is, and what loops around it need from the kernel that Swift's Glibc
+// module leaves out.
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <time.h>
 #include <zmq.h>
+
+// The system's headers show these two only to _GNU_SOURCE, which the importer does not define.
+extern int pthread_setname_np(pthread_t thread, const char *name);
+extern int ppoll(struct pollfd *descriptors, nfds_t count, const struct timespec *timeout,
+                 const sigset_t *mask);

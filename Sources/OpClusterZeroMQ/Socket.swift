@@ -1,0 +1,125 @@
+// The socket that bodies hold: opened, bound or connected, and closed by the thread that owns it.
+// Sending and receiving are in SocketMessages.swift, connection events in ConnectionEvent.swift.
+
+import CZeroMQ
+import Glibc
+import Synchronization
+
+/// A ROUTER or DEALER socket. Neither copyable nor Sendable: the thread that opens a socket keeps
+/// it (A13), which is also checked on every call; its end closes it.
+///
+/// Nothing here blocks. No socket reconnects by itself: when a dealer's connection has ended, its
+/// owner drops the socket and opens a fresh one, with its own back-off and deadline (A6, A19).
+public struct Socket: ~Copyable {
+  /// Messages queued per peer and direction unless told otherwise; credit keeps below it.
+  public static let defaultHighWaterMark = 256
+  /// The range of high-water marks; 0 would mean without limit.
+  public static let highWaterMarks = 1...1_000_000
+  /// How long a closed socket may go on sending, in milliseconds; more than 0 only in commands
+  /// that end right after their last message (A15).
+  public static let lingers = 0...2_000
+  /// The range of the largest message, in bytes.
+  public static let messageSizes = 1...(1 << 30)
+
+  public let role: SocketRole
+  let handle: SocketHandle
+
+  /// Opens a socket with every setting fixed (guarantees, section 5); the only way to get one.
+  ///
+  /// - Parameters:
+  ///   - role: Router or dealer, and the largest message it accepts.
+  ///   - highWaterMark: Messages queued per peer in each direction, within `highWaterMarks`.
+  ///   - lingerMilliseconds: Time for unsent messages after the end, within `lingers`.
+  /// - Throws: `EINVAL` for a value out of range, else what libzmq answered, e.g. `EMFILE`.
+  public init(
+    role: SocketRole, highWaterMark: Int = Socket.defaultHighWaterMark, lingerMilliseconds: Int = 0
+  ) throws(SocketError) {
+    guard
+      Socket.messageSizes.contains(role.maximumMessageBytes),
+      Socket.highWaterMarks.contains(highWaterMark), Socket.lingers.contains(lingerMilliseconds)
+    else {
+      throw SocketError(
+        action: "open socket", code: EINVAL,
+        advice: "message size must be in \(Socket.messageSizes), high-water mark in "
+          + "\(Socket.highWaterMarks), linger in \(Socket.lingers)")
+    }
+    let settings = role.settings(
+      highWaterMark: highWaterMark, lingerMilliseconds: lingerMilliseconds)
+    let handle = try SocketHandle(type: role.type, settings: settings)
+    if !role.isRouter {
+      do throws(SocketError) {
+        handle.events = try SocketHandle(monitoring: handle)
+      } catch {
+        handle.close()
+        throw error
+      }
+    }
+    self.role = role
+    self.handle = handle
+  }
+
+  deinit { handle.close() }
+
+  /// The value that libzmq has for a setting; for tests and diagnosis.
+  ///
+  /// - Throws: `EINVAL` if the option is not readable.
+  public func option(_ option: SocketOption) throws(SocketError) -> Int {
+    try handle.value(of: option)
+  }
+
+  /// Listens at an endpoint and returns the real one, with the port that was found for port 0.
+  ///
+  /// A socket file gets mode 0700 and takes the place of a stale one, never of a living one; it goes
+  /// with the socket.
+  ///
+  /// - Throws: `EADDRINUSE` if somebody listens there, `ENOENT` if the folder of a socket file
+  ///   does not exist, or what else libzmq answered.
+  public func bind(_ endpoint: Endpoint) throws(SocketError) -> Endpoint {
+    let raw = unsafe handle.checked()
+    try handle.set(.ipv6, to: endpoint.isIPv6 ? 1 : 0)
+    let action = "bind \(endpoint)"
+    var code: Int32 = 0
+    if let path = endpoint.path {
+      try LocalSocketFile.checkFree(path: path, action: action)
+      code = LocalSocketFile.withPrivateMode {
+        unsafe zmq_bind(raw, endpoint.address) == 0 ? 0 : zmq_errno()
+      }
+      if code == 0, let file = LocalSocketFile(madeAt: path) { handle.files.append(file) }
+    } else if unsafe zmq_bind(raw, endpoint.address) != 0 {
+      code = zmq_errno()
+    }
+    guard code == 0 else { throw SocketError(action: action, code: code) }
+    return try boundEndpoint(action: action)
+  }
+
+  /// Begins to connect; the outcome arrives as a `ConnectionEvent`.
+  ///
+  /// - Throws: `EINVAL` for port 0, else what libzmq answered.
+  public func connect(_ endpoint: Endpoint) throws(SocketError) {
+    let raw = unsafe handle.checked()
+    guard endpoint.port != 0 else {
+      throw SocketError(
+        action: "connect to \(endpoint)", code: EINVAL, advice: "name the port of the server")
+    }
+    try handle.set(.ipv6, to: endpoint.isIPv6 ? 1 : 0)
+    guard unsafe zmq_connect(raw, endpoint.address) == 0 else {
+      throw .last("connect to \(endpoint)")
+    }
+  }
+
+  private func boundEndpoint(action: String) throws(SocketError) -> Endpoint {
+    let raw = unsafe handle.checked()
+    var text = [UInt8](repeating: 0, count: Endpoint.maximumTextBytes + 1)
+    var size = text.count
+    guard unsafe zmq_getsockopt(raw, ZMQ_LAST_ENDPOINT, &text, &size) == 0 else {
+      throw .last(action)
+    }
+    // The size counts the closing zero.
+    let address = String(decoding: text.prefix(max(0, size - 1)), as: UTF8.self)
+    do {
+      return try Endpoint(address)
+    } catch {
+      throw SocketError(action: action, code: EINVAL, advice: error.description)
+    }
+  }
+}

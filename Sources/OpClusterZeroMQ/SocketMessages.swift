@@ -1,0 +1,141 @@
+// Sending and receiving: every message is one frame of payload. Called on the socket's thread, many
+// thousand times a second; one copy each way.
+
+import CZeroMQ
+import Glibc
+
+/// What became of a message that was to be sent. `sent` says that libzmq has it, not that it
+/// arrived: messages vanish with their connection (A9), so protocols acknowledge.
+public enum SendResult: Hashable, Sendable {
+  case sent
+  /// The peer's queue is full, or the dealer is not connected yet. Nothing was sent (A3, A20).
+  case wouldBlock
+  /// The router has no such connection (any more).
+  case unreachable
+  /// An empty message (`EINVAL`), or what libzmq answered.
+  case failed(SocketError)
+}
+
+/// What a socket had to offer.
+public enum ReceiveResult: Hashable, Sendable {
+  /// A message; a router says from which connection.
+  case message([UInt8], from: RoutingID?)
+  /// Nothing is there now.
+  case nothing
+  /// A message that was empty or had more than one frame; it is gone. The connection is nil on a
+  /// dealer, and on a router if the peer chose its own name, which is against the rules too (A2).
+  case malformed(from: RoutingID?)
+  case failed(SocketError)
+}
+
+extension Socket {
+  /// Sends to the router that this dealer is connected to.
+  public func send(_ bytes: [UInt8]) -> SendResult { send(bytes.span) }
+
+  /// Sends to one connection of this router.
+  public func send(_ bytes: [UInt8], to peer: RoutingID) -> SendResult {
+    send(bytes.span, to: peer)
+  }
+
+  /// Sends to the router that this dealer is connected to.
+  public func send(_ bytes: Span<UInt8>) -> SendResult {
+    precondition(!role.isRouter, "a router must say to whom it sends")
+    return unsafe sendPayload(bytes, to: handle.checked())
+  }
+
+  /// Sends to one connection of this router.
+  public func send(_ bytes: Span<UInt8>, to peer: RoutingID) -> SendResult {
+    precondition(role.isRouter, "a dealer has only one peer")
+    // Before the first frame: a router that got only that would wait for the second.
+    guard !bytes.isEmpty else { return .failed(Socket.emptyPayload) }
+    let raw = unsafe handle.checked()
+    var word = peer.frameWord
+    let code = unsafe Socket.transmit(
+      &word, RoutingID.frameBytes, to: raw, flags: ZMQ_DONTWAIT | ZMQ_SNDMORE)
+    guard code == 0 else { return Socket.sendResult(code) }
+    return unsafe sendPayload(bytes, to: raw)
+  }
+
+  /// Takes one message if there is one. Call until `nothing`, or the poller returns at once.
+  public func receive() -> ReceiveResult {
+    let raw = unsafe handle.checked()
+    var frame = zmq_msg_t()
+    unsafe zmq_msg_init(&frame)
+    defer { unsafe zmq_msg_close(&frame) }
+    let code = unsafe Socket.nextFrame(&frame, from: raw)
+    guard code == 0 else {
+      return code == EAGAIN ? .nothing : .failed(SocketError(action: "receive", code: code))
+    }
+    guard role.isRouter else { return unsafe takePayload(&frame, from: raw, sender: nil) }
+    let sender = unsafe RoutingID(frame: Socket.content(&frame))
+    guard unsafe zmq_msg_more(&frame) != 0 else { return .malformed(from: sender) }
+    let next = unsafe Socket.nextFrame(&frame, from: raw)
+    guard next == 0 else { return .failed(SocketError(action: "receive", code: next)) }
+    return unsafe takePayload(&frame, from: raw, sender: sender)
+  }
+
+  /// Turns the payload frame into a result, after dropping frames that should not follow it.
+  private func takePayload(
+    _ frame: inout zmq_msg_t, from raw: UnsafeMutableRawPointer, sender: RoutingID?
+  ) -> ReceiveResult {
+    var isWhole = unsafe zmq_msg_size(&frame) > 0 && !(role.isRouter && sender == nil)
+    // Each frame takes the place of the one before: memory for one at a time.
+    while unsafe zmq_msg_more(&frame) != 0 {
+      isWhole = false
+      let code = unsafe Socket.nextFrame(&frame, from: raw)
+      guard code == 0 else { return .failed(SocketError(action: "receive", code: code)) }
+    }
+    guard isWhole else { return .malformed(from: sender) }
+    return .message(unsafe [UInt8](Socket.content(&frame)), from: sender)
+  }
+
+  private func sendPayload(
+    _ bytes: Span<UInt8>, to raw: UnsafeMutableRawPointer
+  ) -> SendResult {
+    guard !bytes.isEmpty else { return .failed(Socket.emptyPayload) }
+    return unsafe bytes.withUnsafeBufferPointer { buffer in
+      Socket.sendResult(
+        unsafe Socket.transmit(buffer.baseAddress!, buffer.count, to: raw, flags: ZMQ_DONTWAIT))
+    }
+  }
+
+  private static var emptyPayload: SocketError {
+    SocketError(action: "send", code: EINVAL, advice: "a message has at least one byte")
+  }
+
+  private static func sendResult(_ code: Int32) -> SendResult {
+    switch code {
+    case 0: .sent
+    case EAGAIN: .wouldBlock
+    case EHOSTUNREACH: .unreachable
+    default: .failed(SocketError(action: "send", code: code))
+    }
+  }
+
+  /// Hands one frame to libzmq, which copies it; 0 or the `errno`, never `EINTR` (A14).
+  private static func transmit(
+    _ bytes: UnsafeRawPointer, _ count: Int, to raw: UnsafeMutableRawPointer, flags: Int32
+  ) -> Int32 {
+    while true {
+      if unsafe zmq_send(raw, bytes, count, flags) >= 0 { return 0 }
+      let code = zmq_errno()
+      if code != EINTR { return code }
+    }
+  }
+
+  /// Takes one frame in place of what `frame` holds; 0 or the `errno`, never `EINTR` (A14).
+  static func nextFrame(
+    _ frame: inout zmq_msg_t, from raw: UnsafeMutableRawPointer
+  ) -> Int32 {
+    while true {
+      if unsafe zmq_msg_recv(&frame, raw, ZMQ_DONTWAIT) >= 0 { return 0 }
+      let code = zmq_errno()
+      if code != EINTR { return code }
+    }
+  }
+
+  /// The bytes of a frame, valid until the frame changes.
+  static func content(_ frame: inout zmq_msg_t) -> UnsafeRawBufferPointer {
+    unsafe UnsafeRawBufferPointer(start: zmq_msg_data(&frame), count: zmq_msg_size(&frame))
+  }
+}
