@@ -1,0 +1,161 @@
+// The journal's thread: commits what waits as one transaction, reports, then does one slice of a
+// chore or a checkpoint, and begins again. Owns the only connection that writes.
+
+/// Everything that writes to the database. Made by the opener, then used by one thread only.
+final class Committer {
+  private let connection: Connection
+  private let inbox: Inbox
+  private let observer: JournalObserver
+  private let settings: JournalSettings
+  private let begin: Statement
+  private let end: Statement
+  private let insertTurn: Statement
+  private let tables: HistoryTables
+  private var sweeper: Sweeper
+  private var chores: [Chore]
+
+  init(
+    folder: StateFolder, position: Position, inbox: Inbox, observer: JournalObserver,
+    settings: JournalSettings
+  ) throws(JournalError) {
+    self.inbox = inbox
+    self.observer = observer
+    self.settings = settings
+    connection = try Connection(path: folder.database, access: .readWrite)
+    try Committer.configure(connection, settings)
+    begin = try connection.prepare("BEGIN IMMEDIATE")
+    end = try connection.prepare("COMMIT")
+    insertTurn = try connection.prepare(
+      "INSERT INTO turns (sequence, epoch, checksum, body) VALUES (?, ?, ?, ?)")
+    tables = try HistoryTables(connection)
+    sweeper = try Sweeper(connection, tables: tables, settings: settings)
+    // What a crash left behind: parts of an unfinished snapshot, turns that a snapshot includes.
+    chores = [.dropSnapshots(except: position.snapshotSequence)]
+    if let sequence = position.snapshotSequence { chores.append(.dropTurns(through: sequence)) }
+  }
+
+  private static func configure(
+    _ connection: Connection, _ settings: JournalSettings
+  ) throws(JournalError) {
+    // Checkpoints are made by hand so that their failures are seen (G7). Deleted turns need not be
+    // overwritten at once. Each life begins with an empty log, on which Recovery relies.
+    try connection.execute(
+      """
+      PRAGMA synchronous = FULL;
+      PRAGMA wal_autocheckpoint = 0;
+      PRAGMA journal_size_limit = \(64 << 20);
+      PRAGMA cache_size = -16384;
+      PRAGMA secure_delete = FAST;
+      PRAGMA temp_store = MEMORY;
+      """)
+    if let bytes = settings.maximumDatabaseBytes {
+      try connection.execute("PRAGMA max_page_count = \(max(1, bytes / 4_096))")
+    }
+    try connection.checkpoint(truncate: true)
+  }
+
+  /// The body of the thread; ends when the inbox is closed or the journal has failed.
+  func run() {
+    do {
+      try work()
+    } catch {
+      // G7: nothing is retried, rolled back or written again.
+      _ = inbox.close()
+      connection.abandon()
+      observer.onFailure(error)
+    }
+  }
+
+  private func work() throws(JournalError) {
+    while true {
+      let work = inbox.take(waiting: chores.isEmpty)
+      chores += work.chores
+      try commit(work.turns)
+      if work.isClosing { return try finish() }
+      if let chore = chores.first { try advance(chore) }
+      try checkpointIfLong()
+    }
+  }
+
+  /// Commits the turns in as few transactions as the bounds allow.
+  private func commit(_ turns: [Turn]) throws(JournalError) {
+    var next = 0
+    while next < turns.count {
+      var bytes = 0
+      let start = next
+      try begin.run()
+      while next < turns.count, next - start < settings.batchTurns, bytes < settings.batchBytes {
+        try insert(turns[next])
+        bytes += turns[next].cost
+        next += 1
+      }
+      try tables.saveTotals()
+      try end.run()
+      inbox.release(turns: next - start, bytes: bytes)
+      observer.onDurable(turns[next - 1].sequence)
+      try checkpointIfLong()
+    }
+  }
+
+  private func insert(_ turn: Turn) throws(JournalError) {
+    let sequence = Int64(turn.sequence)
+    let epoch = Int64(turn.epoch)
+    try insertTurn.bind(sequence, epoch, Checksum.of(sequence, epoch, turn.body))
+    try insertTurn.run(body: turn.body, at: 4)
+    for attachment in turn.attachments {
+      try tables.insert(attachment, sequence: sequence)
+    }
+  }
+
+  /// One slice of the first chore, in a transaction of its own.
+  private func advance(_ chore: Chore) throws(JournalError) {
+    try begin.run()
+    let isDone = try sweeper.slice(of: chore)
+    try tables.saveTotals()
+    try end.run()
+    sweeper.measured()
+    guard isDone else { return }
+    chores.removeFirst()
+    switch chore {
+    case .writeSnapshot(let sequence, _, _):
+      observer.onSnapshot(sequence)
+      chores.insert(
+        contentsOf: [.dropSnapshots(except: sequence), .dropTurns(through: sequence)], at: 0)
+      inbox.releaseChore()
+    case .trim, .forget:
+      inbox.releaseChore()
+    case .dropSnapshots, .dropTurns:
+      break
+    }
+  }
+
+  /// Copies the log into the database once it is long: after the acknowledgement, not before it.
+  private func checkpointIfLong() throws(JournalError) {
+    if connection.writeAheadPages >= settings.checkpointPages {
+      try connection.checkpoint(truncate: false)
+    }
+  }
+
+  /// The orderly end: snapshots that were asked for are finished, deletions wait for the next life.
+  private func finish() throws(JournalError) {
+    for chore in chores {
+      guard case .writeSnapshot(let sequence, _, _) = chore else { continue }
+      if sweeper.isBetweenChores { try dropUnfinishedSnapshot(sequence) }
+      var isDone = false
+      while !isDone {
+        try begin.run()
+        isDone = try sweeper.slice(of: chore)
+        try end.run()
+      }
+      observer.onSnapshot(sequence)
+    }
+    try connection.checkpoint(truncate: true)
+  }
+
+  /// Removes parts that a crash left under the same number, whose clean-up has not come yet.
+  private func dropUnfinishedSnapshot(_ sequence: UInt64) throws(JournalError) {
+    let statement = try connection.prepare("DELETE FROM snapshots WHERE sequence = ?")
+    try statement.bind(Int64(sequence))
+    try statement.run()
+  }
+}

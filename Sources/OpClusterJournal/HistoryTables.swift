@@ -1,0 +1,107 @@
+// The tables of history beside the turns: stream, chapters, documents, with the number of rows and
+// bytes that retention goes by. Used by the journal's thread.
+
+/// A table of history that can be shortened from its old end.
+enum History: String, Sendable, CaseIterable {
+  case stream
+  case chapters
+
+  /// The column that orders the rows by age.
+  var key: String { self == .stream ? "first" : "row" }
+}
+
+/// Rows and bytes of bodies in a table, kept in `meta` with the transaction that changes them.
+struct Totals: Equatable {
+  var rows: Int64 = 0
+  var bytes: Int64 = 0
+
+  static func stored(_ table: History, _ connection: Connection) throws(JournalError) -> Totals {
+    let rows = try connection.number("SELECT value FROM meta WHERE key = '\(table)Rows'")
+    let bytes = try connection.number("SELECT value FROM meta WHERE key = '\(table)Bytes'")
+    return Totals(rows: rows ?? 0, bytes: bytes ?? 0)
+  }
+}
+
+final class HistoryTables {
+  private let insertStream: Statement
+  private let insertChapter: Statement
+  private let insertDocument: Statement
+  private let save: Statement
+  private(set) var stream: Totals
+  private(set) var chapters: Totals
+  private var saved: (stream: Totals, chapters: Totals)
+
+  init(_ connection: Connection) throws(JournalError) {
+    insertStream = try connection.prepare(
+      "INSERT INTO stream (first, count, sequence, checksum, body) VALUES (?, ?, ?, ?, ?)")
+    insertChapter = try connection.prepare(
+      """
+      INSERT INTO chapters (subject, first, last, sequence, checksum, body)
+      VALUES (?, ?, ?, ?, ?, ?)
+      """)
+    insertDocument = try connection.prepare(
+      """
+      INSERT INTO documents (subject, kind, sequence, checksum, body) VALUES (?, ?, ?, ?, ?)
+      ON CONFLICT DO UPDATE SET
+      sequence = excluded.sequence, checksum = excluded.checksum, body = excluded.body
+      """)
+    save = try connection.prepare(
+      "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value")
+    let totals = (
+      stream: try Totals.stored(.stream, connection),
+      chapters: try Totals.stored(.chapters, connection)
+    )
+    (stream, chapters) = totals
+    saved = totals
+  }
+
+  func insert(_ attachment: Attachment, sequence: Int64) throws(JournalError) {
+    switch attachment {
+    case .stream(let first, let count, let body):
+      let checksum = Checksum.of(Int64(first), Int64(count), body)
+      try insertStream.bind(Int64(first), Int64(count), sequence, checksum)
+      try insertStream.run(body: body, at: 5)
+      change(.stream, rows: 1, bytes: Int64(body.count))
+    case .chapter(let subject, let first, let last, let body):
+      let checksum = Checksum.of(Int64(subject), Checksum.pair(first, last), body)
+      try insertChapter.bind(Int64(subject), Int64(first), Int64(last), sequence, checksum)
+      try insertChapter.run(body: body, at: 6)
+      change(.chapters, rows: 1, bytes: Int64(body.count))
+    case .document(let subject, let kind, let body):
+      let checksum = Checksum.of(Int64(subject), Int64(kind), body)
+      try insertDocument.bind(Int64(subject), Int64(kind), sequence, checksum)
+      try insertDocument.run(body: body, at: 5)
+    }
+  }
+
+  func totals(_ table: History) -> Totals { table == .stream ? stream : chapters }
+
+  func change(_ table: History, rows: Int64, bytes: Int64) {
+    switch table {
+    case .stream: stream = Totals(rows: stream.rows + rows, bytes: stream.bytes + bytes)
+    case .chapters: chapters = Totals(rows: chapters.rows + rows, bytes: chapters.bytes + bytes)
+    }
+  }
+
+  /// Writes the totals that changed; inside the transaction that changed them.
+  func saveTotals() throws(JournalError) {
+    if stream != saved.stream { try save(.stream, stream) }
+    if chapters != saved.chapters { try save(.chapters, chapters) }
+    saved = (stream, chapters)
+  }
+
+  private func save(_ table: History, _ totals: Totals) throws(JournalError) {
+    for (name, value) in [("\(table)Rows", totals.rows), ("\(table)Bytes", totals.bytes)] {
+      try save.bind(name, at: 1)
+      try save.bind(value, from: 2)
+      try save.run()
+    }
+  }
+}
+
+extension Checksum {
+  /// Two 32-bit numbers as one, for the two numbers that a checksum covers.
+  static func pair(_ first: UInt32, _ last: UInt32) -> Int64 {
+    Int64(bitPattern: UInt64(first) << 32 | UInt64(last))
+  }
+}

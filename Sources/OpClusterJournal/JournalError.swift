@@ -1,0 +1,78 @@
+// What can go wrong with a journal, as values with a cause and a next step. Made in this target
+// only, read by whoever opens a journal and by the commands that turn it into an exit status.
+
+/// A journal that cannot be opened, read or written.
+public struct JournalError: Error, Sendable, Hashable, CustomStringConvertible {
+  public enum Kind: Sendable, Hashable {
+    /// Another process holds the journal; 0 when its id could not be read (F31).
+    case inUse(process: Int32)
+    /// A record does not hold what was written; `record` names it (G6).
+    case damaged(record: String)
+    /// Written by a version of the format that this program does not know.
+    case format(found: Int64)
+    /// No space for the next write, on the disk or within `maximumDatabaseBytes` (G8).
+    case diskFull
+    /// The operating system or SQLite refused to read or write (G7).
+    case storage
+    /// The folder is not safe to use: others can write to it (F59).
+    case unsafeFolder
+  }
+
+  /// What is wrong.
+  public let kind: Kind
+  /// SQLite's extended result code, or errno for calls of the system; 0 when neither applies.
+  public let code: Int32
+  /// The cause, in words.
+  public let message: String
+  /// What a person can do next.
+  public let advice: String
+
+  /// The exit status of a command that stops for this error (G6, G7, F31).
+  public var exitStatus: Int32 {
+    switch kind {
+    case .inUse: 73
+    case .damaged, .format: 65
+    case .diskFull, .storage: 74
+    case .unsafeFolder: 77
+    }
+  }
+
+  public var description: String { "\(message) (code \(code)); \(advice)" }
+}
+
+extension JournalError {
+  static func inUse(process: Int32, path: String) -> JournalError {
+    JournalError(
+      kind: .inUse(process: process), code: 0,
+      message: "journal \(path) is in use by process \(process)",
+      advice: "stop that process, or give this one another folder")
+  }
+
+  static func damaged(_ record: String, because reason: String, code: Int32 = 0) -> JournalError {
+    JournalError(
+      kind: .damaged(record: record), code: code,
+      message: "journal is damaged at \(record): \(reason)",
+      advice: "nothing was changed; restore a backup, or export and cut before that record")
+  }
+
+  static func format(found: Int64) -> JournalError {
+    JournalError(
+      kind: .format(found: found), code: 0,
+      message: "journal has format \(found), this program reads \(Schema.format)",
+      advice: "use the version of the program that wrote it")
+  }
+
+  static func unsafeFolder(_ path: String, because reason: String) -> JournalError {
+    JournalError(
+      kind: .unsafeFolder, code: 0, message: "folder \(path) \(reason)",
+      advice: "give the folder to the user of this service and run chmod 700 on it")
+  }
+
+  static func system(_ call: String, _ path: String, errno code: Int32) -> JournalError {
+    let isFull = code == SystemCode.noSpace || code == SystemCode.quota
+    return JournalError(
+      kind: isFull ? .diskFull : .storage, code: code,
+      message: "\(call) failed for \(path): \(SystemCode.text(code))",
+      advice: isFull ? "make room and start again" : "check the disk and the permissions")
+  }
+}

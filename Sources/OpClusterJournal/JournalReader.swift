@@ -1,0 +1,173 @@
+// Reads history beside the writer, with a connection of its own. Made and used on one thread,
+// which is not the journal's; what it sees was committed and synced before.
+
+/// How much one call of a reader may return: at most `rows`, and no row after `bytes` are reached.
+public struct ReadLimit: Sendable {
+  public var rows: Int
+  public var bytes: Int
+
+  public init(rows: Int, bytes: Int = 1 << 20) {
+    self.rows = rows
+    self.bytes = bytes
+  }
+}
+
+/// Events `first ..< first + count` of the stream.
+public struct StreamRow: Sendable, Hashable {
+  public let first: UInt64
+  public let count: UInt32
+  public let body: [UInt8]
+}
+
+/// A chapter about a subject; `row` grows with age and is never used twice by rows that exist.
+public struct ChapterRow: Sendable, Hashable {
+  public let row: UInt64
+  public let sequence: UInt64
+  public let first: UInt32
+  public let last: UInt32
+  public let body: [UInt8]
+}
+
+/// The document of one kind about a subject.
+public struct DocumentRow: Sendable, Hashable {
+  public let subject: UInt64
+  public let body: [UInt8]
+}
+
+/// History that is durable. Not Sendable: each thread makes a reader of its own.
+public protocol JournalReading {
+  /// The events that the stream still holds; nil when it is empty.
+  func streamBounds() throws(JournalError) -> Range<UInt64>?
+  /// Rows that hold event `from` or later ones, oldest first.
+  func stream(from: UInt64, limit: ReadLimit) throws(JournalError) -> [StreamRow]
+  /// Chapters with a member in `members`, oldest first, behind row `after` (0 for all).
+  func chapters(
+    subject: UInt64, overlapping members: ClosedRange<UInt32>, after row: UInt64, limit: ReadLimit
+  ) throws(JournalError) -> [ChapterRow]
+  /// The document of a kind about a subject; nil when there is none.
+  func document(subject: UInt64, kind: Int) throws(JournalError) -> [UInt8]?
+  /// Documents of a kind, largest subject first, below `before` (nil for all).
+  func documents(
+    kind: Int, before subject: UInt64?, limit: ReadLimit
+  ) throws(JournalError) -> [DocumentRow]
+}
+
+/// The reader of a journal in SQLite. Every row is verified by its checksum.
+public final class JournalReader: JournalReading {
+  private let bounds: Statement
+  private let streamRows: Statement
+  private let chapterRows: Statement
+  private let oneDocument: Statement
+  private let documentRows: Statement
+
+  /// Opens the journal in `folder` for reading, whether a process writes to it or not.
+  public init(folder path: String) throws(JournalError) {
+    let connection = try Connection(path: StateFolder(path: path).database, access: .readOnly)
+    try Schema.check(connection)
+    bounds = try connection.prepare(
+      """
+      SELECT (SELECT min(first) FROM stream), first + count FROM stream
+      ORDER BY first DESC LIMIT 1
+      """)
+    streamRows = try connection.prepare(
+      """
+      SELECT first, count, checksum, body FROM stream
+      WHERE first >= coalesce((SELECT max(first) FROM stream WHERE first <= ?1), ?1)
+      AND first + count > ?1 ORDER BY first LIMIT ?2
+      """)
+    chapterRows = try connection.prepare(
+      """
+      SELECT row, sequence, first, last, checksum, body FROM chapters
+      WHERE subject = ? AND first <= ? AND last >= ? AND row > ? ORDER BY row LIMIT ?
+      """)
+    oneDocument = try connection.prepare(
+      "SELECT checksum, body FROM documents WHERE subject = ? AND kind = ?")
+    documentRows = try connection.prepare(
+      """
+      SELECT subject, checksum, body FROM documents WHERE subject < ? AND kind = ?
+      ORDER BY subject DESC LIMIT ?
+      """)
+  }
+
+  public func streamBounds() throws(JournalError) -> Range<UInt64>? {
+    defer { bounds.reset() }
+    guard try bounds.step() else { return nil }
+    return UInt64(bounds.integer(0))..<UInt64(bounds.integer(1))
+  }
+
+  public func stream(from: UInt64, limit: ReadLimit) throws(JournalError) -> [StreamRow] {
+    guard let from = Int64(exactly: from) else { return [] }
+    try streamRows.bind(from, Int64(limit.rows))
+    return try collect(streamRows, limit.bytes) { rows throws(JournalError) in
+      let (first, count) = (rows.integer(0), rows.integer(1))
+      let body = try rows.verifiedBody(3, first, count, checksum: 2, name: "stream \(first)")
+      return (StreamRow(first: UInt64(first), count: UInt32(count), body: body), body.count)
+    }
+  }
+
+  public func chapters(
+    subject: UInt64, overlapping members: ClosedRange<UInt32>, after row: UInt64, limit: ReadLimit
+  ) throws(JournalError) -> [ChapterRow] {
+    guard let subject = Int64(exactly: subject), let row = Int64(exactly: row) else { return [] }
+    let (lower, upper) = (Int64(members.lowerBound), Int64(members.upperBound))
+    try chapterRows.bind(subject, upper, lower, row, Int64(limit.rows))
+    return try collect(chapterRows, limit.bytes) { rows throws(JournalError) in
+      let (first, last) = (UInt32(rows.integer(2)), UInt32(rows.integer(3)))
+      let body = try rows.verifiedBody(
+        5, subject, Checksum.pair(first, last), checksum: 4, name: "chapter \(rows.integer(0))")
+      let chapter = ChapterRow(
+        row: UInt64(rows.integer(0)), sequence: UInt64(rows.integer(1)), first: first, last: last,
+        body: body)
+      return (chapter, body.count)
+    }
+  }
+
+  public func document(subject: UInt64, kind: Int) throws(JournalError) -> [UInt8]? {
+    guard let subject = Int64(exactly: subject) else { return nil }
+    defer { oneDocument.reset() }
+    try oneDocument.bind(subject, Int64(kind))
+    guard try oneDocument.step() else { return nil }
+    return try oneDocument.verifiedBody(
+      1, subject, Int64(kind), checksum: 0, name: "document \(subject) \(kind)")
+  }
+
+  public func documents(
+    kind: Int, before subject: UInt64?, limit: ReadLimit
+  ) throws(JournalError) -> [DocumentRow] {
+    let before = subject.flatMap { Int64(exactly: $0) } ?? Int64.max
+    try documentRows.bind(before, Int64(kind), Int64(limit.rows))
+    return try collect(documentRows, limit.bytes) { rows throws(JournalError) in
+      let subject = rows.integer(0)
+      let body = try rows.verifiedBody(
+        2, subject, Int64(kind), checksum: 1, name: "document \(subject) \(kind)")
+      return (DocumentRow(subject: UInt64(subject), body: body), body.count)
+    }
+  }
+
+  private func collect<Row>(
+    _ statement: Statement, _ bytes: Int,
+    _ read: (Statement) throws(JournalError) -> (row: Row, bytes: Int)
+  ) throws(JournalError) -> [Row] {
+    defer { statement.reset() }
+    var found: [Row] = []
+    var size = 0
+    while size < bytes, try statement.step() {
+      let (row, count) = try read(statement)
+      found.append(row)
+      size += count
+    }
+    return found
+  }
+}
+
+extension Statement {
+  /// The body in a column, when its checksum with two numbers holds.
+  func verifiedBody(
+    _ column: Int32, _ first: Int64, _ second: Int64, checksum: Int32, name: String
+  ) throws(JournalError) -> [UInt8] {
+    guard self.checksum(first, second, column: column) == integer(checksum) else {
+      throw .damaged(name, because: "its checksum does not hold")
+    }
+    return bytes(column)
+  }
+}

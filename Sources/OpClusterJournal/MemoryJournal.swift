@@ -1,0 +1,167 @@
+// The journal of tests: the same contract without disk, thread or clock. Nothing becomes durable
+// until `commit` is called, so a test decides where a crash falls. Any thread.
+
+import Synchronization
+
+/// What outlives a crash of a `MemoryJournal`: hand it to the next one.
+public final class MemoryDisk: Sendable {
+  struct State {
+    var turns: [Turn] = []
+    var snapshot: (sequence: UInt64, parts: [[UInt8]])?
+    var stream: [StreamRow] = []
+    var chapters: [(subject: UInt64, row: ChapterRow)] = []
+    var documents: [Int: [UInt64: [UInt8]]] = [:]
+    var lastSequence: UInt64 = 0
+    var nextRow: UInt64 = 1
+  }
+
+  let state = Mutex(State())
+
+  public init() {}
+}
+
+/// A journal in memory. Callbacks run on the thread that calls `commit`, `fail` or `close`.
+public final class MemoryJournal: Journal {
+  private enum Request {
+    case turn(Turn)
+    case chore(Chore)
+  }
+
+  private struct State {
+    var requests: [Request] = []
+    var openTurns = 0
+    var openBytes = 0
+    var lastSequence: UInt64
+    var lastSnapshot: UInt64
+    var isClosed = false
+  }
+
+  private let disk: MemoryDisk
+  private let observer: JournalObserver
+  private let settings: JournalSettings
+  private let state: Mutex<State>
+
+  private init(
+    _ disk: MemoryDisk, _ settings: JournalSettings, _ observer: JournalObserver, _ state: State
+  ) {
+    self.disk = disk
+    self.settings = settings
+    self.observer = observer
+    self.state = Mutex(state)
+  }
+
+  /// Opens what `disk` holds; what a former journal had not committed is gone.
+  public static func open(
+    disk: MemoryDisk, settings: JournalSettings = JournalSettings(), observer: JournalObserver
+  ) -> (journal: MemoryJournal, recovered: Recovered) {
+    disk.state.withLock { stored in
+      let (turns, snapshot) = (stored.turns, stored.snapshot)
+      let recovered = Recovered(
+        snapshotSequence: snapshot?.sequence, snapshotParts: snapshot?.parts.count ?? 0,
+        lastSequence: stored.lastSequence, lastEpoch: turns.last?.epoch ?? 0,
+        nextEvent: stored.stream.last.map { $0.first + UInt64($0.count) } ?? 0,
+        visitParts: { try snapshot?.parts.forEach($0) }, visitTurns: { try turns.forEach($0) })
+      let state = State(
+        lastSequence: stored.lastSequence, lastSnapshot: snapshot?.sequence ?? 0)
+      return (MemoryJournal(disk, settings, observer, state), recovered)
+    }
+  }
+
+  public func append(_ turn: Turn) -> JournalAnswer {
+    change { state in
+      guard turn.sequence == state.lastSequence + 1 else {
+        return .outOfOrder(expected: state.lastSequence + 1)
+      }
+      guard turn.isRepresentable else { return .refused }
+      let fits = state.openBytes + turn.cost <= settings.queueBytes || state.openTurns == 0
+      guard fits, state.openTurns < settings.queueTurns else { return .full }
+      state.openTurns += 1
+      state.openBytes += turn.cost
+      state.lastSequence = turn.sequence
+      state.requests.append(.turn(turn))
+      return .accepted
+    }
+  }
+
+  public func snapshot(
+    through sequence: UInt64, parts: Int, part: @escaping @Sendable (Int) -> [UInt8]
+  ) -> JournalAnswer {
+    change { state in
+      guard sequence > state.lastSnapshot, sequence <= state.lastSequence, parts > 0 else {
+        return .refused
+      }
+      state.lastSnapshot = sequence
+      state.requests.append(
+        .chore(.writeSnapshot(sequence: sequence, parts: parts, part: part)))
+      return .accepted
+    }
+  }
+
+  public func retainStream(rows: Int, bytes: Int) -> JournalAnswer {
+    request(.trim(.stream, rows: Int64(max(0, rows)), bytes: Int64(max(0, bytes))))
+  }
+
+  public func retainChapters(rows: Int, bytes: Int) -> JournalAnswer {
+    request(.trim(.chapters, rows: Int64(max(0, rows)), bytes: Int64(max(0, bytes))))
+  }
+
+  public func forget(subject: UInt64) -> JournalAnswer {
+    guard subject <= UInt64(Int64.max) else { return .refused }
+    return request(.forget(subject: subject))
+  }
+
+  /// Nil: memory has no disk to fill.
+  public func freeBytes() -> UInt64? { nil }
+
+  public func makeReader() throws(JournalError) -> any JournalReading {
+    MemoryReader(disk)
+  }
+
+  public func close() {
+    commit()
+    state.withLock { $0.isClosed = true }
+  }
+
+  /// Makes durable what was accepted, in order, and says so.
+  public func commit() {
+    let requests = state.withLock { state in
+      guard !state.isClosed else { return [Request]() }
+      defer { state.requests = [] }
+      state.openTurns = 0
+      state.openBytes = 0
+      return state.requests
+    }
+    for request in requests {
+      switch request {
+      case .turn(let turn):
+        disk.state.withLock { $0.store(turn) }
+        observer.onDurable(turn.sequence)
+      case .chore(let chore):
+        disk.state.withLock { $0.perform(chore) }
+        if case .writeSnapshot(let sequence, _, _) = chore { observer.onSnapshot(sequence) }
+      }
+    }
+  }
+
+  /// Fails as a broken disk would: what was not committed is lost, `onFailure` is told once (G7).
+  public func fail(_ error: JournalError) {
+    let isFirst = state.withLock { state in
+      defer { state.isClosed = true }
+      state.requests = []
+      return !state.isClosed
+    }
+    if isFirst { observer.onFailure(error) }
+  }
+
+  private func request(_ chore: Chore) -> JournalAnswer {
+    change { state in
+      guard state.requests.count < settings.queueChores + settings.queueTurns else { return .full }
+      state.requests.append(.chore(chore))
+      return .accepted
+    }
+  }
+
+  private func change(_ body: (inout sending State) -> JournalAnswer) -> JournalAnswer {
+    state.withLock { $0.isClosed ? .closed : body(&$0) }
+  }
+}

@@ -1,0 +1,144 @@
+// Reads a journal back, and verifies every record on the way before anything is opened for
+// writing (G4, G6). Used by open and by the tools, on the calling thread, read-only.
+
+/// Where a verified journal stands.
+struct Position: Sendable, Equatable {
+  var snapshotSequence: UInt64?
+  var snapshotParts = 0
+  var lastSequence: UInt64 = 0
+  var lastEpoch: UInt64 = 0
+  var nextEvent: UInt64 = 0
+}
+
+enum Recovery {
+  /// Verifies the newest snapshot and every turn behind it.
+  static func verify(_ folder: StateFolder) throws(JournalError) -> Position {
+    try WriteAheadLog.check(folder.writeAheadLog)
+    let connection = try Connection(path: folder.database, access: .readOnly)
+    try Schema.check(connection)
+    var position = Position()
+    try findSnapshot(connection, &position)
+    try verifyTurns(connection, &position)
+    position.nextEvent = UInt64(
+      try connection.number("SELECT first + count FROM stream ORDER BY first DESC LIMIT 1") ?? 0)
+    return position
+  }
+
+  /// The verified content as streams; each one reads with a connection of its own.
+  static func content(_ folder: StateFolder, _ position: Position) -> Recovered {
+    Recovered(
+      snapshotSequence: position.snapshotSequence, snapshotParts: position.snapshotParts,
+      lastSequence: position.lastSequence, lastEpoch: position.lastEpoch,
+      nextEvent: position.nextEvent,
+      visitParts: { visit in
+        guard let sequence = position.snapshotSequence else { return }
+        let connection = try Connection(path: folder.database, access: .readOnly)
+        try forEachPart(connection, Int64(sequence), position.snapshotParts) {
+          try visit($0.bytes(2))
+        }
+      },
+      visitTurns: { visit in
+        let connection = try Connection(path: folder.database, access: .readOnly)
+        let first = Int64(position.snapshotSequence ?? 0) + 1
+        try forEachTurn(connection, first, through: Int64(position.lastSequence)) {
+          let (sequence, epoch) = (UInt64($0.integer(0)), UInt64($0.integer(1)))
+          try visit(Turn(sequence: sequence, epoch: epoch, body: $0.bytes(3)))
+        }
+      })
+  }
+
+  /// Finds the newest snapshot of which every part is there. Unfinished ones do not count.
+  private static func findSnapshot(
+    _ connection: Connection, _ position: inout Position
+  ) throws(JournalError) {
+    let found = try connection.prepare(
+      """
+      SELECT sequence, max(parts) FROM snapshots GROUP BY sequence
+      HAVING count(*) = max(parts) ORDER BY sequence DESC LIMIT 1
+      """)
+    defer { found.reset() }
+    guard try found.step() else { return }
+    let (sequence, parts) = (found.integer(0), Int(found.integer(1)))
+    do {
+      try forEachPart(connection, sequence, parts) { _ in }
+    } catch let error as JournalError {
+      throw error
+    } catch {
+      preconditionFailure("a visitor that throws nothing threw \(error)")
+    }
+    position.snapshotSequence = UInt64(sequence)
+    position.snapshotParts = parts
+    position.lastSequence = UInt64(sequence)
+  }
+
+  private static func verifyTurns(
+    _ connection: Connection, _ position: inout Position
+  ) throws(JournalError) {
+    var last = position.lastSequence
+    var epoch: UInt64 = 0
+    do {
+      try forEachTurn(connection, Int64(last) + 1, through: Int64.max) {
+        last = UInt64($0.integer(0))
+        epoch = UInt64($0.integer(1))
+      }
+    } catch let error as JournalError {
+      throw error
+    } catch {
+      preconditionFailure("a visitor that throws nothing threw \(error)")
+    }
+    position.lastSequence = last
+    position.lastEpoch = epoch
+  }
+
+  static func forEachPart(
+    _ connection: Connection, _ sequence: Int64, _ parts: Int, _ visit: (Statement) throws -> Void
+  ) throws {
+    let rows = try connection.prepare(
+      "SELECT part, checksum, body FROM snapshots WHERE sequence = ? ORDER BY part")
+    defer { rows.reset() }
+    try rows.bind(sequence)
+    var expected: Int64 = 0
+    while try rows.step() {
+      let part = rows.integer(0)
+      let name = "snapshot \(sequence) part \(part)"
+      guard part == expected, expected < Int64(parts) else {
+        throw JournalError.damaged(name, because: "part \(expected) was expected")
+      }
+      guard rows.checksum(sequence, part, column: 2) == rows.integer(1) else {
+        throw JournalError.damaged(name, because: "its checksum does not hold")
+      }
+      try visit(rows)
+      expected += 1
+    }
+    guard expected == Int64(parts) else {
+      throw JournalError.damaged("snapshot \(sequence)", because: "it has lost parts")
+    }
+  }
+
+  /// Visits verified rows of (sequence, epoch, checksum, body) from `first` on.
+  static func forEachTurn(
+    _ connection: Connection, _ first: Int64, through last: Int64,
+    _ visit: (Statement) throws -> Void
+  ) throws {
+    let rows = try connection.prepare(
+      """
+      SELECT sequence, epoch, checksum, body FROM turns
+      WHERE sequence >= ? AND sequence <= ? ORDER BY sequence
+      """)
+    defer { rows.reset() }
+    try rows.bind(first, last)
+    var expected = first
+    while try rows.step() {
+      let (sequence, epoch) = (rows.integer(0), rows.integer(1))
+      guard sequence == expected else {
+        throw JournalError.damaged(
+          "turn \(expected)", because: "turn \(sequence) follows where it should be")
+      }
+      guard rows.checksum(sequence, epoch, column: 3) == rows.integer(2) else {
+        throw JournalError.damaged("turn \(sequence)", because: "its checksum does not hold")
+      }
+      try visit(rows)
+      expected = sequence + 1
+    }
+  }
+}

@@ -1,0 +1,199 @@
+// The few calls of the operating system that a journal needs: folder, lock, files, free space,
+// and a thread with a wake-up. Used while opening, and by the inbox of the journal's thread.
+
+import Glibc
+
+enum SystemCode {
+  static let noSpace = ENOSPC
+  static let quota = EDQUOT
+
+  static func text(_ code: Int32) -> String {
+    unsafe String(cString: strerror(code))
+  }
+}
+
+/// Holds the journal's lock file for one process; the system lets it go when the process ends.
+final class LockFile: Sendable {
+  private let descriptor: Int32
+
+  /// Throws `.inUse` with the holder's process id when another opener has it (F31).
+  init(path: String) throws(JournalError) {
+    descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard descriptor >= 0 else { throw .system("open", path, errno: errno) }
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+      let code = errno
+      let holder = LockFile.holder(descriptor)
+      Glibc.close(descriptor)
+      if code == EWOULDBLOCK { throw .inUse(process: holder, path: path) }
+      throw .system("flock", path, errno: code)
+    }
+    let text = Array("\(getpid())\n".utf8)
+    guard ftruncate(descriptor, 0) == 0,
+      unsafe text.withUnsafeBytes({ unsafe pwrite(descriptor, $0.baseAddress, $0.count, 0) })
+        == text.count
+    else {
+      let code = errno
+      Glibc.close(descriptor)
+      throw .system("write", path, errno: code)
+    }
+  }
+
+  deinit {
+    Glibc.close(descriptor)
+  }
+
+  private static func holder(_ descriptor: Int32) -> Int32 {
+    var text = [UInt8](repeating: 0, count: 16)
+    let count = unsafe text.withUnsafeMutableBytes {
+      unsafe pread(descriptor, $0.baseAddress, $0.count, 0)
+    }
+    let digits = text.prefix(max(0, count)).prefix { $0 >= 48 && $0 <= 57 }
+    return Int32(String(decoding: digits, as: UTF8.self)) ?? 0
+  }
+}
+
+enum FileSystem {
+  /// Makes the folder with mode 0700, or checks that only its owner can write to it (F59).
+  static func makeFolder(_ path: String) throws(JournalError) {
+    if unsafe mkdir(path, 0o700) == 0 { return }
+    guard errno == EEXIST else { throw .system("mkdir", path, errno: errno) }
+    var status = stat()
+    guard unsafe stat(path, &status) == 0 else { throw .system("stat", path, errno: errno) }
+    guard status.st_mode & S_IFMT == S_IFDIR else { throw .system("open", path, errno: ENOTDIR) }
+    guard status.st_uid == geteuid() else {
+      throw .unsafeFolder(path, because: "belongs to another user")
+    }
+    guard status.st_mode & 0o022 == 0 else {
+      throw .unsafeFolder(path, because: "can be written by others")
+    }
+  }
+
+  /// The size of a file in bytes; nil when there is none.
+  static func size(_ path: String) -> UInt64? {
+    var status = stat()
+    return unsafe stat(path, &status) == 0 ? UInt64(status.st_size) : nil
+  }
+
+  /// Makes an empty file with mode 0600; an existing one is emptied.
+  static func makeFile(_ path: String) throws(JournalError) {
+    let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard descriptor >= 0 else { throw .system("open", path, errno: errno) }
+    Glibc.close(descriptor)
+  }
+
+  static func move(_ source: String, to target: String) throws(JournalError) {
+    guard unsafe rename(source, target) == 0 else { throw .system("rename", target, errno: errno) }
+  }
+
+  static func remove(_ path: String) {
+    _ = unsafe unlink(path)
+  }
+
+  /// Makes a file's content, or a folder's names, survive a power loss.
+  static func synchronize(_ path: String) throws(JournalError) {
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw .system("open", path, errno: errno) }
+    defer { Glibc.close(descriptor) }
+    guard fsync(descriptor) == 0 else { throw .system("fsync", path, errno: errno) }
+  }
+
+  /// Bytes available to this user on the disk of `path`; nil when the system does not say.
+  static func freeBytes(_ path: String) -> UInt64? {
+    var status = statvfs()
+    guard unsafe statvfs(path, &status) == 0 else { return nil }
+    return UInt64(status.f_bavail) * UInt64(status.f_frsize)
+  }
+
+  /// Hands over a file in pieces of `size` bytes, the last one shorter; false from `visit` ends it.
+  /// Does nothing for a file that does not exist.
+  static func forEachPiece(
+    of path: String, first: Int, size: Int, _ visit: ([UInt8]) -> Bool
+  ) throws(JournalError) {
+    guard let file = unsafe fopen(path, "re") else {
+      if errno == ENOENT { return }
+      throw .system("open", path, errno: errno)
+    }
+    defer { unsafe fclose(file) }
+    var wanted = first
+    while true {
+      var piece = [UInt8](repeating: 0, count: wanted)
+      let count = unsafe piece.withUnsafeMutableBytes {
+        unsafe fread($0.baseAddress!, 1, wanted, file)
+      }
+      if unsafe ferror(file) != 0 { throw .system("read", path, errno: EIO) }
+      if count < wanted { piece.removeLast(wanted - count) }
+      if count == 0 || !visit(piece) || count < wanted { return }
+      wanted = size
+    }
+  }
+}
+
+/// A thread of its own, with every signal blocked: signals belong to the owner's loop.
+struct OwnThread: Sendable {
+  private let identity: pthread_t
+
+  private final class Start {
+    let body: () -> Void
+    init(_ body: @escaping () -> Void) { self.body = body }
+  }
+
+  init(_ body: sending @escaping () -> Void) throws(JournalError) {
+    var identity = pthread_t()
+    let start = unsafe Unmanaged.passRetained(Start(body))
+    let code = unsafe pthread_create(
+      &identity, nil,
+      { argument in
+        var all = sigset_t()
+        unsafe sigfillset(&all)
+        unsafe pthread_sigmask(SIG_BLOCK, &all, nil)
+        unsafe Unmanaged<Start>.fromOpaque(argument!).takeRetainedValue().body()
+        return nil
+      }, start.toOpaque())
+    guard code == 0 else {
+      unsafe start.release()
+      throw .system("pthread_create", "the journal's thread", errno: code)
+    }
+    self.identity = identity
+  }
+
+  /// Waits for the end of the thread; on the thread itself it only lets go of it.
+  func join() {
+    if pthread_equal(identity, pthread_self()) != 0 {
+      pthread_detach(identity)
+    } else {
+      pthread_join(identity, nil)
+    }
+  }
+}
+
+/// Wakes one waiting thread; a wake-up that comes before the wait is kept. A pipe, as Swift's
+/// Glibc has no eventfd. Signalled at most once per wait, so that the pipe is never full.
+final class WakeUp: Sendable {
+  private let reader: Int32
+  private let writer: Int32
+
+  init() throws(JournalError) {
+    var ends: [Int32] = [-1, -1]
+    guard unsafe pipe(&ends) == 0 else {
+      throw .system("pipe2", "the journal", errno: errno)
+    }
+    reader = ends[0]
+    writer = ends[1]
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+  }
+
+  deinit {
+    Glibc.close(reader)
+    Glibc.close(writer)
+  }
+
+  func signal() {
+    var byte: UInt8 = 1
+    _ = unsafe write(writer, &byte, 1)
+  }
+
+  func wait() {
+    var byte: UInt8 = 0
+    while unsafe read(reader, &byte, 1) < 0, errno == EINTR {}
+  }
+}

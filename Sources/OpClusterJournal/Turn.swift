@@ -1,0 +1,56 @@
+// What is made durable: a turn of the owner's loop with the rows that go to history beside it.
+// Written by the owner of a journal, read back by recovery; values only, no thread.
+
+/// One turn of the owner's loop: opaque bytes that become durable as a whole or not at all (G2).
+public struct Turn: Sendable, Hashable {
+  /// The commit index: 1 for the first turn of a journal, then gapless; at most `Int64.max`.
+  public var sequence: UInt64
+  /// The life of the coordinator that wrote the turn; at most `Int64.max`.
+  public var epoch: UInt64
+  /// The records of the turn, as the owner encodes them.
+  public var body: [UInt8]
+  /// Rows of history written in the same transaction; recovery does not hand them back.
+  public var attachments: [Attachment]
+
+  public init(sequence: UInt64, epoch: UInt64, body: [UInt8], attachments: [Attachment] = []) {
+    self.sequence = sequence
+    self.epoch = epoch
+    self.body = body
+    self.attachments = attachments
+  }
+
+  /// What the turn counts against the bounds of the queue, in bytes.
+  var cost: Int {
+    attachments.reduce(body.count + 64) { $0 + $1.body.count + 64 }
+  }
+
+  /// Whether every number fits the signed 64-bit integers of SQLite.
+  var isRepresentable: Bool {
+    let largest = UInt64(Int64.max)
+    guard sequence <= largest, epoch <= largest else { return false }
+    return attachments.allSatisfy { attachment in
+      switch attachment {
+      case .stream(let first, let count, _): first <= largest - UInt64(count)
+      case .chapter(let subject, _, _, _): subject <= largest
+      case .document(let subject, _, _): subject <= largest
+      }
+    }
+  }
+}
+
+/// A row of history that a turn brings along. Subjects are the owner's numbers, up to `Int64.max`.
+public enum Attachment: Sendable, Hashable {
+  /// The events `first ..< first + count`; `first` is used once in the life of a journal.
+  case stream(first: UInt64, count: UInt32, body: [UInt8])
+  /// What ended about the members `first ... last` of a subject; chapters may overlap.
+  case chapter(subject: UInt64, first: UInt32, last: UInt32, body: [UInt8])
+  /// The one document of this kind about a subject; replaces the former one.
+  case document(subject: UInt64, kind: Int, body: [UInt8])
+
+  /// The bytes of the row.
+  var body: [UInt8] {
+    switch self {
+    case .stream(_, _, let body), .chapter(_, _, _, let body), .document(_, _, let body): body
+    }
+  }
+}

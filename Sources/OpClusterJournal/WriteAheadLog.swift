@@ -1,0 +1,105 @@
+// Looks at SQLite's write-ahead log before SQLite does. SQLite takes the log up to the first frame
+// that does not hold and says nothing about the rest; that is right for a commit torn by a crash
+// (G5), and would be a silent loss of acknowledged turns after damage further ahead (G6).
+// Used by Recovery, on the calling thread, read-only. The format: sqlite.org/fileformat2.html#wal.
+
+/// Tells a torn end from damage in the middle.
+///
+/// With `synchronous = FULL` a commit is synced before the next frame is written, and each life of
+/// a journal begins with an empty log. So a commit frame with another frame of the same log behind
+/// it was synced, and everything before it must hold.
+struct WriteAheadLog {
+  private static let headerSize = 32
+  private static let frameHeaderSize = 24
+
+  private var salts: [UInt8] = []
+  private var isBigEndian = false
+  private var pageSize = 0
+  private var sums: (UInt32, UInt32) = (0, 0)
+  private var frame = 0
+  /// The first frame that does not hold, counted from 1.
+  private var broken: Int?
+  /// Whether a commit frame was seen behind it.
+  private var hasLaterCommit = false
+  private var isDamaged = false
+
+  static func check(_ path: String) throws(JournalError) {
+    guard let size = FileSystem.size(path), size > headerSize + frameHeaderSize else { return }
+    var log = WriteAheadLog()
+    var header: [UInt8] = []
+    try FileSystem.forEachPiece(of: path, first: headerSize, size: headerSize) {
+      header = $0
+      return false
+    }
+    guard log.read(header: header) else {
+      throw .damaged("\(path) header", because: "its checksum does not hold, yet frames follow")
+    }
+    var isHeader = true
+    let frameSize = frameHeaderSize + log.pageSize
+    try FileSystem.forEachPiece(of: path, first: headerSize, size: frameSize) { piece in
+      if isHeader {
+        isHeader = false
+        return true
+      }
+      return piece.count == frameSize && log.read(frame: piece)
+    }
+    if log.isDamaged, let frame = log.broken {
+      throw .damaged(
+        "\(path) frame \(frame)", because: "it does not hold, yet commits made after it do")
+    }
+  }
+
+  private mutating func read(header: [UInt8]) -> Bool {
+    guard header.count == Self.headerSize else { return false }
+    let magic = Self.number(header, 0)
+    guard magic & ~1 == 0x377f_0682 else { return false }
+    isBigEndian = magic & 1 == 1
+    pageSize = Int(Self.number(header, 8))
+    guard pageSize >= 512, pageSize <= 65_536 else { return false }
+    salts = Array(header[16..<24])
+    add(header[0..<24])
+    return sums == (Self.number(header, 24), Self.number(header, 28))
+  }
+
+  /// Reads the next frame; false when no further frame matters.
+  private mutating func read(frame piece: [UInt8]) -> Bool {
+    frame += 1
+    let isOurs = Array(piece[8..<16]) == salts
+    let isCommit = Self.number(piece, 4) != 0
+    if broken == nil {
+      add(piece[0..<8])
+      add(piece[Self.frameHeaderSize...])
+      let holds = isOurs && sums == (Self.number(piece, 16), Self.number(piece, 20))
+      if !holds { broken = frame }
+      return true
+    }
+    guard isOurs else { return true }
+    isDamaged = hasLaterCommit
+    hasLaterCommit = hasLaterCommit || isCommit
+    return !isDamaged
+  }
+
+  /// Adds bytes to the running sums, eight at a time, as the format prescribes.
+  private mutating func add(_ bytes: ArraySlice<UInt8>) {
+    var (first, second) = sums
+    var offset = bytes.startIndex
+    while offset < bytes.endIndex {
+      first &+= word(bytes, offset) &+ second
+      second &+= word(bytes, offset + 4) &+ first
+      offset += 8
+    }
+    sums = (first, second)
+  }
+
+  private func word(_ bytes: ArraySlice<UInt8>, _ offset: Int) -> UInt32 {
+    let value =
+      UInt32(bytes[offset]) << 24 | UInt32(bytes[offset + 1]) << 16
+      | UInt32(bytes[offset + 2]) << 8 | UInt32(bytes[offset + 3])
+    return isBigEndian ? value : value.byteSwapped
+  }
+
+  /// A number of the header: big-endian always.
+  private static func number(_ bytes: [UInt8], _ offset: Int) -> UInt32 {
+    bytes[offset..<(offset + 4)].reduce(0) { $0 << 8 | UInt32($1) }
+  }
+}
