@@ -1,0 +1,187 @@
+// The brain's half of the conversation: hello, welcome, numbered orders, reports.
+
+public import OpClusterModel
+
+extension ExecutionCore {
+  /// What to send now; nil: nothing. Asked for when the socket can take a message: at the end of a
+  /// turn, until it gives nothing.
+  public mutating func takeMessage(at now: Instant) -> WorkerMessage? {
+    switch link.state {
+    case .greeting(let deadline, isHelloTaken: false):
+      link.state = .greeting(deadline: deadline, isHelloTaken: true)
+      return .hello(hello())
+    case .talking(let conversation):
+      let isHeartbeatDue = now >= link.nextHeartbeat
+      reportStarts()
+      if isHeartbeatDue { reportProgress() }
+      if isHeartbeatDue || !outbox.pending.isEmpty {
+        link.nextHeartbeat = now + link.timing.heartbeat
+        return .report(outbox.take(conversation, ordersTaken: link.ordersTaken))
+      }
+      guard isGoodbyeDue else { return nil }
+      link.state = .closed
+      exit = isStopping ? .stopped : .drained
+      return .goodbye
+    case .greeting, .waiting, .closed: return nil
+    }
+  }
+
+  /// Says what it holds and what it executes. What has ended and is not acknowledged counts as
+  /// executing: to the coordinator it is, until the report follows.
+  private func hello() -> WorkerHello {
+    var hello = identity
+    for slot in attempts.used {
+      switch attempts[slot].state {
+      case .blocked, .ready: hello.held.append(attempts[slot].id)
+      case .running, .stopping, .killing, .ended: hello.executing.append(attempts[slot].id)
+      case .absent: break
+      }
+    }
+    hello.held.sort()
+    hello.executing.sort()
+    return hello
+  }
+
+  mutating func take(
+    _ message: CoordinatorMessage, at now: Instant, into effects: inout [ExecutionEffect]
+  ) {
+    switch message {
+    case .welcome(let welcome):
+      guard case .greeting(_, isHelloTaken: true) = link.state,
+        welcome.conversation.session == identity.session
+      else {
+        late += 1
+        return
+      }
+      begin(welcome, at: now, into: &effects)
+    case .refused(let refusal): refused(refusal, at: now)
+    case .orders(let orders): obey(orders, at: now, into: &effects)
+    case .logRequest: if link.conversation != nil { link.heard(at: now) }
+    }
+  }
+
+  /// A conversation begins: what is no longer ours goes, what is not acknowledged is told again.
+  private mutating func begin(
+    _ welcome: Welcome, at now: Instant, into effects: inout [ExecutionEffect]
+  ) {
+    link.welcomed(welcome, at: now)
+    isOrphaned = false
+    abandon(welcome.stale, at: now, into: &effects)
+    for entry in outbox.takeAll() where isWorthTelling(entry) { outbox.append(entry) }
+  }
+
+  /// Whether an unacknowledged entry of an earlier conversation still says something.
+  private mutating func isWorthTelling(_ entry: WorkerReport.Entry) -> Bool {
+    switch entry {
+    case .started(let attempt), .finished(let attempt, _):
+      let slot = operations.slot(of: attempt.operation)
+      return slot.exists && attempts[slot].id == attempt && attempts[slot].state != .absent
+    case .recalled, .alreadyStarted, .cancelTaken: return true
+    case .progress: return false
+    }
+  }
+
+  /// Some refusals pass; the others are final. One that ends a conversation is followed by a new
+  /// hello soon; one that answers a hello leaves the coordinator alone for a while.
+  private mutating func refused(_ refusal: Refusal, at now: Instant) {
+    if case .waiting = link.state { return }
+    switch refusal.code {
+    case .busy, .shuttingDown, .limitExceeded:
+      if link.conversation == nil {
+        link.failBusy(settings, at: now)
+      } else {
+        link.fail(settings, at: now)
+      }
+    case .versionMismatch, .forbidden, .badRequest:
+      link.state = .closed
+      exit = .refused(refusal)
+    default: link.fail(settings, at: now)
+    }
+  }
+
+  /// Orders of the present conversation, each number once, in order (guarantees 4.4, hole 1).
+  private mutating func obey(
+    _ orders: WorkerOrders, at now: Instant, into effects: inout [ExecutionEffect]
+  ) {
+    guard link.conversation == orders.conversation else {
+      late += 1
+      return
+    }
+    link.heard(at: now)
+    // A bare heartbeat has no number.
+    if orders.number == 0, orders.isHeartbeat { return }
+    if orders.number <= link.ordersTaken {
+      late += 1
+      return
+    }
+    guard orders.number == link.ordersTaken + 1 else {
+      link.fail(settings, at: now)
+      return
+    }
+    link.ordersTaken = orders.number
+    for template in orders.templates { learn(template, into: &effects) }
+    for dispatch in orders.dispatches {
+      guard hold(dispatch, at: now, into: &effects) else {
+        // Of a template that was never told: the peers disagree, so they begin again.
+        link.fail(settings, at: now)
+        return
+      }
+    }
+    for attempt in orders.recalls { recall(attempt, .recall, at: now, into: &effects) }
+    for cancel in orders.cancels {
+      recall(cancel.attempt, .cancel, grace: cancel.grace, at: now, into: &effects)
+    }
+    if !orders.stale.isEmpty { abandon(orders.stale, at: now, into: &effects) }
+    // After the dispatches: one of them may await what is acknowledged here.
+    acknowledge(through: orders.acknowledged, at: now, into: &effects)
+    for graph in orders.forgottenGraphs { forget(graph, into: &effects) }
+    if orders.drain { isDraining = true }
+  }
+
+  /// Forgets what is durable at the coordinator.
+  private mutating func acknowledge(
+    through number: UInt64, at now: Instant, into effects: inout [ExecutionEffect]
+  ) {
+    while let entries = outbox.takeAcknowledged(through: number) {
+      for case .finished(let attempt, _) in entries {
+        let slot = operations.slot(of: attempt.operation)
+        guard slot.exists, attempts[slot].id == attempt else { continue }
+        change(slot, .acknowledged, at: now, into: &effects)
+      }
+    }
+  }
+
+  /// Tells of the starts that have not ended meanwhile: a finish implies its start (S149).
+  private mutating func reportStarts() {
+    guard !newlyStarted.isEmpty else { return }
+    for ticket in newlyStarted where attempts.isCurrent(ticket) { reportStart(ticket.slot) }
+    newlyStarted.removeAll(keepingCapacity: true)
+  }
+
+  mutating func reportStart(_ slot: Slot) {
+    guard attempts[slot].state.isLive, !attempts[slot].isStartReported else { return }
+    attempts[slot].isStartReported = true
+    outbox.append(.started(attempts[slot].id))
+  }
+
+  private mutating func reportProgress() {
+    guard !progressOrder.isEmpty else { return }
+    for attempt in progressOrder {
+      guard let newest = progress[attempt] else { continue }
+      outbox.append(.progress(attempt, fraction: newest.fraction, text: newest.text))
+    }
+    progressOrder.removeAll(keepingCapacity: true)
+    progress.removeAll(keepingCapacity: true)
+  }
+
+  /// Keeps the newest; told with the next heartbeat.
+  mutating func noteProgress(_ attempt: AttemptID, _ newest: Progress) {
+    let slot = operations.slot(of: attempt.operation)
+    guard slot.exists, attempts[slot].id == attempt, attempts[slot].state.isLive else { return }
+    var newest = newest
+    if newest.text.utf8.count > Limits.reasonBytes {
+      newest.text = String(decoding: newest.text.utf8.prefix(Limits.reasonBytes), as: UTF8.self)
+    }
+    if progress.updateValue(newest, forKey: attempt) == nil { progressOrder.append(attempt) }
+  }
+}

@@ -1,0 +1,163 @@
+// The worker's brain: what it holds, what runs, what it has to tell. Driven by one thread of the
+// body (or by a test, or by the simulated world); no clock, no I/O, no chance of its own.
+//
+// A turn of the body: apply the events, `startReady` until it starts nothing more (feeding back
+// what ends at once), carry out the effects, then send what `takeMessage` gives.
+
+public import OpClusterModel
+
+/// Events in, effects out. The life of an attempt is `AttemptState.after`.
+public struct ExecutionCore: Sendable {
+  /// What it says of itself in a hello; `held` and `executing` are filled in.
+  public let identity: WorkerHello
+  let settings: ExecutionSettings
+  var link: Link
+  var attempts = AttemptSlots()
+  var operations = OperationTable()
+  var edges = AwaitEdges()
+  var queue = LocalQueue()
+  var outbox = Outbox()
+  var timers = AttemptTimers()
+  var templates: [Template] = []
+  var freeTemplates: [TemplateNumber] = []
+  /// Launched, but not yet told so: the report leaves out those that have ended by then (S149).
+  var newlyStarted: [SlotTicket] = []
+  /// Newest progress of running attempts, told with the next heartbeat.
+  var progress: [AttemptID: Progress] = [:]
+  var progressOrder: [AttemptID] = []
+  /// Killed and forgotten, not yet ended: their room is still taken.
+  var leftovers: [AttemptID: TemplateNumber] = [:]
+  /// Capacity minus what runs.
+  var available: Resources
+  var held = 0
+  var running = 0
+  /// The coordinator wants it to take nothing new and to leave.
+  var isDraining = false
+  /// When an orderly stop gives up waiting for acknowledgements; nil: it is not stopping.
+  var stopDeadline: Instant?
+  /// Without a coordinator for too long: nothing runs and nothing starts until it is back.
+  var isOrphaned = false
+  var isGoodbyeDue = false
+  var launched: UInt64 = 0
+  var late: UInt64 = 0
+  /// Set when there is nothing left to do: the body flushes its socket and goes.
+  public internal(set) var exit: ExitReason?
+
+  struct Template: Sendable {
+    var graph: Int32
+    var firstIndex: UInt32
+    var name: String
+    var isArray: Bool
+    var indexRuns: [IndexRun]
+    /// Position in the local queue's classes.
+    var demandClass: Int32
+    /// Whether a worker of this size can ever run it.
+    var isPossible: Bool
+    var limits = TemplateLimits()
+  }
+  struct Progress: Sendable {
+    var fraction: Double
+    var text: String
+  }
+
+  /// `jitterSeed` is random; everything else about this core follows from its events.
+  public init(
+    identity: WorkerHello, jitterSeed: UInt64, settings: ExecutionSettings = ExecutionSettings(),
+    at now: Instant
+  ) {
+    self.identity = identity
+    self.settings = settings
+    link = Link(chance: jitterSeed, at: now)
+    available = identity.capacity
+  }
+
+  public mutating func apply(
+    _ event: ExecutionEvent, at now: Instant, into effects: inout [ExecutionEffect]
+  ) {
+    switch event {
+    case .message(let message): take(message, at: now, into: &effects)
+    case .disconnected: disconnected(at: now)
+    case .prepared(let number, let limits): templates[Int(number.position)].limits = limits
+    case .ended(let attempt, let result): ended(attempt, result, at: now, into: &effects)
+    case .progress(let attempt, let fraction, let text):
+      noteProgress(attempt, Progress(fraction: fraction, text: text))
+    case .timePassed: timePassed(at: now, into: &effects)
+    case .stop: beginStop(at: now, into: &effects)
+    case .stopNow: killEverything(at: now, into: &effects)
+    }
+    leaveIfDone(at: now)
+  }
+
+  /// The moment by which `.timePassed` is wanted; nil: never.
+  public var nextDeadline: Instant? {
+    if exit != nil { return nil }
+    var next = link.nextDeadline
+    func consider(_ moment: Instant?) {
+      guard let moment else { return }
+      next = next.map { min($0, moment) } ?? moment
+    }
+    consider(timers.earliest)
+    if running == 0 { consider(stopDeadline) }
+    if isOrphanable { consider(link.orphanDeadline) }
+    return next
+  }
+
+  public var counts: ExecutionCounts {
+    ExecutionCounts(
+      held: held, running: running, unacknowledged: outbox.count, launched: launched,
+      late: late, conversations: link.welcomes)
+  }
+  /// The present conversation; nil: there is none.
+  public var conversation: Conversation? { link.conversation }
+  public var isStopping: Bool { stopDeadline != nil }
+}
+
+extension ExecutionCore {
+  /// Something runs that the orphan deadline would stop.
+  private var isOrphanable: Bool {
+    running > 0 && link.conversation == nil && link.welcomes > 0 && !isOrphaned && !isStopping
+  }
+
+  /// Time has come to its next deadline, or somewhat past it.
+  mutating func timePassed(at now: Instant, into effects: inout [ExecutionEffect]) {
+    switch link.state {
+    case .waiting(let until) where now >= until:
+      link.state = .greeting(deadline: now + settings.handshake, isHelloTaken: false)
+      effects.append(.renewConversation)
+    case .greeting(let deadline, _) where now >= deadline: link.fail(settings, at: now)
+    case .talking where now - link.lastHeard >= link.timing.suspect:
+      link.fail(settings, at: now)
+    case .waiting, .greeting, .talking, .closed: break
+    }
+    while let timer = timers.popDue(at: now) { fire(timer, at: now, into: &effects) }
+    if timers.needsSweep {
+      let attempts = self.attempts
+      timers.sweep { attempts.isCurrent($0) }
+    }
+    if isOrphanable, now >= link.orphanDeadline {
+      isOrphaned = true
+      stopEverything(at: now, into: &effects)
+    }
+  }
+
+  /// The present socket is gone. What runs goes on (G24).
+  mutating func disconnected(at now: Instant) {
+    switch link.state {
+    case .greeting, .talking: link.fail(settings, at: now)
+    case .waiting, .closed: break
+    }
+  }
+
+  /// Goodbye, and the end, as soon as nothing runs and everything told is durable.
+  mutating func leaveIfDone(at now: Instant) {
+    guard exit == nil, running == 0, isDraining || isStopping else { return }
+    let hasWaitedEnough = stopDeadline.map { now >= $0 } ?? false
+    switch link.state {
+    case .talking:
+      if (outbox.isEmpty && newlyStarted.isEmpty) || hasWaitedEnough { isGoodbyeDue = true }
+    case .waiting, .greeting:
+      if isStopping, outbox.isEmpty || hasWaitedEnough { exit = .stopped }
+    case .closed: break
+    }
+  }
+}

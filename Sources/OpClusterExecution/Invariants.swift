@@ -1,0 +1,86 @@
+// What must hold after every event. Called by tests and by the simulated world.
+
+import OpClusterModel
+
+extension ExecutionCore {
+  /// What does not hold, in words; empty when all is well. Costs a look at everything.
+  public func checkInvariants() -> [String] {
+    var problems: [String] = []
+    func demand(_ condition: Bool, _ problem: @autoclosure () -> String) {
+      if !condition { problems.append(problem()) }
+    }
+    var (heldFound, liveFound, readyFound, edgesFound) = (0, 0, 0, 0)
+    var room = available
+    for slot in attempts.used {
+      let attempt = attempts[slot]
+      if attempt.state.isHeld { heldFound += 1 }
+      if attempt.state == .ready { readyFound += 1 }
+      if attempt.state.isLive {
+        liveFound += 1
+        room.giveBack(demandOf(attempt.template))
+      }
+      demand(
+        operations.graphs[Int(attempt.graph)][attempt.id.operation.index].slot == slot,
+        "slot of \(attempt.id) is not the operation's")
+      demand(
+        attempt.state != .absent || attempt.firstDependent.exists,
+        "\(attempt.id) has a slot for nobody")
+      demand(
+        attempt.state != .ready || attempt.unmet == 0, "\(attempt.id) is ready and waits")
+      demand(
+        attempt.state != .blocked || attempt.unmet > 0, "\(attempt.id) waits for nothing")
+      demand(
+        attempt.state.isHeld || !attempt.firstAwait.exists, "\(attempt.id) keeps its awaits")
+      edgesFound += countAwaits(attempt, &problems)
+    }
+    for template in leftovers.values.map(\.position).sorted() {
+      room.giveBack(demandOf(TemplateNumber(template)))
+    }
+    demand(held == heldFound, "held \(held), found \(heldFound)")
+    demand(
+      running == liveFound + leftovers.count, "running \(running), found \(liveFound) live")
+    demand(queue.ready == readyFound, "ready \(queue.ready), found \(readyFound)")
+    demand(edges.count == edgesFound, "edges \(edges.count), found \(edgesFound)")
+    demand(room == identity.capacity, "room \(room) does not add up to the capacity")
+    demand(
+      identity.capacity.covers(.none) && available.covers(.none), "took more than there is")
+    demand(held <= settings.maximumHeld, "holds too many")
+    demand(running <= settings.maximumRunning, "runs too many")
+    checkGraphs(&problems)
+    return problems
+  }
+
+  private func demandOf(_ template: TemplateNumber) -> Resources {
+    queue.classes[Int(templates[Int(template.position)].demandClass)].demand
+  }
+
+  /// The attempt's awaits, each with its ends in order.
+  private func countAwaits(_ attempt: HeldAttempt, _ problems: inout [String]) -> Int {
+    var (count, unmet) = (0, 0)
+    var number = attempt.firstAwait
+    while number.exists {
+      count += 1
+      let edge = edges[number]
+      if edge.from.exists {
+        unmet += 1
+        if attempts[edge.from].id.operation != edge.awaited {
+          problems.append("an edge of \(attempt.id) hangs on a foreign slot")
+        }
+      }
+      number = edge.nextAwait
+    }
+    if unmet != Int(attempt.unmet) { problems.append("\(attempt.id) counts its awaits wrong") }
+    return count
+  }
+
+  private func checkGraphs(_ problems: inout [String]) {
+    var live = Array(repeating: 0, count: operations.graphs.count)
+    for slot in attempts.used { live[Int(attempts[slot].graph)] += 1 }
+    for template in leftovers.values.map(\.position).sorted() {
+      live[Int(templates[Int(template)].graph)] += 1
+    }
+    for (number, graph) in operations.graphs.enumerated() where graph.live != live[number] {
+      problems.append("graph \(graph.graph.number) counts \(graph.live), found \(live[number])")
+    }
+  }
+}

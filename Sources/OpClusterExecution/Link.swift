@@ -1,0 +1,103 @@
+// The worker's side of its conversation with the coordinator: when to speak, when to give up on a
+// socket, when to try again. Owned by the core.
+
+import OpClusterModel
+
+/// Where the conversation is.
+enum LinkState: Hashable, Sendable {
+  /// No socket worth having; a fresh one at this moment.
+  case waiting(until: Instant)
+  /// A fresh socket; the hello is still to be taken, or its welcome has not come.
+  case greeting(deadline: Instant, isHelloTaken: Bool)
+  case talking(Conversation)
+  /// Goodbye was said, or the coordinator will not have us.
+  case closed
+}
+
+/// The conversation and its clocks.
+struct Link: Sendable {
+  var state: LinkState
+  /// The coordinator's times; those of the last welcome.
+  var timing = Timing()
+  /// Newest orders taken in.
+  var ordersTaken: UInt64 = 0
+  /// When the coordinator was last heard in a conversation, or when the worker began.
+  var lastHeard: Instant
+  var nextHeartbeat: Instant
+  /// Welcomes so far: before the first there is nothing to be orphaned from.
+  var welcomes: UInt64 = 0
+  private var failures: UInt32 = 0
+  /// Steps the jitter; seeded by the body (house rule 7).
+  private var chance: UInt64
+
+  init(chance: UInt64, at now: Instant) {
+    self.chance = chance
+    state = .waiting(until: now)
+    lastHeard = now
+    nextHeartbeat = now
+  }
+
+  var conversation: Conversation? {
+    if case .talking(let conversation) = state { conversation } else { nil }
+  }
+
+  /// The lease (S13): after `suspect` without a word nothing new is started here, since the
+  /// coordinator may be about to give it to another.
+  func holdsLease(at now: Instant) -> Bool {
+    welcomes > 0 && now - lastHeard < timing.suspect
+  }
+
+  /// What runs is stopped after so long without a coordinator (`ORPHAN`).
+  var orphanDeadline: Instant { lastHeard + timing.orphan }
+
+  mutating func heard(at now: Instant) { lastHeard = now }
+
+  mutating func welcomed(_ welcome: Welcome, at now: Instant) {
+    state = .talking(welcome.conversation)
+    timing = welcome.timing
+    ordersTaken = 0
+    lastHeard = now
+    nextHeartbeat = now
+    welcomes += 1
+    failures = 0
+  }
+
+  /// The present socket is of no more use: try again after a while, longer each time, by chance
+  /// between half and the whole of it, so that a thousand workers do not come back at once.
+  mutating func fail(_ settings: ExecutionSettings, at now: Instant) {
+    var whole = settings.shortestBackoff.nanoseconds
+    for _ in 0..<min(failures, 16) where whole < settings.longestBackoff.nanoseconds {
+      whole *= 2
+    }
+    whole = min(whole, settings.longestBackoff.nanoseconds)
+    failures &+= 1
+    let half = whole / 2
+    let extra = Int64(nextChance() % UInt64(max(1, whole - half)))
+    state = .waiting(until: now + Span(nanoseconds: half + extra))
+  }
+
+  /// A busy coordinator is left alone for the longest wait.
+  mutating func failBusy(_ settings: ExecutionSettings, at now: Instant) {
+    failures = 16
+    fail(settings, at: now)
+  }
+
+  /// The splitmix64 step: enough to spread retries.
+  private mutating func nextChance() -> UInt64 {
+    chance &+= 0x9E37_79B9_7F4A_7C15
+    var z = chance
+    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+    return z ^ (z >> 31)
+  }
+
+  /// When the link itself next has something to do.
+  var nextDeadline: Instant? {
+    switch state {
+    case .waiting(let until): until
+    case .greeting(let deadline, _): deadline
+    case .talking: min(nextHeartbeat, lastHeard + timing.suspect)
+    case .closed: nil
+    }
+  }
+}

@@ -1,0 +1,309 @@
+// What starts, what is stopped, what has ended: the actions of `AttemptState.after`, carried out.
+
+public import OpClusterModel
+
+extension ExecutionCore {
+  /// Starts what fits, at most so many, and says how many: call it again until it is 0 or the
+  /// body's slice is used up. Best first (S47); the best one that does not fit keeps what is free
+  /// of what it needs, so that small ones behind it do not starve it.
+  public mutating func startReady(
+    atMost most: Int, at now: Instant, into effects: inout [ExecutionEffect]
+  ) -> Int {
+    guard queue.ready > 0, !isDraining, !isStopping, !isOrphaned, link.holdsLease(at: now) else {
+      return 0
+    }
+    var room = available
+    var isReserved = false
+    var started = 0
+    while started < most, running < settings.maximumRunning, let (number, entry) = best() {
+      if room.covers(queue.classes[number].demand) {
+        room.take(queue.classes[number].demand)
+        queue.classes[number].line.removeFirst()
+        change(entry.ticket.slot, .chosen, at: now, into: &effects)
+        started += 1
+      } else {
+        if !isReserved { room.reserve(queue.classes[number].demand) }
+        isReserved = true
+        queue.classes[number].isBlocked = true
+      }
+    }
+    if isReserved { queue.unblockAll() }
+    return started
+  }
+
+  /// The best entry among the lines that are not blocked in this pass.
+  private mutating func best() -> (Int, LineEntry)? {
+    var best: (Int, LineEntry)?
+    for number in queue.active {
+      let at = Int(number)
+      guard !queue.classes[at].isBlocked, let entry = head(of: at) else { continue }
+      if let found = best, found.1 < entry { continue }
+      best = (at, entry)
+    }
+    return best
+  }
+
+  /// The first entry of a line that still stands; those given back are thrown away.
+  private mutating func head(of number: Int) -> LineEntry? {
+    while let entry = queue.classes[number].line.first {
+      if stands(entry) { return entry }
+      queue.classes[number].line.removeFirst()
+    }
+    return nil
+  }
+
+  private func stands(_ entry: LineEntry) -> Bool {
+    attempts.isCurrent(entry.ticket) && attempts[entry.ticket.slot].state == .ready
+      && attempts[entry.ticket.slot].id.operation == entry.operation
+  }
+
+  /// The one door through which an attempt changes its state.
+  mutating func change(
+    _ slot: Slot, _ event: AttemptEvent, grace: Span? = nil, at now: Instant,
+    into effects: inout [ExecutionEffect]
+  ) {
+    let before = attempts[slot].state
+    let (next, action) = before.after(event)
+    attempts[slot].state = next
+    switch action {
+    case .nothing, .report: break
+    case .enqueue: enqueue(slot)
+    case .launch: launch(slot, at: now, into: &effects)
+    case .giveBack:
+      outbox.append(.recalled(attempts[slot].id))
+      unhold(slot, before, into: &effects)
+    case .drop: unhold(slot, before, into: &effects)
+    case .answerStarted:
+      reportStart(slot)
+      outbox.append(.alreadyStarted(attempts[slot].id))
+    case .takeCancel:
+      reportStart(slot)
+      attempts[slot].isCancelled = true
+      outbox.append(.cancelTaken(attempts[slot].id))
+      ask(slot, grace, at: now, into: &effects)
+    case .repeatCancel:
+      attempts[slot].isCancelled = true
+      outbox.append(.cancelTaken(attempts[slot].id))
+      if let grace, next.isLive { timers.set(now + grace, .grace, attempts.ticket(slot)) }
+    case .askToStop: ask(slot, grace, at: now, into: &effects)
+    case .kill: effects.append(.kill(attempts[slot].id))
+    case .killAndForget: killAndForget(slot, into: &effects)
+    case .release:
+      let (operation, graph) = (attempts[slot].id.operation, attempts[slot].graph)
+      let isOutputLost = attempts[slot].outcome == .succeeded && !attempts[slot].output.isEmpty
+      operations[graph][operation.index].outcome = isOutputLost ? nil : attempts[slot].outcome
+      release(slot, into: &effects)
+    }
+  }
+
+  private mutating func enqueue(_ slot: Slot) {
+    let attempt = attempts[slot]
+    queue.insert(
+      LineEntry(
+        priority: attempt.priority, place: attempt.place, operation: attempt.id.operation,
+        ticket: SlotTicket(slot: slot, generation: attempt.generation)),
+      into: templates[Int(attempt.template.position)].demandClass)
+  }
+
+  private mutating func launch(
+    _ slot: Slot, at now: Instant, into effects: inout [ExecutionEffect]
+  ) {
+    let number = attempts[slot].template
+    let demandClass = templates[Int(number.position)].demandClass
+    queue.remove(from: demandClass)
+    available.take(queue.classes[Int(demandClass)].demand)
+    held -= 1
+    running += 1
+    launched += 1
+    var launch = Launch(
+      attempt: attempts[slot].id, template: number, argument: [], inputs: [])
+    swap(&launch.argument, &attempts[slot].argument)
+    swap(&launch.inputs, &attempts[slot].inputs)
+    var edge = attempts[slot].firstAwait
+    while edge.exists {
+      if let input = edges[edge].input { launch.inputs.append(input) }
+      edge = edges[edge].nextAwait
+    }
+    if attempts[slot].firstAwait.exists { dropAwaits(of: slot, into: &effects) }
+    newlyStarted.append(attempts.ticket(slot))
+    if let timeout = templates[Int(number.position)].limits.timeout {
+      timers.set(now + timeout, .timeout, attempts.ticket(slot))
+    }
+    effects.append(.launch(launch))
+  }
+
+  /// Out of the local queue, not started.
+  private mutating func unhold(
+    _ slot: Slot, _ before: AttemptState, into effects: inout [ExecutionEffect]
+  ) {
+    held -= 1
+    if before == .ready {
+      let number = templates[Int(attempts[slot].template.position)].demandClass
+      queue.remove(from: number)
+      dropAwaits(of: slot, into: &effects)
+      release(slot, into: &effects)
+      sweepLine(Int(number))
+    } else {
+      dropAwaits(of: slot, into: &effects)
+      release(slot, into: &effects)
+    }
+  }
+
+  /// A line that is mostly made of entries given back is swept.
+  private mutating func sweepLine(_ number: Int) {
+    guard queue.classes[number].line.count > 64 + 2 * queue.classes[number].ready else { return }
+    var line = queue.classes[number].line
+    queue.classes[number].line = Line()
+    line.removeAll { !stands($0) }
+    queue.classes[number].line = line
+  }
+
+  /// Asks it to stop and sets the grace: the order's, the command's own, or the cluster's.
+  private mutating func ask(
+    _ slot: Slot, _ grace: Span?, at now: Instant, into effects: inout [ExecutionEffect]
+  ) {
+    let own = templates[Int(attempts[slot].template.position)].limits.grace
+    timers.set(now + (grace ?? own ?? link.timing.grace), .grace, attempts.ticket(slot))
+    effects.append(.stop(attempts[slot].id))
+  }
+
+  /// It runs, but is no longer ours: its room comes back when the body says that it has ended.
+  private mutating func killAndForget(_ slot: Slot, into effects: inout [ExecutionEffect]) {
+    let attempt = attempts[slot].id
+    effects.append(.kill(attempt))
+    leftovers[attempt] = attempts[slot].template
+    operations[attempts[slot].graph].live += 1
+    release(slot, into: &effects)
+  }
+
+  mutating func fire(
+    _ timer: AttemptTimer, at now: Instant, into effects: inout [ExecutionEffect]
+  ) {
+    guard attempts.isCurrent(timer.ticket) else { return }
+    switch timer.kind {
+    case .timeout: change(timer.ticket.slot, .stop(.timeout), at: now, into: &effects)
+    case .grace: change(timer.ticket.slot, .graceOver, at: now, into: &effects)
+    }
+  }
+
+  /// The body has seen the end of an attempt.
+  mutating func ended(
+    _ attempt: AttemptID, _ raw: AttemptResult, at now: Instant,
+    into effects: inout [ExecutionEffect]
+  ) {
+    let slot = operations.slot(of: attempt.operation)
+    guard slot.exists, attempts[slot].id == attempt, attempts[slot].state.isLive else {
+      endLeftover(attempt, at: now, into: &effects)
+      return
+    }
+    let result = Self.conclude(raw, attempts[slot].state)
+    change(slot, .ended, at: now, into: &effects)
+    freeRoom(attempts[slot].template, at: now)
+    if !progress.isEmpty { progress[attempt] = nil }
+    let outcome = Self.outcome(result, isCancelled: attempts[slot].isCancelled)
+    outbox.append(.finished(attempt, result))
+    settle(slot, outcome, result.output, into: &effects)
+  }
+
+  private mutating func endLeftover(
+    _ attempt: AttemptID, at now: Instant, into effects: inout [ExecutionEffect]
+  ) {
+    guard let template = leftovers.removeValue(forKey: attempt) else {
+      late += 1
+      return
+    }
+    freeRoom(template, at: now)
+    leave(templates[Int(template.position)].graph, into: &effects)
+  }
+
+  private mutating func freeRoom(_ number: TemplateNumber, at now: Instant) {
+    let demandClass = templates[Int(number.position)].demandClass
+    available.giveBack(queue.classes[Int(demandClass)].demand)
+    running -= 1
+    if running == 0, isStopping { stopDeadline = now + settings.farewell }
+  }
+
+  /// Tells those that wait here for the operation how it ended. A policy that this outcome does
+  /// not satisfy stays unmet: the operation may be tried again, or the coordinator takes the
+  /// dependent back.
+  mutating func settle(
+    _ slot: Slot, _ outcome: Outcome?, _ output: [UInt8], into effects: inout [ExecutionEffect]
+  ) {
+    attempts[slot].outcome = outcome
+    attempts[slot].output = output
+    guard let outcome, attempts[slot].firstDependent.exists else { return }
+    let (operation, template) = (attempts[slot].id.operation, attempts[slot].template)
+    var number = attempts[slot].firstDependent
+    while number.exists {
+      let next = edges[number].nextDependent
+      if edges[number].policy.isSatisfied(by: outcome) {
+        edges.unlink(number, from: &attempts[slot].firstDependent)
+        edges[number].from = .none
+        edges[number].input = input(operation, template, outcome, output)
+        let dependent = edges[number].to
+        attempts[dependent].unmet -= 1
+        if attempts[dependent].unmet == 0 {
+          change(dependent, .awaitsMet, at: .zero, into: &effects)
+        }
+      }
+      number = next
+    }
+  }
+
+  /// What the coordinator is told: what the body saw, with the reason why it was stopped.
+  static func conclude(_ raw: AttemptResult, _ state: AttemptState) -> AttemptResult {
+    var result = raw
+    switch state {
+    case .absent, .blocked, .ready, .running, .ended: return raw
+    case .stopping(let reason): Self.blame(reason, &result)
+    case .killing(let reason):
+      Self.blame(reason, &result)
+      result.wasForced = true
+    }
+    return result
+  }
+
+  private static func blame(_ reason: StopReason, _ result: inout AttemptResult) {
+    switch reason {
+    case .timeout: result.cause = .timeout
+    case .workerStop: if !result.isSuccess { result.cause = .workerStopped }
+    case .cancel:
+      // A result that came all the same is kept (S99); a failure is the stop's doing.
+      if result.cause != .none { result.wasStopped = true }
+      result.cause = .none
+    }
+  }
+
+  /// The operation's outcome as this worker's dependents see it; nil: none yet, since it will be
+  /// tried elsewhere.
+  static func outcome(_ result: AttemptResult, isCancelled: Bool) -> Outcome? {
+    if isCancelled || result.wasStopped { return .cancelled }
+    switch result.cause {
+    case .none: return .succeeded
+    case .timeout: return .timedOut
+    case .workerStopped, .unknownType, .lost: return nil
+    case .failed, .signal, .outOfMemory, .cannotStart, .badArgument, .missingInput, .badOutput:
+      return .failed
+    }
+  }
+
+  /// SIGTERM, or a drain that may not wait: ask everything to stop, then leave.
+  mutating func beginStop(at now: Instant, into effects: inout [ExecutionEffect]) {
+    guard !isStopping else { return }
+    stopDeadline = now + settings.farewell
+    stopEverything(at: now, into: &effects)
+  }
+
+  mutating func stopEverything(at now: Instant, into effects: inout [ExecutionEffect]) {
+    for slot in attempts.used where attempts[slot].state.isLive {
+      change(slot, .stop(.workerStop), at: now, into: &effects)
+    }
+  }
+
+  mutating func killEverything(at now: Instant, into effects: inout [ExecutionEffect]) {
+    beginStop(at: now, into: &effects)
+    for slot in attempts.used where attempts[slot].state.isLive {
+      change(slot, .graceOver, at: now, into: &effects)
+    }
+  }
+}

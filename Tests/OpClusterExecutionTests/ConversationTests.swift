@@ -1,0 +1,228 @@
+// The conversation: numbers, gaps, silence, backing off, the holes of guarantees 4.4.
+
+import OpClusterExecution
+import OpClusterModel
+import Testing
+
+@Suite struct ConversationTests {
+  static func started(cpus: Int64 = 1, _ count: UInt32 = 1) -> Rig {
+    var rig = Rig(cpus: cpus)
+    rig.welcome()
+    rig.order {
+      $0.templates = [Rig.template()]
+      $0.dispatches = (0..<count).map { Rig.dispatch($0, place: UInt64($0)) }
+    }
+    _ = rig.trace()
+    return rig
+  }
+
+  // Hole 1: hello and dispatch cross. The dispatch belongs to the old conversation: not obeyed.
+  @Test func aDispatchThatCrossesTheHelloIsDropped() {
+    var rig = Self.started(cpus: 2)
+    let old = rig.conversation!
+    rig.apply(.disconnected)
+    while !rig.lines.contains(where: { $0.hasPrefix("hello") }) { rig.passTime() }
+    var crossing = WorkerOrders(conversation: old, number: 2, acknowledged: 0)
+    crossing.dispatches = [Rig.dispatch(1)]
+    rig.apply(.message(.orders(crossing)))
+    rig.welcome(increment: 2)
+    rig.apply(.message(.orders(crossing)))
+    #expect(rig.running == [Rig.attempt(0)])
+    #expect(rig.core.counts.late == 2)
+  }
+
+  // Hole 2: a late copy of a dispatch after finish and acknowledgement does not run again; the
+  // next attempt does.
+  @Test func aLateCopyIsNotRunAgain() {
+    var rig = Self.started()
+    rig.end(0)
+    rig.order(acknowledged: 3)
+    _ = rig.trace()
+    rig.order { $0.dispatches = [Rig.dispatch(0)] }
+    #expect(rig.trace() == [])
+    #expect(rig.core.counts.launched == 1)
+    rig.order { $0.dispatches = [Rig.dispatch(0, attempt: 2)] }
+    #expect(rig.trace() == ["launch 0.2", "report 4: started 0.2"])
+  }
+
+  // S13: a copy of one that runs is answered with its present state.
+  @Test func aCopyOfARunningOneIsAnswered() {
+    var rig = Self.started()
+    rig.order { $0.dispatches = [Rig.dispatch(0)] }
+    #expect(rig.trace() == ["report 3: already 0"])
+  }
+
+  @Test func aRepeatIsDroppedAndAGapRenews() {
+    var rig = Self.started(2)
+    var orders = WorkerOrders(conversation: rig.conversation!, number: 1, acknowledged: 0)
+    orders.recalls = [Rig.attempt(1)]
+    rig.apply(.message(.orders(orders)))
+    #expect(rig.trace() == [])
+    orders.number = 3
+    rig.apply(.message(.orders(orders)))
+    #expect(rig.core.conversation == nil)
+    rig.passTime()
+    #expect(rig.trace() == ["renew", "hello held=1 executing=0"])
+  }
+
+  // G34, S115: everything unacknowledged is told again after a new welcome, in order; what is
+  // stale is not, and what has ended is still the worker's until then.
+  @Test func unacknowledgedReportsAreToldAgain() {
+    var rig = Self.started(cpus: 4, 4)
+    rig.end(0)
+    rig.end(1, Rig.failure())
+    rig.end(2)
+    rig.order(acknowledged: 3)
+    rig.apply(.disconnected)
+    rig.end(3)
+    _ = rig.trace()
+    rig.welcome(increment: 2, stale: [Rig.attempt(1)])
+    #expect(
+      rig.trace() == [
+        "renew", "hello held= executing=1,2,3", "report 1: finished 2 ok, finished 3 ok",
+      ])
+  }
+
+  // Stale in the welcome: what runs is killed, what is held is forgotten.
+  @Test func staleInTheWelcome() {
+    var rig = Self.started(2)
+    rig.apply(.disconnected)
+    rig.welcome(increment: 2, stale: [Rig.attempt(0), Rig.attempt(1)])
+    #expect(
+      rig.trace() == ["renew", "hello held=1 executing=0", "kill 0", "report 1: "])
+    rig.end(0, Rig.failure(.signal))
+    #expect(rig.core.counts.held == 0)
+    #expect(rig.core.counts.running == 0)
+    #expect(rig.core.counts.unacknowledged == 0)
+  }
+
+  // A heartbeat without a number is heard, and changes nothing.
+  @Test func bareHeartbeat() {
+    var rig = Self.started()
+    rig.advance(.seconds(4))
+    let beat = WorkerOrders(conversation: rig.conversation!, number: 0, acknowledged: 0)
+    rig.apply(.message(.orders(beat)))
+    rig.advance(.seconds(4))
+    #expect(rig.core.conversation == rig.conversation)
+    #expect(rig.core.counts.late == 0)
+  }
+
+  // A refusal within a conversation: everything begins anew, soon.
+  @Test func refusedWithinAConversation() {
+    var rig = Self.started()
+    let refused = rig.now
+    rig.apply(.message(.refused(Refusal(.unknownWorker, "say hello first"))))
+    while !rig.lines.contains("renew") { rig.passTime() }
+    #expect(rig.now - refused <= .milliseconds(50))
+    #expect(rig.running == [Rig.attempt(0)])
+  }
+
+  // The coordinator is silent: a fresh socket after `suspect`, retries further and further apart.
+  @Test func silenceRenews() {
+    var rig = Self.started()
+    let heard = rig.now
+    rig.advance(.seconds(4))
+    #expect(rig.trace() == (3...6).map { "report \($0): " })
+    while !rig.lines.contains("renew") { rig.passTime() }
+    let due = heard + .seconds(5)
+    #expect(rig.now - due >= .milliseconds(25) && rig.now - due <= .milliseconds(50))
+    var waits: [Span] = []
+    for _ in 0..<8 {
+      let opened = rig.now
+      _ = rig.trace()
+      while !rig.lines.contains("renew") { rig.passTime() }
+      waits.append(rig.now - (opened + .seconds(3)))
+    }
+    #expect(waits.last! >= .seconds(1) && waits.allSatisfy { $0 <= .seconds(2) })
+    #expect(rig.running == [Rig.attempt(0)])
+  }
+
+  // S13: without a lease nothing new starts; with the coordinator back it does.
+  @Test func nothingStartsWithoutALease() {
+    var rig = Self.started(2)
+    rig.advance(.seconds(6))
+    rig.end(0)
+    #expect(rig.running == [])
+    rig.welcome(increment: 2)
+    #expect(rig.running == [Rig.attempt(1)])
+  }
+
+  // G24: what runs goes on without a coordinator, for `orphan`, then it is stopped.
+  @Test func orphan() {
+    var rig = Self.started(2)
+    rig.advance(.seconds(24 * 3600 - 5))
+    #expect(!rig.lines.contains("stop 0"))
+    rig.advance(.seconds(10))
+    #expect(rig.lines.contains("stop 0"))
+    rig.end(0, Rig.failure(.signal))
+    rig.welcome(increment: 2)
+    #expect(rig.lines.last { $0.hasPrefix("hello") } == "hello held=1 executing=0")
+    #expect(
+      rig.messages.contains { message in
+        if case .report(let report) = message {
+          report.entries.contains(.finished(Rig.attempt(0), Rig.failure(.workerStopped)))
+        } else {
+          false
+        }
+      })
+    #expect(rig.running == [Rig.attempt(1)])
+  }
+
+  @Test func refusals() {
+    var rig = Rig()
+    rig.passTime()
+    rig.apply(.message(.refused(Refusal(.busy, "later"))))
+    #expect(rig.core.exit == nil)
+    _ = rig.trace()
+    let refused = rig.now
+    while !rig.lines.contains("renew") { rig.passTime() }
+    #expect(rig.now - refused >= .seconds(1))
+    let refusal = Refusal(.versionMismatch, "speaks 2…3, this worker 1…1")
+    rig.apply(.message(.refused(refusal)))
+    #expect(rig.core.exit == .refused(refusal))
+    #expect(rig.core.nextDeadline == nil)
+  }
+
+  // A template that was never told: the peers disagree, so they begin again.
+  @Test func unknownTemplate() {
+    var rig = Self.started()
+    rig.order { $0.dispatches = [Rig.dispatch(4, template: 5)] }
+    #expect(rig.core.conversation == nil)
+  }
+
+  // A welcome of another session, or without a hello, is not for us.
+  @Test func foreignWelcome() {
+    var rig = Self.started()
+    let other = Conversation(epoch: Epoch(1), session: WorkerSession(6), increment: 9)
+    rig.apply(
+      .message(
+        .welcome(
+          Welcome(conversation: other, version: 1, worker: WorkerID(1), timing: Timing()))))
+    #expect(rig.core.conversation == rig.conversation)
+  }
+
+  // Reports are cut to what a message may have (entries here; bytes by outputs).
+  @Test func reportsAreCut() {
+    var rig = Rig(cpus: 1024)
+    rig.welcome()
+    var orders = WorkerOrders(conversation: rig.conversation!, number: 1, acknowledged: 0)
+    orders.templates = [Rig.template()]
+    orders.dispatches = (0..<200).map { Rig.dispatch($0) }
+    rig.core.apply(.message(.orders(orders)), at: rig.now, into: &rig.effects)
+    while rig.core.startReady(atMost: 8, at: rig.now, into: &rig.effects) > 0 {}
+    var result = AttemptResult()
+    result.output = Array(repeating: 7, count: Limits.outputBytes)
+    for index: UInt32 in 0..<200 {
+      rig.core.apply(.ended(Rig.attempt(index), result), at: rig.now, into: &rig.effects)
+    }
+    rig.ordersSent = 1
+    let before = rig.messages.count
+    rig.turn()
+    #expect(rig.messages.count - before == 4)
+    for case .report(let report) in rig.messages[before...] {
+      #expect(report.entries.count * Limits.outputBytes <= Limits.messageBytes / 4)
+    }
+    rig.order(acknowledged: 5)
+    #expect(rig.core.counts.unacknowledged == 0)
+  }
+}

@@ -1,0 +1,43 @@
+// The table of transitions: which events a state obeys at all.
+
+import OpClusterModel
+import Testing
+
+@testable import OpClusterExecution
+
+@Suite struct LifeTests {
+  static let states: [AttemptState] = [
+    .absent, .blocked, .ready, .running, .stopping(.cancel), .killing(.timeout), .ended,
+  ]
+  static let events: [AttemptEvent] = [
+    .awaitsMet, .chosen, .recall, .cancel, .abandon, .stop(.workerStop), .graceOver, .ended,
+    .acknowledged,
+  ]
+
+  // S7, S8: nothing comes back to life; only a ready one is launched; nothing launched is unstarted.
+  @Test func legalTransitions() {
+    for state in Self.states {
+      for event in Self.events {
+        let (next, action) = state.after(event)
+        if action == .launch { #expect(state == .ready && event == .chosen && next == .running) }
+        if state.isLive || state == .ended { #expect(!next.isHeld) }
+        if state == .absent { #expect(next == .absent && action == .nothing) }
+        if next != state { #expect(action != .nothing) }
+        if action == .giveBack { #expect(state.isHeld && next == .absent) }
+        if action == .report { #expect(state.isLive && next == .ended) }
+      }
+    }
+  }
+
+  // S147: whatever it is, a stale attempt is gone.
+  @Test func abandonEndsEverything() {
+    for state in Self.states { #expect(state.after(.abandon).0 == .absent) }
+  }
+
+  // House rule 10: these exist by the hundred thousand.
+  @Test func sizes() {
+    #expect(MemoryLayout<HeldAttempt>.size <= 104)
+    #expect(MemoryLayout<LineEntry>.size <= 40)
+    #expect(MemoryLayout<OperationEntry>.size <= 16)
+  }
+}

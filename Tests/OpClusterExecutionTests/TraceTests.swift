@@ -1,0 +1,310 @@
+// Scripts with their expected traces: the tour of what a worker's brain does.
+
+import OpClusterExecution
+import OpClusterModel
+import Testing
+
+@Suite struct TraceTests {
+  // hello → welcome → orders → reports → acknowledgement
+  @Test func theWayOfOneOperation() {
+    var rig = Rig()
+    rig.welcome()
+    #expect(rig.trace() == ["renew", "hello held= executing=", "report 1: "])
+    rig.order {
+      $0.templates = [Rig.template()]
+      $0.dispatches = [Rig.dispatch(0)]
+    }
+    #expect(rig.trace() == ["learn t0 as 0", "launch 0", "report 2: started 0"])
+    rig.end(0)
+    #expect(rig.trace() == ["report 3: finished 0 ok"])
+    #expect(rig.core.counts.unacknowledged == 2)
+    rig.order(acknowledged: 3) { $0.forgottenGraphs = [Rig.graph] }
+    #expect(rig.trace() == ["forget 0", "forget graph 7"])
+    #expect(rig.core.counts.unacknowledged == 0)
+  }
+
+  // S149: what has ended before its report leaves is told once.
+  @Test func aFinishImpliesItsStart() {
+    var rig = Rig()
+    rig.welcome()
+    _ = rig.trace()
+    var orders = WorkerOrders(conversation: rig.conversation!, number: 1, acknowledged: 0)
+    orders.templates = [Rig.template()]
+    orders.dispatches = [Rig.dispatch(0), Rig.dispatch(1)]
+    rig.core.apply(.message(.orders(orders)), at: rig.now, into: &rig.effects)
+    #expect(rig.core.startReady(atMost: 8, at: rig.now, into: &rig.effects) == 2)
+    rig.core.apply(.ended(Rig.attempt(0), .success), at: rig.now, into: &rig.effects)
+    rig.turn()
+    #expect(rig.trace().last == "report 2: finished 0 ok, started 1")
+  }
+
+  // S47, once more at the worker: priority, then place; and what fits.
+  //
+  //   one cpu; 0 runs; 1 (normal, place 1)  2 (high, place 2)  3 (normal, place 0)
+  @Test func orderByPriorityThenPlace() {
+    var rig = Rig(cpus: 1)
+    rig.welcome()
+    rig.order {
+      $0.templates = [Rig.template()]
+      $0.dispatches = [
+        Rig.dispatch(0), Rig.dispatch(1, place: 1), Rig.dispatch(2, priority: .high, place: 2),
+        Rig.dispatch(3, place: 0),
+      ]
+    }
+    for index: UInt32 in [2, 3, 1, 0] { rig.end(index) }
+    // 2 is first, although it came third: nothing had started when the orders were read.
+    #expect(rig.launches.map(\.attempt.operation.index) == [2, 3, 0, 1])
+  }
+
+  // A large operation at the head of the line keeps what is free for it.
+  //
+  //   4 cpus: 0…3 run with one each; 4 asks for four; 5…7 ask for one
+  @Test func aLargeOneIsNotStarved() {
+    var rig = Rig(cpus: 4)
+    rig.welcome()
+    rig.order {
+      $0.templates = [Rig.template(0), Rig.template(1, firstIndex: 4, cpus: 4)]
+      $0.dispatches =
+        (0..<4).map { Rig.dispatch($0, place: 1) }
+        + [Rig.dispatch(4, template: 1, place: 2)]
+        + (5..<8).map { Rig.dispatch($0, place: 3) }
+    }
+    _ = rig.trace()
+    for index: UInt32 in 0..<3 { rig.end(index) }
+    #expect(rig.running == [Rig.attempt(3)])
+    rig.end(3)
+    #expect(rig.running == [Rig.attempt(4)])
+    rig.end(4)
+    #expect(rig.running == [5, 6, 7].map { Rig.attempt($0) })
+  }
+
+  // What the large one does not need may still be used.
+  @Test func othersUseWhatIsNotReserved() {
+    var rig = Rig(cpus: 4)
+    rig.welcome()
+    var free = Rig.template(2, firstIndex: 8)
+    free.demand = .none
+    rig.order {
+      $0.templates = [Rig.template(0), Rig.template(1, firstIndex: 4, cpus: 4), free]
+      $0.dispatches = [
+        Rig.dispatch(0), Rig.dispatch(4, template: 1, place: 2),
+        Rig.dispatch(5, place: 3), Rig.dispatch(8, template: 2, place: 9),
+      ]
+    }
+    #expect(rig.running == [0, 8].map { Rig.attempt($0) })
+  }
+
+  // S91, S148: a recall of what is unstarted gives it back; of what runs it comes too late.
+  @Test func recalls() {
+    var rig = Rig(cpus: 1)
+    rig.welcome()
+    rig.order {
+      $0.templates = [Rig.template()]
+      $0.dispatches = [Rig.dispatch(0), Rig.dispatch(1, place: 2)]
+    }
+    _ = rig.trace()
+    rig.order {
+      $0.recalls = [Rig.attempt(0), Rig.attempt(1)]
+    }
+    #expect(rig.trace() == ["report 3: already 0, recalled 1"])
+    rig.end(0)
+    rig.order { $0.recalls = [Rig.attempt(0), Rig.attempt(1)] }
+    #expect(rig.trace() == ["report 4: finished 0 ok", "report 5: already 0, recalled 1"])
+    #expect(rig.core.counts.held == 0)
+  }
+
+  // S92, G20: cancel → stop → grace → kill; the answer is repeated when the order is.
+  @Test func cancelOfARunningOne() {
+    var rig = Rig()
+    rig.welcome()
+    rig.order {
+      $0.templates = [Rig.template()]
+      $0.dispatches = [Rig.dispatch(0)]
+    }
+    _ = rig.trace()
+    rig.order { $0.cancels = [CancelOrder(attempt: Rig.attempt(0), grace: .seconds(3))] }
+    #expect(rig.trace() == ["stop 0", "report 3: taken 0"])
+    rig.order { $0.cancels = [CancelOrder(attempt: Rig.attempt(0))] }
+    #expect(rig.trace() == ["report 4: taken 0"])
+    let asked = rig.now
+    while !rig.lines.contains("kill 0") {
+      rig.passTime()
+      rig.order()
+    }
+    #expect(rig.now - asked == .seconds(3))
+    var killed = Rig.failure(.signal)
+    killed.signal = 9
+    _ = rig.trace()
+    rig.end(0, killed)
+    #expect(rig.trace().last?.hasSuffix("finished 0 none stopped forced") == true)
+  }
+
+  // S91: a cancel of an unstarted one is answered like a recall.
+  @Test func cancelOfAHeldOne() {
+    var rig = Rig(cpus: 1)
+    rig.welcome()
+    rig.order {
+      $0.templates = [Rig.template()]
+      $0.dispatches = [Rig.dispatch(0), Rig.dispatch(1, place: 2), Rig.dispatch(2, awaits: [1])]
+    }
+    _ = rig.trace()
+    rig.order {
+      $0.cancels = [CancelOrder(attempt: Rig.attempt(1)), CancelOrder(attempt: Rig.attempt(2))]
+    }
+    #expect(rig.trace() == ["report 3: recalled 1, recalled 2"])
+    #expect(rig.core.counts.held == 0)
+  }
+
+  // G21: its own time limit, then the grace that its command asks for.
+  @Test func timeout() {
+    var rig = Rig()
+    rig.welcome()
+    rig.order { $0.templates = [Rig.template()] }
+    rig.apply(
+      .prepared(TemplateNumber(0), TemplateLimits(timeout: .seconds(2), grace: .seconds(1))))
+    rig.order { $0.dispatches = [Rig.dispatch(0)] }
+    let began = rig.now
+    while !rig.lines.contains("stop 0") {
+      rig.passTime()
+      rig.order()
+    }
+    #expect(rig.now - began == .seconds(2))
+    rig.end(0, Rig.failure(.signal))
+    #expect(rig.trace().last?.hasSuffix("finished 0 timeout") == true)
+  }
+
+  // S147: killed and forgotten, nothing reported; its room comes back when it has ended.
+  @Test func staleIsKilledAndForgotten() {
+    var rig = Rig(cpus: 1)
+    rig.welcome()
+    rig.order {
+      $0.templates = [Rig.template()]
+      $0.dispatches = [Rig.dispatch(0), Rig.dispatch(1, place: 2)]
+    }
+    _ = rig.trace()
+    rig.order { $0.stale = [Rig.attempt(0)] }
+    #expect(rig.trace() == ["kill 0"])
+    rig.end(0, Rig.failure(.signal))
+    #expect(rig.trace() == ["launch 1", "report 3: started 1"])
+  }
+
+  // Drain: nothing new, what runs ends, all acknowledged, goodbye.
+  @Test func drain() {
+    var rig = Rig(cpus: 1)
+    rig.welcome()
+    rig.order {
+      $0.templates = [Rig.template()]
+      $0.dispatches = [Rig.dispatch(0), Rig.dispatch(1, place: 2)]
+    }
+    rig.order { $0.drain = true }
+    _ = rig.trace()
+    rig.end(0)
+    #expect(rig.trace() == ["report 3: finished 0 ok"])
+    #expect(rig.core.exit == nil)
+    rig.order(acknowledged: 3)
+    #expect(rig.trace() == ["goodbye"])
+    #expect(rig.core.exit == .drained)
+  }
+
+  // An orderly stop: what ran is reported as stopped by its worker, then goodbye.
+  @Test func orderlyStop() {
+    var rig = Rig()
+    rig.welcome()
+    rig.order {
+      $0.templates = [Rig.template()]
+      $0.dispatches = [Rig.dispatch(0), Rig.dispatch(1)]
+    }
+    _ = rig.trace()
+    rig.apply(.stop)
+    #expect(rig.trace() == ["stop 0", "stop 1"])
+    rig.end(0, Rig.failure(.signal))
+    // It ended well before the signal came: that counts.
+    rig.end(1)
+    #expect(rig.trace() == ["report 3: finished 0 workerStopped", "report 4: finished 1 ok"])
+    rig.order(acknowledged: 4)
+    #expect(rig.trace() == ["goodbye"])
+    #expect(rig.core.exit == .stopped)
+  }
+
+  // Without a coordinator there is nobody to say goodbye to.
+  @Test func stopWithoutACoordinator() {
+    var rig = Rig()
+    rig.passTime()
+    rig.apply(.stop)
+    #expect(rig.core.exit == .stopped)
+  }
+
+  @Test func secondSignalKills() {
+    var rig = Rig()
+    rig.welcome()
+    rig.order {
+      $0.templates = [Rig.template()]
+      $0.dispatches = [Rig.dispatch(0)]
+    }
+    rig.apply(.stop)
+    _ = rig.trace()
+    rig.apply(.stopNow)
+    #expect(rig.trace() == ["kill 0"])
+  }
+
+  // An impossible demand fails at once instead of waiting for ever.
+  @Test func impossibleDemand() {
+    var rig = Rig(cpus: 2)
+    rig.welcome()
+    _ = rig.trace()
+    rig.order {
+      $0.templates = [Rig.template(cpus: 3)]
+      $0.dispatches = [Rig.dispatch(0)]
+    }
+    #expect(rig.trace() == ["learn t0 as 0", "report 2: finished 0 cannotStart"])
+    rig.order(acknowledged: 2)
+    #expect(rig.core.counts.unacknowledged == 0)
+  }
+
+  // Only the newest progress is told, with the heartbeat.
+  @Test func progress() {
+    var rig = Rig()
+    rig.welcome()
+    rig.order {
+      $0.templates = [Rig.template()]
+      $0.dispatches = [Rig.dispatch(0)]
+    }
+    _ = rig.trace()
+    rig.apply(.progress(Rig.attempt(0), fraction: 0.25, text: ""))
+    rig.apply(.progress(Rig.attempt(0), fraction: 0.5, text: ""))
+    rig.apply(.progress(Rig.attempt(9), fraction: 0.5, text: "unknown"))
+    #expect(rig.trace() == [])
+    rig.advance(.seconds(1))
+    #expect(rig.trace() == ["report 3: progress 0 0.5"])
+  }
+
+  // Bound: what comes beyond it is given back at once.
+  @Test func holdsNoMoreThanItMay() {
+    var settings = ExecutionSettings()
+    settings.maximumHeld = 2
+    settings.maximumRunning = 1
+    var rig = Rig(cpus: 1, settings: settings)
+    rig.welcome()
+    _ = rig.trace()
+    rig.order {
+      $0.templates = [Rig.template()]
+      $0.dispatches = (0..<3).map { Rig.dispatch($0, place: UInt64($0)) }
+    }
+    #expect(rig.trace() == ["learn t0 as 0", "launch 0", "report 2: recalled 2, started 0"])
+  }
+
+  // A bound on what runs holds for operations that ask for nothing, too.
+  @Test func runsNoMoreThanItMay() {
+    var settings = ExecutionSettings()
+    settings.maximumRunning = 3
+    var rig = Rig(settings: settings)
+    rig.welcome()
+    var free = Rig.template()
+    free.demand = .none
+    rig.order {
+      $0.templates = [free]
+      $0.dispatches = (0..<5).map { Rig.dispatch($0) }
+    }
+    #expect(rig.running.count == 3)
+  }
+}
