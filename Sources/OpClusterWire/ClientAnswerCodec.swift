@@ -1,0 +1,166 @@
+// What the coordinator answers and tells ⇄ `ClientAnswer`.
+
+import OpClusterModel
+
+extension ClientAnswer: WireConvertible {
+  var proto: ProtoClientAnswer {
+    var proto = ProtoClientAnswer()
+    switch self {
+    case .welcome(let version, let build, let epoch):
+      var welcome = ProtoClientWelcome()
+      welcome.version = version
+      welcome.build = build
+      welcome.epoch = epoch.number
+      proto.welcome = welcome
+    case .reply(let request, let reply):
+      var body = ProtoReply()
+      body.request = request.number
+      body.body = reply.body
+      proto.reply = body
+    case .events(let batch): proto.events = batch.proto
+    case .heartbeat: proto.heartbeat = ProtoNothing()
+    }
+    return proto
+  }
+
+  init(proto: ProtoClientAnswer) throws(WireError) {
+    switch proto.body {
+    case .welcome(let welcome):
+      self = .welcome(
+        version: welcome.version, build: try text(welcome.build, Limits.labelBytes, "build"),
+        epoch: Epoch(welcome.epoch))
+    case .reply(let reply):
+      guard let body = reply.body else { throw WireError("reply.body", .missing) }
+      self = .reply(RequestID(reply.request), try ClientReply(body))
+    case .events(let batch): self = .events(try EventBatch(proto: batch))
+    case .heartbeat: self = .heartbeat
+    case nil: throw WireError("body", .missing)
+    }
+  }
+}
+
+extension EventBatch: WireConvertible {
+  var proto: ProtoEventBatch {
+    var proto = ProtoEventBatch()
+    proto.subscription = subscription
+    proto.first = first
+    if !events.isEmpty { proto.events = ProtoEvents(events) }
+    proto.caughtUp = caughtUp
+    proto.resumeAt = resumeAt
+    return proto
+  }
+  init(proto: ProtoEventBatch) throws(WireError) {
+    self.init(
+      subscription: proto.subscription, first: proto.first,
+      events: try proto.events.words(Limits.entriesPerMessage), caughtUp: proto.caughtUp,
+      resumeAt: proto.resumeAt)
+  }
+}
+
+extension ClientReply {
+  fileprivate var body: ProtoReply.OneOf_Body {
+    switch self {
+    case .refused(let refusal): return .refused(refusal.proto)
+    case .accepted(let graph, let operations, let repeated):
+      var proto = ProtoAccepted()
+      proto.graph = graph.number
+      proto.operations = operations
+      proto.repeated = repeated
+      return .accepted(proto)
+    case .done(let commit): return .done(commit.number)
+    case .cancelled(let verdicts, let total):
+      var proto = ProtoCancelled()
+      proto.operations = ProtoOperations(verdicts.map(\.operation))
+      proto.verdict = verdicts.map(\.verdict.proto)
+      proto.total = total
+      return .cancelled(proto)
+    case .suspended(let executing): return .suspended(ProtoOperations(executing))
+    case .effect(let happened): return .effect(happened)
+    case .pong(let commit, let epoch, let lastEvent):
+      var proto = ProtoPong()
+      proto.commit = commit.number
+      proto.epoch = epoch.number
+      proto.lastEvent = lastEvent
+      return .pong(proto)
+    case .log(let chunk): return .log(chunk.proto)
+    case .subscribed(let since): return .subscribed(since)
+    case .graphs, .operations, .structure, .explanations, .queues, .workers, .configuration:
+      return rowsBody
+    }
+  }
+
+  private var rowsBody: ProtoReply.OneOf_Body {
+    switch self {
+    case .graphs(let rows, let more):
+      var proto = ProtoGraphRows()
+      proto.rows = rows.map(\.proto)
+      proto.more = more
+      return .graphs(proto)
+    case .operations(let rows, let more):
+      var proto = ProtoOperationRows()
+      proto.rows = rows.map(\.proto)
+      proto.more = more
+      return .operations(proto)
+    case .structure(let structure): return .structure(structure.proto)
+    case .explanations(let rows, let more):
+      var proto = ProtoExplanations()
+      proto.rows = rows.map(\.proto)
+      proto.more = more
+      return .explanations(proto)
+    case .queues(let rows):
+      var proto = ProtoQueueRows()
+      proto.rows = rows.map(\.proto)
+      return .queues(proto)
+    case .workers(let rows):
+      var proto = ProtoWorkerRows()
+      proto.rows = rows.map(\.proto)
+      return .workers(proto)
+    case .configuration(let values): return .configuration(values.proto)
+    case .refused, .accepted, .done, .cancelled, .suspended, .effect, .pong, .log, .subscribed:
+      preconditionFailure("not a reply with rows: \(self)")
+    }
+  }
+
+  fileprivate init(_ body: ProtoReply.OneOf_Body) throws(WireError) {
+    switch body {
+    case .refused(let refusal): self = .refused(try Refusal(proto: refusal))
+    case .accepted(let proto):
+      self = .accepted(
+        GraphID(proto.graph), operations: proto.operations, repeated: proto.repeated)
+    case .done(let commit): self = .done(CommitIndex(commit))
+    case .cancelled(let proto): self = .cancelled(try proto.words(), total: proto.total)
+    case .suspended(let executing):
+      self = .suspended(
+        executing: try executing.words(Limits.operationsPerGraph, "suspended"))
+    case .effect(let happened): self = .effect(happened)
+    case .pong(let proto):
+      self = .pong(
+        commit: CommitIndex(proto.commit), epoch: Epoch(proto.epoch),
+        lastEvent: proto.lastEvent)
+    case .log(let chunk): self = .log(try LogChunk(proto: chunk))
+    case .subscribed(let since): self = .subscribed(since: since)
+    case .graphs(let proto):
+      self = .graphs(try list(proto.rows, Limits.rowsPerReply, "graphs"), more: proto.more)
+    case .operations(let proto):
+      let rows: [OperationRow] = try list(proto.rows, Limits.rowsPerReply, "operations")
+      self = .operations(rows, more: proto.more)
+    case .structure(let structure): self = .structure(try GraphStructure(proto: structure))
+    case .explanations(let proto):
+      let rows: [Explanation] = try list(proto.rows, Limits.rowsPerReply, "explanations")
+      self = .explanations(rows, more: proto.more)
+    case .queues(let proto): self = .queues(try list(proto.rows, Limits.queues, "queues"))
+    case .workers(let proto): self = .workers(try list(proto.rows, Limits.workers, "workers"))
+    case .configuration(let values):
+      self = .configuration(try ConfigurationValues(proto: values))
+    }
+  }
+}
+
+extension ProtoCancelled {
+  fileprivate func words() throws(WireError) -> [CancelVerdict] {
+    let operations = try operations.words(Limits.operationsPerGraph, "cancelled.operations")
+    let verdicts = try CancelVerdict.Verdict.column(verdict, "cancelled.verdict")
+    try checkEqual(verdicts.count, operations.count, "cancelled.verdict")
+    return zip(operations, verdicts).map { CancelVerdict(operation: $0, verdict: $1) }
+  }
+}

@@ -1,0 +1,266 @@
+// What clients ask ⇄ `ClientMessage`.
+
+import OpClusterModel
+
+/// Names of queues as requests give them: a graph's own queue is `GRAPH/name`.
+private let queueNameBytes = 2 * Limits.nameBytes
+
+extension ClientMessage: WireConvertible {
+  var proto: ProtoClientMessage {
+    var proto = ProtoClientMessage()
+    switch self {
+    case .hello(let hello):
+      proto.hello.versions = hello.versions.proto
+      proto.hello.build = hello.build
+    case .request(let number, let request):
+      var body = ProtoRequest()
+      body.number = number.number
+      body.body = request.isReading ? request.readingBody : request.steeringBody
+      proto.request = body
+    }
+    return proto
+  }
+
+  init(proto: ProtoClientMessage) throws(WireError) {
+    switch proto.body {
+    case .hello(let hello):
+      self = .hello(
+        ClientHello(
+          versions: try ProtocolVersions(proto: hello.versions),
+          build: try text(hello.build, Limits.labelBytes, "hello.build")))
+    case .request(let request):
+      guard let body = request.body else { throw WireError("request.body", .missing) }
+      self = .request(RequestID(request.number), try ClientRequest(body))
+    case nil: throw WireError("body", .missing)
+    }
+  }
+}
+
+extension ClientRequest {
+  fileprivate var isReading: Bool {
+    switch self {
+    case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
+      .removeQueue, .addDependency, .removeDependency, .setPriority, .drainWorker:
+      false
+    case .graphs, .operations, .structure, .explain, .queues, .workers, .configuration, .ping,
+      .log, .subscribe, .grantCredit, .unsubscribe:
+      true
+    }
+  }
+
+  fileprivate var steeringBody: ProtoRequest.OneOf_Body {
+    switch self {
+    case .submit(let submission): return .submit(submission.proto)
+    case .enqueue(let operations, let queue):
+      var proto = ProtoEnqueue()
+      proto.operations = ProtoOperations(operations)
+      proto.queue = queue
+      return .enqueue(proto)
+    case .cancel(let selection, let reason, let grace):
+      var proto = ProtoCancel()
+      proto.selection = selection.proto
+      proto.reason = clipped(reason, to: Limits.reasonBytes)
+      if let grace { proto.graceNanoseconds = grace.nanoseconds }
+      return .cancel(proto)
+    case .cancelQueue(let queue, let reason):
+      var proto = ProtoCancelQueue()
+      proto.queue = queue
+      proto.reason = clipped(reason, to: Limits.reasonBytes)
+      return .cancelQueue(proto)
+    case .suspendGraphs(let selection, let isSuspended):
+      var proto = ProtoSuspendGraphs()
+      proto.selection = selection.proto
+      proto.isSuspended = isSuspended
+      return .suspendGraphs(proto)
+    case .createQueue(let settings): return .createQueue(settings.proto)
+    case .changeQueue(let queue, let change): return .changeQueue(change.proto(queue))
+    case .removeQueue(let queue): return .removeQueue(queue)
+    case .addDependency(let from, let to, let policy):
+      return .addDependency(ProtoDependency(from, to, policy))
+    case .removeDependency(let from, let to):
+      return .removeDependency(ProtoDependency(from, to, .finished))
+    case .setPriority(let operation, let priority):
+      var proto = ProtoSetPriority()
+      proto.operation = operation.proto
+      proto.priority = priority.proto
+      return .setPriority(proto)
+    case .drainWorker(let name): return .drainWorker(name)
+    case .graphs, .operations, .structure, .explain, .queues, .workers, .configuration, .ping,
+      .log, .subscribe, .grantCredit, .unsubscribe:
+      preconditionFailure("not a steering request: \(self)")
+    }
+  }
+
+  fileprivate var readingBody: ProtoRequest.OneOf_Body {
+    switch self {
+    case .graphs(let selection, let after, let limit):
+      var proto = ProtoReadGraphs()
+      proto.selection = selection.proto
+      if let after { proto.after = after.number }
+      proto.limit = limit
+      return .graphs(proto)
+    case .operations(let selection, let after, let limit):
+      var proto = ProtoReadOperations()
+      proto.selection = selection.proto
+      if let after { proto.after = after.proto }
+      proto.limit = limit
+      return .operations(proto)
+    case .structure(let selection): return .structure(selection.proto)
+    case .explain(let selection): return .explain(selection.proto)
+    case .queues: return .queues(ProtoNothing())
+    case .workers: return .workers(ProtoNothing())
+    case .configuration: return .configuration(ProtoNothing())
+    case .ping: return .ping(ProtoNothing())
+    case .log(let selection, let stream, let offset, let maximumBytes):
+      var proto = ProtoReadLog()
+      proto.operation = selection.operation.proto
+      if let attempt = selection.attempt { proto.attempt = attempt }
+      proto.stream = stream.proto
+      proto.offset = offset
+      proto.maximumBytes = maximumBytes
+      return .log(proto)
+    case .subscribe(let subscription): return .subscribe(subscription.proto)
+    case .grantCredit(let subscription, let events):
+      var proto = ProtoGrantCredit()
+      proto.subscription = subscription
+      proto.events = events
+      return .grantCredit(proto)
+    case .unsubscribe(let subscription): return .unsubscribe(subscription)
+    case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
+      .removeQueue, .addDependency, .removeDependency, .setPriority, .drainWorker:
+      preconditionFailure("not a reading request: \(self)")
+    }
+  }
+
+  fileprivate init(_ body: ProtoRequest.OneOf_Body) throws(WireError) {
+    switch body {
+    case .submit(let submission): self = .submit(try GraphSubmission(proto: submission))
+    case .enqueue(let proto):
+      self = .enqueue(
+        try proto.operations.words(Limits.operationsPerGraph, "enqueue.operations"),
+        queue: try text(proto.queue, queueNameBytes, "enqueue.queue"))
+    case .cancel(let proto):
+      self = .cancel(
+        try Selection(proto: proto.selection),
+        reason: try text(proto.reason, Limits.reasonBytes, "cancel.reason"),
+        grace: proto.hasGraceNanoseconds
+          ? try span(proto.graceNanoseconds, "cancel.grace") : nil)
+    case .cancelQueue(let proto):
+      self = .cancelQueue(
+        try text(proto.queue, queueNameBytes, "cancel_queue.queue"),
+        reason: try text(proto.reason, Limits.reasonBytes, "cancel_queue.reason"))
+    case .suspendGraphs(let proto):
+      self = .suspendGraphs(try Selection(proto: proto.selection), proto.isSuspended)
+    case .createQueue(let settings): self = .createQueue(try QueueSettings(proto: settings))
+    case .changeQueue(let proto):
+      let queue = try text(proto.queue, queueNameBytes, "change_queue.queue")
+      self = .changeQueue(queue, try QueueChange(proto))
+    case .removeQueue(let queue):
+      self = .removeQueue(try text(queue, queueNameBytes, "remove_queue"))
+    case .addDependency(let proto):
+      self = .addDependency(
+        from: try OperationID(proto: proto.from), to: try OperationID(proto: proto.to),
+        try EdgePolicy(proto: proto.policy, "add_dependency.policy"))
+    case .removeDependency(let proto):
+      self = .removeDependency(
+        from: try OperationID(proto: proto.from), to: try OperationID(proto: proto.to))
+    case .setPriority(let proto):
+      self = .setPriority(
+        try OperationID(proto: proto.operation),
+        try Priority(proto: proto.priority, "set_priority.priority"))
+    case .drainWorker(let name):
+      self = .drainWorker(try text(name, Limits.nameBytes, "drain_worker"))
+    default: self = try ClientRequest(reading: body)
+    }
+  }
+
+  private init(reading body: ProtoRequest.OneOf_Body) throws(WireError) {
+    switch body {
+    case .graphs(let proto):
+      self = .graphs(
+        try Selection(proto: proto.selection),
+        after: proto.hasAfter ? GraphID(proto.after) : nil, limit: proto.limit)
+    case .operations(let proto):
+      self = .operations(
+        try Selection(proto: proto.selection),
+        after: proto.hasAfter ? try OperationID(proto: proto.after) : nil, limit: proto.limit)
+    case .structure(let selection): self = .structure(try Selection(proto: selection))
+    case .explain(let selection): self = .explain(try Selection(proto: selection))
+    case .queues: self = .queues
+    case .workers: self = .workers
+    case .configuration: self = .configuration
+    case .ping: self = .ping
+    case .log(let proto):
+      self = .log(
+        AttemptSelection(
+          operation: try OperationID(proto: proto.operation),
+          attempt: proto.hasAttempt ? proto.attempt : nil),
+        try LogStream(proto: proto.stream, unspecified: .standardOutput, "log.stream"),
+        offset: proto.offset, maximumBytes: proto.maximumBytes)
+    case .subscribe(let proto): self = .subscribe(try EventSubscription(proto: proto))
+    case .grantCredit(let proto):
+      self = .grantCredit(subscription: proto.subscription, events: proto.events)
+    case .unsubscribe(let subscription): self = .unsubscribe(subscription: subscription)
+    case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
+      .removeQueue, .addDependency, .removeDependency, .setPriority, .drainWorker:
+      preconditionFailure("not a reading request")
+    }
+  }
+}
+
+extension ProtoDependency {
+  fileprivate init(_ from: OperationID, _ to: OperationID, _ policy: EdgePolicy) {
+    self.init()
+    self.from = from.proto
+    self.to = to.proto
+    self.policy = policy.proto
+  }
+}
+
+extension QueueChange {
+  fileprivate func proto(_ queue: String) -> ProtoChangeQueue {
+    var proto = ProtoChangeQueue()
+    proto.queue = queue
+    if let newName { proto.newName = newName }
+    if let qos { proto.qos = qos.proto }
+    switch limit {
+    case .unlimited: proto.unlimited = true
+    case .atMost(let most): proto.atMost = most
+    case nil: break
+    }
+    if let isSuspended { proto.isSuspended = isSuspended }
+    return proto
+  }
+
+  fileprivate init(_ proto: ProtoChangeQueue) throws(WireError) {
+    self.init(
+      newName: proto.hasNewName
+        ? try text(proto.newName, Limits.nameBytes, "change_queue.new_name") : nil,
+      qos: try QualityOfService?(proto: proto.qos, "change_queue.qos"),
+      isSuspended: proto.hasIsSuspended ? proto.isSuspended : nil)
+    switch proto.limit {
+    case .unlimited(true): limit = .unlimited
+    case .unlimited(false), nil: limit = nil
+    case .atMost(let most): limit = .atMost(most)
+    }
+  }
+}
+
+extension EventSubscription: WireConvertible {
+  var proto: ProtoSubscribe {
+    var proto = ProtoSubscribe()
+    proto.number = number
+    proto.selection = selection.proto
+    if let since { proto.since = since }
+    proto.graphsOnly = graphsOnly
+    proto.backlogOnly = backlogOnly
+    proto.credit = credit
+    return proto
+  }
+  init(proto: ProtoSubscribe) throws(WireError) {
+    self.init(
+      number: proto.number, selection: try Selection(proto: proto.selection),
+      since: proto.hasSince ? proto.since : nil, graphsOnly: proto.graphsOnly,
+      backlogOnly: proto.backlogOnly, credit: proto.credit)
+  }
+}

@@ -1,0 +1,143 @@
+// A command ⇄ `Command`: made by the client, read by the worker, opaque between them.
+
+import OpClusterModel
+
+extension CommandSpecification: WireConvertible {
+  var proto: ProtoCommand {
+    var proto = ProtoCommand()
+    switch form {
+    case .arguments(let arguments):
+      proto.form = .arguments
+      proto.arguments = arguments.map(\.proto)
+    case .shell(let interpreter, let text):
+      proto.form = .shell
+      proto.interpreter = interpreter
+      proto.arguments = [text.proto]
+    }
+    proto.environment = environment.map(\.proto)
+    proto.workingDirectory = workingDirectory
+    (proto.standardInput, proto.standardInputText) = standardInput.protos
+    if let standardOutput { proto.standardOutput = standardOutput.proto }
+    if let standardError { proto.standardError = standardError.proto }
+    proto.successStatuses = data(successStatuses)
+    if let timeout { proto.timeoutNanoseconds = timeout.nanoseconds }
+    proto.stopSignal = stopSignal
+    if let grace { proto.graceNanoseconds = grace.nanoseconds }
+    proto.outputs = outputs
+    proto.elementKeys = elementKeys
+    proto.maximumOutputBytes = maximumOutputBytes
+    return proto
+  }
+
+  /// What the bytes of a payload can hold needs no further limits: the payload has one.
+  init(proto: ProtoCommand) throws(WireError) {
+    let limit = Limits.payloadBytes
+    self.init(form: try Form(proto))
+    environment = try list(proto.environment, limit, "command.environment")
+    workingDirectory = proto.workingDirectory
+    standardInput = try StandardInput(proto)
+    standardOutput = proto.hasStandardOutput ? try CommandText(proto: proto.standardOutput) : nil
+    standardError = proto.hasStandardError ? try CommandText(proto: proto.standardError) : nil
+    successStatuses = try opaque(proto.successStatuses, 256, "command.success_statuses")
+    timeout =
+      proto.hasTimeoutNanoseconds
+      ? try span(proto.timeoutNanoseconds, "command.timeout") : nil
+    stopSignal = proto.stopSignal
+    grace =
+      proto.hasGraceNanoseconds ? try span(proto.graceNanoseconds, "command.grace") : nil
+    outputs = proto.outputs
+    elementKeys = proto.elementKeys
+    maximumOutputBytes = proto.maximumOutputBytes
+  }
+}
+
+extension CommandSpecification.Form {
+  fileprivate init(_ proto: ProtoCommand) throws(WireError) {
+    let arguments: [CommandText] = try list(
+      proto.arguments, Limits.payloadBytes, "command.arguments")
+    switch proto.form {
+    case .arguments: self = .arguments(arguments)
+    case .shell:
+      try checkEqual(arguments.count, 1, "command.arguments")
+      self = .shell(interpreter: proto.interpreter, text: arguments[0])
+    case .unspecified, .UNRECOGNIZED:
+      throw WireError("command.form", .unknownValue(proto.form.rawValue))
+    }
+  }
+}
+
+extension CommandSpecification.StandardInput {
+  fileprivate var protos: (ProtoCommand.StandardInput, ProtoCommandText) {
+    switch self {
+    case .nothing: (.nothing, ProtoCommandText())
+    case .text(let text): (.text, text.proto)
+    case .file(let text): (.file, text.proto)
+    }
+  }
+
+  fileprivate init(_ proto: ProtoCommand) throws(WireError) {
+    switch proto.standardInput {
+    case .unspecified, .nothing: self = .nothing
+    case .text: self = .text(try CommandText(proto: proto.standardInputText))
+    case .file: self = .file(try CommandText(proto: proto.standardInputText))
+    case .UNRECOGNIZED(let number):
+      throw WireError("command.standard_input", .unknownValue(number))
+    }
+  }
+}
+
+extension CommandSpecification.Variable: WireConvertible {
+  var proto: ProtoCommand.Variable {
+    var proto = ProtoCommand.Variable()
+    proto.name = name
+    proto.value = value.proto
+    return proto
+  }
+  init(proto: ProtoCommand.Variable) throws(WireError) {
+    self.init(name: proto.name, value: try CommandText(proto: proto.value))
+  }
+}
+
+extension CommandText: WireConvertible {
+  var proto: ProtoCommandText {
+    var proto = ProtoCommandText()
+    proto.segments = segments.map(\.proto)
+    return proto
+  }
+  init(proto: ProtoCommandText) throws(WireError) {
+    self.init(segments: try list(proto.segments, Limits.payloadBytes, "text.segments"))
+  }
+}
+
+extension CommandText.Segment: WireConvertible {
+  var proto: ProtoCommandText.Segment {
+    var proto = ProtoCommandText.Segment()
+    switch self {
+    case .literal(let text): proto.literal = text
+    case .value(let value, let quoting):
+      proto.quotedForShell = quoting == .shell
+      switch value {
+      case .index: proto.index = ProtoCommandText.Index()
+      case .element(let position): proto.element = UInt32(clamping: position)
+      case .output(let operation, let key):
+        var output = ProtoCommandText.Output()
+        output.operation = operation
+        output.key = key
+        proto.output = output
+      }
+    }
+    return proto
+  }
+
+  init(proto: ProtoCommandText.Segment) throws(WireError) {
+    let quoting: CommandText.Quoting = proto.quotedForShell ? .shell : .none
+    switch proto.value {
+    case .literal(let text): self = .literal(text)
+    case .index: self = .value(.index, quoting: quoting)
+    case .element(let position): self = .value(.element(Int(position)), quoting: quoting)
+    case .output(let output):
+      self = .value(.output(operation: output.operation, key: output.key), quoting: quoting)
+    case nil: throw WireError("text.segments.value", .missing)
+    }
+  }
+}

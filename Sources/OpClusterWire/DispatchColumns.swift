@@ -1,0 +1,195 @@
+// Dispatches in columns. The plain ones cost an index and a place; arguments, inputs and local
+// dependencies are sparse.
+
+import OpClusterModel
+
+extension ProtoDispatches {
+  init(_ dispatches: [Dispatch]) {
+    self.init()
+    var attempts = AttemptColumns(capacity: dispatches.count)
+    var templates = ValueRuns<UInt32>()
+    var priorities = ValueRuns<Priority>()
+    var places: [Int64] = []
+    places.reserveCapacity(dispatches.count)
+    var last: UInt64 = 0
+    var sparse = SparseParts()
+    for at in dispatches.indices {
+      let dispatch = dispatches[at]
+      attempts.append(dispatch.attempt)
+      templates.append(dispatch.template)
+      priorities.append(dispatch.priority)
+      places.append(Int64(bitPattern: dispatch.place &- last))
+      last = dispatch.place
+      sparse.append(dispatch, at: at)
+    }
+    self.attempts = attempts.finish()
+    template = templates.values
+    templateCount = templates.counts
+    if priorities.values != [.normal] {
+      priority = priorities.values.map(\.proto)
+      priorityCount = priorities.counts
+    }
+    placeDelta = omitted(places, ifAll: 0)
+    sparse.finish(into: &self)
+  }
+
+  func words(_ limit: Int) throws(WireError) -> [Dispatch] {
+    let attempts = try attempts.words(limit, "dispatches.attempts")
+    let count = attempts.count
+    let templates = try expanded(template, templateCount, total: count, "dispatches.template")
+    let levels =
+      priority.isEmpty && priorityCount.isEmpty
+      ? []
+      : try expanded(
+        try Priority.column(priority, "dispatches.priority"), priorityCount, total: count,
+        "dispatches.priority")
+    let priorities = try Column(levels, count: count, else: .normal, "dispatches.priority")
+    let places = try Column(placeDelta, count: count, else: 0, "dispatches.place_delta")
+    var place: UInt64 = 0
+    var dispatches: [Dispatch] = []
+    dispatches.reserveCapacity(count)
+    for at in 0..<count {
+      place &+= UInt64(bitPattern: places[at])
+      dispatches.append(
+        Dispatch(
+          attempt: attempts[at], template: templates[at], priority: priorities[at],
+          place: place))
+    }
+    try readArguments(into: &dispatches)
+    try readInputs(into: &dispatches)
+    try readAwaits(into: &dispatches)
+    return dispatches
+  }
+
+  private func readArguments(into dispatches: inout [Dispatch]) throws(WireError) {
+    let arguments = argument
+    let positions = try SparsePositions.read(
+      argumentAt, below: dispatches.count, entries: arguments.count, "dispatches.argument")
+    for (at, argument) in zip(positions, arguments) {
+      dispatches[at].argument = try opaque(
+        argument, Limits.elementArgumentBytes, "dispatches.argument")
+    }
+  }
+
+  private func readInputs(into dispatches: inout [Dispatch]) throws(WireError) {
+    let all = try inputs.words()
+    let counts = inputCount
+    let positions = try SparsePositions.read(
+      inputAt, below: dispatches.count, entries: counts.count, "dispatches.input_at")
+    try checkRuns(positions.count, counts, total: all.count, "dispatches.input_count")
+    var next = 0
+    for (at, count) in zip(positions, counts) {
+      dispatches[at].inputs = Array(all[next..<(next + Int(count))])
+      next += Int(count)
+    }
+  }
+
+  private func readAwaits(into dispatches: inout [Dispatch]) throws(WireError) {
+    let operations = try awaits.words(Limits.operationsPerGraph, "dispatches.awaits")
+    let policies = try EdgePolicy.column(awaitPolicy, "dispatches.await_policy")
+    try checkEqual(policies.count, operations.count, "dispatches.await_policy")
+    let counts = awaitCount
+    let positions = try SparsePositions.read(
+      awaitAt, below: dispatches.count, entries: counts.count, "dispatches.await_at")
+    try checkRuns(positions.count, counts, total: operations.count, "dispatches.await_count")
+    var next = 0
+    for (at, count) in zip(positions, counts) {
+      dispatches[at].awaits = (next..<(next + Int(count))).map { entry in
+        LocalDependency(operation: operations[entry], policy: policies[entry])
+      }
+      next += Int(count)
+    }
+  }
+}
+
+/// Arguments, inputs and awaits of the dispatches that have any.
+private struct SparseParts {
+  var argumentAt = SparsePositions()
+  var arguments: [[UInt8]] = []
+  var inputAt = SparsePositions()
+  var inputCounts: [UInt32] = []
+  var inputs: [DependencyInput] = []
+  var awaitAt = SparsePositions()
+  var awaitCounts: [UInt32] = []
+  var awaits: [LocalDependency] = []
+
+  mutating func append(_ dispatch: Dispatch, at position: Int) {
+    if !dispatch.argument.isEmpty {
+      argumentAt.append(position)
+      arguments.append(dispatch.argument)
+    }
+    if !dispatch.inputs.isEmpty {
+      inputAt.append(position)
+      inputCounts.append(UInt32(truncatingIfNeeded: dispatch.inputs.count))
+      inputs.append(contentsOf: dispatch.inputs)
+    }
+    if !dispatch.awaits.isEmpty {
+      awaitAt.append(position)
+      awaitCounts.append(UInt32(truncatingIfNeeded: dispatch.awaits.count))
+      awaits.append(contentsOf: dispatch.awaits)
+    }
+  }
+
+  func finish(into proto: inout ProtoDispatches) {
+    proto.argumentAt = argumentAt.differences
+    proto.argument = arguments.map { data($0) }
+    if !inputs.isEmpty {
+      proto.inputAt = inputAt.differences
+      proto.inputCount = inputCounts
+      proto.inputs = ProtoDependencyInputs(inputs)
+    }
+    if !awaits.isEmpty {
+      proto.awaitAt = awaitAt.differences
+      proto.awaitCount = awaitCounts
+      proto.awaits = ProtoOperations(awaits.map(\.operation))
+      proto.awaitPolicy = awaits.map(\.policy.proto)
+    }
+  }
+}
+
+extension ProtoDependencyInputs {
+  init(_ inputs: [DependencyInput]) {
+    self.init()
+    var table = NameTable()
+    var positions = SparsePositions()
+    for (at, input) in inputs.enumerated() {
+      table.append(input.name)
+      if let given = input.output {
+        positions.append(at)
+        output.append(data(given))
+      }
+    }
+    operations = ProtoOperations(inputs.map(\.operation))
+    names = table.names
+    name = omitted(table.positions, ifAll: 0)
+    indexPlusOne = omitted(inputs.map { $0.index.map { UInt64($0) + 1 } ?? 0 }, ifAll: 0)
+    outcome = omitted(inputs.map(\.outcome.proto), ifAll: .succeeded)
+    outputAt = positions.differences
+  }
+
+  func words() throws(WireError) -> [DependencyInput] {
+    let field = "inputs"
+    let operations = try operations.words(Limits.operationsPerGraph, field)
+    let count = operations.count
+    let names = try NameReader(names, name, count: count, "inputs.name")
+    let indices = try Column(indexPlusOne, count: count, else: 0, "inputs.index_plus_one")
+    let outcomes = try Column(outcome, count: count, else: .succeeded, "inputs.outcome")
+    var inputs: [DependencyInput] = []
+    inputs.reserveCapacity(count)
+    for at in 0..<count {
+      let shown = indices[at]
+      inputs.append(
+        DependencyInput(
+          operation: operations[at], name: try names.name(at),
+          index: shown == 0 ? nil : try narrow(shown - 1, "inputs.index_plus_one"),
+          outcome: try Outcome(proto: outcomes[at], "inputs.outcome"), output: nil))
+    }
+    let outputs = output
+    let positions = try SparsePositions.read(
+      outputAt, below: count, entries: outputs.count, "inputs.output")
+    for (at, output) in zip(positions, outputs) {
+      inputs[at].output = try opaque(output, Limits.outputBytes, "inputs.output")
+    }
+    return inputs
+  }
+}

@@ -1,0 +1,164 @@
+// Events on their way out, in columns: some bytes and a dozen nanoseconds each, because there is
+// one for every change of every operation.
+
+import OpClusterModel
+
+extension ProtoEvents {
+  init(_ events: [Event]) {
+    var columns = EventColumns(capacity: events.count)
+    for event in events { columns.append(event, length: 1) }
+    self = columns.finish()
+  }
+
+  init(runs: [EventRun]) {
+    var columns = EventColumns(capacity: runs.count)
+    for run in runs { columns.append(run.first, length: run.count) }
+    self = columns.finish()
+  }
+}
+
+/// Collects events for `ProtoEvents`.
+private struct EventColumns {
+  private struct Moment: Equatable {
+    var commit: UInt64
+    var time: Int64
+  }
+
+  private var proto = ProtoEvents()
+  private var kinds: [UInt8] = []
+  private var lengths: [UInt32] = []
+  private var sequences: [Int64] = []
+  private var isGapless = true
+  private var lastSequence: UInt64 = 0
+  private var nextSequence: UInt64 = 0
+  private var moments = ValueRuns<Moment>()
+  private var subjects = ValueRuns<ProtoEventSubject>()
+  private var operations: OperationColumns
+  private var ownSequences: [UInt32] = []
+  private var outcomes: [ProtoOutcome] = []
+  private var reasons = ValueRuns<CancelReason>()
+  private var attempts: [UInt32] = []
+  private var workers: [UInt32] = []
+
+  init(capacity: Int) {
+    kinds.reserveCapacity(capacity)
+    lengths.reserveCapacity(capacity)
+    sequences.reserveCapacity(capacity)
+    ownSequences.reserveCapacity(capacity)
+    operations = OperationColumns(capacity: capacity)
+  }
+
+  mutating func append(_ event: Event, length: UInt32) {
+    appendSequence(event.sequence, length: length)
+    moments.append(Moment(commit: event.commit.number, time: event.time.milliseconds))
+    append(event.subject)
+    append(event.kind)
+  }
+
+  private mutating func appendSequence(_ sequence: UInt64, length: UInt32) {
+    if lengths.isEmpty {
+      proto.firstSequence = sequence
+      sequences.append(0)
+    } else {
+      isGapless = isGapless && sequence == nextSequence
+      sequences.append(Int64(bitPattern: sequence &- lastSequence))
+    }
+    lastSequence = sequence
+    nextSequence = sequence &+ UInt64(length)
+    lengths.append(length)
+  }
+
+  private mutating func append(_ subject: Event.Subject) {
+    switch subject {
+    case .operation(let operation, let own):
+      subjects.append(.operation)
+      operations.append(operation)
+      ownSequences.append(own)
+    case .graph(let graph): append(.graph, graph.number)
+    case .queue(let queue): append(.queue, queue.number)
+    case .worker(let worker): append(.worker, worker.number)
+    }
+  }
+
+  private mutating func append(_ subject: ProtoEventSubject, _ number: UInt32) {
+    subjects.append(subject)
+    proto.thing.append(number)
+  }
+
+  private mutating func append(_ kind: Event.Kind) {
+    kinds.append(UInt8(truncatingIfNeeded: kind.wireKind.rawValue))
+    switch kind {
+    case .isFinished(let outcome): outcomes.append(outcome.proto)
+    case .isCancelled(let reason): reasons.append(reason)
+    case .attemptStarted(let attempt, let worker):
+      attempts.append(attempt)
+      workers.append(worker.number)
+    case .attemptEnded(let attempt, let cause):
+      attempts.append(attempt)
+      proto.cause.append(cause.proto)
+    case .priority(let priority): proto.priority.append(priority.proto)
+    case .graphSubmitted(let operations): proto.operationsSubmitted.append(operations)
+    case .queueCreated(let settings), .queueChanged(let settings):
+      proto.queue.append(settings.proto)
+    case .workerJoined(let name): proto.workerName.append(name)
+    case .isReady, .isExecuting, .completion, .graphSuspended, .graphFinished, .queueRemoved,
+      .workerSuspect, .workerLost, .workerDraining, .workerLeft:
+      break
+    }
+  }
+
+  consuming func finish() -> ProtoEvents {
+    if kinds.isEmpty { return proto }
+    proto.kinds = data(kinds)
+    if !isGapless { proto.sequenceDelta = sequences }
+    proto.length = omitted(lengths, ifAll: 1)
+    var last = Moment(commit: 0, time: 0)
+    for moment in moments.values {
+      proto.commitDelta.append(Int64(bitPattern: moment.commit &- last.commit))
+      proto.timeDelta.append(moment.time &- last.time)
+      last = moment
+    }
+    proto.commitCount = moments.counts
+    if subjects.values != [.operation] {
+      proto.subject = subjects.values
+      proto.subjectCount = subjects.counts
+    }
+    if !operations.isEmpty { proto.operations = operations.finish() }
+    proto.operationSequence = ownSequences
+    proto.outcome = omitted(outcomes, ifAll: .succeeded)
+    proto.reason = reasons.values.map(\.proto)
+    proto.reasonCount = reasons.counts
+    proto.attempt = omitted(attempts, ifAll: 1)
+    proto.worker = workers
+    return proto
+  }
+}
+
+extension Event.Kind {
+  /// The kind's number on the wire; what it carries besides stands in other columns.
+  fileprivate var wireKind: ProtoEventKind {
+    switch self {
+    case .isReady(let yes): yes ? .ready : .notReady
+    case .isExecuting(let yes): yes ? .executing : .notExecuting
+    case .isFinished: .finished
+    case .isCancelled: .cancelled
+    case .attemptStarted: .attemptStarted
+    case .attemptEnded: .attemptEnded
+    case .completion: .completion
+    case .priority: .priority
+    case .graphSubmitted: .graphSubmitted
+    case .graphSuspended(let yes): yes ? .graphSuspended : .graphResumed
+    case .graphFinished(.succeeded): .graphSucceeded
+    case .graphFinished(.failed): .graphFailed
+    case .graphFinished(.cancelled): .graphCancelled
+    case .queueCreated: .queueCreated
+    case .queueChanged: .queueChanged
+    case .queueRemoved: .queueRemoved
+    case .workerJoined: .workerJoined
+    case .workerSuspect: .workerSuspect
+    case .workerLost: .workerLost
+    case .workerDraining: .workerDraining
+    case .workerLeft: .workerLeft
+    }
+  }
+}

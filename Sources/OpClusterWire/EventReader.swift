@@ -1,0 +1,236 @@
+// Events on their way in: walks the kinds and takes from the other columns what belongs to each,
+// every length checked.
+
+import OpClusterModel
+
+extension ProtoEvents {
+  func runs(_ limit: Int) throws(WireError) -> [EventRun] {
+    var reader = try EventReader(self, limit)
+    return try reader.read()
+  }
+
+  func words(_ limit: Int) throws(WireError) -> [Event] {
+    var events: [Event] = []
+    let runs = try runs(limit)
+    events.reserveCapacity(runs.count)
+    for run in runs {
+      if run.count == 1 { events.append(run.first) } else { run.forEach { events.append($0) } }
+    }
+    return events
+  }
+}
+
+/// A column that is read from the front, one value for each event that has one.
+private struct Supply<Value> {
+  private let values: [Value]
+  private let fallback: Value?
+  private let field: String
+  private var next = 0
+
+  init(_ values: [Value], else fallback: Value? = nil, _ field: String) {
+    self.values = values
+    self.fallback = values.isEmpty ? fallback : nil
+    self.field = field
+  }
+
+  mutating func take() throws(WireError) -> Value {
+    if let fallback { return fallback }
+    guard next < values.count else { throw WireError(field, .unequalColumns) }
+    next += 1
+    return values[next - 1]
+  }
+
+  func checkUsed() throws(WireError) { try checkEqual(next, values.count, field) }
+}
+
+private struct EventReader {
+  private let kinds: [UInt8]
+  private let lengths: Column<UInt32>
+  private let sequenceDeltas: [Int64]
+  private let firstSequence: UInt64
+  private let moments: [(commit: CommitIndex, time: WallTime)]
+  private let momentCounts: [UInt32]
+  private let subjects: Column<ProtoEventSubject>
+  private var operations: Supply<OperationID>
+  private var ownSequences: Supply<UInt32>
+  private var things: Supply<UInt32>
+  private var outcomes: Supply<ProtoOutcome>
+  private var reasons: Supply<CancelReason>
+  private var attempts: Supply<UInt32>
+  private var workers: Supply<UInt32>
+  private var causes: Supply<ProtoFailureCause>
+  private var priorities: Supply<ProtoPriority>
+  private var submitted: Supply<UInt32>
+  private var queues: Supply<ProtoQueueSettings>
+  private var names: Supply<String>
+
+  init(_ proto: ProtoEvents, _ limit: Int) throws(WireError) {
+    kinds = try opaque(proto.kinds, limit, "events.kinds")
+    let count = kinds.count
+    lengths = try Column(proto.length, count: count, else: 1, "events.length")
+    sequenceDeltas = proto.sequenceDelta
+    if !sequenceDeltas.isEmpty {
+      try checkEqual(sequenceDeltas.count, count, "events.sequence_delta")
+    }
+    firstSequence = proto.firstSequence
+    momentCounts = proto.commitCount
+    try checkRuns(
+      proto.commitDelta.count, momentCounts, total: count, "events.commit_count")
+    moments = try Self.moments(proto.commitDelta, proto.timeDelta)
+    let kindsOfSubject =
+      proto.subject.isEmpty && proto.subjectCount.isEmpty
+      ? []
+      : try expanded(proto.subject, proto.subjectCount, total: count, "events.subject")
+    subjects = try Column(kindsOfSubject, count: count, else: .operation, "events.subject")
+    operations = Supply(
+      try proto.operations.words(limit, "events.operations"), "events.operations")
+    ownSequences = Supply(proto.operationSequence, "events.operation_sequence")
+    things = Supply(proto.thing, "events.thing")
+    outcomes = Supply(proto.outcome, else: .succeeded, "events.outcome")
+    reasons = Supply(try Self.reasons(proto, limit), "events.reason")
+    attempts = Supply(proto.attempt, else: 1, "events.attempt")
+    workers = Supply(proto.worker, "events.worker")
+    causes = Supply(proto.cause, "events.cause")
+    priorities = Supply(proto.priority, "events.priority")
+    submitted = Supply(proto.operationsSubmitted, "events.operations_submitted")
+    queues = Supply(proto.queue, "events.queue")
+    names = Supply(proto.workerName, "events.worker_name")
+    try checkTotal(limit)
+  }
+
+  /// Runs stand for more events than they are; their numbers stay within the numbers there are.
+  private func checkTotal(_ limit: Int) throws(WireError) {
+    if lengths.values.isEmpty { return }
+    var total = 0
+    for length in lengths.values {
+      if length == 0 { throw WireError("events.length", .outOfRange) }
+      total += Int(length)
+      try checkCount(total, limit, "events.length")
+    }
+  }
+
+  private static func moments(
+    _ commits: [Int64], _ times: [Int64]
+  ) throws(WireError) -> [(commit: CommitIndex, time: WallTime)] {
+    try checkEqual(times.count, commits.count, "events.time_delta")
+    var commit: UInt64 = 0
+    var time: Int64 = 0
+    return zip(commits, times).map { commitDelta, timeDelta in
+      commit &+= UInt64(bitPattern: commitDelta)
+      time &+= timeDelta
+      return (CommitIndex(commit), WallTime(milliseconds: time))
+    }
+  }
+
+  private static func reasons(
+    _ proto: ProtoEvents, _ limit: Int
+  ) throws(WireError) -> [CancelReason] {
+    let total = proto.reasonCount.reduce(0) { $0 + Int($1) }
+    try checkCount(total, limit, "events.reason_count")
+    let reasons: [CancelReason] = try list(proto.reason, limit, "events.reason")
+    return try expanded(reasons, proto.reasonCount, total: total, "events.reason")
+  }
+
+  mutating func read() throws(WireError) -> [EventRun] {
+    var runs: [EventRun] = []
+    runs.reserveCapacity(kinds.count)
+    var sequence = firstSequence
+    var at = 0
+    for (moment, count) in zip(moments, momentCounts) {
+      for _ in 0..<count {
+        if !sequenceDeltas.isEmpty && at > 0 {
+          sequence = runs[at - 1].first.sequence &+ UInt64(bitPattern: sequenceDeltas[at])
+        }
+        let event = Event(
+          sequence: sequence, commit: moment.commit, time: moment.time,
+          subject: try subject(subjects[at]), kind: try kind(kinds[at]))
+        let run = EventRun(first: event, count: lengths[at])
+        try check(run)
+        runs.append(run)
+        sequence &+= UInt64(run.count)
+        at += 1
+      }
+    }
+    try checkUsed()
+    return runs
+  }
+
+  /// A run's last index and sequence have to exist.
+  private func check(_ run: EventRun) throws(WireError) {
+    if run.count == 1 { return }
+    let further = run.count - 1
+    guard case .operation(let operation, _) = run.first.subject,
+      !operation.index.addingReportingOverflow(further).overflow,
+      !run.first.sequence.addingReportingOverflow(UInt64(further)).overflow
+    else { throw WireError("events.length", .outOfRange) }
+  }
+
+  private mutating func subject(
+    _ subject: ProtoEventSubject
+  ) throws(WireError) -> Event.Subject {
+    switch subject {
+    case .operation: .operation(try operations.take(), sequence: try ownSequences.take())
+    case .graph: .graph(GraphID(try things.take()))
+    case .queue: .queue(QueueID(try things.take()))
+    case .worker: .worker(WorkerID(try things.take()))
+    case .unspecified, .UNRECOGNIZED:
+      throw WireError("events.subject", .unknownValue(subject.rawValue))
+    }
+  }
+
+  private mutating func kind(_ number: UInt8) throws(WireError) -> Event.Kind {
+    let kind = ProtoEventKind(rawValue: Int(number)) ?? .unspecified
+    switch kind {
+    case .ready: return .isReady(true)
+    case .notReady: return .isReady(false)
+    case .executing: return .isExecuting(true)
+    case .notExecuting: return .isExecuting(false)
+    case .finished: return .isFinished(try Outcome(proto: outcomes.take(), "events.outcome"))
+    case .cancelled: return .isCancelled(try reasons.take())
+    case .attemptStarted: return .attemptStarted(try attempts.take(), WorkerID(try workers.take()))
+    case .attemptEnded:
+      return .attemptEnded(try attempts.take(), FailureCause(lenient: try causes.take()))
+    case .completion: return .completion
+    case .priority:
+      return .priority(try Priority(proto: priorities.take(), "events.priority"))
+    default: return try rareKind(kind)
+    }
+  }
+
+  private mutating func rareKind(_ kind: ProtoEventKind) throws(WireError) -> Event.Kind {
+    switch kind {
+    case .graphSubmitted: return .graphSubmitted(operations: try submitted.take())
+    case .graphSuspended: return .graphSuspended(true)
+    case .graphResumed: return .graphSuspended(false)
+    case .graphSucceeded: return .graphFinished(.succeeded)
+    case .graphFailed: return .graphFinished(.failed)
+    case .graphCancelled: return .graphFinished(.cancelled)
+    case .queueCreated: return .queueCreated(try QueueSettings(proto: queues.take()))
+    case .queueChanged: return .queueChanged(try QueueSettings(proto: queues.take()))
+    case .queueRemoved: return .queueRemoved
+    case .workerJoined:
+      let name = try text(names.take(), Limits.nameBytes, "events.worker_name")
+      return .workerJoined(name: name)
+    case .workerSuspect: return .workerSuspect
+    case .workerLost: return .workerLost
+    case .workerDraining: return .workerDraining
+    case .workerLeft: return .workerLeft
+    default: throw WireError("events.kinds", .unknownValue(kind.rawValue))
+    }
+  }
+
+  private func checkUsed() throws(WireError) {
+    try operations.checkUsed()
+    try ownSequences.checkUsed()
+    try things.checkUsed()
+    try outcomes.checkUsed()
+    try reasons.checkUsed()
+    try attempts.checkUsed()
+    try workers.checkUsed()
+    try causes.checkUsed()
+    try priorities.checkUsed()
+    try submitted.checkUsed()
+    try queues.checkUsed()
+    try names.checkUsed()
+  }
+}

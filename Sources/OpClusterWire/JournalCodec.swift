@@ -1,0 +1,209 @@
+// One turn of the journal ⇄ `Turn`. Runs of operations travel as runs; neighbouring ends of
+// attempts share columns.
+
+import OpClusterModel
+
+extension ProtoTurn {
+  init(_ records: [Record]) {
+    self.init()
+    facts.reserveCapacity(records.count)
+    var endings = Endings()
+    for record in records {
+      switch record {
+      case .finished(let operation, let result):
+        endings.append(operation, result, endsOperation: true, to: &facts)
+      case .attemptFailed(let operation, let result):
+        endings.append(operation, result, endsOperation: false, to: &facts)
+      default:
+        endings.flush(to: &facts)
+        facts.append(ProtoFacts(record))
+      }
+    }
+    endings.flush(to: &facts)
+  }
+
+  func words() throws(WireError) -> [Record] {
+    var records: [Record] = []
+    records.reserveCapacity(facts.count)
+    for fact in facts {
+      switch fact.body {
+      case .finished(let endings):
+        try endings.forEach { records.append(.finished($0, $1)) }
+      case .attemptFailed(let endings):
+        try endings.forEach { records.append(.attemptFailed($0, $1)) }
+      case .some(let body): records.append(try Record(body))
+      case nil: throw WireError("facts.body", .missing)
+      }
+    }
+    return records
+  }
+}
+
+/// Neighbouring records of ends, until another kind comes.
+private struct Endings {
+  var operations: [OperationID] = []
+  var results: [AttemptResult] = []
+  var endsOperation = true
+
+  mutating func append(
+    _ operation: OperationID, _ result: AttemptResult, endsOperation: Bool,
+    to facts: inout [ProtoFacts]
+  ) {
+    if endsOperation != self.endsOperation { flush(to: &facts) }
+    self.endsOperation = endsOperation
+    operations.append(operation)
+    results.append(result)
+  }
+
+  mutating func flush(to facts: inout [ProtoFacts]) {
+    if operations.isEmpty { return }
+    var endings = ProtoEndings()
+    endings.operations = ProtoOperations(operations)
+    endings.results = ProtoAttemptResults(results)
+    var fact = ProtoFacts()
+    fact.body = endsOperation ? .finished(endings) : .attemptFailed(endings)
+    facts.append(fact)
+    operations.removeAll(keepingCapacity: true)
+    results.removeAll(keepingCapacity: true)
+  }
+}
+
+extension ProtoEndings {
+  fileprivate func forEach(
+    _ body: (OperationID, AttemptResult) -> Void
+  ) throws(WireError) {
+    let operations = try operations.words(Limits.operationsPerGraph, "endings.operations")
+    let results = try results.words(operations.count, "endings.results")
+    for (operation, result) in zip(operations, results) { body(operation, result) }
+  }
+}
+
+extension ProtoFacts {
+  /// Any record but the ends of attempts.
+  fileprivate init(_ record: Record) {
+    self.init()
+    switch record {
+    case .started(let epoch): started = epoch.number
+    case .submitted(let graph, let submission, let fingerprint, let at):
+      submitted.graph = graph.number
+      submitted.submission = submission.proto
+      submitted.fingerprint = fingerprint
+      submitted.at = at.milliseconds
+    case .enqueued(let operations, let queue):
+      enqueued.operations = ProtoOperations(operations)
+      enqueued.queue = queue.number
+    case .queueCreated(let queue, let settings):
+      queueCreated = ProtoQueueFact(queue, settings)
+    case .queueChanged(let queue, let settings):
+      queueChanged = ProtoQueueFact(queue, settings)
+    case .queueRemoved(let queue): queueRemoved = queue.number
+    case .workerJoined(let worker, let name, let session):
+      workerJoined.worker = worker.number
+      workerJoined.name = name
+      workerJoined.session = session.number
+    case .workerLost(let worker): workerLost = worker.number
+    case .workerLeft(let worker): workerLeft = worker.number
+    default: setOperations(record)
+    }
+  }
+
+  private mutating func setOperations(_ record: Record) {
+    switch record {
+    case .dispatched(let worker, let runs):
+      dispatched.worker = worker.number
+      dispatched.runs = runs.proto
+    case .recalled(let runs): recalled = runs.proto
+    case .executing(let runs): executing = runs.proto
+    case .succeeded(let runs): succeeded = runs.proto
+    case .cancelled(let runs, let reason):
+      cancelled.runs = runs.proto
+      cancelled.reason = reason.proto
+    case .dependencyAdded(let from, let to, let policy):
+      dependencyAdded.from = from.proto
+      dependencyAdded.to = to.proto
+      dependencyAdded.policy = policy.proto
+    case .dependencyRemoved(let from, let to):
+      dependencyRemoved.from = from.proto
+      dependencyRemoved.to = to.proto
+    case .prioritySet(let operation, let priority):
+      prioritySet.operation = operation.proto
+      prioritySet.priority = priority.proto
+    case .graphSuspended(let graph, let isSuspended):
+      graphSuspended.graph = graph.number
+      graphSuspended.isSuspended = isSuspended
+    case .restoredGraph(let state): restoredGraph = state.proto
+    case .restoredEnding(let ended): restoredEnding = ended.proto
+    case .restoredCounters(let counters): restoredCounters = counters.proto
+    case .started, .submitted, .enqueued, .queueCreated, .queueChanged, .queueRemoved,
+      .workerJoined, .workerLost, .workerLeft, .finished, .attemptFailed:
+      preconditionFailure("a record of another group: \(record)")
+    }
+  }
+}
+
+extension ProtoQueueFact {
+  fileprivate init(_ queue: QueueID, _ settings: QueueSettings) {
+    self.init()
+    self.queue = queue.number
+    self.settings = settings.proto
+  }
+}
+
+extension Record {
+  fileprivate init(_ body: ProtoFacts.OneOf_Body) throws(WireError) {
+    switch body {
+    case .started(let epoch): self = .started(Epoch(epoch))
+    case .submitted(let fact):
+      self = .submitted(
+        GraphID(fact.graph), try GraphSubmission(proto: fact.submission),
+        fingerprint: fact.fingerprint, at: WallTime(milliseconds: fact.at))
+    case .enqueued(let fact):
+      let operations = try fact.operations.words(Limits.operationsPerGraph, "enqueued")
+      self = .enqueued(operations, QueueID(fact.queue))
+    case .queueCreated(let fact):
+      self = .queueCreated(QueueID(fact.queue), try QueueSettings(proto: fact.settings))
+    case .queueChanged(let fact):
+      self = .queueChanged(QueueID(fact.queue), try QueueSettings(proto: fact.settings))
+    case .queueRemoved(let queue): self = .queueRemoved(QueueID(queue))
+    case .workerJoined(let fact):
+      let name = try text(fact.name, Limits.nameBytes, "worker_joined.name")
+      self = .workerJoined(WorkerID(fact.worker), name: name, WorkerSession(fact.session))
+    case .workerLost(let worker): self = .workerLost(WorkerID(worker))
+    case .workerLeft(let worker): self = .workerLeft(WorkerID(worker))
+    default: self = try Record(operations: body)
+    }
+  }
+
+  private init(operations body: ProtoFacts.OneOf_Body) throws(WireError) {
+    switch body {
+    case .dispatched(let fact):
+      self = .dispatched(WorkerID(fact.worker), try OperationRuns(proto: fact.runs))
+    case .recalled(let runs): self = .recalled(try OperationRuns(proto: runs))
+    case .executing(let runs): self = .executing(try OperationRuns(proto: runs))
+    case .succeeded(let runs): self = .succeeded(try OperationRuns(proto: runs))
+    case .cancelled(let fact):
+      self = .cancelled(
+        try OperationRuns(proto: fact.runs), try CancelReason(proto: fact.reason))
+    case .dependencyAdded(let edge):
+      self = .dependencyAdded(
+        from: try OperationID(proto: edge.from), to: try OperationID(proto: edge.to),
+        try EdgePolicy(proto: edge.policy, "dependency_added.policy"))
+    case .dependencyRemoved(let edge):
+      self = .dependencyRemoved(
+        from: try OperationID(proto: edge.from), to: try OperationID(proto: edge.to))
+    case .prioritySet(let fact):
+      self = .prioritySet(
+        try OperationID(proto: fact.operation),
+        try Priority(proto: fact.priority, "priority_set.priority"))
+    case .graphSuspended(let fact):
+      self = .graphSuspended(GraphID(fact.graph), fact.isSuspended)
+    case .restoredGraph(let state): self = .restoredGraph(try GraphState(proto: state))
+    case .restoredEnding(let ended): self = .restoredEnding(try EndedGraph(proto: ended))
+    case .restoredCounters(let counters):
+      self = .restoredCounters(try Counters(proto: counters))
+    case .started, .submitted, .enqueued, .queueCreated, .queueChanged, .queueRemoved,
+      .workerJoined, .workerLost, .workerLeft, .finished, .attemptFailed:
+      preconditionFailure("a fact of another group")
+    }
+  }
+}

@@ -1,0 +1,206 @@
+// Ends of attempts in columns: reports, journal and history use the same ones.
+
+import OpClusterModel
+
+extension AttemptResult {
+  /// Nothing but a success is known: such a result has no entry in any column.
+  var isPlain: Bool {
+    cause == .none && !wasStopped && !wasForced && exitStatus == 0 && signal == 0
+      && maximumResidentBytes == 0 && processorMicroseconds == 0 && startedAt == .unknown
+      && endedAt == .unknown && output.isEmpty && diagnostic.isEmpty
+  }
+
+  fileprivate var flags: UInt8 { (wasStopped ? 1 : 0) | (wasForced ? 2 : 0) }
+}
+
+extension ProtoAttemptResults {
+  init(_ results: [AttemptResult]) {
+    self.init()
+    count = UInt32(truncatingIfNeeded: results.count)
+    if results.contains(where: { $0.cause != .none }) { cause = results.map(\.cause.proto) }
+    exitStatus = omitted(results.map(\.exitStatus), ifAll: 0)
+    signal = omitted(results.map(\.signal), ifAll: 0)
+    if results.contains(where: { $0.flags != 0 }) { flags = data(results.map(\.flags)) }
+    maximumResidentBytes = omitted(results.map(\.maximumResidentBytes), ifAll: 0)
+    processorMicroseconds = omitted(results.map(\.processorMicroseconds), ifAll: 0)
+    setTimes(results)
+    setSparse(results)
+  }
+
+  private mutating func setTimes(_ results: [AttemptResult]) {
+    var last: Int64 = 0
+    let starts = results.map { result in
+      defer { last = result.startedAt.milliseconds }
+      return result.startedAt.milliseconds &- last
+    }
+    startedAtDelta = omitted(starts, ifAll: 0)
+    endedAfter = omitted(
+      results.map { $0.endedAt.milliseconds &- $0.startedAt.milliseconds }, ifAll: 0)
+  }
+
+  private mutating func setSparse(_ results: [AttemptResult]) {
+    var outputs = SparsePositions()
+    var diagnostics = SparsePositions()
+    for (at, result) in results.enumerated() {
+      if !result.output.isEmpty {
+        outputs.append(at)
+        output.append(data(result.output))
+      }
+      if !result.diagnostic.isEmpty {
+        diagnostics.append(at)
+        diagnostic.append(clipped(result.diagnostic, to: Limits.diagnosticBytes))
+      }
+    }
+    outputAt = outputs.differences
+    diagnosticAt = diagnostics.differences
+  }
+
+  /// The results; there have to be `expected`.
+  func words(_ expected: Int, _ field: String) throws(WireError) -> [AttemptResult] {
+    try checkEqual(Int(count), expected, field)
+    var results = Array(repeating: AttemptResult(), count: expected)
+    try readEnds(into: &results, field)
+    try readMeasures(into: &results, field)
+    try readSparse(into: &results, field)
+    return results
+  }
+
+  private func readEnds(into results: inout [AttemptResult], _ field: String) throws(WireError) {
+    let causes = cause
+    if !causes.isEmpty {
+      try checkEqual(causes.count, results.count, field)
+      for at in results.indices { results[at].cause = FailureCause(lenient: causes[at]) }
+    }
+    let flags = try opaque(flags, results.count, field)
+    if !flags.isEmpty {
+      try checkEqual(flags.count, results.count, field)
+      for at in results.indices {
+        results[at].wasStopped = flags[at] & 1 != 0
+        results[at].wasForced = flags[at] & 2 != 0
+      }
+    }
+    try fill(&results, \.exitStatus, exitStatus, field)
+    try fill(&results, \.signal, signal, field)
+  }
+
+  private func readMeasures(
+    into results: inout [AttemptResult], _ field: String
+  ) throws(WireError) {
+    try fill(&results, \.maximumResidentBytes, maximumResidentBytes, field)
+    try fill(&results, \.processorMicroseconds, processorMicroseconds, field)
+    if startedAtDelta.isEmpty && endedAfter.isEmpty { return }
+    let starts = try Column(startedAtDelta, count: results.count, else: 0, field)
+    let lengths = try Column(endedAfter, count: results.count, else: 0, field)
+    var start: Int64 = 0
+    for at in results.indices {
+      start &+= starts[at]
+      results[at].startedAt = WallTime(milliseconds: start)
+      results[at].endedAt = WallTime(milliseconds: start &+ lengths[at])
+    }
+  }
+
+  private func readSparse(
+    into results: inout [AttemptResult], _ field: String
+  ) throws(WireError) {
+    let outputs = output
+    let positions = try SparsePositions.read(
+      outputAt, below: results.count, entries: outputs.count, field)
+    for (at, output) in zip(positions, outputs) {
+      results[at].output = try opaque(output, Limits.outputBytes, "results.output")
+    }
+    let diagnostics = diagnostic
+    let places = try SparsePositions.read(
+      diagnosticAt, below: results.count, entries: diagnostics.count, field)
+    for (at, diagnostic) in zip(places, diagnostics) {
+      results[at].diagnostic = try text(diagnostic, Limits.diagnosticBytes, "results.diagnostic")
+    }
+  }
+}
+
+/// One column into one property; an empty column leaves the default.
+private func fill<Value>(
+  _ results: inout [AttemptResult], _ property: WritableKeyPath<AttemptResult, Value>,
+  _ column: [Value], _ field: String
+) throws(WireError) {
+  if column.isEmpty { return }
+  try checkEqual(column.count, results.count, field)
+  for at in results.indices { results[at][keyPath: property] = column[at] }
+}
+
+extension CancelReason: WireConvertible {
+  var proto: ProtoCancelReason {
+    var proto = ProtoCancelReason()
+    switch self {
+    case .request(let text):
+      proto.kind = .request
+      proto.text = clipped(text, to: Limits.reasonBytes)
+    case .dependency(let operation, let outcome):
+      proto.kind = .dependency
+      proto.dependency = operation.proto
+      proto.outcome = outcome.proto
+    case .failurePolicy:
+      proto.kind = .failurePolicy
+    }
+    return proto
+  }
+
+  init(proto: ProtoCancelReason) throws(WireError) {
+    switch proto.kind {
+    case .request:
+      self = .request(try text(proto.text, Limits.reasonBytes, "reason.text"))
+    case .dependency:
+      self = .dependency(
+        try OperationID(proto: proto.dependency),
+        try Outcome(proto: proto.outcome, "reason.outcome"))
+    case .failurePolicy:
+      self = .failurePolicy
+    case .unspecified, .UNRECOGNIZED:
+      throw WireError("reason.kind", .unknownValue(proto.kind.rawValue))
+    }
+  }
+}
+
+extension ProtoAttemptHistories {
+  init(_ lines: [AttemptHistory]) {
+    self.init()
+    var names = NameTable()
+    var reasons = SparsePositions()
+    for (at, line) in lines.enumerated() {
+      names.append(line.workerName)
+      if let given = line.reason {
+        reasons.append(at)
+        reason.append(given.proto)
+      }
+    }
+    attempts = ProtoAttempts(lines.map(\.attempt))
+    outcome = omitted(lines.map { $0.outcome?.proto ?? .unspecified }, ifAll: .unspecified)
+    reasonAt = reasons.differences
+    workerNames = names.names
+    worker = omitted(names.positions, ifAll: 0)
+    results = ProtoAttemptResults(lines.map(\.result))
+  }
+
+  func words(_ limit: Int) throws(WireError) -> [AttemptHistory] {
+    let attempts = try attempts.words(limit, "history.attempts")
+    let count = attempts.count
+    let outcomes = try Column(outcome, count: count, else: .unspecified, "history.outcome")
+    let workers = try NameReader(workerNames, worker, count: count, "history.worker")
+    let results = try results.words(count, "history.results")
+    let protos = reason
+    let reasonsAt = try SparsePositions.read(
+      reasonAt, below: count, entries: protos.count, "history.reason")
+    var lines: [AttemptHistory] = []
+    lines.reserveCapacity(count)
+    for at in 0..<count {
+      let ended = outcomes[at]
+      let outcome =
+        ended == .unspecified ? nil : try Outcome(proto: ended, "history.outcome")
+      lines.append(
+        AttemptHistory(
+          attempt: attempts[at], outcome: outcome, reason: nil, workerName: try workers.name(at),
+          result: results[at]))
+    }
+    for (at, proto) in zip(reasonsAt, protos) { lines[at].reason = try CancelReason(proto: proto) }
+    return lines
+  }
+}

@@ -1,0 +1,248 @@
+// Rows of replies ⇄ their messages. A page has at most `Limits.rowsPerReply` of them and people
+// read them: a message per row is cheap enough and easier for clients in other languages.
+
+import OpClusterModel
+
+extension StateCounts {
+  /// By the order of `StateWord.allCases`, which is that of the numbers on the wire.
+  fileprivate init(_ counts: [UInt32], _ field: String) throws(WireError) {
+    self.init()
+    try checkCount(counts.count, StateWord.allCases.count, field)
+    for (word, count) in zip(StateWord.allCases, counts) { self[word] = count }
+  }
+}
+
+extension GraphRow: WireConvertible {
+  var proto: ProtoGraphRow {
+    var proto = ProtoGraphRow()
+    proto.graph = graph.number
+    proto.name = name
+    proto.state = state.proto
+    proto.counts = counts.counts
+    proto.submittedAt = submittedAt.milliseconds
+    proto.finishedAt = finishedAt.milliseconds
+    proto.labels = labels.map(\.proto)
+    proto.allowedFailures = allowedFailures
+    return proto
+  }
+  init(proto: ProtoGraphRow) throws(WireError) {
+    self.init(
+      graph: GraphID(proto.graph), name: try text(proto.name, Limits.nameBytes, "graph.name"),
+      state: try State(proto: proto.state, "graph.state"),
+      counts: try StateCounts(proto.counts, "graph.counts"),
+      submittedAt: WallTime(milliseconds: proto.submittedAt),
+      finishedAt: WallTime(milliseconds: proto.finishedAt),
+      labels: try list(proto.labels, Limits.labelsPerThing, "graph.labels"),
+      allowedFailures: proto.allowedFailures)
+  }
+}
+
+extension OperationRow: WireConvertible {
+  var proto: ProtoOperationRow {
+    var proto = ProtoOperationRow()
+    proto.operation = id.proto
+    proto.name = name
+    if let index { proto.index = index }
+    proto.state = state.proto
+    proto.isReady = isReady
+    proto.isExecuting = isExecuting
+    proto.isFinished = isFinished
+    proto.isCancelled = isCancelled
+    if let outcome { proto.outcome = outcome.proto }
+    if let reason { proto.reason = reason.proto }
+    proto.queue = queue
+    proto.priority = priority.proto
+    proto.qos = qos.proto
+    proto.workerName = workerName
+    proto.attempt = attempt
+    if !needs.isEmpty {
+      proto.needs = ProtoOperations(needs.map(\.id))
+      proto.needsShown = needs.map(\.shown)
+      proto.needsPolicy = needs.map(\.policy.proto)
+    }
+    if let result { proto.result = ProtoAttemptResults([result]) }
+    proto.submittedAt = submittedAt.milliseconds
+    proto.readyAt = readyAt.milliseconds
+    proto.startedAt = startedAt.milliseconds
+    proto.finishedAt = finishedAt.milliseconds
+    if !attempts.isEmpty { proto.attempts = ProtoAttemptHistories(attempts) }
+    return proto
+  }
+
+  init(proto: ProtoOperationRow) throws(WireError) {
+    self.init(
+      id: try OperationID(proto: proto.operation),
+      name: try text(proto.name, Limits.nameBytes, "operation.name"),
+      index: proto.hasIndex ? proto.index : nil,
+      state: try StateWord(proto: proto.state, "operation.state"))
+    isReady = proto.isReady
+    isExecuting = proto.isExecuting
+    isFinished = proto.isFinished
+    isCancelled = proto.isCancelled
+    outcome =
+      proto.outcome == .unspecified
+      ? nil : try Outcome(proto: proto.outcome, "operation.outcome")
+    reason = proto.hasReason ? try CancelReason(proto: proto.reason) : nil
+    queue = try text(proto.queue, 2 * Limits.nameBytes, "operation.queue")
+    priority = try Priority(
+      proto: proto.priority, unspecified: .normal, "operation.priority")
+    qos = try QualityOfService(proto: proto.qos, unspecified: .default, "operation.qos")
+    workerName = try text(proto.workerName, Limits.nameBytes, "operation.worker_name")
+    attempt = proto.attempt
+    needs = try proto.needWords()
+    result = proto.hasResult ? try proto.result.words(1, "operation.result")[0] : nil
+    submittedAt = WallTime(milliseconds: proto.submittedAt)
+    readyAt = WallTime(milliseconds: proto.readyAt)
+    startedAt = WallTime(milliseconds: proto.startedAt)
+    finishedAt = WallTime(milliseconds: proto.finishedAt)
+    attempts = try proto.attempts.words(WireLimits.attemptsPerRow)
+  }
+}
+
+extension ProtoOperationRow {
+  fileprivate func needWords() throws(WireError) -> [OperationRow.Need] {
+    let field = "operation.needs"
+    let operations = try needs.words(WireLimits.needsPerRow, field)
+    let shown = try texts(
+      needsShown, operations.count, bytes: WireLimits.sentenceBytes, "operation.needs_shown")
+    let policies = try EdgePolicy.column(needsPolicy, "operation.needs_policy")
+    try checkEqual(shown.count, operations.count, field)
+    try checkEqual(policies.count, operations.count, field)
+    return operations.indices.map { at in
+      OperationRow.Need(id: operations[at], shown: shown[at], policy: policies[at])
+    }
+  }
+}
+
+extension GraphStructure: WireConvertible {
+  var proto: ProtoGraphStructure {
+    var proto = ProtoGraphStructure()
+    proto.row = row.proto
+    proto.stages = stages.map(\.proto)
+    if !groupEdges.isEmpty { proto.groupEdges = ProtoGroupEdges(groupEdges) }
+    proto.elementEdges = ProtoElementEdges(elementEdges)
+    proto.elementEdgeCount = elementEdgeCount
+    proto.lastEvent = lastEvent
+    return proto
+  }
+  init(proto: ProtoGraphStructure) throws(WireError) {
+    self.init(
+      row: try GraphRow(proto: proto.row),
+      stages: try list(proto.stages, Limits.templatesPerGraph, "structure.stages"),
+      groupEdges: try proto.groupEdges.words(),
+      elementEdges: try proto.elementEdges.words(WireLimits.edgesShown),
+      elementEdgeCount: proto.elementEdgeCount)
+    lastEvent = proto.lastEvent
+  }
+}
+
+extension GraphStructure.Stage: WireConvertible {
+  var proto: ProtoGraphStructure.Stage {
+    var proto = ProtoGraphStructure.Stage()
+    proto.name = name
+    proto.count = count
+    proto.firstIndex = firstIndex
+    proto.isArray = isArray
+    if !indexRuns.isEmpty { proto.indexRuns = ProtoIndexRuns(indexRuns) }
+    proto.queue = queue
+    proto.work = work
+    proto.counts = counts.counts
+    return proto
+  }
+  init(proto: ProtoGraphStructure.Stage) throws(WireError) {
+    self.init(
+      name: try text(proto.name, Limits.nameBytes, "stage.name"), count: proto.count,
+      firstIndex: proto.firstIndex, isArray: proto.isArray,
+      indexRuns: try proto.indexRuns.words("stage.index_runs"),
+      queue: try text(proto.queue, 2 * Limits.nameBytes, "stage.queue"),
+      work: try text(proto.work, WireLimits.sentenceBytes, "stage.work"),
+      counts: try StateCounts(proto.counts, "stage.counts"))
+  }
+}
+
+extension Explanation: WireConvertible {
+  var proto: ProtoExplanations.Row {
+    var proto = ProtoExplanations.Row()
+    proto.operation = operation.proto
+    proto.shown = shown
+    proto.state = state.proto
+    proto.lines = lines
+    return proto
+  }
+  init(proto: ProtoExplanations.Row) throws(WireError) {
+    self.init(
+      operation: try OperationID(proto: proto.operation),
+      shown: try text(proto.shown, WireLimits.sentenceBytes, "explanation.shown"),
+      state: try StateWord(proto: proto.state, "explanation.state"),
+      lines: try texts(
+        proto.lines, WireLimits.sentencesPerExplanation, bytes: WireLimits.sentenceBytes,
+        "explanation.lines"))
+  }
+}
+
+extension QueueRow: WireConvertible {
+  var proto: ProtoQueueRows.Row {
+    var proto = ProtoQueueRows.Row()
+    proto.queue = queue.number
+    proto.settings = settings.proto
+    proto.operationCount = operationCount
+    proto.executing = executing
+    proto.dispatched = dispatched
+    proto.barriers = barriers
+    return proto
+  }
+  init(proto: ProtoQueueRows.Row) throws(WireError) {
+    self.init(
+      queue: QueueID(proto.queue), settings: try QueueSettings(proto: proto.settings),
+      operationCount: proto.operationCount, executing: proto.executing,
+      dispatched: proto.dispatched, barriers: proto.barriers)
+  }
+}
+
+extension WorkerRow: WireConvertible {
+  var proto: ProtoWorkerRows.Row {
+    var proto = ProtoWorkerRows.Row()
+    proto.worker = worker.number
+    proto.name = name
+    proto.state = state.proto
+    proto.capacity = ProtoResources(capacity)
+    proto.free = ProtoResources(free)
+    proto.executing = executing
+    proto.held = held
+    proto.labels = labels.map(\.proto)
+    proto.types = types.map(\.proto)
+    proto.lastHeardNanoseconds = lastHeard.nanoseconds
+    return proto
+  }
+  init(proto: ProtoWorkerRows.Row) throws(WireError) {
+    self.init(
+      worker: WorkerID(proto.worker),
+      name: try text(proto.name, Limits.nameBytes, "worker.name"),
+      state: try State(proto: proto.state, "worker.state"),
+      capacity: try proto.capacity.words("worker.capacity"),
+      free: try proto.free.words(lowest: .min, "worker.free"), executing: proto.executing,
+      held: proto.held,
+      labels: try list(proto.labels, Limits.labelsPerThing, "worker.labels"),
+      types: try list(proto.types, WireLimits.typesPerWorker, "worker.types"),
+      lastHeard: try span(proto.lastHeardNanoseconds, "worker.last_heard"))
+  }
+}
+
+extension ConfigurationValues: WireConvertible {
+  var proto: ProtoConfiguration {
+    var proto = ProtoConfiguration()
+    proto.timing = timing.proto
+    proto.clientEndpoint = clientEndpoint
+    proto.workerEndpoint = workerEndpoint
+    proto.stateFolder = stateFolder
+    return proto
+  }
+  init(proto: ProtoConfiguration) throws(WireError) {
+    let limit = WireLimits.sentenceBytes
+    self.init(
+      timing: try Timing(proto: proto.timing),
+      clientEndpoint: try text(proto.clientEndpoint, limit, "configuration.client_endpoint"),
+      workerEndpoint: try text(proto.workerEndpoint, limit, "configuration.worker_endpoint"),
+      stateFolder: try text(proto.stateFolder, limit, "configuration.state_folder"))
+  }
+}

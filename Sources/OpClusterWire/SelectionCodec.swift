@@ -1,0 +1,62 @@
+// Which graphs and operations a request means ⇄ `Selection`.
+
+import OpClusterModel
+
+extension Selection: WireConvertible {
+  var proto: ProtoSelection {
+    var proto = ProtoSelection()
+    switch graphs {
+    case .numbers(let ranges):
+      proto.graphs = .numbers
+      proto.firstGraph = ranges.map(\.first.number)
+      proto.lastGraph = ranges.map(\.last.number)
+    case .last(let back):
+      proto.graphs = .last
+      proto.back = back
+    case .active: proto.graphs = .active
+    case .all: proto.graphs = .all
+    }
+    if let operation { proto.operation = operation }
+    if !elements.isEmpty { proto.elements = ProtoIndexRuns(elements) }
+    proto.states = states.map(\.proto)
+    proto.labels = labels.map(\.proto)
+    if let queue { proto.queue = queue }
+    if let priority { proto.priority = priority.proto }
+    return proto
+  }
+
+  init(proto: ProtoSelection) throws(WireError) {
+    self.init(graphs: try Graphs(proto))
+    operation =
+      proto.hasOperation
+      ? try text(proto.operation, Limits.nameBytes, "selection.operation") : nil
+    elements = try proto.elements.words("selection.elements")
+    try checkCount(proto.states.count, StateWord.allCases.count, "selection.states")
+    states = try StateWord.column(proto.states, "selection.states")
+    labels = try list(proto.labels, Limits.labelsPerThing, "selection.labels")
+    // A graph's own queue is seen as GRAPH/name.
+    queue =
+      proto.hasQueue ? try text(proto.queue, 2 * Limits.nameBytes, "selection.queue") : nil
+    priority =
+      proto.priority == .unspecified
+      ? nil : try Priority(proto: proto.priority, "selection.priority")
+  }
+}
+
+extension Selection.Graphs {
+  fileprivate init(_ proto: ProtoSelection) throws(WireError) {
+    switch proto.graphs {
+    case .numbers:
+      let (first, last) = (proto.firstGraph, proto.lastGraph)
+      try checkCount(first.count, WireLimits.graphRanges, "selection.first_graph")
+      try checkEqual(last.count, first.count, "selection.last_graph")
+      self = .numbers(
+        zip(first, last).map { Selection.ClosedRangeOfGraphs(GraphID($0), GraphID($1)) })
+    case .last: self = .last(back: proto.back)
+    case .active: self = .active
+    case .all: self = .all
+    case .unspecified, .UNRECOGNIZED:
+      throw WireError("selection.graphs", .unknownValue(proto.graphs.rawValue))
+    }
+  }
+}

@@ -1,0 +1,186 @@
+// The parts of a snapshot ⇄ `LiveGraph`, `EndedGraph`, `Counters`.
+
+import OpClusterModel
+
+extension GraphState: WireConvertible {
+  var proto: ProtoLiveGraph {
+    var proto = ProtoLiveGraph()
+    proto.graph = graph.number
+    proto.phases = data(phases)
+    proto.flags = data(flags)
+    proto.outcomes = data(outcomes)
+    proto.attempts = attempts
+    proto.losses = losses
+    proto.eventSequences = eventSequences
+    proto.workers = workers
+    proto.isSuspended = isSuspended
+    proto.failures = failures
+    proto.failurePolicyTookEffect = failurePolicyTookEffect
+    proto.basePlace = basePlace
+    proto.placeIndexDelta = differences(placeChanges.map(\.index))
+    proto.placePriority = placeChanges.map(\.priority.proto)
+    proto.place = placeChanges.map(\.place)
+    if !outputs.isEmpty { proto.outputs = ProtoIndexedBytes(outputs) }
+    proto.reasonIndexDelta = differences(reasons.map(\.index))
+    proto.reason = reasons.map(\.reason.proto)
+    if !addedEdges.isEmpty { proto.addedEdges = ProtoLiveEdges(addedEdges) }
+    if !removedEdges.isEmpty { proto.removedEdges = ProtoLiveEdges(removedEdges) }
+    proto.enqueuedIndexDelta = differences(enqueuedIn.map(\.index))
+    proto.enqueuedQueue = enqueuedIn.map(\.queue.number)
+    proto.submittedAt = submittedAt.milliseconds
+    return proto
+  }
+
+  init(proto: ProtoLiveGraph) throws(WireError) {
+    self.init(graph: GraphID(proto.graph))
+    try readColumns(proto)
+    isSuspended = proto.isSuspended
+    failures = proto.failures
+    failurePolicyTookEffect = proto.failurePolicyTookEffect
+    basePlace = proto.basePlace
+    try readPlaces(proto)
+    outputs = try proto.outputs.words("graph.outputs")
+    try checkEqual(proto.reason.count, proto.reasonIndexDelta.count, "graph.reason")
+    for (index, reason) in zip(sums(proto.reasonIndexDelta), proto.reason) {
+      reasons.append(ReasonEntry(index: index, reason: try CancelReason(proto: reason)))
+    }
+    addedEdges = try proto.addedEdges.words("graph.added_edges")
+    removedEdges = try proto.removedEdges.words("graph.removed_edges")
+    try checkEqual(
+      proto.enqueuedQueue.count, proto.enqueuedIndexDelta.count, "graph.enqueued_queue")
+    enqueuedIn = zip(sums(proto.enqueuedIndexDelta), proto.enqueuedQueue).map { index, queue in
+      QueueEntry(index: index, queue: QueueID(queue))
+    }
+    submittedAt = WallTime(milliseconds: proto.submittedAt)
+  }
+
+  /// Each has one entry per operation, or none at all.
+  private mutating func readColumns(_ proto: ProtoLiveGraph) throws(WireError) {
+    let limit = Limits.operationsPerGraph
+    phases = try opaque(proto.phases, limit, "graph.phases")
+    flags = try opaque(proto.flags, limit, "graph.flags")
+    outcomes = try opaque(proto.outcomes, limit, "graph.outcomes")
+    attempts = proto.attempts
+    losses = proto.losses
+    eventSequences = proto.eventSequences
+    workers = proto.workers
+    let lengths = [
+      flags.count, outcomes.count, attempts.count, losses.count, eventSequences.count,
+      workers.count,
+    ]
+    for length in lengths where length != 0 {
+      try checkEqual(length, phases.count, "graph.columns")
+    }
+    if phases.contains(where: { Phase(rawValue: $0) == nil }) {
+      throw WireError("graph.phases", .outOfRange)
+    }
+    if outcomes.contains(where: { $0 != 0 && Outcome(rawValue: $0) == nil }) {
+      throw WireError("graph.outcomes", .outOfRange)
+    }
+  }
+
+  private mutating func readPlaces(_ proto: ProtoLiveGraph) throws(WireError) {
+    let field = "graph.place"
+    let indices = sums(proto.placeIndexDelta)
+    let priorities = try Priority.column(proto.placePriority, field)
+    try checkEqual(priorities.count, indices.count, field)
+    try checkEqual(proto.place.count, indices.count, field)
+    let places = proto.place
+    placeChanges = indices.indices.map { at in
+      PlaceChange(index: indices[at], priority: priorities[at], place: places[at])
+    }
+  }
+}
+
+extension ProtoIndexedBytes {
+  fileprivate init(_ entries: [GraphState.OutputEntry]) {
+    self.init()
+    indexDelta = differences(entries.map(\.index))
+    bytes = entries.map { data($0.output) }
+  }
+
+  fileprivate func words(_ field: String) throws(WireError) -> [GraphState.OutputEntry] {
+    try checkCount(indexDelta.count, Limits.operationsPerGraph, field)
+    try checkEqual(bytes.count, indexDelta.count, field)
+    var entries: [GraphState.OutputEntry] = []
+    entries.reserveCapacity(bytes.count)
+    for (index, output) in zip(sums(indexDelta), bytes) {
+      let output = try opaque(output, Limits.outputBytes, field)
+      entries.append(GraphState.OutputEntry(index: index, output: output))
+    }
+    return entries
+  }
+}
+
+extension ProtoLiveEdges {
+  fileprivate init(_ edges: [GraphState.AddedEdge]) {
+    self.init()
+    from = ProtoOperations(edges.map(\.from))
+    to = edges.map(\.to)
+    policy = edges.map(\.policy.proto)
+  }
+
+  fileprivate func words(_ field: String) throws(WireError) -> [GraphState.AddedEdge] {
+    let operations = try from.words(Limits.elementEdgesPerGraph, field)
+    let policies = try EdgePolicy.column(policy, field)
+    try checkEqual(to.count, operations.count, field)
+    try checkEqual(policies.count, operations.count, field)
+    let to = to
+    return operations.indices.map { at in
+      GraphState.AddedEdge(from: operations[at], to: to[at], policy: policies[at])
+    }
+  }
+}
+
+extension EndedGraph: WireConvertible {
+  var proto: ProtoEndedGraph {
+    var proto = ProtoEndedGraph()
+    proto.graph = graph.number
+    proto.key = key.text
+    proto.fingerprint = fingerprint
+    proto.outcome = outcome.proto
+    proto.operationCount = operationCount
+    proto.outcomes = data(outcomes)
+    if !outputs.isEmpty { proto.outputs = ProtoIndexedBytes(outputs) }
+    return proto
+  }
+
+  init(proto: ProtoEndedGraph) throws(WireError) {
+    let count = Int(proto.operationCount)
+    try checkCount(count, Limits.operationsPerGraph, "ended.operation_count")
+    let outcomes = try opaque(proto.outcomes, max(count, 1), "ended.outcomes")
+    if outcomes.count != 1 { try checkEqual(outcomes.count, count, "ended.outcomes") }
+    if outcomes.contains(where: { Outcome(rawValue: $0) == nil }) {
+      throw WireError("ended.outcomes", .outOfRange)
+    }
+    self.init(
+      graph: GraphID(proto.graph),
+      key: SubmissionKey(try text(proto.key, Limits.submissionKeyBytes, "ended.key")),
+      fingerprint: proto.fingerprint,
+      outcome: try GraphOutcome(proto: proto.outcome, "ended.outcome"),
+      operationCount: proto.operationCount, outcomes: outcomes,
+      outputs: try proto.outputs.words("ended.outputs"))
+  }
+}
+
+extension Counters: WireConvertible {
+  var proto: ProtoCounters {
+    var proto = ProtoCounters()
+    proto.epoch = epoch.number
+    proto.lastGraph = lastGraph
+    proto.lastQueue = lastQueue
+    proto.lastWorker = lastWorker
+    proto.lastPlace = lastPlace
+    proto.lastEvent = lastEvent
+    return proto
+  }
+  init(proto: ProtoCounters) throws(WireError) {
+    self.init()
+    epoch = Epoch(proto.epoch)
+    lastGraph = proto.lastGraph
+    lastQueue = proto.lastQueue
+    lastWorker = proto.lastWorker
+    lastPlace = proto.lastPlace
+    lastEvent = proto.lastEvent
+  }
+}

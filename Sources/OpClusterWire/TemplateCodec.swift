@@ -1,0 +1,220 @@
+// What repeats in a graph ⇄ `Template`, and what a worker is told of it.
+
+import OpClusterModel
+
+extension OperationTemplate: WireConvertible {
+  var proto: ProtoTemplate {
+    var proto = ProtoTemplate()
+    proto.name = name
+    proto.count = count
+    proto.isArray = isArray
+    if !indexRuns.isEmpty { proto.indexRuns = ProtoIndexRuns(indexRuns) }
+    (proto.work, proto.type) = work.protos
+    proto.payload = data(payload)
+    proto.elementArguments = data(elementArguments.bytes)
+    proto.elementArgumentLength = elementArguments.lengths
+    proto.queue = queue
+    proto.priority = priority.proto
+    if let qos { proto.qos = qos.proto }
+    if demand != Resources() { proto.demand = ProtoResources(demand) }
+    proto.requirements = requirements.map(\.proto)
+    if retry != .never { proto.retry = retry.proto }
+    if maximumLosses != Limits.lossesBeforeGivingUp { proto.maximumLosses = maximumLosses }
+    proto.maximumParallel = maximumParallel
+    switch allowedFailures {
+    case .none: proto.allowedFailures = .unspecified
+    case .all: proto.allowedFailures = .all
+    case .exitStatuses(let statuses):
+      proto.allowedFailures = .exitStatuses
+      proto.allowedExitStatuses = statuses
+    }
+    proto.isFinal = isFinal
+    proto.isBarrier = isBarrier
+    proto.wantsInputs = wantsInputs
+    proto.labels = labels.map(\.proto)
+    return proto
+  }
+
+  init(proto: ProtoTemplate) throws(WireError) {
+    self.init(
+      name: try text(proto.name, Limits.nameBytes, "template.name"), count: proto.count,
+      work: try Work(proto.work, proto.type))
+    try checkCount(Int(count), Limits.operationsPerGraph, "template.count")
+    isArray = proto.isArray
+    indexRuns = try proto.indexRuns.words("template.index_runs")
+    payload = try opaque(proto.payload, Limits.payloadBytes, "template.payload")
+    elementArguments = try ElementArguments(proto, elements: Int(count))
+    queue = proto.queue
+    priority = try Priority(proto: proto.priority, unspecified: .normal, "template.priority")
+    qos = try QualityOfService?(proto: proto.qos, "template.qos")
+    demand = proto.hasDemand ? try proto.demand.words("template.demand") : Resources()
+    requirements = try list(proto.requirements, Limits.labelsPerThing, "template.requirements")
+    retry = proto.hasRetry ? try RetryPolicy(proto: proto.retry) : .never
+    maximumLosses = proto.hasMaximumLosses ? proto.maximumLosses : Limits.lossesBeforeGivingUp
+    maximumParallel = proto.maximumParallel
+    allowedFailures = try AllowedFailures(proto)
+    isFinal = proto.isFinal
+    isBarrier = proto.isBarrier
+    wantsInputs = proto.wantsInputs
+    labels = try list(proto.labels, Limits.labelsPerThing, "template.labels")
+  }
+}
+
+extension Work {
+  var protos: (ProtoWorkKind, ProtoOperationType) {
+    switch self {
+    case .nothing: (.nothing, ProtoOperationType())
+    case .command: (.command, ProtoOperationType())
+    case .call(let type): (.call, type.proto)
+    }
+  }
+
+  init(_ kind: ProtoWorkKind, _ type: ProtoOperationType) throws(WireError) {
+    switch kind {
+    case .nothing: self = .nothing
+    case .command: self = .command
+    case .call: self = .call(try OperationType(proto: type))
+    case .unspecified, .UNRECOGNIZED:
+      throw WireError("work", .unknownValue(kind.rawValue))
+    }
+  }
+}
+
+extension AllowedFailures {
+  fileprivate init(_ proto: ProtoTemplate) throws(WireError) {
+    let field = "template.allowed_failures"
+    switch proto.allowedFailures {
+    case .unspecified: self = .none
+    case .all: self = .all
+    case .exitStatuses:
+      try checkCount(proto.allowedExitStatuses.count, WireLimits.exitStatuses, field)
+      self = .exitStatuses(proto.allowedExitStatuses)
+    case .UNRECOGNIZED(let number): throw WireError(field, .unknownValue(number))
+    }
+  }
+}
+
+extension ElementArguments {
+  fileprivate var lengths: [UInt32] {
+    var last: UInt32 = 0
+    return ends.map { end in
+      defer { last = end }
+      return end &- last
+    }
+  }
+
+  fileprivate init(_ proto: ProtoTemplate, elements: Int) throws(WireError) {
+    let field = "template.element_arguments"
+    let lengths = proto.elementArgumentLength
+    if !lengths.isEmpty { try checkEqual(lengths.count, elements, field) }
+    var ends: [UInt32] = []
+    ends.reserveCapacity(lengths.count)
+    var end: UInt32 = 0
+    for length in lengths {
+      try checkCount(Int(length), Limits.elementArgumentBytes, field)
+      let (sum, overflow) = end.addingReportingOverflow(length)
+      if overflow { throw WireError(field, .outOfRange) }
+      end = sum
+      ends.append(end)
+    }
+    let all = try opaque(proto.elementArguments, Int(end), field)
+    guard let arguments = ElementArguments(bytes: all, ends: ends) else {
+      throw WireError(field, .unequalColumns)
+    }
+    self = arguments
+  }
+}
+
+extension RetryPolicy: WireConvertible {
+  var proto: ProtoRetryPolicy {
+    var proto = ProtoRetryPolicy()
+    proto.maximum = maximum
+    proto.reasons = reasons.map(\.proto)
+    proto.backoffNanoseconds = backoff.nanoseconds
+    proto.backoffPercent = backoffPercent
+    proto.maximumBackoffNanoseconds = maximumBackoff.nanoseconds
+    return proto
+  }
+
+  init(proto: ProtoRetryPolicy) throws(WireError) {
+    if proto.maximum > 100 { throw WireError("retry.maximum", .outOfRange) }
+    self.init(
+      maximum: proto.maximum,
+      reasons: try list(proto.reasons, WireLimits.retryReasons, "retry.reasons"),
+      backoff: try span(proto.backoffNanoseconds, "retry.backoff"),
+      backoffPercent: proto.backoffPercent,
+      maximumBackoff: try span(proto.maximumBackoffNanoseconds, "retry.maximum_backoff"))
+  }
+}
+
+extension RetryPolicy.Reason: WireConvertible {
+  var proto: ProtoRetryReason {
+    var proto = ProtoRetryReason()
+    switch self {
+    case .any: proto.kind = .any
+    case .failed: proto.kind = .failed
+    case .timeout: proto.kind = .timeout
+    case .outOfMemory: proto.kind = .outOfMemory
+    case .lost: proto.kind = .lost
+    case .anySignal: proto.kind = .anySignal
+    case .signal(let number):
+      proto.kind = .signal
+      proto.first = number
+    case .exit(let first, let last):
+      proto.kind = .exit
+      proto.first = Int32(first)
+      proto.last = Int32(last)
+    }
+    return proto
+  }
+
+  init(proto: ProtoRetryReason) throws(WireError) {
+    switch proto.kind {
+    case .any: self = .any
+    case .failed: self = .failed
+    case .timeout: self = .timeout
+    case .outOfMemory: self = .outOfMemory
+    case .lost: self = .lost
+    case .anySignal: self = .anySignal
+    case .signal: self = .signal(proto.first)
+    case .exit:
+      self = .exit(
+        try narrow(proto.first, "retry.reasons.first"),
+        try narrow(proto.last, "retry.reasons.last"))
+    case .unspecified, .UNRECOGNIZED:
+      throw WireError("retry.reasons.kind", .unknownValue(proto.kind.rawValue))
+    }
+  }
+}
+
+extension TemplateAnnouncement: WireConvertible {
+  var proto: ProtoTemplateAnnouncement {
+    var proto = ProtoTemplateAnnouncement()
+    proto.graph = graph.number
+    proto.graphName = graphName
+    proto.template = template
+    proto.firstIndex = firstIndex
+    proto.name = name
+    proto.isArray = isArray
+    if !indexRuns.isEmpty { proto.indexRuns = ProtoIndexRuns(indexRuns) }
+    (proto.work, proto.type) = work.protos
+    proto.payload = data(payload)
+    proto.demand = ProtoResources(demand)
+    proto.qos = qos.proto
+    return proto
+  }
+
+  init(proto: ProtoTemplateAnnouncement) throws(WireError) {
+    self.init(
+      graph: GraphID(proto.graph),
+      graphName: try text(proto.graphName, Limits.nameBytes, "announcement.graph_name"),
+      template: proto.template, firstIndex: proto.firstIndex,
+      name: try text(proto.name, Limits.nameBytes, "announcement.name"), isArray: proto.isArray,
+      indexRuns: try proto.indexRuns.words("announcement.index_runs"),
+      work: try Work(proto.work, proto.type),
+      payload: try opaque(proto.payload, Limits.payloadBytes, "announcement.payload"),
+      demand: try proto.demand.words("announcement.demand"),
+      qos: try QualityOfService(
+        proto: proto.qos, unspecified: .default, "announcement.qos"))
+  }
+}

@@ -1,0 +1,141 @@
+// The door between words and bytes. Everything that leaves or enters a process in OpCluster's
+// own format passes here; generated types stay behind it. Pure functions for any thread.
+
+public import OpClusterModel
+import SwiftProtobuf
+
+/// Bytes ⇄ words. What `encode` makes, `decode…` reads back equal; free texts longer than their
+/// limit are clipped on the way out. Decoders throw `WireError` and nothing else, for any bytes
+/// whatever (G33), and ignore fields that they do not know (G32).
+public enum Wire {
+  // Conversations; at most `Limits.messageBytes` each.
+  public static func encode(_ message: WorkerMessage) -> [UInt8] { bytes(of: message.proto) }
+  public static func encode(_ message: CoordinatorMessage) -> [UInt8] {
+    bytes(of: message.proto)
+  }
+  public static func encode(_ message: ClientMessage) -> [UInt8] { bytes(of: message.proto) }
+  public static func encode(_ answer: ClientAnswer) -> [UInt8] { bytes(of: answer.proto) }
+
+  public static func decodeWorkerMessage(_ bytes: [UInt8]) throws(WireError) -> WorkerMessage {
+    try received(bytes, .workerMessage, "worker message")
+  }
+  public static func decodeCoordinatorMessage(
+    _ bytes: [UInt8]
+  ) throws(WireError) -> CoordinatorMessage {
+    try received(bytes, .coordinatorMessage, "coordinator message")
+  }
+  public static func decodeClientMessage(_ bytes: [UInt8]) throws(WireError) -> ClientMessage {
+    try received(bytes, .clientMessage, "client message")
+  }
+  public static func decodeClientAnswer(_ bytes: [UInt8]) throws(WireError) -> ClientAnswer {
+    try received(bytes, .any, "client answer")
+  }
+
+  // The coordinator's storage; as large as it was written.
+  /// The body of one journal turn.
+  public static func encode(records: [Record]) -> [UInt8] { bytes(of: ProtoTurn(records)) }
+  public static func decodeRecords(_ bytes: [UInt8]) throws(WireError) -> [Record] {
+    try parsed(ProtoTurn.self, bytes, "turn").words()
+  }
+  /// The body of an entry of the event log.
+  public static func encode(events: [Event]) -> [UInt8] { bytes(of: ProtoEvents(events)) }
+  /// Runs are given back as single events; at most `Limits.operationsPerGraph` of them.
+  public static func decodeEvents(_ bytes: [UInt8]) throws(WireError) -> [Event] {
+    try parsed(ProtoEvents.self, bytes, "events").words(Limits.operationsPerGraph)
+  }
+  public static func encode(eventRuns: [EventRun]) -> [UInt8] {
+    bytes(of: ProtoEvents(runs: eventRuns))
+  }
+  public static func decodeEventRuns(_ bytes: [UInt8]) throws(WireError) -> [EventRun] {
+    try parsed(ProtoEvents.self, bytes, "events").runs(Limits.operationsPerGraph)
+  }
+  /// Lines of the history of attempts.
+  public static func encode(history: [AttemptHistory]) -> [UInt8] {
+    bytes(of: ProtoAttemptHistories(history))
+  }
+  public static func decodeHistory(_ bytes: [UInt8]) throws(WireError) -> [AttemptHistory] {
+    try parsed(ProtoAttemptHistories.self, bytes, "history").words(Limits.operationsPerGraph)
+  }
+  public static func encode(graphRow: GraphRow) -> [UInt8] { bytes(of: graphRow.proto) }
+  public static func decodeGraphRow(_ bytes: [UInt8]) throws(WireError) -> GraphRow {
+    try GraphRow(proto: parsed(ProtoGraphRow.self, bytes, "graph row"))
+  }
+  public static func encode(operationRow: OperationRow) -> [UInt8] {
+    bytes(of: operationRow.proto)
+  }
+  public static func decodeOperationRow(_ bytes: [UInt8]) throws(WireError) -> OperationRow {
+    try OperationRow(proto: parsed(ProtoOperationRow.self, bytes, "operation row"))
+  }
+
+  // What is opaque on the way.
+  public static func encode(submission: GraphSubmission) -> [UInt8] {
+    bytes(of: submission.proto)
+  }
+  public static func decodeSubmission(_ bytes: [UInt8]) throws(WireError) -> GraphSubmission {
+    try GraphSubmission(proto: parsed(ProtoSubmission.self, bytes, "submission"))
+  }
+  /// The payload of a template whose work is a command.
+  public static func encode(command: CommandSpecification) -> [UInt8] {
+    bytes(of: command.proto)
+  }
+  /// At most `Limits.payloadBytes`.
+  public static func decodeCommand(_ bytes: [UInt8]) throws(WireError) -> CommandSpecification {
+    try checkCount(bytes.count, Limits.payloadBytes, "command")
+    return try CommandSpecification(proto: parsed(ProtoCommand.self, bytes, "command"))
+  }
+  /// What a command wrote to `OP_OUTPUT`, in its order.
+  public static func encode(outputs: [(key: String, value: String)]) -> [UInt8] {
+    var proto = ProtoOutputs()
+    proto.key = outputs.map(\.key)
+    proto.value = outputs.map(\.value)
+    return bytes(of: proto)
+  }
+  /// At most `Limits.outputBytes`.
+  public static func decodeOutputs(
+    _ bytes: [UInt8]
+  ) throws(WireError) -> [(key: String, value: String)] {
+    try checkCount(bytes.count, Limits.outputBytes, "outputs")
+    let proto = try parsed(ProtoOutputs.self, bytes, "outputs")
+    try checkEqual(proto.value.count, proto.key.count, "outputs.value")
+    return zip(proto.key, proto.value).map { (key: $0, value: $1) }
+  }
+
+  /// A stable 64-bit hash of a submission's bytes (FNV-1a): the same content under the same key
+  /// is a repetition, other content a conflict (G19).
+  public static func fingerprint(_ submission: [UInt8]) -> UInt64 {
+    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+    for byte in submission { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }
+    return hash
+  }
+}
+
+/// Only a message beyond protobuf's own 2 GiB does not encode, and `Limits` are far below it.
+private func bytes(of proto: some SwiftProtobuf.Message) -> [UInt8] {
+  do {
+    return try proto.serializedBytes()
+  } catch {
+    preconditionFailure("message does not encode: \(error)")
+  }
+}
+
+private func parsed<Proto: SwiftProtobuf.Message>(
+  _ type: Proto.Type, _ bytes: [UInt8], _ name: String
+) throws(WireError) -> Proto {
+  var options = BinaryDecodingOptions()
+  options.messageDepthLimit = WireLimits.depth
+  options.discardUnknownFields = true
+  do {
+    return try Proto(serializedBytes: bytes, options: options)
+  } catch {
+    throw WireError(name, .malformed)
+  }
+}
+
+/// A frame from a socket: its size and shape first.
+private func received<Word: WireConvertible>(
+  _ bytes: [UInt8], _ shape: Shape, _ name: String
+) throws(WireError) -> Word {
+  try checkCount(bytes.count, Limits.messageBytes, name)
+  try Door.check(bytes, shape, name)
+  return try Word(proto: parsed(Word.Proto.self, bytes, name))
+}

@@ -1,0 +1,145 @@
+// The conversation of a worker and the coordinator, both directions, but for the two big
+// messages, which have files of their own.
+
+import OpClusterModel
+
+extension WorkerMessage: WireConvertible {
+  var proto: ProtoWorkerMessage {
+    var proto = ProtoWorkerMessage()
+    switch self {
+    case .hello(let hello): proto.hello = hello.proto
+    case .report(let report): proto.report = report.proto
+    case .logChunk(let chunk): proto.logChunk = chunk.proto
+    case .goodbye: proto.goodbye = ProtoWorkerGoodbye()
+    }
+    return proto
+  }
+
+  init(proto: ProtoWorkerMessage) throws(WireError) {
+    switch proto.body {
+    case .hello(let hello): self = .hello(try WorkerHello(proto: hello))
+    case .report(let report): self = .report(try WorkerReport(proto: report))
+    case .logChunk(let chunk): self = .logChunk(try LogChunk(proto: chunk))
+    case .goodbye: self = .goodbye
+    case nil: throw WireError("body", .missing)
+    }
+  }
+}
+
+extension WorkerHello: WireConvertible {
+  var proto: ProtoWorkerHello {
+    var proto = ProtoWorkerHello()
+    proto.versions = versions.proto
+    proto.build = build
+    proto.name = name
+    proto.session = session.number
+    proto.capacity = ProtoResources(capacity)
+    proto.labels = labels.map(\.proto)
+    proto.types = types.map(\.proto)
+    if !held.isEmpty { proto.held = ProtoAttempts(held) }
+    if !executing.isEmpty { proto.executing = ProtoAttempts(executing) }
+    return proto
+  }
+
+  init(proto: ProtoWorkerHello) throws(WireError) {
+    self.init(
+      versions: try ProtocolVersions(proto: proto.versions),
+      build: try text(proto.build, Limits.labelBytes, "hello.build"),
+      name: try workerName(proto.name), session: WorkerSession(proto.session),
+      capacity: try proto.capacity.words("hello.capacity"),
+      labels: try list(proto.labels, Limits.labelsPerThing, "hello.labels"),
+      types: try list(proto.types, WireLimits.typesPerWorker, "hello.types"),
+      held: try proto.held.words(Limits.entriesPerMessage, "hello.held"),
+      executing: try proto.executing.words(Limits.entriesPerMessage, "hello.executing"))
+  }
+}
+
+/// `[A-Za-z0-9._:-]{1,128}`
+private func workerName(_ name: String) throws(WireError) -> String {
+  let isFitting = name.utf8.allSatisfy { byte in
+    switch byte {
+    case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"),
+      UInt8(ascii: ":"), UInt8(ascii: "-"):
+      true
+    default: false
+    }
+  }
+  guard isFitting && !name.isEmpty else { throw WireError("hello.name", .outOfRange) }
+  return try text(name, Limits.nameBytes, "hello.name")
+}
+
+extension Conversation: WireConvertible {
+  var proto: ProtoConversation {
+    var proto = ProtoConversation()
+    proto.epoch = epoch.number
+    proto.session = session.number
+    proto.increment = increment
+    return proto
+  }
+  init(proto: ProtoConversation) throws(WireError) {
+    self.init(
+      epoch: Epoch(proto.epoch), session: WorkerSession(proto.session),
+      increment: proto.increment)
+  }
+}
+
+extension CoordinatorMessage: WireConvertible {
+  var proto: ProtoCoordinatorMessage {
+    var proto = ProtoCoordinatorMessage()
+    switch self {
+    case .welcome(let welcome): proto.welcome = welcome.proto
+    case .refused(let refusal): proto.refused = refusal.proto
+    case .orders(let orders): proto.orders = orders.proto
+    case .logRequest(let request): proto.logRequest = request.proto
+    }
+    return proto
+  }
+
+  init(proto: ProtoCoordinatorMessage) throws(WireError) {
+    switch proto.body {
+    case .welcome(let welcome): self = .welcome(try Welcome(proto: welcome))
+    case .refused(let refusal): self = .refused(try Refusal(proto: refusal))
+    case .orders(let orders): self = .orders(try WorkerOrders(proto: orders))
+    case .logRequest(let request): self = .logRequest(try LogRequest(proto: request))
+    case nil: throw WireError("body", .missing)
+    }
+  }
+}
+
+extension Welcome: WireConvertible {
+  var proto: ProtoWelcome {
+    var proto = ProtoWelcome()
+    proto.conversation = conversation.proto
+    proto.version = version
+    proto.worker = worker.number
+    proto.timing = timing.proto
+    if !stale.isEmpty { proto.stale = ProtoAttempts(stale) }
+    return proto
+  }
+  init(proto: ProtoWelcome) throws(WireError) {
+    self.init(
+      conversation: try Conversation(proto: proto.conversation), version: proto.version,
+      worker: WorkerID(proto.worker), timing: try Timing(proto: proto.timing),
+      stale: try proto.stale.words(2 * Limits.entriesPerMessage, "welcome.stale"))
+  }
+}
+
+extension LogRequest: WireConvertible {
+  var proto: ProtoLogRequest {
+    var proto = ProtoLogRequest()
+    proto.number = number
+    proto.attempt = attempt.proto
+    proto.stream = stream.proto
+    proto.offset = offset
+    proto.maximumBytes = maximumBytes
+    return proto
+  }
+  init(proto: ProtoLogRequest) throws(WireError) {
+    self.init(
+      number: proto.number, attempt: try AttemptID(proto: proto.attempt),
+      stream: try LogStream(
+        proto: proto.stream, unspecified: .standardOutput, "log_request.stream"),
+      offset: proto.offset, maximumBytes: proto.maximumBytes)
+  }
+}

@@ -1,0 +1,151 @@
+// A worker's report ⇄ `WorkerReport`: kinds and attempts in columns, results only where there is
+// more to say than "it succeeded".
+
+import OpClusterModel
+
+/// `WorkerReport.Kind` as the bytes of the kinds column.
+private enum Kind {
+  static let started: UInt8 = 1
+  static let finished: UInt8 = 2
+  static let recalled: UInt8 = 3
+  static let alreadyStarted: UInt8 = 4
+  static let cancelTaken: UInt8 = 5
+  static let progress: UInt8 = 6
+}
+
+extension WorkerReport: WireConvertible {
+  var proto: ProtoWorkerReport {
+    var columns = Columns(capacity: entries.count)
+    for at in entries.indices { columns.append(entries[at], at: at) }
+    var proto = columns.finish()
+    proto.conversation = conversation.proto
+    proto.number = number
+    proto.ordersTaken = ordersTaken
+    return proto
+  }
+
+  init(proto: ProtoWorkerReport) throws(WireError) {
+    self.init(
+      conversation: try Conversation(proto: proto.conversation), number: proto.number,
+      entries: try Reader(proto).entries(), ordersTaken: proto.ordersTaken)
+  }
+}
+
+/// What a report's entries become.
+private struct Columns {
+  var kinds: [UInt8] = []
+  var attempts: AttemptColumns
+  var resultAt = SparsePositions()
+  var results: [AttemptResult] = []
+  var fractions: [Double] = []
+  var texts: [String] = []
+
+  init(capacity: Int) {
+    kinds.reserveCapacity(capacity)
+    attempts = AttemptColumns(capacity: capacity)
+  }
+
+  mutating func append(_ entry: WorkerReport.Entry, at position: Int) {
+    switch entry {
+    case .started(let attempt): append(Kind.started, attempt)
+    case .finished(let attempt, let result):
+      append(Kind.finished, attempt)
+      if !result.isPlain {
+        resultAt.append(position)
+        results.append(result)
+      }
+    case .recalled(let attempt): append(Kind.recalled, attempt)
+    case .alreadyStarted(let attempt): append(Kind.alreadyStarted, attempt)
+    case .cancelTaken(let attempt): append(Kind.cancelTaken, attempt)
+    case .progress(let attempt, let fraction, let text):
+      append(Kind.progress, attempt)
+      fractions.append(fraction)
+      texts.append(clipped(text, to: Limits.reasonBytes))
+    }
+  }
+
+  private mutating func append(_ kind: UInt8, _ attempt: AttemptID) {
+    kinds.append(kind)
+    attempts.append(attempt)
+  }
+
+  consuming func finish() -> ProtoWorkerReport {
+    var proto = ProtoWorkerReport()
+    if kinds.isEmpty { return proto }
+    proto.kinds = data(kinds)
+    proto.attempts = attempts.finish()
+    if !results.isEmpty {
+      proto.resultAt = resultAt.differences
+      proto.results = ProtoAttemptResults(results)
+    }
+    proto.progressFraction = fractions
+    proto.progressText = texts
+    return proto
+  }
+}
+
+/// The way back: walks the kinds and takes from the other columns what belongs to each.
+private struct Reader {
+  let kinds: [UInt8]
+  let attempts: [AttemptID]
+  let resultAt: [Int]
+  let results: [AttemptResult]
+  let fractions: [Double]
+  let texts: [String]
+  var nextResult = 0
+  var nextProgress = 0
+
+  init(_ proto: ProtoWorkerReport) throws(WireError) {
+    kinds = try opaque(proto.kinds, Limits.entriesPerMessage, "report.kinds")
+    attempts = try proto.attempts.words(Limits.entriesPerMessage, "report.attempts")
+    try checkEqual(attempts.count, kinds.count, "report.attempts")
+    let differences = proto.resultAt
+    resultAt = try SparsePositions.read(
+      differences, below: kinds.count, entries: differences.count, "report.result_at")
+    results = try proto.results.words(differences.count, "report.results")
+    fractions = proto.progressFraction
+    texts = try OpClusterWire.texts(
+      proto.progressText, Limits.entriesPerMessage, bytes: Limits.reasonBytes,
+      "report.progress_text")
+    try checkEqual(texts.count, fractions.count, "report.progress_text")
+  }
+
+  consuming func entries() throws(WireError) -> [WorkerReport.Entry] {
+    var entries: [WorkerReport.Entry] = []
+    entries.reserveCapacity(kinds.count)
+    for at in kinds.indices {
+      let attempt = attempts[at]
+      switch kinds[at] {
+      case Kind.started: entries.append(.started(attempt))
+      case Kind.finished:
+        if nextResult < resultAt.count && resultAt[nextResult] == at {
+          entries.append(.finished(attempt, results[nextResult]))
+          nextResult += 1
+        } else {
+          entries.append(.finished(attempt, .success))
+        }
+      case Kind.recalled: entries.append(.recalled(attempt))
+      case Kind.alreadyStarted: entries.append(.alreadyStarted(attempt))
+      case Kind.cancelTaken: entries.append(.cancelTaken(attempt))
+      case Kind.progress: entries.append(try progress(attempt))
+      default: throw WireError("report.kinds", .unknownValue(Int(kinds[at])))
+      }
+    }
+    try checkEqual(nextResult, results.count, "report.result_at")
+    try checkEqual(nextProgress, fractions.count, "report.progress_fraction")
+    return entries
+  }
+
+  /// Not a number compares false with everything and is refused with the rest (G33).
+  private mutating func progress(_ attempt: AttemptID) throws(WireError) -> WorkerReport.Entry {
+    guard nextProgress < fractions.count else {
+      throw WireError("report.progress_fraction", .unequalColumns)
+    }
+    let fraction = fractions[nextProgress]
+    guard fraction >= 0 && fraction <= 1 else {
+      throw WireError("report.progress_fraction", .outOfRange)
+    }
+    nextProgress += 1
+    return .progress(attempt, fraction: fraction, text: texts[nextProgress - 1])
+  }
+}
