@@ -22,7 +22,8 @@ public struct PollReadiness: OptionSet, Hashable, Sendable {
 
   public static let readable = PollReadiness(rawValue: 1)
   public static let writable = PollReadiness(rawValue: 2)
-  /// A dealer has a `ConnectionEvent` to tell. Reported whatever the interest was.
+  /// A dealer has a `ConnectionEvent` to tell. Reported whatever the interest was, until all
+  /// events are taken.
   public static let connectionEvent = PollReadiness(rawValue: 4)
   /// A descriptor is closed, broken or hung up. Reported whatever the interest was.
   public static let failed = PollReadiness(rawValue: 8)

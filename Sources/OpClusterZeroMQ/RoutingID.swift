@@ -4,6 +4,7 @@
 ///
 /// libzmq numbers connections itself; a peer that chooses its own name is not listened to (A2), so
 /// four bytes are all there is. It says nothing about who the peer is: that is the hello's task.
+/// Never tell it to a peer: one who can guess the next number can end this process.
 public struct RoutingID: Hashable, Sendable, CustomStringConvertible {
   /// The number that libzmq gave to the connection.
   public let number: UInt32

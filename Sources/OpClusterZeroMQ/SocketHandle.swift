@@ -23,6 +23,9 @@ final class SocketHandle {
   init(
     type: Int32, settings: [(option: SocketOption, value: Int)]
   ) throws(SocketError) {
+    // libzmq numbers a router's connections from `rand()`, which it does not seed, and aborts when
+    // a peer has named itself like the next number: make that number impossible to guess.
+    if type == ZMQ_ROUTER { srand(UInt32.random(in: .min ... .max)) }
     guard let raw = unsafe zmq_socket(Context.shared.raw, type) else { throw .last("open socket") }
     unsafe self.raw = raw
     do throws(SocketError) {

@@ -85,6 +85,24 @@ import Testing
     #expect(unsafe zmq_setsockopt(raw, ZMQ_ROUTING_ID, bytes, bytes.count) == 0)
   }
 
+  // A peer that names itself like the next connection aborts libzmq: the numbers must not be
+  // those that an unseeded generator gives to every process.
+  @Test func connectionNumbersCannotBeGuessed() throws {
+    var numbers: Set<UInt32> = []
+    for _ in 0..<3 {
+      srand(1)
+      let guess = UInt32(bitPattern: rand())
+      srand(1)
+      let router = try openRouter()
+      let dealer = try openDealer()
+      try dealer.connect(router.bind(freshName()))
+      let number = try introduce(dealer, to: router).number
+      #expect(number & 0x7FFF_FFFF != guess)
+      numbers.insert(number)
+    }
+    #expect(numbers.count == 3)
+  }
+
   @Test func routingIDFrames() {
     for number in [0, 1, 0x0102_0304, UInt32.max] {
       var word = RoutingID(number: number).frameWord
