@@ -32,10 +32,10 @@ private func eventWords(_ kind: Event.Kind, names: some EventNames) -> (String, 
     let word = StateWord(outcome)
     return ("finished: " + word.rawValue, word.tone)
   case .isCancelled(let reason):
-    let detail = reasonDetail(reason, names: names).map { ": " + $0 } ?? ""
+    let detail = reasonDetail(reason, names: names)
     switch reason {
-    case .request: return ("cancelled by request" + detail, .warning)
-    case .dependency: return ("skipped, a dependency's outcome rules it out" + detail, .warning)
+    case .request: return ("cancelled by request" + (detail.map { ": " + $0 } ?? ""), .warning)
+    case .dependency: return ("skipped because " + (detail ?? "of a dependency"), .warning)
     case .failurePolicy: return ("cancelled by the graph's failure policy", .warning)
     }
   case .attemptStarted(let attempt, let worker):

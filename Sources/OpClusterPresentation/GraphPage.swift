@@ -47,9 +47,9 @@ public func graphPage(_ structure: GraphStructure, _ style: Style) -> [String] {
 
 private func stageListing(_ structure: GraphStructure) -> Table {
   var table = Table([
-    .text("STAGE", shortest: 10), .number("DONE"), .text("COUNTS", shortest: 12),
-    .text("QUEUE", shortest: 6, dispensable: 2), .text("RUNS", shortest: 8, dispensable: 3),
-    .text("NEEDS", shortest: 8, dispensable: 1),
+    .text("STAGE", shortest: 10), .number("DONE"), .text("COUNTS", shortest: 30),
+    .text("QUEUE", shortest: 7, dispensable: 2), .text("RUNS", shortest: 8, dispensable: 3),
+    .text("NEEDS", shortest: 12, dispensable: 1),
   ])
   let needs = stageNeeds(structure)
   for (position, stage) in structure.stages.prefix(stagesOnPage).enumerated() {

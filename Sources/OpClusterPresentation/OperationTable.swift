@@ -5,9 +5,9 @@ public import OpClusterModel
 /// The table of `ls` with a selector.
 public func operationTable(_ rows: [OperationRow], _ style: Style) -> Table {
   var table = Table([
-    .text("OPERATION", shortest: 16), .text("STATE"), .text("QUEUE", shortest: 6, dispensable: 3),
-    .text("WORKER", shortest: 6, dispensable: 2), .number("TRY", dispensable: 4),
-    .text("TOOK", dispensable: 1), .text("WHY", shortest: 10, dispensable: 5),
+    .text("OPERATION", shortest: 16), .text("STATE"), .text("QUEUE", shortest: 7, dispensable: 4),
+    .text("WORKER", shortest: 8, dispensable: 3), .number("TRY", dispensable: 5),
+    .text("TOOK", dispensable: 2), .text("WHY", shortest: 16, dispensable: 1),
   ])
   for row in rows {
     table.add([

@@ -1,8 +1,6 @@
 // Repaints a block of lines in place. A value that remembers what is on the screen; the caller
 // writes what it returns and says how wide the terminal is now.
 
-import OpClusterModel
-
 /// The escape codes that replace one frame by the next.
 public struct Redraw: Sendable {
   /// Widths of the lines on the screen, in columns.

@@ -12,9 +12,9 @@ public func safe(_ text: String) -> String {
 /// Lines of a longer text, each safe; tabs are expanded, a carriage return at the end is dropped.
 /// No empty line at the end.
 public func safeLines(_ text: String) -> [String] {
-  var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map {
-    (piece: Substring) -> String in
-    var line = piece.hasSuffix("\r") ? String(piece.dropLast()) : String(piece)
+  // By bytes: to Swift a carriage return and a line feed are one character.
+  var lines = text.utf8.split(separator: 0x0a, omittingEmptySubsequences: false).map { piece in
+    var line = String(decoding: piece.last == 0x0d ? piece.dropLast() : piece, as: UTF8.self)
     if line.utf8.contains(0x09) { line = expandTabs(line) }
     return safe(line)
   }

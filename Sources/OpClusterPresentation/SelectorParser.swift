@@ -121,7 +121,7 @@ public enum SelectorParser {
     var result: [IndexRun] = []
     for piece in pieces {
       guard let run = run(piece, steps: steps) else {
-        let place = piece == text[...] ? "" : " in '\(safe(whole))'"
+        let place = piece == whole[...] ? "" : " in '\(safe(whole))'"
         throw wrong(
           "'\(safe(String(piece)))'\(place) does not name \(what)s", "write \(example)")
       }

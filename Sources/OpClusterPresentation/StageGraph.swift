@@ -1,0 +1,61 @@
+// A graph's stages and the dependencies between them, made ready for drawing: edges between
+// single operations are joined to edges between their stages, each pair once.
+
+public import OpClusterModel
+
+/// What all drawings start from.
+public struct StageGraph: Sendable {
+  struct Edge: Hashable, Sendable {
+    var from: Int
+    var to: Int
+    var policy: EdgePolicy
+    /// Element i waits for element i.
+    var isSameIndex: Bool
+  }
+  let structure: GraphStructure
+  let edges: [Edge]
+  var stages: [GraphStructure.Stage] { structure.stages }
+
+  public init(_ structure: GraphStructure) {
+    self.structure = structure
+    var edges: [Edge] = []
+    var known: Set<[Int]> = []
+    func add(_ edge: Edge) {
+      guard structure.stages.indices.contains(edge.from),
+        structure.stages.indices.contains(edge.to), edge.from != edge.to,
+        known.insert([edge.from, edge.to]).inserted
+      else { return }
+      edges.append(edge)
+    }
+    for edge in structure.groupEdges {
+      add(
+        Edge(
+          from: Int(edge.from), to: Int(edge.to), policy: edge.policy,
+          isSameIndex: edge.match == .sameIndex))
+    }
+    let index = StageIndex(structure)
+    let single = structure.elementEdges
+    for at in 0..<min(single.from.count, single.to.count) {
+      guard let from = index.stage(of: single.from[at]), let to = index.stage(of: single.to[at])
+      else { continue }
+      add(Edge(from: from, to: to, policy: single.safePolicy(at), isSameIndex: false))
+    }
+    self.edges = edges
+  }
+
+  /// Says that the drawing is not whole; nil when it is.
+  var incompleteness: String? {
+    let shown = structure.elementEdges.from.count
+    let all = Int(structure.elementEdgeCount)
+    guard all > shown else { return nil }
+    return "drawn from \(shownCount(shown)) of \(shownCount(all)) single dependencies"
+  }
+
+  /// `312/400 executing`: how far a stage is.
+  func standing(_ stage: GraphStructure.Stage) -> String {
+    guard let state = stageState(stage.counts) else { return "empty" }
+    let done = stage.counts.finished
+    if stage.count == 1 { return state.rawValue }
+    return "\(shownCount(done))/\(shownCount(stage.count)) \(state.rawValue)"
+  }
+}
