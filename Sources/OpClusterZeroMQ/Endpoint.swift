@@ -1,7 +1,7 @@
 // Where a socket binds or connects, as a checked value. Commands and bodies make one from a flag or
 // a configuration line; nothing but an `Endpoint` ever reaches libzmq. Pure, usable on any thread.
 
-/// An address that libzmq may be given: loopback TCP, a local socket file, or a name in the process.
+/// An address that libzmq may be given: loopback TCP, a socket file, or a name in the process.
 ///
 /// libzmq would accept more (PGM, NORM, UDP, wildcard interfaces); everything else is refused here
 /// (A22). TCP is loopback only, because peers are not yet told apart by keys.

@@ -69,8 +69,8 @@ public struct Socket: ~Copyable {
 
   /// Listens at an endpoint and returns the real one, with the port that was found for port 0.
   ///
-  /// A socket file gets mode 0700 and takes the place of a stale one, never of a living one; it goes
-  /// with the socket.
+  /// A socket file gets mode 0700 and takes the place of a stale one, never of a living one; it
+  /// goes with the socket.
   ///
   /// - Throws: `EADDRINUSE` if somebody listens there, `ENOENT` if the folder of a socket file
   ///   does not exist, or what else libzmq answered.
