@@ -1,0 +1,209 @@
+// Starts one child as vfork would, on a stack of its own, straight into its cgroup.
+//
+// The child shares the parent's memory until it executes: it must not allocate, must not return,
+// and may write nothing but its own stack and the result. All signals are blocked around it, so
+// that no handler of the parent ever runs in it.
+#define _GNU_SOURCE
+#include "op_process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { CHILD_STACK_BYTES = 32 * 1024 };
+
+struct child_context {
+  const struct op_spawn_request *request;
+  struct op_spawn_result *result;
+  pid_t parent;
+};
+
+/// clone3(2) for a child with a stack of its own, which the wrapper `syscall` cannot do:
+/// it would return into the parent's frame.
+static long clone_with_stack(struct clone_args *arguments, int (*function)(void *),
+                             void *context) {
+#if defined(__x86_64__)
+  long outcome = SYS_clone3;
+  register int (*entry)(void *) __asm__("r8") = function;
+  register void *argument __asm__("r9") = context;
+  __asm__ volatile(
+      "syscall\n\t"
+      "testq %%rax, %%rax\n\t"
+      "jnz 1f\n\t"
+      "xorl %%ebp, %%ebp\n\t"
+      "movq %%r9, %%rdi\n\t"
+      "callq *%%r8\n\t"
+      "movl %%eax, %%edi\n\t"
+      "movl %[leave], %%eax\n\t"
+      "syscall\n\t"
+      "hlt\n\t"
+      "1:\n\t"
+      : "+a"(outcome)
+      : "D"(arguments), "S"(sizeof(*arguments)), "r"(entry), "r"(argument), [leave] "i"(SYS_exit)
+      : "rcx", "r11", "memory", "cc");
+  return outcome;
+#elif defined(__aarch64__)
+  register long number __asm__("x8") = SYS_clone3;
+  register long first __asm__("x0") = (long)arguments;
+  register long second __asm__("x1") = (long)sizeof(*arguments);
+  register int (*entry)(void *) __asm__("x2") = function;
+  register void *argument __asm__("x3") = context;
+  __asm__ volatile(
+      "svc #0\n\t"
+      "cbnz x0, 1f\n\t"
+      "mov x29, xzr\n\t"
+      "mov x30, xzr\n\t"
+      "mov x0, x3\n\t"
+      "blr x2\n\t"
+      "mov x8, %[leave]\n\t"
+      "svc #0\n\t"
+      "brk #1\n\t"
+      "1:\n\t"
+      : "+r"(first)
+      : "r"(number), "r"(second), "r"(entry), "r"(argument), [leave] "i"(SYS_exit)
+      : "memory", "cc");
+  return first;
+#else
+  (void)arguments, (void)function, (void)context;
+  return -ENOSYS;
+#endif
+}
+
+/// Writes down what went wrong and why; the parent reads it when it is woken.
+static int fail(struct child_context *context, enum op_step step) {
+  context->result->step = step;
+  context->result->error = errno;
+  return 127;
+}
+
+/// Ignored signals survive execve, blocked ones too: a child of a server that ignores SIGPIPE
+/// would otherwise never end in `yes | head`.
+static void reset_signals(void) {
+  struct sigaction standard = {.sa_handler = SIG_DFL};
+  for (int number = 1; number < NSIG; number++) {
+    if (number != SIGKILL && number != SIGSTOP) sigaction(number, &standard, NULL);
+  }
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/// Puts the three streams at 0 to 2 and closes all others. The sources are lifted above 2 first,
+/// since one stream's source may be another one's place.
+static bool arrange_descriptors(const struct op_spawn_request *request) {
+  int sources[3] = {request->input, request->output, request->error};
+  for (int place = 0; place < 3; place++) {
+    if (sources[place] > 2) continue;
+    sources[place] = fcntl(sources[place], F_DUPFD, 3);
+    if (sources[place] < 0) return false;
+  }
+  for (int place = 0; place < 3; place++) {
+    if (dup2(sources[place], place) < 0) return false;
+  }
+  return close_range(3, ~0U, 0) == 0;
+}
+
+static bool apply_limits(const struct op_spawn_request *request) {
+  for (size_t index = 0; index < request->limit_count; index++) {
+    struct rlimit limit = {.rlim_cur = request->limits[index].value,
+                           .rlim_max = request->limits[index].value};
+    if (setrlimit(request->limits[index].resource, &limit) != 0) return false;
+  }
+  return true;
+}
+
+static int run_child(void *raw) {
+  struct child_context *context = raw;
+  const struct op_spawn_request *request = context->request;
+  if (setsid() < 0) return fail(context, OP_STEP_SESSION);
+  if (request->death_signal != 0) {
+    if (prctl(PR_SET_PDEATHSIG, request->death_signal) != 0)
+      return fail(context, OP_STEP_DEATH_SIGNAL);
+    // The parent may have died before the request was in force.
+    if (getppid() != context->parent) _exit(127);
+  }
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return fail(context, OP_STEP_PRIVILEGES);
+  if (request->policy != OP_POLICY_UNCHANGED) {
+    struct sched_param parameter = {.sched_priority = 0};
+    int policy = request->policy == OP_POLICY_IDLE ? SCHED_IDLE : SCHED_BATCH;
+    if (sched_setscheduler(0, policy, &parameter) != 0)
+      return fail(context, OP_STEP_SCHEDULING);
+  }
+  if (request->nice != 0 && setpriority(PRIO_PROCESS, 0, request->nice) != 0)
+    return fail(context, OP_STEP_NICE);
+  reset_signals();
+  if (!arrange_descriptors(request)) return fail(context, OP_STEP_DESCRIPTORS);
+  if (request->directory != NULL && chdir(request->directory) != 0)
+    return fail(context, OP_STEP_DIRECTORY);
+  if (!apply_limits(request)) return fail(context, OP_STEP_LIMIT);
+  execve(request->executable, request->arguments, request->environment);
+  return fail(context, OP_STEP_EXECUTE);
+}
+
+int op_spawn(const struct op_spawn_request *request, struct op_spawn_result *result) {
+  char stack[CHILD_STACK_BYTES] __attribute__((aligned(16)));
+  struct child_context context = {request, result, getpid()};
+  *result = (struct op_spawn_result){.process = -1, .descriptor = -1};
+  int descriptor = -1;
+  struct clone_args arguments = {
+      .flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD,
+      .pidfd = (uint64_t)(uintptr_t)&descriptor,
+      .exit_signal = SIGCHLD,
+      .stack = (uint64_t)(uintptr_t)stack,
+      .stack_size = sizeof(stack),
+  };
+  if (request->group >= 0) {
+    arguments.flags |= CLONE_INTO_CGROUP;
+    arguments.cgroup = (uint64_t)request->group;
+  }
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  long outcome = clone_with_stack(&arguments, run_child, &context);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (outcome < 0) {
+    result->step = OP_STEP_CLONE;
+    result->error = (int)-outcome;
+    return result->error;
+  }
+  if (result->step != OP_STEP_NONE) {
+    while (waitpid((pid_t)outcome, NULL, 0) < 0 && errno == EINTR) continue;
+    close(descriptor);
+    return result->error;
+  }
+  result->process = (pid_t)outcome;
+  result->descriptor = descriptor;
+  return 0;
+}
+
+int op_process_descriptor(pid_t process) {
+  long outcome = syscall(SYS_pidfd_open, process, 0);
+  return outcome < 0 ? -errno : (int)outcome;
+}
+
+int op_process_signal(int descriptor, int signal) {
+  return syscall(SYS_pidfd_send_signal, descriptor, signal, NULL, 0) < 0 ? errno : 0;
+}
+
+int op_open_beneath(int root, const char *path, int flags, mode_t mode) {
+  struct open_how how = {
+      .flags = (uint64_t)(unsigned)flags,
+      .mode = (flags & O_CREAT) != 0 ? mode : 0,
+      .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+  };
+  long outcome = syscall(SYS_openat2, root, path, &how, sizeof(how));
+  return outcome < 0 ? -errno : (int)outcome;
+}
+
+int op_become_subreaper(void) {
+  return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0 ? 0 : errno;
+}

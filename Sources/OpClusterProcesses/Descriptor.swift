@@ -1,0 +1,73 @@
+// Owns one file descriptor and the few system calls on it that this module needs. Used by every
+// file of the module, on the thread of its owner.
+
+import CProcess
+import Glibc
+
+/// An open file descriptor, closed when its owner lets go of it. Always close-on-exec.
+struct Descriptor: ~Copyable {
+  let number: Int32
+
+  init(_ number: Int32) {
+    self.number = number
+  }
+
+  deinit {
+    close(number)
+  }
+
+  /// Opens a path as it is given; nil leaves `errno` behind.
+  static func open(_ path: String, _ flags: Int32, mode: mode_t = 0) -> Descriptor? {
+    opened(unsafe Glibc.open(path, flags | O_CLOEXEC, mode))
+  }
+
+  /// Opens a name in this folder.
+  func open(_ name: String, _ flags: Int32, mode: mode_t = 0) -> Descriptor? {
+    Self.opened(unsafe openat(number, name, flags | O_CLOEXEC, mode))
+  }
+
+  /// Writes all bytes, or says that it could not.
+  func write(_ bytes: [UInt8]) -> Bool {
+    var written = 0
+    while written < bytes.count {
+      let count = unsafe bytes.withUnsafeBytes { buffer in
+        unsafe Glibc.write(number, buffer.baseAddress! + written, bytes.count - written)
+      }
+      if count < 0 && errno == EINTR { continue }
+      guard count > 0 else { return false }
+      written += count
+    }
+    return true
+  }
+
+  /// Up to `limit` bytes from `offset`; files of /proc and of cgroups are read from 0.
+  func read(upTo limit: Int, from offset: Int = 0) -> [UInt8]? {
+    var count = 0
+    let bytes = unsafe [UInt8](unsafeUninitializedCapacity: limit) { buffer, filled in
+      while filled < limit {
+        unsafe count = pread(
+          number, buffer.baseAddress! + filled, limit - filled, offset + filled)
+        if count < 0 && errno == EINTR { continue }
+        guard count > 0 else { return }
+        filled += count
+      }
+    }
+    return count < 0 && bytes.isEmpty ? nil : bytes
+  }
+
+  /// The size in bytes if this is a regular file.
+  var fileSize: Int? {
+    var information = stat()
+    guard unsafe fstat(number, &information) == 0 else { return nil }
+    return information.st_mode & S_IFMT == S_IFREG ? Int(information.st_size) : nil
+  }
+
+  private static func opened(_ number: Int32) -> Descriptor? {
+    number < 0 ? nil : Descriptor(number)
+  }
+}
+
+/// What an `errno` value means, in words.
+func explanation(of error: Int32) -> String {
+  unsafe String(cString: strerror(error))
+}

@@ -1,0 +1,111 @@
+// Names, opens and reads the files into which operations write their streams (G26, G38). Opening
+// happens on the loop thread at a start; reading wherever a tail is wanted.
+
+import CProcess
+import Glibc
+
+/// A file for one output stream: made by the worker with mode 0600, written by the process itself,
+/// always in append mode so that it can be cut while it is written.
+public struct OutputFile: Sendable, Equatable {
+  /// Relative to `root` when there is one.
+  public var path: String
+  /// The folder that the path may not leave, by `..` or by any symbolic link (openat2). Without it
+  /// only the last component is kept from being a link.
+  public var root: String?
+  /// Whether what the file holds already is kept; otherwise it is emptied.
+  public var appends: Bool
+
+  public init(path: String, beneath root: String? = nil, appends: Bool = false) {
+    self.path = path
+    self.root = root
+    self.appends = appends
+  }
+
+  func openForWriting() throws(SpawnError) -> Descriptor {
+    let flags = O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | (appends ? 0 : O_TRUNC)
+    let file = try open(flags)
+    guard file.fileSize != nil else { throw .file(path: path, error: EINVAL) }
+    // Non-blocking was for the open only: a pipe in the file's place would have hung it.
+    _ = fcntl(file.number, F_SETFL, O_APPEND)
+    return file
+  }
+
+  func openForReading() throws(SpawnError) -> Descriptor {
+    try open(O_RDONLY | O_NONBLOCK)
+  }
+
+  private func open(_ flags: Int32) throws(SpawnError) -> Descriptor {
+    guard !path.utf8.contains(0), !(root?.utf8.contains(0) ?? false) else {
+      throw .unusable(reason: "the path \(quoted(path)) holds a NUL byte; choose another name")
+    }
+    guard let root else {
+      guard let file = Descriptor.open(path, flags | O_NOFOLLOW, mode: 0o600) else {
+        throw .file(path: path, error: errno)
+      }
+      return file
+    }
+    guard let folder = Descriptor.open(root, O_RDONLY | O_DIRECTORY) else {
+      throw .file(path: root, error: errno)
+    }
+    let number = unsafe op_open_beneath(
+      folder.number, path, flags | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard number >= 0 else { throw .file(path: path, error: -number) }
+    return Descriptor(number)
+  }
+}
+
+/// A piece of an output file.
+public struct OutputPart: Sendable, Equatable {
+  /// Where in the file the bytes begin.
+  public var offset: Int
+  public var bytes: [UInt8]
+  /// How long the file was when it was read; a reader that follows it goes on at
+  /// `offset + bytes.count`.
+  public var fileSize: Int
+}
+
+/// Reads output files piece by piece, also while they are written.
+public enum OutputTail {
+  /// Bytes of one read at most: 64 KiB (G26).
+  public static let readLimit = 64 << 10
+
+  /// The last `count` bytes, at most ``readLimit``.
+  public static func last(_ count: Int = readLimit, of file: OutputFile) throws(SpawnError)
+    -> OutputPart
+  {
+    let opened = try open(file)
+    let wanted = min(max(count, 0), readLimit, opened.size)
+    return try read(opened, file, from: opened.size - wanted, upTo: wanted)
+  }
+
+  /// Up to `limit` bytes from `offset`, at most ``readLimit``. An offset past the end gives an
+  /// empty part at the end, so that a follower of a file that was cut finds its way back.
+  public static func read(
+    _ file: OutputFile, from offset: Int, upTo limit: Int = readLimit
+  ) throws(SpawnError) -> OutputPart {
+    let opened = try open(file)
+    let start = min(max(offset, 0), opened.size)
+    let wanted = min(max(limit, 0), readLimit, opened.size - start)
+    return try read(opened, file, from: start, upTo: wanted)
+  }
+
+  private static func open(_ file: OutputFile) throws(SpawnError) -> OpenedOutput {
+    let descriptor = try file.openForReading()
+    guard let size = descriptor.fileSize else { throw .file(path: file.path, error: EINVAL) }
+    return OpenedOutput(descriptor: descriptor, size: size)
+  }
+
+  private static func read(
+    _ opened: borrowing OpenedOutput, _ file: OutputFile, from offset: Int, upTo limit: Int
+  ) throws(SpawnError) -> OutputPart {
+    guard let bytes = opened.descriptor.read(upTo: limit, from: offset) else {
+      throw .file(path: file.path, error: errno)
+    }
+    return OutputPart(offset: offset, bytes: bytes, fileSize: opened.size)
+  }
+}
+
+private struct OpenedOutput: ~Copyable {
+  let descriptor: Descriptor
+  let size: Int
+}

@@ -1,0 +1,47 @@
+// Starts and watches the guard, a process that outlives the worker by the moment it takes to kill
+// what the worker started (G25). Used by the worker on its loop thread, first of all at start-up.
+
+import CProcess
+import Glibc
+
+/// The guard of one run of a worker. It is a forked copy of the worker that runs a few lines of C,
+/// holds none of the worker's descriptors and wakes up once: when the worker has ended, by
+/// whatever cause. A guard ends only with its worker, by SIGKILL, or for want of memory.
+public final class ProcessGuard {
+  /// For people and logs.
+  public let process: Int32
+  private let watch: Descriptor
+
+  /// Readable when the guard has died; start another one then. Owned by this object.
+  public var descriptor: Int32 { watch.number }
+
+  private init(process: Int32, watch: consuming Descriptor) {
+    self.process = process
+    self.watch = watch
+  }
+
+  /// Starts a guard for everything that the host starts. The best moment is before the first
+  /// thread, while the copy is small; any other is allowed.
+  public static func start(for host: ProcessHost) throws(SpawnError) -> ProcessGuard {
+    let own = op_process_descriptor(getpid())
+    guard own >= 0 else { throw .refused(step: "watch the worker", error: -own) }
+    let worker = Descriptor(own)
+    var result = op_spawn_result()
+    let entry = host.fence.sessionEntry
+    let error =
+      if let path = host.groups?.path {
+        unsafe op_guard_start(worker.number, path, entry, &result)
+      } else {
+        unsafe op_guard_start(worker.number, nil, entry, &result)
+      }
+    guard error == 0 else { throw .refused(step: "start the guard", error: error) }
+    ChildClaims.claim(result.process, as: .guardian)
+    return ProcessGuard(process: result.process, watch: Descriptor(result.descriptor))
+  }
+
+  /// Whether the guard has not ended.
+  public var isAlive: Bool {
+    var request = pollfd(fd: watch.number, events: Int16(POLLIN), revents: 0)
+    return unsafe poll(&request, 1, 0) == 0
+  }
+}

@@ -1,0 +1,137 @@
+// How `ProcessHost` starts a process: opens its streams, takes a group, calls the shim. Loop thread.
+
+import CProcess
+import Glibc
+
+extension ProcessHost {
+  /// Starts a process and returns when it has executed, or throws and nothing has started. Takes
+  /// as long as the kernel needs for an execve, about half a millisecond; the thread waits for it.
+  ///
+  /// - Parameter token: names the process until it is collected; not `UInt64.max`.
+  public func start(
+    _ specification: ProcessSpecification, token: UInt64
+  ) throws(SpawnError) -> ProcessReference {
+    guard token != Self.timerToken else { throw .unusable(reason: "token 2^64-1 is reserved") }
+    guard running[token] == nil else { throw .tokenInUse(token) }
+    var call = try StartCall(specification, mark: fence.value(token: token))
+    let streams = try ProcessStreams.open(specification, nullDevice: nullDevice.number)
+    let group = specification.wantsGroup ? groups?.take() : nil
+    var result = op_spawn_result()
+    var usedGroup = group
+    call.run(streams: streams, group: group, diesWithThread: diesWithThread, &result)
+    if result.step == OP_STEP_CLONE, let group, Self.deniesGroups(result.error) {
+      // A kernel, a sandbox or a hierarchy that lets nobody be born in a group: do without.
+      groups?.give(group)
+      usedGroup = nil
+      call.run(streams: streams, group: nil, diesWithThread: diesWithThread, &result)
+    }
+    guard result.step == OP_STEP_NONE else {
+      if let usedGroup { groups?.give(usedGroup) }
+      throw SpawnError(
+        step: result.step, error: result.error, executable: call.executable,
+        workingDirectory: specification.workingDirectory)
+    }
+    return keep(result, token: token, group: usedGroup, streams: streams.limited)
+  }
+
+  private func keep(
+    _ result: op_spawn_result, token: UInt64, group: ProcessGroup?, streams: [LimitedStream]
+  ) -> ProcessReference {
+    ChildClaims.claim(result.process, as: .operation)
+    let reference = ProcessReference(token: token, process: result.process)
+    let descriptor = Descriptor(result.descriptor)
+    // Cannot fail but for want of memory; the timer finds the end of such a process as well.
+    _ = poller.watch(descriptor, token: token)
+    running[token] = RunningProcess(
+      reference: reference, mark: "\(ProcessFence.variable)=\(fence.value(token: token))",
+      group: group, streams: streams, peakAtStart: Self.ownPeak(), descriptor: descriptor)
+    tokens[result.process] = token
+    if settling.isEmpty { adjustTicker(ticked: false) }
+    return reference
+  }
+
+  private static func deniesGroups(_ error: Int32) -> Bool {
+    [ENOSYS, EACCES, EPERM, EBUSY, EOPNOTSUPP, EINVAL, ENOENT, ENODEV].contains(error)
+  }
+
+  /// The most memory this process ever had resident, in bytes.
+  private static func ownPeak() -> UInt64 {
+    var usage = rusage()
+    _ = unsafe getrusage(RUSAGE_SELF.rawValue, &usage)
+    return UInt64(max(usage.ru_maxrss, 0)) * 1_024
+  }
+}
+
+/// A start in the form in which the kernel takes it.
+private struct StartCall {
+  let executable: String
+  private let specification: ProcessSpecification
+  private var arguments = CStringList()
+  private var environment = CStringList()
+
+  init(_ specification: ProcessSpecification, mark: String) throws(SpawnError) {
+    self.specification = specification
+    let words = specification.arguments
+    executable = try ExecutableSearch.path(
+      of: words.first ?? "", environment: specification.environment)
+    guard !(specification.workingDirectory?.utf8.contains(0) ?? false),
+      !executable.utf8.contains(0)
+    else { throw Self.nul("a path") }
+    for word in words {
+      guard arguments.append(word) else { throw Self.nul("an argument") }
+    }
+    // The mark comes first: it is found soonest there.
+    guard environment.append(ProcessFence.variable, "=", mark) else { throw Self.nul("the mark") }
+    for (name, value) in specification.environment {
+      guard !name.isEmpty, !name.utf8.contains(UInt8(ascii: "=")), name != ProcessFence.variable
+      else {
+        throw .unusable(reason: "the environment may not set \(quoted(name)); rename the variable")
+      }
+      guard environment.append(name, "=", value) else { throw Self.nul("a variable") }
+    }
+  }
+
+  mutating func run(
+    streams: borrowing ProcessStreams, group: ProcessGroup?, diesWithThread: Bool,
+    _ result: inout op_spawn_result
+  ) {
+    let specification = specification
+    let executable = executable
+    let limits = specification.limits.map { op_limit(resource: $0.resource, value: $0.value) }
+    var request = unsafe op_spawn_request()
+    unsafe request.input = streams.input.number
+    unsafe request.output = streams.outputNumber
+    unsafe request.error = streams.errorNumber
+    unsafe request.group = group?.folder.number ?? -1
+    unsafe request.death_signal = diesWithThread ? SIGKILL : 0
+    unsafe request.nice = specification.nice
+    unsafe request.policy = specification.scheduling.policy
+    unsafe request.limit_count = limits.count
+    unsafe executable.withCString { path in
+      unsafe Self.withOptionalCString(specification.workingDirectory) { directory in
+        unsafe limits.withUnsafeBufferPointer { limits in
+          unsafe arguments.withPointers { arguments in
+            unsafe environment.withPointers { environment in
+              unsafe request.executable = path
+              unsafe request.directory = directory
+              unsafe request.limits = limits.baseAddress
+              unsafe request.arguments = arguments
+              unsafe request.environment = environment
+              _ = unsafe op_spawn(&request, &result)
+            }
+          }
+        }
+      }
+    }
+  }
+
+  private static func withOptionalCString(
+    _ text: String?, _ body: (UnsafePointer<CChar>?) -> Void
+  ) {
+    if let text { unsafe text.withCString { unsafe body($0) } } else { body(nil) }
+  }
+
+  private static func nul(_ what: String) -> SpawnError {
+    .unusable(reason: "\(what) holds a NUL byte, which no process can be given; pass it in a file")
+  }
+}

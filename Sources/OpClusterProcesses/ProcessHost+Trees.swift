@@ -1,0 +1,139 @@
+// How `ProcessHost` finds, signals and ends everything that a process has started. Loop thread.
+//
+// Two ways lead to the members of a tree. A cgroup knows them all. Without one they are found in
+// the process table: what descends from the main process, and of the orphans that came to this
+// subreaper those that carry the tree's mark, or belong to its session or process group. An orphan
+// that has shed all three belongs to whatever tree is the only one left.
+
+import CProcess
+import Glibc
+
+extension ProcessHost {
+  /// Sends a signal to every process of the tree, `setsid` children included, and wakes those that
+  /// are stopped. Processes forked meanwhile may miss it; ``killTree(_:)`` misses none.
+  /// Returns how many processes were signalled: 0 if the tree is gone.
+  @discardableResult
+  public func signalTree(_ reference: ProcessReference, _ signal: Int32) -> Int {
+    guard let process = running[reference.token], process.reference == reference else { return 0 }
+    if signal == SIGKILL { condemn(process) }
+    return Self.signal(signal, process, members: { members(of: process) })
+  }
+
+  /// Kills the whole tree (G20), again and again until ``collectEnded()`` reports its end.
+  public func killTree(_ reference: ProcessReference) {
+    guard let process = running[reference.token], process.reference == reference else { return }
+    condemn(process)
+    kill(process)
+  }
+
+  private func condemn(_ process: RunningProcess) {
+    process.isCondemned = true
+    settling.insert(process.reference.token)
+    adjustTicker(ticked: false)
+  }
+
+  /// One look at a tree that is ending; its report if nothing of it is left.
+  func settle(_ token: UInt64) -> EndedProcess? {
+    guard let process = running[token] else {
+      settling.remove(token)
+      return nil
+    }
+    process.rounds += 1
+    let isGone = process.mainEnd != nil && !hasRest(process)
+    let gaveUp = process.endedAt.map { .now - $0 > Self.settlingLimit } ?? false
+    guard isGone || gaveUp else {
+      kill(process)
+      return nil
+    }
+    running[token] = nil
+    settling.remove(token)
+    // A group that could not be emptied is not used again.
+    if isGone, let group = process.group { groups?.give(group) }
+    return process.ended(leftSomethingBehind: !isGone)
+  }
+
+  /// Whether anything of the tree lives after its main process was waited for. Cheap where nothing
+  /// does: one read of the group, or of the list of this process's children.
+  private func hasRest(_ process: RunningProcess) -> Bool {
+    if let group = process.group { return group.isPopulated }
+    return !orphans(of: process).isEmpty
+  }
+
+  private func kill(_ process: RunningProcess) {
+    if let group = process.group {
+      group.kill()
+    } else {
+      _ = Self.signal(SIGKILL, process, members: { members(of: process) })
+    }
+  }
+
+  /// All processes of the tree that live.
+  private func members(of process: RunningProcess) -> Set<Int32> {
+    if let group = process.group { return Set(group.processes) }
+    var roots = Set(orphans(of: process))
+    if process.mainEnd == nil { roots.insert(process.reference.process) }
+    return roots.isEmpty ? [] : ProcessTable.trees(under: roots)
+  }
+
+  /// Signals exactly the members: a number read from a list may have passed to another process, so
+  /// each one is pinned by a descriptor before the list is read a second time.
+  private static func signal(
+    _ signal: Int32, _ process: RunningProcess, members: () -> Set<Int32>
+  ) -> Int {
+    var pinned: [Int32: Int32] = [:]
+    for member in members() {
+      let descriptor = op_process_descriptor(member)
+      if descriptor >= 0 { pinned[member] = descriptor }
+    }
+    defer { for descriptor in pinned.values { close(descriptor) } }
+    var count = 0
+    // The main process first: it should hear of its end before its children are seen to die.
+    let main = process.reference.process
+    for member in members().sorted(by: { $0 == main && $1 != main }) {
+      guard let descriptor = pinned[member] else { continue }
+      if op_process_signal(descriptor, signal) == 0 { count += 1 }
+      if signal != SIGKILL && signal != SIGSTOP { _ = op_process_signal(descriptor, SIGCONT) }
+    }
+    return count
+  }
+
+  /// The living orphans that came to this process from the given tree.
+  private func orphans(of process: RunningProcess) -> [Int32] {
+    let main = process.reference.process
+    // An orphan that has shed every sign is not left to outlive the last tree.
+    let isLast = running.values.allSatisfy { $0 === process || $0.group != nil }
+    return ChildClaims.orphans(among: ProcessTable.ownChildren()).filter { orphan in
+      guard let entry = ProcessEntry(orphan), !entry.isZombie, entry.parent == getpid() else {
+        return false
+      }
+      if entry.session == main || entry.group == main { return true }
+      if unsafe op_environment_has(orphan, process.mark, true) { return true }
+      return isLast && !isMarked(orphan)
+    }
+  }
+
+  /// Whether the process carries the mark of any tree of this host.
+  private func isMarked(_ process: Int32) -> Bool {
+    unsafe op_environment_has(process, fence.sessionEntry, false)
+  }
+
+  /// Waits for the orphans that have ended, so that none stays a zombie. A bounded number at a
+  /// time, so that a storm of them does not hold up the loop.
+  func reapOrphans() {
+    for _ in 0..<1_024 {
+      let child = op_next_ended_child()
+      guard child > 0 else { return }
+      switch ChildClaims.kind(of: child) {
+      case .operation:
+        // A main process whose descriptor was not looked at yet; perhaps another host's.
+        guard let token = tokens[child] else { return }
+        noteMainEnd(token)
+      case .guardian:
+        ChildClaims.release(child)
+        _ = waitpid(child, nil, WNOHANG)
+      case nil:
+        _ = waitpid(child, nil, WNOHANG)
+      }
+    }
+  }
+}

@@ -1,0 +1,180 @@
+// Owns the operations' process trees of one worker: starts them, learns of their ends, and keeps
+// every tree until nothing of it is left. Lives on the worker's loop thread, which polls
+// `descriptor` and calls `collectEnded` when it is readable; nothing here blocks longer than a
+// start takes. `ProcessHost+Start.swift` and `ProcessHost+Trees.swift` hold the other two thirds.
+
+import CProcess
+import Glibc
+
+/// Starts process trees and surely ends them (G20, G25, G26, G40). Not sendable: the thread that
+/// makes it keeps it.
+///
+/// A process that has a host leaves all waiting for children to it: as a subreaper it is given the
+/// orphans of its operations and reaps them, whoever they are.
+public final class ProcessHost {
+  /// Readable when ``collectEnded()`` has something to do. Owned by the host.
+  public var descriptor: Int32 { poller.number }
+
+  /// Whether operations get a cgroup of their own.
+  public var hasGroups: Bool { groups != nil }
+
+  /// The mark of all that this host starts; the guard needs it.
+  public let fence: ProcessFence
+
+  /// How many trees exist, ended ones included that are not collected yet.
+  public var count: Int { running.count }
+
+  /// How long the host tries to kill what a main process left, before it says so: 10 seconds.
+  public static let settlingLimit: Duration = .seconds(10)
+
+  /// Ends handled by one call of ``collectEnded()`` at most.
+  static let turnLimit = 256
+
+  /// Marks the timer among the events; not to be used as a token.
+  static let timerToken = UInt64.max
+
+  let poller: Descriptor
+  let ticker: Ticker
+  let nullDevice: Descriptor
+  let groups: ProcessGroups?
+  let diesWithThread: Bool
+  var running: [UInt64: RunningProcess] = [:]
+  /// The tokens of main processes that were not waited for yet.
+  var tokens: [Int32: UInt64] = [:]
+  /// Trees with something to kill or to wait for beside the main process.
+  var settling: Set<UInt64> = []
+
+  /// - Parameters:
+  ///   - fence: the mark of this run of the worker.
+  ///   - useGroups: false leaves cgroups alone even where there are some.
+  ///   - diesWithThread: have the kernel kill main processes when the *thread* that started them
+  ///     ends. Only for a loop thread that lives as long as the worker.
+  public init(
+    fence: ProcessFence, useGroups: Bool = true, diesWithThread: Bool = true
+  ) throws(SpawnError) {
+    let number = op_poller_make()
+    guard number >= 0 else { throw .refused(step: "watch processes", error: -number) }
+    let poller = Descriptor(number)
+    guard let ticker = Ticker() else { throw .refused(step: "make a timer", error: errno) }
+    guard let nullDevice = Descriptor.open("/dev/null", O_RDWR) else {
+      throw .file(path: "/dev/null", error: errno)
+    }
+    let error = op_become_subreaper()
+    guard error == 0 else { throw .refused(step: "adopt orphans", error: error) }
+    guard poller.watch(ticker.descriptor, token: Self.timerToken) else {
+      throw .refused(step: "watch a timer", error: errno)
+    }
+    self.fence = fence
+    self.poller = poller
+    self.ticker = ticker
+    self.nullDevice = nullDevice
+    self.diesWithThread = diesWithThread
+    groups = useGroups ? ProcessGroups(fence: fence) : nil
+  }
+
+  deinit {
+    _ = endAll(within: .seconds(2))
+    for process in tokens.keys { ChildClaims.release(process) }
+  }
+
+  /// Kills and removes what earlier runs of this worker left, should both a worker and its guard
+  /// have been killed. To be called only by the one worker that holds the name.
+  public static func removeLeftovers(worker: String) {
+    guard ProcessFence.isName(worker) else { return }
+    ProcessGroups.removeLeftovers(worker: worker)
+    _ = unsafe op_kill_marked(ProcessFence.workerEntry(worker))
+  }
+
+  /// What has ended since the last call: trees of which nothing is left, in no order. At most 256
+  /// at a time; while there are more, ``descriptor`` stays readable.
+  public func collectEnded() -> [EndedProcess] {
+    let ticked = takeEvents()
+    reapOrphans()
+    var ended: [EndedProcess] = []
+    for token in settling {
+      if let end = settle(token) { ended.append(end) }
+    }
+    if !ended.isEmpty { reapOrphans() }
+    if ticked { limitOutputs() }
+    adjustTicker(ticked: ticked)
+    return ended
+  }
+
+  /// Cuts the output files that have outgrown their limit. ``collectEnded()`` calls this ten times
+  /// a second while a limited process runs, so a caller needs it only to be stricter.
+  ///
+  /// Operations write their files themselves, so that output costs the worker neither memory nor
+  /// time (G26); therefore the limit is not a wall. Files are opened in append mode and cut back
+  /// when they are found too long: the first `outputLimit` bytes stay, what comes later is lost,
+  /// and the marker is put at the end when the tree is gone. Between two looks the disk can take
+  /// as much as the process can write in that time. (A kernel limit, RLIMIT_FSIZE, would bind all
+  /// files that the operation writes and kill it.)
+  public func limitOutputs() {
+    for process in running.values {
+      for stream in process.streams { stream.enforce() }
+    }
+  }
+
+  /// What ends a file that was cut at `limit` bytes.
+  public static func cutMarker(_ limit: Int) -> String {
+    "\n[output cut at \(limit) bytes]\n"
+  }
+
+  /// Kills all trees and waits until they are gone or the time is over. For the worker's orderly
+  /// end; the guard does the same for any other end.
+  public func endAll(within limit: Duration) -> [EndedProcess] {
+    let deadline = ContinuousClock.now + limit
+    var ended: [EndedProcess] = []
+    for process in running.values { killTree(process.reference) }
+    while !running.isEmpty && ContinuousClock.now < deadline {
+      var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      _ = unsafe poll(&request, 1, 20)
+      ended += collectEnded()
+    }
+    return ended
+  }
+
+  /// Takes what the kernel has reported; true if the timer was among it.
+  private func takeEvents() -> Bool {
+    var ticked = false
+    for token in poller.readyTokens(upTo: Self.turnLimit) {
+      if token == Self.timerToken {
+        ticker.acknowledge()
+        ticked = true
+      } else {
+        noteMainEnd(token)
+      }
+    }
+    return ticked
+  }
+
+  /// Waits for the main process if it has ended, and lets the rest of its tree be seen to.
+  func noteMainEnd(_ token: UInt64) {
+    guard let process = running[token], process.mainEnd == nil else { return }
+    let number = process.reference.process
+    // The claim goes first: once waited for, the number may come back as somebody else.
+    ChildClaims.release(number)
+    guard let end = MainEnd.collect(number) else {
+      ChildClaims.claim(number, as: .operation)
+      return
+    }
+    tokens[number] = nil
+    process.mainEnd = end
+    process.descriptor = nil
+    process.endedAt = .now
+    settling.insert(token)
+  }
+
+  /// The timer runs only while it is needed: fast while something is being killed, slower while
+  /// something runs, and a little longer than anything runs, for orphans on their last breath.
+  func adjustTicker(ticked: Bool) {
+    if let rounds = settling.lazy.compactMap({ self.running[$0]?.rounds }).min() {
+      ticker.set(rounds < 50 ? 2 : rounds < 100 ? 20 : 1_000)
+    } else if !running.isEmpty {
+      let limited = running.values.contains { !$0.streams.isEmpty }
+      ticker.set(limited ? 100 : 500)
+    } else if ticked {
+      ticker.idle()
+    }
+  }
+}

@@ -1,0 +1,99 @@
+// Why a process could not be started, as values that say what to do next. Thrown by
+// `ProcessHost.start`, shown to whoever submitted the operation.
+
+import CProcess
+import Glibc
+
+/// Why a process was not started. Nothing of it exists when this is thrown.
+public enum SpawnError: Error, Equatable, Sendable {
+  /// No such executable, neither at the path nor in the absolute folders of `PATH`.
+  case notFound(executable: String)
+  /// The executable exists but the kernel refuses it: no permission, a folder, an unknown format.
+  case notExecutable(executable: String, error: Int32)
+  case workingDirectory(path: String, error: Int32)
+  /// An input or output file could not be opened.
+  case file(path: String, error: Int32)
+  /// The specification cannot be handed to the kernel, whatever the state of the machine.
+  case unusable(reason: String)
+  /// Another running process of this host has the token.
+  case tokenInUse(UInt64)
+  /// The machine refused: out of processes, memory or descriptors, or a limit it does not allow.
+  case refused(step: String, error: Int32)
+
+  /// The exit status a shell would give: 127 not found, 126 not executable, nil otherwise.
+  public var exitCode: Int32? {
+    switch self {
+    case .notFound: 127
+    case .notExecutable: 126
+    default: nil
+    }
+  }
+
+  /// Whether the same start may succeed later, or on another machine, without being changed.
+  public var isTemporary: Bool {
+    switch self {
+    case .refused(_, let error), .file(_, let error):
+      [EAGAIN, ENOMEM, EMFILE, ENFILE, ENOSPC, EDQUOT, EIO].contains(error)
+    case .notExecutable(_, let error): [ETXTBSY, EAGAIN, ENOMEM, EIO].contains(error)
+    default: false
+    }
+  }
+}
+
+extension SpawnError: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .notFound(let executable):
+      "no executable \(quoted(executable)) was found; give its absolute path or set PATH"
+    case .notExecutable(let executable, let error):
+      "\(quoted(executable)) cannot be executed (\(explanation(of: error))); "
+        + "check its permissions and its #! line"
+    case .workingDirectory(let path, let error):
+      "the working directory \(quoted(path)) cannot be entered (\(explanation(of: error))); "
+        + "create it before the operation runs"
+    case .file(let path, let error):
+      "\(quoted(path)) cannot be opened (\(explanation(of: error))); "
+        + "check the folder and that no symbolic link is on the way"
+    case .unusable(let reason):
+      reason
+    case .tokenInUse(let token):
+      "token \(token) belongs to a process that is still running; collect it first"
+    case .refused(let step, let error):
+      "the kernel refused to \(step) (\(explanation(of: error))); "
+        + "check the limits of the worker and of the operation"
+    }
+  }
+}
+
+/// A name in quotes with control bytes neutralised, since it may come from anyone (G38).
+func quoted(_ text: String) -> String {
+  var result = "\""
+  for scalar in text.unicodeScalars.prefix(256) {
+    result += scalar.properties.generalCategory == .control ? "?" : String(scalar)
+  }
+  return result + "\""
+}
+
+extension SpawnError {
+  /// Turns the step at which the child failed into what its owner can understand.
+  init(step: op_step, error: Int32, executable: String, workingDirectory: String?) {
+    switch step {
+    case OP_STEP_EXECUTE where error == ENOENT || error == ENOTDIR:
+      self = .notFound(executable: executable)
+    case OP_STEP_EXECUTE where error == E2BIG:
+      self = .unusable(
+        reason: "the arguments and the environment are too long for the kernel; "
+          + "pass the data in a file")
+    case OP_STEP_EXECUTE:
+      self = .notExecutable(executable: executable, error: error)
+    case OP_STEP_DIRECTORY:
+      self = .workingDirectory(path: workingDirectory ?? ".", error: error)
+    case OP_STEP_SCHEDULING: self = .refused(step: "set the scheduling class", error: error)
+    case OP_STEP_NICE: self = .refused(step: "set the niceness", error: error)
+    case OP_STEP_LIMIT: self = .refused(step: "set a resource limit", error: error)
+    case OP_STEP_DESCRIPTORS: self = .refused(step: "arrange the descriptors", error: error)
+    case OP_STEP_CLONE: self = .refused(step: "create a process", error: error)
+    default: self = .refused(step: "prepare the process", error: error)
+    }
+  }
+}

@@ -1,0 +1,134 @@
+// What the tests of this target share: a host with a folder of its own, waiting with a deadline,
+// and a look at the process table that does not depend on the code under test.
+//
+// The kernel gives all orphans to the test process, and any host in it reaps them; therefore all
+// suites that start processes run one after the other, inside `ProcessTests`.
+
+import Glibc
+import Testing
+
+@testable import OpClusterProcesses
+
+@Suite(.serialized) enum ProcessTests {}
+
+/// The two ways to find the members of a tree.
+enum Way: String, CaseIterable, Sendable {
+  case groups
+  case walk
+
+  /// Both, or only the second where no writable cgroup v2 hierarchy is mounted.
+  static let available: [Way] = allCases.filter { way in
+    guard way == .groups else { return true }
+    guard let fence = ProcessFence(worker: "probe") else { return false }
+    return (try? ProcessHost(fence: fence, diesWithThread: false))?.hasGroups ?? false
+  }
+}
+
+/// A host, a folder for its files, and tokens that count up.
+final class Bench {
+  let host: ProcessHost
+  let folder: String
+  private var lastToken: UInt64 = 0
+
+  init(_ way: Way = .walk) throws {
+    let fence = try #require(ProcessFence(worker: "bench"))
+    host = try ProcessHost(fence: fence, useGroups: way == .groups, diesWithThread: false)
+    var name = "/tmp/opcluster-processes-"
+    for _ in 0..<3 { name += String(UInt32.random(in: .min ... .max), radix: 36) }
+    folder = name
+    try #require(unsafe mkdir(folder, 0o700) == 0)
+  }
+
+  deinit {
+    _ = host.endAll(within: .seconds(5))
+    for name in namesOfFolder(folder) { unsafe unlink(folder + "/" + name) }
+    unsafe rmdir(folder)
+  }
+
+  /// A shell command with its output in the file `out`.
+  func shell(_ text: String) -> ProcessSpecification {
+    var specification = command(["/bin/sh", "-c", text])
+    specification.command = .shell(text, prefix: ["/bin/sh", "-c"])
+    return specification
+  }
+
+  /// A command with its output in the file `out`.
+  func command(_ arguments: [String]) -> ProcessSpecification {
+    ProcessSpecification(
+      command: .arguments(arguments), environment: [("PATH", OperationEnvironment.standardPath)],
+      workingDirectory: folder, output: .file(file("out")))
+  }
+
+  func file(_ name: String) -> OutputFile { OutputFile(path: folder + "/" + name) }
+
+  func start(_ specification: ProcessSpecification) throws -> ProcessReference {
+    lastToken += 1
+    return try host.start(specification, token: lastToken)
+  }
+
+  /// Waits for the end of one tree; others that end meanwhile are forgotten.
+  func end(of reference: ProcessReference) throws -> EndedProcess {
+    var found: EndedProcess?
+    eventually(within: 60) {
+      var request = pollfd(fd: host.descriptor, events: Int16(POLLIN), revents: 0)
+      _ = unsafe poll(&request, 1, 20)
+      for ended in host.collectEnded() where ended.reference == reference { found = ended }
+      return found != nil
+    }
+    return try #require(found, "process \(reference) did not end in time")
+  }
+
+  func run(_ specification: ProcessSpecification) throws -> EndedProcess {
+    try end(of: start(specification))
+  }
+
+  /// What the file `out` holds.
+  func output(_ name: String = "out") throws -> String {
+    String(decoding: try OutputTail.last(of: file(name)).bytes, as: UTF8.self)
+  }
+
+  /// Waits until the file `out` holds the text, which tells that a process has got that far.
+  func waitForOutput(_ text: String) throws {
+    try #require(eventually { (try? output().contains(text)) ?? false }, "no \(text) in time")
+  }
+}
+
+/// Makes an executable file.
+func makeExecutable(_ path: String, _ bytes: [UInt8]) throws {
+  guard let file = Descriptor.open(path, O_WRONLY | O_CREAT, mode: 0o700), file.write(bytes) else {
+    throw SpawnError.file(path: path, error: errno)
+  }
+}
+
+/// Asks again and again until the answer is yes; false when the time is over.
+@discardableResult
+func eventually(within seconds: Int = 30, _ condition: () -> Bool) -> Bool {
+  let deadline = ContinuousClock.now + .seconds(seconds)
+  while ContinuousClock.now < deadline {
+    if condition() { return true }
+    usleep(2_000)
+  }
+  return condition()
+}
+
+/// A number of seconds to sleep that no other process on the machine uses: a mark that is seen in
+/// the command line and that no environment can lose.
+func uniqueSleep() -> String {
+  "\(Int.random(in: 10_000...90_000)).\(Int.random(in: 100_000_000...999_999_999))"
+}
+
+/// The command line of a living process; empty if there is none.
+func commandLine(_ process: Int32) -> String {
+  let bytes = Descriptor.open("/proc/\(process)/cmdline", O_RDONLY)?.read(upTo: 4_096)
+  return String(decoding: bytes ?? [], as: UTF8.self)
+}
+
+/// How many living processes have the text in their command line.
+func living(_ mark: String) -> Int {
+  namesOfFolder("/proc").compactMap { Int32($0) }.count { commandLine($0).contains(mark) }
+}
+
+/// The children of this process that have ended and that nobody waited for.
+func zombies() -> Int {
+  ProcessTable.all().filter { $0.parent == getpid() && $0.isZombie }.count
+}

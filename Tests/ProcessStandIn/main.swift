@@ -1,0 +1,81 @@
+// A stand-in for a worker, so that tests can kill one: starts a guard and one operation, says so,
+// and then does nothing until it is ended. With `rate` it measures starts instead.
+//
+//   ProcessStandIn work groups|walk SHELL-TEXT
+//   ProcessStandIn rate groups|walk|bare COUNT
+
+import Glibc
+import OpClusterProcesses
+
+func fail(_ text: String) -> Never {
+  print("failed: \(text)")
+  exit(1)
+}
+
+func host(_ way: String) -> ProcessHost {
+  guard let fence = ProcessFence(worker: "stand-in") else { fail("name") }
+  do {
+    return try ProcessHost(fence: fence, useGroups: way == "groups")
+  } catch {
+    fail("\(error)")
+  }
+}
+
+/// Starts the operation under a guard and waits to be killed.
+func work(_ way: String, _ text: String) -> Never {
+  let host = host(way)
+  do {
+    let watcher = try ProcessGuard.start(for: host)
+    let specification = ProcessSpecification(
+      command: .shell(text, prefix: ["/bin/sh", "-c"]),
+      environment: [("PATH", OperationEnvironment.standardPath)])
+    let reference = try host.start(specification, token: 1)
+    print("ready \(reference.process) \(watcher.process) \(host.fence.session)")
+    fflush(nil)
+    while true { pause() }
+  } catch {
+    fail("\(error)")
+  }
+}
+
+/// Starts per second of /bin/true, one after the other, each waited for.
+func rate(_ way: String, _ count: Int) {
+  let started = ContinuousClock.now
+  if way == "bare" {
+    for _ in 0..<count { bareStart() }
+  } else {
+    let host = host(way)
+    let specification = ProcessSpecification(command: .arguments(["/bin/true"]))
+    for token in 0..<UInt64(count) {
+      do { _ = try host.start(specification, token: token) } catch { fail("\(error)") }
+      while host.collectEnded().isEmpty {
+        var request = pollfd(fd: host.descriptor, events: Int16(POLLIN), revents: 0)
+        _ = unsafe poll(&request, 1, 1_000)
+      }
+    }
+  }
+  let seconds = (ContinuousClock.now - started) / .seconds(1)
+  print("\(way) \(Int(Double(count) / seconds)) starts/s")
+}
+
+/// What the host is measured against.
+func bareStart() {
+  var process: pid_t = 0
+  let name = unsafe strdup("/bin/true")
+  var arguments: [UnsafeMutablePointer<CChar>?] = unsafe [name, nil]
+  let error = unsafe posix_spawn(&process, "/bin/true", nil, nil, &arguments, environ)
+  unsafe free(name)
+  guard error == 0, waitpid(process, nil, 0) == process else { fail("bare start") }
+}
+
+// Whoever starts this may have blocked the signals by which it is to be ended.
+var none = sigset_t()
+_ = unsafe sigemptyset(&none)
+_ = unsafe sigprocmask(SIG_SETMASK, &none, nil)
+let words = CommandLine.arguments
+guard words.count == 4 else { fail("usage: ProcessStandIn work|rate WAY TEXT|COUNT") }
+switch words[1] {
+case "work": work(words[2], words[3])
+case "rate": rate(words[2], Int(words[3]) ?? 0)
+default: fail("unknown \(words[1])")
+}
