@@ -1,0 +1,119 @@
+// The command of one operation, from its settings and `run`. Called by the lowering.
+
+import OpClusterModel
+
+struct CommandBuilder {
+  let substitution: Substitution
+  private var findings: Findings { substitution.findings }
+  private var settings: DeclaredSettings { substitution.operation.settings }
+
+  /// nil after a finding.
+  func build(_ run: ManifestNode) -> CommandSpecification? {
+    guard let form = form(run) else { return nil }
+    let surroundings = findings.surroundings
+    var command = CommandSpecification(form: form)
+    for variable in settings.environment {
+      let what = "the variable '\(variable.name)'"
+      guard let value = substitution.plain(variable.value, what) else { return nil }
+      command.environment.append(.init(name: variable.name, value: value))
+    }
+    command.workingDirectory =
+      settings.workingDirectory.map(surroundings.absolute) ?? surroundings.workingFolder
+    guard let input = input() else { return nil }
+    command.standardInput = input
+    if let node = settings.standardOutput {
+      guard let path = path(node, "'stdout'") else { return nil }
+      command.standardOutput = path
+    }
+    if let node = settings.standardError {
+      guard let path = path(node, "'stderr'") else { return nil }
+      command.standardError = path
+    }
+    command.successStatuses = settings.successStatuses
+    command.timeout = settings.timeout
+    command.stopSignal = settings.stopSignal
+    command.grace = settings.grace
+    command.outputs = substitution.operation.outputs
+    command.elementKeys = substitution.operation.elements?.keys ?? []
+    if let bytes = settings.maximumOutputBytes { command.maximumOutputBytes = bytes }
+    return command
+  }
+
+  private func form(_ run: ManifestNode) -> CommandSpecification.Form? {
+    if case .sequence(let items) = run.value {
+      let words = items.compactMap { substitution.plain($0, "a word of 'run'") }
+      return words.count == items.count ? .arguments(words) : nil
+    }
+    guard let interpreter = settings.interpreter else {
+      findings.error("without a shell, 'run' must be a list", run.place)
+      return nil
+    }
+    guard let text = substitution.shell(run) else { return nil }
+    let program = interpreter[0].split(separator: "/").last.map(String.init) ?? ""
+    let isShell = ["sh", "bash", "dash", "ash", "ksh", "zsh"].contains(program)
+    let quotes = text.segments.contains { segment in
+      if case .value(_, quoting: .shell) = segment { true } else { false }
+    }
+    if !isShell, quotes {
+      findings.warning(
+        "values are quoted as sh does it, not \(program)", run.place, hint: "give them by 'env'")
+    }
+    return .shell(interpreter: interpreter, text: text)
+  }
+
+  private func input() -> CommandSpecification.StandardInput? {
+    switch settings.standardInput {
+    case nil: .nothing
+    case .text(let node): substitution.plain(node, "'stdin'").map { .text($0) }
+    case .file(let node): path(node, "'file'").map { .file($0) }
+    }
+  }
+
+  /// Relative ones start from the manifest's folder.
+  private func path(_ node: ManifestNode, _ what: String) -> CommandText? {
+    guard let text = substitution.plain(node, what) else { return nil }
+    guard let first = text.segments.first else {
+      findings.error("\(what) is empty", node.place)
+      return nil
+    }
+    var path = TextBuilder()
+    if case .literal(let start) = first {
+      path.append(findings.surroundings.absolute(start))
+    } else {
+      let folder = findings.surroundings.baseFolder
+      path.append(folder.hasSuffix("/") ? folder : folder + "/")
+    }
+    for (at, segment) in text.segments.enumerated() {
+      switch segment {
+      case .literal(let literal): if at > 0 { path.append(literal) }
+      case .value(let value, let quoting): path.append(value, quoting)
+      }
+    }
+    return path.text
+  }
+}
+
+extension CommandSpecification {
+  /// Every text that may hold values.
+  var texts: [CommandText] {
+    var all = environment.map { $0.value }
+    switch form {
+    case .arguments(let words): all += words
+    case .shell(_, let text): all.append(text)
+    }
+    switch standardInput {
+    case .nothing: break
+    case .text(let text), .file(let text): all.append(text)
+    }
+    return all + [standardOutput, standardError].compactMap { $0 }
+  }
+
+  /// Whether a text holds an output of a dependency.
+  var readsOutputs: Bool {
+    texts.contains { text in
+      text.segments.contains { segment in
+        if case .value(.output, _) = segment { true } else { false }
+      }
+    }
+  }
+}

@@ -1,0 +1,41 @@
+// Finds circles among the dependencies of templates, so that people hear of them with the path
+// before the coordinator refuses the graph (S32). Iterative: a chain may be long. Pure.
+
+enum Cycles {
+  private enum Mark {
+    case new, open, done
+  }
+
+  /// Each circle once, as the nodes on it in the order in which each needs the next. A node that
+  /// needs itself is one of length 1.
+  static func find(needs: [[Int]]) -> [[Int]] {
+    var marks = [Mark](repeating: .new, count: needs.count)
+    var cycles: [[Int]] = []
+    for start in needs.indices where marks[start] == .new {
+      var path: [(node: Int, next: Int)] = [(start, 0)]
+      marks[start] = .open
+      while let (node, next) = path.last {
+        guard next < needs[node].count else {
+          marks[node] = .done
+          path.removeLast()
+          continue
+        }
+        path[path.count - 1].next += 1
+        let need = needs[node][next]
+        switch marks[need] {
+        case .done: break
+        case .new:
+          marks[need] = .open
+          path.append((need, 0))
+        case .open:
+          let from = path.firstIndex { $0.node == need } ?? 0
+          cycles.append(path[from...].map { $0.node })
+          // What is on a reported circle is not reported again.
+          for step in path[from...] { marks[step.node] = .done }
+          path.removeSubrange(from...)
+        }
+      }
+    }
+    return cycles
+  }
+}

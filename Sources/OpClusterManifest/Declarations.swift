@@ -1,0 +1,81 @@
+// What a manifest says, after its shape has been checked and before anything is expanded or
+// looked up. Filled by the decoders, read by the lowering. Values only.
+
+import OpClusterModel
+
+/// A name with the place where it was written.
+struct PlacedName: Hashable {
+  var name: String
+  var place: Place
+}
+
+struct GraphDeclaration {
+  var name: String?
+  var labels: [Label] = []
+  var queues: [QueueSettings] = []
+  var failurePolicy = FailurePolicy.continue
+  var maximumFailures: FailureBound?
+  /// In the order of the text: operations, then barriers, then those of `finally`.
+  var operations: [OperationDeclaration] = []
+
+  enum FailureBound {
+    case count(UInt32)
+    case percent(Int)
+  }
+}
+
+struct OperationDeclaration {
+  var name: String
+  var place: Place
+  var isFinal = false
+  var work = DeclaredWork.nothing
+  var needs: [DeclaredNeed] = []
+  var elements: ElementColumns?
+  var maximumParallel: UInt32 = 0
+  var outputs: [String] = []
+  var allowedFailures = AllowedFailures.none
+  var settings: DeclaredSettings
+}
+
+enum DeclaredWork {
+  case nothing
+  /// `run`: a text for the shell, or a list.
+  case run(ManifestNode)
+  case call(OperationType, input: ManifestNode?)
+}
+
+struct DeclaredNeed {
+  var on: PlacedName
+  var policy: EdgePolicy
+  var match: GroupEdge.Match
+}
+
+/// What `defaults` and an operation can both say. Mappings (env, labels, resources, require,
+/// cancel) are merged key by key, everything else is replaced as a whole.
+struct DeclaredSettings {
+  var queue: PlacedName?
+  var priority = Priority.normal
+  var qos: QualityOfService?
+  var demand = Resources()
+  var requirements: [LabelRequirement] = []
+  var retry = RetryPolicy.never
+  var maximumLosses = Limits.lossesBeforeGivingUp
+  var timeout: Span?
+  var stopSignal: Int32 = 15
+  var grace: Span?
+  /// In the order of the text; the values may hold what is known only later.
+  var environment: [(name: String, value: ManifestNode)] = []
+  var workingDirectory: String?
+  var interpreter: [String]? = ["/bin/sh", "-c"]
+  var standardInput: DeclaredInput?
+  var standardOutput: ManifestNode?
+  var standardError: ManifestNode?
+  var successStatuses: [UInt8] = []
+  var maximumOutputBytes: UInt64?
+  var labels: [Label] = []
+
+  enum DeclaredInput {
+    case text(ManifestNode)
+    case file(ManifestNode)
+  }
+}

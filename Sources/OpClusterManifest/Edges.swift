@@ -1,0 +1,119 @@
+// Dependencies between the operations of a manifest: names become positions, and what cannot be
+// is reported. Called by the lowering.
+
+import OpClusterModel
+
+struct Edges {
+  let findings: Findings
+  let operations: [OperationDeclaration]
+  let positions: [String: Int]
+
+  init(findings: Findings, operations: [OperationDeclaration]) {
+    self.findings = findings
+    self.operations = operations
+    var positions: [String: Int] = [:]
+    for (at, operation) in operations.enumerated() {
+      if let first = positions[operation.name] {
+        let line = operations[first].place.line
+        findings.error(
+          "there are two operations '\(operation.name)'", operation.place,
+          hint: "first on line \(line)")
+      } else {
+        positions[operation.name] = at
+      }
+    }
+    self.positions = positions
+  }
+
+  /// All edges, in the order of the waiting operations.
+  func resolve() -> [GroupEdge] {
+    var edges: [GroupEdge] = []
+    var needs = [[Int]](repeating: [], count: operations.count)
+    let ordinary = operations.indices.filter { !operations[$0].isFinal }
+    for (to, operation) in operations.enumerated() {
+      var seen: Set<Int> = []
+      for need in operation.needs {
+        guard let from = position(of: need, for: operation) else { continue }
+        if !seen.insert(from).inserted {
+          findings.error(
+            "'\(operation.name)' needs '\(need.on.name)' twice", need.on.place)
+          continue
+        }
+        checkMatch(need, operations[from], operation)
+        needs[to].append(from)
+        edges.append(
+          GroupEdge(from: UInt32(from), to: UInt32(to), policy: need.policy, match: need.match))
+      }
+      guard operation.isFinal else { continue }
+      if edges.count + ordinary.count > Limits.groupEdgesPerGraph {
+        findings.error("the graph has too many dependencies", operation.place)
+        break
+      }
+      for from in ordinary where !seen.contains(from) {
+        edges.append(GroupEdge(from: UInt32(from), to: UInt32(to), policy: .finished))
+      }
+    }
+    reportCycles(needs)
+    return edges
+  }
+
+  private func position(of need: DeclaredNeed, for operation: OperationDeclaration) -> Int? {
+    if need.on.name == operation.name {
+      findings.error("'\(operation.name)' needs itself", need.on.place)
+      return nil
+    }
+    guard let from = positions[need.on.name] else {
+      findings.error(
+        "unknown operation '\(need.on.name)' in the needs of '\(operation.name)'", need.on.place,
+        hint: NearNames.hint(for: need.on.name, among: operations.map { $0.name }))
+      return nil
+    }
+    if operations[from].isFinal, !operation.isFinal {
+      findings.error(
+        "'\(operation.name)' cannot need '\(need.on.name)' of 'finally'", need.on.place,
+        hint: "that runs after everything else")
+      return nil
+    }
+    return from
+  }
+
+  /// Element on element: as many on both sides, and numbered alike.
+  private func checkMatch(
+    _ need: DeclaredNeed, _ from: OperationDeclaration, _ to: OperationDeclaration
+  ) {
+    guard need.match == .sameIndex else { return }
+    guard let one = from.elements, let other = to.elements else {
+      let plain = from.elements == nil ? from.name : to.name
+      findings.error("'same-index' needs two arrays, '\(plain)' is none", need.on.place)
+      return
+    }
+    if one.count != other.count {
+      findings.error(
+        "'same-index' needs equal counts: '\(from.name)' has \(one.count) elements, "
+          + "'\(to.name)' has \(other.count)", need.on.place)
+    } else if Self.numbering(one) != Self.numbering(other) {
+      findings.error(
+        "'same-index' needs equal numbers: those of '\(from.name)' and '\(to.name)' differ",
+        need.on.place)
+    }
+  }
+
+  private static func numbering(_ columns: ElementColumns) -> [IndexRun] {
+    columns.indexRuns.isEmpty ? [IndexRun(first: 1, count: columns.count)] : columns.indexRuns
+  }
+
+  private func reportCycles(_ needs: [[Int]]) {
+    for cycle in Cycles.find(needs: needs) {
+      let names = (cycle + cycle.prefix(1)).map { operations[$0].name }
+      let first = operations[cycle[0]]
+      let next = operations[cycle[cycle.count > 1 ? 1 : 0]].name
+      let place = first.needs.first { $0.on.name == next }?.on.place ?? first.place
+      let path =
+        names.count > 12
+        ? names.prefix(6).joined(separator: " needs ") + " … "
+          + names.suffix(2).joined(
+            separator: " needs ") : names.joined(separator: " needs ")
+      findings.error("the operations wait for each other: \(path)", place)
+    }
+  }
+}

@@ -1,0 +1,49 @@
+// The elements of an array or a matrix: how many, how they are numbered, and what each is given.
+// Made by the array and matrix decoders. Values only.
+
+import OpClusterModel
+
+struct ElementColumns {
+  var count: UInt32 = 0
+  /// Empty: 1, 2, 3, …
+  var indexRuns: [IndexRun] = []
+  /// `item`, or the axes of a matrix; empty for a plain range, whose item is the index.
+  var keys: [String] = []
+  var arguments = ElementArguments()
+  var isMatrix = false
+
+  /// All elements of one graph are bounded; so is what they are given, by what one message holds.
+  static let maximumBytes = Limits.messageBytes / 2
+
+  init(runs: [IndexRun]) {
+    indexRuns = runs
+    count = runs.reduce(0) { $0 + $1.count }
+  }
+  init(keys: [String], isMatrix: Bool) {
+    self.keys = keys
+    self.isMatrix = isMatrix
+  }
+
+  /// nil, or what is wrong with one element more.
+  mutating func append(_ values: [String]) -> String? {
+    if values.contains(where: { $0.utf8.contains(0) }) { return "an item holds a zero byte" }
+    let bytes = ElementValues.encode(values)
+    if bytes.count > Limits.elementArgumentBytes {
+      return "an item has more than \(Limits.elementArgumentBytes) bytes"
+    }
+    if count >= Limits.operationsPerGraph { return Self.tooMany }
+    if arguments.bytes.count + bytes.count > Self.maximumBytes {
+      return "the items have more than \(Self.maximumBytes / 1_048_576) MiB together"
+    }
+    arguments.append(bytes)
+    count += 1
+    return nil
+  }
+  static let tooMany = "more than \(Limits.operationsPerGraph) elements"
+
+  /// The values of an element by position of `keys`.
+  func values(_ element: Int) -> [String] {
+    guard !keys.isEmpty, element < arguments.count else { return [] }
+    return ElementValues.decode(arguments[element], keyCount: keys.count) ?? []
+  }
+}

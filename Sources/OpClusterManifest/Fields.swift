@@ -1,0 +1,181 @@
+// One mapping of the manifest, opened with the table of its keys: unknown keys are reported, and
+// values are read with their types. Used by all decoders.
+
+import OpClusterModel
+
+struct Fields {
+  let table: KeyTable
+  let place: Place
+  let findings: Findings
+  /// Entries whose keys are in the table, or any when the table is open.
+  let entries: [ManifestNode.Entry]
+  private let positions: [String: Int]
+
+  /// nil, and a finding, when the node is not a mapping. `name` replaces the table's in messages.
+  init?(_ node: ManifestNode, _ table: KeyTable, name: String? = nil, _ findings: Findings) {
+    let name = name ?? table.name
+    guard case .mapping(let all) = node.value else {
+      findings.error("\(name) must be a mapping, not \(node.kind)", node.place)
+      return nil
+    }
+    var kept: [ManifestNode.Entry] = []
+    var positions: [String: Int] = [:]
+    for entry in all {
+      if table == ManifestKeys.graph, entry.key.hasPrefix("x-") { continue }
+      if table.isOpen || table.keys.contains(entry.key) {
+        positions[entry.key] = kept.count
+        kept.append(entry)
+      } else {
+        findings.error(
+          "unknown key '\(entry.key)' in \(name)", entry.place,
+          hint: NearNames.hint(for: entry.key, among: table.keys))
+      }
+    }
+    self.table = table
+    self.place = node.place
+    self.findings = findings
+    self.entries = kept
+    self.positions = positions
+  }
+
+  subscript(key: String) -> ManifestNode.Entry? {
+    precondition(table.keys.contains(key), "the key '\(key)' is in no table")
+    return positions[key].map { entries[$0] }
+  }
+  func node(_ key: String) -> ManifestNode? { self[key]?.value }
+
+  /// Entries whose keys people chose; for open tables.
+  var chosen: [ManifestNode.Entry] { entries.filter { !table.keys.contains($0.key) } }
+
+  /// A key that the schema knows and this version does not do.
+  func refuse(_ key: String, hint: String = "") {
+    if let entry = self[key] {
+      findings.error("'\(key)' is not supported yet", entry.place, hint: hint)
+    }
+  }
+  /// A key whose absence changes nothing about what comes out.
+  func passOver(_ key: String, _ meaning: String) {
+    if let entry = self[key] {
+      findings.warning("'\(key)' is not supported yet: \(meaning)", entry.place)
+    }
+  }
+
+  func text(_ key: String) -> String? {
+    node(key).flatMap { findings.text($0, "'\(key)'") }
+  }
+  func bool(_ key: String) -> Bool? { node(key).flatMap { findings.bool($0, "'\(key)'") } }
+  func integer(_ key: String, _ range: ClosedRange<Int>) -> Int? {
+    node(key).flatMap { findings.integer($0, "'\(key)'", range) }
+  }
+  func duration(_ key: String) -> Span? {
+    node(key).flatMap { findings.duration($0, "'\(key)'") }
+  }
+  func bytes(_ key: String) -> Int64? { node(key).flatMap { findings.bytes($0, "'\(key)'") } }
+  func signal(_ key: String) -> Int32? { node(key).flatMap { findings.signal($0, "'\(key)'") } }
+  func name(_ key: String) -> String? { node(key).flatMap { findings.name($0, "'\(key)'") } }
+  func choice<Value>(_ key: String, _ values: [(String, Value)]) -> Value? {
+    node(key).flatMap { findings.choice($0, "'\(key)'", values) }
+  }
+  /// The items of a list; a finding and nil for anything else.
+  func list(_ key: String) -> [ManifestNode]? {
+    node(key).flatMap { findings.list($0, "'\(key)'") }
+  }
+}
+
+// Values with their types.
+extension Findings {
+  func list(_ node: ManifestNode, _ what: String) -> [ManifestNode]? {
+    guard case .sequence(let items) = node.value else {
+      error("\(what) must be a list, not \(node.kind)", node.place)
+      return nil
+    }
+    return items
+  }
+
+  /// `true` and `false` only: `yes` and `no` are texts.
+  func bool(_ node: ManifestNode, _ what: String) -> Bool? {
+    guard case .scalar = node.value, !node.isNull else {
+      error("\(what) must be true or false, not \(node.kind)", node.place)
+      return nil
+    }
+    guard let text = text(node, what) else { return nil }
+    if mayBeTyped(node), text == "true" || text == "false" { return text == "true" }
+    error("\(what) must be true or false, not \(node.kind)", node.place)
+    return nil
+  }
+
+  func integer(_ node: ManifestNode, _ what: String, _ range: ClosedRange<Int>) -> Int? {
+    guard let text = number(node, what) else { return nil }
+    if let value = Int(text), range.contains(value) { return value }
+    let most = range.upperBound == Int(UInt32.max) || range.upperBound == Int.max
+    let bounds = most ? "from \(range.lowerBound) on" : "\(range.lowerBound) to \(range.upperBound)"
+    error("\(what) must be a whole number, \(bounds), not \(node.kind)", node.place)
+    return nil
+  }
+
+  /// The digits of a number that is not negative where `amount` wants none.
+  func amount(_ node: ManifestNode, _ what: String) -> ResourceAmount? {
+    guard let text = number(node, what) else { return nil }
+    if let amount = Quantities.amount(text) { return amount }
+    error(
+      "\(what) must be a number from 0 on with at most four decimals, not \(text)", node.place)
+    return nil
+  }
+
+  /// The text of a number.
+  func number(_ node: ManifestNode, _ what: String) -> String? {
+    guard case .scalar = node.value, !node.isNull else {
+      error("\(what) must be a number, not \(node.kind)", node.place)
+      return nil
+    }
+    guard let text = text(node, what) else { return nil }
+    if mayBeTyped(node), ManifestNode.isNumber(text) { return text }
+    error("\(what) must be a number, not '\(text)'", node.place)
+    return nil
+  }
+
+  func duration(_ node: ManifestNode, _ what: String) -> Span? {
+    guard let text = text(node, what) else { return nil }
+    if let span = Quantities.duration(text) { return span }
+    let hint = ManifestNode.isNumber(text) ? "did you mean '\(text)s'?" : "like 90s, 15m, 1h30m, 2d"
+    error("\(what) must be a duration, not '\(text)'", node.place, hint: hint)
+    return nil
+  }
+
+  func bytes(_ node: ManifestNode, _ what: String) -> Int64? {
+    guard let text = text(node, what) else { return nil }
+    if let bytes = Quantities.bytes(text) { return bytes }
+    let near = Quantities.bytes(text + "iB") == nil ? "like 512MiB or 4GB" : "'\(text)iB'?"
+    error("\(what) must be a size, not '\(text)'", node.place, hint: near)
+    return nil
+  }
+
+  func signal(_ node: ManifestNode, _ what: String) -> Int32? {
+    guard let text = text(node, what) else { return nil }
+    if let number = Quantities.signal(text) { return number }
+    error(
+      "\(what) must be a signal, not '\(text)'", node.place,
+      hint: NearNames.hint(for: text, among: Quantities.signals.keys.sorted()))
+    return nil
+  }
+
+  func name(_ node: ManifestNode, _ what: String) -> String? {
+    guard let text = text(node, what) else { return nil }
+    if Names.isName(text) { return text }
+    error("\(what) must be a name, not '\(text)'", node.place, hint: Self.nameHint)
+    return nil
+  }
+  static let nameHint = "a letter or '_', then letters, digits, '_', '.', '-'; at most 128"
+
+  func choice<Value>(
+    _ node: ManifestNode, _ what: String, _ values: [(String, Value)]
+  ) -> Value? {
+    guard let text = text(node, what) else { return nil }
+    if let found = values.first(where: { $0.0 == text }) { return found.1 }
+    let all = values.map { $0.0 }
+    let near = NearNames.hint(for: text, among: all)
+    let list = "one of " + all.joined(separator: ", ")
+    error("\(what) cannot be '\(text)'", node.place, hint: near.isEmpty ? list : near)
+    return nil
+  }
+}

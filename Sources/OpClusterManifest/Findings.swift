@@ -1,0 +1,122 @@
+// Collects what is wrong while a manifest is read, and turns scalars into texts with the
+// parameters put in. One per compilation, confined to the thread that compiles.
+
+import OpClusterModel
+
+final class Findings {
+  let source: SourceText
+  let surroundings: Surroundings
+  private(set) var diagnostics: [Diagnostic] = []
+  /// A resolved parameter; nil where it could not be resolved, which has been reported.
+  var parameters: [String: String?] = [:]
+  private(set) var hasErrors = false
+  /// One cause is reported once per place, however often an alias repeats it.
+  private var seen: Set<Diagnostic> = []
+
+  /// Files that arrays are made of: all that name one see the same content.
+  private var texts: [String: Result<String, FileAccess.Unreadable>] = [:]
+
+  init(source: String, surroundings: Surroundings) {
+    self.source = SourceText(source)
+    self.surroundings = surroundings
+  }
+
+  /// The text of a file, by a path relative to the manifest's folder.
+  func file(_ path: String) -> Result<String, FileAccess.Unreadable> {
+    let path = surroundings.absolute(path)
+    if let known = texts[path] { return known }
+    let text = surroundings.files.read(path).flatMap { bytes in
+      String(validating: bytes, as: UTF8.self).map { .success($0) }
+        ?? .failure(FileAccess.Unreadable(reason: "it is not UTF-8"))
+    }
+    texts[path] = text
+    return text
+  }
+
+  func error(_ message: String, _ place: Place?, hint: String = "") {
+    report(.error, message, place, hint)
+  }
+  func warning(_ message: String, _ place: Place?, hint: String = "") {
+    report(.warning, message, place, hint)
+  }
+  func add(_ diagnostic: Diagnostic) {
+    guard seen.insert(diagnostic).inserted else { return }
+    diagnostics.append(diagnostic)
+    if diagnostic.severity == .error { hasErrors = true }
+  }
+  private func report(
+    _ severity: Diagnostic.Severity, _ message: String, _ place: Place?, _ hint: String
+  ) {
+    add(
+      Diagnostic(
+        severity: severity, message: message, line: place?.line ?? 0,
+        column: place?.column ?? 0, length: place?.length ?? 1, hint: hint))
+  }
+
+  /// Findings in the order of the text, those without a place last.
+  var sorted: [Diagnostic] {
+    diagnostics.enumerated()
+      .map { at, diagnostic in
+        (line: diagnostic.line == 0 ? Int.max : diagnostic.line, at: at, diagnostic: diagnostic)
+      }
+      .sorted {
+        ($0.line, $0.diagnostic.column, $0.at) < ($1.line, $1.diagnostic.column, $1.at)
+      }
+      .map { $0.diagnostic }
+  }
+
+  /// The text of a scalar with its parameters put in. nil for anything else, and for texts with
+  /// values that are known only when an operation starts; both are reported.
+  func text(_ node: ManifestNode, _ what: String) -> String? {
+    guard case .scalar(let text, _) = node.value, !node.isNull else {
+      error("\(what) must be a text, not \(node.kind)", node.place)
+      return nil
+    }
+    guard text.contains("${{") else { return text }
+    var result = ""
+    for piece in pieces(of: text, in: node) ?? [] {
+      switch piece {
+      case .literal(let literal): result += literal
+      case .value(let value):
+        guard case .parameter(let name) = value.reference else {
+          error("'\(value.expression)' is not known here", value.place, hint: Self.lateHint)
+          return nil
+        }
+        guard let known = parameter(name, value.place) else { return nil }
+        result += known
+      }
+    }
+    return result
+  }
+
+  private static let lateHint =
+    "only run, call input, env, stdin, stdout and stderr can use it"
+
+  /// The value of a parameter; nil when there is none, which is reported once.
+  func parameter(_ name: String, _ place: Place) -> String? {
+    guard let value = parameters[name] else {
+      error(
+        "unknown parameter '\(name)'", place,
+        hint: NearNames.hint(for: name, among: parameters.keys.sorted()))
+      return nil
+    }
+    return value
+  }
+
+  /// Whether a scalar may be taken for a number or a boolean: written without quotes, or made
+  /// of a parameter.
+  func mayBeTyped(_ node: ManifestNode) -> Bool {
+    guard case .scalar(let text, let isPlain) = node.value else { return false }
+    return isPlain || text.hasPrefix("${{")
+  }
+
+  /// A text cut at its placeholders; nil after an error in one of them.
+  func pieces(of text: String, in node: ManifestNode) -> [TextPiece]? {
+    var from = source.offset(of: node.place) ?? 0
+    return TextPiece.parse(text) { written in
+      source.find(written, from: &from) ?? node.place
+    } report: { message, place in
+      error(message, place, hint: "\(TextPiece.known)")
+    }
+  }
+}

@@ -1,0 +1,160 @@
+// Reads the manifest's root: version, name, queues, failure policy, operations. Called by the
+// compiler after the parameters are known.
+
+import OpClusterModel
+
+struct GraphDecoder {
+  let fields: Fields
+  private var findings: Findings { fields.findings }
+
+  init(fields: Fields) { self.fields = fields }
+
+  func decode() -> GraphDeclaration {
+    var graph = GraphDeclaration()
+    checkVersion()
+    graph.name = fields.name("name")
+    if fields["description"] != nil { _ = fields.text("description") }
+    if fields["$schema"] != nil { _ = fields.text("$schema") }
+    if let node = fields.node("labels") {
+      SettingsDecoder.labels(node, findings, onto: &graph.labels)
+    }
+    graph.queues = queues()
+    decodeFailures(&graph)
+    fields.refuse("deadline", hint: "'timeout' bounds an operation")
+    graph.operations = operations()
+    return graph
+  }
+
+  private func checkVersion() {
+    guard let node = fields.node("version") else {
+      findings.error("the manifest has no 'version'", fields.place, hint: "add 'version: 1'")
+      return
+    }
+    guard case .scalar("1", isPlain: true) = node.value else {
+      findings.error("the version is \(node.kind), known is 1", node.place)
+      return
+    }
+  }
+
+  private func queues() -> [QueueSettings] {
+    guard let node = fields.node("queues") else { return [] }
+    let table = KeyTable(name: "'queues'", keys: [], isOpen: true)
+    guard let queues = Fields(node, table, findings) else { return [] }
+    if queues.entries.count > Limits.queuesPerGraph {
+      findings.error("more than \(Limits.queuesPerGraph) queues", node.place)
+    }
+    return queues.entries.compactMap(queue)
+  }
+
+  private func queue(_ entry: ManifestNode.Entry) -> QueueSettings? {
+    guard Names.isName(entry.key) else {
+      findings.error("'\(entry.key)' cannot name a queue", entry.place, hint: Findings.nameHint)
+      return nil
+    }
+    var settings = QueueSettings(name: entry.key)
+    if entry.value.isNull { return settings }
+    let name = "queue '\(entry.key)'"
+    guard let fields = Fields(entry.value, ManifestKeys.queue, name: name, findings) else {
+      return settings
+    }
+    if let node = fields.node("max_concurrent") {
+      if case .scalar("unlimited", _) = node.value {
+        settings.maximumConcurrent = nil
+      } else {
+        let range = 0...Int(UInt32.max)
+        settings.maximumConcurrent = findings.integer(node, "'max_concurrent'", range)
+          .map { UInt32($0) }
+      }
+    }
+    if let qos = fields.choice("qos", SettingsDecoder.qosWords) { settings.qos = qos }
+    if let isSuspended = fields.bool("suspended") { settings.isSuspended = isSuspended }
+    fields.refuse("priority", hint: "give the operations a priority, or the queue a 'qos'")
+    if fields["cluster_queue"] != nil, fields.text("cluster_queue") != "default" {
+      fields.refuse("cluster_queue")
+    }
+    return settings
+  }
+
+  private func decodeFailures(_ graph: inout GraphDeclaration) {
+    let words: [(String, FailurePolicy)] = [
+      ("continue", .continue), ("stop", .stop), ("cancel", .cancel),
+    ]
+    if let policy = fields.choice("on_failure", words) { graph.failurePolicy = policy }
+    guard let node = fields.node("max_failures") else { return }
+    if case .scalar(let text, _) = node.value, text.hasSuffix("%") {
+      if let percent = Int(text.dropLast()), (0...100).contains(percent) {
+        graph.maximumFailures = .percent(percent)
+      } else {
+        findings.error("'max_failures' must be from 0% to 100%, not '\(text)'", node.place)
+      }
+    } else if let count = findings.integer(node, "'max_failures'", 0...Int(UInt32.max)) {
+      graph.maximumFailures = .count(UInt32(count))
+    }
+  }
+
+  private func operations() -> [OperationDeclaration] {
+    var defaults = DeclaredSettings()
+    if let node = fields.node("env") {
+      SettingsDecoder.environment(node, findings, onto: &defaults.environment)
+    }
+    if let node = fields.node("defaults"),
+      let settings = Fields(node, ManifestKeys.settings, findings)
+    {
+      defaults = SettingsDecoder(fields: settings).decode(onto: defaults)
+    }
+    var all = decode("operations", defaults, isFinal: false)
+    if fields["operations"] == nil {
+      findings.error("the manifest has no 'operations'", fields.place)
+    }
+    let joints = barriers(&all)
+    return all + joints + decode("finally", defaults, isFinal: true)
+  }
+
+  private func decode(
+    _ key: String, _ defaults: DeclaredSettings, isFinal: Bool
+  ) -> [OperationDeclaration] {
+    guard let node = fields.node(key) else { return [] }
+    let table = KeyTable(name: "'\(key)'", keys: [], isOpen: true)
+    guard let operations = Fields(node, table, findings) else { return [] }
+    if operations.entries.isEmpty { findings.error("'\(key)' is empty", node.place) }
+    let decoder = OperationDecoder(findings: findings, defaults: defaults)
+    return operations.entries.compactMap { decoder.decode($0, isFinal: isFinal) }
+  }
+
+  /// `barriers`: join points between the operations of two lists.
+  private func barriers(_ all: inout [OperationDeclaration]) -> [OperationDeclaration] {
+    var joints: [OperationDeclaration] = []
+    let known = Dictionary(all.indices.map { (all[$0].name, $0) }, uniquingKeysWith: { a, _ in a })
+    for item in fields.list("barriers") ?? [] {
+      guard let barrier = Fields(item, ManifestKeys.barrier, findings) else { continue }
+      for key in ["name", "after", "before"] where barrier[key] == nil {
+        findings.error("a barrier needs '\(key)'", item.place)
+      }
+      guard let entry = barrier["name"], let name = barrier.name("name") else { continue }
+      let needs = NeedsDecoder(findings: findings)
+      let policy = barrier.node("when").flatMap { needs.policy($0) } ?? .succeeded
+      var joint = OperationDeclaration(
+        name: name, place: entry.value.place, settings: DeclaredSettings())
+      joint.needs = names(barrier, "after").map {
+        DeclaredNeed(on: $0, policy: policy, match: .all)
+      }
+      joints.append(joint)
+      for before in names(barrier, "before") {
+        guard let at = known[before.name] else {
+          let hint = NearNames.hint(for: before.name, among: known.keys.sorted())
+          findings.error("unknown operation '\(before.name)'", before.place, hint: hint)
+          continue
+        }
+        let on = PlacedName(name: name, place: before.place)
+        all[at].needs.append(DeclaredNeed(on: on, policy: .succeeded, match: .all))
+      }
+    }
+    return joints
+  }
+
+  private func names(_ fields: Fields, _ key: String) -> [PlacedName] {
+    (fields.list(key) ?? []).compactMap { node in
+      findings.name(node, "an operation").map { PlacedName(name: $0, place: node.place) }
+    }
+  }
+}

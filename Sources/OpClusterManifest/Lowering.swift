@@ -1,0 +1,189 @@
+// From declarations to a submission: templates, edges, queues, and the command of each. The last
+// step of the compiler.
+
+import OpClusterModel
+
+struct Lowering {
+  let findings: Findings
+  let graph: GraphDeclaration
+  let name: String
+  let encodeCommand: (CommandSpecification) -> [UInt8]
+
+  /// The submission, and the commands by template. Meaningless when there were errors.
+  func lower() -> (submission: GraphSubmission, commands: [CommandSpecification?]) {
+    var submission = GraphSubmission(name: name)
+    submission.failurePolicy = graph.failurePolicy
+    submission.labels = graph.labels
+    var queues = QueueTable(own: graph.queues, findings: findings)
+    let edges = Edges(findings: findings, operations: graph.operations)
+    submission.groupEdges = edges.resolve()
+    var commands: [CommandSpecification?] = []
+    var total = 0
+    var bytes = 0
+    for operation in graph.operations {
+      var template = template(operation)
+      template.queue = queues.position(operation.settings.queue, isJoint: operation.isJoint)
+      let needs = operation.needs.compactMap { edges.positions[$0.on.name] }
+        .map { graph.operations[$0] }
+      let command = work(operation, needs, &template)
+      commands.append(command)
+      submission.templates.append(template)
+      total += Int(template.count)
+      bytes += template.payload.count + template.elementArguments.bytes.count
+    }
+    submission.queues = queues.references
+    submission.maximumFailures = maximumFailures(submission.templates)
+    checkLimits(submission, total: total, bytes: bytes)
+    return (submission, commands)
+  }
+
+  private func template(_ operation: OperationDeclaration) -> OperationTemplate {
+    let settings = operation.settings
+    var template = OperationTemplate(name: operation.name, work: .nothing)
+    template.isFinal = operation.isFinal
+    if operation.isJoint {
+      template.demand = .none
+      return template
+    }
+    template.priority = settings.priority
+    template.qos = settings.qos
+    template.demand = settings.demand
+    template.requirements = settings.requirements
+    template.retry = settings.retry
+    template.maximumLosses = settings.maximumLosses
+    template.maximumParallel = operation.maximumParallel
+    template.allowedFailures = operation.allowedFailures
+    template.labels = settings.labels
+    if let elements = operation.elements {
+      template.count = elements.count
+      template.isArray = true
+      template.indexRuns = elements.indexRuns
+      template.elementArguments = elements.arguments
+    }
+    return template
+  }
+
+  private func work(
+    _ operation: OperationDeclaration, _ needs: [OperationDeclaration],
+    _ template: inout OperationTemplate
+  ) -> CommandSpecification? {
+    let outputs = Dictionary(needs.map { ($0.name, $0.outputs) }, uniquingKeysWith: { a, _ in a })
+    let substitution = Substitution(
+      findings: findings, operation: operation, outputsByNeed: outputs)
+    switch operation.work {
+    case .nothing: return nil
+    case .call(let type, let input):
+      template.work = .call(type)
+      if let input { fillCall(input, substitution, &template) }
+      return nil
+    case .run(let node):
+      template.work = .command
+      let builder = CommandBuilder(substitution: substitution)
+      guard let command = builder.build(node) else { return nil }
+      template.payload = encodeCommand(command)
+      template.wantsInputs = command.readsOutputs || needs.contains { !$0.outputs.isEmpty }
+      if template.payload.count > Limits.payloadBytes {
+        findings.error(
+          "the command of '\(operation.name)' has more than \(Limits.payloadBytes / 1024) KiB",
+          operation.place, hint: "put the text in a file")
+      }
+      return command
+    }
+  }
+
+  private func fillCall(
+    _ input: ManifestNode, _ substitution: Substitution, _ template: inout OperationTemplate
+  ) {
+    let call = CallInput(substitution: substitution)
+    guard call.dependsOnElement(input) else {
+      template.payload = call.json(input, element: 0, shownIndex: 0) ?? []
+      template.elementArguments = ElementArguments()
+      return
+    }
+    var arguments = ElementArguments()
+    for element in 0..<max(1, template.count) {
+      let index = template.shownIndex(ofElement: element)
+      guard let json = call.json(input, element: Int(element), shownIndex: index) else { return }
+      let isTooLarge = json.count > Limits.elementArgumentBytes
+      if isTooLarge || arguments.bytes.count + json.count > ElementColumns.maximumBytes {
+        findings.error("the input of '\(template.name)' is too large", input.place)
+        return
+      }
+      if element < template.count { arguments.append(json) }
+    }
+    template.elementArguments = arguments
+  }
+
+  private func maximumFailures(_ templates: [OperationTemplate]) -> UInt32? {
+    switch graph.maximumFailures {
+    case nil: return nil
+    case .count(let count): return count
+    case .percent(let percent):
+      // Of what runs; join points and what comes last do not count.
+      let running = templates.filter { $0.work != .nothing && !$0.isFinal }
+      return UInt32(running.reduce(0) { $0 + Int($1.count) } * percent / 100)
+    }
+  }
+
+  private func checkLimits(_ submission: GraphSubmission, total: Int, bytes: Int) {
+    if total > Limits.operationsPerGraph {
+      findings.error("the graph has more than \(Limits.operationsPerGraph) operations", nil)
+    }
+    if submission.templates.count > Limits.templatesPerGraph {
+      findings.error("the manifest has more than \(Limits.templatesPerGraph) operations", nil)
+    }
+    if submission.groupEdges.count > Limits.groupEdgesPerGraph {
+      findings.error("the graph has more than \(Limits.groupEdgesPerGraph) dependencies", nil)
+    }
+    if submission.queues.count > Limits.queuesPerGraph {
+      findings.error("the graph uses more than \(Limits.queuesPerGraph) queues", nil)
+    }
+    if bytes > Limits.messageBytes * 3 / 4 {
+      findings.error("the commands and items have more than 12 MiB together", nil)
+    }
+  }
+}
+
+extension OperationDeclaration {
+  /// Nothing runs: it only joins dependencies.
+  var isJoint: Bool {
+    if case .nothing = work { true } else { false }
+  }
+}
+
+/// Queues by position: the manifest's own, then those of the cluster as they are named.
+struct QueueTable {
+  private(set) var references: [QueueReference]
+  private var positions: [String: UInt32] = [:]
+  private let findings: Findings
+  private let ownNames: [String]
+
+  init(own: [QueueSettings], findings: Findings) {
+    references = own.map { .own($0) }
+    ownNames = own.map { $0.name }
+    self.findings = findings
+    for (at, name) in ownNames.enumerated() { positions[name] = UInt32(at) }
+  }
+
+  /// A name that the manifest does not declare is a queue of the cluster. Join points go to
+  /// `default`: a queue's limit or suspension is not about them.
+  mutating func position(_ queue: PlacedName?, isJoint: Bool) -> UInt32 {
+    guard let queue, !isJoint else { return position(named: "default") }
+    if positions[queue.name] == nil,
+      let near = NearNames.nearest(to: queue.name, among: ownNames)
+    {
+      findings.warning(
+        "'\(queue.name)' is taken for a queue of the cluster", queue.place,
+        hint: "did you mean '\(near)'?")
+    }
+    return position(named: queue.name)
+  }
+
+  private mutating func position(named name: String) -> UInt32 {
+    if let known = positions[name] { return known }
+    let position = UInt32(references.count)
+    references.append(.named(name))
+    positions[name] = position
+    return position
+  }
+}

@@ -1,0 +1,99 @@
+// The door of this module: a manifest's text in, a submission or a list of findings out. Called
+// by the commands that submit or check; on any thread, keeps nothing.
+
+public import OpClusterModel
+
+/// Compiles one manifest (interface, section 2).
+public struct ManifestCompiler: Sendable {
+  public var source: String
+  /// As people named it; for the graph's default name.
+  public var fileName: String
+  public var surroundings: Surroundings
+  /// `-p NAME=VALUE`.
+  public var parameters: [String: String]
+
+  public init(
+    source: String, fileName: String, surroundings: Surroundings,
+    parameters: [String: String] = [:]
+  ) {
+    self.source = source
+    self.fileName = fileName
+    self.surroundings = surroundings
+    self.parameters = parameters
+  }
+
+  /// A compiler for the bytes of a file; nil, with the finding, when they are not UTF-8.
+  public static func decoding(
+    _ bytes: [UInt8], fileName: String, surroundings: Surroundings,
+    parameters: [String: String] = [:]
+  ) -> Swift.Result<ManifestCompiler, NotText> {
+    guard let source = String(validating: bytes, as: UTF8.self) else {
+      return .failure(NotText())
+    }
+    return .success(
+      ManifestCompiler(
+        source: source, fileName: fileName, surroundings: surroundings, parameters: parameters))
+  }
+
+  /// The bytes of a manifest are not UTF-8.
+  public struct NotText: Error, Hashable, Sendable {
+    public var diagnostic: Diagnostic {
+      Diagnostic(
+        severity: .error, message: "the manifest is not UTF-8", hint: "save it as UTF-8")
+    }
+  }
+
+  public struct Result: Sendable {
+    /// Ready but for the key, and what the submitter adds (suspension, labels, origin); nil
+    /// after an error.
+    public var submission: GraphSubmission?
+    /// What `check --expand` shows; empty after an error.
+    public var expanded: [ExpandedOperation]
+    /// In the order of the text.
+    public var diagnostics: [Diagnostic]
+  }
+
+  /// `encodeCommand` makes the payload of a template that runs a command.
+  public func compile(encodeCommand: @escaping (CommandSpecification) -> [UInt8]) -> Result {
+    let (root, problems) = YAMLReader.read(source)
+    let findings = Findings(source: source, surroundings: surroundings)
+    for problem in problems { findings.add(problem) }
+    guard let root else {
+      if problems.isEmpty { findings.error("the manifest is empty", nil) }
+      return Result(submission: nil, expanded: [], diagnostics: findings.sorted)
+    }
+    guard let fields = Fields(root, ManifestKeys.graph, findings) else {
+      return Result(submission: nil, expanded: [], diagnostics: findings.sorted)
+    }
+    ParameterDecoder(findings: findings).decode(fields.node("params"), given: parameters)
+    let graph = GraphDecoder(fields: fields).decode()
+    let lowering = Lowering(
+      findings: findings, graph: graph, name: graph.name ?? defaultName,
+      encodeCommand: encodeCommand)
+    let (submission, commands) = lowering.lower()
+    if findings.hasErrors {
+      return Result(submission: nil, expanded: [], diagnostics: findings.sorted)
+    }
+    let expanded = ExpandedOperation.list(submission, commands)
+    return Result(submission: submission, expanded: expanded, diagnostics: findings.sorted)
+  }
+
+  /// The file name without folder and extension, as far as a name can hold it.
+  private var defaultName: String {
+    let last = fileName.split(separator: "/").last.map(String.init) ?? ""
+    let stem = last.lastIndex(of: ".").map { $0 > last.startIndex ? String(last[..<$0]) : last }
+    let name = Names.sanitised(stem ?? last)
+    return name.contains { $0 != "_" } ? name : "graph"
+  }
+}
+
+extension Names {
+  /// The nearest text that is a name: other letters become `_`.
+  static func sanitised(_ text: String) -> String {
+    var bytes = text.utf8.map { isNameByte($0) ? $0 : UInt8(ascii: "_") }
+    if bytes.first.map({ isDigit($0) || $0 == 0x2D || $0 == 0x2E }) ?? true {
+      bytes.insert(UInt8(ascii: "_"), at: 0)
+    }
+    return String(decoding: bytes.prefix(128), as: UTF8.self)
+  }
+}

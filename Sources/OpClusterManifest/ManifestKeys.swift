@@ -1,0 +1,76 @@
+// Every key that the manifest knows, by the mapping it stands in. The decoders read no other
+// key, and the tests compare these tables with the schema. Constants.
+
+/// The keys of one kind of mapping.
+struct KeyTable: Hashable {
+  /// For messages: `unknown key 'nedds' in operation`.
+  var name: String
+  var keys: [String]
+  /// Whether keys beside these are names that people choose.
+  var isOpen = false
+}
+
+enum ManifestKeys {
+  static let graph = KeyTable(
+    name: "the manifest",
+    keys: [
+      "$schema", "version", "name", "description", "labels", "params", "defaults", "env", "queues",
+      "on_failure", "max_failures", "deadline", "operations", "barriers", "finally",
+    ])
+  static let parameter = KeyTable(
+    name: "a parameter",
+    keys: ["type", "default", "required", "choices", "pattern", "help"])
+  static let queue = KeyTable(
+    name: "a queue", keys: ["max_concurrent", "qos", "priority", "suspended", "cluster_queue"])
+  static let barrier = KeyTable(name: "a barrier", keys: ["name", "after", "before", "when"])
+  /// What `defaults` may hold.
+  static let settings = KeyTable(
+    name: "defaults",
+    keys: [
+      "queue", "priority", "qos", "resources", "require", "retry", "max_lost", "on_worker_lost",
+      "timeout", "warn_before_timeout", "needs_time", "cancel", "suspend_signal", "env",
+      "export_env", "workdir", "shell", "stdout", "stderr", "stdin", "logs", "ok_exit_codes",
+      "labels",
+    ])
+  static let operation = KeyTable(
+    name: "an operation",
+    keys: [
+      "description", "run", "call", "blocks", "group", "barrier", "needs", "needs_any", "array",
+      "matrix", "if", "files", "outputs", "allow_failure",
+    ] + settings.keys)
+  static let call = KeyTable(name: "'call'", keys: ["type", "input"])
+  static let group = KeyTable(
+    name: "'group'", keys: ["operations", "max_concurrent", "on_failure", "same_worker"])
+  static let edge = KeyTable(name: "a need", keys: ["when", "match", "optional"])
+  static let listedEdge = KeyTable(name: "a need", keys: ["op", "when", "match", "optional"])
+  static let array = KeyTable(
+    name: "'array'",
+    keys: ["range", "items", "lines", "glob", "json", "csv", "max_parallel", "max_failures"])
+  /// The other keys of a matrix are its axes.
+  static let matrix = KeyTable(
+    name: "'matrix'", keys: ["include", "exclude", "max_parallel", "max_failures"], isOpen: true)
+  static let files = KeyTable(name: "'files'", keys: ["in", "out", "stage", "skip_if_current"])
+  /// Other keys are resources that workers name themselves.
+  static let resources = KeyTable(
+    name: "'resources'", keys: ["cpus", "memory", "gpus", "disk", "exclusive"], isOpen: true)
+  static let growing = KeyTable(name: "'memory'", keys: ["first", "factor", "max"])
+  static let retry = KeyTable(
+    name: "'retry'",
+    keys: ["max", "reasons", "backoff", "backoff_factor", "backoff_max", "avoid_worker"])
+  static let cancel = KeyTable(name: "'cancel'", keys: ["signal", "grace", "group"])
+  static let warning = KeyTable(name: "'warn_before_timeout'", keys: ["signal", "before"])
+  static let input = KeyTable(name: "'stdin'", keys: ["file"])
+  static let logs = KeyTable(name: "'logs'", keys: ["keep", "max"])
+
+  /// Keys that mean something only for a command (`run`).
+  static let commandOnly = [
+    "timeout", "warn_before_timeout", "needs_time", "env", "workdir", "shell", "stdin", "stdout",
+    "stderr", "logs", "ok_exit_codes", "outputs", "cancel", "export_env", "suspend_signal",
+  ]
+  /// Keys that mean something only where something runs: not for a join point.
+  static let runningOnly =
+    commandOnly + [
+      "array", "matrix", "queue", "priority", "qos", "resources", "require", "retry", "max_lost",
+      "on_worker_lost", "allow_failure", "files",
+    ]
+}

@@ -1,0 +1,64 @@
+// The manifest as a tree of our own: texts as they were written, and where they stand. Made by
+// the YAML reader, read by the decoders.
+
+/// A place in the manifest's text, counted from 1; columns in Unicode scalars.
+struct Place: Hashable {
+  var line: Int
+  var column: Int
+  var length: Int = 1
+}
+
+/// A node of the manifest.
+struct ManifestNode {
+  enum Value {
+    /// `isPlain`: written without quotes, so that it may be a number or a boolean.
+    case scalar(String, isPlain: Bool)
+    case sequence([ManifestNode])
+    case mapping([Entry])
+  }
+  struct Entry {
+    var key: String
+    var place: Place
+    var value: ManifestNode
+  }
+  var value: Value
+  var place: Place
+
+  /// Nothing was written (`key:`), or one of YAML's words for it.
+  var isNull: Bool {
+    if case .scalar(let text, isPlain: true) = value {
+      return text.isEmpty || text == "~" || text == "null"
+    }
+    return false
+  }
+
+  /// A number as JSON writes it, or `+1`-less decimal as people do; never octal, sexagesimal.
+  static func isNumber(_ text: String) -> Bool {
+    var rest = Substring(text)
+    if rest.first == "-" { rest = rest.dropFirst() }
+    let whole = rest.prefix { $0.isASCII && $0.isNumber }
+    rest = rest.dropFirst(whole.count)
+    guard !whole.isEmpty, whole.count == 1 || whole.first != "0" else { return false }
+    if rest.first == "." {
+      let fraction = rest.dropFirst().prefix { $0.isASCII && $0.isNumber }
+      guard !fraction.isEmpty else { return false }
+      rest = rest.dropFirst(1 + fraction.count)
+    }
+    if rest.first == "e" || rest.first == "E" {
+      rest = rest.dropFirst()
+      if rest.first == "+" || rest.first == "-" { rest = rest.dropFirst() }
+      return !rest.isEmpty && rest.allSatisfy { $0.isASCII && $0.isNumber }
+    }
+    return rest.isEmpty
+  }
+
+  /// What it is, for people.
+  var kind: String {
+    switch value {
+    case .scalar(let text, let isPlain):
+      isNull ? "nothing" : isPlain && Self.isNumber(text) ? "the number \(text)" : "'\(text)'"
+    case .sequence: "a list"
+    case .mapping: "a mapping"
+    }
+  }
+}

@@ -1,0 +1,562 @@
+// Second half of the manifest's schema: what its parts are made of. See ManifestSchema.swift.
+
+extension ManifestSchema {
+  static let definitions = #"""
+      "definitions": {
+        "bytes": {
+          "anyOf": [
+            {
+              "type": "string",
+              "pattern": "^[0-9]+(\\.[0-9]+)? ?(B|kB|KB|KiB|MB|MiB|GB|GiB|TB|TiB)$"
+            },
+            {"type": "integer", "minimum": 0},
+            {"$ref": "#/definitions/parameter"}
+          ]
+        },
+        "cancel": {
+          "type": "object",
+          "additionalProperties": false,
+          "properties": {
+            "signal": {"$ref": "#/definitions/signal"},
+            "grace": {"$ref": "#/definitions/duration"},
+            "group": {
+              "anyOf": [{"type": "boolean"}, {"$ref": "#/definitions/parameter"}],
+              "description": "false is not supported yet.",
+              "default": true
+            }
+          }
+        },
+        "duration": {
+          "anyOf": [
+            {"type": "string", "pattern": "^([0-9]+(\\.[0-9]+)?(ms|s|m|h|d))+$"},
+            {"$ref": "#/definitions/parameter"}
+          ],
+          "description": "Like 90s, 15m, 1h30m, 2d."
+        },
+        "edge": {
+          "type": "object",
+          "additionalProperties": false,
+          "properties": {
+            "when": {"$ref": "#/definitions/when"},
+            "match": {
+              "anyOf": [{"enum": ["all", "same-index"]}, {"$ref": "#/definitions/parameter"}],
+              "description": "same-index: element i waits only for element i.",
+              "default": "all"
+            },
+            "optional": {
+              "anyOf": [{"type": "boolean"}, {"$ref": "#/definitions/parameter"}],
+              "description": "Not supported yet.",
+              "default": false
+            }
+          }
+        },
+        "env": {
+          "type": "object",
+          "propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
+          "additionalProperties": {"type": ["string", "number", "boolean"]}
+        },
+        "exitCodes": {
+          "type": "array",
+          "items": {
+            "anyOf": [
+              {"type": "integer", "minimum": 0, "maximum": 255},
+              {"$ref": "#/definitions/parameter"}
+            ]
+          }
+        },
+        "growing": {
+          "anyOf": [
+            {"$ref": "#/definitions/bytes"},
+            {
+              "type": "object",
+              "required": ["first"],
+              "additionalProperties": false,
+              "properties": {
+                "first": {"$ref": "#/definitions/bytes"},
+                "factor": {
+                  "anyOf": [
+                    {"type": "number", "minimum": 1},
+                    {"$ref": "#/definitions/parameter"}
+                  ]
+                },
+                "max": {"$ref": "#/definitions/bytes"}
+              }
+            }
+          ],
+          "description": "A size; one that grows with each retry is not supported yet, its \#
+    'first' is taken."
+        },
+        "input": {
+          "description": "The text itself, or the file it is in.",
+          "anyOf": [
+            {"type": ["string", "number", "boolean"]},
+            {
+              "type": "object",
+              "required": ["file"],
+              "additionalProperties": false,
+              "properties": {"file": {"type": "string"}}
+            }
+          ]
+        },
+        "labels": {
+          "type": "object",
+          "propertyNames": {"pattern": "^[A-Za-z][A-Za-z0-9_./-]{0,62}$"},
+          "additionalProperties": {"type": ["string", "number", "boolean"]}
+        },
+        "listedEdge": {
+          "type": "object",
+          "required": ["op"],
+          "additionalProperties": false,
+          "properties": {
+            "op": {"$ref": "#/definitions/name"},
+            "when": {"$ref": "#/definitions/when"},
+            "match": {
+              "anyOf": [{"enum": ["all", "same-index"]}, {"$ref": "#/definitions/parameter"}],
+              "description": "same-index: element i waits only for element i.",
+              "default": "all"
+            },
+            "optional": {
+              "anyOf": [{"type": "boolean"}, {"$ref": "#/definitions/parameter"}],
+              "description": "Not supported yet."
+            }
+          }
+        },
+        "logs": {
+          "type": "object",
+          "additionalProperties": false,
+          "properties": {
+            "keep": {
+              "anyOf": [
+                {"enum": ["always", "on-failure", "never"]},
+                {"$ref": "#/definitions/parameter"}
+              ],
+              "description": "Only 'always' is supported yet."
+            },
+            "max": {
+              "$ref": "#/definitions/bytes",
+              "description": "Kept of each stream; more is cut with a mark."
+            }
+          }
+        },
+        "name": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_.-]{0,127}$"},
+        "nameList": {"type": "array", "minItems": 1, "items": {"$ref": "#/definitions/name"}},
+        "needs": {
+          "anyOf": [
+            {"$ref": "#/definitions/name"},
+            {
+              "type": "array",
+              "items": {
+                "anyOf": [{"$ref": "#/definitions/name"}, {"$ref": "#/definitions/listedEdge"}]
+              }
+            },
+            {
+              "type": "object",
+              "propertyNames": {"$ref": "#/definitions/name"},
+              "additionalProperties": {
+                "anyOf": [{"$ref": "#/definitions/when"}, {"$ref": "#/definitions/edge"}]
+              }
+            }
+          ]
+        },
+        "opSettings": {
+          "type": "object",
+          "additionalProperties": false,
+          "properties": {
+            "queue": {"$ref": "#/definitions/name"},
+            "priority": {"$ref": "#/definitions/priority"},
+            "qos": {"$ref": "#/definitions/qos"},
+            "resources": {"$ref": "#/definitions/resources"},
+            "require": {"$ref": "#/definitions/require"},
+            "retry": {"$ref": "#/definitions/retry"},
+            "max_lost": {
+              "anyOf": [
+                {"type": "integer", "minimum": 0, "maximum": 1000},
+                {"$ref": "#/definitions/parameter"}
+              ],
+              "description": "Losses of its worker before it ends as lost.",
+              "default": 5
+            },
+            "timeout": {"$ref": "#/definitions/duration"},
+            "warn_before_timeout": {"$ref": "#/definitions/warning"},
+            "needs_time": {
+              "$ref": "#/definitions/duration",
+              "description": "Only start on a worker with at least this much time left. Not \#
+    supported yet: it starts anyway."
+            },
+            "cancel": {"$ref": "#/definitions/cancel"},
+            "suspend_signal": {
+              "$ref": "#/definitions/signal",
+              "description": "Not supported yet."
+            },
+            "env": {"$ref": "#/definitions/env"},
+            "export_env": {
+              "type": "array",
+              "items": {"type": "string"},
+              "description": "Variables (globs) copied from the submitter. Default: none. Not \#
+    supported yet."
+            },
+            "workdir": {"type": "string"},
+            "shell": {"$ref": "#/definitions/shell"},
+            "stdout": {"type": "string"},
+            "stderr": {"type": "string"},
+            "stdin": {"$ref": "#/definitions/input"},
+            "logs": {"$ref": "#/definitions/logs"},
+            "ok_exit_codes": {"$ref": "#/definitions/exitCodes"},
+            "labels": {"$ref": "#/definitions/labels"},
+            "on_worker_lost": {
+              "anyOf": [{"enum": ["restart", "fail"]}, {"$ref": "#/definitions/parameter"}],
+              "description": "fail: what runs when its worker is lost is not run again.",
+              "default": "restart"
+            }
+          }
+        },
+        "operation": {
+          "type": "object",
+          "additionalProperties": false,
+          "properties": {
+            "description": {"type": "string"},
+            "run": {
+              "anyOf": [
+                {"type": "string", "minLength": 1},
+                {
+                  "type": "array",
+                  "minItems": 1,
+                  "items": {"type": ["string", "number", "boolean"]}
+                }
+              ],
+              "description": "A list is executed directly; a string goes to the shell. Values \#
+    put in with ${{ }} are shell-quoted."
+            },
+            "call": {
+              "type": "object",
+              "required": ["type"],
+              "additionalProperties": false,
+              "properties": {
+                "type": {"$ref": "#/definitions/name"},
+                "input": {"description": "Given to it as JSON."}
+              },
+              "description": "An operation type registered in a worker by the Swift library."
+            },
+            "blocks": {
+              "type": "array",
+              "minItems": 1,
+              "items": {
+                "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]
+              },
+              "description": "BlockOperation: commands that run side by side on one worker as \#
+    one operation. Not supported yet."
+            },
+            "group": {
+              "type": "object",
+              "required": ["operations"],
+              "additionalProperties": false,
+              "properties": {
+                "operations": {"$ref": "#/definitions/operations"},
+                "max_concurrent": {
+                  "anyOf": [
+                    {"type": "integer", "minimum": 1},
+                    {"$ref": "#/definitions/parameter"}
+                  ]
+                },
+                "on_failure": {
+                  "anyOf": [
+                    {"enum": ["continue", "stop", "cancel"]},
+                    {"$ref": "#/definitions/parameter"}
+                  ]
+                },
+                "same_worker": {
+                  "anyOf": [{"type": "boolean"}, {"$ref": "#/definitions/parameter"}],
+                  "default": false
+                }
+              },
+              "description": "A GroupOperation: its own little graph, one operation to the \#
+    outside. Not supported yet."
+            },
+            "barrier": {"const": true, "description": "Does nothing; a joint for dependencies."},
+            "needs": {"$ref": "#/definitions/needs"},
+            "needs_any": {"$ref": "#/definitions/needs", "description": "Not supported yet."},
+            "array": {
+              "anyOf": [
+                {
+                  "type": ["string", "integer"],
+                  "pattern": "^[0-9_]+(-[0-9_]+(:[0-9]+)?)?(,[0-9_]+(-[0-9_]+(:[0-9]+)?)?)*$"
+                },
+                {
+                  "type": "object",
+                  "additionalProperties": false,
+                  "minProperties": 1,
+                  "properties": {
+                    "range": {"type": ["string", "integer"]},
+                    "items": {
+                      "type": "array",
+                      "items": {"type": ["string", "number", "boolean"]}
+                    },
+                    "lines": {
+                      "type": "string",
+                      "description": "A file; each line that is not empty is an item."
+                    },
+                    "glob": {
+                      "type": "string",
+                      "description": "Files by pattern, relative to the manifest's folder."
+                    },
+                    "json": {"type": "string", "description": "A file with a list."},
+                    "csv": {"type": "string", "description": "Not supported yet."},
+                    "max_parallel": {
+                      "anyOf": [
+                        {"type": "integer", "minimum": 1},
+                        {"$ref": "#/definitions/parameter"}
+                      ]
+                    },
+                    "max_failures": {
+                      "anyOf": [
+                        {"type": "integer", "minimum": 0},
+                        {"$ref": "#/definitions/parameter"}
+                      ],
+                      "description": "Not supported yet."
+                    }
+                  }
+                }
+              ]
+            },
+            "matrix": {
+              "type": "object",
+              "minProperties": 1,
+              "properties": {
+                "include": {"type": "array", "items": {"type": "object"}},
+                "exclude": {"type": "array", "items": {"type": "object"}},
+                "max_parallel": {
+                  "anyOf": [
+                    {"type": "integer", "minimum": 1},
+                    {"$ref": "#/definitions/parameter"}
+                  ]
+                },
+                "max_failures": {
+                  "anyOf": [
+                    {"type": "integer", "minimum": 0},
+                    {"$ref": "#/definitions/parameter"}
+                  ],
+                  "description": "Not supported yet."
+                }
+              },
+              "additionalProperties": {
+                "type": "array",
+                "minItems": 1,
+                "items": {"type": ["string", "number", "boolean"]}
+              }
+            },
+            "if": {
+              "type": "string",
+              "description": "Decided at submit time from params, matrix and item only. Not \#
+    supported yet."
+            },
+            "files": {
+              "type": "object",
+              "additionalProperties": false,
+              "properties": {
+                "in": {"type": "array", "items": {"type": "string"}},
+                "out": {"type": "array", "items": {"type": "string"}},
+                "stage": {
+                  "anyOf": [{"enum": ["shared", "copy"]}, {"$ref": "#/definitions/parameter"}],
+                  "default": "shared"
+                },
+                "skip_if_current": {
+                  "anyOf": [{"type": "boolean"}, {"$ref": "#/definitions/parameter"}],
+                  "description": "make's rule: skip when every 'out' exists and is newer than \#
+    every 'in'.",
+                  "default": false
+                }
+              },
+              "description": "Not supported yet: nothing is looked at, the operation always runs."
+            },
+            "outputs": {
+              "type": "array",
+              "items": {"$ref": "#/definitions/name"},
+              "description": "Small values the operation writes to $OP_OUTPUT as key=value."
+            },
+            "allow_failure": {
+              "anyOf": [
+                {"type": "boolean"},
+                {"$ref": "#/definitions/exitCodes"},
+                {"$ref": "#/definitions/parameter"}
+              ]
+            },
+            "queue": {"$ref": "#/definitions/opSettings/properties/queue"},
+            "priority": {"$ref": "#/definitions/opSettings/properties/priority"},
+            "qos": {"$ref": "#/definitions/opSettings/properties/qos"},
+            "resources": {"$ref": "#/definitions/opSettings/properties/resources"},
+            "require": {"$ref": "#/definitions/opSettings/properties/require"},
+            "retry": {"$ref": "#/definitions/opSettings/properties/retry"},
+            "max_lost": {"$ref": "#/definitions/opSettings/properties/max_lost"},
+            "timeout": {"$ref": "#/definitions/opSettings/properties/timeout"},
+            "warn_before_timeout": {
+              "$ref": "#/definitions/opSettings/properties/warn_before_timeout"
+            },
+            "needs_time": {"$ref": "#/definitions/opSettings/properties/needs_time"},
+            "cancel": {"$ref": "#/definitions/opSettings/properties/cancel"},
+            "suspend_signal": {"$ref": "#/definitions/opSettings/properties/suspend_signal"},
+            "env": {"$ref": "#/definitions/opSettings/properties/env"},
+            "export_env": {"$ref": "#/definitions/opSettings/properties/export_env"},
+            "workdir": {"$ref": "#/definitions/opSettings/properties/workdir"},
+            "shell": {"$ref": "#/definitions/opSettings/properties/shell"},
+            "stdout": {"$ref": "#/definitions/opSettings/properties/stdout"},
+            "stderr": {"$ref": "#/definitions/opSettings/properties/stderr"},
+            "stdin": {"$ref": "#/definitions/opSettings/properties/stdin"},
+            "logs": {"$ref": "#/definitions/opSettings/properties/logs"},
+            "ok_exit_codes": {"$ref": "#/definitions/opSettings/properties/ok_exit_codes"},
+            "labels": {"$ref": "#/definitions/opSettings/properties/labels"},
+            "on_worker_lost": {"$ref": "#/definitions/opSettings/properties/on_worker_lost"}
+          },
+          "oneOf": [
+            {"required": ["run"]},
+            {"required": ["call"]},
+            {"required": ["blocks"]},
+            {"required": ["group"]},
+            {"required": ["barrier"]}
+          ]
+        },
+        "operations": {
+          "type": "object",
+          "minProperties": 1,
+          "propertyNames": {"$ref": "#/definitions/name"},
+          "additionalProperties": {"$ref": "#/definitions/operation"}
+        },
+        "parameter": {
+          "type": "string",
+          "pattern": "^\\$\\{\\{",
+          "description": "A value put in for ${{ params.NAME }}; its result is checked on \#
+    submission."
+        },
+        "priority": {
+          "anyOf": [
+            {"enum": ["very-low", "low", "normal", "high", "very-high"]},
+            {"type": "integer", "minimum": -1000, "maximum": 1000},
+            {"$ref": "#/definitions/parameter"}
+          ]
+        },
+        "qos": {
+          "anyOf": [
+            {"enum": ["user-interactive", "user-initiated", "default", "utility", "background"]},
+            {"$ref": "#/definitions/parameter"}
+          ]
+        },
+        "require": {
+          "type": "object",
+          "description": "Labels that a worker must have; of a list, one.",
+          "additionalProperties": {
+            "anyOf": [
+              {"type": ["string", "number", "boolean"]},
+              {
+                "type": "array",
+                "minItems": 1,
+                "items": {"type": ["string", "number", "boolean"]}
+              }
+            ]
+          }
+        },
+        "resources": {
+          "type": "object",
+          "properties": {
+            "cpus": {
+              "anyOf": [
+                {"type": "number", "minimum": 0},
+                {"const": "all"},
+                {"$ref": "#/definitions/parameter"}
+              ],
+              "default": 1,
+              "description": "0 asks for none; 'all' is not supported yet."
+            },
+            "memory": {"$ref": "#/definitions/growing"},
+            "gpus": {
+              "anyOf": [{"type": "number", "minimum": 0}, {"$ref": "#/definitions/parameter"}]
+            },
+            "disk": {"$ref": "#/definitions/bytes", "description": "Not supported yet."},
+            "exclusive": {
+              "anyOf": [{"type": "boolean"}, {"$ref": "#/definitions/parameter"}],
+              "description": "Not supported yet."
+            }
+          },
+          "additionalProperties": {
+            "anyOf": [{"type": "number", "minimum": 0}, {"$ref": "#/definitions/parameter"}]
+          }
+        },
+        "retry": {
+          "anyOf": [
+            {"type": "integer", "minimum": 0, "maximum": 100},
+            {
+              "type": "object",
+              "additionalProperties": false,
+              "properties": {
+                "max": {
+                  "anyOf": [
+                    {"type": "integer", "minimum": 0, "maximum": 100},
+                    {"$ref": "#/definitions/parameter"}
+                  ]
+                },
+                "reasons": {
+                  "type": "array",
+                  "items": {
+                    "anyOf": [
+                      {
+                        "type": "string",
+                        "pattern": \#
+    "^(any|failed|timeout|oom|lost|signal|signal:[A-Z0-9]+|exit:[0-9]{1,3}(-[0-9]{1,3})?)$"
+                      },
+                      {"$ref": "#/definitions/parameter"}
+                    ]
+                  }
+                },
+                "backoff": {"$ref": "#/definitions/duration"},
+                "backoff_factor": {
+                  "anyOf": [
+                    {"type": "number", "minimum": 1, "maximum": 100},
+                    {"$ref": "#/definitions/parameter"}
+                  ],
+                  "default": 2
+                },
+                "backoff_max": {"$ref": "#/definitions/duration"},
+                "avoid_worker": {
+                  "anyOf": [{"type": "boolean"}, {"$ref": "#/definitions/parameter"}],
+                  "description": "Not supported yet: any worker may take it."
+                }
+              }
+            },
+            {"$ref": "#/definitions/parameter"}
+          ]
+        },
+        "shell": {
+          "anyOf": [
+            {"enum": ["sh", "bash", "none"]},
+            {"type": "array", "items": {"type": "string"}, "minItems": 1},
+            {"$ref": "#/definitions/parameter"}
+          ]
+        },
+        "signal": {
+          "anyOf": [
+            {"type": "string", "pattern": "^(SIG)?[A-Z0-9+]+$"},
+            {"$ref": "#/definitions/parameter"}
+          ]
+        },
+        "warning": {
+          "type": "object",
+          "required": ["signal", "before"],
+          "additionalProperties": false,
+          "description": "Not supported yet: no signal is sent.",
+          "properties": {
+            "signal": {"$ref": "#/definitions/signal"},
+            "before": {"$ref": "#/definitions/duration"}
+          }
+        },
+        "when": {
+          "anyOf": [
+            {"enum": ["succeeded", "finished", "failed", "started"]},
+            {"$ref": "#/definitions/parameter"}
+          ],
+          "description": "succeeded: it ended well. finished: it ended at all, Apple's Operation \#
+    meaning. failed: it failed, timed out or was lost. started: not supported yet.",
+          "default": "succeeded"
+        }
+      }
+    }
+
+    """#
+}

@@ -1,0 +1,105 @@
+// Reads `matrix`: the product of its axes, the last one fastest, without what `exclude` names,
+// and with what `include` adds. Called by the operation decoder.
+
+import OpClusterModel
+
+struct MatrixDecoder {
+  let findings: Findings
+  private typealias Axis = (key: String, values: [String])
+
+  func decode(_ node: ManifestNode) -> (columns: ElementColumns?, parallel: UInt32) {
+    guard let fields = Fields(node, ManifestKeys.matrix, findings) else { return (nil, 0) }
+    let parallel = fields.integer("max_parallel", 1...Int(UInt32.max)) ?? 0
+    fields.refuse("max_failures", hint: "the graph's 'max_failures' is")
+    guard let axes = axes(fields, node) else { return (nil, 0) }
+    let keys = axes.map { $0.key }
+    guard let excluded = combinations(fields, "exclude", keys, complete: false),
+      let included = combinations(fields, "include", keys, complete: true)
+    else { return (nil, 0) }
+    let columns = product(axes, excluded, included, node)
+    if let columns, columns.count == 0 {
+      findings.warning("the matrix has no element left", node.place)
+    }
+    return (columns, UInt32(parallel))
+  }
+
+  private func axes(_ fields: Fields, _ node: ManifestNode) -> [Axis]? {
+    var axes: [Axis] = []
+    for entry in fields.chosen {
+      guard Names.isName(entry.key) else {
+        findings.error("'\(entry.key)' cannot name an axis", entry.place, hint: Findings.nameHint)
+        return nil
+      }
+      guard let items = findings.list(entry.value, "the axis '\(entry.key)'") else { return nil }
+      let values = items.compactMap { findings.text($0, "a value of '\(entry.key)'") }
+      guard values.count == items.count else { return nil }
+      if values.isEmpty {
+        findings.error("the axis '\(entry.key)' has no values", entry.place)
+        return nil
+      }
+      axes.append((entry.key, values))
+    }
+    if axes.isEmpty { findings.error("'matrix' has no axes", node.place) }
+    return axes.isEmpty ? nil : axes
+  }
+
+  /// The mappings of a list, by position of the axes; nil after a finding.
+  private func combinations(
+    _ fields: Fields, _ key: String, _ keys: [String], complete: Bool
+  ) -> [[String?]]? {
+    guard let entry = fields[key] else { return [] }
+    guard let items = findings.list(entry.value, "'\(key)'") else { return nil }
+    var all: [[String?]] = []
+    let table = KeyTable(name: "'\(key)'", keys: keys)
+    for item in items {
+      guard let values = Fields(item, table, findings) else { return nil }
+      let row = keys.map { key in values.node(key).flatMap { findings.text($0, "'\(key)'") } }
+      if complete, let missing = keys.first(where: { values[$0] == nil }) {
+        findings.error("'include' needs a value for '\(missing)'", item.place)
+        return nil
+      }
+      if values.entries.isEmpty {
+        findings.error("an empty combination in '\(key)'", item.place)
+        return nil
+      }
+      all.append(row)
+    }
+    return all
+  }
+
+  private func product(
+    _ axes: [Axis], _ excluded: [[String?]], _ included: [[String?]], _ node: ManifestNode
+  ) -> ElementColumns? {
+    var columns = ElementColumns(keys: axes.map { $0.key }, isMatrix: true)
+    var total = 1
+    for axis in axes {
+      total = total.multipliedReportingOverflow(by: axis.values.count).partialValue
+      if total > Limits.operationsPerGraph {
+        findings.error(ElementColumns.tooMany, node.place)
+        return nil
+      }
+    }
+    for position in 0..<total {
+      var rest = position
+      var row = [String](repeating: "", count: axes.count)
+      for axis in axes.indices.reversed() {
+        row[axis] = axes[axis].values[rest % axes[axis].values.count]
+        rest /= axes[axis].values.count
+      }
+      let isExcluded = excluded.contains { wanted in
+        zip(wanted, row).allSatisfy { $0 == nil || $0 == $1 }
+      }
+      if !isExcluded, let problem = columns.append(row) {
+        findings.error(problem, node.place)
+        return nil
+      }
+    }
+    for row in included {
+      if let problem = columns.append(row.map { $0 ?? "" }) {
+        findings.error(problem, node.place)
+        return nil
+      }
+    }
+    return columns
+  }
+}

@@ -1,0 +1,70 @@
+// Reads `needs`: a name, a list of names, or names with conditions. Called by the operation
+// decoder.
+
+import OpClusterModel
+
+struct NeedsDecoder {
+  let findings: Findings
+
+  func decode(_ node: ManifestNode) -> [DeclaredNeed] {
+    switch node.value {
+    case .scalar:
+      return name(node).map { [need($0)] } ?? []
+    case .sequence(let items):
+      return items.compactMap(listed)
+    case .mapping(let entries):
+      return entries.compactMap { entry in
+        let on = PlacedName(name: entry.key, place: entry.place)
+        return conditional(on, entry.value)
+      }
+    }
+  }
+
+  private func need(_ on: PlacedName) -> DeclaredNeed {
+    DeclaredNeed(on: on, policy: .succeeded, match: .all)
+  }
+
+  private func name(_ node: ManifestNode) -> PlacedName? {
+    findings.name(node, "a need").map { PlacedName(name: $0, place: node.place) }
+  }
+
+  /// An item of a list: a name, or `{op: NAME, when, match}`.
+  private func listed(_ item: ManifestNode) -> DeclaredNeed? {
+    guard case .mapping = item.value else { return name(item).map(need) }
+    guard let fields = Fields(item, ManifestKeys.listedEdge, findings) else { return nil }
+    guard let node = fields.node("op") else {
+      findings.error("a need in a list needs 'op'", item.place)
+      return nil
+    }
+    return name(node).map { edge(fields, need($0)) }
+  }
+
+  /// The value beside a name: a condition, or `{when, match}`.
+  private func conditional(_ on: PlacedName, _ node: ManifestNode) -> DeclaredNeed? {
+    if case .mapping = node.value {
+      return Fields(node, ManifestKeys.edge, findings).map { edge($0, need(on)) }
+    }
+    return policy(node).map { DeclaredNeed(on: on, policy: $0, match: .all) }
+  }
+
+  private func edge(_ fields: Fields, _ start: DeclaredNeed) -> DeclaredNeed {
+    var need = start
+    if let node = fields.node("when"), let policy = policy(node) { need.policy = policy }
+    let matches: [(String, GroupEdge.Match)] = [("all", .all), ("same-index", .sameIndex)]
+    if let match = fields.choice("match", matches) { need.match = match }
+    if fields.bool("optional") == true { fields.refuse("optional") }
+    return need
+  }
+
+  /// nil, and a finding, for `started`, too.
+  func policy(_ node: ManifestNode) -> EdgePolicy? {
+    let words: [(String, EdgePolicy?)] = [
+      ("succeeded", .succeeded), ("finished", .finished), ("failed", .failed), ("started", nil),
+    ]
+    guard let policy = findings.choice(node, "a condition", words) else { return nil }
+    if policy == nil {
+      findings.error("the condition 'started' is not supported yet", node.place)
+    }
+    return policy
+  }
+}

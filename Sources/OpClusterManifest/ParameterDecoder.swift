@@ -1,0 +1,115 @@
+// Reads `params` and settles their values with what the submitter gave. Called by the compiler
+// before everything else.
+
+struct ParameterDecoder {
+  let findings: Findings
+  private enum Kind: String, CaseIterable {
+    case string, int, number, bool, path
+  }
+
+  /// Fills `findings.parameters`.
+  func decode(_ node: ManifestNode?, given: [String: String]) {
+    var known: [String] = []
+    if let node {
+      let table = KeyTable(name: "'params'", keys: [], isOpen: true)
+      for entry in Fields(node, table, findings)?.entries ?? [] {
+        guard Names.isParameterName(entry.key) else {
+          findings.error(
+            "'\(entry.key)' cannot name a parameter", entry.place,
+            hint: "a small letter, then small letters, digits, '_'; at most 64")
+          continue
+        }
+        known.append(entry.key)
+        findings.parameters[entry.key] = .some(value(entry, given: given[entry.key]))
+      }
+    }
+    for name in given.keys.sorted() where !known.contains(name) {
+      let near = NearNames.hint(for: name, among: known)
+      let all = known.isEmpty ? "the manifest has none" : "known: " + known.joined(separator: ", ")
+      findings.error("unknown parameter '\(name)'", nil, hint: near.isEmpty ? all : near)
+    }
+  }
+
+  private func value(_ entry: ManifestNode.Entry, given: String?) -> String? {
+    guard case .mapping = entry.value.value else {
+      guard let text = literal(entry.value, "a default") else { return nil }
+      return given ?? text
+    }
+    let name = "parameter '\(entry.key)'"
+    guard let fields = Fields(entry.value, ManifestKeys.parameter, name: name, findings) else {
+      return nil
+    }
+    let kinds = Kind.allCases.map { ($0.rawValue, $0) }
+    let kind = fields.choice("type", kinds) ?? .string
+    if fields["help"] != nil { _ = fields.text("help") }
+    let isRequired = fields.bool("required") ?? false
+    let fallback = fields.node("default").flatMap { literal($0, "'default'") }
+    if isRequired, let node = fields.node("default") {
+      findings.error("a required parameter has no default", node.place)
+    }
+    let check = check(fields, kind)
+    if let fallback, let node = fields.node("default"), let problem = check(fallback) {
+      findings.error("the default of \(name) \(problem)", node.place)
+      return nil
+    }
+    guard let given else {
+      // Without a default, and not required: empty.
+      if !isRequired { return fields["default"] == nil ? "" : fallback }
+      findings.error(
+        "the \(name) is required", entry.place, hint: "give -p \(entry.key)=VALUE")
+      return nil
+    }
+    if let problem = check(given) {
+      findings.error("\(name): '\(given)' \(problem)", entry.place)
+      return nil
+    }
+    return given
+  }
+
+  /// A scalar as it is written; no placeholders.
+  private func literal(_ node: ManifestNode, _ what: String) -> String? {
+    guard case .scalar(let text, _) = node.value, !node.isNull else {
+      findings.error("\(what) must be a text, not \(node.kind)", node.place)
+      return nil
+    }
+    if text.contains("${{") {
+      findings.error("\(what) of a parameter is taken as it is, without '${{'", node.place)
+      return nil
+    }
+    return text
+  }
+
+  /// Says what is wrong with a value; nil when it is fine.
+  private func check(_ fields: Fields, _ kind: Kind) -> (String) -> String? {
+    var choices: [String]?
+    if let items = fields.list("choices") {
+      choices = items.compactMap { literal($0, "a choice") }
+      if items.isEmpty, let node = fields.node("choices") {
+        findings.error("'choices' is empty", node.place)
+      }
+    }
+    var pattern: Regex<AnyRegexOutput>?
+    if let text = fields.node("pattern").flatMap({ literal($0, "'pattern'") }) {
+      pattern = try? Regex(text)
+      if pattern == nil, let node = fields.node("pattern") {
+        findings.error("'pattern' is not a regular expression", node.place)
+      }
+    }
+    return { value in
+      switch kind {
+      case .int where Int(value) == nil: return "is not a whole number"
+      case .number where !ManifestNode.isNumber(value): return "is not a number"
+      case .bool where value != "true" && value != "false": return "is not true or false"
+      case .path where value.isEmpty: return "is not a path"
+      default: break
+      }
+      if let choices, !choices.contains(value) {
+        let near = NearNames.hint(for: value, among: choices)
+        return "is none of \(choices.joined(separator: ", "))"
+          + (near.isEmpty ? "" : "; \(near.dropLast())")
+      }
+      if let pattern, value.wholeMatch(of: pattern) == nil { return "does not match 'pattern'" }
+      return nil
+    }
+  }
+}

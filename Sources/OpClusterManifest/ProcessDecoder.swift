@@ -1,0 +1,79 @@
+// Reads what concerns the process of a command: environment, folder, shell, streams. Part of the
+// settings decoder.
+
+import OpClusterModel
+
+extension SettingsDecoder {
+  func decodeProcess(_ settings: inout DeclaredSettings) {
+    let findings = fields.findings
+    if let node = fields.node("env") {
+      Self.environment(node, findings, onto: &settings.environment)
+    }
+    if let folder = fields.text("workdir") { settings.workingDirectory = folder }
+    if let node = fields.node("shell") {
+      if case .sequence(let items) = node.value {
+        let words = items.compactMap { findings.text($0, "a word of 'shell'") }
+        if items.isEmpty { findings.error("'shell' needs a program", node.place) }
+        settings.interpreter = words.isEmpty ? ["/bin/sh", "-c"] : words
+      } else if let known = findings.choice(node, "'shell'", Self.shells) {
+        settings.interpreter = known
+      }
+    }
+    guard let node = fields.node("ok_exit_codes"),
+      let items = findings.list(node, "'ok_exit_codes'")
+    else { return }
+    let codes = items.compactMap { findings.integer($0, "an exit code", 0...255) }
+    settings.successStatuses = codes.map { UInt8($0) }
+  }
+
+  private static let shells: [(String, [String]?)] = [
+    ("sh", ["/bin/sh", "-c"]), ("bash", ["/bin/bash", "-c"]), ("none", nil),
+  ]
+
+  static func environment(
+    _ node: ManifestNode, _ findings: Findings,
+    onto variables: inout [(name: String, value: ManifestNode)]
+  ) {
+    let table = KeyTable(name: "'env'", keys: [], isOpen: true)
+    guard let fields = Fields(node, table, findings) else { return }
+    for entry in fields.entries {
+      guard Names.isVariableName(entry.key) else {
+        findings.error(
+          "'\(entry.key)' cannot name a variable", entry.place,
+          hint: "a letter or '_', then letters, digits and '_'")
+        continue
+      }
+      guard case .scalar = entry.value.value, !entry.value.isNull else {
+        findings.error(
+          "the variable '\(entry.key)' must be a text, not \(entry.value.kind)",
+          entry.value.place, hint: "\"\" is the empty one")
+        continue
+      }
+      variables.removeAll { $0.name == entry.key }
+      variables.append((entry.key, entry.value))
+    }
+  }
+
+  func decodeStreams(_ settings: inout DeclaredSettings) {
+    let findings = fields.findings
+    if let node = fields.node("stdin") {
+      if case .mapping = node.value {
+        if let input = Fields(node, ManifestKeys.input, findings) {
+          settings.standardInput = input.node("file").map { .file($0) }
+          if input["file"] == nil { findings.error("'stdin' needs 'file'", node.place) }
+        }
+      } else {
+        settings.standardInput = .text(node)
+      }
+    }
+    if let node = fields.node("stdout") { settings.standardOutput = node }
+    if let node = fields.node("stderr") { settings.standardError = node }
+    guard let node = fields.node("logs"), let logs = Fields(node, ManifestKeys.logs, findings)
+    else { return }
+    if let bytes = logs.bytes("max") { settings.maximumOutputBytes = UInt64(bytes) }
+    let words = [("always", true), ("on-failure", false), ("never", false)]
+    if logs.choice("keep", words) == false {
+      logs.refuse("keep", hint: "logs are always kept, up to 'max'")
+    }
+  }
+}

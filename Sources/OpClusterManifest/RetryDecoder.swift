@@ -1,0 +1,87 @@
+// Reads `retry`, `max_lost` and `on_worker_lost`. Part of the settings decoder.
+
+import OpClusterModel
+
+extension SettingsDecoder {
+  func decodeRetry(_ settings: inout DeclaredSettings) {
+    let findings = fields.findings
+    if let node = fields.node("retry") {
+      if case .mapping = node.value {
+        if let retry = Fields(node, ManifestKeys.retry, findings) {
+          settings.retry = Self.retry(retry)
+        }
+      } else if let count = findings.integer(node, "'retry'", 0...100) {
+        settings.retry = RetryPolicy(maximum: UInt32(count))
+      }
+    }
+    if let losses = fields.integer("max_lost", 0...1000) {
+      settings.maximumLosses = UInt32(losses)
+    }
+    let words = [("restart", false), ("fail", true)]
+    guard let fails = fields.choice("on_worker_lost", words) else { return }
+    if fails {
+      if let entry = fields["max_lost"], settings.maximumLosses > 0 {
+        findings.error("'max_lost' has no meaning with 'on_worker_lost: fail'", entry.place)
+      }
+      settings.maximumLosses = 0
+    } else if settings.maximumLosses == 0, fields["max_lost"] == nil {
+      // `restart` undoes a default of `fail`.
+      settings.maximumLosses = Limits.lossesBeforeGivingUp
+    }
+  }
+
+  private static func retry(_ fields: Fields) -> RetryPolicy {
+    var retry = RetryPolicy(maximum: 1)
+    if let count = fields.integer("max", 0...100) { retry.maximum = UInt32(count) }
+    retry.reasons = (fields.list("reasons") ?? []).compactMap { reason($0, fields.findings) }
+    if let backoff = fields.duration("backoff") { retry.backoff = backoff }
+    if let longest = fields.duration("backoff_max") { retry.maximumBackoff = longest }
+    if let node = fields.node("backoff_factor"),
+      let factor = fields.findings.amount(node, "'backoff_factor'")
+    {
+      let percent = factor.tenThousandths / 100
+      if factor.tenThousandths % 100 != 0 || percent < 100 || percent > 10_000 {
+        fields.findings.error(
+          "'backoff_factor' must be from 1 to 100 with at most two decimals", node.place)
+      } else {
+        retry.backoffPercent = UInt32(percent)
+      }
+    }
+    if fields.bool("avoid_worker") != nil {
+      fields.passOver("avoid_worker", "any worker may take the next attempt")
+    }
+    return retry
+  }
+
+  private static let reasonWords: [(String, RetryPolicy.Reason)] = [
+    ("any", .any), ("failed", .failed), ("timeout", .timeout), ("oom", .outOfMemory),
+    ("lost", .lost), ("signal", .anySignal),
+  ]
+
+  private static func reason(_ node: ManifestNode, _ findings: Findings) -> RetryPolicy.Reason? {
+    guard let text = findings.text(node, "a reason") else { return nil }
+    if let known = reasonWords.first(where: { $0.0 == text }) { return known.1 }
+    if let name = text.after("signal:"), let number = Quantities.signal(name) {
+      return .signal(number)
+    }
+    if let range = text.after("exit:") {
+      let ends = range.split(separator: "-", omittingEmptySubsequences: false)
+      if ends.count <= 2, let first = status(ends.first), let last = status(ends.last),
+        first <= last
+      {
+        return .exit(first, last)
+      }
+    }
+    let words = reasonWords.map { $0.0 } + ["signal:NAME", "exit:N", "exit:N-M"]
+    let near = NearNames.hint(for: text, among: words)
+    findings.error(
+      "'\(text)' is no reason to retry", node.place,
+      hint: near.isEmpty ? "one of " + words.joined(separator: ", ") : near)
+    return nil
+  }
+
+  private static func status(_ text: Substring?) -> UInt8? {
+    guard let text, text.utf8.count <= 3, text.utf8.allSatisfy(Names.isDigit) else { return nil }
+    return UInt8(text)
+  }
+}

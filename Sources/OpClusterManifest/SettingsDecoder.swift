@@ -1,0 +1,187 @@
+// Reads what `defaults` and operations have in common. Called by the graph and the operation
+// decoder.
+
+import OpClusterModel
+
+struct SettingsDecoder {
+  let fields: Fields
+  private var findings: Findings { fields.findings }
+
+  func decode(onto start: DeclaredSettings) -> DeclaredSettings {
+    var settings = start
+    decodePlacement(&settings)
+    decodeRetry(&settings)
+    decodeEnding(&settings)
+    decodeProcess(&settings)
+    decodeStreams(&settings)
+    fields.refuse("suspend_signal")
+    if let entry = fields["export_env"], case .sequence(let items) = entry.value.value,
+      items.isEmpty
+    {
+      // Nothing is copied anyway.
+    } else {
+      fields.refuse("export_env", hint: "name the variables in 'env'")
+    }
+    fields.passOver("needs_time", "it starts whatever time a worker has left")
+    decodeWarning()
+    return settings
+  }
+
+  private func decodePlacement(_ settings: inout DeclaredSettings) {
+    if let entry = fields["queue"], let name = fields.name("queue") {
+      settings.queue = PlacedName(name: name, place: entry.value.place)
+    }
+    if let node = fields.node("priority"), let priority = Self.priority(node, findings) {
+      settings.priority = priority
+    }
+    if let qos = fields.choice("qos", Self.qosWords) { settings.qos = qos }
+    if let node = fields.node("resources") { decodeResources(node, &settings.demand) }
+    if let node = fields.node("require") { decodeRequirements(node, &settings.requirements) }
+    if let node = fields.node("labels") {
+      Self.labels(node, findings, onto: &settings.labels)
+    }
+  }
+
+  static let qosWords: [(String, QualityOfService)] = [
+    ("user-interactive", .userInteractive), ("user-initiated", .userInitiated),
+    ("default", .default), ("utility", .utility), ("background", .background),
+  ]
+  static let priorityWords: [(String, Priority)] = [
+    ("very-low", .veryLow), ("low", .low), ("normal", .normal), ("high", .high),
+    ("very-high", .veryHigh),
+  ]
+
+  /// A word, or a number that is pulled to a level (S48).
+  static func priority(_ node: ManifestNode, _ findings: Findings) -> Priority? {
+    if case .scalar(let text, _) = node.value, findings.mayBeTyped(node),
+      ManifestNode.isNumber(text)
+    {
+      return findings.integer(node, "'priority'", -1000...1000).map(Priority.init(normalising:))
+    }
+    return findings.choice(node, "'priority'", priorityWords)
+  }
+
+  static func labels(_ node: ManifestNode, _ findings: Findings, onto labels: inout [Label]) {
+    let table = KeyTable(name: "'labels'", keys: [], isOpen: true)
+    guard let fields = Fields(node, table, findings) else { return }
+    for entry in fields.entries {
+      guard let value = findings.text(entry.value, "the label '\(entry.key)'") else { continue }
+      if !Names.isLabelKey(entry.key) {
+        findings.error(
+          "'\(entry.key)' cannot be a label", entry.place,
+          hint: "a letter, then letters, digits, '_', '.', '/', '-'; at most 63")
+      } else if value.utf8.count > Limits.labelBytes {
+        findings.error("a label has at most \(Limits.labelBytes) bytes", entry.value.place)
+      } else {
+        labels.removeAll { $0.key == entry.key }
+        labels.append(Label(key: entry.key, value: value))
+      }
+    }
+    if labels.count > Limits.labelsPerThing {
+      findings.error("more than \(Limits.labelsPerThing) labels", node.place)
+    }
+  }
+
+  private func decodeResources(_ node: ManifestNode, _ demand: inout Resources) {
+    guard let fields = Fields(node, ManifestKeys.resources, findings) else { return }
+    if let node = fields.node("cpus") {
+      if case .scalar("all", _) = node.value {
+        findings.error("'cpus: all' is not supported yet", node.place)
+      } else if let amount = findings.amount(node, "'cpus'") {
+        demand.cpus = amount
+      }
+    }
+    if let node = fields.node("memory"), let bytes = memory(node) { demand.memoryBytes = bytes }
+    if let node = fields.node("gpus"), let amount = findings.amount(node, "'gpus'") {
+      demand.gpus = amount
+    }
+    fields.refuse("disk", hint: "name a resource of your own, and give workers some of it")
+    if fields.bool("exclusive") == true { fields.refuse("exclusive") }
+    for entry in fields.chosen { decodeCustom(entry, &demand.custom) }
+    demand.custom.sort { $0.name < $1.name }
+    if demand.custom.count > Limits.customResources {
+      findings.error("more than \(Limits.customResources) resources of your own", node.place)
+    }
+  }
+
+  private func decodeCustom(_ entry: ManifestNode.Entry, _ custom: inout [Resources.NamedAmount]) {
+    let near = NearNames.hint(for: entry.key, among: ManifestKeys.resources.keys)
+    guard Names.isName(entry.key) else {
+      findings.error("'\(entry.key)' cannot name a resource", entry.place, hint: Findings.nameHint)
+      return
+    }
+    guard case .scalar(let text, _) = entry.value.value,
+      ManifestNode.isNumber(text)
+        || text.hasPrefix("${{")
+    else {
+      findings.error(
+        "the resource '\(entry.key)' takes a number, not \(entry.value.kind)", entry.place,
+        hint: near)
+      return
+    }
+    if !near.isEmpty {
+      findings.warning("'\(entry.key)' is a resource of your own", entry.place, hint: near)
+    }
+    guard let amount = findings.amount(entry.value, "'\(entry.key)'") else { return }
+    custom.removeAll { $0.name == entry.key }
+    custom.append(Resources.NamedAmount(name: entry.key, amount: amount))
+  }
+
+  /// A size, or one that grows: of that, the first.
+  private func memory(_ node: ManifestNode) -> Int64? {
+    guard case .mapping = node.value else { return findings.bytes(node, "'memory'") }
+    guard let fields = Fields(node, ManifestKeys.growing, findings) else { return nil }
+    if fields["factor"] != nil || fields["max"] != nil {
+      findings.warning(
+        "memory that grows is not supported yet: every attempt gets 'first'", node.place)
+    }
+    if let factor = fields.node("factor") { _ = findings.amount(factor, "'factor'") }
+    _ = fields.bytes("max")
+    if fields["first"] == nil { findings.error("'memory' needs 'first'", node.place) }
+    return fields.bytes("first")
+  }
+
+  private func decodeRequirements(
+    _ node: ManifestNode, _ requirements: inout [LabelRequirement]
+  ) {
+    let table = KeyTable(name: "'require'", keys: [], isOpen: true)
+    guard let fields = Fields(node, table, findings) else { return }
+    for entry in fields.entries {
+      var nodes = [entry.value]
+      if case .sequence(let items) = entry.value.value { nodes = items }
+      let values = nodes.compactMap { findings.text($0, "a value of '\(entry.key)'") }
+      if nodes.isEmpty { findings.error("'\(entry.key)' needs a value", entry.place) }
+      requirements.removeAll { $0.key == entry.key }
+      requirements.append(LabelRequirement(key: entry.key, values: values))
+    }
+  }
+
+  private func decodeEnding(_ settings: inout DeclaredSettings) {
+    if let timeout = fields.duration("timeout") {
+      settings.timeout = timeout
+      if timeout == .zero, let node = fields.node("timeout") {
+        findings.error("'timeout' must be longer than nothing", node.place)
+      }
+    }
+    guard let node = fields.node("cancel"),
+      let cancel = Fields(node, ManifestKeys.cancel, findings)
+    else { return }
+    if let signal = cancel.signal("signal") { settings.stopSignal = signal }
+    if let grace = cancel.duration("grace") { settings.grace = grace }
+    if cancel.bool("group") == false {
+      cancel.refuse("group", hint: "the signal goes to all processes of the operation")
+    }
+  }
+
+  private func decodeWarning() {
+    fields.passOver("warn_before_timeout", "no signal is sent before the timeout")
+    guard let node = fields.node("warn_before_timeout"),
+      let warning = Fields(node, ManifestKeys.warning, findings)
+    else { return }
+    for key in ManifestKeys.warning.keys where warning[key] == nil {
+      findings.error("'warn_before_timeout' needs '\(key)'", node.place)
+    }
+    _ = warning.signal("signal")
+    _ = warning.duration("before")
+  }
+}

@@ -1,0 +1,58 @@
+// The manifest's text with an index of its lines: from a place to the bytes and back. Used for
+// findings inside texts that span lines, and by the YAML reader for repeated keys.
+
+struct SourceText {
+  private(set) var bytes: [UInt8]
+  private let lineStarts: [Int]
+
+  init(_ text: String) {
+    bytes = Array(text.utf8)
+    var starts = [0]
+    for at in bytes.indices {
+      if bytes[at] == 0x0A { starts.append(at + 1) }
+      if bytes[at] == 0x0D, at + 1 == bytes.count || bytes[at + 1] != 0x0A { starts.append(at + 1) }
+    }
+    lineStarts = starts
+  }
+
+  /// Offset of a place's first byte; nil when the text has no such place.
+  func offset(of place: Place) -> Int? {
+    guard place.line >= 1, place.line <= lineStarts.count else { return nil }
+    var at = lineStarts[place.line - 1]
+    // libyaml does not count a byte order mark.
+    if place.line == 1, bytes.starts(with: [0xEF, 0xBB, 0xBF]) { at = 3 }
+    var column = 1
+    while column < place.column, at < bytes.count {
+      at += 1
+      while at < bytes.count, bytes[at] & 0xC0 == 0x80 { at += 1 }
+      column += 1
+    }
+    return column == place.column ? at : nil
+  }
+
+  /// Where a piece of text stands, looked for from an offset on; `from` moves behind it.
+  func find(_ text: String, from: inout Int) -> Place? {
+    let wanted = Array(text.utf8)
+    guard let first = wanted.first, bytes.count >= wanted.count else { return nil }
+    var at = from
+    while at <= bytes.count - wanted.count {
+      if bytes[at] == first, bytes[at..<(at + wanted.count)].elementsEqual(wanted) {
+        from = at + wanted.count
+        return place(ofOffset: at, length: text.unicodeScalars.count)
+      }
+      at += 1
+    }
+    return nil
+  }
+
+  private func place(ofOffset offset: Int, length: Int) -> Place {
+    var low = 0
+    var high = lineStarts.count
+    while high - low > 1 {
+      let middle = (low + high) / 2
+      if lineStarts[middle] <= offset { low = middle } else { high = middle }
+    }
+    let column = bytes[lineStarts[low]..<offset].count { $0 & 0xC0 != 0x80 }
+    return Place(line: low + 1, column: column + 1, length: length)
+  }
+}

@@ -1,0 +1,149 @@
+// Texts of one operation with their values: parameters become literal, what is known only when
+// an attempt starts becomes a segment. Called by the lowering, one per operation.
+
+import OpClusterModel
+
+struct Substitution {
+  let findings: Findings
+  let operation: OperationDeclaration
+  /// Outputs that each direct dependency declares.
+  let outputsByNeed: [String: [String]]
+
+  /// A text in which values are not quoted: arguments, environment, paths, stdin.
+  func plain(_ node: ManifestNode, _ what: String) -> CommandText? {
+    guard let pieces = pieces(node, what) else { return nil }
+    var text = TextBuilder()
+    for piece in pieces {
+      switch piece {
+      case .literal(let literal): text.append(literal)
+      case .value(let value):
+        if case .parameter(let name) = value.reference {
+          guard let known = findings.parameter(name, value.place) else { return nil }
+          text.append(known)
+        } else {
+          guard let late = late(value) else { return nil }
+          text.append(late, .none)
+        }
+      }
+    }
+    return checked(text.text, node)
+  }
+
+  /// A text for the shell: every value is quoted, but for `raw(…)`.
+  func shell(_ node: ManifestNode) -> CommandText? {
+    guard let pieces = pieces(node, "'run'") else { return nil }
+    var text = TextBuilder()
+    var scanner = ShellScanner()
+    for piece in pieces {
+      switch piece {
+      case .literal(let literal):
+        text.append(literal)
+        scanner.read(literal)
+      case .value(let value):
+        if case .parameter(let name) = value.reference {
+          guard let known = findings.parameter(name, value.place) else { return nil }
+          if !ShellText.isSafe(known) { checkQuotes(value, scanner.surrounding) }
+          text.append(value.isRaw ? known : ShellText.quoted(known))
+        } else {
+          guard let late = late(value) else { return nil }
+          // Digits need no quotes anywhere.
+          let isBare = value.isRaw || late == .index
+          if !isBare { checkQuotes(value, scanner.surrounding) }
+          text.append(late, isBare ? .none : .shell)
+        }
+        scanner.passValue()
+      }
+    }
+    return checked(text.text, node)
+  }
+
+  private func pieces(_ node: ManifestNode, _ what: String) -> [TextPiece]? {
+    guard case .scalar(let text, _) = node.value, !node.isNull else {
+      findings.error("\(what) must be a text, not \(node.kind)", node.place)
+      return nil
+    }
+    return text.contains("${{") ? findings.pieces(of: text, in: node) : [.literal(text)]
+  }
+
+  private func checked(_ text: CommandText, _ node: ManifestNode) -> CommandText? {
+    for case .literal(let literal) in text.segments where literal.utf8.contains(0) {
+      findings.error("a text for a command cannot hold a zero byte", node.place)
+      return nil
+    }
+    return text
+  }
+
+  private func checkQuotes(_ value: TextPiece.PlacedValue, _ place: ShellText.Surrounding) {
+    if value.isRaw { return }
+    switch place {
+    case .free: break
+    case .quoted:
+      findings.error(
+        "the value is quoted already, and quotes around it take it apart", value.place,
+        hint: "leave them out, or write ${{ raw(\(value.expression)) }}")
+    case .afterHereDocument:
+      findings.warning(
+        "in a here-document, the quotes of a value do not protect it", value.place,
+        hint: "give it by 'stdin' or 'env'")
+    }
+  }
+
+  private func late(_ value: TextPiece.PlacedValue) -> CommandText.Value? {
+    switch value.reference {
+    case .parameter: return nil
+    case .index:
+      if operation.elements != nil { return .index }
+      findings.error("only an array has an 'index'", value.place)
+    case .item:
+      if let elements = operation.elements, !elements.isMatrix {
+        return elements.keys.isEmpty ? .index : .element(0)
+      }
+      let hint = operation.elements.map { "a matrix has matrix.\($0.keys.first ?? "KEY")" } ?? ""
+      findings.error("only an array has an 'item'", value.place, hint: hint)
+    case .matrix(let key):
+      let keys = operation.elements.map { $0.isMatrix ? $0.keys : [] } ?? []
+      if let position = keys.firstIndex(of: key) { return .element(position) }
+      findings.error(
+        "the operation has no matrix.\(key)", value.place,
+        hint: NearNames.hint(for: key, among: keys))
+    case .output(let name, let key):
+      return output(name, key, value.place)
+    }
+    return nil
+  }
+
+  private func output(_ name: String, _ key: String, _ place: Place) -> CommandText.Value? {
+    guard let declared = outputsByNeed[name] else {
+      let near = NearNames.hint(for: name, among: outputsByNeed.keys.sorted())
+      findings.error(
+        "'\(name)' is not among the needs of '\(operation.name)'", place,
+        hint: near.isEmpty ? "add it to 'needs'" : near)
+      return nil
+    }
+    if !declared.isEmpty, !declared.contains(key) {
+      let near = NearNames.hint(for: key, among: declared)
+      findings.error(
+        "'\(name)' has no output '\(key)'", place,
+        hint: near.isEmpty ? "its outputs: " + declared.joined(separator: ", ") : near)
+      return nil
+    }
+    return .output(operation: name, key: key)
+  }
+}
+
+/// Joins neighbouring literals.
+struct TextBuilder {
+  private(set) var text = CommandText("")
+
+  mutating func append(_ literal: String) {
+    if literal.isEmpty { return }
+    if case .literal(let before)? = text.segments.last {
+      text.segments[text.segments.count - 1] = .literal(before + literal)
+    } else {
+      text.segments.append(.literal(literal))
+    }
+  }
+  mutating func append(_ value: CommandText.Value, _ quoting: CommandText.Quoting) {
+    text.segments.append(.value(value, quoting: quoting))
+  }
+}

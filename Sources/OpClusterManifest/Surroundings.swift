@@ -1,0 +1,73 @@
+// What a manifest may look at besides its own text: two folders, and files to make arrays of.
+// Given by the command; tests give their own.
+
+import FoundationEssentials
+import OpClusterModel
+
+/// Folders and files around a manifest.
+public struct Surroundings: Sendable {
+  /// Absolute; what relative paths in the manifest start from: the manifest's folder, or the
+  /// submitter's for a manifest from stdin.
+  public var baseFolder: String
+  /// Absolute; where commands run that name no `workdir`: the submitter's folder.
+  public var workingFolder: String
+  public var files: FileAccess
+  public init(baseFolder: String, workingFolder: String? = nil, files: FileAccess = .disk) {
+    self.baseFolder = baseFolder
+    self.workingFolder = workingFolder ?? baseFolder
+    self.files = files
+  }
+
+  func absolute(_ path: String) -> String {
+    if path.hasPrefix("/") { return path }
+    let trimmed = path.after("./") ?? path
+    if trimmed.isEmpty || trimmed == "." { return baseFolder }
+    return baseFolder.hasSuffix("/") ? baseFolder + trimmed : baseFolder + "/" + trimmed
+  }
+}
+
+/// Reading, as far as a manifest needs it.
+public struct FileAccess: Sendable {
+  /// Bytes of the largest file that is read.
+  public static let maximumBytes = 64 * 1024 * 1024
+  /// The bytes of a regular file by its absolute path, or why not.
+  public var read: @Sendable (String) -> Result<[UInt8], Unreadable>
+  /// Names in a folder, without `.` and `..`; nil when it cannot be listed.
+  public var list: @Sendable (String) -> [String]?
+  public init(
+    read: @escaping @Sendable (String) -> Result<[UInt8], Unreadable>,
+    list: @escaping @Sendable (String) -> [String]?
+  ) {
+    self.read = read
+    self.list = list
+  }
+
+  /// Why a file cannot be read, for people.
+  public struct Unreadable: Error, Hashable, Sendable {
+    public var reason: String
+    public init(reason: String) { self.reason = reason }
+  }
+
+  public static let disk = FileAccess(
+    read: { path in
+      guard let facts = try? FileManager.default.attributesOfItem(atPath: path) else {
+        return .failure(Unreadable(reason: "there is no such file"))
+      }
+      // A link is followed by reading; its own size says nothing, so the content is measured.
+      let type = facts[.type] as? FileAttributeType
+      guard type == .typeRegular || type == .typeSymbolicLink else {
+        return .failure(Unreadable(reason: "it is not a regular file"))
+      }
+      if let size = facts[.size] as? UInt64, size > UInt64(maximumBytes) {
+        return .failure(Unreadable(reason: "it is larger than 64 MiB"))
+      }
+      guard let data = FileManager.default.contents(atPath: path) else {
+        return .failure(Unreadable(reason: "it cannot be read"))
+      }
+      guard data.count <= maximumBytes else {
+        return .failure(Unreadable(reason: "it is larger than 64 MiB"))
+      }
+      return .success(Array(data))
+    },
+    list: { try? FileManager.default.contentsOfDirectory(atPath: $0) })
+}

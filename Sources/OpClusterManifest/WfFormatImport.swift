@@ -1,0 +1,166 @@
+// `opbatch import wfformat`: writes a manifest that replays a recorded run, with its
+// dependencies, its run times on another scale, and small files in place of its data. Needs only
+// sh, cat, head and sleep to run. Called by the command; pure.
+
+import OpClusterModel
+
+/// Turns a WfCommons trace (WfFormat 1.4 and 1.5) into a manifest.
+public struct WfFormatImport: Sendable {
+  /// What a second of the trace takes, in seconds; nil: as much as makes the longest path 5 s
+  /// and all tasks together 60 s, and never more than 1.
+  public var timeScale: Double?
+  /// Bytes written for a byte of the trace.
+  public var sizeScale: Double
+  /// No file is larger.
+  public var maximumFileBytes: Int
+
+  public init(
+    timeScale: Double? = nil, sizeScale: Double = 0.01, maximumFileBytes: Int = 64 * 1024
+  ) {
+    self.timeScale = timeScale
+    self.sizeScale = sizeScale
+    self.maximumFileBytes = maximumFileBytes
+  }
+
+  /// Shorter waits are left out.
+  private static let shortestSleep = 0.005
+  /// A longer text goes in by stdin: one argument of a program holds 128 KiB on Linux.
+  private static let longestText = 60_000
+  /// Bytes of the list that one stage-in operation is given.
+  private static let longestList = 120_000
+
+  /// The YAML text. `name` is the graph's; nil takes the trace's.
+  public func manifest(of bytes: [UInt8], name: String? = nil) throws(WfFormatError) -> String {
+    let trace = try WfFormatTrace(bytes)
+    guard let critical = trace.criticalSeconds else {
+      throw WfFormatError("its parents go round in a circle")
+    }
+    let total = trace.tasks.reduce(0) { $0 + $1.seconds }
+    let scale = timeScale ?? min(1, 5 / max(critical, 1e-9), 60 / max(total, 1e-9))
+    guard scale.isFinite, scale >= 0, sizeScale.isFinite, sizeScale >= 0, maximumFileBytes >= 0
+    else { throw WfFormatError("a scale must be a number from 0 on") }
+    let name = Names.sanitised(name ?? trace.name)
+    var used: Set<String> = []
+    let stages = stageIn(trace, &used)
+    let names = trace.tasks.map { Names.unique(Names.shortened($0.id), &used) }
+    var text = header(trace, name, scale)
+    text += stages.map { $0.text }.joined()
+    let files = WfFormatFiles(trace)
+    for (at, task) in trace.tasks.enumerated() {
+      // Only roots wait for the files: all others are behind a root.
+      let needs = task.parents.isEmpty ? stages.map { $0.name } : task.parents.map { names[$0] }
+      text += "  \(names[at]):\n"
+      text += Self.wrapped("    needs: [", needs, "]\n")
+      text += command(files.reads[at], files.writes[at], task, trace, scale)
+    }
+    return text
+  }
+
+  private func header(_ trace: WfFormatTrace, _ name: String, _ scale: Double) -> String {
+    """
+    # A replay of a recorded run: \(trace.tasks.count) tasks, their dependencies as they were.
+    # A second of the record takes \(Self.decimal(scale)) s, files are small.
+    version: 1
+    name: \(name)
+    params:
+      folder: {type: path, default: \(name).files, help: Where the files of the replay are}
+    defaults: {workdir: .}
+    operations:
+
+    """
+  }
+
+  /// The operations that make the folder and the files that no task makes.
+  private func stageIn(
+    _ trace: WfFormatTrace, _ used: inout Set<String>
+  ) -> [(name: String, text: String)] {
+    var lists: [[String]] = [[]]
+    var length = 0
+    for (name, file) in WfFormatFiles(trace).initial {
+      let line = "\(size(file, trace)) \(name)"
+      if length + line.utf8.count > Self.longestList {
+        lists.append([])
+        length = 0
+      }
+      lists[lists.count - 1].append(line)
+      length += line.utf8.count + 1
+    }
+    return lists.map { lines in
+      let name = Names.unique("stage-in", &used)
+      var text = """
+          \(name):
+            run: |
+              set -e
+              mkdir -p ${{ params.folder }}
+              cd ${{ params.folder }}
+              while read -r size name; do head -c "$size" /dev/zero > "$name"; done
+
+        """
+      if !lines.isEmpty {
+        text += "    stdin: |\n" + lines.map { "      \($0)\n" }.joined()
+      }
+      return (name, text)
+    }
+  }
+
+  private func command(
+    _ reads: [String], _ writes: [String], _ task: WfFormatTrace.Task, _ trace: WfFormatTrace,
+    _ scale: Double
+  ) -> String {
+    var lines = ["set -e", "cd ${{ params.folder }}"]
+    let list = reads.joined(separator: " ")
+    let isLong = list.utf8.count > Self.longestText
+    if isLong {
+      lines.append("while read -r name; do cat \"$name\" > /dev/null; done")
+    } else if !reads.isEmpty {
+      lines.append("cat \(list) > /dev/null")
+    }
+    if task.seconds * scale >= Self.shortestSleep {
+      lines.append("sleep \(Self.decimal(task.seconds * scale))")
+    }
+    for (file, name) in zip(task.outputs, writes) {
+      lines.append("head -c \(size(file, trace)) /dev/zero > \(name)")
+    }
+    var text = "    run: |\n" + lines.map { "      \($0)\n" }.joined()
+    if isLong { text += "    stdin: |\n" + reads.map { "      \($0)\n" }.joined() }
+    return text
+  }
+
+  /// Bytes of a file in the replay: none only where the trace had none.
+  private func size(_ file: String, _ trace: WfFormatTrace) -> Int {
+    let original = trace.sizes[file] ?? 1024
+    if original == 0 { return 0 }
+    return max(1, Int(min(original * sizeScale, Double(maximumFileBytes))))
+  }
+
+  /// Six decimals at most, no exponent.
+  static func decimal(_ value: Double) -> String {
+    let millionths = Int64(min(value, 1e9) * 1_000_000 + 0.5)
+    let fraction = String(millionths % 1_000_000 + 1_000_000).dropFirst()
+    let digits = fraction.reversed().drop { $0 == "0" }.reversed()
+    let whole = String(millionths / 1_000_000)
+    return digits.isEmpty ? whole : whole + "." + String(digits)
+  }
+
+  /// A flow list over several lines.
+  private static func wrapped(_ start: String, _ names: [String], _ end: String) -> String {
+    var text = start
+    var column = start.count
+    for (at, name) in names.enumerated() {
+      if at > 0 {
+        text += ","
+        let breaks = column + name.count > 96
+        text += breaks ? "\n      " : " "
+        column = breaks ? 6 : column + 2
+      }
+      text += name
+      column += name.count
+    }
+    return text + end
+  }
+}
+
+extension Names {
+  /// A name with room for a number behind it.
+  static func shortened(_ text: String) -> String { String(sanitised(text).prefix(112)) }
+}

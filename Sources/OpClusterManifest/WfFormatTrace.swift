@@ -1,0 +1,132 @@
+// A recorded run of another workflow system, as WfCommons' WfFormat tells it: tasks, their
+// parents, the files they read and wrote, and how long they ran. Read by the import.
+
+import FoundationEssentials
+
+struct WfFormatTrace {
+  struct Task {
+    var id: String
+    var parents: [Int]
+    var inputs: [String]
+    var outputs: [String]
+    var seconds: Double
+  }
+  var name: String
+  var tasks: [Task]
+  /// Bytes by file.
+  var sizes: [String: Double]
+
+  /// The JSON's shape, versions 1.4 and 1.5.
+  private struct Document: Decodable {
+    var name: String?
+    var schemaVersion: String?
+    var workflow: Workflow
+    struct Workflow: Decodable {
+      var specification: Specification
+      var execution: Execution?
+    }
+    struct Specification: Decodable {
+      var tasks: [TaskSpecification]
+      var files: [File]?
+    }
+    struct TaskSpecification: Decodable {
+      var id: String
+      var parents: [String]?
+      var inputFiles: [String]?
+      var outputFiles: [String]?
+    }
+    struct File: Decodable {
+      var id: String
+      var sizeInBytes: Double?
+    }
+    struct Execution: Decodable {
+      var tasks: [TaskExecution]
+    }
+    struct TaskExecution: Decodable {
+      var id: String
+      var runtimeInSeconds: Double?
+    }
+  }
+
+  init(_ bytes: [UInt8]) throws(WfFormatError) {
+    let document: Document
+    do {
+      document = try JSONDecoder().decode(Document.self, from: Data(bytes))
+    } catch DecodingError.keyNotFound(let key, _) {
+      throw WfFormatError("it has no '\(key.stringValue)': WfFormat 1.4 or newer is needed")
+    } catch {
+      throw WfFormatError("it is not WfFormat JSON")
+    }
+    name = document.name ?? "workflow"
+    let specified = document.workflow.specification
+    if specified.tasks.isEmpty { throw WfFormatError("it has no tasks") }
+    var positions: [String: Int] = [:]
+    for (at, task) in specified.tasks.enumerated() {
+      if positions.updateValue(at, forKey: task.id) != nil {
+        throw WfFormatError("the task '\(task.id)' is there twice")
+      }
+    }
+    let runs = document.workflow.execution?.tasks ?? []
+    let seconds = Dictionary(
+      runs.map { ($0.id, max(0, $0.runtimeInSeconds ?? 0)) }, uniquingKeysWith: { a, _ in a })
+    sizes = Dictionary(
+      (specified.files ?? []).map { ($0.id, max(0, $0.sizeInBytes ?? 0)) },
+      uniquingKeysWith: { a, _ in a })
+    tasks = []
+    for task in specified.tasks {
+      var parents: [Int] = []
+      for parent in task.parents ?? [] {
+        guard let at = positions[parent] else {
+          throw WfFormatError("the task '\(task.id)' has an unknown parent '\(parent)'")
+        }
+        if !parents.contains(at) { parents.append(at) }
+      }
+      tasks.append(
+        Task(
+          id: task.id, parents: parents, inputs: Self.unique(task.inputFiles ?? []),
+          outputs: Self.unique(task.outputFiles ?? []), seconds: seconds[task.id] ?? 0))
+    }
+  }
+
+  private static func unique(_ names: [String]) -> [String] {
+    var seen: Set<String> = []
+    return names.filter { seen.insert($0).inserted }
+  }
+
+  /// Seconds along the longest path; nil when the parents go round in a circle.
+  var criticalSeconds: Double? {
+    guard let order else { return nil }
+    var ends = [Double](repeating: 0, count: tasks.count)
+    for at in order {
+      let start = tasks[at].parents.map { ends[$0] }.max() ?? 0
+      ends[at] = start + tasks[at].seconds
+    }
+    return ends.max()
+  }
+
+  /// Parents before children; nil for a circle.
+  private var order: [Int]? {
+    var missing = tasks.map { $0.parents.count }
+    var children = [[Int]](repeating: [], count: tasks.count)
+    for (at, task) in tasks.enumerated() {
+      for parent in task.parents { children[parent].append(at) }
+    }
+    var order = tasks.indices.filter { missing[$0] == 0 }
+    var next = 0
+    while next < order.count {
+      for child in children[order[next]] {
+        missing[child] -= 1
+        if missing[child] == 0 { order.append(child) }
+      }
+      next += 1
+    }
+    return order.count == tasks.count ? order : nil
+  }
+}
+
+/// Why a trace cannot be taken over.
+public struct WfFormatError: Error, Hashable, Sendable {
+  /// What is wrong with it, for people: follows `cannot import FILE: `.
+  public var reason: String
+  init(_ reason: String) { self.reason = reason }
+}

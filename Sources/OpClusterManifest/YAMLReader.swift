@@ -1,0 +1,201 @@
+// YAML text to nodes, with Yams' basic resolver: every scalar stays what was written. Bounds the
+// size, the nodes (aliases counted where they are used) and the depth. Called by the compiler,
+// and for `json:` arrays.
+
+import Yams
+
+struct YAMLReader {
+  /// Bounds of one manifest (interface, section 2).
+  static let maximumBytes = 4 * 1024 * 1024
+  static let maximumNodes = 200_000
+  static let maximumDepth = 100
+  /// Each repeated key costs one more pass over the text.
+  private static let maximumRepeatedKeys = 20
+
+  private var diagnostics: [Diagnostic] = []
+  private var nodes = 0
+  private var gaveUp = false
+  /// Keys that were replaced in the text by a stand-in, by the number in the stand-in.
+  private var replacedKeys: [String] = []
+
+  /// The root, or nil after an error that leaves nothing to look at. An empty text has none.
+  static func read(_ source: String) -> (root: ManifestNode?, diagnostics: [Diagnostic]) {
+    var reader = YAMLReader()
+    let root = reader.read(source)
+    return (reader.gaveUp ? nil : root, reader.diagnostics)
+  }
+
+  private mutating func read(_ source: String) -> ManifestNode? {
+    if source.utf8.count > Self.maximumBytes {
+      report("the manifest is larger than 4 MiB", nil, hint: "keep data in files of its own")
+      return nil
+    }
+    if let place = AliasKeys.first(in: source) {
+      report("an alias cannot be a key", place)
+      return nil
+    }
+    guard let root = compose(source) else { return nil }
+    return convert(root, depth: 0)
+  }
+
+  /// Yams stops at the first mapping with a repeated key. So that all are found at once, the
+  /// first of the two is given a stand-in of the same length and the text is read again.
+  private mutating func compose(_ source: String) -> Yams.Node? {
+    var text = source
+    while true {
+      do {
+        return try Yams.compose(yaml: text, .basic, .default, .utf8)
+      } catch YamlError.duplicatedKeysInMapping(let keys, let context) {
+        let place = Place(line: context.mark.line, column: context.mark.column)
+        guard let key = keys.first, replacedKeys.count < Self.maximumRepeatedKeys,
+          let replaced = Self.replacingKey(in: text, at: place, number: replacedKeys.count)
+        else {
+          report("duplicate key '\(keys.first ?? "")'", place)
+          return nil
+        }
+        replacedKeys.append(key)
+        text = replaced
+      } catch {
+        reportSyntax(error)
+        return nil
+      }
+    }
+  }
+
+  /// The text with the first character of a key replaced by one of the private use planes.
+  private static func replacingKey(in text: String, at place: Place, number: Int) -> String? {
+    let source = SourceText(text)
+    guard var at = source.offset(of: place), at < source.bytes.count,
+      let stand = Unicode.Scalar(0xF0000 + UInt32(number))
+    else { return nil }
+    var bytes = source.bytes
+    if bytes[at] == UInt8(ascii: "\"") || bytes[at] == UInt8(ascii: "'") { at += 1 }
+    var end = at + 1
+    while end < bytes.count, bytes[end] & 0xC0 == 0x80 { end += 1 }
+    guard end <= bytes.count else { return nil }
+    bytes.replaceSubrange(at..<end, with: Array(String(stand).utf8))
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  private mutating func reportSyntax(_ error: any Error) {
+    switch error {
+    case YamlError.scanner(let context, let problem, let mark, _),
+      YamlError.parser(let context, let problem, let mark, _),
+      YamlError.composer(let context, let problem, let mark, _):
+      let place = Place(line: mark.line, column: mark.column)
+      report("not valid YAML: \(problem)", place, hint: context.map { $0.text } ?? "")
+    case YamlError.reader(let problem, _, _, _):
+      report("not valid YAML: \(problem)", nil)
+    default:
+      report("not valid YAML", nil)
+    }
+  }
+
+  private mutating func convert(_ node: Yams.Node, depth: Int) -> ManifestNode? {
+    let place = Place(line: node.mark?.line ?? 1, column: node.mark?.column ?? 1)
+    nodes += 1
+    if nodes > Self.maximumNodes || depth > Self.maximumDepth {
+      if !gaveUp {
+        let what = depth > Self.maximumDepth ? "100 levels" : "200,000 nodes"
+        report("the manifest has more than \(what)", place, hint: "aliases count where used")
+      }
+      gaveUp = true
+      return nil
+    }
+    switch node {
+    case .scalar(let scalar):
+      checkTag(scalar.tag, place)
+      let isPlain = scalar.style == .plain && scalar.tag.description.isEmpty
+      var marked = place
+      marked.length = Self.shownLength(scalar)
+      return ManifestNode(value: .scalar(scalar.string, isPlain: isPlain), place: marked)
+    case .sequence(let sequence):
+      checkTag(sequence.tag, place)
+      var items: [ManifestNode] = []
+      for item in sequence {
+        guard let item = convert(item, depth: depth + 1) else { return nil }
+        items.append(item)
+      }
+      return ManifestNode(value: .sequence(items), place: place)
+    case .mapping(let mapping):
+      checkTag(mapping.tag, place)
+      return convert(mapping, place, depth: depth)
+    case .alias:
+      return nil
+    }
+  }
+
+  private mutating func convert(
+    _ mapping: Yams.Node.Mapping, _ place: Place, depth: Int
+  ) -> ManifestNode? {
+    var entries: [ManifestNode.Entry] = []
+    var merged: [ManifestNode.Entry] = []
+    var seen: [String: Place] = [:]
+    for (keyNode, valueNode) in mapping {
+      guard case .scalar(let scalar) = keyNode else {
+        let mark = keyNode.mark.map { Place(line: $0.line, column: $0.column) } ?? place
+        report("a key must be a text, not a list or a mapping", mark)
+        continue
+      }
+      let key = originalKey(scalar.string)
+      var keyPlace = place
+      if let mark = scalar.mark { keyPlace = Place(line: mark.line, column: mark.column) }
+      keyPlace.length = Self.shownLength(scalar)
+      guard let value = convert(valueNode, depth: depth + 1) else { return nil }
+      if key == "<<", scalar.style == .plain {
+        merge(value, into: &merged)
+        continue
+      }
+      if let first = seen.updateValue(keyPlace, forKey: key) {
+        report("duplicate key '\(key)'", keyPlace, hint: "first on line \(first.line)")
+        continue
+      }
+      entries.append(.init(key: key, place: keyPlace, value: value))
+    }
+    // What is written here goes before what is merged in, and the first merged before the next.
+    for entry in merged where seen[entry.key] == nil {
+      seen[entry.key] = entry.place
+      entries.append(entry)
+    }
+    return ManifestNode(value: .mapping(entries), place: place)
+  }
+
+  /// `<<: *anchor` or `<<: [*one, *two]`.
+  private mutating func merge(_ value: ManifestNode, into merged: inout [ManifestNode.Entry]) {
+    switch value.value {
+    case .mapping(let entries): merged += entries
+    case .sequence(let items): for item in items { merge(item, into: &merged) }
+    case .scalar: report("'<<' merges mappings, not \(value.kind)", value.place)
+    }
+  }
+
+  private func originalKey(_ key: String) -> String {
+    guard let first = key.unicodeScalars.first, first.value >= 0xF0000,
+      Int(first.value - 0xF0000) < replacedKeys.count
+    else { return key }
+    return replacedKeys[Int(first.value - 0xF0000)]
+  }
+
+  private mutating func checkTag(_ tag: Tag, _ place: Place) {
+    let name = tag.description
+    let known = [
+      "", "!", "tag:yaml.org,2002:str", "tag:yaml.org,2002:seq", "tag:yaml.org,2002:map",
+    ]
+    if !known.contains(name) { report("the tag '\(name)' has no meaning here", place) }
+  }
+
+  private static func shownLength(_ scalar: Yams.Node.Scalar) -> Int {
+    switch scalar.style {
+    case .literal, .folded: 1
+    case .singleQuoted, .doubleQuoted: scalar.string.unicodeScalars.count + 2
+    case .plain, .any: max(1, scalar.string.unicodeScalars.count)
+    }
+  }
+
+  private mutating func report(_ message: String, _ place: Place?, hint: String = "") {
+    diagnostics.append(
+      Diagnostic(
+        severity: .error, message: message, line: place?.line ?? 0, column: place?.column ?? 0,
+        length: place?.length ?? 1, hint: hint))
+  }
+}
