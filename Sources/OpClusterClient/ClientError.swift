@@ -1,0 +1,74 @@
+// The one error of this target: what is wrong between a program and its coordinator, and what a
+// person can do about it. Plain values.
+
+public import OpClusterModel
+
+/// Why a request or a connection came to nothing.
+public struct ClientError: Error, Sendable, Hashable, CustomStringConvertible {
+  public var kind: Kind
+  /// One sentence without a full stop, naming the address or the thing.
+  public var message: String
+  /// What to do about it; may be empty.
+  public var hint: String
+
+  public enum Kind: Sendable, Hashable {
+    /// Nobody answers at the address, or no longer.
+    case unreachable
+    /// The coordinator is there, but speaks no version of the protocol that we do (G32).
+    case versionMismatch
+    /// The coordinator said no; nothing was changed (S145).
+    case refused(Refusal)
+    /// The other side is not a coordinator, or says what it may not.
+    case protocolViolation
+    /// The connection ended while a request that must not be repeated was on its way: it may
+    /// have been carried out or not (G34).
+    case connectionLost
+    /// The time that the caller gave has passed. The request may still be carried out.
+    case timedOut
+    /// The address is not one that can be connected to.
+    case badAddress
+    /// The task that waited was cancelled. The request may still be carried out.
+    case cancelled
+  }
+
+  public init(_ kind: Kind, _ message: String, hint: String = "") {
+    self.kind = kind
+    self.message = message
+    self.hint = hint
+  }
+
+  public init(_ refusal: Refusal) {
+    self.init(
+      refusal.code == .versionMismatch ? .versionMismatch : .refused(refusal), refusal.message,
+      hint: refusal.hint)
+  }
+
+  public var description: String { hint.isEmpty ? message : "\(message); \(hint)" }
+}
+
+extension ClientError {
+  /// Nobody answers; `detail` says how that showed.
+  static func unreachable(_ address: String, _ detail: String) -> ClientError {
+    ClientError(
+      .unreachable, "cannot reach the coordinator at \(address): \(detail)",
+      hint: "start one with 'opbatch up' or 'opcoord serve', or name another with --coordinator "
+        + "or OPBATCH_COORDINATOR")
+  }
+
+  static func lost(_ address: String) -> ClientError {
+    ClientError(
+      .connectionLost,
+      "the connection to \(address) ended before the answer came; the request may have been "
+        + "carried out or not",
+      hint: "look at the present state before you repeat it")
+  }
+
+  static let closed = ClientError(.connectionLost, "the connection was closed by its owner")
+
+  static func busy(_ limit: String) -> ClientError {
+    ClientError(
+      Refusal(
+        .busy, "too many requests at once on one connection (\(limit))",
+        hint: "wait for answers before asking more"))
+  }
+}

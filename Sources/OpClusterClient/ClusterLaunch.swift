@@ -1,0 +1,116 @@
+// How the daemons of an own cluster are started, awaited and ended; shared by the embedded cluster
+// and the one in the background.
+
+import OpClusterModel
+
+/// The start of one cluster, and what has been started so far.
+struct ClusterLaunch {
+  let folder: ClusterFolder
+  /// The coordinator's state folder.
+  let state: String
+  let attachment: DaemonProcess.Attachment
+  /// The coordinator first, then the workers.
+  private(set) var daemons: [DaemonProcess] = []
+
+  init(folder: ClusterFolder, state: String, attachment: DaemonProcess.Attachment) {
+    self.folder = folder
+    self.state = state
+    self.attachment = attachment
+  }
+
+  /// Starts a coordinator, then workers, and waits until they have joined.
+  mutating func start(
+    workers: Int, cpusPerWorker: Int?, deadline: Duration
+  ) async throws(ClientError) -> ClusterConnection {
+    let end = ContinuousClock().now + deadline
+    let coordinator = try ClusterFolder.executable("opcoord")
+    let worker = try ClusterFolder.executable("opworker")
+    try launch(
+      coordinator, name: "opcoord",
+      ["--client", folder.clientAddress, "--worker", folder.workerAddress, "--state", state])
+    let connection = try await connect(before: end)
+    let share = cpusPerWorker ?? max(1, ClusterFolder.processors / workers)
+    for number in 1...workers {
+      try launch(
+        worker, name: "opworker-\(number)",
+        [
+          "--coordinator", folder.workerAddress, "--name", "local-\(number)",
+          "--cpus", "\(share)", "--scratch", "\(folder.path)/scratch-\(number)",
+        ])
+    }
+    try await awaitWorkers(workers, connection, before: end)
+    return connection
+  }
+
+  private mutating func launch(
+    _ executable: String, name: String, _ arguments: [String]
+  ) throws(ClientError) {
+    var all = ["serve"] + arguments
+    if case .lifeline = attachment { all.append("--until-stdin-closes") }
+    daemons.append(
+      try DaemonProcess(
+        name, executable: executable, arguments: all, log: folder.log(of: name),
+        attachment: attachment))
+  }
+
+  private func connect(
+    before end: ContinuousClock.Instant
+  ) async throws(ClientError) -> ClusterConnection {
+    while true {
+      do throws(ClientError) {
+        return try await ClusterConnection.connect(to: folder.clientAddress)
+      } catch {
+        guard error.kind == .unreachable, ContinuousClock().now < end else { throw error }
+        try checkAlive()
+        try await pause()
+      }
+    }
+  }
+
+  private func awaitWorkers(
+    _ count: Int, _ connection: ClusterConnection, before end: ContinuousClock.Instant
+  ) async throws(ClientError) {
+    while true {
+      if case .workers(let rows) = try await connection.request(.workers, timeout: .seconds(10)),
+        rows.count(where: { $0.state == .connected }) >= count
+      {
+        return
+      }
+      try checkAlive()
+      guard ContinuousClock().now < end else {
+        throw ClientError(
+          .unreachable, "the workers of the local cluster did not join in time",
+          hint: folder.endOfLog(of: "opworker-1"))
+      }
+      try await pause()
+    }
+  }
+
+  /// Throws if one of the daemons has ended.
+  private func checkAlive() throws(ClientError) {
+    for daemon in daemons {
+      guard let status = daemon.endStatus else { continue }
+      throw ClientError(
+        .unreachable, "\(daemon.name) ended right after its start (status \(status >> 8))",
+        hint: folder.endOfLog(of: daemon.name))
+    }
+  }
+
+  private func pause() async throws(ClientError) {
+    do {
+      try await Task.sleep(for: .milliseconds(10))
+    } catch {
+      throw ClientError(.cancelled, "the start of the local cluster was cancelled")
+    }
+  }
+
+  func end(grace: Duration) async { await Self.end(daemons, grace: grace) }
+
+  /// Workers first, so that what they know reaches the coordinator; then the coordinator.
+  static func end(_ daemons: [DaemonProcess], grace: Duration) async {
+    await withTaskGroup { group in
+      for daemon in daemons.dropFirst() { group.addTask { await daemon.end(grace: grace) } }
+    }
+    await daemons.first?.end(grace: grace)
+  }
+}

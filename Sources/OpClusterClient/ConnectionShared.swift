@@ -1,0 +1,67 @@
+// What a connection's owner and its thread both hold; neither holds the other.
+
+import OpClusterModel
+import OpClusterZeroMQ
+import Synchronization
+
+/// What the owner asks of the thread.
+enum ConnectionOrder: Sendable {
+  case request(PendingRequest)
+  /// Nobody waits for this request any more.
+  case abandon(RequestID)
+  case subscribe(EventSubscription, EventFeed)
+  /// A feed was read or let go of.
+  case look
+  case close
+}
+
+struct WelcomeValues: Sendable {
+  var version: UInt32 = 0
+  var build = ""
+  var epoch = Epoch(0)
+}
+
+final class ConnectionShared: Sendable {
+  let address: String
+  /// Several orders for each request; the thread takes them all at once.
+  let mailbox: Mailbox<ConnectionOrder>
+  let welcome = Mutex(WelcomeValues())
+  /// Filled when the first welcome came, or will not come.
+  let opened = ReplySlot<Void>()
+  /// Filled when the thread is done.
+  let ended = ReplySlot<Void>()
+  private let finalError = Mutex<ClientError?>(nil)
+
+  init(address: String) throws(SocketError) {
+    self.address = address
+    mailbox = try Mailbox(capacity: 4 * ClusterConnection.maximumRequests)
+  }
+
+  /// Whether the thread will see it.
+  func post(_ order: ConnectionOrder) -> Bool {
+    finalError.withLock { error in error == nil && mailbox.post(order) == .posted }
+  }
+
+  /// From now on `post` fails: the thread takes what was posted before and ends.
+  func end(with error: ClientError) { finalError.withLock { $0 = $0 ?? error } }
+
+  /// Why `post` failed.
+  var endError: ClientError {
+    finalError.withLock { $0 } ?? .busy("\(mailbox.capacity) orders")
+  }
+}
+
+extension Span {
+  init(_ duration: Duration) {
+    let (seconds, attoseconds) = duration.components
+    let (nanoseconds, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+    // A century is as good as for ever and leaves room for additions.
+    let most: Int64 = 100 * 365 * 86_400 * 1_000_000_000
+    let total = overflow ? most : nanoseconds &+ attoseconds / 1_000_000_000
+    self.init(nanoseconds: overflow ? (seconds < 0 ? 0 : most) : min(max(total, 0), most))
+  }
+}
+
+extension Instant {
+  static var now: Instant { Instant(nanoseconds: MonotonicClock.now()) }
+}

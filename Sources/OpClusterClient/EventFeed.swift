@@ -1,0 +1,133 @@
+// Between the connection's thread, which delivers batches of one subscription, and the task that
+// reads them. What is read is counted, so that the thread can grant the coordinator more.
+
+import OpClusterModel
+import Synchronization
+
+/// Batches of one subscription on their way to its reader. Bounded by the subscription's credit.
+final class EventFeed: Sendable {
+  private struct State {
+    var batches: [EventBatch] = []
+    var queuedEvents = 0
+    /// Readers that wait; one, as a rule.
+    var waiting: [ReplySlot<EventBatch?>] = []
+    /// Set when nothing follows the batches: the end of the stream, or an error.
+    var ending: Result<Void, ClientError>?
+    var consumedEvents: UInt32 = 0
+    var isAbandoned = false
+  }
+  private let state = Mutex(State())
+  /// Events that may be queued; what exceeds it is a fault of the coordinator.
+  private let capacity: Int
+  /// Makes the connection's thread look at this feed.
+  private let wake: @Sendable () -> Void
+
+  init(credit: UInt32, wake: @escaping @Sendable () -> Void) {
+    capacity = Int(credit) + Limits.entriesPerMessage
+    self.wake = wake
+  }
+
+  // The connection's thread
+
+  /// Whether there was room; a batch without room is a violation of the credit.
+  func deliver(_ batch: EventBatch) -> Bool {
+    while let reader = nextReader() {
+      guard reader.fill(.success(batch)) else { continue }
+      state.withLock { $0.consumedEvents += UInt32(batch.events.count) }
+      wake()
+      return true
+    }
+    return state.withLock { state in
+      guard state.queuedEvents + batch.events.count <= capacity, state.ending == nil else {
+        return false
+      }
+      state.batches.append(batch)
+      state.queuedEvents += batch.events.count
+      return true
+    }
+  }
+
+  /// Nothing follows.
+  func end(_ ending: Result<Void, ClientError>) {
+    let readers = state.withLock { state -> [ReplySlot<EventBatch?>] in
+      if state.ending == nil { state.ending = ending }
+      defer { state.waiting = [] }
+      return state.waiting
+    }
+    for reader in readers { reader.fill(ending.map { nil }) }
+  }
+
+  /// Events read since the last call with `atLeast` of them; 0 until there are so many.
+  func takeConsumed(atLeast count: UInt32) -> UInt32 {
+    state.withLock { state in
+      guard state.consumedEvents >= count else { return 0 }
+      defer { state.consumedEvents = 0 }
+      return state.consumedEvents
+    }
+  }
+
+  /// The subscription begins again with new credit: what was read is granted by that. Returns
+  /// the events that are delivered and not read.
+  func startAnew() -> Int {
+    state.withLock { state in
+      state.consumedEvents = 0
+      return state.queuedEvents
+    }
+  }
+
+  /// Nobody will read any more.
+  var isAbandoned: Bool { state.withLock { $0.isAbandoned } }
+
+  private func nextReader() -> ReplySlot<EventBatch?>? {
+    state.withLock { state in
+      // Batches that wait go first; then nobody waits.
+      guard state.batches.isEmpty, !state.waiting.isEmpty else { return nil }
+      return state.waiting.removeFirst()
+    }
+  }
+
+  // The reader's task
+
+  /// The next batch; nil at the end, or when the task is cancelled.
+  func next() async throws(ClientError) -> EventBatch? {
+    let slot = ReplySlot<EventBatch?>()
+    let taken = state.withLock { state -> ReplySlot<EventBatch?>.Filling? in
+      if !state.batches.isEmpty {
+        let batch = state.batches.removeFirst()
+        state.queuedEvents -= batch.events.count
+        state.consumedEvents += UInt32(batch.events.count)
+        return .success(batch)
+      }
+      if let ending = state.ending {
+        // The error is told once; then the stream has ended.
+        state.ending = .success(())
+        return ending.map { nil }
+      }
+      state.waiting.append(slot)
+      return nil
+    }
+    if let taken {
+      wake()
+      return try taken.get()
+    }
+    do throws(ClientError) {
+      return try await slot.value()
+    } catch  where error.kind == .cancelled {
+      state.withLock { $0.waiting.removeAll { $0 === slot } }
+      return nil
+    }
+  }
+
+  fileprivate func abandon() {
+    state.withLock { $0.isAbandoned = true }
+    wake()
+  }
+}
+
+/// Held by the stream alone: when the last reader lets go of the stream, the subscription ends.
+final class EventReader: Sendable {
+  private let feed: EventFeed
+  init(_ feed: EventFeed) { self.feed = feed }
+  deinit { feed.abandon() }
+  func next() async throws(ClientError) -> EventBatch? { try await feed.next() }
+}

@@ -1,0 +1,120 @@
+// The life of the link to the coordinator: connecting, greeting, open, away and when to try again.
+// Pure: time and chance are arguments. Lives on the connection's thread.
+
+import OpClusterModel
+
+struct Link {
+  enum Phase: Equatable {
+    /// No socket; a fresh one is opened at this moment (A19).
+    case away(retryAt: Instant)
+    /// A socket is on its way to be connected.
+    case connecting(deadline: Instant)
+    /// The hello is said, the welcome not yet heard.
+    case greeting(deadline: Instant)
+    case open
+  }
+
+  /// What has to be done because time has passed.
+  enum Due: Equatable {
+    case nothing
+    case openSocket
+    /// Nothing was heard for long: ask whether somebody is there.
+    case ping
+    /// Connecting took too long, or the coordinator is silent: drop the socket.
+    case giveUpSocket(String)
+    /// The coordinator has been away for so long that nobody should wait any more.
+    case failWaiting
+  }
+
+  /// Silence after which the client asks.
+  static let askAfter = Span.seconds(3)
+  /// Silence after which the coordinator counts as gone.
+  static let silenceLimit = Span.seconds(10)
+  /// How long requests and streams outlast the absence of the coordinator.
+  static let patience = Span.seconds(60)
+  static let firstBackoff = Span.milliseconds(100)
+  static let longestBackoff = Span.seconds(5)
+  /// For one attempt to connect again.
+  static let reconnectDeadline = Span.seconds(3)
+
+  private(set) var phase: Phase
+  private var lastHeard: Instant
+  private var lastAsked: Instant
+  /// Attempts in a row that came to nothing.
+  private var failures: UInt32 = 0
+  private var awaySince: Instant?
+
+  /// A link whose first attempt begins now.
+  init(at now: Instant) {
+    phase = .away(retryAt: now)
+    lastHeard = now
+    lastAsked = now
+  }
+
+  var isOpen: Bool { phase == .open }
+  /// A socket exists.
+  var isEngaged: Bool { if case .away = phase { false } else { true } }
+
+  mutating func socketOpened(deadline: Instant) { phase = .connecting(deadline: deadline) }
+
+  mutating func connected() {
+    if case .connecting(let deadline) = phase { phase = .greeting(deadline: deadline) }
+  }
+
+  mutating func welcomed(at now: Instant) {
+    phase = .open
+    failures = 0
+    awaySince = nil
+    lastHeard = now
+    lastAsked = now
+  }
+
+  /// Any message counts as a sign of life.
+  mutating func heard(at now: Instant) { lastHeard = now }
+
+  /// The socket is gone. `chance` in 0…1 spreads many clients over time.
+  mutating func socketLost(at now: Instant, chance: Double) {
+    if awaySince == nil { awaySince = now }
+    let doublings = min(failures, 10)
+    let pause = min(
+      Self.firstBackoff.nanoseconds << Int64(doublings), Self.longestBackoff.nanoseconds)
+    failures += 1
+    let jittered = Double(pause) * (0.5 + 0.5 * chance)
+    phase = .away(retryAt: now + Span(nanoseconds: Int64(jittered)))
+  }
+
+  /// What is to be done now. `isAwaited`: somebody waits for an answer or for events.
+  mutating func due(at now: Instant, isAwaited: Bool) -> Due {
+    if isAwaited, let awaySince, now - awaySince >= Self.patience { return .failWaiting }
+    switch phase {
+    case .away(let retryAt): return now >= retryAt ? .openSocket : .nothing
+    case .connecting(let deadline):
+      return now >= deadline ? .giveUpSocket("nobody answered in time") : .nothing
+    case .greeting(let deadline):
+      return now >= deadline
+        ? .giveUpSocket("something listens there, but it did not answer in time") : .nothing
+    case .open:
+      if now - lastHeard >= Self.silenceLimit {
+        return .giveUpSocket("the coordinator fell silent")
+      }
+      if now - max(lastHeard, lastAsked) >= Self.askAfter {
+        lastAsked = now
+        return .ping
+      }
+      return .nothing
+    }
+  }
+
+  /// When `due` has to be asked again at the latest.
+  func nextMoment(isAwaited: Bool) -> Instant {
+    let moment: Instant
+    switch phase {
+    case .away(let retryAt): moment = retryAt
+    case .connecting(let deadline), .greeting(let deadline): moment = deadline
+    case .open:
+      moment = min(max(lastHeard, lastAsked) + Self.askAfter, lastHeard + Self.silenceLimit)
+    }
+    guard isAwaited, let awaySince else { return moment }
+    return min(moment, awaySince + Self.patience)
+  }
+}

@@ -1,0 +1,149 @@
+// A coordinator that says what a test tells it to: a real ROUTER on a thread of its own, the words
+// through the real codec.
+
+import OpClusterModel
+import OpClusterWire
+import OpClusterZeroMQ
+import Synchronization
+
+/// What the fake does with what it hears.
+struct Script: Sendable {
+  /// Answers to a hello; none is a coordinator that hangs.
+  var onHello: @Sendable (ClientHello) -> [ClientAnswer]
+  /// Answers to a request; the position counts the requests of this fake, from 1.
+  var onRequest: @Sendable (RequestID, ClientRequest, _ position: Int) -> [ClientAnswer]
+
+  init(
+    epoch: UInt64 = 1,
+    onRequest: @escaping @Sendable (RequestID, ClientRequest, Int) -> [ClientAnswer]
+  ) {
+    onHello = { _ in [.welcome(version: 1, build: "fake", epoch: Epoch(epoch))] }
+    self.onRequest = onRequest
+  }
+
+  init(onHello: @escaping @Sendable (ClientHello) -> [ClientAnswer]) {
+    self.onHello = onHello
+    onRequest = { _, _, _ in [] }
+  }
+}
+
+/// Ends with its owner, as a killed coordinator would: without a word.
+final class FakeCoordinator: Sendable {
+  /// Where clients reach it.
+  let address: String
+  private let orders: Mailbox<Order>
+  private let record: Record
+  private let thread: ThreadHandle
+
+  private enum Order: Sendable {
+    case say(ClientAnswer)
+    case stop
+  }
+
+  /// What was heard, and who waits for more of it.
+  private final class Record: Sendable {
+    let requests = Mutex<[ClientRequest]>([])
+  }
+
+  private init(
+    address: String, orders: Mailbox<Order>, record: Record, thread: ThreadHandle
+  ) {
+    self.address = address
+    self.orders = orders
+    self.record = record
+    self.thread = thread
+  }
+
+  /// - Parameter address: nil takes any free port.
+  static func start(at address: String? = nil, _ script: Script) async throws -> FakeCoordinator {
+    let wanted = try Endpoint(address ?? "tcp://127.0.0.1:*")
+    let orders = try Mailbox<Order>(capacity: 1_024)
+    let record = Record()
+    let started = Mutex<ThreadHandle?>(nil)
+    let bound: Result<String, SocketError> = await withCheckedContinuation { continuation in
+      do throws(SocketError) {
+        let handle = try startThread(name: "fake-coordinator") {
+          do throws(SocketError) {
+            let router = try Socket(role: .router(maximumMessageBytes: Limits.messageBytes))
+            let endpoint = try router.bind(wanted)
+            continuation.resume(returning: .success(endpoint.address))
+            serve(router, script, orders, record)
+          } catch {
+            continuation.resume(returning: .failure(error))
+          }
+        }
+        started.withLock { $0 = handle }
+      } catch {
+        continuation.resume(returning: .failure(error))
+      }
+    }
+    let thread = started.withLock { $0! }
+    return FakeCoordinator(
+      address: try bound.get(), orders: orders, record: record, thread: thread)
+  }
+
+  /// The requests heard so far.
+  var requests: [ClientRequest] { record.requests.withLock { $0 } }
+
+  /// Says something nobody asked for, to the client that spoke last.
+  func say(_ answer: ClientAnswer) { _ = orders.post(.say(answer)) }
+
+  /// The address is free when this returns.
+  func stop() {
+    _ = orders.post(.stop)
+    thread.join()
+  }
+
+  private static func serve(
+    _ router: borrowing Socket, _ script: Script, _ orders: Mailbox<Order>, _ record: Record
+  ) {
+    var poller = Poller()
+    _ = poller.add(router)
+    _ = poller.add(descriptor: orders.descriptor)
+    var batch: [Order] = []
+    var peer: RoutingID?
+    while true {
+      _ = try? poller.wait(until: MonotonicClock.now() + 1_000_000_000)
+      while case .message(let bytes, let sender) = router.receive(), let sender {
+        peer = sender
+        guard let message = try? Wire.decodeClientMessage(bytes) else { continue }
+        for answer in answers(to: message, script, record) {
+          _ = router.send(Wire.encode(answer), to: sender)
+        }
+      }
+      orders.takeAll(into: &batch)
+      for order in batch {
+        guard case .say(let answer) = order else { return }
+        if let peer { _ = router.send(Wire.encode(answer), to: peer) }
+      }
+    }
+  }
+
+  private static func answers(
+    to message: ClientMessage, _ script: Script, _ record: Record
+  ) -> [ClientAnswer] {
+    switch message {
+    case .hello(let hello): return script.onHello(hello)
+    case .request(let id, let request):
+      let position = record.requests.withLock { requests in
+        requests.append(request)
+        return requests.count
+      }
+      return script.onRequest(id, request, position)
+    }
+  }
+}
+
+extension ClientRequest {
+  var isSubscription: Bool { if case .subscribe = self { true } else { false } }
+}
+
+/// Waits until something is so; false after a generous time.
+func eventually(_ isSo: () async -> Bool) async -> Bool {
+  let deadline = ContinuousClock().now + .seconds(30)
+  while ContinuousClock().now < deadline {
+    if await isSo() { return true }
+    try? await Task.sleep(for: .milliseconds(5))
+  }
+  return false
+}
