@@ -78,6 +78,9 @@ extension SpawnError {
   /// Turns the step at which the child failed into what its owner can understand.
   init(step: op_step, error: Int32, executable: String, workingDirectory: String?) {
     switch step {
+    case OP_STEP_EXECUTE where error == ENOENT && unsafe access(executable, X_OK) == 0:
+      // It is there; what is missing is the interpreter in its first line.
+      self = .notExecutable(executable: executable, error: error)
     case OP_STEP_EXECUTE where error == ENOENT || error == ENOTDIR:
       self = .notFound(executable: executable)
     case OP_STEP_EXECUTE where error == E2BIG:

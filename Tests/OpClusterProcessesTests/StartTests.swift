@@ -127,6 +127,8 @@ extension ProcessTests {
       #expect(
         failure(bench.folder + "/garbage")
           == .notExecutable(executable: bench.folder + "/garbage", error: ENOEXEC))
+      try makeExecutable(bench.folder + "/script", Array("#!/no/such/interpreter\n".utf8))
+      #expect(failure(bench.folder + "/script")?.exitCode == 126)
       #expect(bench.host.count == 0)
       #expect(zombies() == 0)
     }
