@@ -40,7 +40,8 @@ public struct EndedProcess: Sendable, Equatable {
   /// Processor time of the main process and the descendants that were waited for.
   public let userTime: Duration
   public let systemTime: Duration
-  /// Whether the stream was cut at its limit; the file then ends with ``ProcessHost/cutMarker(_:)``.
+  /// Whether the stream was cut at its limit; its file then ends with
+  /// ``ProcessHost/cutMarker(_:)``.
   public let outputWasCut: Bool
   public let errorWasCut: Bool
   /// Whether something of the tree could not be killed within ``ProcessHost/settlingLimit``:

@@ -1,4 +1,5 @@
-// How `ProcessHost` starts a process: opens its streams, takes a group, calls the shim. Loop thread.
+// How `ProcessHost` starts a process: opens its streams, takes a group, calls the shim. Loop
+// thread.
 
 import CProcess
 import Glibc

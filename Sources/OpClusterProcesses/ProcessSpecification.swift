@@ -57,7 +57,7 @@ public struct ProcessSpecification: Sendable {
 
   public var command: Command
   /// The whole environment: nothing of the worker's own is added but the mark by which the tree is
-  /// found again. Make it with ``OperationEnvironment/clean(given:home:user:language:temporaryFolder:)``.
+  /// found again. Made by `OperationEnvironment.clean`.
   public var environment: [(name: String, value: String)]
   /// Absolute; nil keeps the worker's.
   public var workingDirectory: String?

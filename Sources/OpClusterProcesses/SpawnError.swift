@@ -74,11 +74,16 @@ func quoted(_ text: String) -> String {
   return result + "\""
 }
 
+/// Whether the file exists and its permissions let this process execute it.
+private func canExecute(_ path: String) -> Bool {
+  unsafe access(path, X_OK) == 0
+}
+
 extension SpawnError {
   /// Turns the step at which the child failed into what its owner can understand.
   init(step: op_step, error: Int32, executable: String, workingDirectory: String?) {
     switch step {
-    case OP_STEP_EXECUTE where error == ENOENT && unsafe access(executable, X_OK) == 0:
+    case OP_STEP_EXECUTE where error == ENOENT && canExecute(executable):
       // It is there; what is missing is the interpreter in its first line.
       self = .notExecutable(executable: executable, error: error)
     case OP_STEP_EXECUTE where error == ENOENT || error == ENOTDIR:
