@@ -70,31 +70,34 @@ final class Committer {
     while true {
       let work = inbox.take(waiting: chores.isEmpty)
       chores += work.chores
-      try commit(work.turns)
+      var next = 0
+      repeat {
+        next = try commit(work.turns, from: next)
+        // A chore gets its slice after every transaction, however long the queue is.
+        if !work.isClosing, let chore = chores.first { try advance(chore) }
+        try checkpointIfLong()
+      } while next < work.turns.count
       if work.isClosing { return try finish() }
-      if let chore = chores.first { try advance(chore) }
-      try checkpointIfLong()
     }
   }
 
-  /// Commits the turns in as few transactions as the bounds allow.
-  private func commit(_ turns: [Turn]) throws(JournalError) {
-    var next = 0
-    while next < turns.count {
-      var bytes = 0
-      let start = next
-      try begin.run()
-      while next < turns.count, next - start < settings.batchTurns, bytes < settings.batchBytes {
-        try insert(turns[next])
-        bytes += turns[next].cost
-        next += 1
-      }
-      try tables.saveTotals()
-      try end.run()
-      inbox.release(turns: next - start, bytes: bytes)
-      observer.onDurable(turns[next - 1].sequence)
-      try checkpointIfLong()
+  /// Commits turns from `start` on as one transaction, as many as its bounds allow; returns the
+  /// index of the first that is left.
+  private func commit(_ turns: [Turn], from start: Int) throws(JournalError) -> Int {
+    guard start < turns.count else { return start }
+    var next = start
+    var bytes = 0
+    try begin.run()
+    while next < turns.count, next - start < settings.batchTurns, bytes < settings.batchBytes {
+      try insert(turns[next])
+      bytes += turns[next].cost
+      next += 1
     }
+    try tables.saveTotals()
+    try end.run()
+    inbox.release(turns: next - start, bytes: bytes)
+    observer.onDurable(turns[next - 1].sequence)
+    return next
   }
 
   private func insert(_ turn: Turn) throws(JournalError) {
@@ -136,20 +139,34 @@ final class Committer {
     }
   }
 
-  /// The orderly end: snapshots that were asked for are finished, deletions wait for the next life.
+  /// The orderly end: what was asked for is done; dropping what a snapshot made superfluous waits
+  /// for the next life, which finds it by itself.
   private func finish() throws(JournalError) {
     for chore in chores {
-      guard case .writeSnapshot(let sequence, _, _) = chore else { continue }
-      if sweeper.isBetweenChores { try dropUnfinishedSnapshot(sequence) }
-      var isDone = false
-      while !isDone {
-        try begin.run()
-        isDone = try sweeper.slice(of: chore)
-        try end.run()
+      switch chore {
+      case .dropSnapshots, .dropTurns:
+        continue
+      case .writeSnapshot(let sequence, _, _):
+        if sweeper.isBetweenSnapshots { try dropUnfinishedSnapshot(sequence) }
+        try complete(chore)
+        observer.onSnapshot(sequence)
+      case .trim, .forget:
+        try complete(chore)
       }
-      observer.onSnapshot(sequence)
     }
     try connection.checkpoint(truncate: true)
+  }
+
+  private func complete(_ chore: Chore) throws(JournalError) {
+    var isDone = false
+    while !isDone {
+      try begin.run()
+      isDone = try sweeper.slice(of: chore)
+      try tables.saveTotals()
+      try end.run()
+      sweeper.measured()
+      try checkpointIfLong()
+    }
   }
 
   /// Removes parts that a crash left under the same number, whose clean-up has not come yet.

@@ -57,7 +57,7 @@ public protocol Journal: Sendable {
   /// Deletes the oldest chapters, of whatever subject, until at most `rows` and `bytes` are left.
   func retainChapters(rows: Int, bytes: Int) -> JournalAnswer
 
-  /// Deletes the chapters and documents of a subject.
+  /// Deletes the chapters and documents of a subject. A crash may come first: ask again then.
   func forget(subject: UInt64) -> JournalAnswer
 
   /// Bytes that the disk still has for this user; nil where that has no meaning (G8).
@@ -66,8 +66,8 @@ public protocol Journal: Sendable {
   /// A reader of history for the calling thread. It sees only what is durable.
   func makeReader() throws(JournalError) -> any JournalReading
 
-  /// Makes durable what was accepted, finishes snapshots that were begun, and lets the disk go.
-  /// Blocks; deletions not yet done go on at the next open. Does nothing the second time.
+  /// Makes durable what was accepted, does what was asked for, and lets the disk go. Blocks; turns
+  /// that a snapshot includes may be deleted after the next open. Does nothing the second time.
   func close()
 }
 

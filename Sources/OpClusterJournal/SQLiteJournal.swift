@@ -82,5 +82,6 @@ public final class SQLiteJournal: Journal {
     _ = inbox.close()
     if joined.exchange(true, ordering: .acquiringAndReleasing) { return }
     thread.join()
+    lock.release()
   }
 }

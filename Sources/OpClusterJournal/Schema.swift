@@ -49,8 +49,9 @@ enum Schema {
   /// The version of the tables below, kept in `meta`.
   static let format: Int64 = 1
 
-  /// Tables with a rowid: bodies are large, and rows of large bodies in the inner nodes of a
-  /// WITHOUT ROWID tree measured slower throughout; see the measurements in the tests' folder.
+  /// Tables with a rowid. Measured on turns of 200 and 2,000 bytes, WITHOUT ROWID writes 13 % and
+  /// 50 % slower, reads at half the speed and needs 12 % and 130 % more space; on documents it
+  /// wins at 200 bytes (+30 %) and loses at 2,000 (-50 %).
   static let creation = """
     PRAGMA auto_vacuum = NONE;
     PRAGMA journal_mode = WAL;

@@ -47,7 +47,8 @@ import CSQLite
     defer { reset() }
     let code = unsafe body.withUnsafeBytes { bytes in
       // A zero-length body must be an empty blob, not NULL.
-      let code = unsafe bytes.isEmpty
+      let code =
+        unsafe bytes.isEmpty
         ? sqlite3_bind_zeroblob(handle, position, 0)
         : sqlite3_bind_blob64(handle, position, bytes.baseAddress, UInt64(bytes.count), nil)
       return unsafe code == SQLITE_OK ? sqlite3_step(handle) : code

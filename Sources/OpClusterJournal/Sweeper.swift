@@ -20,7 +20,7 @@ struct Sweeper {
   private var nextPart = 0
 
   /// Whether no snapshot is half written.
-  var isBetweenChores: Bool { nextPart == 0 }
+  var isBetweenSnapshots: Bool { nextPart == 0 }
 
   init(
     _ connection: Connection, tables: HistoryTables, settings: JournalSettings

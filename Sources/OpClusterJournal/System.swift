@@ -42,6 +42,11 @@ final class LockFile: Sendable {
     Glibc.close(descriptor)
   }
 
+  /// Lets the next opener in.
+  func release() {
+    _ = flock(descriptor, LOCK_UN)
+  }
+
   private static func holder(_ descriptor: Int32) -> Int32 {
     var text = [UInt8](repeating: 0, count: 16)
     let count = unsafe text.withUnsafeMutableBytes {

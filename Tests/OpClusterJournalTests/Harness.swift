@@ -1,0 +1,122 @@
+// What the tests of the journal share: folders that vanish, a recorder of callbacks, turns.
+
+import Foundation
+import OpClusterJournal
+import Synchronization
+import Testing
+
+/// Told apart from the `Attachment` of Swift Testing.
+typealias Row = OpClusterJournal.Attachment
+
+/// A folder for one test, removed with it.
+final class TestFolder: Sendable {
+  let path: String
+
+  init() throws {
+    let base = FileManager.default.temporaryDirectory
+    let url = base.appendingPathComponent("journal-test-\(UInt64.random(in: 0...(.max)))")
+    let mode = [FileAttributeKey.posixPermissions: 0o700]
+    try FileManager.default.createDirectory(
+      at: url, withIntermediateDirectories: true, attributes: mode)
+    path = url.path
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+
+  var database: String { path + "/journal.db" }
+  var log: String { path + "/journal.db-wal" }
+
+  /// Copies what a crash at this moment would leave.
+  func copyFiles(to other: TestFolder) throws {
+    for name in ["journal.db", "journal.db-wal", "journal.created"] {
+      guard let data = FileManager.default.contents(atPath: path + "/" + name) else { continue }
+      try data.write(to: URL(fileURLWithPath: other.path + "/" + name))
+    }
+  }
+}
+
+func bytes(_ path: String) -> [UInt8] {
+  FileManager.default.contents(atPath: path).map { Array($0) } ?? []
+}
+
+func write(_ bytes: [UInt8], to path: String) throws {
+  try Data(bytes).write(to: URL(fileURLWithPath: path))
+}
+
+/// Collects what a journal tells its owner.
+final class Recorder: Sendable {
+  struct Told {
+    var durable: [UInt64] = []
+    var failures: [JournalError] = []
+    var snapshots: [UInt64] = []
+  }
+
+  private let state = Mutex(Told())
+
+  var told: Told { state.withLock { $0 } }
+
+  func observer(
+    alsoOnDurable hook: @escaping @Sendable (UInt64) -> Void = { _ in }
+  ) -> JournalObserver {
+    JournalObserver(
+      onDurable: { through in
+        hook(through)
+        self.state.withLock { $0.durable.append(through) }
+      },
+      onFailure: { error in self.state.withLock { $0.failures.append(error) } },
+      onSnapshot: { through in self.state.withLock { $0.snapshots.append(through) } })
+  }
+
+  /// Waits until `condition` holds; records an issue after a generous deadline.
+  func wait(for condition: (Told) -> Bool) {
+    let deadline = ContinuousClock.now + .seconds(60)
+    while !condition(told) {
+      if ContinuousClock.now > deadline {
+        Issue.record("not told in time: \(told.durable.suffix(1)) \(told.failures)")
+        return
+      }
+      usleep(500)
+    }
+  }
+
+  func waitDurable(_ sequence: UInt64) {
+    wait { ($0.durable.last ?? 0) >= sequence }
+  }
+}
+
+/// The turn that every test expects under this sequence, so that garbage is noticed.
+func turn(_ sequence: UInt64, _ attachments: [Row] = []) -> Turn {
+  let size = 20 + Int(sequence % 7) * 30
+  let body = (1...size).map { place in
+    UInt8(truncatingIfNeeded: (UInt64(place) &* (sequence &+ 3) &* 0x9e37_79b9_7f4a_7c15) >> 29)
+  }
+  return Turn(sequence: sequence, epoch: 7, body: body, attachments: attachments)
+}
+
+extension Recovered {
+  func allTurns() throws -> [Turn] {
+    var turns: [Turn] = []
+    try forEachTurn { turns.append($0) }
+    return turns
+  }
+
+  func allParts() throws -> [[UInt8]] {
+    var parts: [[UInt8]] = []
+    try forEachSnapshotPart { parts.append($0) }
+    return parts
+  }
+}
+
+/// What is left of a journal: the number of turns, each as it was written; or a refusal.
+func remains(of folder: TestFolder) throws -> Result<UInt64, JournalError> {
+  do {
+    let recovered = try JournalTools.read(folder: folder.path)
+    let turns = try recovered.allTurns()
+    let first = (recovered.snapshotSequence ?? 0) + 1
+    #expect(turns == (first..<(first + UInt64(turns.count))).map { turn($0) })
+    #expect(recovered.lastSequence == first + UInt64(turns.count) - 1)
+    return .success(recovered.lastSequence)
+  } catch let error as JournalError {
+    return .failure(error)
+  }
+}
