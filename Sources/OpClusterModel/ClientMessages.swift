@@ -169,7 +169,8 @@ public struct CancelVerdict: Hashable, Sendable {
     self.verdict = verdict
   }
   public enum Verdict: UInt8, Sendable, CaseIterable {
-    case cancelled = 1, alreadyFinished, alreadyCancelled, executing
+    case cancelled = 1
+    case alreadyFinished, alreadyCancelled, executing
   }
 }
 

@@ -60,3 +60,26 @@ public enum GraphOutcome: UInt8, Sendable, CaseIterable {
   case failed
   case cancelled
 }
+
+/// The same change of neighbouring operations of one graph, told once: operations
+/// `first…first+count−1`, each with the own sequence of the first; their events have consecutive
+/// sequences. Anything but an operation has a count of 1.
+public struct EventRun: Hashable, Sendable {
+  public var first: Event
+  public var count: UInt32
+  public init(first: Event, count: UInt32) {
+    self.first = first
+    self.count = count
+  }
+  /// The events one by one.
+  public func forEach(_ body: (Event) -> Void) {
+    guard case .operation(let operation, let own) = first.subject else { return body(first) }
+    for offset in 0..<count {
+      var event = first
+      event.sequence += UInt64(offset)
+      event.subject = .operation(
+        OperationID(graph: operation.graph, index: operation.index + offset), sequence: own)
+      body(event)
+    }
+  }
+}

@@ -30,7 +30,9 @@ public enum Outcome: UInt8, Sendable, CaseIterable {
 /// The word people see for an operation. Finished ones show their outcome.
 public enum StateWord: String, Sendable, CaseIterable {
   case declared, waiting, held, ready, dispatched, executing, stopping
-  case succeeded, failed, timedOut = "timed-out", cancelled, skipped, lost
+  case succeeded, failed
+  case timedOut = "timed-out"
+  case cancelled, skipped, lost
 
   public init(_ outcome: Outcome) {
     switch outcome {

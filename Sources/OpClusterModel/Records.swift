@@ -33,7 +33,6 @@ public enum Record: Hashable, Sendable {
   case dependencyRemoved(from: OperationID, to: OperationID)
   case prioritySet(OperationID, Priority)
   case graphSuspended(GraphID, Bool)
-  case held(OperationRuns, Bool)
   /// Part of a snapshot: the state of a graph that lives, after its `submitted`.
   case restoredGraph(GraphState)
   /// Part of a snapshot: what is remembered of a graph that ended.
@@ -93,12 +92,14 @@ public struct GraphState: Hashable, Sendable {
   public var flags: [UInt8] = []
   public var outcomes: [UInt8] = []
   public var attempts: [UInt32] = []
+  /// Losses times 256 plus failures.
   public var losses: [UInt32] = []
   public var eventSequences: [UInt32] = []
   /// Who holds it; 0 for nobody.
   public var workers: [UInt32] = []
   public var isSuspended = false
   public var failures: UInt32 = 0
+  public var allowedFailures: UInt32 = 0
   public var failurePolicyTookEffect = false
   /// Where the graph's operations stand in line: the place of index 0.
   public var basePlace: UInt64 = 0
@@ -150,9 +151,12 @@ public struct GraphState: Hashable, Sendable {
   public struct QueueEntry: Hashable, Sendable {
     public var index: UInt32
     public var queue: QueueID
-    public init(index: UInt32, queue: QueueID) {
+    /// Where it stands for barriers.
+    public var place: UInt64
+    public init(index: UInt32, queue: QueueID, place: UInt64) {
       self.index = index
       self.queue = queue
+      self.place = place
     }
   }
 }

@@ -19,7 +19,8 @@ public struct Refusal: Hashable, Error, Sendable {
   }
 
   public enum Code: UInt8, Sendable, CaseIterable {
-    case alreadyEnqueued = 1, alreadyFinished, notReady, badLimit, alreadyStarted
+    case alreadyEnqueued = 1
+    case alreadyFinished, notReady, badLimit, alreadyStarted
     case queueNotEmpty, queueExists, unknownDependency, expired, selfDependency, cycle
     case conflictingEdge, unknownQueue, unknownGraph, unknownOperation, unknownWorker
     case wouldDeadlock, wouldStarve, badRequest, limitExceeded

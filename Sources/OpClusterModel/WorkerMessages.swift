@@ -24,7 +24,7 @@ public struct WorkerHello: Hashable, Sendable {
   public var types: [OperationType]
   /// Attempts it holds unstarted.
   public var held: [AttemptID]
-  /// Attempts it is executing.
+  /// Attempts it is executing, and those that ended and whose report is not yet acknowledged.
   public var executing: [AttemptID]
   public init(
     versions: ProtocolVersions = .current, build: String = "", name: String,
@@ -139,6 +139,7 @@ public struct Welcome: Hashable, Sendable {
 public struct WorkerOrders: Hashable, Sendable {
   public var conversation: Conversation
   /// Position in this conversation, from 1; a repeat is dropped, a gap leads to a new hello.
+  /// 0: a heartbeat that overtakes what waits for the disk; it carries nothing.
   public var number: UInt64
   /// Reports through this number are durable: forget them.
   public var acknowledged: UInt64

@@ -1,0 +1,199 @@
+// What a submission must be to be accepted as a whole; the first thing wrong refuses it as a whole
+// (S58, G2). Whatever passes here cannot trap later.
+
+import OpClusterModel
+
+extension Scheduler {
+  func admit(_ submission: GraphSubmission) throws(Refusal) {
+    try checkSizes(submission)
+    for (at, template) in submission.templates.enumerated() {
+      try check(template, at, submission)
+    }
+    try checkQueues(submission)
+    try checkGroupEdges(submission)
+    try checkElementEdges(submission)
+    try checkExternalEdges(submission)
+    if !submission.allowsCycles {
+      let search = CycleSearch(submission)
+      if let cycle = search.find() {
+        throw Refusal(
+          .cycle, "these operations wait for each other: \(cycle.joined(separator: " ← "))",
+          hint: "take one of these dependencies away")
+      }
+    }
+  }
+
+  private func checkSizes(_ submission: GraphSubmission) throws(Refusal) {
+    try bound(submission.templates.count, Limits.templatesPerGraph, "templates")
+    try bound(submission.groupEdges.count, Limits.groupEdgesPerGraph, "dependencies")
+    try bound(submission.elementEdges.count, Limits.elementEdgesPerGraph, "dependencies")
+    try bound(submission.externalEdges.count, Limits.groupEdgesPerGraph, "dependencies")
+    try bound(submission.queues.count, Limits.queuesPerGraph, "queues")
+    try bound(submission.labels.count, Limits.labelsPerThing, "labels")
+    try bound(submission.key.text.utf8.count, Limits.submissionKeyBytes, "bytes in its key")
+    try bound(submission.name.utf8.count, Limits.nameBytes, "bytes in its name")
+    var total = 0
+    for template in submission.templates {
+      total += Int(template.count)
+      try bound(total, Limits.operationsPerGraph, "operations")
+    }
+  }
+
+  private func bound(_ count: Int, _ limit: Int, _ what: String) throws(Refusal) {
+    if count > limit {
+      throw Refusal(
+        .limitExceeded, "the graph has more than \(limit) \(what)",
+        hint: "split it into several submissions")
+    }
+  }
+
+  private func check(
+    _ template: OperationTemplate, _ at: Int, _ submission: GraphSubmission
+  ) throws(Refusal) {
+    func refuse(_ what: String) -> Refusal {
+      Refusal(.badRequest, "operation \(template.name): \(what)")
+    }
+    if template.name.isEmpty || template.name.utf8.count > Limits.nameBytes {
+      throw Refusal(.badRequest, "template \(at) has no name of 1 to 128 bytes")
+    }
+    if template.payload.count > Limits.payloadBytes {
+      throw refuse("its description exceeds \(Limits.payloadBytes) bytes")
+    }
+    let arguments = template.elementArguments
+    if !arguments.isEmpty, arguments.count != Int(template.count) {
+      throw refuse("\(arguments.count) items for \(template.count) elements")
+    }
+    if submission.queues.isEmpty ? template.queue != 0 : template.queue >= submission.queues.count {
+      throw refuse("it names queue number \(template.queue), which the graph does not have")
+    }
+    if template.isBarrier, template.count != 1 { throw refuse("a barrier is one operation") }
+    let demand = template.demand
+    let amounts =
+      [demand.cpus.tenThousandths, demand.memoryBytes, demand.gpus.tenThousandths]
+      + demand.custom.map(\.amount.tenThousandths)
+    if amounts.contains(where: { $0 < 0 || $0 > 1 << 60 }) {
+      throw refuse("a resource demand is negative or beyond all machines")
+    }
+    if demand.custom.count > Limits.customResources {
+      throw refuse("more than \(Limits.customResources) kinds of resources")
+    }
+  }
+
+  private func checkQueues(_ submission: GraphSubmission) throws(Refusal) {
+    for case .named(let name) in submission.queues { _ = try queue(named: name) }
+    for case .own(let settings) in submission.queues where !settings.name.isValidName {
+      throw Refusal(.badRequest, "'\(settings.name)' cannot be the name of a queue")
+    }
+  }
+
+  private func checkGroupEdges(_ submission: GraphSubmission) throws(Refusal) {
+    var policies: [UInt64: EdgePolicy] = [:]
+    for edge in submission.groupEdges {
+      guard edge.from < submission.templates.count, edge.to < submission.templates.count else {
+        throw Refusal(.unknownDependency, "a dependency names template \(edge.from)")
+      }
+      let from = submission.templates[Int(edge.from)]
+      let to = submission.templates[Int(edge.to)]
+      if edge.from == edge.to {
+        throw Refusal(.selfDependency, "operation \(to.name) waits for itself")
+      }
+      if edge.match == .sameIndex, from.count != to.count {
+        throw Refusal(
+          .badRequest,
+          "\(to.name) waits element by element for \(from.name), "
+            + "but they have \(to.count) and \(from.count)")
+      }
+      let pair = UInt64(edge.from) << 32 | UInt64(edge.to)
+      if let known = policies.updateValue(edge.policy, forKey: pair), known != edge.policy {
+        throw Refusal(.conflictingEdge, "\(to.name) waits for \(from.name) in two ways")
+      }
+    }
+  }
+
+  private func checkElementEdges(_ submission: GraphSubmission) throws(Refusal) {
+    let edges = submission.elementEdges
+    let count = UInt32(submission.operationCount)
+    let policies = edges.policies.count
+    guard edges.from.count == edges.to.count, policies == 1 || policies == edges.count else {
+      throw Refusal(.badRequest, "the columns of the dependencies have different lengths")
+    }
+    if edges.policies.count <= 1 {
+      for at in edges.from.indices { try check(edges.from[at], edges.to[at], count) }
+      return
+    }
+    var known: [UInt64: EdgePolicy] = [:]
+    for at in edges.from.indices {
+      try check(edges.from[at], edges.to[at], count)
+      let pair = UInt64(edges.from[at]) << 32 | UInt64(edges.to[at])
+      if let other = known.updateValue(edges.policies[at], forKey: pair),
+        other != edges.policies[at]
+      {
+        throw Refusal(
+          .conflictingEdge,
+          "operation \(edges.to[at]) waits for \(edges.from[at]) in two ways")
+      }
+    }
+  }
+
+  private func check(_ from: UInt32, _ to: UInt32, _ count: UInt32) throws(Refusal) {
+    if from >= count || to >= count {
+      throw Refusal(
+        .unknownDependency, "a dependency names operation \(max(from, to)) of \(count)")
+    }
+    if from == to { throw Refusal(.selfDependency, "operation \(to) waits for itself") }
+  }
+
+  private func checkExternalEdges(_ submission: GraphSubmission) throws(Refusal) {
+    var known: [ExternalPair: EdgePolicy] = [:]
+    for edge in submission.externalEdges {
+      try checkKnown(edge.from)
+      guard edge.to < submission.operationCount else {
+        throw Refusal(.unknownDependency, "a dependency names operation \(edge.to) of this graph")
+      }
+      let pair = ExternalPair(from: edge.from, to: edge.to)
+      if let other = known.updateValue(edge.policy, forKey: pair) {
+        throw Refusal(
+          other == edge.policy ? .badRequest : .conflictingEdge,
+          "operation \(edge.to) names \(shown(edge.from)) twice", operations: [edge.from])
+      }
+    }
+  }
+
+  private struct ExternalPair: Hashable {
+    var from: OperationID
+    var to: UInt32
+  }
+
+  /// An operation that may be cited: it lives, or its graph is remembered (S27, S28).
+  func checkKnown(_ id: OperationID) throws(Refusal) {
+    let known = graphs.find(id.graph.number)?.operationCount ?? ended[id.graph]?.operationCount
+    if let known {
+      if id.index < known { return }
+    } else if id.graph.number > 0, id.graph.number <= counters.lastGraph {
+      throw Refusal(
+        .expired, "graph \(id.graph.number) ended too long ago to be waited for",
+        operations: [id])
+    }
+    throw Refusal(
+      .unknownDependency, "there is no operation \(shown(id))", operations: [id])
+  }
+
+  /// The cell of a living operation.
+  func liveCell(_ id: OperationID) throws(Refusal) -> OperationCell {
+    if graphs.contains(id.graph.number), id.index < graphs[id.graph.number].operationCount {
+      return graphs[id.graph.number].cell(id.index)
+    }
+    if let ended = ended[id.graph], id.index < ended.operationCount {
+      throw Refusal(.alreadyFinished, "operation \(shown(id)) has finished", operations: [id])
+    }
+    throw Refusal(.unknownOperation, "there is no operation \(shown(id))", operations: [id])
+  }
+
+  /// `12/align/3` where it lives, else by number.
+  func shown(_ id: OperationID) -> String {
+    if graphs.contains(id.graph.number), id.index < graphs[id.graph.number].operationCount {
+      return graphs[id.graph.number].shown(id.index)
+    }
+    return "\(id.graph.number)/#\(id.index)"
+  }
+}

@@ -1,0 +1,101 @@
+// Local unblocking (S151): a waiting operation whose unfinished dependencies are all with one
+// worker goes there ahead of time, with those edges, and starts without a round trip. Never where
+// a limit, a barrier, a suspension, resources or a ready operation of a higher level speak against.
+
+import OpClusterModel
+
+extension Scheduler {
+  /// Looks at what waits for an operation that has just been handed over, and for what goes along.
+  mutating func dispatchAhead(
+    after id: OperationID, to seat: WorkerID, into turn: inout Turn
+  ) {
+    guard aheadPauses == 0, !graphs[id.graph.number].dependents.isEmpty else { return }
+    var work = [id]
+    var next = 0
+    while next < work.count {
+      let graph = work[next].graph.number
+      let range = graphs[graph].dependents.range(of: work[next].index)
+      next += 1
+      if range.count > Limits.dependenciesForLocalUnblocking { continue }
+      for position in range {
+        guard seats[seat.number].held < seats[seat.number].prefetch(at: turn.now) else { return }
+        let index = graphs[graph].dependents[position].index
+        let dependent = graphs[graph].operation(index)
+        guard let awaits = localDependencies(of: dependent, at: seat) else { continue }
+        if dispatch(dependent, to: seat, awaits: awaits, into: &turn) { work.append(dependent) }
+      }
+    }
+  }
+
+  /// The unfinished dependencies, if the operation may go to that seat ahead of time.
+  private func localDependencies(
+    of id: OperationID, at seat: WorkerID
+  ) -> [LocalDependency]? {
+    let graph = id.graph.number
+    let stage = graphs[graph].stageNumber(of: id.index)
+    let cell = graphs[graph].cell(id.index)
+    guard cell.phase == .waiting, !cell.isCancelled, !cell.flags.contains(.pinned),
+      cell.blockers > 0, cell.blockers <= Limits.dependenciesForLocalUnblocking,
+      mayGoAhead(graph, stage, id.index, seat)
+    else { return nil }
+    var awaits: [LocalDependency] = []
+    var isLocal = true
+    graphs[graph].forEachDependency(of: id.index) { on, policy in
+      guard isLocal, ending(of: on) == nil else { return }
+      if holds(on, seat, policy) {
+        awaits.append(LocalDependency(operation: on, policy: policy))
+      } else {
+        isLocal = false
+      }
+    }
+    return isLocal && awaits.count == Int(cell.blockers) ? awaits : nil
+  }
+
+  private func mayGoAhead(
+    _ graph: UInt32, _ stage: Int, _ index: UInt32, _ seat: WorkerID
+  ) -> Bool {
+    guard graphs[graph].stages[stage].gates == 0, !graphs[graph].isSuspended,
+      graphs[graph].stages[stage].template.maximumParallel == 0,
+      !graphs[graph].stages[stage].template.isBarrier,
+      seats[seat.number].fits[graphs[graph].stages[stage].demandClass],
+      seats[seat.number].takesWork
+    else { return false }
+    let queue = graphs[graph].queue(of: index, stage: stage).number
+    guard queues[queue].settings.maximumConcurrent == nil, !queues[queue].settings.isSuspended,
+      !queues[queue].hasBarriers
+    else { return false }
+    let level = Line.level(of: graphs[graph].priority(of: index, stage: stage))
+    return !queues[queue].line.hasRuns(above: level)
+  }
+
+  /// Whether the seat holds a dependency whose end it can judge itself: `succeeded` always, other
+  /// policies only where no further attempt may follow a failure.
+  private func holds(_ id: OperationID, _ seat: WorkerID, _ policy: EdgePolicy) -> Bool {
+    guard graphs.contains(id.graph.number) else { return false }
+    let cell = graphs[id.graph.number].cell(id.index)
+    guard cell.worker == seat.number, !cell.isCancelled, !cell.flags.contains(.recalling)
+    else { return false }
+    let stage = graphs[id.graph.number].stageNumber(of: id.index)
+    let template = graphs[id.graph.number].stages[stage].template
+    return policy == .succeeded || template.retry.maximum == 0
+  }
+
+  /// Recalls what went ahead in the hope of this operation.
+  mutating func recallAhead(of id: OperationID, into turn: inout Turn) {
+    for dependent in aheadDependents(of: id) { askRecall(dependent, into: &turn) }
+  }
+
+  /// What was handed over ahead of time and waits for this operation.
+  func aheadDependents(of id: OperationID) -> [OperationID] {
+    let graph = id.graph.number
+    var found: [OperationID] = []
+    for position in graphs[graph].dependents.range(of: id.index) {
+      let index = graphs[graph].dependents[position].index
+      let cell = graphs[graph].cell(index)
+      if cell.flags.contains(.ahead), cell.phase == .dispatched {
+        found.append(graphs[graph].operation(index))
+      }
+    }
+    return found
+  }
+}

@@ -1,0 +1,170 @@
+// Facts change state, and nothing else does: the live path decides a fact and applies it, replay
+// applies it with the effects dropped (G4). There is no second state machine.
+
+public import OpClusterModel
+
+extension Scheduler {
+  /// Takes a committed turn of the journal in.
+  public mutating func replay(_ records: [Record], commit: CommitIndex) {
+    var turn = Turn()
+    turn.isReplay = true
+    turn.commit = commit
+    for record in records { apply(record, into: &turn) }
+    endGraphs(into: &turn)
+    lastCommit = commit
+  }
+
+  /// The only mutation of durable state.
+  mutating func apply(_ record: Record, into turn: inout Turn) {
+    switch record {
+    case .started(let epoch):
+      counters.epoch = epoch
+    case .submitted(let graph, let submission, let fingerprint, let at):
+      applySubmission(graph, submission, fingerprint, at, into: &turn)
+    case .enqueued(let operations, let queue):
+      for id in operations { enqueue(id, in: queue, into: &turn) }
+    case .queueCreated(let id, let settings):
+      addQueue(id, settings, owner: nil)
+      emit(.queueCreated(settings), about: .queue(id), into: &turn)
+    case .queueChanged(let id, let settings):
+      changeQueue(id, settings, into: &turn)
+    case .queueRemoved(let id):
+      removeQueue(id)
+      emit(.queueRemoved, about: .queue(id), into: &turn)
+    case .workerJoined(let id, let name, let session):
+      addSeat(id, name, session, into: &turn)
+    case .workerLost(let id):
+      loseWorker(id, counts: true, into: &turn)
+    case .workerLeft(let id):
+      loseWorker(id, counts: false, into: &turn)
+    case .graphSuspended(let graph, let isSuspended):
+      suspendGraph(graph, isSuspended, into: &turn)
+    case .restoredGraph(let state):
+      restore(state)
+    case .restoredEnding(let ending):
+      remember(ending)
+    case .restoredCounters(let values):
+      counters = values
+    case .dispatched, .recalled, .executing, .succeeded, .finished, .attemptFailed, .cancelled,
+      .dependencyAdded, .dependencyRemoved, .prioritySet:
+      applyToOperations(record, into: &turn)
+    }
+  }
+
+  /// Facts about operations.
+  private mutating func applyToOperations(_ record: Record, into turn: inout Turn) {
+    switch record {
+    case .dispatched(let worker, let runs):
+      runs.forEachOperation { handOver($0, to: worker, into: &turn) }
+    case .recalled(let runs):
+      runs.forEachOperation { giveBack($0, into: &turn) }
+    case .executing(let runs):
+      runs.forEachOperation { begin($0, into: &turn) }
+    case .succeeded(let runs):
+      runs.forEachOperation { succeed($0, output: [], into: &turn) }
+    case .finished(let id, let result):
+      finishAttempt(id, result, into: &turn)
+    case .attemptFailed(let id, let result):
+      failAttempt(id, result, into: &turn)
+    case .cancelled(let runs, let reason):
+      cancel(runs, reason, into: &turn)
+    case .dependencyAdded(let from, let to, let policy):
+      addDependency(from, to, policy, into: &turn)
+    case .dependencyRemoved(let from, let to):
+      removeDependency(from, to, into: &turn)
+    case .prioritySet(let id, let priority):
+      setPriority(id, priority, into: &turn)
+    case .started, .submitted, .enqueued, .queueCreated, .queueChanged, .queueRemoved,
+      .workerJoined, .workerLost, .workerLeft, .graphSuspended, .restoredGraph,
+      .restoredEnding, .restoredCounters:
+      preconditionFailure("not a fact about operations: \(record)")
+    }
+  }
+
+  /// The running attempt succeeded. A report of the end implies its beginning (S149); a join
+  /// point has no worker and no attempt (S4).
+  mutating func succeed(_ id: OperationID, output: [UInt8], into turn: inout Turn) {
+    let graph = id.graph.number
+    let cell = graphs[graph].cell(id.index)
+    if cell.phase != .executing || cell.isHeldUnstarted { begin(id, into: &turn) }
+    if cell.isCancelled { return end(id, .cancelled, into: &turn) }
+    if !output.isEmpty { graphs[graph].outputs[id.index] = output }
+    end(id, .succeeded, into: &turn)
+  }
+
+  /// The end of an attempt that ends the operation.
+  mutating func finishAttempt(
+    _ id: OperationID, _ result: AttemptResult, into turn: inout Turn
+  ) {
+    if result.isSuccess { return succeed(id, output: result.output, into: &turn) }
+    let graph = id.graph.number
+    let cell = graphs[graph].cell(id.index)
+    if cell.phase != .executing || cell.isHeldUnstarted { begin(id, into: &turn) }
+    let outcome = outcome(of: result, isCancelled: cell.isCancelled)
+    if outcome != .cancelled { countFailure(id, result) }
+    end(id, outcome, into: &turn)
+  }
+
+  /// S100: cancelled wins whenever the flag is set at the finish.
+  func outcome(of result: AttemptResult, isCancelled: Bool) -> Outcome {
+    if isCancelled { return .cancelled }
+    return switch result.cause {
+    case .none: .cancelled
+    case .timeout: .timedOut
+    case .lost: .lost
+    case .failed, .signal, .outOfMemory, .cannotStart, .badArgument, .unknownType,
+      .missingInput, .badOutput, .workerStopped:
+      .failed
+    }
+  }
+
+  private mutating func countFailure(_ id: OperationID, _ result: AttemptResult) {
+    let graph = id.graph.number
+    let stage = graphs[graph].stageNumber(of: id.index)
+    let isAllowed =
+      switch graphs[graph].stages[stage].template.allowedFailures {
+      case .none: false
+      case .all: true
+      case .exitStatuses(let statuses):
+        result.cause == .failed && statuses.contains(result.exitStatus)
+      }
+    if isAllowed {
+      graphs[graph].allowedFailures += 1
+    } else {
+      graphs[graph].failures += 1
+      failedGraphs.append(id.graph)
+    }
+  }
+
+  /// The end of an attempt after which the operation is tried again.
+  mutating func failAttempt(_ id: OperationID, _ result: AttemptResult, into turn: inout Turn) {
+    let graph = id.graph.number
+    let cell = graphs[graph].cell(id.index)
+    if cell.phase != .executing || cell.isHeldUnstarted { begin(id, into: &turn) }
+    let stage = graphs[graph].stageNumber(of: id.index)
+    let delay = turn.isReplay ? .zero : backoff(stage, of: graph, failures: cell.failures)
+    graphs[graph].update(id.index) { cell in
+      switch result.cause {
+      case .lost: cell.losses = min(cell.losses, .max - 1) + 1
+      case .workerStopped: break
+      default: cell.failures = min(cell.failures, .max - 1) + 1
+      }
+    }
+    tryAgain(id, cause: result.cause, delay: delay, into: &turn)
+  }
+
+  /// How long to wait before the next attempt, after so many failures before this one.
+  private func backoff(_ stage: Int, of graph: UInt32, failures: UInt8) -> Span {
+    let policy = graphs[graph].stages[stage].template.retry
+    var delay = Double(policy.backoff.nanoseconds)
+    for _ in 0..<failures { delay *= Double(policy.backoffPercent) / 100 }
+    return Span(nanoseconds: Int64(min(delay, Double(policy.maximumBackoff.nanoseconds))))
+  }
+}
+
+extension OperationRuns {
+  @inline(__always)
+  func forEachOperation(_ body: (OperationID) -> Void) {
+    forEach { body(OperationID(graph: graph, index: $0)) }
+  }
+}

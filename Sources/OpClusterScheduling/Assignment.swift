@@ -1,0 +1,318 @@
+// Who runs what: at the end of a turn, free capacity goes to the queue of the highest quality of
+// service, in turns among equals (S60); inside a queue by level and place (S47); what fits nowhere
+// is passed over (S61).
+
+import OpClusterModel
+
+extension Scheduler {
+  mutating func assign(into turn: inout Turn) {
+    settleDeferred(into: &turn)
+    // Join points that end here may make others ready: again, until nothing moves.
+    while assignOnce(into: &turn) {}
+    recallSurplus(into: &turn)
+  }
+
+  /// One pass over all queues; whether another could find more.
+  private mutating func assignOnce(into turn: inout Turn) -> Bool {
+    var pass = AssignmentPass(classes: classes.count)
+    pass.seats = seats.numbers.filter { seats[$0].takesWork }
+    var joined = false
+    for tier in waitingQueues() {
+      var active = tier
+      var at = 0
+      while !active.isEmpty {
+        at %= active.count
+        let share: UInt32 = active.count == 1 ? 1024 : 1
+        switch serve(active[at], atMost: share, &pass, into: &turn) {
+        case .nothing: active.remove(at: at)
+        case .joined:
+          joined = true
+          at += 1
+        case .dispatched: at += 1
+        }
+      }
+    }
+    return joined
+  }
+
+  private enum Service { case nothing, joined, dispatched }
+
+  /// What one pass has learned: nothing becomes free while it lasts.
+  private struct AssignmentPass {
+    var seats: [UInt32] = []
+    /// Classes that no seat can take any more in this pass.
+    var isFull: [Bool]
+    init(classes: Int) { isFull = Array(repeating: false, count: classes) }
+  }
+
+  /// Queues with somebody in line, best quality of service first, the one after the last served
+  /// leading its tier.
+  private func waitingQueues() -> [[UInt32]] {
+    let waiting = queues.numbers.filter { queues[$0].room > 0 && !queues[$0].line.isEmpty }
+    return QualityOfService.allCases.reversed().compactMap { qos in
+      let tier = waiting.filter { queues[$0].settings.qos == qos }
+      if tier.isEmpty { return nil }
+      let lead = tier.firstIndex { $0 > rotation } ?? 0
+      return Array(tier[lead...] + tier[..<lead])
+    }
+  }
+
+  private mutating func serve(
+    _ queue: UInt32, atMost share: UInt32, _ pass: inout AssignmentPass, into turn: inout Turn
+  ) -> Service {
+    while true {
+      let room = queues[queue].room
+      if room == 0 { return .nothing }
+      var line = Line()
+      swap(&line, &queues[queue].line)
+      let found = line.first(
+        admits: { !pass.isFull[$0] },
+        settle: { run, level in settleHead(run, level) })
+      guard let candidate = found else {
+        swap(&line, &queues[queue].line)
+        return .nothing
+      }
+      let stage = graphs[candidate.run.graph.number].stageNumber(of: candidate.run.first)
+      let wanted = min(
+        candidate.valid, room, share, parallelRoom(candidate.run.graph.number, stage))
+      if classes[candidate.demandClass].isInside {
+        line.take(wanted, of: candidate)
+        swap(&line, &queues[queue].line)
+        join(candidate.run, wanted, into: &turn)
+        rotation = queue
+        return .joined
+      }
+      guard
+        let (seat, fitting) = chooseSeat(
+          candidate.demandClass, ready: candidate.valid, pass.seats, at: turn.now)
+      else {
+        pass.isFull[candidate.demandClass] = true
+        swap(&line, &queues[queue].line)
+        continue
+      }
+      let count = min(wanted, fitting)
+      line.take(count, of: candidate)
+      swap(&line, &queues[queue].line)
+      dispatch(candidate.run, count, to: seat, into: &turn)
+      rotation = queue
+      return .dispatched
+    }
+  }
+
+  private func parallelRoom(_ graph: UInt32, _ stage: Int) -> UInt32 {
+    let bound = graphs[graph].stages[stage].template.maximumParallel
+    return bound == 0 ? .max : bound - min(bound, graphs[graph].stages[stage].inFlight)
+  }
+
+  /// What of a run at the head of a line still stands there.
+  private mutating func settleHead(_ run: ReadyRun, _ level: Int) -> Line.Settling {
+    let graph = run.graph.number
+    guard graphs.contains(graph) else { return .gone }
+    if graphs[graph].isSuspended {
+      graphs[graph].parked.append(run)
+      return .gone
+    }
+    let stage = graphs[graph].stageNumber(of: run.first)
+    if parallelRoom(graph, stage) == 0 {
+      graphs[graph].stages[stage].parked.append(run)
+      return .gone
+    }
+    var skip: UInt32 = 0
+    while skip < run.count, !standsInLine(run, skip, level, stage) { skip += 1 }
+    if skip == run.count { return .gone }
+    var valid: UInt32 = 1
+    let bound = min(run.count - skip, 1024)
+    while valid < bound, standsInLine(run, skip + valid, level, stage) { valid += 1 }
+    return .stands(skip: skip, valid: valid)
+  }
+
+  private func standsInLine(
+    _ run: ReadyRun, _ offset: UInt32, _ level: Int, _ stage: Int
+  ) -> Bool {
+    let graph = run.graph.number
+    let index = run.first + offset
+    guard let cell = graphs[graph].cells.stored(index) else {
+      return graphs[graph].stages[stage].pristine.phase == .ready
+    }
+    guard cell.isInLine else { return false }
+    if !cell.flags.contains(.changed) { return true }
+    let priority = graphs[graph].priority(of: index, stage: stage)
+    return graphs[graph].place(of: index) == run.place + UInt64(offset)
+      && (level == Line.barrierLevel || Line.level(of: priority) == level)
+  }
+
+  /// Join points pass through all states at once, inside the coordinator (S4).
+  private mutating func join(_ run: ReadyRun, _ count: UInt32, into turn: inout Turn) {
+    for offset in 0..<count {
+      let id = OperationID(graph: run.graph, index: run.first + offset)
+      turn.note(.succeeded, id)
+      succeed(id, output: [], into: &turn)
+    }
+  }
+
+  // MARK: - Choosing a worker
+
+  /// The seat for operations of a class, and how many of them it takes: the emptiest that can
+  /// start them at once; else one that soon will; else, for a large operation that small ones
+  /// would starve, one that keeps its room for it.
+  private func chooseSeat(
+    _ demandClass: Int, ready: UInt32, _ candidates: [UInt32], at now: Instant
+  ) -> (WorkerID, UInt32)? {
+    let demand = classes[demandClass].demand
+    var eligible: UInt32 = 0
+    var best: (seat: UInt32, count: UInt32, score: Double)?
+    var next: (seat: UInt32, count: UInt32, score: Double)?
+    var reserve: UInt32?
+    for number in candidates where seats[number].fits[demandClass] {
+      eligible += 1
+      let free = seats[number].free
+      let fitting = free.count(fitting: demand)
+      if fitting > 0, seats[number].reservation == nil {
+        let score = free.cpus.units / max(seats[number].capacity.cpus.units, 0.001)
+        if best.map({ score > $0.score }) ?? true { best = (number, fitting, score) }
+        continue
+      }
+      let window = seats[number].prefetch(at: now)
+      if seats[number].held < window {
+        let score = Double(window - seats[number].held)
+        if next.map({ score > $0.score }) ?? true {
+          next = (number, window - seats[number].held, score)
+        }
+      } else if seats[number].held == 0, free.cpus > .zero, reserve == nil {
+        reserve = number
+      }
+    }
+    guard let chosen = best ?? next else {
+      return reserve.map { (WorkerID($0), 1) }
+    }
+    let share = (ready + eligible - 1) / max(eligible, 1)
+    return (WorkerID(chosen.seat), min(chosen.count, max(share, 1)))
+  }
+
+  // MARK: - Handing over
+
+  private mutating func dispatch(
+    _ run: ReadyRun, _ count: UInt32, to seat: WorkerID, into turn: inout Turn
+  ) {
+    if seats[seat.number].held == 0, seats[seat.number].executing == 0 {
+      seats[seat.number].busySince = turn.now
+    }
+    for offset in 0..<count {
+      let id = OperationID(graph: run.graph, index: run.first + offset)
+      if dispatch(id, to: seat, awaits: [], into: &turn) {
+        dispatchAhead(after: id, to: seat, into: &turn)
+      }
+    }
+    let isOverFull = seats[seat.number].free.cpus < .zero
+    if count == 1, isOverFull, seats[seat.number].held == 1 {
+      seats[seat.number].reservation = OperationID(graph: run.graph, index: run.first)
+    }
+  }
+
+  /// Hands one attempt over; false where it failed for its inputs instead.
+  mutating func dispatch(
+    _ id: OperationID, to seat: WorkerID, awaits: [LocalDependency], into turn: inout Turn
+  ) -> Bool {
+    let graph = id.graph.number
+    let stage = graphs[graph].stageNumber(of: id.index)
+    var inputs: [DependencyInput] = []
+    if graphs[graph].stages[stage].template.wantsInputs {
+      inputs = self.inputs(of: id, stage)
+      if inputs.reduce(0, { $0 + ($1.output?.count ?? 0) }) > Limits.inputBytes {
+        refuseInputs(id, into: &turn)
+        return false
+      }
+    }
+    turn.note(.dispatched(seat), id)
+    handOver(id, to: seat, into: &turn)
+    let order = Dispatch(
+      attempt: AttemptID(operation: id, attempt: graphs[graph].cell(id.index).attempt),
+      template: UInt32(stage), priority: graphs[graph].priority(of: id.index, stage: stage),
+      place: graphs[graph].place(of: id.index), argument: argument(of: id, stage),
+      inputs: inputs, awaits: awaits)
+    let at = orders(for: seat, &turn)
+    announce(stage, of: id.graph, to: seat, at, &turn)
+    turn.orders[at].orders.dispatches.append(order)
+    return true
+  }
+
+  private func argument(of id: OperationID, _ stage: Int) -> [UInt8] {
+    let graph = id.graph.number
+    if graphs[graph].stages[stage].template.elementArguments.isEmpty { return [] }
+    let element = Int(graphs[graph].stages[stage].element(id.index))
+    return graphs[graph].stages[stage].template.elementArguments[element]
+  }
+
+  private mutating func refuseInputs(_ id: OperationID, into turn: inout Turn) {
+    var result = AttemptResult()
+    result.cause = .missingInput
+    result.diagnostic =
+      "the outputs of its dependencies exceed \(Limits.inputBytes) bytes together"
+    commit(.finished(id, result), into: &turn)
+  }
+
+  private mutating func announce(
+    _ stage: Int, of graph: GraphID, to seat: WorkerID, _ at: Int, _ turn: inout Turn
+  ) {
+    if seats[seat.number].told(UInt32(stage), of: graph) { return }
+    let own = graphs[graph.number].stages[stage]
+    turn.orders[at].orders.templates.append(
+      TemplateAnnouncement(
+        graph: graph, graphName: graphs[graph.number].submission.name,
+        template: UInt32(stage), firstIndex: own.firstIndex, name: own.template.name,
+        isArray: own.template.isArray, indexRuns: own.template.indexRuns,
+        work: own.template.work, payload: own.template.payload, demand: own.template.demand,
+        qos: own.template.qos ?? queues[own.queue.number].settings.qos))
+  }
+
+  /// What its finished dependencies left (S135, S138): of whole stages only elements with outputs.
+  func inputs(of id: OperationID, _ stage: Int) -> [DependencyInput] {
+    let graph = id.graph.number
+    var inputs: [DependencyInput] = []
+    for edge in graphs[graph].stages[stage].incoming where edge.match == .all {
+      for index in graphs[graph].stages[edge.stage].indices
+      where graphs[graph].outputs[index] != nil {
+        if let input = input(from: graphs[graph].operation(index)) { inputs.append(input) }
+      }
+    }
+    graphs[graph].forEachDependency(of: id.index) { on, _ in
+      if let input = input(from: on) { inputs.append(input) }
+    }
+    return inputs
+  }
+
+  /// nil: it has not ended, or its graph is no longer remembered.
+  private func input(from id: OperationID) -> DependencyInput? {
+    guard let outcome = ending(of: id)?.outcome else { return nil }
+    guard graphs.contains(id.graph.number) else {
+      let output = ended[id.graph]?.outputs.first { $0.index == id.index }?.output
+      return DependencyInput(
+        operation: id, name: "", index: nil, outcome: outcome, output: output)
+    }
+    let stage = graphs[id.graph.number].stages[
+      graphs[id.graph.number].stageNumber(of: id.index)]
+    let shown =
+      stage.template.isArray
+      ? stage.template.shownIndex(ofElement: stage.element(id.index)) : nil
+    return DependencyInput(
+      operation: id, name: stage.template.name, index: shown, outcome: outcome,
+      output: outcome == .succeeded ? graphs[id.graph.number].outputs[id.index] : nil)
+  }
+}
+
+extension Resources {
+  /// How many times `demand` fits; at most 65,536, and none where anything is overdrawn.
+  func count(fitting demand: Resources) -> UInt32 {
+    var count: Int64 = 65_536
+    func bound(_ free: Int64, _ wanted: Int64) {
+      if wanted > 0 { count = min(count, max(free, 0) / wanted) }
+    }
+    bound(cpus.tenThousandths, demand.cpus.tenThousandths)
+    bound(memoryBytes, demand.memoryBytes)
+    bound(gpus.tenThousandths, demand.gpus.tenThousandths)
+    for wanted in demand.custom {
+      bound(amount(named: wanted.name).tenThousandths, wanted.amount.tenThousandths)
+    }
+    return UInt32(count)
+  }
+}

@@ -1,0 +1,70 @@
+// Cancellation sets a flag on every member in one commit, then lets each go as far as it can
+// (S87 to S103).
+
+import OpClusterModel
+
+extension Scheduler {
+  /// Marks all members first, then evaluates (S96).
+  mutating func cancel(
+    _ runs: OperationRuns, _ reason: CancelReason, into turn: inout Turn
+  ) {
+    guard graphs.contains(runs.graph.number) else { return }
+    if reason == .failurePolicy { graphs[runs.graph.number].failurePolicyTookEffect = true }
+    var marked: [OperationID] = []
+    runs.forEachOperation { id in
+      if mark(id, reason, into: &turn) { marked.append(id) }
+    }
+    for id in marked { endCancelled(id, into: &turn) }
+  }
+
+  /// Sets isCancelled; false where it is set already or the operation has ended (S88, S89).
+  private mutating func mark(
+    _ id: OperationID, _ reason: CancelReason, into turn: inout Turn
+  ) -> Bool {
+    let graph = id.graph.number
+    let cell = graphs[graph].cell(id.index)
+    if cell.phase == .finished || cell.isCancelled { return false }
+    let stage = graphs[graph].stageNumber(of: id.index)
+    let (before, after) = graphs[graph].update(id.index) { cell in
+      let before = cell.word
+      cell.flags.insert(.cancelled)
+      return (before, cell.word)
+    }
+    count(id, stage, from: before, to: after)
+    graphs[graph].noteReason(reason, of: id.index)
+    emit(.isCancelled(reason), id, into: &turn)
+    if cell.phase == .waiting { emit(.isReady(true), id, into: &turn) }
+    return true
+  }
+
+  /// What is not with a worker finishes now, unless its queue stands still (S69, S75).
+  mutating func endCancelled(_ id: OperationID, into turn: inout Turn) {
+    let graph = id.graph.number
+    let cell = graphs[graph].cell(id.index)
+    switch cell.phase {
+    case .finished: return
+    case .dispatched: return
+    case .executing:
+      if cell.worker == 0 { end(id, .cancelled, into: &turn) }
+    case .declared:
+      end(id, .cancelled, into: &turn)
+    case .waiting, .ready:
+      let stage = graphs[graph].stageNumber(of: id.index)
+      let queue = graphs[graph].queue(of: id.index, stage: stage).number
+      if queues[queue].isRunning {
+        end(id, .cancelled, into: &turn)
+      } else {
+        queues[queue].cancelledMembers.append(id)
+      }
+    }
+  }
+
+  /// The queue goes on: what was cancelled meanwhile finishes now.
+  mutating func endCancelledMembers(_ queue: UInt32, into turn: inout Turn) {
+    let members = queues[queue].cancelledMembers
+    queues[queue].cancelledMembers = []
+    for id in members where graphs.contains(id.graph.number) {
+      endCancelled(id, into: &turn)
+    }
+  }
+}

@@ -1,0 +1,75 @@
+// The fingerprint by which a repeated submission is told from another one under the same key (G19).
+// FNV-1a, eight bytes at a time: stable over processes and releases, unlike Swift's own hashing.
+
+import OpClusterModel
+
+struct ContentHash {
+  private(set) var value: UInt64 = 0xCBF2_9CE4_8422_2325
+
+  mutating func add(_ number: UInt64) { value = (value ^ number) &* 0x0000_0100_0000_01B3 }
+  mutating func add(_ number: Int) { add(UInt64(bitPattern: Int64(number))) }
+  mutating func add(_ text: String) { add(Array(text.utf8)) }
+  mutating func add(_ bytes: [UInt8]) {
+    add(bytes.count)
+    var word: UInt64 = 0
+    for (at, byte) in bytes.enumerated() {
+      word = word << 8 | UInt64(byte)
+      if at & 7 == 7 { add(word) }
+    }
+    add(word)
+  }
+  mutating func add(_ numbers: [UInt32]) {
+    add(numbers.count)
+    for number in numbers { add(UInt64(number)) }
+  }
+}
+
+extension GraphSubmission {
+  /// Of everything that decides what runs and in what order; not of the key.
+  var contentHash: UInt64 {
+    var hash = ContentHash()
+    hash.add(name)
+    for template in templates { template.add(to: &hash) }
+    for edge in groupEdges {
+      hash.add(UInt64(edge.from) << 32 | UInt64(edge.to))
+      hash.add(UInt64(edge.policy.rawValue) << 8 | UInt64(edge.match.rawValue))
+    }
+    hash.add(elementEdges.from)
+    hash.add(elementEdges.to)
+    for policy in elementEdges.policies { hash.add(UInt64(policy.rawValue)) }
+    for edge in externalEdges {
+      hash.add(UInt64(edge.from.graph.number) << 32 | UInt64(edge.from.index))
+      hash.add(UInt64(edge.to) << 8 | UInt64(edge.policy.rawValue))
+    }
+    for queue in queues {
+      switch queue {
+      case .named(let name): hash.add(name)
+      case .own(let settings):
+        hash.add(settings.name)
+        hash.add(Int(settings.maximumConcurrent ?? .max))
+      }
+    }
+    hash.add(UInt64(failurePolicy.rawValue))
+    hash.add(Int(maximumFailures ?? .max))
+    return hash.value
+  }
+}
+
+extension OperationTemplate {
+  fileprivate func add(to hash: inout ContentHash) {
+    hash.add(name)
+    hash.add(UInt64(count))
+    hash.add(payload)
+    hash.add(elementArguments.bytes)
+    hash.add(elementArguments.ends)
+    switch work {
+    case .nothing: hash.add(0)
+    case .command: hash.add(1)
+    case .call(let type): hash.add(type.name)
+    }
+    hash.add(UInt64(queue))
+    hash.add(Int(priority.rawValue))
+    hash.add(Int(demand.cpus.tenThousandths))
+    hash.add(Int(demand.memoryBytes))
+  }
+}

@@ -1,0 +1,382 @@
+// Workers come, speak, fall silent and come back (S147 to S150). Loss is decided here alone, by
+// the coordinator's own clock.
+
+import HeapModule
+public import OpClusterModel
+
+extension Scheduler {
+  mutating func handleWorker(
+    _ peer: PeerID, _ message: WorkerMessage, into turn: inout Turn
+  ) {
+    if case .hello(let hello) = message { return greet(peer, hello, into: &turn) }
+    guard let worker = seatByPeer[peer], seats.contains(worker.number) else {
+      return turn.refuse(peer, Refusal(.unknownWorker, "say hello first"))
+    }
+    hear(worker, at: turn.now)
+    switch message {
+    case .hello: break
+    case .report(let report): take(report, from: worker, peer, into: &turn)
+    case .logChunk: break
+    case .goodbye:
+      commit(.workerLeft(worker), into: &turn)
+      turn.afterDurable.append(.close(peer))
+    }
+  }
+
+  private mutating func hear(_ worker: WorkerID, at now: Instant) {
+    seats[worker.number].lastHeard = max(seats[worker.number].lastHeard, now)
+    seats[worker.number].isSuspect = false
+  }
+
+  // MARK: - Hello
+
+  private mutating func greet(_ peer: PeerID, _ hello: WorkerHello, into turn: inout Turn) {
+    guard let version = ProtocolVersions.current.common(with: hello.versions) else {
+      return turn.refuse(peer, versionRefusal(hello.versions))
+    }
+    if let problem = problem(with: hello) { return turn.refuse(peer, problem) }
+    if let known = seatBySession[hello.session], seats.contains(known.number) {
+      return welcome(hello, known, peer, version, into: &turn)
+    }
+    if let old = seatByName[hello.name], seats.contains(old.number) {
+      let silence = turn.now - seats[old.number].lastHeard
+      let patience = Span(nanoseconds: timing.heartbeat.nanoseconds * 2)
+      if seats[old.number].peer != nil, silence < patience {
+        return turn.refuse(
+          peer,
+          Refusal(
+            .busy, "a worker named \(hello.name) is connected",
+            hint: "give each worker a name of its own, or wait until the other one is gone"))
+      }
+      lose(old, into: &turn)
+    }
+    guard seats.count < Limits.workers else {
+      return turn.refuse(
+        peer, Refusal(.limitExceeded, "there are \(Limits.workers) workers already"))
+    }
+    let worker = WorkerID(counters.lastWorker + 1)
+    commit(.workerJoined(worker, name: hello.name, hello.session), into: &turn)
+    welcome(hello, worker, peer, version, into: &turn)
+  }
+
+  private func problem(with hello: WorkerHello) -> Refusal? {
+    if !hello.name.isValidName {
+      return Refusal(
+        .badRequest, "a worker's name has 1 to 128 of the characters A-Z a-z 0-9 . _ : -")
+    }
+    if hello.labels.count > Limits.labelsPerThing {
+      return Refusal(.limitExceeded, "more than \(Limits.labelsPerThing) labels")
+    }
+    return nil
+  }
+
+  private func versionRefusal(_ theirs: ProtocolVersions) -> Refusal {
+    let ours = ProtocolVersions.current
+    return Refusal(
+      .versionMismatch,
+      "this coordinator speaks protocol \(ours.lowest) to \(ours.highest), "
+        + "the peer \(theirs.lowest) to \(theirs.highest)",
+      hint: "install the same release on both sides")
+  }
+
+  private mutating func welcome(
+    _ hello: WorkerHello, _ worker: WorkerID, _ peer: PeerID, _ version: UInt32,
+    into turn: inout Turn
+  ) {
+    let number = worker.number
+    if let old = seats[number].peer, old != peer {
+      seatByPeer[old] = nil
+      turn.atOnce.append(.close(old))
+    }
+    turn.orders.removeAll { $0.seat == number }
+    seatByPeer[peer] = worker
+    seats[number].beginConversation(peer, hello, at: turn.now)
+    seats[number].fits = classes.map {
+      $0.fits(capacity: hello.capacity, labels: hello.labels, types: hello.types)
+    }
+    let stale = reconcile(worker, hello, into: &turn)
+    turn.afterDurable.append(
+      .toWorker(
+        peer,
+        .welcome(
+          Welcome(
+            conversation: conversation(with: worker), version: version, worker: worker,
+            timing: timing, stale: stale))))
+    seats[number].lastSpoken = turn.now
+    repeatOrders(to: worker, into: &turn)
+  }
+
+  func conversation(with worker: WorkerID) -> Conversation {
+    Conversation(
+      epoch: counters.epoch, session: seats[worker.number].session,
+      increment: seats[worker.number].increment)
+  }
+
+  /// Compares what the worker says it has with what was handed to it. Returns what is no longer
+  /// its own.
+  private mutating func reconcile(
+    _ worker: WorkerID, _ hello: WorkerHello, into turn: inout Turn
+  ) -> [AttemptID] {
+    let claimed = Set(hello.held).union(hello.executing)
+    for id in heldBy(worker) {
+      let cell = graphs[id.graph.number].cell(id.index)
+      let attempt = AttemptID(operation: id, attempt: cell.attempt)
+      if claimed.contains(attempt) { continue }
+      if cell.isHeldUnstarted {
+        // The dispatch never arrived: it can never start there (hole 1 of guarantees 4.4).
+        turn.note(.recalled, id)
+        giveBack(id, into: &turn)
+      } else {
+        concludeLoss(id, worker, into: &turn)
+      }
+    }
+    return (hello.held + hello.executing).filter { attempt in
+      guard graphs.contains(attempt.operation.graph.number),
+        attempt.operation.index < graphs[attempt.operation.graph.number].operationCount
+      else { return true }
+      let cell = graphs[attempt.operation.graph.number].cell(attempt.operation.index)
+      return cell.worker != worker.number || cell.attempt != attempt.attempt
+    }
+  }
+
+  /// A running attempt that its own worker no longer knows.
+  private mutating func concludeLoss(
+    _ id: OperationID, _ worker: WorkerID, into turn: inout Turn
+  ) {
+    var result = AttemptResult()
+    result.cause = .lost
+    result.diagnostic = "the worker came back without it"
+    let isFinal = !mayRunAgainAfterLoss(id) || graphs[id.graph.number].cell(id.index).isCancelled
+    note(result, of: id, ends: isFinal, by: worker, into: &turn)
+    commit(isFinal ? .finished(id, result) : .attemptFailed(id, result), into: &turn)
+    if !isFinal { recallAhead(of: id, into: &turn) }
+  }
+
+  /// Recalls and cancellations whose answer is still out.
+  private mutating func repeatOrders(to worker: WorkerID, into turn: inout Turn) {
+    for id in heldBy(worker) {
+      let cell = graphs[id.graph.number].cell(id.index)
+      let attempt = AttemptID(operation: id, attempt: cell.attempt)
+      if cell.isHeldUnstarted, cell.flags.contains(.recalling) || cell.isCancelled {
+        graphs[id.graph.number].update(id.index) { $0.flags.insert(.recalling) }
+        let at = orders(for: worker, &turn)
+        turn.orders[at].orders.recalls.append(attempt)
+      } else if cell.isCancelled {
+        let at = orders(for: worker, &turn)
+        turn.orders[at].orders.cancels.append(CancelOrder(attempt: attempt))
+      }
+    }
+  }
+
+  // MARK: - Silence
+
+  mutating func forgetPeer(_ peer: PeerID) {
+    guard let worker = seatByPeer.removeValue(forKey: peer), seats.contains(worker.number) else {
+      return
+    }
+    if seats[worker.number].peer == peer { seats[worker.number].peer = nil }
+  }
+
+  mutating func handleTick(into turn: inout Turn) {
+    // A pause of our own is nobody's silence (F6): speak first, judge later.
+    let pause = turn.now - lastTick
+    lastTick = turn.now
+    let isOwnPause = pause.nanoseconds > timing.heartbeat.nanoseconds * 3
+    for number in seats.numbers {
+      if isOwnPause { seats[number].lastHeard = seats[number].lastHeard + pause }
+      let silence = turn.now - seats[number].lastHeard
+      if silence > timing.lost {
+        lose(WorkerID(number), into: &turn)
+        continue
+      }
+      if silence > timing.suspect, !seats[number].isSuspect, seats[number].peer != nil {
+        seats[number].isSuspect = true
+      }
+      beat(number, into: &turn)
+    }
+    wakeBackoffs(into: &turn)
+  }
+
+  private mutating func beat(_ number: UInt32, into turn: inout Turn) {
+    guard let peer = seats[number].peer,
+      turn.now - seats[number].lastSpoken >= timing.heartbeat
+    else { return }
+    seats[number].lastSpoken = turn.now
+    let beat = WorkerOrders(
+      conversation: conversation(with: WorkerID(number)), number: 0, acknowledged: 0)
+    turn.atOnce.append(.toWorker(peer, .orders(beat)))
+  }
+
+  private mutating func wakeBackoffs(into turn: inout Turn) {
+    while let first = backoffs.min, first.until <= turn.now {
+      backoffs.removeMin()
+      let id = first.operation
+      guard graphs.contains(id.graph.number) else { continue }
+      let cell = graphs[id.graph.number].cell(id.index)
+      guard cell.phase == .executing, cell.attempt == first.attempt,
+        cell.flags.contains(.backingOff)
+      else { continue }
+      graphs[id.graph.number].update(id.index) { $0.flags.remove(.backingOff) }
+      enterLine(id, graphs[id.graph.number].stageNumber(of: id.index))
+    }
+  }
+
+  /// When `tick` is due next; nil while nothing is awaited.
+  public func nextDeadline() -> Instant? {
+    var next = backoffs.min?.until
+    func consider(_ moment: Instant) { next = next.map { min($0, moment) } ?? moment }
+    for number in seats.numbers {
+      let seat = seats[number]
+      if seat.peer != nil { consider(seat.lastSpoken + timing.heartbeat) }
+      consider(seat.lastHeard + (seat.isSuspect || seat.peer == nil ? timing.lost : timing.suspect))
+      if seat.held > 0, seat.peer != nil {
+        consider(seat.busySince + Span(nanoseconds: Int64(Seat.patience * 1.1e9)))
+      }
+    }
+    return next
+  }
+
+  /// The lease ran out.
+  mutating func lose(_ worker: WorkerID, into turn: inout Turn) {
+    commit(.workerLost(worker), into: &turn)
+  }
+
+  // MARK: - Facts
+
+  mutating func addSeat(
+    _ id: WorkerID, _ name: String, _ session: WorkerSession, into turn: inout Turn
+  ) {
+    var seat = Seat(id: id, name: name, session: session, heard: turn.now)
+    seat.fits = classes.map { _ in false }
+    seats.insert(seat, number: id.number)
+    counters.lastWorker = max(counters.lastWorker, id.number)
+    seatByName[name] = id
+    seatBySession[session] = id
+    emit(.workerJoined(name: name), about: .worker(id), into: &turn)
+  }
+
+  /// Everything a worker held goes on without it: unstarted attempts are ready again, running
+  /// ones go by their policy (S12, S101).
+  mutating func loseWorker(_ id: WorkerID, counts: Bool, into turn: inout Turn) {
+    guard seats.contains(id.number) else { return }
+    for operation in heldBy(id) {
+      let cell = graphs[operation.graph.number].cell(operation.index)
+      if cell.worker != id.number { continue }
+      if cell.isHeldUnstarted {
+        giveBack(operation, into: &turn)
+      } else {
+        interrupt(operation, cell, counts: counts, by: id, into: &turn)
+      }
+    }
+    let seat = seats[id.number]
+    if let peer = seat.peer { seatByPeer[peer] = nil }
+    if seatByName[seat.name] == id { seatByName[seat.name] = nil }
+    seatBySession[seat.session] = nil
+    seats.remove(id.number)
+    turn.orders.removeAll { $0.seat == id.number }
+    emit(counts ? .workerLost : .workerLeft, about: .worker(id), into: &turn)
+  }
+
+  private mutating func interrupt(
+    _ id: OperationID, _ cell: OperationCell, counts: Bool, by worker: WorkerID,
+    into turn: inout Turn
+  ) {
+    var result = AttemptResult()
+    result.cause = counts ? .lost : .workerStopped
+    if counts {
+      graphs[id.graph.number].update(id.index) { $0.losses = min($0.losses, .max - 1) + 1 }
+    }
+    let isFinal = cell.isCancelled || (counts && !mayRunAgainAfterLoss(id, counted: true))
+    note(result, of: id, ends: isFinal, by: worker, into: &turn)
+    if isFinal {
+      finishAttempt(id, result, into: &turn)
+    } else {
+      tryAgain(id, cause: result.cause, delay: .zero, into: &turn)
+      if !turn.isReplay { recallAhead(of: id, into: &turn) }
+    }
+  }
+
+  /// S12: a loss is not the operation's fault until it has happened too often.
+  private func mayRunAgainAfterLoss(_ id: OperationID, counted: Bool = false) -> Bool {
+    let graph = id.graph.number
+    let stage = graphs[graph].stageNumber(of: id.index)
+    let losses = UInt32(graphs[graph].cell(id.index).losses) + (counted ? 0 : 1)
+    return losses < graphs[graph].stages[stage].template.maximumLosses
+  }
+
+  mutating func forgetAtWorkers(_ graph: GraphID, into turn: inout Turn) {
+    if turn.isReplay { return }
+    for number in seats.numbers where seats[number].toldTemplates[graph] != nil {
+      seats[number].toldTemplates[graph] = nil
+      if seats[number].peer == nil { continue }
+      let at = orders(for: WorkerID(number), &turn)
+      turn.orders[at].orders.forgottenGraphs.append(graph)
+    }
+  }
+
+  // MARK: - Orders
+
+  /// The orders that this turn has for a seat, begun where there are none.
+  mutating func orders(for worker: WorkerID, _ turn: inout Turn) -> Int {
+    if let at = turn.orders.firstIndex(where: { $0.seat == worker.number }) { return at }
+    turn.orders.append(
+      PendingOrders(
+        seat: worker.number,
+        orders: WorkerOrders(
+          conversation: conversation(with: worker), number: 0, acknowledged: 0)))
+    return turn.orders.count - 1
+  }
+
+  /// One message per seat and turn, numbered, acknowledging what this turn makes durable.
+  mutating func sendOrders(into turn: inout Turn) {
+    for at in turn.orders.indices {
+      let number = turn.orders[at].seat
+      guard seats.contains(number), let peer = seats[number].peer else { continue }
+      seats[number].ordersSent += 1
+      seats[number].lastSpoken = turn.now
+      turn.orders[at].orders.number = seats[number].ordersSent
+      turn.orders[at].orders.acknowledged = seats[number].reportTaken
+      turn.orders[at].orders.drain = seats[number].isDraining
+      turn.afterDurable.append(.toWorker(peer, .orders(turn.orders[at].orders)))
+    }
+  }
+}
+
+extension Seat {
+  fileprivate mutating func beginConversation(
+    _ peer: PeerID, _ hello: WorkerHello, at now: Instant
+  ) {
+    self.peer = peer
+    increment += 1
+    ordersSent = 0
+    reportTaken = 0
+    lastHeard = now
+    isSuspect = false
+    toldTemplates = [:]
+    capacity = hello.capacity
+    labels = hello.labels
+    types = hello.types
+  }
+}
+
+extension Turn {
+  fileprivate mutating func refuse(_ peer: PeerID, _ refusal: Refusal) {
+    atOnce.append(.toWorker(peer, .refused(refusal)))
+  }
+}
+
+extension String {
+  /// `[A-Za-z0-9._:-]{1,128}` (G38).
+  var isValidName: Bool {
+    !isEmpty && utf8.count <= Limits.nameBytes
+      && utf8.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+          UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"),
+          UInt8(ascii: ":"), UInt8(ascii: "-"):
+          true
+        default: false
+        }
+      }
+  }
+}

@@ -1,0 +1,51 @@
+// Dependencies between single operations of one graph, both ways, as offsets and targets: eight
+// bytes an edge and eight an operation, and nothing at all for a graph without any.
+
+import OpClusterModel
+
+struct EdgeTable: Sendable {
+  /// Where the edges of each operation end; empty when there are no edges.
+  private var ends: [UInt32] = []
+  private var targets: [PackedEdge] = []
+
+  /// An index and, in the top two bits, the policy.
+  struct PackedEdge: Sendable {
+    private var raw: UInt32
+    init(_ index: UInt32, _ policy: EdgePolicy) {
+      raw = index | UInt32(policy.rawValue) << 30
+    }
+    var index: UInt32 { raw & 0x3FFF_FFFF }
+    var policy: EdgePolicy { EdgePolicy(rawValue: UInt8(raw >> 30)) ?? .finished }
+  }
+
+  init() {}
+
+  /// Edges grouped by `keys[i]`, each to `values[i]`; the order of addition is kept.
+  init(operations: Int, keys: [UInt32], values: [UInt32], edges: ElementEdges) {
+    guard !keys.isEmpty else { return }
+    ends = Array(repeating: 0, count: operations)
+    for key in keys { ends[Int(key)] += 1 }
+    var total: UInt32 = 0
+    for at in ends.indices {
+      let own = ends[at]
+      ends[at] = total
+      total += own
+    }
+    targets = Array(repeating: PackedEdge(0, .finished), count: keys.count)
+    for edge in keys.indices {
+      let slot = ends[Int(keys[edge])]
+      targets[Int(slot)] = PackedEdge(values[edge], edges.policy(edge))
+      ends[Int(keys[edge])] += 1
+    }
+  }
+
+  var isEmpty: Bool { targets.isEmpty }
+  var edgeCount: Int { targets.count }
+
+  /// Positions of the edges of one operation, for `self[position]`.
+  func range(of index: UInt32) -> Range<Int> {
+    if ends.isEmpty { return 0..<0 }
+    return (index == 0 ? 0 : Int(ends[Int(index) - 1]))..<Int(ends[Int(index)])
+  }
+  subscript(position: Int) -> PackedEdge { targets[position] }
+}

@@ -1,0 +1,70 @@
+// How changes become events (S104 to S108): each with the operation's own gapless sequence, in
+// runs where neighbours change alike.
+
+import OpClusterModel
+
+extension Scheduler {
+  mutating func emit(_ kind: Event.Kind, _ id: OperationID, into turn: inout Turn) {
+    let own = graphs[id.graph.number].update(id.index) { cell in
+      cell.eventSequence &+= 1
+      return cell.eventSequence
+    }
+    emitRun(kind, first: id, count: 1, own: own, into: &turn)
+  }
+
+  /// The same change of `count` neighbours whose own sequence is `own` for each.
+  mutating func emitRun(
+    _ kind: Event.Kind, first id: OperationID, count: UInt32, own: UInt32, into turn: inout Turn
+  ) {
+    if turn.isReplay {
+      counters.lastEvent += UInt64(count)
+      return
+    }
+    let slot = OpenEventRuns.slot(of: kind)
+    if let slot, turn.extendRun(slot, kind, id, count: count, own: own) { return }
+    turn.append(kind, .operation(id, sequence: own), count: count)
+    if let slot { turn.openRuns.open(slot, at: turn.events.count) }
+  }
+
+  mutating func emit(
+    _ kind: Event.Kind, about subject: Event.Subject, into turn: inout Turn
+  ) {
+    if turn.isReplay {
+      counters.lastEvent += 1
+      return
+    }
+    turn.append(kind, subject, count: 1)
+  }
+}
+
+extension Turn {
+  fileprivate mutating func append(
+    _ kind: Event.Kind, _ subject: Event.Subject, count: UInt32
+  ) {
+    if OpenEventRuns.slot(of: kind) == nil { openRuns.closeAll() }
+    let event = Event(sequence: 0, commit: commit, time: wall, subject: subject, kind: kind)
+    events.append(EventRun(first: event, count: count))
+  }
+
+  fileprivate mutating func extendRun(
+    _ slot: Int, _ kind: Event.Kind, _ id: OperationID, count: UInt32, own: UInt32
+  ) -> Bool {
+    let position = openRuns[slot] - 1
+    guard position >= 0, events[position].first.kind == kind,
+      case .operation(let first, let firstOwn) = events[position].first.subject,
+      first.graph == id.graph, firstOwn == own,
+      first.index + events[position].count == id.index
+    else { return false }
+    events[position].count += count
+    return true
+  }
+}
+
+extension OpenEventRuns {
+  /// A new run of an earlier moment in life closes those of later moments, so that no operation
+  /// is told finished before it is told ready.
+  fileprivate mutating func open(_ slot: Int, at position: Int) {
+    self[slot] = position
+    for later in (slot + 1)..<OpenEventRuns.slotCount { self[later] = 0 }
+  }
+}

@@ -1,0 +1,184 @@
+// Why an operation is where it is, in sentences: the decision, not the data.
+
+import HeapModule
+import OpClusterModel
+
+extension Scheduler {
+  func explain(_ selection: Selection, at now: Instant) throws(Refusal) -> ClientReply {
+    var explanations: [Explanation] = []
+    var more = false
+    for runs in try resolve(selection) {
+      runs.forEachOperation { id in
+        if explanations.count == 100 {
+          more = true
+          return
+        }
+        explanations.append(
+          Explanation(
+            operation: id, shown: shown(id), state: graphs[id.graph.number].cell(id.index).word,
+            lines: lines(about: id, at: now)))
+      }
+    }
+    return .explanations(explanations, more: more)
+  }
+
+  private func lines(about id: OperationID, at now: Instant) -> [String] {
+    let graph = id.graph.number
+    let cell = graphs[graph].cell(id.index)
+    let stage = graphs[graph].stageNumber(of: id.index)
+    var lines: [String] = []
+    if cell.isCancelled, let reason = graphs[graph].reason(of: id.index) {
+      lines.append(sentence(reason))
+    }
+    switch cell.phase {
+    case .declared:
+      lines.append("it is in no queue yet; nothing starts it until somebody enqueues it")
+    case .waiting:
+      lines += waitingLines(id, stage)
+    case .ready:
+      lines += readyLines(id, stage)
+    case .dispatched:
+      let name = seats.find(cell.worker)?.name ?? "a worker"
+      lines.append(
+        cell.flags.contains(.ahead)
+          ? "worker \(name) holds it and starts it as soon as its dependencies there end"
+          : "worker \(name) holds it and starts it when it has room")
+    case .executing:
+      lines += executingLines(id, cell, stage, at: now)
+    case .finished:
+      lines.append("it has ended: \(cell.word.rawValue)")
+    }
+    return lines
+  }
+
+  private func sentence(_ reason: CancelReason) -> String {
+    switch reason {
+    case .request(let text):
+      text.isEmpty ? "somebody cancelled it" : "somebody cancelled it: \(text)"
+    case .dependency(let on, let outcome):
+      "\(shown(on)) ended as \(StateWord(outcome).rawValue), so its edge can never be met"
+    case .failurePolicy:
+      "the graph's on_failure or max_failures took effect"
+    }
+  }
+
+  private func waitingLines(_ id: OperationID, _ stage: Int) -> [String] {
+    let graph = id.graph.number
+    var lines: [String] = []
+    for edge in graphs[graph].stages[stage].incoming where edge.match == .all {
+      let from = graphs[graph].stages[edge.stage]
+      if from.unfinished > 0 {
+        lines.append(
+          "it waits for \(graph)/\(from.template.name): "
+            + "\(from.unfinished) of \(from.template.count) have not ended")
+      }
+    }
+    var open: [String] = []
+    graphs[graph].forEachDependency(of: id.index) { on, _ in
+      if ending(of: on) == nil { open.append(shown(on)) }
+    }
+    if !open.isEmpty {
+      let rest = open.count > 8 ? " and \(open.count - 8) more" : ""
+      lines.append("it waits for \(open.prefix(8).joined(separator: ", "))\(rest)")
+    }
+    for barrier in blockedBy(id, stage) {
+      lines.append("it waits behind the barrier \(shown(barrier))")
+    }
+    if graphs[graph].isSuspended { lines.append(suspendedLine(graph)) }
+    return lines
+  }
+
+  /// The barrier that keeps it from being ready (S39).
+  private func blockedBy(_ id: OperationID, _ stage: Int) -> [OperationID] {
+    let graph = id.graph.number
+    let queue = graphs[graph].queue(of: id.index, stage: stage).number
+    guard queues[queue].hasBarriers, !graphs[graph].stages[stage].template.isBarrier else {
+      return []
+    }
+    let segment = queues[queue].segment(of: graphs[graph].enqueuePlace(of: id.index))
+    if segment == 0 { return [] }
+    return [queues[queue].segments[segment - 1].barrier?.operation].compactMap { $0 }
+  }
+
+  private func suspendedLine(_ graph: UInt32) -> String {
+    "its graph is suspended; resume it with: opbatch resume \(graph)"
+  }
+
+  private func readyLines(_ id: OperationID, _ stage: Int) -> [String] {
+    let graph = id.graph.number
+    if graphs[graph].isSuspended { return [suspendedLine(graph)] }
+    let queue = queues[graphs[graph].queue(of: id.index, stage: stage).number]
+    let name = queue.settings.name
+    if queue.settings.isSuspended {
+      return ["its queue is suspended; resume it with: opbatch queue resume \(name)"]
+    }
+    if let limit = queue.settings.maximumConcurrent, queue.inFlight >= limit {
+      return ["queue \(name) runs \(queue.inFlight) at once, which is its limit"]
+    }
+    let bound = graphs[graph].stages[stage].template.maximumParallel
+    if bound > 0, graphs[graph].stages[stage].inFlight >= bound {
+      return ["max_parallel: \(bound) of its elements run already"]
+    }
+    return placementLines(graphs[graph].stages[stage].demandClass)
+  }
+
+  private func placementLines(_ number: Int) -> [String] {
+    let wanted = classes[number]
+    let workers = seats.numbers.filter { seats[$0].takesWork }
+    if workers.isEmpty {
+      return ["no worker is connected; start one with: opworker serve"]
+    }
+    if workers.contains(where: { seats[$0].fits[number] }) {
+      return ["every worker that could run it is busy; it is in line"]
+    }
+    var lines = ["no connected worker can run it (it stands in nobody's way):"]
+    for worker in workers.prefix(8) {
+      lines.append("worker \(seats[worker].name): \(wanted.obstacle(at: seats[worker]))")
+    }
+    return lines
+  }
+
+  private func executingLines(
+    _ id: OperationID, _ cell: OperationCell, _ stage: Int, at now: Instant
+  ) -> [String] {
+    let name = seats.find(cell.worker)?.name ?? "a worker"
+    if cell.flags.contains(.backingOff) {
+      let until = backoffs.unordered.first { $0.operation == id }?.until
+      let wait = until.map { max(($0 - now).seconds, 0) } ?? 0
+      return ["attempt \(cell.attempt) failed; the next one starts in \(Int(wait.rounded(.up))) s"]
+    }
+    if cell.flags.contains(.retrying) {
+      if cell.worker != 0 { return ["attempt \(cell.attempt) is with worker \(name)"] }
+      return ["attempt \(cell.attempt) ended without success; it is in line for another"]
+        + placementLines(graphs[id.graph.number].stages[stage].demandClass)
+    }
+    if cell.isCancelled { return ["worker \(name) has been told to stop it"] }
+    return ["worker \(name) runs attempt \(cell.attempt)"]
+  }
+}
+
+extension DemandClass {
+  /// The first thing in which a worker falls short.
+  fileprivate func obstacle(at seat: Seat) -> String {
+    if let type, !seat.types.contains(type) {
+      return "does not have the operation type \(type.name) version \(type.version)"
+    }
+    if demand.cpus > seat.capacity.cpus {
+      return "has \(seat.capacity.cpus.units) cpus, it asks for \(demand.cpus.units)"
+    }
+    if demand.memoryBytes > seat.capacity.memoryBytes {
+      return "has \(seat.capacity.memoryBytes >> 20) MiB, it asks for \(demand.memoryBytes >> 20)"
+    }
+    if demand.gpus > seat.capacity.gpus {
+      return "has \(seat.capacity.gpus.units) gpus, it asks for \(demand.gpus.units)"
+    }
+    for wanted in demand.custom where wanted.amount > seat.capacity.amount(named: wanted.name) {
+      return "has too little of \(wanted.name)"
+    }
+    for requirement in requirements where !requirement.isMet(by: seat.labels) {
+      let values = requirement.values.joined(separator: " or ")
+      return "is not labelled \(requirement.key)=\(values)"
+    }
+    return "could run it"
+  }
+}

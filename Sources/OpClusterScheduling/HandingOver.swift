@@ -1,0 +1,165 @@
+// Slots and seats: what a queue and a worker have given away (S63, S67), changed by the facts that
+// hand an attempt over, begin it, or bring it back.
+
+import DequeModule
+import HeapModule
+import OpClusterModel
+
+extension Scheduler {
+  /// An attempt is handed to a worker.
+  mutating func handOver(_ id: OperationID, to worker: WorkerID, into turn: inout Turn) {
+    let graph = id.graph.number
+    let stage = graphs[graph].stageNumber(of: id.index)
+    let before = graphs[graph].cell(id.index)
+    if before.phase != .executing {
+      move(id, stage, .handOver)
+    }
+    graphs[graph].update(id.index) { cell in
+      cell.attempt += 1
+      cell.worker = worker.number
+      if before.phase == .waiting { cell.flags.insert(.ahead) }
+    }
+    graphs[graph].stages[stage].inFlight += 1
+    queues[graphs[graph].queue(of: id.index, stage: stage).number].inFlight += 1
+    let demandClass = graphs[graph].stages[stage].demandClass
+    seats[worker.number].taken.count(classes[demandClass].demand)
+    seats[worker.number].held += 1
+    seats[worker.number].holdings.append(id)
+    if seats[worker.number].holdings.count > 64 { sweepHoldings(worker) }
+  }
+
+  /// Forgets entries that the worker no longer holds, when they are many.
+  private mutating func sweepHoldings(_ worker: WorkerID) {
+    let live = Int(seats[worker.number].held + seats[worker.number].executing)
+    guard seats[worker.number].holdings.count > live * 2 + 64 else { return }
+    let kept = heldBy(worker)
+    seats[worker.number].holdings.removeAll(keepingCapacity: true)
+    seats[worker.number].holdings.append(contentsOf: kept)
+  }
+
+  /// What a worker holds, in the order in which it was handed over; each operation once.
+  func heldBy(_ worker: WorkerID) -> [OperationID] {
+    var seen: Set<OperationID> = []
+    return seats[worker.number].holdings.filter { id in
+      graphs.contains(id.graph.number)
+        && graphs[id.graph.number].cell(id.index).worker == worker.number
+        && seen.insert(id).inserted
+    }
+  }
+
+  /// The running attempt begins; op-level isExecuting becomes true with the first (S12).
+  mutating func begin(_ id: OperationID, into turn: inout Turn) {
+    let graph = id.graph.number
+    let stage = graphs[graph].stageNumber(of: id.index)
+    let cell = graphs[graph].cell(id.index)
+    if cell.worker != 0 {
+      seats[cell.worker].held -= 1
+      seats[cell.worker].executing += 1
+      if seats[cell.worker].reservation == id { seats[cell.worker].reservation = nil }
+      emit(.attemptStarted(cell.attempt, WorkerID(cell.worker)), id, into: &turn)
+    }
+    graphs[graph].update(id.index) { $0.flags.subtract([.recalling, .retrying]) }
+    if cell.phase == .executing { return }
+    move(id, stage, .begin)
+    queues[graphs[graph].queue(of: id.index, stage: stage).number].executing += 1
+    if !turn.isReplay { startedExecuting[id] = turn.wall }
+    emit(.isExecuting(true), id, into: &turn)
+  }
+
+  /// Nobody holds it any more: seat and slot are free.
+  mutating func leaveWorker(_ id: OperationID, _ stage: Int) {
+    let graph = id.graph.number
+    let cell = graphs[graph].cell(id.index)
+    if cell.worker == 0 { return }
+    if seats.contains(cell.worker) {
+      let demandClass = graphs[graph].stages[stage].demandClass
+      seats[cell.worker].taken.take(classes[demandClass].demand)
+      if seats[cell.worker].reservation == id { seats[cell.worker].reservation = nil }
+      if cell.isHeldUnstarted {
+        seats[cell.worker].held -= 1
+      } else {
+        seats[cell.worker].executing -= 1
+      }
+    }
+    graphs[graph].update(id.index) { cell in
+      cell.worker = 0
+      cell.flags.remove(.recalling)
+    }
+    graphs[graph].stages[stage].inFlight -= 1
+    queues[graphs[graph].queue(of: id.index, stage: stage).number].inFlight -= 1
+    if !graphs[graph].stages[stage].parked.isEmpty { unparkStage(graph, stage) }
+  }
+
+  /// The stage is below its own bound again (`max_parallel`).
+  private mutating func unparkStage(_ graph: UInt32, _ stage: Int) {
+    let parked = graphs[graph].stages[stage].parked
+    graphs[graph].stages[stage].parked = []
+    for run in parked { returnToLine(run, stage) }
+  }
+
+  /// Puts a run back where it was taken from.
+  mutating func returnToLine(_ run: ReadyRun, _ stage: Int) {
+    let graph = run.graph.number
+    if run.count == 1 {
+      return enterLine(OperationID(graph: run.graph, index: run.first), stage)
+    }
+    let level = Line.level(of: graphs[graph].stages[stage].template.priority)
+    queues[graphs[graph].stages[stage].queue.number].line.add(
+      run, demandClass: graphs[graph].stages[stage].demandClass, level: level)
+  }
+
+  /// A worker gives an attempt back unstarted: it will never start it (S148).
+  mutating func giveBack(_ id: OperationID, into turn: inout Turn) {
+    let graph = id.graph.number
+    let stage = graphs[graph].stageNumber(of: id.index)
+    guard graphs[graph].cell(id.index).isHeldUnstarted else { return }
+    leaveWorker(id, stage)
+    let cell = graphs[graph].cell(id.index)
+    if cell.phase == .dispatched {
+      move(id, stage, cell.flags.contains(.ahead) ? .giveBackWaiting : .giveBackReady)
+      graphs[graph].update(id.index) { $0.flags.remove(.ahead) }
+    }
+    if cell.isCancelled { return endCancelled(id, into: &turn) }
+    if graphs[graph].cell(id.index).isInLine { enterLine(id, stage) }
+  }
+
+  /// The running attempt is over, the operation is not: it stands in line again, in its old
+  /// place, perhaps after a pause (S67).
+  mutating func tryAgain(
+    _ id: OperationID, cause: FailureCause, delay: Span, into turn: inout Turn
+  ) {
+    let graph = id.graph.number
+    let stage = graphs[graph].stageNumber(of: id.index)
+    let attempt = graphs[graph].cell(id.index).attempt
+    leaveWorker(id, stage)
+    graphs[graph].update(id.index) { cell in
+      cell.flags.insert(.retrying)
+      if delay > .zero { cell.flags.insert(.backingOff) }
+    }
+    emit(.attemptEnded(attempt, cause), id, into: &turn)
+    if delay > .zero {
+      backoffs.insert(Backoff(until: turn.now + delay, operation: id, attempt: attempt))
+    } else if graphs[graph].cell(id.index).isInLine {
+      enterLine(id, stage)
+    }
+  }
+}
+
+extension Resources {
+  /// Adds `demand`: `Seat.taken` counts upwards.
+  mutating func count(_ demand: Resources) {
+    cpus = cpus + demand.cpus
+    memoryBytes &+= demand.memoryBytes
+    gpus = gpus + demand.gpus
+    for wanted in demand.custom { add(wanted) }
+  }
+
+  private mutating func add(_ wanted: NamedAmount) {
+    if let at = custom.firstIndex(where: { $0.name == wanted.name }) {
+      custom[at].amount = custom[at].amount + wanted.amount
+    } else {
+      custom.append(wanted)
+      custom.sort { $0.name < $1.name }
+    }
+  }
+}

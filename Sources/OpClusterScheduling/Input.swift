@@ -1,0 +1,12 @@
+// What comes into the core. The body has already decoded it and knows who says it.
+
+public import OpClusterModel
+
+public enum Input: Sendable {
+  case worker(PeerID, WorkerMessage)
+  case client(PeerID, RequestID, ClientRequest)
+  /// A peer is gone for good: its socket answered so, or it was put out.
+  case gone(PeerID)
+  /// Time has passed; see `Scheduler.nextDeadline`.
+  case tick
+}

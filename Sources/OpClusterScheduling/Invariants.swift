@@ -1,0 +1,119 @@
+// What must hold after every turn; checked by tests and by the simulation, not in production.
+
+import OpClusterModel
+
+extension Scheduler {
+  /// The first thing that does not hold, in words; nil when all is well.
+  public func brokenInvariant() -> String? {
+    var seatTotals: [UInt32: SeatTotals] = [:]
+    var queueTotals: [UInt32: QueueTotals] = [:]
+    for number in graphs.numbers {
+      if let broken = check(graph: number, &seatTotals, &queueTotals) { return broken }
+    }
+    for number in queues.numbers {
+      let queue = queues[number]
+      let found = queueTotals[number] ?? QueueTotals()
+      let counted = QueueTotals(
+        members: queue.members, inFlight: queue.inFlight, executing: queue.executing,
+        barriers: queue.barrierCount, segments: queue.segments.reduce(0) { $0 + $1.unfinished })
+      if found != counted { return "queue \(queue.settings.name): \(counted), found \(found)" }
+    }
+    for number in seats.numbers {
+      let seat = seats[number]
+      let found = seatTotals[number] ?? SeatTotals()
+      if found.held != seat.held || found.executing != seat.executing {
+        return "worker \(seat.name): \(seat.held)+\(seat.executing), found \(found)"
+      }
+      if found.cpus != seat.taken.cpus.tenThousandths {
+        return "worker \(seat.name): \(seat.taken.cpus.units) cpus taken, found \(found.cpus)"
+      }
+    }
+    return nil
+  }
+
+  private struct SeatTotals: Equatable {
+    var held: UInt32 = 0
+    var executing: UInt32 = 0
+    var cpus: Int64 = 0
+  }
+  private struct QueueTotals: Equatable {
+    var members: UInt32 = 0
+    var inFlight: UInt32 = 0
+    var executing: UInt32 = 0
+    var barriers: UInt32 = 0
+    var segments: UInt32 = 0
+  }
+
+  private func check(
+    graph number: UInt32, _ seatTotals: inout [UInt32: SeatTotals],
+    _ queueTotals: inout [UInt32: QueueTotals]
+  ) -> String? {
+    let graph = graphs[number]
+    var unfinished: UInt32 = 0
+    for (at, stage) in graph.stages.enumerated() {
+      var counts = StateCounts()
+      for index in stage.indices {
+        let cell = graph.cell(index)
+        counts[cell.word] += 1
+        if cell.phase != .finished { unfinished += 1 }
+        if let broken = check(cell, graph, at, index) { return broken }
+        add(cell, graph, at, index, &seatTotals, &queueTotals)
+      }
+      if counts != stage.counts {
+        return "\(number)/\(stage.template.name): counts \(stage.counts), found \(counts)"
+      }
+    }
+    return unfinished == graph.unfinished
+      ? nil : "graph \(number): \(graph.unfinished) unfinished, found \(unfinished)"
+  }
+
+  private func check(
+    _ cell: OperationCell, _ graph: Graph, _ stage: Int, _ index: UInt32
+  ) -> String? {
+    let name = graph.shown(index)
+    if cell.phase == .finished {
+      if cell.worker != 0 { return "\(name) has ended but worker \(cell.worker) holds it" }
+      return cell.ending.outcome == nil ? "\(name) has ended without an outcome" : nil
+    }
+    var open: UInt32 = 0
+    graph.forEachDependency(of: index) { on, _ in if ending(of: on) == nil { open += 1 } }
+    let isClear = open == 0 && graph.stages[stage].gates == 0
+    if cell.blockers != open, cell.phase != .executing, !cell.isCancelled {
+      return "\(name): \(cell.blockers) blockers, found \(open)"
+    }
+    switch cell.phase {
+    case .ready where !isClear && !cell.isCancelled: return "\(name) is ready but blocked"
+    case .dispatched where cell.worker == 0: return "\(name) is dispatched to nobody"
+    case .dispatched where !isClear && !cell.flags.contains(.ahead) && !cell.isCancelled:
+      return "\(name) is dispatched but blocked"
+    case .waiting where cell.worker != 0, .ready where cell.worker != 0:
+      return "\(name) is \(cell.phase) but worker \(cell.worker) holds it"
+    default: return nil
+    }
+  }
+
+  private func add(
+    _ cell: OperationCell, _ graph: Graph, _ stage: Int, _ index: UInt32,
+    _ seatTotals: inout [UInt32: SeatTotals], _ queueTotals: inout [UInt32: QueueTotals]
+  ) {
+    let queue = graph.queue(of: index, stage: stage).number
+    if cell.phase != .finished && cell.phase != .declared {
+      if graph.stages[stage].template.isBarrier {
+        queueTotals[queue, default: QueueTotals()].barriers += 1
+      } else {
+        queueTotals[queue, default: QueueTotals()].members += 1
+        queueTotals[queue, default: QueueTotals()].segments += 1
+      }
+    }
+    if cell.phase == .executing { queueTotals[queue, default: QueueTotals()].executing += 1 }
+    if cell.worker == 0 { return }
+    queueTotals[queue, default: QueueTotals()].inFlight += 1
+    let demand = classes[graph.stages[stage].demandClass].demand.cpus.tenThousandths
+    seatTotals[cell.worker, default: SeatTotals()].cpus += demand
+    if cell.isHeldUnstarted {
+      seatTotals[cell.worker, default: SeatTotals()].held += 1
+    } else {
+      seatTotals[cell.worker, default: SeatTotals()].executing += 1
+    }
+  }
+}

@@ -1,0 +1,70 @@
+// A submission's edges in the shape that the graph works on: edges between single operations as
+// tables, edges between stages as a short list.
+
+import OpClusterModel
+
+struct LoweredEdges {
+  /// Only those that are not between two plain operations.
+  var groupEdges: [GroupEdge] = []
+  var dependents = EdgeTable()
+  var dependencies = EdgeTable()
+
+  /// Duplicates are dropped (S30); what is refused has been refused before.
+  init(_ submission: GraphSubmission) {
+    var firsts: [UInt32] = []
+    var total: UInt32 = 0
+    for template in submission.templates {
+      firsts.append(total)
+      total += template.count
+    }
+    var edges = submission.elementEdges
+    if edges.policies.count == 1 {
+      edges.policies = Array(repeating: edges.policies[0], count: edges.count)
+    }
+    var seen: Set<GroupPair> = []
+    for edge in submission.groupEdges {
+      let pair = GroupPair(from: edge.from, to: edge.to, match: edge.match)
+      if !seen.insert(pair).inserted { continue }
+      let from = submission.templates[Int(edge.from)]
+      let to = submission.templates[Int(edge.to)]
+      if from.count == 1 && to.count == 1 {
+        edges.from.append(firsts[Int(edge.from)])
+        edges.to.append(firsts[Int(edge.to)])
+        edges.policies.append(edge.policy)
+      } else {
+        groupEdges.append(edge)
+      }
+    }
+    edges.dropDuplicates()
+    dependents = EdgeTable(
+      operations: Int(total), keys: edges.from, values: edges.to, edges: edges)
+    dependencies = EdgeTable(
+      operations: Int(total), keys: edges.to, values: edges.from, edges: edges)
+  }
+
+  private struct GroupPair: Hashable {
+    var from: UInt32
+    var to: UInt32
+    var match: GroupEdge.Match
+  }
+}
+
+extension ElementEdges {
+  /// Keeps the first of equal pairs; cheap when there are none.
+  fileprivate mutating func dropDuplicates() {
+    var seen: Set<UInt64> = []
+    seen.reserveCapacity(count)
+    var kept = 0
+    for edge in from.indices {
+      let pair = UInt64(from[edge]) << 32 | UInt64(to[edge])
+      if !seen.insert(pair).inserted { continue }
+      from[kept] = from[edge]
+      to[kept] = to[edge]
+      policies[kept] = policies[edge]
+      kept += 1
+    }
+    from.removeLast(from.count - kept)
+    to.removeLast(to.count - kept)
+    policies.removeLast(policies.count - kept)
+  }
+}

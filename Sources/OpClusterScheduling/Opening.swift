@@ -1,0 +1,148 @@
+// How an operation comes to stand clear: its edges met, its stage's gates open, no barrier ahead.
+// From here it enters its queue's line.
+
+import OpClusterModel
+
+extension Scheduler {
+  /// Looks whether anything still stands before a waiting operation; if not, it becomes ready.
+  mutating func settle(_ id: OperationID, into turn: inout Turn) {
+    let graph = id.graph.number
+    let stage = graphs[graph].stageNumber(of: id.index)
+    let cell = graphs[graph].cell(id.index)
+    guard cell.blockers == 0, graphs[graph].stages[stage].gates == 0 else { return }
+    if cell.phase == .dispatched, cell.flags.contains(.ahead) {
+      graphs[graph].update(id.index) { $0.flags.remove(.ahead) }
+      return emit(.isReady(true), id, into: &turn)
+    }
+    guard cell.phase == .waiting, !cell.isCancelled else { return }
+    let queue = graphs[graph].queue(of: id.index, stage: stage).number
+    let place = graphs[graph].enqueuePlace(of: id.index)
+    if graphs[graph].stages[stage].template.isBarrier {
+      guard queues[queue].openableBarrier == id else { return }
+    } else if queues[queue].hasBarriers, queues[queue].segment(of: place) > 0 {
+      return park(id, count: 1, stage: stage, queue: queue, place: place)
+    }
+    move(id, stage, .clear)
+    emit(.isReady(true), id, into: &turn)
+    enterLine(id, stage)
+  }
+
+  /// Opens a stage whose last gate has opened: elements without blockers of their own are ready,
+  /// as runs where nothing ever happened to them.
+  mutating func openStage(_ graph: UInt32, _ stage: Int, into turn: inout Turn) {
+    let own = graphs[graph].stages[stage]
+    if own.template.count == 0 { return }
+    if own.template.isBarrier {
+      let id = graphs[graph].operation(own.firstIndex)
+      return settle(id, into: &turn)
+    }
+    let place = graphs[graph].basePlace + UInt64(own.firstIndex)
+    let queue = own.queue.number
+    if queues[queue].hasBarriers, queues[queue].segment(of: place) > 0 {
+      let first = graphs[graph].operation(own.firstIndex)
+      return park(first, count: own.template.count, stage: stage, queue: queue, place: place)
+    }
+    let opens = own.pristine.phase == .waiting && own.pristine.blockers == 0
+    var index = own.firstIndex
+    while index < own.indices.upperBound {
+      if graphs[graph].cells.hasPage(of: index) {
+        settle(graphs[graph].operation(index), into: &turn)
+        index += 1
+        continue
+      }
+      let end = pristineEnd(graph, from: index, before: own.indices.upperBound)
+      if opens { openPristine(graph, stage, index..<end, into: &turn) }
+      index = end
+    }
+    if opens {
+      graphs[graph].stages[stage].pristine.phase = .ready
+      graphs[graph].stages[stage].pristine.eventSequence += 1
+    }
+  }
+
+  private func pristineEnd(_ graph: UInt32, from index: UInt32, before end: UInt32) -> UInt32 {
+    var at = index
+    while at < end, !graphs[graph].cells.hasPage(of: at) {
+      at = graphs[graph].cells.pageBoundary(after: at, before: end)
+    }
+    return at
+  }
+
+  private mutating func openPristine(
+    _ graph: UInt32, _ stage: Int, _ range: Range<UInt32>, into turn: inout Turn
+  ) {
+    let own = graphs[graph].stages[stage]
+    let count = UInt32(range.count)
+    graphs[graph].stages[stage].counts[.waiting] -= count
+    graphs[graph].stages[stage].counts[.ready] += count
+    let first = graphs[graph].operation(range.lowerBound)
+    emitRun(
+      .isReady(true), first: first, count: count, own: own.pristine.eventSequence + 1,
+      into: &turn)
+    let run = ReadyRun(
+      place: graphs[graph].basePlace + UInt64(range.lowerBound), graph: first.graph,
+      first: range.lowerBound, count: count)
+    queues[own.queue.number].line.add(
+      run, demandClass: own.demandClass, level: Line.level(of: own.template.priority))
+  }
+
+  /// Keeps what is ready but for a barrier ahead (S78); its isReady stays false (S39).
+  private mutating func park(
+    _ id: OperationID, count: UInt32, stage: Int, queue: UInt32, place: UInt64
+  ) {
+    let segment = queues[queue].segment(of: place)
+    let run = ReadyRun(place: place, graph: id.graph, first: id.index, count: count)
+    queues[queue].segments[segment].parked.append(Queue.ParkedRun(run: run, stage: stage))
+  }
+
+  /// What a barrier held back and none does any more.
+  mutating func unpark(_ parked: [Queue.ParkedRun], into turn: inout Turn) {
+    for entry in parked {
+      guard graphs.contains(entry.run.graph.number) else { continue }
+      let graph = entry.run.graph.number
+      if entry.run.count == graphs[graph].stages[entry.stage].template.count,
+        graphs[graph].stages[entry.stage].gates == 0, entry.run.count > 1
+      {
+        openStage(graph, entry.stage, into: &turn)
+      } else {
+        settle(OperationID(graph: entry.run.graph, index: entry.run.first), into: &turn)
+      }
+    }
+  }
+
+  /// The barrier at the head of a queue runs when nothing before it is left (S77).
+  mutating func settleBarrier(_ queue: UInt32, into turn: inout Turn) {
+    if let barrier = queues[queue].openableBarrier { settle(barrier, into: &turn) }
+  }
+
+  /// Puts one operation into its queue's line, where it belongs by priority and place.
+  mutating func enterLine(_ id: OperationID, _ stage: Int) {
+    let graph = id.graph.number
+    let run = ReadyRun(
+      place: graphs[graph].place(of: id.index), graph: id.graph, first: id.index, count: 1)
+    let level =
+      graphs[graph].stages[stage].template.isBarrier
+      ? Line.barrierLevel : Line.level(of: graphs[graph].priority(of: id.index, stage: stage))
+    queues[graphs[graph].queue(of: id.index, stage: stage).number].line.add(
+      run, demandClass: graphs[graph].stages[stage].demandClass, level: level)
+  }
+
+  /// Moves the phase; the one place where it changes, and where it is counted.
+  mutating func move(_ id: OperationID, _ stage: Int, _ step: Step) {
+    let (before, after) = graphs[id.graph.number].update(id.index) { cell in
+      let before = cell.word
+      guard let next = LifeCycle.next(cell.phase, step) else {
+        preconditionFailure("\(id): no step \(step) from \(cell.phase)")
+      }
+      cell.phase = next
+      return (before, cell.word)
+    }
+    count(id, stage, from: before, to: after)
+  }
+
+  mutating func count(_ id: OperationID, _ stage: Int, from: StateWord, to: StateWord) {
+    if from == to { return }
+    graphs[id.graph.number].stages[stage].counts[from] -= 1
+    graphs[id.graph.number].stages[stage].counts[to] += 1
+  }
+}

@@ -1,0 +1,79 @@
+// The struct that exists a million times: what the coordinator knows of one operation while its
+// graph lives. A test guards its size (W6).
+
+import OpClusterModel
+
+struct OperationCell: Equatable, Sendable {
+  /// Unmet dependencies on single operations. Those on whole stages are counted by the stage.
+  var blockers: UInt32 = 0
+  /// The seat (`WorkerID.number`) that holds it; 0 for nobody.
+  var worker: UInt32 = 0
+  /// Number of the newest attempt; 0 before the first.
+  var attempt: UInt32 = 0
+  /// Sequence of its newest event (S106).
+  var eventSequence: UInt32 = 0
+  var phase: Phase = .waiting
+  var flags: Flags = []
+  /// 0 until finished; then the outcome and the mark of a harmless skip.
+  var ending: Ending = Ending(rawValue: 0)
+  /// Attempts that were lost with their worker.
+  var losses: UInt8 = 0
+  /// Attempts that failed and were followed by another.
+  var failures: UInt8 = 0
+
+  struct Flags: OptionSet, Sendable {
+    let rawValue: UInt8
+    static let cancelled = Flags(rawValue: 1)
+    /// Handed over before its dependencies finished (S151).
+    static let ahead = Flags(rawValue: 2)
+    /// Priority or place differs from the template's: look into `Graph.changes`.
+    static let changed = Flags(rawValue: 4)
+    /// Op-level executing, but no attempt is running: in back-off, in line or handed over again.
+    static let retrying = Flags(rawValue: 8)
+
+    // Not durable:
+    /// A recall is on its way to the worker.
+    static let recalling = Flags(rawValue: 16)
+    /// Must not be handed over until the request that asked for it is decided.
+    static let pinned = Flags(rawValue: 32)
+    /// Between two attempts, waiting for its back-off to pass.
+    static let backingOff = Flags(rawValue: 64)
+
+    static let durable: Flags = [.cancelled, .ahead, .changed, .retrying]
+  }
+
+  /// An outcome, and whether a skip was harmless: its cause is not a failure (an edge for
+  /// compensation that was not needed).
+  struct Ending: RawRepresentable, Equatable, Sendable {
+    let rawValue: UInt8
+    init(rawValue: UInt8) { self.rawValue = rawValue }
+    init(_ outcome: Outcome, isHarmless: Bool = false) {
+      rawValue = outcome.rawValue | (isHarmless ? 0x80 : 0)
+    }
+    var outcome: Outcome? { Outcome(rawValue: rawValue & 0x7F) }
+    var isHarmless: Bool { rawValue & 0x80 != 0 }
+  }
+
+  var isCancelled: Bool { flags.contains(.cancelled) }
+  /// Held by a worker that has not said that it started it.
+  var isHeldUnstarted: Bool {
+    phase == .dispatched || (phase == .executing && worker != 0 && flags.contains(.retrying))
+  }
+  /// Stands in line for a worker.
+  var isInLine: Bool {
+    (phase == .ready || (phase == .executing && worker == 0 && !flags.contains(.backingOff)))
+      && !isCancelled && !flags.contains(.pinned)
+  }
+
+  /// The word people see.
+  var word: StateWord {
+    switch phase {
+    case .declared: .declared
+    case .waiting: .waiting
+    case .ready: .ready
+    case .dispatched: .dispatched
+    case .executing: isCancelled ? .stopping : .executing
+    case .finished: ending.outcome.map { StateWord($0) } ?? .lost
+    }
+  }
+}

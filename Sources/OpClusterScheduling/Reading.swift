@@ -1,0 +1,195 @@
+// Answers to questions: rows of what lives. The body adds what the history knows.
+
+import OpClusterModel
+
+extension Scheduler {
+  /// Requests that change nothing. Logs, events and configuration are the body's.
+  func read(_ request: ClientRequest, at now: Instant) throws(Refusal) -> ClientReply {
+    switch request {
+    case .graphs(let selection, let after, let limit):
+      let chosen = livingGraphs(selection).filter { id in
+        after.map { $0 < id } ?? true
+      }
+      let limit = bounded(limit)
+      return .graphs(
+        chosen.prefix(limit).map { row(of: $0) }, more: chosen.count > limit)
+    case .operations(let selection, let after, let limit):
+      return try operationRows(selection, after, bounded(limit))
+    case .structure(let selection):
+      guard let graph = try resolveGraphs(selection).first else {
+        throw Refusal(.unknownGraph, "no living graph matches")
+      }
+      return .structure(structure(of: graph, finishedAt: .unknown))
+    case .explain(let selection):
+      return try explain(selection, at: now)
+    case .queues:
+      return .queues(queues.numbers.prefix(Limits.rowsPerReply).map { row(ofQueue: $0) })
+    case .workers:
+      return .workers(seats.numbers.map { row(ofSeat: $0, at: now) })
+    case .ping:
+      return .pong(commit: lastCommit, epoch: counters.epoch, lastEvent: counters.lastEvent)
+    default:
+      throw Refusal(.badRequest, "this request is not for the scheduler")
+    }
+  }
+
+  private func bounded(_ limit: UInt32) -> Int {
+    limit == 0 ? Limits.rowsPerReply : min(Int(limit), Limits.rowsPerReply)
+  }
+
+  private func operationRows(
+    _ selection: Selection, _ after: OperationID?, _ limit: Int
+  ) throws(Refusal) -> ClientReply {
+    var rows: [OperationRow] = []
+    var more = false
+    for runs in try resolve(selection) where !more {
+      for at in 0..<runs.runCount where !more {
+        for index in runs.run(at) {
+          let id = OperationID(graph: runs.graph, index: index)
+          if let after, id <= after { continue }
+          if rows.count == limit {
+            more = true
+            break
+          }
+          rows.append(row(of: id))
+        }
+      }
+    }
+    return .operations(rows, more: more)
+  }
+
+  func row(of id: GraphID) -> GraphRow {
+    let graph = graphs[id.number]
+    var counts = StateCounts()
+    for stage in graph.stages { counts.add(stage.counts) }
+    return GraphRow(
+      graph: id, name: graph.submission.name,
+      state: graph.unfinished == 0
+        ? graph.outcome.graphState : graph.isSuspended ? .suspended : .running,
+      counts: counts, submittedAt: graph.submittedAt, finishedAt: .unknown,
+      labels: graph.submission.labels, allowedFailures: graph.allowedFailures)
+  }
+
+  func row(of id: OperationID) -> OperationRow {
+    let graph = graphs[id.graph.number]
+    let number = graph.stageNumber(of: id.index)
+    let stage = graph.stages[number]
+    let cell = graph.cell(id.index)
+    let shown =
+      stage.template.isArray
+      ? stage.template.shownIndex(ofElement: stage.element(id.index)) : nil
+    var row = OperationRow(
+      id: id, name: stage.template.name, index: shown, state: cell.word)
+    row.isReady =
+      switch cell.phase {
+      case .declared, .waiting: cell.isCancelled
+      case .dispatched: !cell.flags.contains(.ahead)
+      case .ready, .executing, .finished: true
+      }
+    row.isExecuting = cell.phase == .executing
+    row.isFinished = cell.phase == .finished
+    row.isCancelled = cell.isCancelled
+    row.outcome = cell.ending.outcome
+    row.reason = graph.reason(of: id.index)
+    let queue = graph.queue(of: id.index, stage: number).number
+    row.queue = queues.contains(queue) ? queues[queue].settings.name : ""
+    row.priority = graph.priority(of: id.index, stage: number)
+    row.qos = stage.template.qos ?? queues.find(queue)?.settings.qos ?? .default
+    row.workerName = seats.find(cell.worker)?.name ?? ""
+    row.attempt = cell.attempt
+    row.needs = needs(of: id, stage)
+    row.submittedAt = graph.submittedAt
+    row.startedAt = startedExecuting[id] ?? .unknown
+    return row
+  }
+
+  /// At most a hundred dependencies; one on a whole stage is named once.
+  private func needs(of id: OperationID, _ stage: Stage) -> [OperationRow.Need] {
+    let graph = graphs[id.graph.number]
+    var needs: [OperationRow.Need] = []
+    for edge in stage.incoming where edge.match == .all && needs.count < 100 {
+      let from = graph.stages[edge.stage]
+      needs.append(
+        OperationRow.Need(
+          id: graph.operation(from.firstIndex),
+          shown: "\(id.graph.number)/\(from.template.name)", policy: edge.policy))
+    }
+    graph.forEachDependency(of: id.index) { on, policy in
+      if needs.count < 100 {
+        needs.append(OperationRow.Need(id: on, shown: shown(on), policy: policy))
+      }
+    }
+    return needs
+  }
+
+  func structure(of id: GraphID, finishedAt: WallTime) -> GraphStructure {
+    let graph = graphs[id.number]
+    var row = row(of: id)
+    row.finishedAt = finishedAt
+    let stages = graph.stages.map { stage in
+      GraphStructure.Stage(
+        name: stage.template.name, count: stage.template.count, firstIndex: stage.firstIndex,
+        isArray: stage.template.isArray, indexRuns: stage.template.indexRuns,
+        queue: queues.find(stage.queue.number)?.settings.name ?? "",
+        work: stage.template.work.description, counts: stage.counts)
+    }
+    var edges = ElementEdges()
+    var total: UInt32 = 0
+    let plain = graph.submission.groupEdges.isEmpty
+    if plain {
+      for index in 0..<graph.operationCount where !graph.dependencies.isEmpty {
+        for position in graph.dependencies.range(of: index) {
+          total += 1
+          if total > 10_000 { continue }
+          edges.from.append(graph.dependencies[position].index)
+          edges.to.append(index)
+          edges.policies.append(graph.dependencies[position].policy)
+        }
+      }
+    }
+    return GraphStructure(
+      row: row, stages: stages, groupEdges: graph.submission.groupEdges,
+      elementEdges: edges, elementEdgeCount: total)
+  }
+
+  private func row(ofQueue number: UInt32) -> QueueRow {
+    let queue = queues[number]
+    return QueueRow(
+      queue: queue.id, settings: queue.settings, operationCount: queue.members,
+      executing: queue.executing, dispatched: queue.inFlight - min(queue.inFlight, queue.executing),
+      barriers: queue.barrierCount)
+  }
+
+  private func row(ofSeat number: UInt32, at now: Instant) -> WorkerRow {
+    let seat = seats[number]
+    let state: WorkerRow.State =
+      seat.isDraining
+      ? .draining : seat.peer == nil ? .away : seat.isSuspect ? .suspect : .connected
+    let silence = now - seat.lastHeard
+    return WorkerRow(
+      worker: seat.id, name: seat.name, state: state, capacity: seat.capacity, free: seat.free,
+      executing: seat.executing, held: seat.held, labels: seat.labels, types: seat.types,
+      lastHeard: max(silence, .zero))
+  }
+}
+
+extension Work {
+  /// One word or two for people.
+  var description: String {
+    switch self {
+    case .nothing: "join"
+    case .command: "command"
+    case .call(let type): "call \(type.name)"
+    }
+  }
+}
+
+extension GraphOutcome {
+  var graphState: GraphRow.State {
+    switch self {
+    case .succeeded: .succeeded
+    case .failed: .failed
+    case .cancelled: .cancelled
+    }
+  }
+}

@@ -1,0 +1,76 @@
+// Things that come with ascending numbers and go in any order: graphs, queues, seats. Look-up is
+// two array accesses; iteration is by ascending number, so that behaviour never depends on hashing.
+
+import DequeModule
+
+struct Registry<Element: Sendable>: Sendable {
+  private var slots: [Element?] = []
+  private var freeSlots: [Int32] = []
+  /// Slot by number, from `firstNumber` on; −1 where nothing is left.
+  private var slotByNumber: Deque<Int32> = []
+  private var firstNumber: UInt32 = 0
+  private(set) var count = 0
+
+  private func slot(_ number: UInt32) -> Int? {
+    guard number >= firstNumber, Int(number - firstNumber) < slotByNumber.count else {
+      return nil
+    }
+    let slot = slotByNumber[Int(number - firstNumber)]
+    return slot < 0 ? nil : Int(slot)
+  }
+
+  func contains(_ number: UInt32) -> Bool { slot(number) != nil }
+
+  /// The element, or nil where there is none.
+  func find(_ number: UInt32) -> Element? { slot(number).flatMap { slots[$0] } }
+
+  /// The element that the caller knows to be there; a bug otherwise.
+  subscript(number: UInt32) -> Element {
+    _read {
+      guard let slot = slot(number), slots[slot] != nil else {
+        preconditionFailure("no element \(number)")
+      }
+      yield slots[slot]!
+    }
+    _modify {
+      guard let slot = slot(number), slots[slot] != nil else {
+        preconditionFailure("no element \(number)")
+      }
+      yield &slots[slot]!
+    }
+  }
+
+  /// Adds an element whose number is higher than any before.
+  mutating func insert(_ element: Element, number: UInt32) {
+    if slotByNumber.isEmpty { firstNumber = number }
+    precondition(number >= firstNumber + UInt32(slotByNumber.count), "numbers ascend")
+    while firstNumber + UInt32(slotByNumber.count) < number { slotByNumber.append(-1) }
+    if let free = freeSlots.popLast() {
+      slots[Int(free)] = element
+      slotByNumber.append(free)
+    } else {
+      slotByNumber.append(Int32(slots.count))
+      slots.append(element)
+    }
+    count += 1
+  }
+
+  mutating func remove(_ number: UInt32) {
+    guard let slot = slot(number) else { return }
+    slots[slot] = nil
+    freeSlots.append(Int32(slot))
+    slotByNumber[Int(number - firstNumber)] = -1
+    count -= 1
+    while slotByNumber.first == -1 {
+      slotByNumber.removeFirst()
+      firstNumber += 1
+    }
+  }
+
+  /// Numbers in ascending order.
+  var numbers: [UInt32] {
+    slotByNumber.indices.compactMap {
+      slotByNumber[$0] < 0 ? nil : firstNumber + UInt32($0)
+    }
+  }
+}

@@ -1,0 +1,169 @@
+// What workers report: committed in legal order whatever order it arrives in, once however often it
+// arrives (S108, S149). Late is normal: it is counted and answered, not an error.
+
+import OpClusterModel
+
+extension Scheduler {
+  mutating func take(
+    _ report: WorkerReport, from worker: WorkerID, _ peer: PeerID, into turn: inout Turn
+  ) {
+    let number = worker.number
+    guard report.conversation == conversation(with: worker) else {
+      lateReports += 1
+      return
+    }
+    guard report.number == seats[number].reportTaken + 1 else {
+      if report.number <= seats[number].reportTaken { return }
+      let refusal = Refusal(
+        .busy, "report \(report.number) came after \(seats[number].reportTaken): begin anew")
+      return turn.atOnce.append(.toWorker(peer, .refused(refusal)))
+    }
+    seats[number].reportTaken = report.number
+    if report.entries.isEmpty { return }
+    _ = orders(for: worker, &turn)
+    var ended = 0
+    for at in report.entries.indices {
+      if isStartOfNext(report.entries, at) { continue }
+      if take(report.entries[at], from: worker, into: &turn) { ended += 1 }
+    }
+    if ended > 0 { seats[number].noteEnded(ended, at: turn.now) }
+  }
+
+  /// A start directly followed by its own end is told by the end alone.
+  private func isStartOfNext(_ entries: [WorkerReport.Entry], _ at: Int) -> Bool {
+    guard case .started(let attempt) = entries[at], at + 1 < entries.count,
+      case .finished(attempt, _) = entries[at + 1]
+    else { return false }
+    return true
+  }
+
+  /// Whether it ended an attempt.
+  private mutating func take(
+    _ entry: WorkerReport.Entry, from worker: WorkerID, into turn: inout Turn
+  ) -> Bool {
+    switch entry {
+    case .started(let attempt), .alreadyStarted(let attempt):
+      started(attempt, worker, into: &turn)
+    case .finished(let attempt, let result):
+      guard isCurrent(attempt, worker, into: &turn) else { return false }
+      conclude(attempt.operation, result, by: worker, into: &turn)
+      return true
+    case .recalled(let attempt):
+      guard isCurrent(attempt, worker, into: &turn) else { return false }
+      let id = attempt.operation
+      if graphs[id.graph.number].cell(id.index).isHeldUnstarted {
+        turn.note(.recalled, id)
+        giveBack(id, into: &turn)
+      }
+    case .cancelTaken, .progress:
+      break
+    }
+    return false
+  }
+
+  private mutating func started(
+    _ attempt: AttemptID, _ worker: WorkerID, into turn: inout Turn
+  ) {
+    guard isCurrent(attempt, worker, into: &turn) else { return }
+    let id = attempt.operation
+    guard graphs[id.graph.number].cell(id.index).isHeldUnstarted else { return }
+    turn.note(.executing, id)
+    begin(id, into: &turn)
+    if graphs[id.graph.number].cell(id.index).isCancelled { sendCancel(id, into: &turn) }
+  }
+
+  /// Whether an attempt is the one that this worker holds now (G13). If not, the worker is told
+  /// to stop it.
+  private mutating func isCurrent(
+    _ attempt: AttemptID, _ worker: WorkerID, into turn: inout Turn
+  ) -> Bool {
+    let id = attempt.operation
+    if graphs.contains(id.graph.number), id.index < graphs[id.graph.number].operationCount {
+      let cell = graphs[id.graph.number].cell(id.index)
+      if cell.worker == worker.number, cell.attempt == attempt.attempt { return true }
+    }
+    lateReports += 1
+    let at = orders(for: worker, &turn)
+    turn.orders[at].orders.stale.append(attempt)
+    return false
+  }
+
+  /// Draws the conclusion from the end of an attempt: the operation's end, or another attempt.
+  private mutating func conclude(
+    _ id: OperationID, _ result: AttemptResult, by worker: WorkerID, into turn: inout Turn
+  ) {
+    let cell = graphs[id.graph.number].cell(id.index)
+    if result.isSuccess, result.output.isEmpty {
+      if result != .success { note(result, of: id, ends: true, by: worker, into: &turn) }
+      turn.note(.succeeded, id)
+      return succeed(id, output: [], into: &turn)
+    }
+    let isFinal = result.isSuccess || cell.isCancelled || !mayTryAgain(id, cell, result)
+    note(result, of: id, ends: isFinal, by: worker, into: &turn)
+    if isFinal {
+      commit(.finished(id, result), into: &turn)
+    } else {
+      commit(.attemptFailed(id, result), into: &turn)
+      recallAhead(of: id, into: &turn)
+    }
+  }
+
+  /// Whether the retry policy allows another attempt after this failure (S12).
+  private func mayTryAgain(
+    _ id: OperationID, _ cell: OperationCell, _ result: AttemptResult
+  ) -> Bool {
+    let stage = graphs[id.graph.number].stageNumber(of: id.index)
+    let policy = graphs[id.graph.number].stages[stage].template.retry
+    if result.cause == .workerStopped { return true }
+    if result.wasStopped || result.cause == .badArgument { return false }
+    if result.cause == .unknownType { return UInt32(cell.failures) < Limits.lossesBeforeGivingUp }
+    guard UInt32(cell.failures) < policy.maximum else { return false }
+    return policy.reasons.isEmpty || policy.reasons.contains { $0.matches(result) }
+  }
+
+  /// Keeps the end of an attempt for the history.
+  mutating func note(
+    _ result: AttemptResult, of id: OperationID, ends: Bool, by worker: WorkerID,
+    into turn: inout Turn
+  ) {
+    if turn.isReplay { return }
+    let cell = graphs[id.graph.number].cell(id.index)
+    let outcome: Outcome =
+      result.isSuccess
+      ? (cell.isCancelled ? .cancelled : .succeeded)
+      : outcome(of: result, isCancelled: cell.isCancelled)
+    turn.history.append(
+      AttemptHistory(
+        attempt: AttemptID(operation: id, attempt: cell.attempt),
+        outcome: ends ? outcome : nil, reason: graphs[id.graph.number].reason(of: id.index),
+        workerName: seats.contains(worker.number) ? seats[worker.number].name : "",
+        result: result))
+  }
+
+  /// Tells the holder of a running attempt to stop (S92).
+  mutating func sendCancel(_ id: OperationID, grace: Span? = nil, into turn: inout Turn) {
+    let cell = graphs[id.graph.number].cell(id.index)
+    guard cell.worker != 0, seats.contains(cell.worker) else { return }
+    let at = orders(for: WorkerID(cell.worker), &turn)
+    turn.orders[at].orders.cancels.append(
+      CancelOrder(
+        attempt: AttemptID(operation: id, attempt: cell.attempt), grace: grace))
+  }
+}
+
+extension RetryPolicy.Reason {
+  fileprivate func matches(_ result: AttemptResult) -> Bool {
+    switch self {
+    case .any: true
+    case .failed: result.cause != .timeout && result.cause != .lost
+    case .timeout: result.cause == .timeout
+    case .outOfMemory: result.cause == .outOfMemory
+    case .lost: result.cause == .lost
+    case .anySignal: result.cause == .signal
+    case .signal(let signal): result.cause == .signal && result.signal == signal
+    case .exit(let first, let last):
+      result.cause == .failed && result.exitStatus >= Int32(first)
+        && result.exitStatus <= Int32(last)
+    }
+  }
+}

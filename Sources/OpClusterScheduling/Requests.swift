@@ -1,0 +1,368 @@
+// What clients ask for. Each accepted request is one commit, answered when it is durable (S1, S3);
+// a refusal changes nothing (S145). Some wait for workers' answers to recalls first (`Deferred`).
+
+import OpClusterModel
+
+extension Scheduler {
+  mutating func handleClient(
+    _ asker: Asker, _ request: ClientRequest, into turn: inout Turn
+  ) {
+    do throws(Refusal) {
+      if let reply = try steer(asker, request, into: &turn) {
+        turn.answer(asker, reply)
+      }
+    } catch {
+      turn.answer(asker, .refused(error))
+    }
+  }
+
+  /// nil: the answer comes later.
+  private mutating func steer(
+    _ asker: Asker, _ request: ClientRequest, into turn: inout Turn
+  ) throws(Refusal) -> ClientReply? {
+    switch request {
+    case .submit(let submission):
+      return try submit(submission, into: &turn)
+    case .enqueue(let operations, let queue):
+      return try enqueue(operations, queue, into: &turn)
+    case .cancel(let selection, let reason, let grace):
+      return try cancel(asker, request, resolve(selection), reason, grace, into: &turn)
+    case .cancelQueue(let name, let reason):
+      let members = members(of: try queue(named: name))
+      return try cancel(asker, request, members, reason, nil, into: &turn)
+    case .suspendGraphs(let selection, let isSuspended):
+      return try suspend(asker, selection, isSuspended, into: &turn)
+    case .createQueue(let settings):
+      return try createQueue(settings, into: &turn)
+    case .changeQueue(let name, let wanted):
+      return try change(asker, queue(named: name), wanted, into: &turn)
+    case .removeQueue(let name):
+      return try remove(queue(named: name), into: &turn)
+    case .addDependency(let from, let to, let policy):
+      return try addDependency(asker, request, from, to, policy, into: &turn)
+    case .removeDependency(let from, let to):
+      return try removeDependency(asker, request, from, to, into: &turn)
+    case .setPriority(let id, let priority):
+      return try setPriority(asker, request, id, priority, into: &turn)
+    case .drainWorker(let name):
+      return try drain(name, into: &turn)
+    case .graphs, .operations, .structure, .explain, .queues, .workers, .configuration, .ping,
+      .log, .subscribe, .grantCredit, .unsubscribe:
+      return try read(request, at: turn.now)
+    }
+  }
+
+  // MARK: - Submitting
+
+  private mutating func submit(
+    _ submission: GraphSubmission, into turn: inout Turn
+  ) throws(Refusal) -> ClientReply {
+    let fingerprint = submission.contentHash
+    if let known = graphByKey[submission.key], !submission.key.text.isEmpty {
+      guard known.fingerprint == fingerprint else {
+        throw Refusal(
+          .conflict,
+          "key \(submission.key.text) belongs to graph \(known.graph.number), "
+            + "whose content is another", hint: "choose a new key for a new graph")
+      }
+      return .accepted(known.graph, operations: known.operations, repeated: true)
+    }
+    try admit(submission)
+    let graph = GraphID(counters.lastGraph + 1)
+    turn.submissions.append(
+      AcceptedSubmission(graph: graph, submission: submission, at: turn.wall))
+    commit(
+      .submitted(graph, submission, fingerprint: fingerprint, at: turn.wall), into: &turn)
+    return .accepted(graph, operations: UInt32(submission.operationCount), repeated: false)
+  }
+
+  private mutating func enqueue(
+    _ operations: [OperationID], _ name: String, into turn: inout Turn
+  ) throws(Refusal) -> ClientReply {
+    let queue = try queue(named: name)
+    var seen: Set<OperationID> = []
+    for id in operations {
+      let cell = try liveCell(id)
+      if !seen.insert(id).inserted || cell.phase != .declared {
+        throw Refusal(
+          cell.phase == .finished ? .alreadyFinished : .alreadyEnqueued,
+          "operation \(shown(id)) has been enqueued already", operations: [id])
+      }
+    }
+    if let barrier = queues[queue.number].lastBarrier {
+      for id in operations {
+        guard let path = cycle(ifWaiting: id, on: barrier) else { continue }
+        throw Refusal(
+          .cycle, "the queue's barrier waits for \(shown(id)), which would wait behind it",
+          operations: path)
+      }
+    }
+    commit(.enqueued(operations, queue), into: &turn)
+    return .done(turn.commit)
+  }
+
+  // MARK: - Cancelling
+
+  private mutating func cancel(
+    _ asker: Asker, _ request: ClientRequest, _ members: [OperationRuns], _ reason: String,
+    _ grace: Span?, into turn: inout Turn
+  ) throws(Refusal) -> ClientReply? {
+    if reason.utf8.count > Limits.reasonBytes {
+      throw Refusal(.limitExceeded, "the reason has more than \(Limits.reasonBytes) bytes")
+    }
+    let ahead = members.flatMap { runs in aheadOfRunning(runs) }
+    if !ahead.isEmpty {
+      // What went ahead of time in the hope of a member must not start on its cancelled end.
+      aheadPauses += 1
+      deferRequest(asker, request, awaiting: ahead, pausesAhead: true, into: &turn)
+      return nil
+    }
+    var verdicts: [CancelVerdict] = []
+    var total: UInt32 = 0
+    var awaited: [OperationID] = []
+    for runs in members {
+      runs.forEachOperation { id in
+        let verdict = verdict(before: id)
+        total += 1
+        if verdicts.count < Limits.rowsPerReply {
+          verdicts.append(CancelVerdict(operation: id, verdict: verdict))
+        }
+        if verdict == .executing { awaited.append(id) }
+      }
+      commit(.cancelled(runs, .request(reason)), into: &turn)
+    }
+    tellHolders(awaited, grace, into: &turn)
+    let recalled = awaited.filter { isRecalling($0) }
+    deferred.append(
+      DeferredRequest(
+        asker: asker, awaiting: recalled, action: .answerCancel(verdicts, total: total)))
+    return nil
+  }
+
+  private func verdict(before id: OperationID) -> CancelVerdict.Verdict {
+    let cell = graphs[id.graph.number].cell(id.index)
+    if cell.phase == .finished { return .alreadyFinished }
+    if cell.isCancelled { return .alreadyCancelled }
+    return cell.worker == 0 ? .cancelled : .executing
+  }
+
+  /// Members that a worker holds: unstarted ones are recalled, running ones told to stop.
+  mutating func tellHolders(
+    _ members: [OperationID], _ grace: Span? = nil, into turn: inout Turn
+  ) {
+    for id in members where graphs.contains(id.graph.number) {
+      let cell = graphs[id.graph.number].cell(id.index)
+      if cell.worker == 0 { continue }
+      if cell.isHeldUnstarted {
+        askRecall(id, into: &turn)
+      } else {
+        sendCancel(id, grace: grace, into: &turn)
+      }
+    }
+  }
+
+  private func aheadOfRunning(_ runs: OperationRuns) -> [OperationID] {
+    guard !graphs[runs.graph.number].dependents.isEmpty else { return [] }
+    var found: [OperationID] = []
+    runs.forEachOperation { id in
+      let cell = graphs[id.graph.number].cell(id.index)
+      if cell.worker != 0, !cell.isCancelled { found += aheadDependents(of: id) }
+    }
+    return found
+  }
+
+  // MARK: - Queues and graphs
+
+  private mutating func suspend(
+    _ asker: Asker, _ selection: Selection, _ isSuspended: Bool, into turn: inout Turn
+  ) throws(Refusal) -> ClientReply? {
+    let chosen = try resolveGraphs(selection)
+    var held: [OperationID] = []
+    var running: [OperationID] = []
+    for graph in chosen {
+      commit(.graphSuspended(graph, isSuspended), into: &turn)
+      for id in seats.numbers.flatMap({ heldBy(WorkerID($0)) }) where id.graph == graph {
+        let isHeld = graphs[graph.number].cell(id.index).isHeldUnstarted
+        if isHeld { held.append(id) } else { running.append(id) }
+      }
+    }
+    if !isSuspended { return .done(turn.commit) }
+    for id in held { askRecall(id, into: &turn) }
+    deferred.append(
+      DeferredRequest(
+        asker: asker, awaiting: held.filter { isRecalling($0) },
+        action: .answerSuspended(held + running)))
+    return nil
+  }
+
+  private mutating func createQueue(
+    _ settings: QueueSettings, into turn: inout Turn
+  ) throws(Refusal) -> ClientReply {
+    try check(name: settings.name)
+    guard queueByName[settings.name] == nil else {
+      throw Refusal(.queueExists, "queue \(settings.name) exists already")
+    }
+    guard queues.count < Limits.queues else {
+      throw Refusal(.limitExceeded, "there are \(Limits.queues) queues already")
+    }
+    commit(.queueCreated(QueueID(counters.lastQueue + 1), settings), into: &turn)
+    return .done(turn.commit)
+  }
+
+  private func check(name: String) throws(Refusal) {
+    guard name.isValidName else {
+      throw Refusal(
+        .badRequest, "a queue's name has 1 to 128 of the characters A-Z a-z 0-9 . _ : -")
+    }
+  }
+
+  private mutating func change(
+    _ asker: Asker, _ id: QueueID, _ change: QueueChange, into turn: inout Turn
+  ) throws(Refusal) -> ClientReply? {
+    var settings = queues[id.number].settings
+    if let name = change.newName, name != settings.name {
+      try check(name: name)
+      guard queueByName[name] == nil else {
+        throw Refusal(.queueExists, "queue \(name) exists already")
+      }
+      settings.name = name
+    }
+    if let qos = change.qos { settings.qos = qos }
+    switch change.limit {
+    case .unlimited: settings.maximumConcurrent = nil
+    case .atMost(let limit): settings.maximumConcurrent = limit
+    case nil: break
+    }
+    if let isSuspended = change.isSuspended { settings.isSuspended = isSuspended }
+    if settings == queues[id.number].settings { return .done(lastCommit) }
+    commit(.queueChanged(id, settings), into: &turn)
+    recallBeyondLimit(id.number, into: &turn)
+    guard change.isSuspended == true else { return .done(turn.commit) }
+    let held = heldUnstarted(in: id)
+    let running = executing(in: id)
+    deferred.append(
+      DeferredRequest(
+        asker: asker, awaiting: held.filter { isRecalling($0) },
+        action: .answerSuspended(held + running)))
+    return nil
+  }
+
+  private func executing(in queue: QueueID) -> [OperationID] {
+    seats.numbers.flatMap { heldBy(WorkerID($0)) }.filter { id in
+      let graph = id.graph.number
+      let stage = graphs[graph].stageNumber(of: id.index)
+      return graphs[graph].cell(id.index).phase == .executing
+        && graphs[graph].queue(of: id.index, stage: stage) == queue
+    }
+  }
+
+  private mutating func remove(
+    _ id: QueueID, into turn: inout Turn
+  ) throws(Refusal) -> ClientReply {
+    let queue = queues[id.number]
+    if id == .main { throw Refusal(.badRequest, "the queue default always exists") }
+    guard queue.members == 0, queue.barrierCount == 0, queue.owner == nil else {
+      throw Refusal(
+        .queueNotEmpty, "queue \(queue.settings.name) has \(queue.members) operations",
+        hint: "wait for them, or cancel them with: opbatch queue cancel \(queue.settings.name)")
+    }
+    commit(.queueRemoved(id), into: &turn)
+    return .done(turn.commit)
+  }
+
+  func queue(named name: String) throws(Refusal) -> QueueID {
+    if let id = queueByName[name] { return id }
+    throw Refusal(
+      .unknownQueue, "there is no queue \(name)",
+      hint: "create it with: opbatch queue create \(name)")
+  }
+
+  private mutating func drain(
+    _ name: String, into turn: inout Turn
+  ) throws(Refusal) -> ClientReply {
+    guard let worker = seatByName[name], seats.contains(worker.number) else {
+      throw Refusal(
+        .unknownWorker, "there is no worker \(name)", hint: "see them with: opbatch worker ls")
+    }
+    seats[worker.number].isDraining = true
+    _ = orders(for: worker, &turn)
+    recallSurplus(into: &turn)
+    return .done(lastCommit)
+  }
+
+  // MARK: - Edges and priorities
+
+  private mutating func addDependency(
+    _ asker: Asker, _ request: ClientRequest, _ from: OperationID, _ to: OperationID,
+    _ policy: EdgePolicy, into turn: inout Turn
+  ) throws(Refusal) -> ClientReply? {
+    if from == to { throw Refusal(.selfDependency, "\(shown(to)) cannot wait for itself") }
+    try checkKnown(from)
+    let cell = try liveCell(to)
+    if let known = policyOf(from, to) {
+      if known == policy { return .effect(true) }
+      throw Refusal(
+        .conflictingEdge, "\(shown(to)) already waits for \(shown(from)) in another way")
+    }
+    if deferIfHeld(asker, request, to, cell, into: &turn) { return nil }
+    if cell.phase == .executing || cell.phase == .finished { return .effect(false) }
+    if let path = cycle(ifWaiting: to, on: from) {
+      throw Refusal(
+        .cycle, "this would be a cycle: \(path.map { shown($0) }.joined(separator: " ← "))",
+        operations: path)
+    }
+    commit(.dependencyAdded(from: from, to: to, policy), into: &turn)
+    return .effect(true)
+  }
+
+  private mutating func removeDependency(
+    _ asker: Asker, _ request: ClientRequest, _ from: OperationID, _ to: OperationID,
+    into turn: inout Turn
+  ) throws(Refusal) -> ClientReply? {
+    let cell = try liveCell(to)
+    if policyOf(from, to) == nil { return .effect(true) }
+    if deferIfHeld(asker, request, to, cell, into: &turn) { return nil }
+    if cell.phase == .executing || cell.phase == .finished { return .effect(false) }
+    commit(.dependencyRemoved(from: from, to: to), into: &turn)
+    return .effect(true)
+  }
+
+  private mutating func setPriority(
+    _ asker: Asker, _ request: ClientRequest, _ id: OperationID, _ priority: Priority,
+    into turn: inout Turn
+  ) throws(Refusal) -> ClientReply? {
+    let cell = try liveCell(id)
+    let stage = graphs[id.graph.number].stageNumber(of: id.index)
+    if graphs[id.graph.number].priority(of: id.index, stage: stage) == priority {
+      return .effect(true)
+    }
+    if deferIfHeld(asker, request, id, cell, into: &turn) { return nil }
+    if cell.phase == .executing || cell.phase == .finished { return .effect(false) }
+    commit(.prioritySet(id, priority), into: &turn)
+    return .effect(true)
+  }
+
+  /// A handed-over, unstarted operation comes back before the request is decided (S34, S52).
+  private mutating func deferIfHeld(
+    _ asker: Asker, _ request: ClientRequest, _ id: OperationID, _ cell: OperationCell,
+    into turn: inout Turn
+  ) -> Bool {
+    guard cell.phase == .dispatched else { return false }
+    deferRequest(asker, request, awaiting: [id], pausesAhead: false, into: &turn)
+    return true
+  }
+
+  private func policyOf(_ from: OperationID, _ to: OperationID) -> EdgePolicy? {
+    var found: EdgePolicy?
+    graphs[to.graph.number].forEachDependency(of: to.index) { on, policy in
+      if on == from { found = policy }
+    }
+    return found
+  }
+}
+
+extension Turn {
+  mutating func answer(_ asker: Asker, _ reply: ClientReply) {
+    afterDurable.append(.toClient(asker.peer, asker.request, reply))
+  }
+}

@@ -1,0 +1,130 @@
+// The coordinator's mind: the graphs, the queues, the workers, and every decision about them. A
+// value without a clock, without chance and without I/O; a test holds it in its hand.
+//
+//   var turn = Turn()
+//   turn.begin(at: now, wall: wall)
+//   scheduler.handle(input, into: &turn)     // as many as came
+//   scheduler.close(&turn)                   // assigns, seals
+//   // the body makes the turn durable, then speaks
+//
+// Where to read on: `LifeCycle` (the phases), `Applying` (facts change state, and nothing else
+// does), `Opening` and `Ending` (how operations unblock each other), `Assignment` (who runs what),
+// `Conversations` and `Reports` (workers), `Requests` (clients).
+
+import DequeModule
+import HeapModule
+public import OpClusterModel
+
+public struct Scheduler: Sendable {
+  // Durable: changed by `apply` alone
+  var counters = Counters()
+  var graphs = Registry<Graph>()
+  var queues = Registry<Queue>()
+  var seats = Registry<Seat>()
+  /// Looked up, never iterated.
+  var queueByName: [String: QueueID] = [:]
+  var ended: [GraphID: EndedGraph] = [:]
+  var endedOrder: Deque<GraphID> = []
+  var graphByKey: [SubmissionKey: KnownKey] = [:]
+  var keyOrder: Deque<SubmissionKey> = []
+  /// Commits so far; the next turn with records is one higher.
+  public internal(set) var lastCommit = CommitIndex(0)
+
+  // Derived from the above
+  var classes: [DemandClass] = []
+  var classNumber: [DemandClass: Int] = [:]
+  /// Graphs whose last operation ended in this turn.
+  var justEnded: [GraphID] = []
+  /// Graphs in which something failed in this turn.
+  var failedGraphs: [GraphID] = []
+
+  // Not durable
+  var timing: Timing
+  var seatByPeer: [PeerID: WorkerID] = [:]
+  /// The newest seat of a name.
+  var seatByName: [String: WorkerID] = [:]
+  var seatBySession: [WorkerSession: WorkerID] = [:]
+  var backoffs: Heap<Backoff> = []
+  var deferred: [DeferredRequest] = []
+  /// While above 0, nothing is dispatched ahead of time: a cancellation waits for recalls.
+  var aheadPauses = 0
+  var rotation: UInt32 = 0
+  var lastTick: Instant = .zero
+  var startedExecuting: [OperationID: WallTime] = [:]
+  /// Late words from workers, counted (S17).
+  public internal(set) var lateReports: UInt64 = 0
+
+  struct KnownKey: Sendable {
+    var graph: GraphID
+    var fingerprint: UInt64
+    var operations: UInt32
+  }
+  struct Backoff: Comparable, Sendable {
+    var until: Instant
+    var operation: OperationID
+    var attempt: UInt32
+    static func < (a: Self, b: Self) -> Bool {
+      (a.until, a.operation) < (b.until, b.operation)
+    }
+  }
+
+  /// An empty cluster with the queue `default`.
+  public init(timing: Timing = Timing()) {
+    self.timing = timing
+    addQueue(QueueID.main, QueueSettings(name: "default"), owner: nil)
+  }
+
+  /// The beginning of a new life of the coordinator, after everything was replayed: workers that
+  /// were known get `Timing.resync` to come back (S150).
+  public mutating func start(into turn: inout Turn) {
+    commit(.started(Epoch(counters.epoch.number + 1)), into: &turn)
+    lastTick = turn.now
+    for number in seats.numbers {
+      seats[number].lastHeard = turn.now + timing.resync
+      let silence = Span(nanoseconds: timing.lost.nanoseconds)
+      seats[number].lastHeard.nanoseconds -= silence.nanoseconds
+    }
+  }
+
+  public var epoch: Epoch { counters.epoch }
+  public var lastEvent: UInt64 { counters.lastEvent }
+
+  /// Takes one input in. Nothing leaves before `close`.
+  public mutating func handle(_ input: Input, into turn: inout Turn) {
+    turn.commit = CommitIndex(lastCommit.number + 1)
+    switch input {
+    case .worker(let peer, let message): handleWorker(peer, message, into: &turn)
+    case .client(let peer, let request, let what):
+      handleClient(Asker(peer: peer, request: request), what, into: &turn)
+    case .gone(let peer): forgetPeer(peer)
+    case .tick: handleTick(into: &turn)
+    }
+  }
+
+  /// Ends a turn: decides who runs what, seals records, events and orders.
+  public mutating func close(_ turn: inout Turn) {
+    turn.commit = CommitIndex(lastCommit.number + 1)
+    applyFailurePolicies(into: &turn)
+    assign(into: &turn)
+    endGraphs(into: &turn)
+    turn.sealRecords()
+    for at in turn.events.indices {
+      turn.events[at].first.sequence = counters.lastEvent + 1
+      counters.lastEvent += UInt64(turn.events[at].count)
+    }
+    if turn.isDurable { lastCommit = turn.commit }
+    sendOrders(into: &turn)
+  }
+
+  /// Decides a fact: it takes effect and will be journaled.
+  mutating func commit(_ record: Record, into turn: inout Turn) {
+    apply(record, into: &turn)
+    turn.note(record)
+  }
+}
+
+/// Who waits for an answer.
+struct Asker: Hashable, Sendable {
+  var peer: PeerID
+  var request: RequestID
+}

@@ -1,0 +1,119 @@
+// A worker as the coordinator sees it: the conversation with it, what it can take, what it holds.
+
+import DequeModule
+import OpClusterModel
+
+struct Seat: Sendable {
+  let id: WorkerID
+  let name: String
+  let session: WorkerSession
+
+  // What it is, from its hello
+  var capacity = Resources.none
+  var labels: [Label] = []
+  var types: [OperationType] = []
+  /// By demand class: whether it could ever run it. Grows with the classes.
+  var fits: [Bool] = []
+
+  // The conversation; not durable
+  /// nil: not connected.
+  var peer: PeerID?
+  var increment: UInt32 = 0
+  var ordersSent: UInt64 = 0
+  var reportTaken: UInt64 = 0
+  var lastHeard: Instant
+  var lastSpoken: Instant = .zero
+  var isSuspect = false
+  var isDraining = false
+  /// Templates it has been told in this conversation, by graph.
+  var toldTemplates: [GraphID: Set<UInt32>] = [:]
+
+  // What it holds
+  /// Sum of the demands of everything it holds.
+  var taken = Resources.none
+  var executing: UInt32 = 0
+  var held: UInt32 = 0
+  /// Everything handed to it, oldest first; entries that it no longer holds are skipped and
+  /// swept out when they are many.
+  var holdings: Deque<OperationID> = []
+
+  // How fast it is; decides how much it may hold beyond its capacity
+  /// Operations it ended per second, lately.
+  var rate: Double = 0
+  var busySince: Instant = .zero
+  /// Handed over though it does not fit yet: the worker keeps its room for it.
+  var reservation: OperationID?
+
+  init(id: WorkerID, name: String, session: WorkerSession, heard: Instant) {
+    self.id = id
+    self.name = name
+    self.session = session
+    lastHeard = heard
+  }
+
+  /// Whether new work may go to it.
+  var takesWork: Bool { peer != nil && !isSuspect && !isDraining }
+
+  var free: Resources {
+    var free = capacity
+    free.take(taken)
+    return free
+  }
+
+  /// Operations it may hold unstarted at a moment: what it ends in some milliseconds, so that it
+  /// never waits for a round trip, and nothing where operations are long or have become so.
+  func prefetch(at now: Instant) -> UInt32 {
+    let silence = (now - busySince).seconds
+    let current = silence > Seat.patience ? min(rate, 1 / silence) : rate
+    return UInt32(min(current * Seat.prefetchSeconds, Double(Limits.prefetchPerWorker)))
+  }
+  private static let prefetchSeconds = 0.010
+  /// Nothing ended for so long: what it ended before says nothing about what it does now.
+  static let patience = 0.050
+
+  /// Learns from a report that so many attempts ended.
+  mutating func noteEnded(_ count: Int, at now: Instant) {
+    let elapsed = max((now - busySince).seconds, 0.000_05)
+    rate = rate * 0.5 + Double(count) / elapsed * 0.5
+    busySince = now
+  }
+
+  mutating func told(_ template: UInt32, of graph: GraphID) -> Bool {
+    return !toldTemplates[graph, default: []].insert(template).inserted
+  }
+}
+
+/// What decides which workers can take an operation.
+struct DemandClass: Hashable, Sendable {
+  var demand: Resources
+  var requirements: [LabelRequirement]
+  /// nil: a process, which every worker can run, or nothing at all.
+  var type: OperationType?
+  /// Runs inside the coordinator (S4).
+  var isInside: Bool
+
+  init(_ template: OperationTemplate) {
+    demand = template.demand
+    requirements = template.requirements
+    switch template.work {
+    case .nothing:
+      isInside = true
+      type = nil
+      demand = .none
+      requirements = []
+    case .command:
+      isInside = false
+      type = nil
+    case .call(let wanted):
+      isInside = false
+      type = wanted
+    }
+  }
+
+  /// Whether a worker with these could ever run it (S61, S128).
+  func fits(capacity: Resources, labels: [Label], types: [OperationType]) -> Bool {
+    if isInside { return false }
+    if let type, !types.contains(type) { return false }
+    return capacity.covers(demand) && requirements.allSatisfy { $0.isMet(by: labels) }
+  }
+}

@@ -1,0 +1,50 @@
+// A template of a living graph together with where its elements stand. Dependencies on whole
+// stages are counted here, once for all elements.
+
+import OpClusterModel
+
+struct Stage: Sendable {
+  var template: OperationTemplate
+  var firstIndex: UInt32
+  var queue: QueueID
+  /// Interned demand, requirements and kind of work: what decides which workers fit.
+  var demandClass: Int
+  /// Edges on whole stages that are not resolved yet.
+  var gates: UInt32 = 0
+  /// What an element is like whose page does not exist.
+  var pristine: OperationCell
+  var unfinished: UInt32
+  /// Handed over or executing, for `maximumParallel`.
+  var inFlight: UInt32 = 0
+  var counts = StateCounts()
+  var outgoing: [StageEdge] = []
+  var incoming: [StageEdge] = []
+  /// Ready runs that wait for `maximumParallel`.
+  var parked: [ReadyRun] = []
+
+  var indices: Range<UInt32> { firstIndex..<(firstIndex + template.count) }
+  func element(_ index: UInt32) -> UInt32 { index - firstIndex }
+}
+
+/// An edge between stages as seen from one of them.
+struct StageEdge: Sendable {
+  /// The other stage.
+  var stage: Int
+  var policy: EdgePolicy
+  var match: GroupEdge.Match
+}
+
+/// Neighbouring operations of one stage that became ready together, in a queue's line.
+struct ReadyRun: Comparable, Sendable {
+  /// Place in line of the first; the others follow it (S51).
+  var place: UInt64
+  var graph: GraphID
+  var first: UInt32
+  var count: UInt32
+  static func < (a: Self, b: Self) -> Bool { a.place < b.place }
+  /// The run without its first `taken` operations.
+  func dropping(_ taken: UInt32) -> ReadyRun {
+    ReadyRun(
+      place: place + UInt64(taken), graph: graph, first: first + taken, count: count - taken)
+  }
+}

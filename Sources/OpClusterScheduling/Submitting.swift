@@ -1,0 +1,260 @@
+// How an accepted submission becomes a living graph, and how a graph that ended leaves.
+
+import DequeModule
+import OpClusterModel
+
+extension Scheduler {
+  mutating func applySubmission(
+    _ id: GraphID, _ submission: GraphSubmission, _ fingerprint: UInt64, _ at: WallTime,
+    into turn: inout Turn
+  ) {
+    build(id, submission, fingerprint, at)
+    let count = graphs[id.number].operationCount
+    emit(.graphSubmitted(operations: count), about: .graph(id), into: &turn)
+    if count == 0 { justEnded.append(id) }
+    if submission.isDeclaredOnly { return }
+    joinQueues(id)
+    skipForEndedDependencies(id, into: &turn)
+    for stage in graphs[id.number].stages.indices
+    where graphs[id.number].stages[stage].gates == 0 {
+      openStage(id.number, stage, into: &turn)
+    }
+  }
+
+  /// Everything but the queues: stages, edges, blockers, places.
+  mutating func build(
+    _ id: GraphID, _ submission: GraphSubmission, _ fingerprint: UInt64, _ at: WallTime
+  ) {
+    let lowered = LoweredEdges(submission)
+    let count = UInt32(submission.operationCount)
+    var graph = Graph(
+      id: id, submission: submission.withoutElementEdges, fingerprint: fingerprint,
+      submittedAt: at, basePlace: counters.lastPlace + 1, stages: [],
+      cells: CellTable(count: count), dependents: lowered.dependents,
+      dependencies: lowered.dependencies, unfinished: count,
+      isSuspended: submission.isSuspended)
+    let queues = resolveQueues(of: id, submission, &graph)
+    graph.stages = makeStages(submission, lowered.groupEdges, queues)
+    for edge in submission.externalEdges {
+      graph.extraDependencies[edge.to, default: []].append(
+        Graph.ExtraDependency(on: edge.from, policy: edge.policy, isOriginal: true))
+    }
+    counters.lastPlace += UInt64(count)
+    counters.lastGraph = max(counters.lastGraph, id.number)
+    graphs.insert(graph, number: id.number)
+    if !submission.key.text.isEmpty {
+      rememberKey(
+        submission.key, KnownKey(graph: id, fingerprint: fingerprint, operations: count))
+    }
+    countBlockers(id, lowered.dependencies)
+  }
+
+  private mutating func makeStages(
+    _ submission: GraphSubmission, _ edges: [GroupEdge], _ queues: [QueueID]
+  ) -> [Stage] {
+    var first: UInt32 = 0
+    var stages: [Stage] = []
+    stages.reserveCapacity(submission.templates.count)
+    for template in submission.templates {
+      var pristine = OperationCell()
+      pristine.phase = submission.isDeclaredOnly ? .declared : .waiting
+      var stage = Stage(
+        template: template, firstIndex: first, queue: queues[Int(template.queue)],
+        demandClass: number(of: DemandClass(template)), pristine: pristine,
+        unfinished: template.count)
+      stage.counts[pristine.word] = template.count
+      stages.append(stage)
+      first += template.count
+    }
+    for edge in edges {
+      let from = Int(edge.from)
+      let to = Int(edge.to)
+      stages[from].outgoing.append(
+        StageEdge(stage: to, policy: edge.policy, match: edge.match))
+      stages[to].incoming.append(
+        StageEdge(stage: from, policy: edge.policy, match: edge.match))
+      switch edge.match {
+      case .all: if stages[from].template.count > 0 { stages[to].gates += 1 }
+      case .sameIndex: stages[to].pristine.blockers += 1
+      }
+    }
+    return stages
+  }
+
+  private mutating func resolveQueues(
+    of id: GraphID, _ submission: GraphSubmission, _ graph: inout Graph
+  ) -> [QueueID] {
+    if submission.queues.isEmpty { return [.main] }
+    return submission.queues.map { reference in
+      switch reference {
+      case .named(let name): return queueByName[name] ?? .main
+      case .own(var settings):
+        settings.name = "\(id.number)/\(settings.name)"
+        if let known = queueByName[settings.name] {
+          queues[known.number].owner = id
+          graph.ownQueues.append(known)
+          return known
+        }
+        let queue = QueueID(counters.lastQueue + 1)
+        addQueue(queue, settings, owner: id)
+        graph.ownQueues.append(queue)
+        return queue
+      }
+    }
+  }
+
+  func knownNumber(of demandClass: DemandClass) -> Int? { classNumber[demandClass] }
+
+  /// The number of a demand class, interned.
+  mutating func number(of demandClass: DemandClass) -> Int {
+    if let known = classNumber[demandClass] { return known }
+    let number = classes.count
+    classes.append(demandClass)
+    classNumber[demandClass] = number
+    for seat in seats.numbers {
+      let fits = demandClass.fits(
+        capacity: seats[seat].capacity, labels: seats[seat].labels, types: seats[seat].types)
+      seats[seat].fits.append(fits)
+    }
+    return number
+  }
+
+  /// Blockers on single operations, and the way back from dependencies in other graphs.
+  private mutating func countBlockers(_ id: GraphID, _ dependencies: EdgeTable) {
+    let graph = id.number
+    if !dependencies.isEmpty {
+      for index in 0..<graphs[graph].operationCount {
+        let own = dependencies.range(of: index).count
+        if own > 0 { graphs[graph].update(index) { $0.blockers += UInt32(own) } }
+      }
+    }
+    for edge in graphs[graph].submission.externalEdges where ending(of: edge.from) == nil {
+      let to = graphs[graph].operation(edge.to)
+      graphs[graph].update(edge.to) { $0.blockers += 1 }
+      graphs[edge.from.graph.number].externalDependents[edge.from.index, default: []].append(
+        Graph.ExternalDependent(operation: to, policy: edge.policy))
+    }
+  }
+
+  /// Counts members and sets barriers, in order of addition.
+  private mutating func joinQueues(_ id: GraphID) {
+    let graph = id.number
+    for stage in graphs[graph].stages.indices {
+      let queue = graphs[graph].stages[stage].queue.number
+      let count = graphs[graph].stages[stage].template.count
+      let first = graphs[graph].stages[stage].firstIndex
+      if count == 0 { continue }
+      if graphs[graph].stages[stage].template.isBarrier {
+        queues[queue].addBarrier(
+          graphs[graph].operation(first), place: graphs[graph].basePlace + UInt64(first))
+      } else {
+        queues[queue].members += count
+        queues[queue].segments[queues[queue].segments.count - 1].unfinished += count
+      }
+    }
+  }
+
+  /// Edges on operations of earlier submissions that ended otherwise than asked (S27).
+  private mutating func skipForEndedDependencies(_ id: GraphID, into turn: inout Turn) {
+    let graph = id.number
+    for edge in graphs[graph].submission.externalEdges {
+      guard let ending = ending(of: edge.from), let outcome = ending.outcome,
+        !edge.policy.isSatisfied(by: outcome)
+      else { continue }
+      let cell = graphs[graph].cell(edge.to)
+      let cause = End(id: edge.from, ending: ending, reason: nil)
+      if cell.phase != .finished,
+        let skip = skip(graphs[graph].operation(edge.to), cell, because: cause)
+      {
+        end([skip], into: &turn)
+      }
+    }
+  }
+
+  // MARK: - Leaving
+
+  /// Graphs whose last operation ended: told, remembered in short, and dropped as a whole.
+  mutating func endGraphs(into turn: inout Turn) {
+    let leaving = justEnded
+    justEnded = []
+    for id in leaving where graphs.contains(id.number) {
+      let outcome = graphs[id.number].outcome
+      emit(.graphFinished(outcome), about: .graph(id), into: &turn)
+      let outcomes = endings(of: id)
+      if !turn.isReplay {
+        turn.endings.append(
+          GraphEnding(
+            structure: structure(of: id, finishedAt: turn.wall),
+            outcomes: outcomes.map { $0 & 0x7F }, submittedAt: graphs[id.number].submittedAt,
+            finishedAt: turn.wall))
+      }
+      forgetAtWorkers(id, into: &turn)
+      let outputs = graphs[id.number].outputs.keys.sorted().map { index in
+        GraphState.OutputEntry(index: index, output: graphs[id.number].outputs[index] ?? [])
+      }
+      let isUniform = outcomes.allSatisfy { $0 == outcomes.first }
+      remember(
+        EndedGraph(
+          graph: id, key: graphs[id.number].submission.key,
+          fingerprint: graphs[id.number].fingerprint, outcome: outcome,
+          operationCount: UInt32(outcomes.count),
+          outcomes: isUniform ? Array(outcomes.prefix(1)) : outcomes, outputs: outputs))
+      for queue in graphs[id.number].ownQueues { removeQueue(queue) }
+      graphs.remove(id.number)
+    }
+  }
+
+  private func endings(of id: GraphID) -> [UInt8] {
+    let graph = graphs[id.number]
+    return (0..<graph.operationCount).map { graph.cell($0).ending.rawValue }
+  }
+
+  /// Keeps what later submissions may cite, at most `Limits.endedGraphsRemembered`.
+  mutating func remember(_ ending: EndedGraph) {
+    ended[ending.graph] = ending
+    endedOrder.append(ending.graph)
+    if !ending.key.text.isEmpty {
+      rememberKey(
+        ending.key,
+        KnownKey(
+          graph: ending.graph, fingerprint: ending.fingerprint,
+          operations: ending.operationCount))
+    }
+    while endedOrder.count > Limits.endedGraphsRemembered {
+      if let oldest = endedOrder.popFirst() { ended[oldest] = nil }
+    }
+  }
+
+  private mutating func rememberKey(_ key: SubmissionKey, _ known: KnownKey) {
+    if graphByKey.updateValue(known, forKey: key) == nil { keyOrder.append(key) }
+    while keyOrder.count > Limits.submissionKeysRemembered {
+      if let oldest = keyOrder.popFirst() { graphByKey[oldest] = nil }
+    }
+  }
+}
+
+extension Graph {
+  /// The worst of its members, allowed failures aside.
+  var outcome: GraphOutcome {
+    if failures > 0 || sawFailedSkip { return .failed }
+    return sawCancelled ? .cancelled : .succeeded
+  }
+
+  /// Something was skipped because of a failure, even an allowed one.
+  private var sawFailedSkip: Bool {
+    guard stages.contains(where: { $0.counts[.skipped] > 0 }), !sawCancelled else { return false }
+    return (0..<operationCount).contains {
+      let ending = cell($0).ending
+      return ending.outcome == .skipped && !ending.isHarmless
+    }
+  }
+}
+
+extension GraphSubmission {
+  /// Without the columns that the edge tables hold more tightly.
+  var withoutElementEdges: GraphSubmission {
+    var short = self
+    short.elementEdges = ElementEdges()
+    return short
+  }
+}

@@ -1,0 +1,154 @@
+// Effects as data: what one turn of the coordinator decided and what is to be done about it. The
+// body makes one, reuses it for every turn, and obeys one rule (G3, persist then speak):
+//
+//   `records`, `events`, `history` and `endings` go to the journal as one transaction;
+//   `afterDurable` leaves only when that transaction is durable;
+//   `atOnce` claims no fact (heartbeats, refusals) and may leave immediately.
+
+public import OpClusterModel
+
+public struct Turn: Sendable {
+  public private(set) var now: Instant = .zero
+  public private(set) var wall: WallTime = .unknown
+  /// The commit this turn becomes if it has records.
+  public internal(set) var commit = CommitIndex(0)
+
+  public internal(set) var records: [Record] = []
+  public internal(set) var events: [EventRun] = []
+  public internal(set) var history: [AttemptHistory] = []
+  public internal(set) var submissions: [AcceptedSubmission] = []
+  public internal(set) var endings: [GraphEnding] = []
+  public internal(set) var afterDurable: [Effect] = []
+  public internal(set) var atOnce: [Effect] = []
+  /// Replay counts events but does not keep them.
+  var isReplay = false
+  var openRuns = OpenEventRuns()
+  private var openFact: RunFact?
+  private var openFactRuns = OperationRuns(graph: GraphID(0))
+  /// Orders of this turn by seat, sent as one message each when the turn closes.
+  var orders: [PendingOrders] = []
+
+  public init() {}
+
+  /// Empties it for the next turn.
+  public mutating func begin(at now: Instant, wall: WallTime) {
+    self.now = now
+    self.wall = wall
+    records.removeAll(keepingCapacity: true)
+    events.removeAll(keepingCapacity: true)
+    history.removeAll(keepingCapacity: true)
+    submissions.removeAll(keepingCapacity: true)
+    endings.removeAll(keepingCapacity: true)
+    afterDurable.removeAll(keepingCapacity: true)
+    atOnce.removeAll(keepingCapacity: true)
+    orders.removeAll(keepingCapacity: true)
+    openRuns.closeAll()
+    openFact = nil
+  }
+
+  /// Whether there is anything to commit; true only after the scheduler closed the turn.
+  public var isDurable: Bool { !records.isEmpty }
+}
+
+/// Something to do outside of the core.
+public enum Effect: Hashable, Sendable {
+  case toWorker(PeerID, CoordinatorMessage)
+  case toClient(PeerID, RequestID, ClientReply)
+  /// Forget this peer: its conversation is over.
+  case close(PeerID)
+}
+
+/// A submission for the history, to be kept beyond the graph's life.
+public struct AcceptedSubmission: Hashable, Sendable {
+  public var graph: GraphID
+  public var submission: GraphSubmission
+  public var at: WallTime
+}
+
+/// A graph that ended in this turn: what the history keeps when its storage is dropped.
+public struct GraphEnding: Hashable, Sendable {
+  public var structure: GraphStructure
+  /// One raw `Outcome` per operation.
+  public var outcomes: [UInt8]
+  public var submittedAt: WallTime
+  public var finishedAt: WallTime
+}
+
+/// Orders collected for one seat during a turn.
+struct PendingOrders: Sendable {
+  var seat: UInt32
+  var orders: WorkerOrders
+}
+
+/// Which runs of events may still grow in this turn, by kind: neighbours that go through the same
+/// changes cost what one costs.
+struct OpenEventRuns: Sendable {
+  /// Position in `Turn.events` + 1, 0 for none; by `slot(of:)`.
+  private var positions = Array(repeating: 0, count: slotCount)
+
+  static let slotCount = 6
+
+  subscript(slot: Int) -> Int {
+    get { positions[slot] }
+    set { positions[slot] = newValue }
+  }
+
+  /// Events that come in long uniform series have a slot of their own; nil: never merged.
+  static func slot(of kind: Event.Kind) -> Int? {
+    switch kind {
+    case .isReady: 0
+    case .attemptStarted: 1
+    case .isExecuting(let value): value ? 2 : 3
+    case .isFinished: 4
+    case .completion: 5
+    default: nil
+    }
+  }
+  mutating func closeAll() {
+    for slot in positions.indices { positions[slot] = 0 }
+  }
+}
+
+extension Turn {
+  /// Adds a fact about one operation; neighbours with the same fact share a record. The newest
+  /// series stays open until another fact is added (`sealRecords`).
+  mutating func note(_ fact: RunFact, _ operation: OperationID) {
+    if openFact == fact, openFactRuns.graph == operation.graph {
+      openFactRuns.append(operation.index)
+    } else {
+      sealRecords()
+      openFact = fact
+      openFactRuns = OperationRuns(operation)
+    }
+  }
+
+  /// Adds any other fact.
+  mutating func note(_ record: Record) {
+    sealRecords()
+    records.append(record)
+  }
+
+  mutating func sealRecords() {
+    if let fact = openFact { records.append(fact.record(openFactRuns)) }
+    openFact = nil
+  }
+}
+
+/// Facts that come in runs.
+enum RunFact: Equatable, Sendable {
+  case dispatched(WorkerID)
+  case recalled
+  case executing
+  case succeeded
+  case cancelled(CancelReason)
+
+  func record(_ runs: OperationRuns) -> Record {
+    switch self {
+    case .dispatched(let worker): .dispatched(worker, runs)
+    case .recalled: .recalled(runs)
+    case .executing: .executing(runs)
+    case .succeeded: .succeeded(runs)
+    case .cancelled(let reason): .cancelled(runs, reason)
+    }
+  }
+}
