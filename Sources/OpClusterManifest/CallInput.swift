@@ -20,7 +20,7 @@ struct CallInput {
     switch node.value {
     case .scalar(let text, _):
       guard text.contains("${{") else { return false }
-      return (findings.pieces(of: text, in: node) ?? []).contains { piece in
+      return findings.pieces(of: text, in: node).contains { piece in
         guard case .value(let value) = piece else { return false }
         if case .parameter = value.reference { return false }
         return true

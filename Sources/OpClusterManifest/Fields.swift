@@ -145,7 +145,8 @@ extension Findings {
   func bytes(_ node: ManifestNode, _ what: String) -> Int64? {
     guard let text = text(node, what) else { return nil }
     if let bytes = Quantities.bytes(text) { return bytes }
-    let near = Quantities.bytes(text + "iB") == nil ? "like 512MiB or 4GB" : "'\(text)iB'?"
+    let near =
+      Quantities.bytes(text + "iB") == nil ? "like 512MiB or 4GB" : "did you mean '\(text)iB'?"
     error("\(what) must be a size, not '\(text)'", node.place, hint: near)
     return nil
   }
@@ -153,9 +154,10 @@ extension Findings {
   func signal(_ node: ManifestNode, _ what: String) -> Int32? {
     guard let text = text(node, what) else { return nil }
     if let number = Quantities.signal(text) { return number }
+    let bare = text.after("SIG") ?? text
     error(
       "\(what) must be a signal, not '\(text)'", node.place,
-      hint: NearNames.hint(for: text, among: Quantities.signals.keys.sorted()))
+      hint: NearNames.hint(for: bare, among: Quantities.signals.keys.sorted()))
     return nil
   }
 

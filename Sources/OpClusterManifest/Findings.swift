@@ -74,7 +74,7 @@ final class Findings {
     }
     guard text.contains("${{") else { return text }
     var result = ""
-    for piece in pieces(of: text, in: node) ?? [] {
+    for piece in pieces(of: text, in: node) {
       switch piece {
       case .literal(let literal): result += literal
       case .value(let value):
@@ -110,13 +110,13 @@ final class Findings {
     return isPlain || text.hasPrefix("${{")
   }
 
-  /// A text cut at its placeholders; nil after an error in one of them.
-  func pieces(of text: String, in node: ManifestNode) -> [TextPiece]? {
+  /// A text cut at its placeholders, without those that are wrong, which are reported.
+  func pieces(of text: String, in node: ManifestNode) -> [TextPiece] {
     var from = source.offset(of: node.place) ?? 0
     return TextPiece.parse(text) { written in
       source.find(written, from: &from) ?? node.place
     } report: { message, place in
-      error(message, place, hint: "\(TextPiece.known)")
+      error(message, place, hint: TextPiece.known)
     }
   }
 }

@@ -23,6 +23,7 @@ struct SettingsDecoder {
       fields.refuse("export_env", hint: "name the variables in 'env'")
     }
     fields.passOver("needs_time", "it starts whatever time a worker has left")
+    _ = fields.duration("needs_time")
     decodeWarning()
     return settings
   }

@@ -9,24 +9,29 @@ struct Substitution {
   /// Outputs that each direct dependency declares.
   let outputsByNeed: [String: [String]]
 
-  /// A text in which values are not quoted: arguments, environment, paths, stdin.
+  /// A text in which values are not quoted: arguments, environment, paths, stdin. nil after a
+  /// finding; all of a text are found.
   func plain(_ node: ManifestNode, _ what: String) -> CommandText? {
     guard let pieces = pieces(node, what) else { return nil }
     var text = TextBuilder()
+    var isFine = true
     for piece in pieces {
       switch piece {
       case .literal(let literal): text.append(literal)
       case .value(let value):
         if case .parameter(let name) = value.reference {
-          guard let known = findings.parameter(name, value.place) else { return nil }
-          text.append(known)
-        } else {
-          guard let late = late(value) else { return nil }
+          if let known = findings.parameter(name, value.place) {
+            text.append(known)
+            continue
+          }
+        } else if let late = late(value) {
           text.append(late, .none)
+          continue
         }
+        isFine = false
       }
     }
-    return checked(text.text, node)
+    return isFine ? checked(text.text, node) : nil
   }
 
   /// A text for the shell: every value is quoted, but for `raw(…)`.
@@ -34,27 +39,37 @@ struct Substitution {
     guard let pieces = pieces(node, "'run'") else { return nil }
     var text = TextBuilder()
     var scanner = ShellScanner()
+    var isFine = true
     for piece in pieces {
       switch piece {
       case .literal(let literal):
         text.append(literal)
         scanner.read(literal)
       case .value(let value):
-        if case .parameter(let name) = value.reference {
-          guard let known = findings.parameter(name, value.place) else { return nil }
-          if !ShellText.isSafe(known) { checkQuotes(value, scanner.surrounding) }
-          text.append(value.isRaw ? known : ShellText.quoted(known))
-        } else {
-          guard let late = late(value) else { return nil }
-          // Digits need no quotes anywhere.
-          let isBare = value.isRaw || late == .index
-          if !isBare { checkQuotes(value, scanner.surrounding) }
-          text.append(late, isBare ? .none : .shell)
-        }
+        if !append(value, to: &text, scanner.surrounding) { isFine = false }
         scanner.passValue()
       }
     }
-    return checked(text.text, node)
+    return isFine ? checked(text.text, node) : nil
+  }
+
+  /// A value in shell text; false after a finding.
+  private func append(
+    _ value: TextPiece.PlacedValue, to text: inout TextBuilder,
+    _ surrounding: ShellText.Surrounding
+  ) -> Bool {
+    if case .parameter(let name) = value.reference {
+      guard let known = findings.parameter(name, value.place) else { return false }
+      if !ShellText.isSafe(known) { checkQuotes(value, surrounding) }
+      text.append(value.isRaw ? known : ShellText.quoted(known))
+      return true
+    }
+    guard let late = late(value) else { return false }
+    // Digits need no quotes anywhere.
+    let isBare = value.isRaw || late == .index
+    if !isBare { checkQuotes(value, surrounding) }
+    text.append(late, isBare ? .none : .shell)
+    return true
   }
 
   private func pieces(_ node: ManifestNode, _ what: String) -> [TextPiece]? {

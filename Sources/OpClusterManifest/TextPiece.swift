@@ -25,13 +25,12 @@ enum TextPiece {
   static let known =
     "known are params.NAME, item, index, matrix.KEY, needs.OPERATION.outputs.KEY and raw(…)"
 
-  /// nil after an error. `locate` is asked in the order of the text.
+  /// What is wrong is reported and left out. `locate` is asked in the order of the text.
   static func parse(
     _ text: String, locate: (String) -> Place, report: (String, Place) -> Void
-  ) -> [TextPiece]? {
+  ) -> [TextPiece] {
     var pieces: [TextPiece] = []
     var rest = Substring(text)
-    var isFine = true
     while let open = rest.firstRange(of: "${{") {
       if open.lowerBound > rest.startIndex {
         pieces.append(.literal(String(rest[..<open.lowerBound])))
@@ -39,7 +38,7 @@ enum TextPiece {
       let behind = rest[open.upperBound...]
       guard let close = behind.firstRange(of: "}}") else {
         report("'${{' without '}}'", locate("${{"))
-        return nil
+        return pieces
       }
       let inner = behind[..<close.lowerBound]
       let place = locate("${{\(inner)}}")
@@ -51,12 +50,11 @@ enum TextPiece {
               reference: reference, isRaw: isRaw, expression: expression, place: place)))
       } else {
         report("'\(expression)' is not a value", place)
-        isFine = false
       }
       rest = behind[close.upperBound...]
     }
     if !rest.isEmpty { pieces.append(.literal(String(rest))) }
-    return isFine ? pieces : nil
+    return pieces
   }
 
   private static func reference(_ expression: String) -> (Reference, isRaw: Bool)? {

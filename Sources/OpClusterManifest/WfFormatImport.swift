@@ -41,11 +41,11 @@ public struct WfFormatImport: Sendable {
     else { throw WfFormatError("a scale must be a number from 0 on") }
     let name = Names.sanitised(name ?? trace.name)
     var used: Set<String> = []
-    let stages = stageIn(trace, &used)
+    let files = WfFormatFiles(trace)
+    let stages = stageIn(files.initial, trace, &used)
     let names = trace.tasks.map { Names.unique(Names.shortened($0.id), &used) }
     var text = header(trace, name, scale)
     text += stages.map { $0.text }.joined()
-    let files = WfFormatFiles(trace)
     for (at, task) in trace.tasks.enumerated() {
       // Only roots wait for the files: all others are behind a root.
       let needs = task.parents.isEmpty ? stages.map { $0.name } : task.parents.map { names[$0] }
@@ -72,11 +72,12 @@ public struct WfFormatImport: Sendable {
 
   /// The operations that make the folder and the files that no task makes.
   private func stageIn(
-    _ trace: WfFormatTrace, _ used: inout Set<String>
+    _ initial: [(name: String, file: String)], _ trace: WfFormatTrace,
+    _ used: inout Set<String>
   ) -> [(name: String, text: String)] {
     var lists: [[String]] = [[]]
     var length = 0
-    for (name, file) in WfFormatFiles(trace).initial {
+    for (name, file) in initial {
       let line = "\(size(file, trace)) \(name)"
       if length + line.utf8.count > Self.longestList {
         lists.append([])

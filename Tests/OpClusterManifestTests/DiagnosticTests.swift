@@ -1,0 +1,83 @@
+// Manifests with mistakes and what people read about them. The scripts are files in Expected:
+// a manifest, `----`, and the findings; `REWRITE_EXPECTED=1` writes the latter anew, to be read
+// by a person before they are committed.
+
+import FoundationEssentials
+import Testing
+
+@testable import OpClusterManifest
+
+@Suite struct DiagnosticTests {
+  static let files = ["shape", "values", "edges", "values-put-in", "arrays", "yaml"]
+
+  @Test(arguments: files) func theFindingsAreAsExpected(name: String) throws {
+    let script = try fixtureText("Expected/\(name).txt")
+    var rewritten = ""
+    for block in script.components(separatedBy: "\n====\n") {
+      let parts = block.components(separatedBy: "\n----\n")
+      let source = parts[0]
+      let found = Self.findings(source)
+      rewritten += (rewritten.isEmpty ? "" : "\n====\n") + source + "\n----\n" + found
+      if ProcessInfo.processInfo.environment["REWRITE_EXPECTED"] == nil {
+        #expect(found == (parts.count > 1 ? parts[1] : ""), "\(source)")
+      }
+    }
+    if ProcessInfo.processInfo.environment["REWRITE_EXPECTED"] != nil {
+      let folder = #filePath.split(separator: "/").dropLast().joined(separator: "/")
+      try rewritten.write(
+        toFile: "/\(folder)/Expected/\(name).txt", atomically: true, encoding: .utf8)
+    }
+  }
+
+  /// The first line may give parameters: `# -p name=value -p other=value`.
+  private static func findings(_ source: String) -> String {
+    var parameters: [String: String] = [:]
+    for word in source.prefix(while: { $0 != "\n" }).split(separator: " ") {
+      let pair = word.split(separator: "=", omittingEmptySubsequences: false)
+      if pair.count == 2, source.hasPrefix("# -p") { parameters[String(pair[0])] = String(pair[1]) }
+    }
+    let result = compile(source, parameters).result
+    #expect((result.submission == nil) == result.diagnostics.contains { $0.severity == .error })
+    return DiagnosticRenderer(source: source, file: "graph.yaml", color: false)
+      .render(result.diagnostics)
+  }
+
+  /// The example of the interface's description, to the letter.
+  @Test func theExampleOfTheInterface() {
+    let source = """
+      version: 1
+      operations:
+        make: {run: "seq 1 9"}
+        sum:  {nedds: make, run: "awk ..."}
+      """
+    #expect(
+      Self.findings(source) == """
+        error: unknown key 'nedds' in operation 'sum'
+          --> graph.yaml:4:10
+           |   sum:  {nedds: make, run: "awk ..."}
+           |          ^^^^^ did you mean 'needs'?
+
+        """)
+  }
+
+  @Test func longLinesAreCutAndTheTerminalIsSafe() {
+    let line = String(repeating: "ü", count: 300)
+    let diagnostic = Diagnostic(
+      severity: .error, message: "a\u{1B}[2Jb", line: 1, column: 200, length: 500, hint: "h")
+    let text = diagnostic.render(source: line, file: "f", color: false)
+    let lines = text.split(separator: "\n")
+    #expect(lines[0] == "error: a\u{FFFD}[2Jb")
+    #expect(lines[2].count == 5 + 122)
+    #expect(lines[3].hasSuffix("^ h"))
+    #expect(lines[3].count == lines[2].count - 1 + 2)
+    #expect(diagnostic.render(source: "", file: "f", color: true).hasPrefix("\u{1B}[1;31merror"))
+    let many = Array(repeating: Diagnostic(severity: .warning, message: "m"), count: 103)
+    let all = DiagnosticRenderer(source: "", file: "f", color: false).render(many)
+    #expect(all.hasSuffix("… and 3 more\n"))
+  }
+
+  @Test(arguments: [("nedds", "needs", 1), ("same", "same", 0), ("", "abc", 3), ("Runn", "run", 1)])
+  func distances(first: String, second: String, distance: Int) {
+    #expect(NearNames.distance(first, second) == distance)
+  }
+}
