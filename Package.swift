@@ -90,6 +90,30 @@ let package = Package(
     .executableTarget(name: "opsim", dependencies: ["OpClusterSimulation", arguments]),
     .executableTarget(
       name: "opbench", dependencies: ["OpClusterClient", "OpClusterModel", arguments]),
+
+    // tests, a target for each of the above
+    .executableTarget(
+      name: "ProcessStandIn", dependencies: ["OpClusterProcesses"],
+      path: "Tests/ProcessStandIn"),
+    .testTarget(
+      name: "OpClusterSchedulingTests", dependencies: ["OpClusterScheduling", "OpClusterModel"]),
+    .testTarget(
+      name: "OpClusterExecutionTests", dependencies: ["OpClusterExecution", "OpClusterModel"]),
+    .testTarget(name: "OpClusterZeroMQTests", dependencies: ["OpClusterZeroMQ", "CZeroMQ"]),
+    .testTarget(
+      name: "OpClusterWireTests", dependencies: ["OpClusterWire", "OpClusterModel", protobuf]),
+    .testTarget(name: "OpClusterJournalTests", dependencies: ["OpClusterJournal"]),
+    .testTarget(
+      name: "OpClusterProcessesTests",
+      dependencies: ["OpClusterProcesses", "CProcess", "ProcessStandIn"]),
+    .testTarget(
+      name: "OpClusterManifestTests", dependencies: ["OpClusterManifest", "OpClusterModel"]),
+    .testTarget(
+      name: "OpClusterPresentationTests",
+      dependencies: ["OpClusterPresentation", "OpClusterModel"]),
+    .testTarget(
+      name: "OpClusterClientTests",
+      dependencies: ["OpClusterClient", "OpClusterWire", "OpClusterZeroMQ", "OpClusterModel"]),
   ],
   swiftLanguageModes: [.v6],
   cLanguageStandard: .gnu17

@@ -1,0 +1,81 @@
+// The simplest graphs, from submission to the end, with every turn's invariants checked.
+
+import OpClusterModel
+import Testing
+
+@testable import OpClusterScheduling
+
+@Suite struct FirstSteps {
+  // S9 S106 S109 S114
+  @Test func oneOperationRunsAndItsEventsComeInOrder() {
+    var world = World()
+    world.join("w1")
+    #expect(world.ask(.submit(graph(["a"]))) == .accepted(GraphID(1), operations: 1, repeated: false))
+    world.runAll()
+    #expect(world.brokenInvariant == nil)
+    #expect(
+      world.kinds(1, 0) == [
+        .isReady(true), .attemptStarted(1, WorkerID(1)), .isExecuting(true),
+        .isExecuting(false), .isFinished(.succeeded), .completion,
+      ])
+    #expect(world.endings.map(\.structure.row.state) == [.succeeded])
+    #expect(world.events.map(\.sequence) == Array(1...UInt64(world.events.count)))
+  }
+
+  //   a → b, a → c, b → d, c → d          S20 S21 S114
+  @Test func diamond() {
+    var world = World()
+    world.join("w1")
+    world.join("w2")
+    world.ask(
+      .submit(graph(["a", "b", "c", "d"], [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")])))
+    world.runAll()
+    #expect(world.brokenInvariant == nil)
+    #expect(world.endings.count == 1)
+    let order = world.workers.flatMap(\.started).map(\.operation.index)
+    #expect(order.sorted() == [0, 1, 2, 3])
+  }
+
+  // W6: an array that waits costs its stage and nothing else; when it is ready, one run.
+  @Test func aLargeArrayMaterialisesOnlyWhatIsTouched() {
+    var world = World()
+    world.checksEveryTurn = false
+    var submission = GraphSubmission(name: "large")
+    submission.templates = [noops("first"), noops("many", 20_000)]
+    submission.groupEdges = [GroupEdge(from: 0, to: 1, policy: .succeeded)]
+    world.ask(.submit(submission))
+    #expect(world.scheduler.graphs[1].cells.pageCount == 0)
+    world.join("w1", cpus: 4)
+    world.start(0, operation(1, 0))
+    world.end(0, operation(1, 0))
+    world.report(0)
+    #expect(world.workers[0].held.count >= 4)
+    #expect(world.scheduler.graphs[1].cells.pageCount <= 3)
+    world.runAll()
+    #expect(world.endings.first?.structure.row.counts[.succeeded] == 20_001)
+    #expect(world.scheduler.brokenInvariant() == nil)
+  }
+
+  // S22 S23
+  @Test func aFailureSkipsWhatNeededItsSuccess() {
+    var world = World()
+    world.join("w1")
+    world.ask(.submit(graph(["a", "b", "c"], [("a", "b"), ("b", "c")])))
+    world.runAll { $0.index == 0 ? .failure() : .success }
+    #expect(world.brokenInvariant == nil)
+    #expect(world.endings.first?.outcomes == [2, 5, 5])
+    #expect(!world.kinds(1, 1).contains(.isExecuting(true)))
+  }
+
+  // S4
+  @Test func aJoinPointNeedsNoWorker() {
+    var world = World()
+    var submission = graph(["a", "b"], [("a", "b")])
+    submission.templates[0].work = .nothing
+    submission.templates[1].work = .nothing
+    world.ask(.submit(submission))
+    #expect(world.endings.count == 1)
+    #expect(world.kinds(1, 1).contains(.isExecuting(true)))
+    #expect(world.brokenInvariant == nil)
+  }
+}

@@ -1,0 +1,152 @@
+// Random graphs, random workers, random requests: after every turn the invariants hold, replaying
+// the journal gives the same state, and in the end everything has ended.
+
+import OpClusterModel
+import Testing
+
+@testable import OpClusterScheduling
+
+/// SplitMix64: small, known, the same everywhere.
+struct Seeded: RandomNumberGenerator {
+  var state: UInt64
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ (mixed >> 31)
+  }
+  mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
+  mutating func below(_ bound: Int) -> Int { Int.random(in: 0..<max(bound, 1), using: &self) }
+}
+
+@Suite struct RandomWorld {
+  // G4 S7 S8 S96 S148 S149, whatever the order of things
+  @Test(arguments: 0..<150)
+  func everythingEndsAndReplays(seed: UInt64) {
+    var chance = Seeded(state: seed)
+    var world = World()
+    for at in 0..<(1 + chance.below(3)) { world.join("w\(at)", cpus: Int64(1 + chance.below(3))) }
+    for _ in 0..<(2 + chance.below(4)) { world.ask(.submit(randomGraph(&chance))) }
+    for _ in 0..<120 { act(&world, &chance) }
+    heal(&world)
+    #expect(world.brokenInvariant == nil, "seed \(seed)")
+    #expect(world.scheduler.graphs.numbers.isEmpty, "seed \(seed): graphs left")
+    expectSameReplay(world, seed)
+    expectLegalEvents(world, seed)
+  }
+
+  private func randomGraph(_ chance: inout Seeded) -> GraphSubmission {
+    var submission = GraphSubmission(name: "random")
+    let count = 2 + chance.below(6)
+    for at in 0..<count {
+      var template = noops("t\(at)", UInt32(chance.chance(40) ? 1 + chance.below(6) : 1))
+      if chance.chance(15) { template.work = .nothing }
+      if chance.chance(30) { template.retry.maximum = 2 }
+      if chance.chance(20) { template.maximumParallel = 1 }
+      if chance.chance(10), template.count == 1 { template.isBarrier = true }
+      template.priority = Priority.allCases.randomElement(using: &chance) ?? .normal
+      submission.templates.append(template)
+      for before in 0..<at where chance.chance(30) {
+        let same = submission.templates[before].count == template.count && chance.chance(50)
+        submission.groupEdges.append(
+          GroupEdge(
+            from: UInt32(before), to: UInt32(at),
+            policy: EdgePolicy.allCases.randomElement(using: &chance) ?? .finished,
+            match: same ? .sameIndex : .all))
+      }
+    }
+    if chance.chance(30) { submission.failurePolicy = .cancel }
+    if chance.chance(20) { submission.failurePolicy = .stop }
+    return submission
+  }
+
+  private func act(_ world: inout World, _ chance: inout Seeded) {
+    let at = chance.below(world.workers.count)
+    world.now = world.now + .milliseconds(Int64(chance.below(30)))
+    switch chance.below(13) {
+    case 0...2:
+      if let dispatch = world.workers[at].held.first(where: { $0.awaits.isEmpty }) {
+        world.start(at, dispatch.attempt.operation)
+      }
+    case 3...5:
+      if let running = world.workers[at].executing.first {
+        world.end(at, running.operation, chance.chance(25) ? .failure() : .success)
+      }
+      world.workers[at].clearAwaits()
+    case 6...8: world.report(at)
+    case 9:
+      world.input(.gone(world.workers[at].peer))
+      world.workers[at].peer.number += 1000
+      world.greet(at)
+    case 10: cancelSomething(&world, &chance)
+    case 11:
+      world.ask(
+        .changeQueue("default", QueueChange(
+          limit: chance.chance(50) ? .unlimited : .atMost(UInt32(chance.below(3))),
+          isSuspended: chance.chance(30))))
+    default:
+      let graph = UInt32(1 + chance.below(3))
+      world.ask(.setPriority(operation(graph, UInt32(chance.below(4))), .high))
+      world.ask(
+        .addDependency(
+          from: operation(graph, UInt32(chance.below(4))),
+          to: operation(graph, UInt32(chance.below(6))), .finished))
+    }
+  }
+
+  private func cancelSomething(_ world: inout World, _ chance: inout Seeded) {
+    let graph = GraphID(UInt32(1 + chance.below(4)))
+    var selection = Selection.graph(graph)
+    if chance.chance(70) { selection.operation = "t\(chance.below(4))" }
+    world.ask(.cancel(selection, reason: "", grace: nil))
+  }
+
+  /// The fault-free end: everything answers, everything must end.
+  private func heal(_ world: inout World) {
+    world.ask(.changeQueue("default", QueueChange(limit: .unlimited, isSuspended: false)))
+    for _ in 0..<40 {
+      world.runAll()
+      world.tick(after: .milliseconds(100))
+    }
+  }
+
+  private func expectSameReplay(_ world: World, _ seed: UInt64) {
+    let replayed = world.replayed()
+    #expect(replayed.snapshot() == world.scheduler.snapshot(), "seed \(seed): replay differs")
+    #expect(replayed.lastEvent == world.scheduler.lastEvent, "seed \(seed): events differ")
+  }
+
+  private func expectLegalEvents(_ world: World, _ seed: UInt64) {
+    var own: [OperationID: UInt32] = [:]
+    var finished: Set<OperationID> = []
+    for event in world.events {
+      guard case .operation(let id, let sequence) = event.subject else { continue }
+      #expect(sequence == own[id, default: 0] + 1, "seed \(seed): \(id) has a gap")
+      own[id] = sequence
+      if case .isExecuting(true) = event.kind { #expect(!finished.contains(id)) }
+      if case .isFinished = event.kind { #expect(finished.insert(id).inserted) }
+    }
+  }
+
+  // G4: at any moment, not only in the end; and a snapshot gives the same again.
+  @Test(arguments: 200..<260)
+  func snapshotsAndReplaysAgreeInTheMiddle(seed: UInt64) {
+    var chance = Seeded(state: seed)
+    var world = World()
+    world.join("w1")
+    world.join("w2")
+    for _ in 0..<3 { world.ask(.submit(randomGraph(&chance))) }
+    for _ in 0..<10 {
+      for _ in 0..<8 { act(&world, &chance) }
+      let snapshot = world.scheduler.snapshot()
+      let replayed = world.replayed()
+      #expect(replayed.snapshot() == snapshot, "seed \(seed)")
+      #expect(replayed.brokenInvariant() == nil, "seed \(seed)")
+      var restored = Scheduler()
+      restored.restore(snapshot, commit: world.scheduler.lastCommit)
+      #expect(restored.brokenInvariant() == nil, "seed \(seed)")
+      #expect(restored.snapshot() == snapshot, "seed \(seed): restored differs")
+    }
+  }
+}

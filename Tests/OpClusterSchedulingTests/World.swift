@@ -1,0 +1,276 @@
+// A scheduler in the hand of a test: fake workers that obey orders literally, clients that keep
+// their replies, a journal that can be replayed after any turn. No clock, no threads, no sockets.
+
+import OpClusterModel
+
+@testable import OpClusterScheduling
+
+/// A worker as far as the scheduler can tell: it holds, starts and ends what a test tells it to.
+struct FakeWorker {
+  var name: String
+  var session: WorkerSession
+  var peer: PeerID
+  var capacity = Resources(cpus: ResourceAmount(2), memoryBytes: 1 << 32)
+  var types: [OperationType] = [OperationType(name: "noop"), OperationType(name: "sleep")]
+  var conversation: Conversation?
+  var held: [Dispatch] = []
+  var executing: [AttemptID] = []
+  var outbox: [WorkerReport.Entry] = []
+  var reports: UInt64 = 0
+  var started: [AttemptID] = []
+  var refusals: [Refusal] = []
+  var cancels: [AttemptID] = []
+  var stale: [AttemptID] = []
+  /// Answer recalls at once; a test that wants to answer itself sets it to false.
+  var answersRecalls = true
+  var recalls: [AttemptID] = []
+}
+
+struct World {
+  var scheduler: Scheduler
+  var turn = Turn()
+  var now = Instant(nanoseconds: 1_000_000_000)
+  var workers: [FakeWorker] = []
+  var replies: [UInt64: ClientReply] = [:]
+  var journal: [(commit: CommitIndex, records: [Record])] = []
+  var events: [Event] = []
+  var history: [AttemptHistory] = []
+  var endings: [GraphEnding] = []
+  var lastRequest: UInt64 = 0
+  var brokenInvariant: String?
+  var checksEveryTurn = true
+
+  init(timing: Timing = Timing()) {
+    scheduler = Scheduler(timing: timing)
+    step { scheduler, turn in scheduler.start(into: &turn) }
+  }
+
+  /// One turn with any inputs; effects are carried out as far as fakes do.
+  mutating func step(_ body: (inout Scheduler, inout Turn) -> Void) {
+    turn.begin(at: now, wall: WallTime(milliseconds: now.nanoseconds / 1_000_000))
+    body(&scheduler, &turn)
+    scheduler.close(&turn)
+    if turn.isDurable { journal.append((turn.commit, turn.records)) }
+    for run in turn.events { run.forEach { events.append($0) } }
+    history += turn.history
+    endings += turn.endings
+    if checksEveryTurn, brokenInvariant == nil { brokenInvariant = scheduler.brokenInvariant() }
+    for effect in turn.atOnce + turn.afterDurable { carryOut(effect) }
+  }
+
+  mutating func input(_ input: Input) { step { $0.handle(input, into: &$1) } }
+
+  mutating func tick(after span: Span) {
+    now = now + span
+    input(.tick)
+  }
+
+  @discardableResult
+  mutating func ask(_ request: ClientRequest) -> ClientReply? {
+    lastRequest += 1
+    let number = lastRequest
+    input(.client(PeerID(1), RequestID(number), request))
+    return replies[number]
+  }
+
+  private mutating func carryOut(_ effect: Effect) {
+    switch effect {
+    case .toClient(_, let request, let reply): replies[request.number] = reply
+    case .close: break
+    case .toWorker(let peer, let message):
+      guard let at = workers.firstIndex(where: { $0.peer == peer }) else { return }
+      workers[at].take(message)
+    }
+  }
+
+  // MARK: - Workers
+
+  @discardableResult
+  mutating func join(
+    _ name: String, cpus: Int64 = 2, types: [OperationType]? = nil
+  ) -> Int {
+    var worker = FakeWorker(
+      name: name, session: WorkerSession(UInt64(workers.count + 1)),
+      peer: PeerID(UInt64(100 + workers.count)))
+    worker.capacity.cpus = ResourceAmount(cpus)
+    if let types { worker.types = types }
+    workers.append(worker)
+    greet(workers.count - 1)
+    return workers.count - 1
+  }
+
+  mutating func greet(_ at: Int) {
+    let worker = workers[at]
+    let hello = WorkerHello(
+      name: worker.name, session: worker.session, capacity: worker.capacity,
+      types: worker.types, held: worker.held.map(\.attempt),
+      executing: worker.executing + worker.outbox.compactMap(\.endedAttempt))
+    input(.worker(worker.peer, .hello(hello)))
+  }
+
+  /// Sends what a worker has to report.
+  mutating func report(_ at: Int) {
+    guard let conversation = workers[at].conversation else { return }
+    workers[at].reports += 1
+    let report = WorkerReport(
+      conversation: conversation, number: workers[at].reports, entries: workers[at].outbox)
+    workers[at].outbox = []
+    input(.worker(workers[at].peer, .report(report)))
+  }
+
+  /// Starts a held attempt, if its local dependencies allow; reported with the next report.
+  mutating func start(_ at: Int, _ operation: OperationID) {
+    guard let held = workers[at].held.firstIndex(where: { $0.attempt.operation == operation })
+    else { return }
+    let attempt = workers[at].held.remove(at: held).attempt
+    workers[at].executing.append(attempt)
+    workers[at].started.append(attempt)
+    workers[at].outbox.append(.started(attempt))
+  }
+
+  mutating func end(_ at: Int, _ operation: OperationID, _ result: AttemptResult = .success) {
+    guard let running = workers[at].executing.firstIndex(where: { $0.operation == operation })
+    else { return }
+    let attempt = workers[at].executing.remove(at: running)
+    workers[at].outbox.append(.finished(attempt, result))
+  }
+
+  /// The worker that holds or runs an operation.
+  func holder(of operation: OperationID) -> Int? {
+    workers.firstIndex { worker in
+      worker.held.contains { $0.attempt.operation == operation }
+        || worker.executing.contains { $0.operation == operation }
+    }
+  }
+
+  /// Starts and ends whatever is held, in the workers' own order, until nothing moves.
+  mutating func runAll(result: (OperationID) -> AttemptResult = { _ in .success }) {
+    var moved = true
+    while moved {
+      moved = false
+      for at in workers.indices {
+        for dispatch in workers[at].held where dispatch.awaits.isEmpty {
+          start(at, dispatch.attempt.operation)
+        }
+        for attempt in workers[at].executing {
+          end(at, attempt.operation, result(attempt.operation))
+        }
+        if !workers[at].outbox.isEmpty {
+          moved = true
+          workers[at].clearAwaits()
+          report(at)
+        }
+      }
+    }
+  }
+
+  // MARK: - Looking
+
+  func cell(_ graph: UInt32, _ index: UInt32) -> OperationCell? {
+    scheduler.graphs.find(graph)?.cell(index)
+  }
+
+  func kinds(_ graph: UInt32, _ index: UInt32) -> [Event.Kind] {
+    events.compactMap { event in
+      if case .operation(let id, _) = event.subject, id.graph.number == graph, id.index == index {
+        return event.kind
+      }
+      return nil
+    }
+  }
+
+  /// Everything from the journal again, by a scheduler that has seen nothing.
+  func replayed() -> Scheduler {
+    var fresh = Scheduler()
+    for turn in journal { fresh.replay(turn.records, commit: turn.commit) }
+    return fresh
+  }
+}
+
+extension WorkerReport.Entry {
+  var endedAttempt: AttemptID? {
+    if case .finished(let attempt, _) = self { return attempt }
+    return nil
+  }
+}
+
+extension FakeWorker {
+  mutating func take(_ message: CoordinatorMessage) {
+    switch message {
+    case .welcome(let welcome):
+      conversation = welcome.conversation
+      reports = 0
+      for attempt in welcome.stale { drop(attempt) }
+    case .refused(let refusal): refusals.append(refusal)
+    case .logRequest: break
+    case .orders(let orders):
+      guard orders.number > 0 else { return }
+      held += orders.dispatches
+      cancels += orders.cancels.map(\.attempt)
+      for attempt in orders.stale { drop(attempt) }
+      for attempt in orders.recalls {
+        if answersRecalls { answerRecall(attempt) } else { recalls.append(attempt) }
+      }
+    }
+  }
+
+  mutating func answerRecall(_ attempt: AttemptID) {
+    if held.contains(where: { $0.attempt == attempt }) {
+      held.removeAll { $0.attempt == attempt }
+      outbox.append(.recalled(attempt))
+    } else {
+      outbox.append(.alreadyStarted(attempt))
+    }
+  }
+
+  private mutating func drop(_ attempt: AttemptID) {
+    stale.append(attempt)
+    held.removeAll { $0.attempt == attempt }
+    executing.removeAll { $0 == attempt }
+  }
+
+  /// Local dependencies that ended here no longer hold back what awaits them (S151).
+  mutating func clearAwaits() {
+    for entry in outbox {
+      guard case .finished(let attempt, let result) = entry else { continue }
+      for at in held.indices {
+        held[at].awaits.removeAll {
+          $0.operation == attempt.operation
+            && $0.policy.isSatisfied(by: result.isSuccess ? .succeeded : .failed)
+        }
+      }
+    }
+  }
+}
+
+/// A template of registered no-ops.
+func noops(_ name: String, _ count: UInt32 = 1) -> OperationTemplate {
+  OperationTemplate(name: name, count: count, work: .call(OperationType(name: "noop")))
+}
+
+/// A graph of single no-ops by name and of edges "b waits for a".
+func graph(
+  _ names: [String], _ edges: [(String, String)] = [], policy: EdgePolicy = .succeeded
+) -> GraphSubmission {
+  var submission = GraphSubmission(name: "test")
+  submission.templates = names.map { noops($0) }
+  submission.groupEdges = edges.map { from, to in
+    GroupEdge(
+      from: UInt32(names.firstIndex(of: from) ?? 0), to: UInt32(names.firstIndex(of: to) ?? 0),
+      policy: policy)
+  }
+  return submission
+}
+
+func operation(_ graph: UInt32, _ index: UInt32) -> OperationID {
+  OperationID(graph: GraphID(graph), index: index)
+}
+
+extension AttemptResult {
+  static func failure(_ status: Int32 = 1) -> AttemptResult {
+    var result = AttemptResult()
+    result.cause = .failed
+    result.exitStatus = status
+    return result
+  }
+}
