@@ -15,6 +15,7 @@ extension GraphState: WireConvertible {
     proto.workers = workers
     proto.isSuspended = isSuspended
     proto.failures = failures
+    proto.allowedFailures = allowedFailures
     proto.failurePolicyTookEffect = failurePolicyTookEffect
     proto.basePlace = basePlace
     proto.placeIndexDelta = differences(placeChanges.map(\.index))
@@ -22,11 +23,15 @@ extension GraphState: WireConvertible {
     proto.place = placeChanges.map(\.place)
     if !outputs.isEmpty { proto.outputs = ProtoIndexedBytes(outputs) }
     proto.reasonIndexDelta = differences(reasons.map(\.index))
-    proto.reason = reasons.map(\.reason.proto)
+    var runs = ValueRuns<CancelReason>()
+    for entry in reasons { runs.append(entry.reason) }
+    proto.reason = runs.values.map(\.proto)
+    proto.reasonCount = runs.counts
     if !addedEdges.isEmpty { proto.addedEdges = ProtoLiveEdges(addedEdges) }
     if !removedEdges.isEmpty { proto.removedEdges = ProtoLiveEdges(removedEdges) }
     proto.enqueuedIndexDelta = differences(enqueuedIn.map(\.index))
     proto.enqueuedQueue = enqueuedIn.map(\.queue.number)
+    proto.enqueuedPlace = enqueuedIn.map(\.place)
     proto.submittedAt = submittedAt.milliseconds
     return proto
   }
@@ -36,21 +41,19 @@ extension GraphState: WireConvertible {
     try readColumns(proto)
     isSuspended = proto.isSuspended
     failures = proto.failures
+    allowedFailures = proto.allowedFailures
     failurePolicyTookEffect = proto.failurePolicyTookEffect
     basePlace = proto.basePlace
     try readPlaces(proto)
     outputs = try proto.outputs.words("graph.outputs")
-    try checkEqual(proto.reason.count, proto.reasonIndexDelta.count, "graph.reason")
-    for (index, reason) in zip(sums(proto.reasonIndexDelta), proto.reason) {
-      reasons.append(ReasonEntry(index: index, reason: try CancelReason(proto: reason)))
-    }
+    let causes: [CancelReason] = try list(
+      proto.reason, Limits.operationsPerGraph, "graph.reason")
+    let each = try expanded(
+      causes, proto.reasonCount, total: proto.reasonIndexDelta.count, "graph.reason")
+    reasons = zip(sums(proto.reasonIndexDelta), each).map { ReasonEntry(index: $0, reason: $1) }
     addedEdges = try proto.addedEdges.words("graph.added_edges")
     removedEdges = try proto.removedEdges.words("graph.removed_edges")
-    try checkEqual(
-      proto.enqueuedQueue.count, proto.enqueuedIndexDelta.count, "graph.enqueued_queue")
-    enqueuedIn = zip(sums(proto.enqueuedIndexDelta), proto.enqueuedQueue).map { index, queue in
-      QueueEntry(index: index, queue: QueueID(queue))
-    }
+    try readQueues(proto)
     submittedAt = WallTime(milliseconds: proto.submittedAt)
   }
 
@@ -88,6 +91,17 @@ extension GraphState: WireConvertible {
     let places = proto.place
     placeChanges = indices.indices.map { at in
       PlaceChange(index: indices[at], priority: priorities[at], place: places[at])
+    }
+  }
+
+  private mutating func readQueues(_ proto: ProtoLiveGraph) throws(WireError) {
+    let field = "graph.enqueued"
+    let indices = sums(proto.enqueuedIndexDelta)
+    let (queues, places) = (proto.enqueuedQueue, proto.enqueuedPlace)
+    try checkEqual(queues.count, indices.count, field)
+    try checkEqual(places.count, indices.count, field)
+    enqueuedIn = indices.indices.map { at in
+      QueueEntry(index: indices[at], queue: QueueID(queues[at]), place: places[at])
     }
   }
 }

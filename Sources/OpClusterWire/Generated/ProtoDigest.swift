@@ -3,7 +3,7 @@
 
 enum ProtoDigest {
   static let client = "2684109517 13090"
-  static let journal = "3584053321 4248"
+  static let journal = "1505023487 4496"
   static let submission = "12586421 13832"
   static let worker = "2547391089 5653"
 }

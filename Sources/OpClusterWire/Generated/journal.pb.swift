@@ -595,6 +595,7 @@ nonisolated struct ProtoLiveGraph: @unchecked Sendable {
     set {_uniqueStorage()._attempts = newValue}
   }
 
+  /// Losses times 256 plus failures.
   var losses: [UInt32] {
     get {_storage._losses}
     set {_uniqueStorage()._losses = newValue}
@@ -661,9 +662,15 @@ nonisolated struct ProtoLiveGraph: @unchecked Sendable {
     set {_uniqueStorage()._reasonIndexDelta = newValue}
   }
 
+  /// reason_count[i] entries of reason_index_delta have reason[i].
   var reason: [ProtoCancelReason] {
     get {_storage._reason}
     set {_uniqueStorage()._reason = newValue}
+  }
+
+  var reasonCount: [UInt32] {
+    get {_storage._reasonCount}
+    set {_uniqueStorage()._reasonCount = newValue}
   }
 
   var addedEdges: ProtoLiveEdges {
@@ -695,9 +702,20 @@ nonisolated struct ProtoLiveGraph: @unchecked Sendable {
     set {_uniqueStorage()._enqueuedQueue = newValue}
   }
 
+  /// Where they stand for barriers.
+  var enqueuedPlace: [UInt64] {
+    get {_storage._enqueuedPlace}
+    set {_uniqueStorage()._enqueuedPlace = newValue}
+  }
+
   var submittedAt: Int64 {
     get {_storage._submittedAt}
     set {_uniqueStorage()._submittedAt = newValue}
+  }
+
+  var allowedFailures: UInt32 {
+    get {_storage._allowedFailures}
+    set {_uniqueStorage()._allowedFailures = newValue}
   }
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -1650,7 +1668,7 @@ nonisolated extension ProtoGraphSuspended: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".LiveGraph"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{1}phases\0\u{1}flags\0\u{1}outcomes\0\u{1}attempts\0\u{1}losses\0\u{3}event_sequences\0\u{1}workers\0\u{3}is_suspended\0\u{1}failures\0\u{3}failure_policy_took_effect\0\u{3}base_place\0\u{3}place_index_delta\0\u{3}place_priority\0\u{1}place\0\u{1}outputs\0\u{3}reason_index_delta\0\u{1}reason\0\u{3}added_edges\0\u{3}removed_edges\0\u{3}enqueued_index_delta\0\u{3}enqueued_queue\0\u{3}submitted_at\0\u{c}\u{18}\u{18}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{1}phases\0\u{1}flags\0\u{1}outcomes\0\u{1}attempts\0\u{1}losses\0\u{3}event_sequences\0\u{1}workers\0\u{3}is_suspended\0\u{1}failures\0\u{3}failure_policy_took_effect\0\u{3}base_place\0\u{3}place_index_delta\0\u{3}place_priority\0\u{1}place\0\u{1}outputs\0\u{3}reason_index_delta\0\u{1}reason\0\u{3}added_edges\0\u{3}removed_edges\0\u{3}enqueued_index_delta\0\u{3}enqueued_queue\0\u{3}submitted_at\0\u{3}enqueued_place\0\u{3}allowed_failures\0\u{3}reason_count\0\u{c}\u{1b}\u{15}")
 
   fileprivate class _StorageClass {
     var _graph: UInt32 = 0
@@ -1671,11 +1689,14 @@ nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._Mess
     var _outputs: ProtoIndexedBytes? = nil
     var _reasonIndexDelta: [Int32] = []
     var _reason: [ProtoCancelReason] = []
+    var _reasonCount: [UInt32] = []
     var _addedEdges: ProtoLiveEdges? = nil
     var _removedEdges: ProtoLiveEdges? = nil
     var _enqueuedIndexDelta: [Int32] = []
     var _enqueuedQueue: [UInt32] = []
+    var _enqueuedPlace: [UInt64] = []
     var _submittedAt: Int64 = 0
+    var _allowedFailures: UInt32 = 0
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1704,11 +1725,14 @@ nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._Mess
       _outputs = source._outputs
       _reasonIndexDelta = source._reasonIndexDelta
       _reason = source._reason
+      _reasonCount = source._reasonCount
       _addedEdges = source._addedEdges
       _removedEdges = source._removedEdges
       _enqueuedIndexDelta = source._enqueuedIndexDelta
       _enqueuedQueue = source._enqueuedQueue
+      _enqueuedPlace = source._enqueuedPlace
       _submittedAt = source._submittedAt
+      _allowedFailures = source._allowedFailures
     }
   }
 
@@ -1750,6 +1774,9 @@ nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._Mess
         case 21: try { try decoder.decodeRepeatedSInt32Field(value: &_storage._enqueuedIndexDelta) }()
         case 22: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._enqueuedQueue) }()
         case 23: try { try decoder.decodeSingularInt64Field(value: &_storage._submittedAt) }()
+        case 24: try { try decoder.decodeRepeatedUInt64Field(value: &_storage._enqueuedPlace) }()
+        case 25: try { try decoder.decodeSingularUInt32Field(value: &_storage._allowedFailures) }()
+        case 26: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._reasonCount) }()
         default: break
         }
       }
@@ -1831,6 +1858,15 @@ nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._Mess
       if _storage._submittedAt != 0 {
         try visitor.visitSingularInt64Field(value: _storage._submittedAt, fieldNumber: 23)
       }
+      if !_storage._enqueuedPlace.isEmpty {
+        try visitor.visitPackedUInt64Field(value: _storage._enqueuedPlace, fieldNumber: 24)
+      }
+      if _storage._allowedFailures != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._allowedFailures, fieldNumber: 25)
+      }
+      if !_storage._reasonCount.isEmpty {
+        try visitor.visitPackedUInt32Field(value: _storage._reasonCount, fieldNumber: 26)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -1858,11 +1894,14 @@ nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._Mess
         if _storage._outputs != rhs_storage._outputs {return false}
         if _storage._reasonIndexDelta != rhs_storage._reasonIndexDelta {return false}
         if _storage._reason != rhs_storage._reason {return false}
+        if _storage._reasonCount != rhs_storage._reasonCount {return false}
         if _storage._addedEdges != rhs_storage._addedEdges {return false}
         if _storage._removedEdges != rhs_storage._removedEdges {return false}
         if _storage._enqueuedIndexDelta != rhs_storage._enqueuedIndexDelta {return false}
         if _storage._enqueuedQueue != rhs_storage._enqueuedQueue {return false}
+        if _storage._enqueuedPlace != rhs_storage._enqueuedPlace {return false}
         if _storage._submittedAt != rhs_storage._submittedAt {return false}
+        if _storage._allowedFailures != rhs_storage._allowedFailures {return false}
         return true
       }
       if !storagesAreEqual {return false}

@@ -1,0 +1,283 @@
+// Answers, rows, events and facts by chance.
+
+import OpClusterModel
+
+extension Dice {
+  /// `kind` from 0 to 18: welcome, events, heartbeat and the replies.
+  mutating func clientAnswer(_ kind: Int) -> ClientAnswer {
+    switch kind {
+    case 0: .welcome(version: number(), build: text(), epoch: Epoch(number()))
+    case 1:
+      .events(
+        EventBatch(
+          subscription: number(), first: number(), events: events(), caughtUp: bool(),
+          resumeAt: number()))
+    case 2: .heartbeat
+    default: .reply(RequestID(number()), reply(kind))
+    }
+  }
+  static let clientAnswerKinds = 19
+
+  private mutating func reply(_ kind: Int) -> ClientReply {
+    switch kind {
+    case 3: .refused(refusal())
+    case 4: .accepted(graph(), operations: number(), repeated: bool())
+    case 5: .done(CommitIndex(number()))
+    case 6:
+      .cancelled(
+        many { dice in
+          CancelVerdict(
+            operation: dice.operation(), verdict: dice.member(CancelVerdict.Verdict.self))
+        }, total: number())
+    case 7: .suspended(executing: many { $0.operation() })
+    case 8: .effect(bool())
+    case 9: .graphs(many { $0.graphRow() }, more: bool())
+    case 10: .operations(many { $0.operationRow() }, more: bool())
+    case 11: .structure(structure())
+    case 12:
+      .explanations(
+        many { dice in
+          Explanation(
+            operation: dice.operation(), shown: dice.text(), state: dice.member(StateWord.self),
+            lines: dice.many { $0.text() })
+        }, more: bool())
+    case 13:
+      .queues(
+        many { dice in
+          QueueRow(
+            queue: dice.queue(), settings: dice.settings(), operationCount: dice.number(),
+            executing: dice.number(), dispatched: dice.number(), barriers: dice.number())
+        })
+    case 14: .workers(many { $0.workerRow() })
+    case 15:
+      .configuration(
+        ConfigurationValues(
+          timing: timing(), clientEndpoint: text(), workerEndpoint: text(),
+          stateFolder: text()))
+    case 16: .pong(commit: CommitIndex(number()), epoch: Epoch(number()), lastEvent: number())
+    case 17: .log(chunk())
+    default: .subscribed(since: number())
+    }
+  }
+
+  mutating func counts() -> StateCounts {
+    var counts = StateCounts()
+    for word in StateWord.allCases { counts[word] = number() }
+    return counts
+  }
+
+  mutating func graphRow() -> GraphRow {
+    GraphRow(
+      graph: graph(), name: text(), state: member(GraphRow.State.self), counts: counts(),
+      submittedAt: wallTime(), finishedAt: wallTime(), labels: labels(),
+      allowedFailures: number())
+  }
+
+  mutating func operationRow() -> OperationRow {
+    var row = OperationRow(
+      id: operation(), name: text(), index: maybe { $0.number() },
+      state: member(StateWord.self))
+    row.isReady = bool()
+    row.isExecuting = bool()
+    row.isFinished = bool()
+    row.isCancelled = bool()
+    row.outcome = maybe { $0.member(Outcome.self) }
+    row.reason = maybe { $0.reason() }
+    row.queue = text()
+    row.priority = member(Priority.self)
+    row.qos = member(QualityOfService.self)
+    row.workerName = text()
+    row.attempt = number()
+    row.needs = many { dice in
+      OperationRow.Need(
+        id: dice.operation(), shown: dice.text(), policy: dice.member(EdgePolicy.self))
+    }
+    row.result = maybe { $0.result() }
+    row.submittedAt = wallTime()
+    row.readyAt = wallTime()
+    row.startedAt = wallTime()
+    row.finishedAt = wallTime()
+    row.attempts = many { $0.history() }
+    return row
+  }
+
+  mutating func structure() -> GraphStructure {
+    var structure = GraphStructure(
+      row: graphRow(),
+      stages: many { dice in
+        GraphStructure.Stage(
+          name: dice.text(), count: dice.number(), firstIndex: dice.number(),
+          isArray: dice.bool(), indexRuns: dice.indexRuns(), queue: dice.text(),
+          work: dice.text(), counts: dice.counts())
+      }, groupEdges: many { $0.groupEdge() }, elementEdges: elementEdges(),
+      elementEdgeCount: number())
+    structure.lastEvent = number()
+    return structure
+  }
+
+  mutating func workerRow() -> WorkerRow {
+    WorkerRow(
+      worker: worker(), name: text(), state: member(WorkerRow.State.self),
+      capacity: resources(), free: resources(negative: true), executing: number(),
+      held: number(), labels: labels(), types: many { $0.type() }, lastHeard: span())
+  }
+
+  // Events
+  mutating func events() -> [Event] {
+    var sequence: UInt64 = number()
+    let isGapless = bool()
+    return many(30) { dice in
+      sequence = isGapless ? sequence &+ 1 : dice.number()
+      return Event(
+        sequence: sequence, commit: CommitIndex(UInt64(dice.below(3))),
+        time: WallTime(milliseconds: Int64(dice.below(2))), subject: dice.subject(),
+        kind: dice.eventKind(dice.below(Self.eventKinds)))
+    }
+  }
+
+  mutating func eventRuns() -> [EventRun] {
+    many(20) { dice in
+      let count = UInt32(dice.below(9) + 1)
+      let subject: Event.Subject =
+        count == 1
+        ? dice.subject()
+        : .operation(OperationID(graph: dice.graph(), index: 7), sequence: dice.number())
+      let event = Event(
+        sequence: UInt64(dice.below(1000)), commit: CommitIndex(dice.number()),
+        time: dice.wallTime(), subject: subject,
+        kind: dice.eventKind(dice.below(Self.eventKinds)))
+      return EventRun(first: event, count: count)
+    }
+  }
+
+  mutating func subject() -> Event.Subject {
+    switch below(6) {
+    case 0: .graph(graph())
+    case 1: .queue(queue())
+    case 2: .worker(worker())
+    default: .operation(operation(), sequence: number())
+    }
+  }
+
+  static let eventKinds = 19
+  mutating func eventKind(_ kind: Int) -> Event.Kind {
+    switch kind {
+    case 0: .isReady(bool())
+    case 1: .isExecuting(bool())
+    case 2: .isFinished(bool() ? .succeeded : member(Outcome.self))
+    case 3: .isCancelled(reason())
+    case 4: .attemptStarted(bool() ? 1 : number(), worker())
+    case 5: .attemptEnded(number(), member(FailureCause.self))
+    case 6: .completion
+    case 7: .priority(member(Priority.self))
+    case 8: .graphSubmitted(operations: number())
+    case 9: .graphSuspended(bool())
+    case 10: .graphFinished(member(GraphOutcome.self))
+    case 11: .queueCreated(settings())
+    case 12: .queueChanged(settings())
+    case 13: .queueRemoved
+    case 14: .workerJoined(name: text())
+    case 15: .workerSuspect
+    case 16: .workerLost
+    case 17: .workerDraining
+    default: .workerLeft
+    }
+  }
+
+  // Facts
+  mutating func runs() -> OperationRuns {
+    var runs = OperationRuns(graph: graph())
+    var next: UInt32 = 0
+    for _ in 0..<below(6) {
+      next += UInt32(below(1000) + 1)
+      let count = UInt32(bool() ? 1 : below(50) + 1)
+      runs.append(first: next, count: count)
+      next += count
+    }
+    return runs
+  }
+
+  /// `kind` from 0 to 22.
+  mutating func record(_ kind: Int) -> Record {
+    switch kind {
+    case 0: .started(Epoch(number()))
+    case 1: .submitted(graph(), submission(), fingerprint: number(), at: wallTime())
+    case 2: .enqueued(many { $0.operation() }, queue())
+    case 3: .queueCreated(queue(), settings())
+    case 4: .queueChanged(queue(), settings())
+    case 5: .queueRemoved(queue())
+    case 6: .workerJoined(worker(), name: text(), WorkerSession(number()))
+    case 7: .workerLost(worker())
+    case 8: .workerLeft(worker())
+    case 9: .dispatched(worker(), runs())
+    case 10: .recalled(runs())
+    case 11: .executing(runs())
+    case 12: .succeeded(runs())
+    case 13: .finished(operation(), result())
+    case 14: .attemptFailed(operation(), result())
+    case 15: .cancelled(runs(), reason())
+    case 16: .dependencyAdded(from: operation(), to: operation(), member(EdgePolicy.self))
+    case 17: .dependencyRemoved(from: operation(), to: operation())
+    case 18: .prioritySet(operation(), member(Priority.self))
+    case 19: .graphSuspended(graph(), bool())
+    case 20: .restoredGraph(graphState())
+    case 21: .restoredEnding(endedGraph())
+    default: .restoredCounters(counters())
+    }
+  }
+  static let recordKinds = 23
+
+  mutating func graphState() -> GraphState {
+    var state = GraphState(graph: graph())
+    let count = below(10)
+    for _ in 0..<count {
+      state.phases.append(member(Phase.self).rawValue)
+      state.flags.append(number())
+      state.outcomes.append(maybe { $0.member(Outcome.self).rawValue } ?? 0)
+      state.attempts.append(number())
+      state.losses.append(number())
+      state.eventSequences.append(number())
+      state.workers.append(number())
+    }
+    state.isSuspended = bool()
+    state.failures = number()
+    state.allowedFailures = number()
+    state.failurePolicyTookEffect = bool()
+    state.basePlace = number()
+    state.placeChanges = many { dice in
+      .init(index: dice.number(), priority: dice.member(Priority.self), place: dice.number())
+    }
+    state.outputs = many { .init(index: $0.number(), output: $0.bytes()) }
+    state.reasons = many { .init(index: $0.number(), reason: $0.reason()) }
+    state.addedEdges = many { $0.liveEdge() }
+    state.removedEdges = many { $0.liveEdge() }
+    state.enqueuedIn = many { .init(index: $0.number(), queue: $0.queue(), place: $0.number()) }
+    state.submittedAt = wallTime()
+    return state
+  }
+
+  private mutating func liveEdge() -> GraphState.AddedEdge {
+    .init(from: operation(), to: number(), policy: member(EdgePolicy.self))
+  }
+
+  mutating func endedGraph() -> EndedGraph {
+    let count = below(10)
+    let outcomes = bool() ? 1 : count
+    return EndedGraph(
+      graph: graph(), key: SubmissionKey(text()), fingerprint: number(),
+      outcome: member(GraphOutcome.self), operationCount: UInt32(count),
+      outcomes: (0..<outcomes).map { _ in member(Outcome.self).rawValue },
+      outputs: many { .init(index: $0.number(), output: $0.bytes()) })
+  }
+
+  mutating func counters() -> Counters {
+    var counters = Counters()
+    counters.epoch = Epoch(number())
+    counters.lastGraph = number()
+    counters.lastQueue = number()
+    counters.lastWorker = number()
+    counters.lastPlace = number()
+    counters.lastEvent = number()
+    return counters
+  }
+}

@@ -1,0 +1,125 @@
+// Submissions and commands by chance.
+
+import OpClusterModel
+
+extension Dice {
+  mutating func retry() -> RetryPolicy {
+    RetryPolicy(
+      maximum: UInt32(below(101)),
+      reasons: many { dice in
+        switch dice.below(8) {
+        case 0: .any
+        case 1: .failed
+        case 2: .timeout
+        case 3: .outOfMemory
+        case 4: .lost
+        case 5: .anySignal
+        case 6: .signal(dice.number())
+        default: .exit(dice.number(), dice.number())
+        }
+      }, backoff: span(), backoffPercent: number(), maximumBackoff: span())
+  }
+
+  mutating func template() -> OperationTemplate {
+    let count = UInt32(below(3) == 0 ? 1 : below(20))
+    var template = OperationTemplate(name: text(), count: count, work: work())
+    template.isArray = bool()
+    template.indexRuns = indexRuns()
+    template.payload = bytes()
+    if bool() { for _ in 0..<count { template.elementArguments.append(bytes(6)) } }
+    template.queue = number()
+    template.priority = member(Priority.self)
+    template.qos = maybe { $0.member(QualityOfService.self) }
+    if bool() { template.demand = resources() }
+    template.requirements = many { dice in
+      LabelRequirement(key: dice.text(), values: dice.many { $0.text() })
+    }
+    if bool() { template.retry = retry() }
+    if bool() { template.maximumLosses = number() }
+    template.maximumParallel = number()
+    switch below(3) {
+    case 0: template.allowedFailures = .none
+    case 1: template.allowedFailures = .all
+    default: template.allowedFailures = .exitStatuses(many { $0.number() })
+    }
+    template.isFinal = bool()
+    template.isBarrier = bool()
+    template.wantsInputs = bool()
+    template.labels = labels()
+    return template
+  }
+
+  mutating func groupEdge() -> GroupEdge {
+    GroupEdge(
+      from: number(), to: number(), policy: member(EdgePolicy.self),
+      match: bool() ? .all : .sameIndex)
+  }
+
+  mutating func elementEdges() -> ElementEdges {
+    let count = below(6)
+    let policies = bool() ? 1 : count
+    return ElementEdges(
+      from: (0..<count).map { _ in number() }, to: (0..<count).map { _ in number() },
+      policies: (0..<policies).map { _ in member(EdgePolicy.self) })
+  }
+
+  mutating func submission() -> GraphSubmission {
+    var submission = GraphSubmission(key: SubmissionKey(text()), name: text())
+    submission.templates = many { $0.template() }
+    submission.groupEdges = many { $0.groupEdge() }
+    submission.elementEdges = elementEdges()
+    submission.externalEdges = many { dice in
+      ExternalEdge(
+        from: dice.operation(), to: dice.number(), policy: dice.member(EdgePolicy.self))
+    }
+    submission.queues = many { dice in
+      dice.bool() ? .named(dice.text()) : .own(dice.settings())
+    }
+    submission.failurePolicy = member(FailurePolicy.self)
+    submission.maximumFailures = maybe { $0.number() }
+    submission.isSuspended = bool()
+    submission.isDeclaredOnly = bool()
+    submission.allowsCycles = bool()
+    submission.labels = labels()
+    submission.origin = text()
+    return submission
+  }
+
+  mutating func commandText() -> CommandText {
+    CommandText(
+      segments: many { dice in
+        let quoting: CommandText.Quoting = dice.bool() ? .none : .shell
+        return switch dice.below(4) {
+        case 0: .literal(dice.text())
+        case 1: .value(.index, quoting: quoting)
+        case 2: .value(.element(dice.below(1_000_000)), quoting: quoting)
+        default:
+          .value(.output(operation: dice.text(), key: dice.text()), quoting: quoting)
+        }
+      })
+  }
+
+  mutating func command() -> CommandSpecification {
+    var command = CommandSpecification(
+      form: bool()
+        ? .arguments(many { $0.commandText() })
+        : .shell(interpreter: many { $0.text() }, text: commandText()))
+    command.environment = many { .init(name: $0.text(), value: $0.commandText()) }
+    command.workingDirectory = text()
+    switch below(3) {
+    case 0: command.standardInput = .nothing
+    case 1: command.standardInput = .text(commandText())
+    default: command.standardInput = .file(commandText())
+    }
+    command.standardOutput = maybe { $0.commandText() }
+    command.standardError = maybe { $0.commandText() }
+    command.successStatuses = bytes()
+    command.timeout = maybe { $0.span() }
+    command.stopSignal = number()
+    command.grace = maybe { $0.span() }
+    command.outputs = many { $0.text() }
+    command.elementKeys = many { $0.text() }
+    command.maximumOutputBytes = number()
+    return command
+  }
+}

@@ -1,0 +1,108 @@
+// No bytes whatever trap a decoder or keep it for long (G33, F49): mutated, truncated and random
+// ones. OPCLUSTER_FUZZ says how many per decoder, 20,000 where it is not set.
+
+import Glibc
+import OpClusterModel
+import OpClusterWire
+import Testing
+
+/// A decoder under test and where its good bytes come from.
+struct FuzzTarget: Sendable, CustomTestStringConvertible {
+  let testDescription: String
+  let make: @Sendable (inout Dice) -> [UInt8]
+  /// Decodes, and encodes again what was understood.
+  let decode: @Sendable ([UInt8]) throws -> Void
+
+  static let all: [FuzzTarget] = [
+    FuzzTarget(testDescription: "worker message", make: { Wire.encode($0.workerMessage()) }) {
+      _ = Wire.encode(try Wire.decodeWorkerMessage($0))
+    },
+    FuzzTarget(
+      testDescription: "coordinator message", make: { Wire.encode($0.coordinatorMessage()) }
+    ) { _ = Wire.encode(try Wire.decodeCoordinatorMessage($0)) },
+    FuzzTarget(
+      testDescription: "client message",
+      make: { dice in Wire.encode(dice.clientMessage(dice.below(Dice.clientMessageKinds))) }
+    ) { _ = Wire.encode(try Wire.decodeClientMessage($0)) },
+    FuzzTarget(
+      testDescription: "client answer",
+      make: { dice in Wire.encode(dice.clientAnswer(dice.below(Dice.clientAnswerKinds))) }
+    ) { _ = Wire.encode(try Wire.decodeClientAnswer($0)) },
+    FuzzTarget(
+      testDescription: "records",
+      make: { dice in
+        Wire.encode(records: dice.many { $0.record($0.below(Dice.recordKinds)) })
+      }
+    ) { _ = Wire.encode(records: try Wire.decodeRecords($0)) },
+    FuzzTarget(testDescription: "events", make: { Wire.encode(events: $0.events()) }) {
+      _ = Wire.encode(events: try Wire.decodeEvents($0))
+    },
+    FuzzTarget(
+      testDescription: "event runs", make: { Wire.encode(eventRuns: $0.eventRuns()) }
+    ) { _ = Wire.encode(eventRuns: try Wire.decodeEventRuns($0)) },
+    FuzzTarget(
+      testDescription: "history",
+      make: { dice in Wire.encode(history: dice.many { $0.history() }) }
+    ) { _ = Wire.encode(history: try Wire.decodeHistory($0)) },
+    FuzzTarget(
+      testDescription: "submission", make: { Wire.encode(submission: $0.submission()) }
+    ) { _ = Wire.encode(submission: try Wire.decodeSubmission($0)) },
+    FuzzTarget(testDescription: "command", make: { Wire.encode(command: $0.command()) }) {
+      _ = Wire.encode(command: try Wire.decodeCommand($0))
+    },
+    FuzzTarget(
+      testDescription: "outputs",
+      make: { dice in
+        Wire.encode(outputs: dice.many { (key: $0.text(), value: $0.text()) })
+      }
+    ) { _ = Wire.encode(outputs: try Wire.decodeOutputs($0)) },
+    FuzzTarget(testDescription: "graph row", make: { Wire.encode(graphRow: $0.graphRow()) }) {
+      _ = Wire.encode(graphRow: try Wire.decodeGraphRow($0))
+    },
+    FuzzTarget(
+      testDescription: "operation row", make: { Wire.encode(operationRow: $0.operationRow()) }
+    ) { _ = Wire.encode(operationRow: try Wire.decodeOperationRow($0)) },
+  ]
+}
+
+@Suite struct FuzzTests {
+  static let rounds: Int = {
+    guard let text = unsafe getenv("OPCLUSTER_FUZZ") else { return 20_000 }
+    return unsafe Int(String(cString: text)) ?? 20_000
+  }()
+
+  @Test(.timeLimit(.minutes(10)), arguments: FuzzTarget.all) func survives(_ target: FuzzTarget) {
+    var dice = Dice(seed: 49)
+    var good = target.make(&dice)
+    var refused = 0
+    for round in 0..<Self.rounds {
+      if round % 8 == 0 { good = target.make(&dice) }
+      do {
+        try target.decode(mutated(good, &dice))
+      } catch {
+        if !(error is WireError) { Issue.record("another error: \(error)") }
+        refused += 1
+      }
+    }
+    #expect(refused > 0 && refused < Self.rounds)
+  }
+
+  /// One to four changes: a bit, a byte, a cut, a doubled piece, a huge varint; or mere noise.
+  private func mutated(_ good: [UInt8], _ dice: inout Dice) -> [UInt8] {
+    if dice.below(16) == 0 { return dice.bytes(200) }
+    var bytes = good
+    for _ in 0..<(dice.below(4) + 1) where !bytes.isEmpty {
+      let at = dice.below(bytes.count)
+      switch dice.below(6) {
+      case 0: bytes[at] ^= 1 << UInt8(dice.below(8))
+      case 1: bytes[at] = UInt8(truncatingIfNeeded: dice.bits())
+      case 2: bytes.removeLast(bytes.count - at)
+      case 3: bytes.insert(contentsOf: bytes[at..<min(at + dice.below(20), bytes.count)], at: at)
+      case 4: bytes.remove(at: at)
+      default:
+        bytes.insert(contentsOf: Array(repeating: 0xff, count: dice.below(10)) + [1], at: at)
+      }
+    }
+    return bytes
+  }
+}

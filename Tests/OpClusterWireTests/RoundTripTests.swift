@@ -1,0 +1,151 @@
+// Everything that is encoded is decoded as the same word: every case of every word, by chance
+// from seeds.
+
+import OpClusterModel
+import OpClusterWire
+import Testing
+
+@Suite struct RoundTripTests {
+  @Test func workerMessages() throws {
+    for seed in 0..<1_000 {
+      var dice = Dice(seed: UInt64(seed))
+      let message = dice.workerMessage()
+      #expect(try Wire.decodeWorkerMessage(Wire.encode(message)) == message, "seed \(seed)")
+    }
+  }
+
+  @Test func coordinatorMessages() throws {
+    for seed in 0..<1_000 {
+      var dice = Dice(seed: UInt64(seed))
+      let message = dice.coordinatorMessage()
+      #expect(try Wire.decodeCoordinatorMessage(Wire.encode(message)) == message, "seed \(seed)")
+    }
+  }
+
+  @Test(arguments: 0..<Dice.clientMessageKinds) func clientMessages(kind: Int) throws {
+    for seed in 0..<60 {
+      var dice = Dice(seed: UInt64(seed))
+      let message = dice.clientMessage(kind)
+      #expect(try Wire.decodeClientMessage(Wire.encode(message)) == message, "seed \(seed)")
+    }
+  }
+
+  @Test(arguments: 0..<Dice.clientAnswerKinds) func clientAnswers(kind: Int) throws {
+    for seed in 0..<60 {
+      var dice = Dice(seed: UInt64(seed))
+      let answer = dice.clientAnswer(kind)
+      #expect(try Wire.decodeClientAnswer(Wire.encode(answer)) == answer, "seed \(seed)")
+    }
+  }
+
+  @Test(arguments: 0..<Dice.recordKinds) func records(kind: Int) throws {
+    for seed in 0..<60 {
+      var dice = Dice(seed: UInt64(seed))
+      let record = dice.record(kind)
+      #expect(try Wire.decodeRecords(Wire.encode(records: [record])) == [record], "seed \(seed)")
+    }
+  }
+
+  /// Neighbouring ends share columns; their order among the other records stays.
+  @Test func turns() throws {
+    for seed in 0..<300 {
+      var dice = Dice(seed: UInt64(seed))
+      let records = dice.many(30) { dice in
+        dice.record(dice.bool() ? 13 + dice.below(2) : dice.below(Dice.recordKinds))
+      }
+      #expect(try Wire.decodeRecords(Wire.encode(records: records)) == records, "seed \(seed)")
+    }
+  }
+
+  @Test func events() throws {
+    for seed in 0..<1_000 {
+      var dice = Dice(seed: UInt64(seed))
+      let events = dice.events()
+      #expect(try Wire.decodeEvents(Wire.encode(events: events)) == events, "seed \(seed)")
+    }
+  }
+
+  @Test(arguments: 0..<Dice.eventKinds) func eventKinds(kind: Int) throws {
+    for seed in 0..<20 {
+      var dice = Dice(seed: UInt64(seed))
+      let event = Event(
+        sequence: 1, commit: CommitIndex(1), time: .unknown, subject: dice.subject(),
+        kind: dice.eventKind(kind))
+      #expect(try Wire.decodeEvents(Wire.encode(events: [event])) == [event], "seed \(seed)")
+    }
+  }
+
+  @Test func eventRuns() throws {
+    for seed in 0..<300 {
+      var dice = Dice(seed: UInt64(seed))
+      let runs = dice.eventRuns()
+      let bytes = Wire.encode(eventRuns: runs)
+      #expect(try Wire.decodeEventRuns(bytes) == runs, "seed \(seed)")
+      var events: [Event] = []
+      for run in runs { run.forEach { events.append($0) } }
+      #expect(try Wire.decodeEvents(bytes) == events, "seed \(seed)")
+    }
+  }
+
+  @Test func histories() throws {
+    for seed in 0..<300 {
+      var dice = Dice(seed: UInt64(seed))
+      let lines = dice.many(20) { $0.history() }
+      #expect(try Wire.decodeHistory(Wire.encode(history: lines)) == lines, "seed \(seed)")
+    }
+  }
+
+  @Test func submissionsAndCommands() throws {
+    for seed in 0..<300 {
+      var dice = Dice(seed: UInt64(seed))
+      let submission = dice.submission()
+      let bytes = Wire.encode(submission: submission)
+      #expect(try Wire.decodeSubmission(bytes) == submission, "seed \(seed)")
+      let command = dice.command()
+      #expect(try Wire.decodeCommand(Wire.encode(command: command)) == command, "seed \(seed)")
+    }
+  }
+
+  @Test func rowsAndOutputs() throws {
+    for seed in 0..<300 {
+      var dice = Dice(seed: UInt64(seed))
+      let graph = dice.graphRow()
+      #expect(try Wire.decodeGraphRow(Wire.encode(graphRow: graph)) == graph)
+      let row = dice.operationRow()
+      #expect(try Wire.decodeOperationRow(Wire.encode(operationRow: row)) == row)
+      let outputs = dice.many { (key: $0.text(), value: $0.text()) }
+      let decoded = try Wire.decodeOutputs(Wire.encode(outputs: outputs))
+      #expect(decoded.map(\.key) == outputs.map(\.key))
+      #expect(decoded.map(\.value) == outputs.map(\.value))
+    }
+  }
+
+  /// A fingerprint is the same for the same content and for no other (G19).
+  @Test func fingerprints() throws {
+    var seen: Set<UInt64> = []
+    for seed in 0..<300 {
+      var dice = Dice(seed: UInt64(seed))
+      var submission = dice.submission()
+      let bytes = Wire.encode(submission: submission)
+      let again = try Wire.encode(submission: Wire.decodeSubmission(bytes))
+      #expect(Wire.fingerprint(bytes) == Wire.fingerprint(again))
+      submission.name += "x"
+      #expect(
+        Wire.fingerprint(bytes) != Wire.fingerprint(Wire.encode(submission: submission)))
+      seen.insert(Wire.fingerprint(bytes))
+    }
+    #expect(seen.count == 300)
+    #expect(Wire.fingerprint(Array("foobar".utf8)) == 0x8594_4171_f739_67e8)
+  }
+
+  /// Free texts that are too long leave clipped, at a whole character, and come in.
+  @Test func clipping() throws {
+    var result = AttemptResult()
+    result.cause = .failed
+    result.diagnostic = String(repeating: "日", count: Limits.diagnosticBytes)
+    let operation = OperationID(graph: GraphID(1), index: 0)
+    let bytes = Wire.encode(records: [.finished(operation, result)])
+    result.diagnostic = String(repeating: "日", count: Limits.diagnosticBytes / 3)
+    #expect(try Wire.decodeRecords(bytes) == [.finished(operation, result)])
+  }
+}
