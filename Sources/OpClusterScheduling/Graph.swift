@@ -3,7 +3,7 @@
 
 import OpClusterModel
 
-struct Graph: Sendable {
+struct Graph: Blankable {
   let id: GraphID
   var submission: GraphSubmission
   let fingerprint: UInt64
@@ -163,5 +163,14 @@ struct Graph: Sendable {
       if removed?.contains(on) != true { body(on, edge.policy) }
     }
     for extra in extraDependencies[index] ?? [] { body(extra.on, extra.policy) }
+  }
+}
+
+extension Graph {
+  static var blank: Graph {
+    Graph(
+      id: GraphID(0), submission: GraphSubmission(name: ""), fingerprint: 0,
+      submittedAt: .unknown, basePlace: 0, stages: [], cells: CellTable(count: 0),
+      dependents: EdgeTable(), dependencies: EdgeTable(), unfinished: 0, isSuspended: false)
   }
 }

@@ -2,7 +2,7 @@
 
 import OpClusterModel
 
-struct Queue: Sendable {
+struct Queue: Blankable {
   let id: QueueID
   var settings: QueueSettings
   /// The graph it came with and goes with; nil: it stays until removed.
@@ -18,6 +18,8 @@ struct Queue: Sendable {
   var segments: [Segment] = [Segment()]
   /// Cancelled, and waiting for the queue to go on before they finish (S75).
   var cancelledMembers: [OperationID] = []
+
+  static var blank: Queue { Queue(id: QueueID(0), settings: QueueSettings(name: "")) }
 
   /// Operations between two barriers.
   struct Segment: Sendable {

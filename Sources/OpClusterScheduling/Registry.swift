@@ -3,14 +3,21 @@
 
 import DequeModule
 
-struct Registry<Element: Sendable>: Sendable {
-  private var slots: [Element?] = []
+/// Something that can stand for nothing, so that free slots hold no memory. Slots are not optional
+/// because reading through an optional copies the whole element.
+protocol Blankable: Sendable {
+  static var blank: Self { get }
+}
+
+struct Registry<Element: Blankable>: Sendable {
+  private var slots: [Element] = []
   private var freeSlots: [Int32] = []
   /// Slot by number, from `firstNumber` on; −1 where nothing is left.
   private var slotByNumber: Deque<Int32> = []
   private var firstNumber: UInt32 = 0
   private(set) var count = 0
 
+  @inline(__always)
   private func slot(_ number: UInt32) -> Int? {
     guard number >= firstNumber, Int(number - firstNumber) < slotByNumber.count else {
       return nil
@@ -22,22 +29,18 @@ struct Registry<Element: Sendable>: Sendable {
   func contains(_ number: UInt32) -> Bool { slot(number) != nil }
 
   /// The element, or nil where there is none.
-  func find(_ number: UInt32) -> Element? { slot(number).flatMap { slots[$0] } }
+  func find(_ number: UInt32) -> Element? { slot(number).map { slots[$0] } }
 
   /// The element that the caller knows to be there; a bug otherwise.
   subscript(number: UInt32) -> Element {
-    _read {
-      guard let slot = slot(number), slots[slot] != nil else {
-        preconditionFailure("no element \(number)")
-      }
-      yield slots[slot]!
-    }
-    _modify {
-      guard let slot = slot(number), slots[slot] != nil else {
-        preconditionFailure("no element \(number)")
-      }
-      yield &slots[slot]!
-    }
+    _read { yield slots[knownSlot(number)] }
+    _modify { yield &slots[knownSlot(number)] }
+  }
+
+  @inline(__always)
+  private func knownSlot(_ number: UInt32) -> Int {
+    guard let slot = slot(number) else { preconditionFailure("no element \(number)") }
+    return slot
   }
 
   /// Adds an element whose number is higher than any before.
@@ -57,7 +60,7 @@ struct Registry<Element: Sendable>: Sendable {
 
   mutating func remove(_ number: UInt32) {
     guard let slot = slot(number) else { return }
-    slots[slot] = nil
+    slots[slot] = .blank
     freeSlots.append(Int32(slot))
     slotByNumber[Int(number - firstNumber)] = -1
     count -= 1

@@ -3,7 +3,7 @@
 import DequeModule
 import OpClusterModel
 
-struct Seat: Sendable {
+struct Seat: Blankable {
   let id: WorkerID
   let name: String
   let session: WorkerSession
@@ -49,6 +49,10 @@ struct Seat: Sendable {
     self.name = name
     self.session = session
     lastHeard = heard
+  }
+
+  static var blank: Seat {
+    Seat(id: WorkerID(0), name: "", session: WorkerSession(0), heard: .zero)
   }
 
   /// Whether new work may go to it.
