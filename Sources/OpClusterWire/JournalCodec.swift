@@ -28,9 +28,13 @@ extension ProtoTurn {
     for fact in facts {
       switch fact.body {
       case .finished(let endings):
-        try endings.forEach { records.append(.finished($0, $1)) }
+        for (operation, result) in try endings.words() {
+          records.append(.finished(operation, result))
+        }
       case .attemptFailed(let endings):
-        try endings.forEach { records.append(.attemptFailed($0, $1)) }
+        for (operation, result) in try endings.words() {
+          records.append(.attemptFailed(operation, result))
+        }
       case .some(let body): records.append(try Record(body))
       case nil: throw WireError("facts.body", .missing)
       }
@@ -69,12 +73,10 @@ private struct Endings {
 }
 
 extension ProtoEndings {
-  fileprivate func forEach(
-    _ body: (OperationID, AttemptResult) -> Void
-  ) throws(WireError) {
+  fileprivate func words() throws(WireError) -> [(OperationID, AttemptResult)] {
     let operations = try operations.words(Limits.operationsPerGraph, "endings.operations")
     let results = try results.words(operations.count, "endings.results")
-    for (operation, result) in zip(operations, results) { body(operation, result) }
+    return Array(zip(operations, results))
   }
 }
 

@@ -14,54 +14,54 @@ struct FuzzTarget: Sendable, CustomTestStringConvertible {
   let decode: @Sendable ([UInt8]) throws -> Void
 
   static let all: [FuzzTarget] = [
-    FuzzTarget(testDescription: "worker message", make: { Wire.encode($0.workerMessage()) }) {
-      _ = Wire.encode(try Wire.decodeWorkerMessage($0))
-    },
     FuzzTarget(
-      testDescription: "coordinator message", make: { Wire.encode($0.coordinatorMessage()) }
-    ) { _ = Wire.encode(try Wire.decodeCoordinatorMessage($0)) },
+      testDescription: "worker message", make: { Wire.encode($0.workerMessage()) },
+      decode: { _ = Wire.encode(try Wire.decodeWorkerMessage($0)) }),
+    FuzzTarget(
+      testDescription: "coordinator message", make: { Wire.encode($0.coordinatorMessage()) },
+      decode: { _ = Wire.encode(try Wire.decodeCoordinatorMessage($0)) }),
     FuzzTarget(
       testDescription: "client message",
-      make: { dice in Wire.encode(dice.clientMessage(dice.below(Dice.clientMessageKinds))) }
-    ) { _ = Wire.encode(try Wire.decodeClientMessage($0)) },
+      make: { dice in Wire.encode(dice.clientMessage(dice.below(Dice.clientMessageKinds))) },
+      decode: { _ = Wire.encode(try Wire.decodeClientMessage($0)) }),
     FuzzTarget(
       testDescription: "client answer",
-      make: { dice in Wire.encode(dice.clientAnswer(dice.below(Dice.clientAnswerKinds))) }
-    ) { _ = Wire.encode(try Wire.decodeClientAnswer($0)) },
+      make: { dice in Wire.encode(dice.clientAnswer(dice.below(Dice.clientAnswerKinds))) },
+      decode: { _ = Wire.encode(try Wire.decodeClientAnswer($0)) }),
     FuzzTarget(
       testDescription: "records",
       make: { dice in
         Wire.encode(records: dice.many { $0.record($0.below(Dice.recordKinds)) })
-      }
-    ) { _ = Wire.encode(records: try Wire.decodeRecords($0)) },
-    FuzzTarget(testDescription: "events", make: { Wire.encode(events: $0.events()) }) {
-      _ = Wire.encode(events: try Wire.decodeEvents($0))
-    },
+      },
+      decode: { _ = Wire.encode(records: try Wire.decodeRecords($0)) }),
     FuzzTarget(
-      testDescription: "event runs", make: { Wire.encode(eventRuns: $0.eventRuns()) }
-    ) { _ = Wire.encode(eventRuns: try Wire.decodeEventRuns($0)) },
+      testDescription: "events", make: { Wire.encode(events: $0.events()) },
+      decode: { _ = Wire.encode(events: try Wire.decodeEvents($0)) }),
+    FuzzTarget(
+      testDescription: "event runs", make: { Wire.encode(eventRuns: $0.eventRuns()) },
+      decode: { _ = Wire.encode(eventRuns: try Wire.decodeEventRuns($0)) }),
     FuzzTarget(
       testDescription: "history",
-      make: { dice in Wire.encode(history: dice.many { $0.history() }) }
-    ) { _ = Wire.encode(history: try Wire.decodeHistory($0)) },
+      make: { dice in Wire.encode(history: dice.many { $0.history() }) },
+      decode: { _ = Wire.encode(history: try Wire.decodeHistory($0)) }),
     FuzzTarget(
-      testDescription: "submission", make: { Wire.encode(submission: $0.submission()) }
-    ) { _ = Wire.encode(submission: try Wire.decodeSubmission($0)) },
-    FuzzTarget(testDescription: "command", make: { Wire.encode(command: $0.command()) }) {
-      _ = Wire.encode(command: try Wire.decodeCommand($0))
-    },
+      testDescription: "submission", make: { Wire.encode(submission: $0.submission()) },
+      decode: { _ = Wire.encode(submission: try Wire.decodeSubmission($0)) }),
+    FuzzTarget(
+      testDescription: "command", make: { Wire.encode(command: $0.command()) },
+      decode: { _ = Wire.encode(command: try Wire.decodeCommand($0)) }),
     FuzzTarget(
       testDescription: "outputs",
       make: { dice in
         Wire.encode(outputs: dice.many { (key: $0.text(), value: $0.text()) })
-      }
-    ) { _ = Wire.encode(outputs: try Wire.decodeOutputs($0)) },
-    FuzzTarget(testDescription: "graph row", make: { Wire.encode(graphRow: $0.graphRow()) }) {
-      _ = Wire.encode(graphRow: try Wire.decodeGraphRow($0))
-    },
+      },
+      decode: { _ = Wire.encode(outputs: try Wire.decodeOutputs($0)) }),
     FuzzTarget(
-      testDescription: "operation row", make: { Wire.encode(operationRow: $0.operationRow()) }
-    ) { _ = Wire.encode(operationRow: try Wire.decodeOperationRow($0)) },
+      testDescription: "graph row", make: { Wire.encode(graphRow: $0.graphRow()) },
+      decode: { _ = Wire.encode(graphRow: try Wire.decodeGraphRow($0)) }),
+    FuzzTarget(
+      testDescription: "operation row", make: { Wire.encode(operationRow: $0.operationRow()) },
+      decode: { _ = Wire.encode(operationRow: try Wire.decodeOperationRow($0)) }),
   ]
 }
 
