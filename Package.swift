@@ -92,6 +92,7 @@ let package = Package(
       name: "opbench", dependencies: ["OpClusterClient", "OpClusterModel", arguments]),
 
     // tests, a target for each of the above
+    .testTarget(name: "TidyTests"),
     .executableTarget(
       name: "ProcessStandIn", dependencies: ["OpClusterProcesses"],
       path: "Tests/ProcessStandIn"),

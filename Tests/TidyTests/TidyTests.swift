@@ -1,0 +1,99 @@
+// Lint as a test (house rule 23): sizes, imports and words that a machine can see. The lists of
+// exceptions may only shrink.
+
+import Testing
+
+@Suite struct Tidy {
+  private static let limits = (file: 600, function: 70, line: 100)
+
+  /// Files that were longer when the rule was written; remove them, never add.
+  private static let longFiles: Set<String> = []
+
+  @Test func filesAreShort() throws {
+    for file in try Tree.swiftFiles() where !Self.longFiles.contains(file.path) {
+      #expect(file.lines.count <= Self.limits.file, "\(file.path) has \(file.lines.count) lines")
+    }
+  }
+
+  @Test func linesAreShort() throws {
+    for file in try Tree.swiftFiles() {
+      for (number, line) in file.lines.enumerated() where line.count > Self.limits.line {
+        Issue.record("\(file.path):\(number + 1) has \(line.count) characters")
+      }
+    }
+  }
+
+  @Test func functionsAreShort() throws {
+    for file in try Tree.swiftFiles() where file.isSource {
+      for function in file.functions where function.length > Self.limits.function {
+        Issue.record("\(file.path):\(function.line) is \(function.length) lines long")
+      }
+    }
+  }
+
+  @Test func everyFileSaysWhatItIs() throws {
+    for file in try Tree.swiftFiles() where file.path != "Package.swift" {
+      #expect(file.lines.first?.hasPrefix("//") == true, "\(file.path) does not say what it is")
+    }
+  }
+
+  // Purity by module: brains and words have no clock, no chance, no tasks, no I/O.
+  @Test func brainsAndWordsArePure() throws {
+    let floors = ["OpClusterModel", "OpClusterScheduling", "OpClusterExecution"]
+    let banned = [
+      "import Foundation", "import Glibc", "import Dispatch", "Date(", "ContinuousClock",
+      "SystemRandomNumberGenerator", ".random(", ".shuffled(", "Task {", "await ", "actor ",
+      "class ", "print(",
+    ]
+    for file in try Tree.swiftFiles()
+    where floors.contains(where: { file.path.hasPrefix("Sources/\($0)/") }) {
+      for (number, line) in file.codeLines {
+        for word in banned where line.contains(word) {
+          Issue.record("\(file.path):\(number) has '\(word)'")
+        }
+      }
+    }
+  }
+
+  @Test func foundationStaysOut() throws {
+    for file in try Tree.swiftFiles() {
+      for (number, line) in file.codeLines {
+        if line.hasSuffix("import Foundation") {
+          Issue.record("\(file.path):\(number): FoundationEssentials is enough")
+        }
+        if line.contains("= Process()") { Issue.record("\(file.path):\(number) starts a Process") }
+      }
+    }
+  }
+
+  /// Targets that wrap C; elsewhere nothing is unsafe or unchecked.
+  private static let wrappers = [
+    "Sources/OpClusterZeroMQ/", "Sources/OpClusterJournal/", "Sources/OpClusterProcesses/",
+  ]
+  /// Other files that have to call C; the list may only shrink.
+  private static let callers: Set<String> = []
+
+  @Test func unsafeStaysInTheWrappers() throws {
+    for file in try Tree.swiftFiles()
+    where file.isSource && !Self.wrappers.contains(where: file.path.hasPrefix)
+      && !Self.callers.contains(file.path)
+    {
+      for (number, line) in file.codeLines {
+        for word in ["@unchecked", "unsafe "] where line.contains(word) {
+          Issue.record("\(file.path):\(number) has '\(word)'")
+        }
+      }
+    }
+  }
+
+  @Test func nothingIsLeftForLater() throws {
+    let marks = ["TO" + "DO", "FIX" + "ME", "X" + "XX"]
+    for file in try Tree.swiftFiles() {
+      for (number, line) in file.lines.enumerated() {
+        for mark in marks where line.contains(mark) {
+          Issue.record("\(file.path):\(number + 1) has \(mark)")
+        }
+      }
+    }
+  }
+}

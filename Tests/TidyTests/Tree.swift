@@ -1,0 +1,81 @@
+// The sources of this package as a test reads them: paths relative to the root, lines, functions.
+
+import FoundationEssentials
+
+struct SourceFile {
+  var path: String
+  var lines: [String]
+
+  var isSource: Bool { path.hasPrefix("Sources/") }
+
+  /// Lines that are not comments, with their numbers.
+  var codeLines: [(number: Int, text: String)] {
+    lines.enumerated().compactMap { at, line in
+      let text = String(line.drop { $0 == " " })
+      return text.hasPrefix("//") ? nil : (at + 1, text)
+    }
+  }
+
+  struct Function {
+    var line: Int
+    var length: Int
+  }
+
+  /// Functions as the formatter lays them out: from `func` or `init` to the closing brace at the
+  /// same indentation.
+  var functions: [Function] {
+    var found: [Function] = []
+    for (at, line) in lines.enumerated() where line.startsFunction {
+      let indent = line.prefix { $0 == " " }
+      let close = String(indent) + "}"
+      guard let end = lines[at...].firstIndex(of: close) else { continue }
+      found.append(Function(line: at + 1, length: end - at + 1))
+    }
+    return found
+  }
+}
+
+extension String {
+  fileprivate var startsFunction: Bool {
+    let words = split(separator: " ")
+    guard let at = words.firstIndex(where: { $0 == "func" || $0.hasPrefix("init(") }) else {
+      return false
+    }
+    return words[..<at].allSatisfy { word in
+      word.allSatisfy { $0.isLetter || $0 == "(" || $0 == ")" || $0 == "@" || $0 == "_" }
+    }
+  }
+}
+
+enum Tree {
+  struct Unreadable: Error {
+    var path: String
+  }
+
+  /// The package's root, two folders above this one.
+  static var root: String {
+    let parts = #filePath.split(separator: "/", omittingEmptySubsequences: false)
+    return parts.dropLast(3).joined(separator: "/")
+  }
+
+  /// Every Swift file under Sources and Tests that people wrote, and the manifest.
+  static func swiftFiles() throws -> [SourceFile] {
+    let paths = try files(in: "Sources") + files(in: "Tests") + ["Package.swift"]
+    return try paths.filter { $0.hasSuffix(".swift") && !$0.hasSuffix(".pb.swift") }
+      .map { SourceFile(path: $0, lines: try lines(of: $0)) }
+  }
+
+  private static func files(in folder: String) throws -> [String] {
+    try FileManager.default.subpathsOfDirectory(atPath: "\(root)/\(folder)").sorted()
+      .map { "\(folder)/\($0)" }
+  }
+
+  private static func lines(of path: String) throws -> [String] {
+    guard let bytes = FileManager.default.contents(atPath: "\(root)/\(path)") else {
+      throw Unreadable(path: path)
+    }
+    return String(decoding: bytes, as: UTF8.self).split(
+      separator: "\n", omittingEmptySubsequences: false
+    ).map(String.init)
+  }
+}
