@@ -1,0 +1,101 @@
+// Fills in the places of a command that are known only when the attempt starts: the index, the
+// element's values, outputs of dependencies. Pure; called on the loop thread at each start.
+
+import OpClusterModel
+import OpClusterWire
+
+/// Why an attempt cannot begin, as its result.
+struct AttemptProblem: Error {
+  var cause: FailureCause
+  var message: String
+
+  var result: AttemptResult {
+    var result = AttemptResult()
+    result.cause = cause
+    result.diagnostic = String(decoding: message.utf8.prefix(Limits.diagnosticBytes), as: UTF8.self)
+    return result
+  }
+}
+
+/// What the places of one attempt's texts stand for.
+struct AttemptValues {
+  var index: UInt32
+  var elements: [String]
+  var inputs: [DependencyInput]
+
+  /// The text with every place filled in.
+  func render(_ text: CommandText) throws(AttemptProblem) -> String {
+    if text.segments.count == 1, case .literal(let whole) = text.segments[0] { return whole }
+    var result = ""
+    for segment in text.segments {
+      switch segment {
+      case .literal(let piece): result += piece
+      case .value(let value, let quoting): result += try render(value, quoting)
+      }
+    }
+    return result
+  }
+
+  private func render(
+    _ value: CommandText.Value, _ quoting: CommandText.Quoting
+  ) throws(AttemptProblem) -> String {
+    switch value {
+    case .index: return String(index)
+    case .element(let position):
+      guard elements.indices.contains(position) else {
+        throw AttemptProblem(
+          cause: .badArgument,
+          message: "the command names value \(position) of its element, "
+            + "which has \(elements.count); submit the graph anew")
+      }
+      return Self.quote(elements[position], quoting)
+    case .output(let operation, let key): return try output(operation, key, quoting)
+    }
+  }
+
+  /// `${{ needs.OPERATION.outputs.KEY }}`: one value, or those of an array's elements in order.
+  private func output(
+    _ operation: String, _ key: String, _ quoting: CommandText.Quoting
+  ) throws(AttemptProblem) -> String {
+    var sources = inputs.filter { $0.name == operation }
+    guard !sources.isEmpty else {
+      throw missing(operation, key, "did not leave anything")
+    }
+    sources.sort { ($0.index ?? 0, $0.operation) < ($1.index ?? 0, $1.operation) }
+    var values: [String] = []
+    for source in sources {
+      guard let bytes = source.output else {
+        throw missing(operation, key, "ended as \(StateWord(source.outcome).rawValue) without it")
+      }
+      guard let pairs = try? Wire.decodeOutputs(bytes) else {
+        throw missing(operation, key, "left something that is no list of values")
+      }
+      guard let value = pairs.last(where: { $0.key == key })?.value else {
+        let keys = pairs.map(\.key).joined(separator: ", ")
+        throw missing(operation, key, "left only: \(keys)")
+      }
+      values.append(Self.quote(value, quoting))
+    }
+    return values.joined(separator: " ")
+  }
+
+  private func missing(_ operation: String, _ key: String, _ what: String) -> AttemptProblem {
+    AttemptProblem(
+      cause: .missingInput,
+      message: "needs.\(operation).outputs.\(key) is not there: '\(operation)' \(what); "
+        + "it must write \(key)=VALUE to the file that OP_OUTPUT names")
+  }
+
+  /// For the shell: one word whatever is in it.
+  static func quote(_ text: String, _ quoting: CommandText.Quoting) -> String {
+    switch quoting {
+    case .none: return text
+    case .shell:
+      var result = "'"
+      for scalar in text.unicodeScalars {
+        if scalar == "'" { result += "'\\''" } else { result.unicodeScalars.append(scalar) }
+      }
+      return result + "'"
+    }
+  }
+}

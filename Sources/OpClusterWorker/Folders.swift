@@ -1,0 +1,140 @@
+// Folders and small files, by the C library: the worker's scratch is private, its names are made of
+// numbers only, and nothing in it is ever followed through a link of somebody else's.
+
+import Glibc
+
+enum Folders {
+  /// Why a folder or a file could not be made, as a sentence.
+  struct Problem: Error, CustomStringConvertible {
+    var description: String
+  }
+
+  static func defaultScratch(worker: String) -> String {
+    let folder = "opcluster/worker-\(worker)"
+    if let state = Terminal.variable("XDG_STATE_HOME"), state.hasPrefix("/") {
+      return "\(state)/\(folder)"
+    }
+    if let home = Terminal.variable("HOME"), home.hasPrefix("/") {
+      return "\(home)/.local/state/\(folder)"
+    }
+    return "/tmp/opcluster-\(getuid())/worker-\(worker)"
+  }
+
+  /// Makes one folder of mode 0700; that it exists is no error.
+  static func make(_ path: String) throws(Problem) {
+    if unsafe mkdir(path, 0o700) == 0 || errno == EEXIST { return }
+    throw problem("cannot make folder '\(path)'")
+  }
+
+  /// Makes the folder and those above it, and demands that it is ours alone.
+  static func makePrivate(_ path: String) throws(Problem) {
+    var above = ""
+    for part in path.split(separator: "/") {
+      above += "/" + part
+      if unsafe access(above, F_OK) != 0 { try make(above) }
+    }
+    var information = stat()
+    guard unsafe lstat(path, &information) == 0 else {
+      throw problem("cannot look at folder '\(path)'")
+    }
+    guard information.st_mode & S_IFMT == S_IFDIR, information.st_uid == geteuid() else {
+      throw Problem(description: "'\(path)' is not a folder of this user; choose another --scratch")
+    }
+    if information.st_mode & 0o077 == 0 { return }
+    guard unsafe chmod(path, 0o700) == 0 else {
+      throw problem("cannot make folder '\(path)' private")
+    }
+  }
+
+  /// The first 64 KiB of a small file; nil when it cannot be read.
+  static func text(of path: String) -> String? {
+    bytes(of: path, atMost: 1 << 16).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// Up to so many bytes of a regular file; nil when there is none.
+  static func bytes(of path: String, atMost most: Int) -> [UInt8]? {
+    let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+    guard file >= 0 else { return nil }
+    defer { close(file) }
+    var bytes: [UInt8] = []
+    while bytes.count < most {
+      let wanted = min(most - bytes.count, 1 << 16)
+      let piece = unsafe [UInt8](unsafeUninitializedCapacity: wanted) { buffer, count in
+        unsafe count = max(0, read(file, buffer.baseAddress, wanted))
+      }
+      if piece.isEmpty { break }
+      bytes += piece
+    }
+    return bytes
+  }
+
+  /// Bytes of the file itself; nil when there is none.
+  static func size(of path: String) -> Int64? {
+    var information = stat()
+    return unsafe lstat(path, &information) == 0 ? Int64(information.st_size) : nil
+  }
+
+  static func isLink(_ path: String) -> Bool {
+    var information = stat()
+    return unsafe lstat(path, &information) == 0 && information.st_mode & S_IFMT == S_IFLNK
+  }
+
+  /// Where a symbolic link points; nil when it is none.
+  static func target(of path: String) -> String? {
+    let target = unsafe [UInt8](unsafeUninitializedCapacity: 4_096) { buffer, count in
+      let length = unsafe buffer.withMemoryRebound(to: CChar.self) {
+        unsafe readlink(path, $0.baseAddress!, 4_096)
+      }
+      count = max(0, length)
+    }
+    return target.isEmpty ? nil : String(decoding: target, as: UTF8.self)
+  }
+
+  /// Makes an empty file; for a flag that a running command looks for.
+  static func touch(_ path: String) {
+    let file = unsafe open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    if file >= 0 { close(file) }
+  }
+
+  static func link(_ path: String, to target: String) {
+    _ = unsafe unlink(path)
+    _ = unsafe symlink(target, path)
+  }
+
+  static func remove(_ path: String) { _ = unsafe unlink(path) }
+
+  /// Removes a folder; most are empty, others are emptied first. Links are removed, not followed.
+  static func removeTree(_ path: String) {
+    if unsafe rmdir(path) == 0 || errno == ENOENT { return }
+    for name in names(in: path) {
+      let inner = "\(path)/\(name)"
+      if unsafe unlink(inner) != 0 { removeTree(inner) }
+    }
+    _ = unsafe rmdir(path)
+  }
+
+  static func names(in path: String) -> [String] {
+    guard let folder = unsafe opendir(path) else { return [] }
+    defer { unsafe closedir(folder) }
+    var names: [String] = []
+    while let entry = unsafe readdir(folder) {
+      let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+        unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+      }
+      if name != ".", name != ".." { names.append(name) }
+    }
+    return names
+  }
+
+  /// Seconds since a folder's content last changed.
+  static func age(of path: String) -> Int64? {
+    var information = stat()
+    guard unsafe lstat(path, &information) == 0 else { return nil }
+    return Int64(time(nil)) - Int64(information.st_mtim.tv_sec)
+  }
+
+  static func problem(_ what: String) -> Problem {
+    let cause = unsafe String(cString: strerror(errno))
+    return Problem(description: "\(what): \(cause); check its owner and permissions")
+  }
+}

@@ -1,0 +1,51 @@
+// Answers wishes for pieces of logs from the files on disk, while an attempt runs and afterwards.
+// Loop thread; one piece is at most 64 KiB.
+
+import OpClusterModel
+import OpClusterProcesses
+
+enum LogFiles {
+  /// The piece that was asked for. A stream that the operation sends elsewhere is read from there.
+  static func answer(
+    _ request: LogRequest, _ paths: AttemptPaths, isRunning: Bool
+  ) -> LogChunk {
+    let own = paths.stream(request.stream)
+    let path = Folders.target(of: own) ?? own
+    let file = OutputFile(path: path)
+    let limit = min(Int(request.maximumBytes), Limits.logChunkBytes)
+    var chunk = LogChunk(
+      number: request.number, offset: 0, bytes: [], size: 0, isComplete: !isRunning)
+    do throws(SpawnError) {
+      let part =
+        if request.offset < 0 {
+          try OutputTail.last(min(limit, Int(clamping: request.offset.magnitude)), of: file)
+        } else {
+          try OutputTail.read(file, from: Int(clamping: request.offset), upTo: limit)
+        }
+      chunk.offset = UInt64(part.offset)
+      chunk.bytes = part.bytes
+      chunk.size = UInt64(part.fileSize)
+    } catch {
+      // An empty log is not kept; a graph's folder says that its attempts were here.
+      if Folders.isLink(own) || !isRunning && Folders.age(of: folder(of: own)) == nil {
+        chunk.problem = "there is no log of it here: \(error)"
+      }
+    }
+    return chunk
+  }
+
+  private static func folder(of path: String) -> String {
+    String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
+  }
+
+  /// The end of a stream's file, as text for people.
+  static func end(of path: String) -> String {
+    guard let part = try? OutputTail.last(Limits.diagnosticBytes, of: OutputFile(path: path)) else {
+      return ""
+    }
+    var text = String(decoding: part.bytes, as: UTF8.self)
+    // A character cut in half at the beginning became a longer replacement.
+    while text.utf8.count > Limits.diagnosticBytes { text.removeFirst() }
+    return text
+  }
+}

@@ -1,0 +1,101 @@
+// What this machine has for operations: processors, memory, labels. Read once at the start, on the
+// starting thread.
+
+import Glibc
+public import OpClusterModel
+
+/// What a worker offers unless it is told otherwise.
+public enum MachineResources {
+  /// All processors this process may use, and nine tenths of the memory.
+  public static var capacity: Resources {
+    Resources(cpus: processors, memoryBytes: memoryBytes / 10 * 9)
+  }
+
+  /// Processors by the affinity mask and by the cgroup's quota, whichever is less.
+  public static var processors: ResourceAmount {
+    let status = Folders.text(of: "/proc/self/status") ?? ""
+    let mask = status.split(separator: "\n").first { $0.hasPrefix("Cpus_allowed:") } ?? ""
+    let allowed = mask.drop { $0 != ":" }.reduce(0) { $0 + (Self.bits[$1] ?? 0) }
+    let count = allowed > 0 ? allowed : Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+    let all = ResourceAmount(Int64(max(1, count)))
+    guard let quota = quota else { return all }
+    return min(all, max(ResourceAmount(tenThousandths: 1), quota))
+  }
+
+  /// Bits set in a digit of the affinity mask.
+  private static let bits: [Character: Int] = Dictionary(
+    uniqueKeysWithValues: "0123456789abcdef".enumerated().map { ($1, $0.nonzeroBitCount) })
+
+  /// Of the machine, or of the cgroup where that is less.
+  public static var memoryBytes: Int64 {
+    let pages = Int64(sysconf(Int32(_SC_PHYS_PAGES)))
+    let machine = max(0, pages) * Int64(sysconf(Int32(_SC_PAGESIZE)))
+    let limits = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"]
+      .compactMap { Folders.text(of: $0) }
+      .compactMap { Int64($0.trimmed) }
+    return ([machine] + limits).min() ?? machine
+  }
+
+  private static var quota: ResourceAmount? {
+    if let text = Folders.text(of: "/sys/fs/cgroup/cpu.max") {
+      let parts = text.trimmed.split(separator: " ")
+      guard parts.count == 2, let quota = Int64(parts[0]) else { return nil }
+      return amount(quota, Int64(parts[1]))
+    }
+    let folder = "/sys/fs/cgroup/cpu/cpu.cfs_"
+    guard let quota = Folders.text(of: folder + "quota_us").flatMap({ Int64($0.trimmed) }),
+      quota > 0
+    else { return nil }
+    return amount(quota, Folders.text(of: folder + "period_us").flatMap { Int64($0.trimmed) })
+  }
+
+  private static func amount(_ quota: Int64, _ period: Int64?) -> ResourceAmount? {
+    guard let period, period > 0, quota > 0, quota < Int64.max / 10_000 else { return nil }
+    return ResourceAmount(tenThousandths: quota * 10_000 / period)
+  }
+
+  /// `host`, `arch` and `os`.
+  public static var labels: [Label] {
+    [
+      Label(key: "host", value: String(host.prefix(Limits.labelBytes))),
+      Label(key: "arch", value: architecture), Label(key: "os", value: "linux"),
+    ]
+  }
+
+  /// The host's name and this process, in the characters that names may have.
+  public static var defaultName: String {
+    let letters = host.prefix(64).map { letter in
+      letter.isASCII && (letter.isLetter || letter.isNumber || letter == "." || letter == "-")
+        ? letter : "-"
+    }
+    return String(letters) + "-\(getpid())"
+  }
+
+  static var host: String {
+    var name = [UInt8](repeating: 0, count: 256)
+    let result = unsafe name.withUnsafeMutableBytes { bytes in
+      unsafe gethostname(bytes.baseAddress!.assumingMemoryBound(to: CChar.self), 255)
+    }
+    let text = String(decoding: name.prefix { $0 != 0 }, as: UTF8.self)
+    return result == 0 && !text.isEmpty ? text : "localhost"
+  }
+
+  private static var architecture: String {
+    #if arch(x86_64)
+      "x86_64"
+    #elseif arch(arm64)
+      "aarch64"
+    #else
+      "other"
+    #endif
+  }
+}
+
+extension String {
+  var trimmed: String {
+    var text = Substring(self)
+    while let last = text.last, last.isWhitespace { text.removeLast() }
+    while let first = text.first, first.isWhitespace { text.removeFirst() }
+    return String(text)
+  }
+}

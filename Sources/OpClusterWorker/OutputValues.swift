@@ -1,0 +1,58 @@
+// Reads what a command wrote to `OP_OUTPUT`. Called on the loop thread when a command has ended well.
+
+import OpClusterModel
+import OpClusterWire
+
+enum OutputValues {
+  /// The values in the file, encoded for the dependents; empty when there are none.
+  static func read(
+    _ path: String, declared: [String]
+  ) throws(AttemptProblem) -> [UInt8] {
+    let bytes = Folders.bytes(of: path, atMost: Limits.outputBytes + 1) ?? []
+    if bytes.isEmpty, declared.isEmpty { return [] }
+    let pairs = try parse(bytes)
+    for key in declared where !pairs.contains(where: { $0.key == key }) {
+      throw bad(
+        "the output '\(key)' was promised and not written; write \(key)=VALUE to $OP_OUTPUT")
+    }
+    let encoded = Wire.encode(outputs: pairs)
+    guard encoded.count <= Limits.outputBytes else { throw tooLong }
+    return encoded
+  }
+
+  /// Lines of `key=value`; empty lines do not count, the last value of a key does.
+  static func parse(_ bytes: [UInt8]) throws(AttemptProblem) -> [(key: String, value: String)] {
+    guard bytes.count <= Limits.outputBytes else { throw tooLong }
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      throw bad("the outputs are not UTF-8; write them as text")
+    }
+    var pairs: [(key: String, value: String)] = []
+    var places: [String: Int] = [:]
+    var number = 0
+    for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+      number += 1
+      if line.isEmpty || line == "\r" { continue }
+      guard let equals = line.firstIndex(of: "="), equals != line.startIndex else {
+        throw bad("line \(number) of the outputs is not KEY=VALUE")
+      }
+      let (key, value) = (String(line[..<equals]), String(line[line.index(after: equals)...]))
+      if let at = places[key] {
+        pairs[at].value = value
+      } else {
+        places[key] = pairs.count
+        pairs.append((key, value))
+      }
+    }
+    return pairs
+  }
+
+  private static var tooLong: AttemptProblem {
+    bad(
+      "the outputs are more than \(Limits.outputBytes) bytes; write large data to a file of "
+        + "your own and its path as an output")
+  }
+
+  private static func bad(_ message: String) -> AttemptProblem {
+    AttemptProblem(cause: .badOutput, message: message)
+  }
+}

@@ -1,0 +1,24 @@
+// What a process gets from whoever started it, and how it speaks to them: environment and streams.
+
+import Glibc
+
+public enum Terminal {
+  public enum Stream: Int32, Sendable {
+    case output = 1
+    case error = 2
+  }
+
+  /// A variable of the environment; nil when it is not set.
+  public static func variable(_ name: String) -> String? {
+    guard let value = unsafe getenv(name) else { return nil }
+    return unsafe String(cString: value)
+  }
+
+  /// One line in one write, so that lines of several threads do not mix.
+  public static func write(_ line: String, to stream: Stream) {
+    let bytes = Array((line + "\n").utf8)
+    _ = unsafe bytes.withUnsafeBytes { bytes in
+      unsafe Glibc.write(stream.rawValue, bytes.baseAddress, bytes.count)
+    }
+  }
+}

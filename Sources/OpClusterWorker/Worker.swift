@@ -1,0 +1,77 @@
+// The worker as a program sees it: made from a configuration and a registry, run on the thread that
+// calls `run`, stopped from any other.
+
+public import OpClusterModel
+public import OpClusterZeroMQ
+
+/// A worker. `Worker(configuration, types: registry).run()` on the main thread is a whole program.
+public struct Worker: Sendable {
+  /// Told to the coordinator, for people.
+  public static let build = "opcluster 0.1"
+
+  public let configuration: WorkerConfiguration
+  public let registry: OperationRegistry
+  private let orders: Mailbox<WorkerOrder>
+
+  /// - Throws: when the machine has no descriptor left.
+  public init(
+    _ configuration: WorkerConfiguration, types registry: OperationRegistry = OperationRegistry()
+  ) throws(SocketError) {
+    self.configuration = configuration
+    self.registry = registry
+    orders = try Mailbox(capacity: 16)
+  }
+
+  /// Serves until it is told to stop; owns the calling thread meanwhile. Children are killed when
+  /// that thread ends, so it must be one that lives as long as the worker.
+  public func run() throws(WorkerError) -> WorkerExit {
+    try configuration.check()
+    let loop = try WorkerLoop(configuration, registry, orders)
+    return try loop.run()
+  }
+
+  /// Asks everything to stop, reports it, says goodbye. From any thread.
+  public func stop() { _ = orders.post(.stop) }
+
+  /// Kills everything, then leaves. From any thread.
+  public func stopNow() { _ = orders.post(.stopNow) }
+}
+
+extension WorkerConfiguration {
+  /// What can be known to be wrong before anything is opened.
+  func check() throws(WorkerError) {
+    if capacity.custom.count > Limits.customResources {
+      throw WorkerError(
+        .configuration, "more than \(Limits.customResources) resources; name fewer")
+    }
+    if labels.count + MachineResources.labels.count > Limits.labelsPerThing {
+      throw WorkerError(.configuration, "more than \(Limits.labelsPerThing) labels; give fewer")
+    }
+    for label in labels where !label.isFitting {
+      throw WorkerError(
+        .configuration,
+        "label '\(label.key)=\(label.value)' is empty or longer than \(Limits.labelBytes) bytes")
+    }
+  }
+
+  /// The one line that says that the worker is ready to serve.
+  func announce() {
+    Terminal.write("opworker \(name) serving \(coordinator) \(capacity.summary)", to: .output)
+  }
+}
+
+extension Label {
+  fileprivate var isFitting: Bool {
+    !key.isEmpty && key.utf8.count <= Limits.labelBytes && value.utf8.count <= Limits.labelBytes
+  }
+}
+
+extension Resources {
+  /// `cpus=2 memory=7516192768 gpus=0 licences=3`
+  public var summary: String {
+    var parts = ["cpus=\(CommandRunner.text(cpus))", "memory=\(memoryBytes)"]
+    parts.append("gpus=\(CommandRunner.text(gpus))")
+    for named in custom { parts.append("\(named.name)=\(CommandRunner.text(named.amount))") }
+    return parts.joined(separator: " ")
+  }
+}

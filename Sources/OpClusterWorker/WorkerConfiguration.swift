@@ -1,0 +1,105 @@
+// What a worker is told at its start: whom to serve, what to offer, where to keep files. Made by the
+// command, or by a program of its own with registered types.
+
+public import Logging
+public import OpClusterModel
+public import OpClusterZeroMQ
+
+/// The settings of one worker. Everything but the coordinator's address has a default.
+public struct WorkerConfiguration: Sendable {
+  public var coordinator: Endpoint
+  /// Matches `[A-Za-z0-9._:-]{1,128}`; unique in the cluster.
+  public var name: String
+  /// Whether somebody chose the name: then the worker's folder stays when it stops.
+  public var isNameGiven: Bool
+  public var capacity: Resources
+  /// Beside the built-in ones (`host`, `arch`, `os`).
+  public var labels: [Label]
+  /// Where the worker's folder is, absolute.
+  public var scratch: String
+  /// Give up when no coordinator was there for so long; nil: keep trying for ever.
+  public var patience: Span?
+  /// Log files of ended attempts are removed after this.
+  public var logRetention: Span
+  /// Take SIGTERM and SIGINT as orders to stop, and give children clean ones. Only where the
+  /// worker is the whole process.
+  public var handlesSignals: Bool
+  public var logger: Logger
+
+  /// Takes everything the machine has, under a name of the host and the process.
+  public init(coordinator: Endpoint, logger: Logger = Logger(label: "opworker")) {
+    self.coordinator = coordinator
+    self.logger = logger
+    name = MachineResources.defaultName
+    isNameGiven = false
+    capacity = MachineResources.capacity
+    labels = []
+    scratch = Folders.defaultScratch(worker: MachineResources.defaultName)
+    patience = nil
+    logRetention = .seconds(7 * 24 * 3600)
+    handlesSignals = true
+  }
+
+  /// Where a worker of this name keeps its files unless told otherwise.
+  public static func defaultScratch(worker: String) -> String {
+    Folders.defaultScratch(worker: worker)
+  }
+}
+
+/// How a worker came to its end.
+public enum WorkerExit: Hashable, Sendable {
+  /// It was asked to stop, and did.
+  case stopped
+  /// The coordinator drained it.
+  case drained
+  /// A second signal: what ran was killed.
+  case killed
+  /// The coordinator will not have it.
+  case refused(Refusal)
+  /// No coordinator for longer than its patience.
+  case unreachable
+
+  /// The status of the process (interface.md).
+  public var status: Int32 {
+    switch self {
+    case .stopped, .drained: 0
+    case .killed: 1
+    case .unreachable: 69
+    case .refused(let refusal):
+      switch refusal.code {
+      case .versionMismatch: 76
+      case .forbidden: 77
+      default: 78
+      }
+    }
+  }
+}
+
+/// Why a worker could not start, or could not go on.
+public struct WorkerError: Error, Hashable, Sendable, CustomStringConvertible {
+  public enum Kind: Hashable, Sendable {
+    /// A setting makes no sense.
+    case configuration
+    /// Another worker uses the folder.
+    case inUse
+    /// The machine refused.
+    case machine
+  }
+  public var kind: Kind
+  /// What is wrong and what to do.
+  public var description: String
+
+  init(_ kind: Kind, _ description: String) {
+    self.kind = kind
+    self.description = description
+  }
+
+  /// The status of the process (interface.md).
+  public var status: Int32 {
+    switch kind {
+    case .configuration: 78
+    case .inUse: 73
+    case .machine: 74
+    }
+  }
+}

@@ -1,0 +1,300 @@
+// The worker's one thread: waits, takes in, lets the brain decide, does it, speaks. Owns the socket,
+// the processes, the mailboxes and the signals. Everything here runs on that thread.
+
+import Glibc
+import Logging
+import OpClusterExecution
+import OpClusterModel
+import OpClusterProcesses
+import OpClusterZeroMQ
+
+/// Orders to a running worker, from any thread.
+enum WorkerOrder: Sendable {
+  case stop
+  case stopNow
+}
+
+final class WorkerLoop {
+  let configuration: WorkerConfiguration
+  let registry: OperationRegistry
+  let logger: Logger
+  let orders: Mailbox<WorkerOrder>
+  let scratch: Scratch
+  let commands: CommandRunner
+  let tasks: TaskRunner
+  let session: WorkerSession
+  var core: ExecutionCore
+  var effects: [ExecutionEffect] = []
+  var templates: [PreparedTemplate?] = []
+  var socket: Socket?
+  var poller = Poller()
+  var items = Items()
+  var signals: SignalDescriptor?
+  var guardian: ProcessGuard?
+  /// A message that the socket would not take yet.
+  var unsent: [UInt8]?
+  /// Pieces of logs to be sent; bounded, what comes beyond is not answered.
+  var chunks: [LogChunk] = []
+  var now: Instant
+  /// There is more to start than one turn may.
+  var isHurried = false
+  var stops = 0
+  var wasKilled = false
+  /// Since when there has been no coordinator.
+  var aloneSince: Instant
+  var hasServed = false
+  var wasTalking = false
+  /// When the goodbye has surely left.
+  var leaveAt: Instant?
+
+  struct Items {
+    var socket: Poller.Item?
+    var signals: Poller.Item?
+    var host: Poller.Item?
+    var guardian: Poller.Item?
+  }
+
+  /// Launches of one turn at most, and the time after which it starts no more.
+  static let launchesPerTurn = 4_096
+  static let startingTime = OpClusterModel.Span.milliseconds(20)
+  static let messagesPerTurn = 8
+  static let chunksWaiting = 64
+
+  init(
+    _ configuration: WorkerConfiguration, _ registry: OperationRegistry,
+    _ orders: Mailbox<WorkerOrder>
+  ) throws(WorkerError) {
+    self.configuration = configuration
+    self.registry = registry
+    self.orders = orders
+    logger = configuration.logger
+    session = WorkerSession(UInt64.random(in: 1...UInt64.max))
+    now = Instant(nanoseconds: MonotonicClock.now())
+    aloneSince = now
+    // Signals are blocked before the first thread, and the guard is forked before it, too.
+    if configuration.handlesSignals { signals = try Self.blockSignals() }
+    scratch = try Scratch(configuration.scratch)
+    guard let fence = ProcessFence(worker: configuration.name) else {
+      throw WorkerError(
+        .configuration, "the name '\(configuration.name)' is not 1 to 128 of A-Z a-z 0-9 . _ : -")
+    }
+    // The lock on the folder makes this the only worker of that name.
+    ProcessHost.removeLeftovers(worker: configuration.name)
+    do throws(SpawnError) {
+      let host = try ProcessHost(fence: fence)
+      commands = CommandRunner(host: host, scratch: scratch, session: session)
+      guardian = try ProcessGuard.start(for: host)
+    } catch {
+      throw WorkerError(.machine, error.description)
+    }
+    let settings = ExecutionSettings()
+    do throws(SocketError) {
+      tasks = try TaskRunner(maximumRunning: settings.maximumRunning)
+    } catch {
+      throw WorkerError(.machine, error.description)
+    }
+    let identity = WorkerHello(
+      build: Worker.build, name: configuration.name, session: session,
+      capacity: configuration.capacity,
+      labels: MachineResources.labels + configuration.labels, types: registry.types)
+    core = ExecutionCore(
+      identity: identity, jitterSeed: UInt64.random(in: 0...UInt64.max), settings: settings,
+      at: now)
+    rebuildPoller()
+    sweepLogs()
+  }
+
+  private static func blockSignals() throws(WorkerError) -> SignalDescriptor {
+    do throws(SocketError) {
+      return try SignalDescriptor([SIGTERM, SIGINT])
+    } catch {
+      throw WorkerError(.machine, error.description)
+    }
+  }
+
+  /// Turns until there is nothing left to do.
+  func run() throws(WorkerError) -> WorkerExit {
+    while true {
+      try wait()
+      takeSignals()
+      takeOrders()
+      takeConnectionEvents()
+      takeFrames()
+      takeEnds()
+      passTime()
+      work()
+      speak()
+      if let exit = exit() {
+        leave()
+        return exit
+      }
+    }
+  }
+
+  private func wait() throws(WorkerError) {
+    var deadline = core.nextDeadline?.nanoseconds
+    if isHurried { deadline = now.nanoseconds }
+    if let leaveAt { deadline = leaveAt.nanoseconds }
+    if let patience = configuration.patience, core.conversation == nil {
+      let end = (aloneSince + patience).nanoseconds
+      deadline = deadline.map { min($0, end) } ?? end
+    }
+    if let item = items.socket {
+      poller.change(item, to: unsent == nil ? .readable : [.readable, .writable])
+    }
+    do throws(SocketError) {
+      _ = try poller.wait(until: deadline)
+    } catch {
+      throw WorkerError(.machine, error.description)
+    }
+    now = Instant(nanoseconds: MonotonicClock.now())
+  }
+
+  /// Everything that is polled, anew after each change of socket or guard.
+  func rebuildPoller() {
+    poller.removeAll()
+    items = Items()
+    if socket != nil { items.socket = poller.add(socket!) }
+    if let descriptor = signals?.descriptor {
+      items.signals = poller.add(descriptor: descriptor)
+    }
+    items.host = poller.add(descriptor: commands.host.descriptor)
+    if let guardian { items.guardian = poller.add(descriptor: guardian.descriptor) }
+    for descriptor in [orders.descriptor, tasks.ends.descriptor, tasks.progress.descriptor] {
+      _ = poller.add(descriptor: descriptor)
+    }
+  }
+
+  // MARK: - In
+
+  /// The first signal asks everything to stop, the second kills it.
+  private func takeSignals() {
+    guard let item = items.signals, poller.readiness(of: item).contains(.readable) else { return }
+    while let signal = signals?.next() {
+      logger.notice("signal \(signal.number)")
+      obey(stops == 0 ? .stop : .stopNow)
+    }
+  }
+
+  private func takeOrders() {
+    var batch: [WorkerOrder] = []
+    orders.takeAll(into: &batch)
+    for order in batch { obey(order) }
+  }
+
+  private func obey(_ order: WorkerOrder) {
+    stops += 1
+    switch order {
+    case .stop: apply(.stop)
+    case .stopNow:
+      wasKilled = true
+      apply(.stopNow)
+    }
+  }
+
+  /// Ends of processes and of tasks, and progress.
+  private func takeEnds() {
+    if let item = items.host, !poller.readiness(of: item).isEmpty {
+      for (attempt, result) in commands.collectEnded() { apply(.ended(attempt, result)) }
+    }
+    if let item = items.guardian, !poller.readiness(of: item).isEmpty { renewGuard() }
+    guard tasks.count > 0 else { return }
+    var news: [TaskNews] = []
+    tasks.progress.takeAll(into: &news)
+    for case .progress(let attempt, let fraction, let text) in news {
+      apply(.progress(attempt, fraction: fraction, text: text))
+    }
+    tasks.ends.takeAll(into: &news)
+    for case .ended(let attempt, let result) in news {
+      tasks.forget(attempt, scratch.paths(of: attempt))
+      apply(.ended(attempt, result))
+    }
+  }
+
+  private func renewGuard() {
+    do throws(SpawnError) {
+      guardian = try ProcessGuard.start(for: commands.host)
+      logger.warning("the guard had died; another one watches now")
+    } catch {
+      guardian = nil
+      logger.error("there is no guard: what runs may outlive a killed worker. \(error)")
+    }
+    rebuildPoller()
+  }
+
+  private func passTime() {
+    if let deadline = core.nextDeadline, now >= deadline { apply(.timePassed) }
+  }
+
+  func apply(_ event: ExecutionEvent) { core.apply(event, at: now, into: &effects) }
+
+  // MARK: - Out
+
+  /// Carries out what was decided and starts what fits; what ends at once makes room at once. A
+  /// turn starts a bounded number, so that the socket is looked after.
+  private func work() {
+    carryOut()
+    var budget = Self.launchesPerTurn
+    let end = now + Self.startingTime
+    isHurried = true
+    while budget > 0, Instant(nanoseconds: MonotonicClock.now()) < end {
+      let count = core.startReady(atMost: min(64, budget), at: now, into: &effects)
+      carryOut()
+      if count == 0 {
+        isHurried = false
+        return
+      }
+      budget -= count
+    }
+  }
+
+  /// Effects may bring further effects: the list grows while it is worked off.
+  private func carryOut() {
+    var next = 0
+    while next < effects.count {
+      let effect = effects[next]
+      next += 1
+      carryOut(effect)
+    }
+    effects.removeAll(keepingCapacity: true)
+  }
+
+  // MARK: - The end
+
+  /// Why it is over, once it is.
+  private func exit() -> WorkerExit? {
+    if let patience = configuration.patience, core.conversation == nil, core.counts.running == 0,
+      now - aloneSince >= patience
+    {
+      return .unreachable
+    }
+    guard let reason = core.exit else {
+      return wasKilled && core.counts.running == 0 ? .killed : nil
+    }
+    // The goodbye is with libzmq; it takes a moment to leave.
+    if unsent == nil, leaveAt == nil { leaveAt = now + .milliseconds(100) }
+    guard let leaveAt, now >= leaveAt else { return nil }
+    switch reason {
+    case .stopped: return wasKilled ? .killed : .stopped
+    case .drained: return .drained
+    case .refused(let refusal): return .refused(refusal)
+    }
+  }
+
+  private func leave() {
+    commands.endAll(within: .seconds(2))
+    socket = nil
+    if !configuration.isNameGiven { scratch.removeAll() }
+  }
+
+  /// Removes old logs on a thread of its own: there may be many.
+  private func sweepLogs() {
+    let folders = scratch.outdated(
+      olderThan: configuration.logRetention.nanoseconds / 1_000_000_000)
+    guard !folders.isEmpty else { return }
+    logger.info("removing the logs of \(folders.count) old graphs")
+    _ = try? startThread(name: "sweeper") {
+      for folder in folders { Folders.removeTree(folder) }
+    }
+  }
+}

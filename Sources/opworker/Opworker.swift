@@ -1,0 +1,167 @@
+// The command `opworker`: flags and environment in, exit code out.
+
+import ArgumentParser
+import Glibc
+import Logging
+import OpClusterModel
+import OpClusterWorker
+import OpClusterZeroMQ
+
+@main
+struct Opworker: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "opworker",
+    abstract: "Runs operations for a coordinator.",
+    subcommands: [Serve.self, ShowResources.self],
+    defaultSubcommand: Serve.self)
+}
+
+/// What the worker offers; shared by both commands.
+struct Offer: ParsableArguments {
+  @Option(help: "Processors to offer: a number, or auto. [OPWORKER_CPUS]")
+  var cpus: String?
+  @Option(help: "Memory to offer: bytes, 500M, 16G, or a percentage. [OPWORKER_MEMORY]")
+  var memory: String?
+  @Option(help: "Gpus to offer. [OPWORKER_GPUS]")
+  var gpus: String?
+  @Option(name: .customLong("resource"), help: "Another resource, NAME=N; may be repeated.")
+  var resources: [String] = []
+
+  func capacity() throws(ValidationError) -> Resources {
+    var offered = MachineResources.capacity
+    if let text = setting(cpus, "CPUS"), text != "auto" {
+      offered.cpus = try Quantity.amount(text, of: "--cpus")
+    }
+    if let text = setting(memory, "MEMORY") {
+      offered.memoryBytes = try Quantity.bytes(text, of: MachineResources.memoryBytes)
+    }
+    if let text = setting(gpus, "GPUS") {
+      offered.gpus = try Quantity.amount(text, of: "--gpus")
+    }
+    var custom: [Resources.NamedAmount] = []
+    for text in resources {
+      let (name, value) = try Quantity.pair(text, of: "--resource")
+      if custom.contains(where: { $0.name == name }) {
+        throw ValidationError("--resource \(name) is given twice")
+      }
+      custom.append(
+        Resources.NamedAmount(name: name, amount: try Quantity.amount(value, of: "--resource")))
+    }
+    return Resources(
+      cpus: offered.cpus, memoryBytes: offered.memoryBytes, gpus: offered.gpus, custom: custom)
+  }
+}
+
+struct Serve: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Connect to a coordinator and run operations until told to stop.",
+    discussion: """
+      A first SIGTERM or SIGINT asks what runs to stop, reports it and leaves; a second one kills.
+      Exit codes: 0 stopped or drained, 1 killed, 69 unreachable, 73 folder in use, 74 machine
+      error, 76 protocol version, 78 bad configuration.
+      """)
+
+  @Option(help: "Where the coordinator listens for workers. [OPWORKER_COORDINATOR]")
+  var coordinator: String?
+  @Option(help: "Unique name; default: host and process. [OPWORKER_NAME]")
+  var name: String?
+  @OptionGroup var offer: Offer
+  @Option(name: .customLong("label"), help: "A label, KEY=VALUE; may be repeated.")
+  var labels: [String] = []
+  @Option(help: "Folder for logs and scratch, absolute. [OPWORKER_SCRATCH]")
+  var scratch: String?
+  @Option(help: "Give up after so many seconds without a coordinator.")
+  var exitWhenUnreachable: UInt32?
+  @Option(help: "trace, debug, info, notice, warning, error or critical. [OPWORKER_LOG_LEVEL]")
+  var logLevel: String?
+  @Option(help: "text or json. [OPWORKER_LOG_FORMAT]")
+  var logFormat: String?
+
+  func run() throws {
+    let worker: Worker
+    do {
+      worker = try Worker(try configuration())
+    } catch let error as ValidationError {
+      throw error
+    } catch {
+      fail("\(error)", status: 74)
+    }
+    do throws(WorkerError) {
+      let exit = try worker.run()
+      if case .refused(let refusal) = exit {
+        fail(
+          [refusal.message, refusal.hint].filter { !$0.isEmpty }.joined(separator: "; "),
+          status: exit.status)
+      }
+      if exit == .unreachable {
+        fail("no coordinator at \(worker.configuration.coordinator)", status: exit.status)
+      }
+      Glibc.exit(exit.status)
+    } catch {
+      fail(error.description, status: error.status)
+    }
+  }
+
+  private func configuration() throws -> WorkerConfiguration {
+    let endpoint: Endpoint
+    do throws(EndpointError) {
+      endpoint = try Endpoint(setting(coordinator, "COORDINATOR") ?? "tcp://127.0.0.1:7421")
+    } catch {
+      fail("--coordinator: \(error)", status: 78)
+    }
+    var configuration = WorkerConfiguration(coordinator: endpoint, logger: try logger())
+    if let name = setting(name, "NAME") {
+      configuration.name = name
+      configuration.isNameGiven = true
+      configuration.scratch = WorkerConfiguration.defaultScratch(worker: name)
+    }
+    if let scratch = setting(scratch, "SCRATCH") {
+      configuration.scratch = scratch
+      configuration.isNameGiven = true
+    }
+    configuration.capacity = try offer.capacity()
+    configuration.labels = try labels.map { text in
+      let (key, value) = try Quantity.pair(text, of: "--label")
+      return Label(key: key, value: value)
+    }
+    configuration.patience = exitWhenUnreachable.map { .seconds(Int64($0)) }
+    return configuration
+  }
+
+  private func logger() throws -> Logger {
+    let levelText = setting(logLevel, "LOG_LEVEL") ?? "info"
+    guard let level = Logger.Level(rawValue: levelText) else {
+      throw ValidationError("--log-level '\(levelText)' is not one of trace … critical")
+    }
+    let formatText = setting(logFormat, "LOG_FORMAT") ?? "text"
+    guard let format = StandardErrorLog.Format(rawValue: formatText) else {
+      throw ValidationError("--log-format '\(formatText)' is not text or json")
+    }
+    return Logger(label: "opworker") { _ in StandardErrorLog(format: format, level: level) }
+  }
+}
+
+struct ShowResources: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "resources", abstract: "Print what a worker on this machine would offer.")
+
+  @OptionGroup var offer: Offer
+
+  func run() throws {
+    print(try offer.capacity().summary)
+    for label in MachineResources.labels { print("label \(label.key)=\(label.value)") }
+  }
+}
+
+/// A flag, else its environment variable.
+func setting(_ flag: String?, _ name: String) -> String? {
+  if let flag { return flag }
+  guard let text = Terminal.variable("OPWORKER_\(name)"), !text.isEmpty else { return nil }
+  return text
+}
+
+/// Says why on standard error and ends the process.
+func fail(_ message: String, status: Int32) -> Never {
+  Terminal.write("opworker: \(message)", to: .error)
+  exit(status)
+}

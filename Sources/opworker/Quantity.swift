@@ -1,0 +1,44 @@
+// Reads amounts as people write them on a command line. Pure.
+
+import ArgumentParser
+import OpClusterModel
+
+enum Quantity {
+  /// `4` or `0.5`, not negative.
+  static func amount(_ text: String, of flag: String) throws(ValidationError) -> ResourceAmount {
+    guard let number = Double(text), number.isFinite, (0...1e9).contains(number) else {
+      throw ValidationError("\(flag): '\(text)' is not a number from 0 to a milliard")
+    }
+    return ResourceAmount(tenThousandths: Int64((number * 10_000).rounded()))
+  }
+
+  /// `1048576`, `512M`, `16GiB`, or `90%` of the whole.
+  static func bytes(_ text: String, of whole: Int64) throws(ValidationError) -> Int64 {
+    let digits = text.prefix { $0.isNumber || $0 == "." }
+    guard let number = Double(digits), number.isFinite, number >= 0 else { throw wrong(text) }
+    if text.hasSuffix("%"), digits.count == text.count - 1, number <= 100 {
+      return Int64(Double(whole) * number / 100)
+    }
+    let factors: [String: Double] = [
+      "": 1, "B": 1, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "KB": 1e3, "MB": 1e6, "GB": 1e9,
+      "TB": 1e12, "KIB": 1_024, "MIB": 1_048_576, "GIB": 1_073_741_824,
+      "TIB": 1_099_511_627_776,
+    ]
+    guard let factor = factors[text.dropFirst(digits.count).uppercased()],
+      number * factor < 9e18
+    else { throw wrong(text) }
+    return Int64(number * factor)
+  }
+
+  private static func wrong(_ text: String) -> ValidationError {
+    ValidationError("--memory: '\(text)' is not a size; write 8G, 512MiB, or 90%")
+  }
+
+  /// `NAME=VALUE`
+  static func pair(_ text: String, of flag: String) throws(ValidationError) -> (String, String) {
+    guard let equals = text.firstIndex(of: "="), equals != text.startIndex else {
+      throw ValidationError("\(flag): '\(text)' is not NAME=VALUE")
+    }
+    return (String(text[..<equals]), String(text[text.index(after: equals)...]))
+  }
+}
