@@ -1,70 +1,104 @@
 // Finds aliases inside mapping keys before the text is given to Yams, which compares whole keys:
-// a key that is an alias of aliases of aliases would keep it busy for years. Pure function.
+// a key that is an alias of aliases of aliases would keep it busy for years. Values only.
 
-enum AliasKeys {
-  /// Where the first alias stands that is a key or part of one; nil for none. Texts that merely
-  /// look like it at the start of a line of a block (`*name :`) are taken for it, too.
+struct AliasKeys {
+  private let bytes: [UInt8]
+  /// Names that the text may have anchors for.
+  private let anchors: Set<ArraySlice<UInt8>>
+
+  /// Where the first alias stands that is a key or part of one; nil for none. In a manifest with
+  /// an anchor `name`, a line of text that begins like `*name :` is taken for it.
   static func first(in source: String) -> Place? {
-    let bytes = Array(source.utf8)
-    guard bytes.contains(UInt8(ascii: "&")), bytes.contains(UInt8(ascii: "*")) else { return nil }
+    let keys = AliasKeys(source)
+    return keys.anchors.isEmpty ? nil : keys.first()
+  }
+
+  private init(_ source: String) {
+    bytes = Array(source.utf8)
+    var anchors: Set<ArraySlice<UInt8>> = []
+    for at in bytes.indices where bytes[at] == UInt8(ascii: "&") {
+      if at > 0, bytes[at - 1] > 0x20, !"[{,".utf8.contains(bytes[at - 1]) { continue }
+      let name = bytes[(at + 1)...].prefix(while: Self.isName)
+      if !name.isEmpty { anchors.insert(name) }
+    }
+    self.anchors = anchors
+  }
+
+  private func first() -> Place? {
     var line = 1
     var lineStart = 0
     for at in bytes.indices {
-      if bytes[at] == UInt8(ascii: "\n") {
+      switch bytes[at] {
+      case UInt8(ascii: "\n"):
         line += 1
         lineStart = at + 1
-      }
-      let isAlias = bytes[at] == UInt8(ascii: "*") && opensNode(bytes, before: at, lineStart)
-      let isExplicit =
-        bytes[at] == UInt8(ascii: "?") && opensNode(bytes, before: at, lineStart)
-        && isSpace(bytes, at + 1)
-      if isExplicit || isAlias && endsInKey(bytes, from: at + 1) {
-        let column = bytes[lineStart..<at].count { $0 & 0xC0 != 0x80 } + 1
-        return Place(line: line, column: column)
+      case UInt8(ascii: "*"), UInt8(ascii: "?"):
+        guard opensNode(before: at, lineStart) else { continue }
+        let isExplicit = bytes[at] == UInt8(ascii: "?")
+        if isExplicit ? isExplicitKey(at, lineStart) : endsInKey(at) {
+          let column = bytes[lineStart..<at].count { $0 & 0xC0 != 0x80 } + 1
+          return Place(line: line, column: column)
+        }
+      default: break
       }
     }
     return nil
   }
 
   /// Only indentation, or a sign after which a node begins, stands before.
-  private static func opensNode(_ bytes: [UInt8], before at: Int, _ lineStart: Int) -> Bool {
+  private func opensNode(before at: Int, _ lineStart: Int) -> Bool {
     var back = at
     while back > lineStart, bytes[back - 1] == UInt8(ascii: " ") { back -= 1 }
-    if back == lineStart { return true }
-    return "-{,[?".utf8.contains(bytes[back - 1])
+    return back == lineStart || "-{,[?".utf8.contains(bytes[back - 1])
   }
 
-  /// A colon follows the name, or follows the bracket that closes on the same line.
-  private static func endsInKey(_ bytes: [UInt8], from start: Int) -> Bool {
-    var at = start
-    while at < bytes.count, isName(bytes[at]) { at += 1 }
-    if at == start { return false }
-    if isColon(bytes, after: at) { return true }
-    let end = min(bytes.count, start + 1100)
-    while at < end, bytes[at] != UInt8(ascii: "\n") {
-      let closes = bytes[at] == UInt8(ascii: "]") || bytes[at] == UInt8(ascii: "}")
-      if closes, isColon(bytes, after: at + 1) { return true }
+  private func isAlias(_ at: Int) -> Bool {
+    bytes[at] == UInt8(ascii: "*")
+      && anchors.contains(bytes[(at + 1)...].prefix(while: Self.isName))
+  }
+
+  /// `? key`: with an alias on the same line, or a key that goes on below.
+  private func isExplicitKey(_ start: Int, _ lineStart: Int) -> Bool {
+    guard isSpace(start + 1) else { return false }
+    var at = start + 1
+    while at < bytes.count, bytes[at] == UInt8(ascii: " ") { at += 1 }
+    if at == bytes.count || bytes[at] == UInt8(ascii: "\n") {
+      return bytes[lineStart..<start].allSatisfy { $0 == UInt8(ascii: " ") }
+    }
+    while at < bytes.count, bytes[at] != UInt8(ascii: "\n") {
+      if isAlias(at), opensNode(before: at, lineStart) { return true }
       at += 1
     }
     return false
   }
 
-  private static func isColon(_ bytes: [UInt8], after start: Int) -> Bool {
-    var at = start
-    while at < bytes.count, bytes[at] == UInt8(ascii: " ") { at += 1 }
-    return at < bytes.count && bytes[at] == UInt8(ascii: ":") && isSpace(bytes, at + 1)
+  /// A colon follows the alias, or follows the bracket that closes on the same line.
+  private func endsInKey(_ start: Int) -> Bool {
+    guard isAlias(start) else { return false }
+    var at = start + 1
+    while at < bytes.count, Self.isName(bytes[at]) { at += 1 }
+    if isColon(after: at) { return true }
+    // A key that is not explicit has at most 1024 characters.
+    let end = min(bytes.count, start + 4100)
+    while at < end, bytes[at] != UInt8(ascii: "\n") {
+      let closes = bytes[at] == UInt8(ascii: "]") || bytes[at] == UInt8(ascii: "}")
+      if closes, isColon(after: at + 1) { return true }
+      at += 1
+    }
+    return false
   }
 
-  private static func isSpace(_ bytes: [UInt8], _ at: Int) -> Bool {
+  private func isColon(after start: Int) -> Bool {
+    var at = start
+    while at < bytes.count, bytes[at] == UInt8(ascii: " ") { at += 1 }
+    return at < bytes.count && bytes[at] == UInt8(ascii: ":") && isSpace(at + 1)
+  }
+
+  private func isSpace(_ at: Int) -> Bool {
     at >= bytes.count || bytes[at] <= 0x20 || ",]}".utf8.contains(bytes[at])
   }
 
   private static func isName(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"):
-      true
-    default: false
-    }
+    Names.isNameByte(byte) && byte != UInt8(ascii: ".")
   }
 }

@@ -65,7 +65,7 @@ struct Edges {
     guard let from = positions[need.on.name] else {
       findings.error(
         "unknown operation '\(need.on.name)' in the needs of '\(operation.name)'", need.on.place,
-        hint: NearNames.hint(for: need.on.name, among: operations.map { $0.name }))
+        hint: hint(for: need.on.name))
       return nil
     }
     if operations[from].isFinal, !operation.isFinal {
@@ -75,6 +75,12 @@ struct Edges {
       return nil
     }
     return from
+  }
+
+  /// Looking through all names is worth it for the first few mistakes only.
+  private func hint(for name: String) -> String {
+    guard findings.diagnostics.count < 100 else { return "" }
+    return NearNames.hint(for: name, among: operations.lazy.map { $0.name })
   }
 
   /// Element on element: as many on both sides, and numbered alike.

@@ -50,18 +50,17 @@ public struct FileAccess: Sendable {
 
   public static let disk = FileAccess(
     read: { path in
-      guard let facts = try? FileManager.default.attributesOfItem(atPath: path) else {
+      let target = followed(path)
+      guard let facts = try? FileManager.default.attributesOfItem(atPath: target) else {
         return .failure(Unreadable(reason: "there is no such file"))
       }
-      // A link is followed by reading; its own size says nothing, so the content is measured.
-      let type = facts[.type] as? FileAttributeType
-      guard type == .typeRegular || type == .typeSymbolicLink else {
+      guard facts[.type] as? FileAttributeType == .typeRegular else {
         return .failure(Unreadable(reason: "it is not a regular file"))
       }
       if let size = facts[.size] as? UInt64, size > UInt64(maximumBytes) {
         return .failure(Unreadable(reason: "it is larger than 64 MiB"))
       }
-      guard let data = FileManager.default.contents(atPath: path) else {
+      guard let data = FileManager.default.contents(atPath: target) else {
         return .failure(Unreadable(reason: "it cannot be read"))
       }
       guard data.count <= maximumBytes else {
@@ -70,4 +69,17 @@ public struct FileAccess: Sendable {
       return .success(Array(data))
     },
     list: { try? FileManager.default.contentsOfDirectory(atPath: $0) })
+
+  /// What a chain of symbolic links leads to, at most 16 of them.
+  private static func followed(_ path: String) -> String {
+    var path = path
+    for _ in 0..<16 {
+      guard let next = try? FileManager.default.destinationOfSymbolicLink(atPath: path) else {
+        return path
+      }
+      let folder = path.split(separator: "/").dropLast().joined(separator: "/")
+      path = next.hasPrefix("/") ? next : "/\(folder)/\(next)"
+    }
+    return path
+  }
 }

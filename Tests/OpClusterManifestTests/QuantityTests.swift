@@ -90,6 +90,17 @@ import Testing
     }
   }
 
+  /// What looks like an alias in a key, but is none.
+  @Test(arguments: [
+    "sed 's/,? *x//'", "case $x in *a) echo;; esac", "ls *a b: c", "[ ? *b ]", "echo &&  *a :",
+  ])
+  func textsWithStarsAreFine(text: String) {
+    let start =
+      "version: 1\nx-a: &a [x]\nx-b: [*a, *a]\noperations:\n  a:\n    run: |\n      true\n"
+    #expect(compile(start + "      true \(text)\n").errors == [])
+    #expect(compile(start + "      \(text)\n").errors == [])
+  }
+
   @Test func bytesThatAreNotText() {
     let surroundings = Surroundings(baseFolder: "/")
     let bytes: [UInt8] = [0x61, 0xFF]

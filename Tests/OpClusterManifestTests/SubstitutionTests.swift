@@ -67,7 +67,9 @@ import Testing
       """
       version: 1
       operations:
-        a: {array: {items: [x, y]}, run: "f ${{item}} ${{ raw( item ) }} \\"${{ index }}\\"", outputs: [k]}
+        a:
+          {array: {items: [x, y]}, outputs: [k],
+           run: "f ${{item}} ${{ raw( item ) }} \\"${{ index }}\\""}
         m: {matrix: {w: [1, 2], f: [jpg]}, run: [f, "${{ matrix.f }}-${{ matrix.w }}"]}
         r: {array: 5-9:2, run: "f ${{ item }}"}
         n: {needs: a, run: "g ${{ needs.a.outputs.k }}", stdout: "out/${{ needs.a.outputs.k }}"}
@@ -139,8 +141,14 @@ import Testing
       version: 1
       params: {k: 0.25}
       operations:
-        a: {call: {type: t, input: {s: "1", n: 1.5, b: true, z: ~, l: [x, "a\\"\\n\\u0001"], k: "${{ params.k }}"}}}
-        b: {array: {items: [p q, "r\\"s"]}, call: {type: t.u, input: {path: "${{ item }}", i: "${{ index }}"}}}
+        a:
+          call:
+            type: t
+            input:
+              {s: "1", n: 1.5, b: true, z: ~, l: [x, "a\\"\\n\\u0001"], k: "${{ params.k }}"}
+        b:
+          array: {items: [p q, "r\\"s"]}
+          call: {type: t.u, input: {path: "${{ item }}", i: "${{ index }}"}}
         c: {call: {type: noop}}
       """)
     let a = try compiled.template("a")

@@ -56,8 +56,10 @@ import Testing
 
   private func trace(_ tasks: String, files: String = "") -> [UInt8] {
     Array(
-      #"{"name":"t","workflow":{"specification":{"tasks":[\#(tasks)],"files":[\#(files)]},"execution":{"tasks":[{"id":"a","runtimeInSeconds":10}]}}}"#
-        .utf8)
+      """
+      {"name":"t","workflow":{"specification":{"tasks":[\(tasks)],"files":[\(files)]},
+       "execution":{"tasks":[{"id":"a","runtimeInSeconds":10}]}}}
+      """.utf8)
   }
 
   /// ```
@@ -68,7 +70,8 @@ import Testing
   @Test func severalProducersAndNone() throws {
     let bytes = trace(
       #"{"id":"a","inputFiles":["f"],"outputFiles":["f"]},{"id":"b","outputFiles":["f","f"]},"#
-        + #"{"id":"c","parents":["a"],"inputFiles":["f"]},{"id":"d","parents":["a","b"],"inputFiles":["f"]},"#
+        + #"{"id":"c","parents":["a"],"inputFiles":["f"]},"#
+        + #"{"id":"d","parents":["a","b"],"inputFiles":["f"]},"#
         + #"{"id":"e e","inputFiles":["f","x/y z"]},{"id":"e_e"}"#,
       files: #"{"id":"f","sizeInBytes":900000000},{"id":"x/y z","sizeInBytes":0}"#)
     let trace = try WfFormatTrace(bytes)
@@ -122,7 +125,8 @@ import Testing
       "the task 'a' has an unknown parent 'b'"
     ),
     (
-      #"{"workflow":{"specification":{"tasks":[{"id":"a","parents":["b"]},{"id":"b","parents":["a"]}]}}}"#,
+      #"{"workflow":{"specification":{"tasks":["#
+        + #"{"id":"a","parents":["b"]},{"id":"b","parents":["a"]}]}}}"#,
       "its parents go round in a circle"
     ),
   ])
