@@ -4,6 +4,10 @@
 import OpClusterModel
 import SwiftProtobuf
 
+import FoundationEssentials
+import OpClusterModel
+import SwiftProtobuf
+
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
