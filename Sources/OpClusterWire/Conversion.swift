@@ -1,18 +1,9 @@
 // The small parts that every codec of this module is made of: lists, texts, spans and bytes with
 // their checks. Pure functions, called on whatever thread encodes or decodes.
 
-import OpClusterModel
-import SwiftProtobuf
-
 import FoundationEssentials
 import OpClusterModel
 import SwiftProtobuf
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// A word that has a generated message of its own.
 protocol WireConvertible {
