@@ -89,7 +89,8 @@ let package = Package(
       ]),
     .executableTarget(name: "opsim", dependencies: ["OpClusterSimulation", arguments]),
     .executableTarget(
-      name: "opbench", dependencies: ["OpClusterClient", "OpClusterModel", arguments]),
+      name: "opbench",
+      dependencies: ["OpClusterClient", "OpClusterWire", "OpClusterModel", arguments]),
 
     // tests, a target for each of the above
     .testTarget(name: "TidyTests"),
@@ -112,6 +113,23 @@ let package = Package(
     .testTarget(
       name: "OpClusterPresentationTests",
       dependencies: ["OpClusterPresentation", "OpClusterModel"]),
+    .testTarget(
+      name: "OpClusterWorkerTests",
+      dependencies: [
+        "OpClusterWorker", "OpClusterExecution", "OpClusterWire", "OpClusterZeroMQ",
+        "OpClusterProcesses", "OpClusterModel",
+      ]),
+    .testTarget(
+      name: "OpClusterCoordinatorTests",
+      dependencies: [
+        "OpClusterCoordinator", "OpClusterScheduling", "OpClusterWire", "OpClusterZeroMQ",
+        "OpClusterJournal", "OpClusterModel",
+      ]),
+    .testTarget(
+      name: "OpClusterSimulationTests",
+      dependencies: [
+        "OpClusterSimulation", "OpClusterScheduling", "OpClusterExecution", "OpClusterModel",
+      ]),
     .testTarget(
       name: "OpClusterClientTests",
       dependencies: ["OpClusterClient", "OpClusterWire", "OpClusterZeroMQ", "OpClusterModel"]),

@@ -27,6 +27,11 @@ public final class EmbeddedCluster: Sendable {
   private let folder: ClusterFolder
   private let daemons: [DaemonProcess]
 
+  /// The processes it consists of, the coordinator first; for measurements and for tests.
+  public var processes: [(name: String, number: Int32)] {
+    daemons.map { ($0.name, $0.number) }
+  }
+
   private init(
     connection: ClusterConnection, folder: ClusterFolder, daemons: [DaemonProcess]
   ) {

@@ -1,0 +1,35 @@
+// Foundation's own OperationQueue on the same graphs, in this process: what a programmer has today.
+// The one place that needs all of Foundation.
+
+import Foundation
+
+extension Workload {
+  /// The figure of one run, in this workload's unit; nil where it has no counterpart.
+  func measureFoundation() -> Double? {
+    switch self {
+    case .independent: 100_000 / run(100_000) { _ in [] }
+    case .chain: run(1_000) { $0 == 0 ? [] : [$0 - 1] } * 1e6 / 1_000
+    case .layers:
+      10_000
+        / run(10_000) { at in
+          at < 100 ? [] : [1, 34, 67].map { (at / 100 - 1) * 100 + (at % 100 * 7 + $0) % 100 }
+        }
+    case .fan:
+      run(10_002) { at in at == 0 ? [] : at == 10_001 ? Array(1...10_000) : [0] }
+    case .processes, .memory: nil
+    }
+  }
+
+  /// Seconds for empty block operations with the given dependencies.
+  private func run(_ count: Int, _ dependencies: (Int) -> [Int]) -> Double {
+    let queue = OperationQueue()
+    queue.maxConcurrentOperationCount = 2
+    let start = ContinuousClock().now
+    let operations = (0..<count).map { _ in BlockOperation {} }
+    for at in 0..<count {
+      for on in dependencies(at) { operations[at].addDependency(operations[on]) }
+    }
+    queue.addOperations(operations, waitUntilFinished: true)
+    return (ContinuousClock().now - start) / .seconds(1)
+  }
+}

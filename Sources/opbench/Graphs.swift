@@ -1,0 +1,104 @@
+// The graphs of the workloads, as a client submits them.
+
+import OpClusterClient
+import OpClusterModel
+import OpClusterWire
+
+enum Graphs {
+  private static let noop = Work.call(OperationType(name: "noop"))
+
+  private static func graph(_ templates: [OperationTemplate]) -> GraphSubmission {
+    var graph = GraphSubmission(name: "bench")
+    graph.templates = templates
+    return graph
+  }
+
+  static func independent(_ count: UInt32) -> GraphSubmission {
+    graph([OperationTemplate(name: "noop", count: count, work: noop)])
+  }
+
+  static func chain(_ count: UInt32) -> GraphSubmission {
+    var chain = independent(count)
+    chain.elementEdges = ElementEdges(
+      from: Array(0..<(count - 1)), to: Array(1..<count), policies: [.succeeded])
+    return chain
+  }
+
+  /// A chain whose links are bound to two workers in turn: every hop crosses.
+  static func zigzag(_ count: UInt32) -> GraphSubmission {
+    var chain = graph([])
+    for link in 0..<count {
+      chain.templates.append(OperationTemplate(name: "link\(link)", work: noop))
+      if link > 0 {
+        chain.groupEdges.append(GroupEdge(from: link - 1, to: link, policy: .succeeded))
+      }
+    }
+    return chain
+  }
+
+  /// Binds the templates of a graph to the connected workers in turn, by an amount of memory
+  /// that one of them has: here by the label every worker carries, its name.
+  static func pin(
+    _ graph: inout GraphSubmission, to connection: ClusterConnection
+  ) async throws {
+    guard case .workers(let rows) = try await connection.request(.workers), !rows.isEmpty else {
+      return
+    }
+    for at in graph.templates.indices {
+      graph.templates[at].requirements = [
+        LabelRequirement(key: "worker", values: [rows[at % rows.count].name])
+      ]
+    }
+  }
+
+  static func layers(width: UInt32, depth: UInt32) -> GraphSubmission {
+    var layers = independent(width * depth)
+    var edges = ElementEdges(policies: [.finished])
+    for layer in 1..<depth {
+      for position in 0..<width {
+        // Three fixed, spread predecessors: the same graph in every run.
+        for step: UInt32 in [1, 34, 67] {
+          edges.from.append((layer - 1) * width + (position * 7 + step) % width)
+          edges.to.append(layer * width + position)
+        }
+      }
+    }
+    layers.elementEdges = edges
+    return layers
+  }
+
+  static func commands(_ count: UInt32) -> GraphSubmission {
+    var template = OperationTemplate(name: "true", count: count, work: .command)
+    template.payload = Wire.encode(
+      CommandSpecification(form: .arguments([CommandText("/bin/true")])))
+    return graph([template])
+  }
+
+  static func fan(_ count: UInt32) -> GraphSubmission {
+    var fan = graph([
+      OperationTemplate(name: "first", work: noop),
+      OperationTemplate(name: "middle", count: count, work: noop),
+      OperationTemplate(name: "last", work: noop),
+    ])
+    fan.groupEdges = [
+      GroupEdge(from: 0, to: 1, policy: .succeeded),
+      GroupEdge(from: 1, to: 2, policy: .succeeded),
+    ]
+    return fan
+  }
+
+  /// An array behind an operation whose queue is suspended.
+  static func waitingArray(_ count: UInt32) -> GraphSubmission {
+    var waiting = fan(count)
+    waiting.templates.removeLast()
+    waiting.groupEdges.removeLast()
+    waiting.queues = [.named("closed")]
+    return waiting
+  }
+
+  static func waitingWithEdges(_ count: UInt32) -> GraphSubmission {
+    var waiting = layers(width: 100, depth: count / 100)
+    waiting.queues = [.named("closed")]
+    return waiting
+  }
+}

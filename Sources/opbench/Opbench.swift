@@ -1,0 +1,63 @@
+// `opbench`: the workloads of the README's table, through real daemons, next to Foundation's own
+// queue and bare floors that are measured in the same run. Medians; a table for people, JSON for
+// programs. It measures and never judges.
+
+import ArgumentParser
+import OpClusterClient
+
+@main
+struct Opbench: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "opbench",
+    abstract: "Measure OpCluster next to Foundation's queue and bare floors.",
+    discussion: """
+      Every run starts a fresh cluster (a coordinator and two workers as separate processes, the \
+      journal on disk), warms it up, and is timed from the first submission call until the client \
+      knows that everything has finished.
+      """,
+    subcommands: [Run.self, SpawnFloor.self], defaultSubcommand: Run.self)
+
+  struct Run: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Run workloads and print a table.")
+
+    @Option(name: .shortAndLong, help: "Workloads, separated by commas (default: all).")
+    var workloads = Workload.allCases.map(\.rawValue).joined(separator: ",")
+
+    @Option(help: "Runs of each; medians are shown.")
+    var runs = 5
+
+    @Flag(help: "Leave Foundation's queue out.")
+    var skipFoundation = false
+
+    @Flag(help: "Print JSON lines instead of a table.")
+    var json = false
+
+    mutating func run() async throws {
+      var report = Report(isJSON: json)
+      for name in workloads.split(separator: ",") {
+        guard let workload = Workload(rawValue: name.uppercased()) else {
+          throw ValidationError("there is no workload \(name); there are W1 to W6")
+        }
+        try await measure(workload, &report)
+      }
+      report.finish()
+    }
+
+    private func measure(_ workload: Workload, _ report: inout Report) async throws {
+      var ours: [String: [Double]] = [:]
+      var theirs: [String: [Double]] = [:]
+      var floor: [String: [Double]] = [:]
+      // In turns, so that a machine that slows down slows all of them down.
+      for _ in 0..<max(runs, 1) {
+        for (series, value) in try await workload.measureCluster() {
+          ours[series, default: []].append(value)
+        }
+        if !skipFoundation, let value = workload.measureFoundation() {
+          theirs["", default: []].append(value)
+        }
+        if let value = try workload.measureFloor() { floor["", default: []].append(value) }
+      }
+      report.add(workload, ours: ours, foundation: theirs[""], floor: floor[""])
+    }
+  }
+}

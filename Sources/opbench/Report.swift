@@ -1,0 +1,78 @@
+// The table for people and the lines for programs.
+
+import FoundationEssentials
+
+struct Report {
+  let isJSON: Bool
+  private var rows: [Row] = []
+
+  private struct Row {
+    var workload: String
+    var title: String
+    var ours: [Double]
+    var foundation: [Double]?
+    var floor: [Double]?
+  }
+
+  init(isJSON: Bool) { self.isJSON = isJSON }
+
+  mutating func add(
+    _ workload: Workload, ours: [String: [Double]], foundation: [Double]?, floor: [Double]?
+  ) {
+    for series in ours.keys.sorted() {
+      let title = series.isEmpty ? workload.title : "\(workload.title) (\(series))"
+      let row = Row(
+        workload: workload.rawValue, title: title, ours: ours[series] ?? [],
+        foundation: foundation, floor: floor)
+      rows.append(row)
+      if isJSON { print(json(row)) }
+    }
+  }
+
+  func finish() {
+    if isJSON { return }
+    print("| | workload | OpCluster (min..max) | Foundation | floor | OpCluster / floor |")
+    print("|---|---|---|---|---|---|")
+    for row in rows {
+      let ratio = row.floor.map { row.ours.median / $0.median }
+      print(
+        "| \(row.workload) | \(row.title) | \(shown(row.ours.median)) "
+          + "(\(shown(row.ours.min() ?? 0))..\(shown(row.ours.max() ?? 0))) "
+          + "| \(row.foundation.map { shown($0.median) } ?? "–") "
+          + "| \(row.floor.map { shown($0.median) } ?? "–") "
+          + "| \(ratio.map { "\(Int(($0 * 100).rounded())) %" } ?? "–") |")
+    }
+  }
+
+  private func json(_ row: Row) -> String {
+    var parts = [
+      "\"workload\":\"\(row.workload)\"", "\"title\":\"\(row.title)\"",
+      "\"median\":\(row.ours.median)", "\"values\":\(row.ours)",
+    ]
+    if let foundation = row.foundation { parts.append("\"foundation\":\(foundation.median)") }
+    if let floor = row.floor { parts.append("\"floor\":\(floor.median)") }
+    return "{\(parts.joined(separator: ","))}"
+  }
+
+  private func shown(_ value: Double) -> String {
+    switch value {
+    case 1_000...: "\(Int(value.rounded()))"
+    case 10...: "\((value * 10).rounded() / 10)"
+    default: "\((value * 1_000).rounded() / 1_000)"
+    }
+  }
+}
+
+extension [Double] {
+  var median: Double {
+    let sorted = self.sorted()
+    if sorted.isEmpty { return 0 }
+    let middle = sorted.count / 2
+    return sorted.count % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
+  }
+}
+
+/// A small text file, whole; nil if it cannot be read.
+func contents(ofFile path: String) -> String? {
+  try? String(contentsOfFile: path, encoding: .utf8)
+}

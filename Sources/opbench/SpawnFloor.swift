@@ -1,0 +1,56 @@
+// The floor of W4: processes that do nothing but posix_spawn and waitpid, as many as there are
+// workers, each a program of its own as the workers are.
+
+import ArgumentParser
+import Glibc
+
+/// Spawns /bin/true so many times; run by the benchmark as a process of its own.
+struct SpawnFloor: ParsableCommand {
+  static let configuration = CommandConfiguration(commandName: "spawn-floor", shouldDisplay: false)
+
+  @Argument var count: Int
+
+  func run() throws {
+    for _ in 0..<count { try Spawning.wait(for: Spawning.start(["/bin/true"])) }
+  }
+}
+
+extension Workload {
+  /// Starts per second of two bare loops; nil for other workloads.
+  func measureFloor() throws -> Double? {
+    guard self == .processes else { return nil }
+    let start = ContinuousClock().now
+    let loops = try (0..<2).map { _ in
+      try Spawning.start([Spawning.ownPath, "spawn-floor", "1000"])
+    }
+    for loop in loops { try Spawning.wait(for: loop) }
+    return 2_000 / ((ContinuousClock().now - start) / .seconds(1))
+  }
+}
+
+enum Spawning {
+  struct Failed: Error, CustomStringConvertible {
+    var description: String
+  }
+
+  static var ownPath: String { CommandLine.arguments[0] }
+
+  /// posix_spawn as bare as it gets.
+  static func start(_ arguments: [String]) throws -> pid_t {
+    var pid: pid_t = 0
+    var pointers: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) }
+    unsafe pointers.append(nil)
+    defer { for unsafe pointer in unsafe pointers { unsafe free(pointer) } }
+    let status = unsafe posix_spawnp(&pid, arguments[0], nil, nil, pointers, environ)
+    if status != 0 { throw Failed(description: "cannot start \(arguments[0]): error \(status)") }
+    return pid
+  }
+
+  static func wait(for pid: pid_t) throws {
+    var status: Int32 = 0
+    while unsafe waitpid(pid, &status, 0) < 0 {
+      if errno != EINTR { throw Failed(description: "cannot wait for process \(pid)") }
+    }
+    if status != 0 { throw Failed(description: "process \(pid) ended with status \(status)") }
+  }
+}

@@ -1,0 +1,104 @@
+// The six workloads: their graphs, and how each is timed through real daemons.
+
+import Glibc
+import OpClusterClient
+import OpClusterModel
+import OpClusterWire
+
+enum Workload: String, CaseIterable {
+  case independent = "W1"
+  case chain = "W2"
+  case layers = "W3"
+  case processes = "W4"
+  case fan = "W5"
+  case memory = "W6"
+
+  var title: String {
+    switch self {
+    case .independent: "100,000 independent no-ops, per second"
+    case .chain: "chain of 1,000, microseconds per hop"
+    case .layers: "layers of 100, 100 deep, 3 edges each, per second"
+    case .processes: "2,000 x /bin/true, per second"
+    case .fan: "1 -> 10,000 -> 1, seconds"
+    case .memory: "coordinator memory, bytes per waiting operation"
+    }
+  }
+
+  /// What the floor of this workload is, if it has one.
+  var floorTitle: String {
+    self == .processes ? "bare posix_spawn loops, one per worker" : ""
+  }
+
+  /// Figures of one fresh cluster, by series.
+  func measureCluster() async throws -> [(String, Double)] {
+    switch self {
+    case .independent:
+      let seconds = try await timed(Graphs.independent(100_000))
+      return [("", 100_000 / seconds)]
+    case .chain:
+      let local = try await timed(Graphs.chain(1_000))
+      let remote = try await timed(Graphs.zigzag(1_000), labelled: true)
+      return [
+        ("locally unblocked", local * 1e6 / 1_000), ("across two workers", remote * 1e6 / 1_000),
+      ]
+    case .layers:
+      return [("", 10_000 / (try await timed(Graphs.layers(width: 100, depth: 100))))]
+    case .processes:
+      return [("", 2_000 / (try await timed(Graphs.commands(2_000))))]
+    case .fan:
+      return [("", try await timed(Graphs.fan(10_000)))]
+    case .memory:
+      return [
+        ("3 edges each", try await bytesPerOperation(Graphs.waitingWithEdges(1_000_000))),
+        ("array element", try await bytesPerOperation(Graphs.waitingArray(1_000_000))),
+      ]
+    }
+  }
+
+  /// Seconds from the submission call until the client knows that all have finished.
+  private func timed(_ graph: GraphSubmission, labelled: Bool = false) async throws -> Double {
+    let cluster = try await EmbeddedCluster.start(.init(workers: 2, cpusPerWorker: 1))
+    do {
+      let connection = cluster.connection
+      try await Follower(connection).run(Graphs.independent(200))
+      var timed = graph
+      if labelled { try await Graphs.pin(&timed, to: connection) }
+      let start = ContinuousClock().now
+      try await Follower(connection).run(timed)
+      let seconds = (ContinuousClock().now - start) / .seconds(1)
+      await cluster.end()
+      return seconds
+    } catch {
+      await cluster.end()
+      throw error
+    }
+  }
+
+  /// Growth of the coordinator's resident memory when a million operations wait in it.
+  private func bytesPerOperation(_ graph: GraphSubmission) async throws -> Double {
+    let cluster = try await EmbeddedCluster.start(.init(workers: 1, cpusPerWorker: 1))
+    do {
+      let connection = cluster.connection
+      try await Follower(connection).run(Graphs.independent(200))
+      _ = try await connection.request(
+        .createQueue(QueueSettings(name: "closed", isSuspended: true)))
+      let process = cluster.processes[0].number
+      let before = residentBytes(of: process)
+      _ = try await connection.request(.submit(graph), timeout: .seconds(120))
+      _ = try await connection.request(.ping)
+      let after = residentBytes(of: process)
+      await cluster.end()
+      return Double(after - before) / Double(graph.operationCount)
+    } catch {
+      await cluster.end()
+      throw error
+    }
+  }
+}
+
+/// Resident bytes of a process as /proc tells them; 0 if it is gone.
+func residentBytes(of process: Int32) -> Int {
+  guard let file = contents(ofFile: "/proc/\(process)/statm") else { return 0 }
+  let fields = file.split(separator: " ")
+  return (fields.count > 1 ? Int(fields[1]) ?? 0 : 0) * 4096
+}
