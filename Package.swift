@@ -109,7 +109,8 @@ let package = Package(
       name: "OpClusterProcessesTests",
       dependencies: ["OpClusterProcesses", "CProcess", "ProcessStandIn"]),
     .testTarget(
-      name: "OpClusterManifestTests", dependencies: ["OpClusterManifest", "OpClusterModel"]),
+      name: "OpClusterManifestTests", dependencies: ["OpClusterManifest", "OpClusterModel"],
+      exclude: ["Fixtures", "Expected"]),
     .testTarget(
       name: "OpClusterPresentationTests",
       dependencies: ["OpClusterPresentation", "OpClusterModel"]),

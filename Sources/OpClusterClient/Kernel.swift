@@ -53,7 +53,7 @@ enum Kernel {
     unsafe useDefaultSignals(&attributes)
     var strings: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) }
     unsafe strings.append(nil)
-    defer { for unsafestring in unsafe strings { unsafe free(string) } }
+    defer { unsafe strings.forEach { unsafe free($0) } }
     var process: pid_t = 0
     let code = unsafe posix_spawn(&process, executable, &files, &attributes, &strings, environ)
     guard code == 0 else { throw Failure(code: code) }

@@ -267,6 +267,10 @@ public struct OperationRow: Hashable, Sendable {
   public var finishedAt: WallTime = .unknown
   /// What earlier attempts came to, oldest first; filled for single operations only.
   public var attempts: [AttemptHistory] = []
+  /// The encoded `CommandSpecification` and the element's values (`ElementValues`); filled for
+  /// single command operations only, as long as the submission is known.
+  public var command: [UInt8] = []
+  public var commandArgument: [UInt8] = []
   public init(id: OperationID, name: String, index: UInt32?, state: StateWord) {
     self.id = id
     self.name = name

@@ -19,7 +19,9 @@ extension Scheduler {
       guard let graph = try resolveGraphs(selection).first else {
         throw Refusal(.unknownGraph, "no living graph matches")
       }
-      return .structure(structure(of: graph, finishedAt: .unknown))
+      var structure = structure(of: graph, finishedAt: .unknown)
+      structure.lastEvent = counters.lastEvent
+      return .structure(structure)
     case .explain(let selection):
       return try explain(selection, at: now)
     case .queues:
@@ -55,7 +57,18 @@ extension Scheduler {
         }
       }
     }
+    if rows.count == 1, !more { addCommand(to: &rows[0]) }
     return .operations(rows, more: more)
+  }
+
+  /// What a command operation runs, for who asks for it alone.
+  private func addCommand(to row: inout OperationRow) {
+    let graph = graphs[row.id.graph.number]
+    let stage = graph.stages[graph.stageNumber(of: row.id.index)]
+    guard stage.template.work == .command else { return }
+    row.command = stage.template.payload
+    let arguments = stage.template.elementArguments
+    if !arguments.isEmpty { row.commandArgument = arguments[Int(stage.element(row.id.index))] }
   }
 
   func row(of id: GraphID) -> GraphRow {

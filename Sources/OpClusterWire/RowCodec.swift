@@ -66,6 +66,8 @@ extension OperationRow: WireConvertible {
     proto.startedAt = startedAt.milliseconds
     proto.finishedAt = finishedAt.milliseconds
     if !attempts.isEmpty { proto.attempts = ProtoAttemptHistories(attempts) }
+    if !command.isEmpty { proto.command = data(command) }
+    if !commandArgument.isEmpty { proto.commandArgument = data(commandArgument) }
     return proto
   }
 
@@ -96,6 +98,9 @@ extension OperationRow: WireConvertible {
     startedAt = WallTime(milliseconds: proto.startedAt)
     finishedAt = WallTime(milliseconds: proto.finishedAt)
     attempts = try proto.attempts.words(WireLimits.attemptsPerRow)
+    command = try opaque(proto.command, Limits.payloadBytes, "operation.command")
+    commandArgument = try opaque(
+      proto.commandArgument, Limits.elementArgumentBytes, "operation.command_argument")
   }
 }
 

@@ -196,22 +196,22 @@ import Testing
   @Test func tooManyAtOnce() async throws {
     let fake = try await FakeCoordinator.start(Script { _, _, _ in [] })
     let connection = try await ClusterConnection.connect(to: fake.address)
-    let kinds = Mutex<[ClientError.Kind?]>([])
+    let tally = Tally()
     let tasks = (0...ClusterConnection.maximumRequests).map { _ in
       Task {
         let kind = await Self.kind { try await connection.request(.queues) }
-        kinds.withLock { $0.append(kind) }
+        tally.kinds.withLock { $0.append(kind) }
       }
     }
     // One is refused once all the others are in; which one is chance.
-    #expect(await eventually { kinds.withLock { !$0.isEmpty } })
+    #expect(await eventually { tally.kinds.withLock { !$0.isEmpty } })
     await connection.close()
     for task in tasks { await task.value }
-    let refused = kinds.withLock { kinds in
+    let refused = tally.kinds.withLock { kinds in
       kinds.count { if case .refused(let refusal)? = $0 { refusal.code == .busy } else { false } }
     }
     #expect(refused == 1)
-    #expect(kinds.withLock { $0.count { $0 == .connectionLost } } == tasks.count - 1)
+    #expect(tally.kinds.withLock { $0.count { $0 == .connectionLost } } == tasks.count - 1)
     fake.stop()
   }
 
@@ -241,6 +241,10 @@ import Testing
     #expect(fake.requests.isEmpty)
     await connection.close()
     fake.stop()
+  }
+
+  private final class Tally: Sendable {
+    let kinds = Mutex<[ClientError.Kind?]>([])
   }
 
   /// What a request failed with; nil if it did not.

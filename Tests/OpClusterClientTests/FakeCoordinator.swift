@@ -65,7 +65,7 @@ final class FakeCoordinator: Sendable {
         let handle = try startThread(name: "fake-coordinator") {
           do throws(SocketError) {
             let router = try Socket(role: .router(maximumMessageBytes: Limits.messageBytes))
-            let endpoint = try router.bind(wanted)
+            let endpoint = try bind(router, wanted)
             continuation.resume(returning: .success(endpoint.address))
             serve(router, script, orders, record)
           } catch {
@@ -82,13 +82,29 @@ final class FakeCoordinator: Sendable {
       address: try bound.get(), orders: orders, record: record, thread: thread)
   }
 
+  /// libzmq frees the address of a closed socket a little later, on a thread of its own.
+  private static func bind(
+    _ router: borrowing Socket, _ endpoint: Endpoint
+  ) throws(SocketError) -> Endpoint {
+    let deadline = MonotonicClock.now() + 10_000_000_000
+    while true {
+      do throws(SocketError) {
+        return try router.bind(endpoint)
+      } catch {
+        guard endpoint.port != 0, MonotonicClock.now() < deadline else { throw error }
+        var poller = Poller()
+        _ = try poller.wait(until: MonotonicClock.now() + 5_000_000)
+      }
+    }
+  }
+
   /// The requests heard so far.
   var requests: [ClientRequest] { record.requests.withLock { $0 } }
 
   /// Says something nobody asked for, to the client that spoke last.
   func say(_ answer: ClientAnswer) { _ = orders.post(.say(answer)) }
 
-  /// The address is free when this returns.
+  /// Its connections are cut when this returns.
   func stop() {
     _ = orders.post(.stop)
     thread.join()

@@ -98,6 +98,8 @@ extension Dice {
     row.startedAt = wallTime()
     row.finishedAt = wallTime()
     row.attempts = many { $0.history() }
+    row.command = bytes()
+    row.commandArgument = bytes()
     return row
   }
 

@@ -1684,6 +1684,18 @@ nonisolated struct ProtoOperationRow: @unchecked Sendable {
   /// Clears the value of `attempts`. Subsequent reads from it will return its default value.
   mutating func clearAttempts() {_uniqueStorage()._attempts = nil}
 
+  /// An encoded CommandSpecification and the values of the element; for single command operations
+  /// only.
+  var command: Data {
+    get {_storage._command}
+    set {_uniqueStorage()._command = newValue}
+  }
+
+  var commandArgument: Data {
+    get {_storage._commandArgument}
+    set {_uniqueStorage()._commandArgument = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -4091,7 +4103,7 @@ nonisolated extension ProtoGraphRows: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
 nonisolated extension ProtoOperationRow: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".OperationRow"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operation\0\u{1}name\0\u{1}index\0\u{1}state\0\u{3}is_ready\0\u{3}is_executing\0\u{3}is_finished\0\u{3}is_cancelled\0\u{1}outcome\0\u{1}reason\0\u{1}queue\0\u{1}priority\0\u{1}qos\0\u{3}worker_name\0\u{1}attempt\0\u{1}needs\0\u{3}needs_shown\0\u{3}needs_policy\0\u{1}result\0\u{3}submitted_at\0\u{3}ready_at\0\u{3}started_at\0\u{3}finished_at\0\u{1}attempts\0\u{c}\u{19}\u{17}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operation\0\u{1}name\0\u{1}index\0\u{1}state\0\u{3}is_ready\0\u{3}is_executing\0\u{3}is_finished\0\u{3}is_cancelled\0\u{1}outcome\0\u{1}reason\0\u{1}queue\0\u{1}priority\0\u{1}qos\0\u{3}worker_name\0\u{1}attempt\0\u{1}needs\0\u{3}needs_shown\0\u{3}needs_policy\0\u{1}result\0\u{3}submitted_at\0\u{3}ready_at\0\u{3}started_at\0\u{3}finished_at\0\u{1}attempts\0\u{1}command\0\u{3}command_argument\0\u{c}\u{1b}\u{15}")
 
   fileprivate class _StorageClass {
     var _operation: ProtoOperation? = nil
@@ -4118,6 +4130,8 @@ nonisolated extension ProtoOperationRow: SwiftProtobuf.Message, SwiftProtobuf._M
     var _startedAt: Int64 = 0
     var _finishedAt: Int64 = 0
     var _attempts: ProtoAttemptHistories? = nil
+    var _command: Data = Data()
+    var _commandArgument: Data = Data()
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -4152,6 +4166,8 @@ nonisolated extension ProtoOperationRow: SwiftProtobuf.Message, SwiftProtobuf._M
       _startedAt = source._startedAt
       _finishedAt = source._finishedAt
       _attempts = source._attempts
+      _command = source._command
+      _commandArgument = source._commandArgument
     }
   }
 
@@ -4194,6 +4210,8 @@ nonisolated extension ProtoOperationRow: SwiftProtobuf.Message, SwiftProtobuf._M
         case 22: try { try decoder.decodeSingularInt64Field(value: &_storage._startedAt) }()
         case 23: try { try decoder.decodeSingularInt64Field(value: &_storage._finishedAt) }()
         case 24: try { try decoder.decodeSingularMessageField(value: &_storage._attempts) }()
+        case 25: try { try decoder.decodeSingularBytesField(value: &_storage._command) }()
+        case 26: try { try decoder.decodeSingularBytesField(value: &_storage._commandArgument) }()
         default: break
         }
       }
@@ -4278,6 +4296,12 @@ nonisolated extension ProtoOperationRow: SwiftProtobuf.Message, SwiftProtobuf._M
       try { if let v = _storage._attempts {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 24)
       } }()
+      if !_storage._command.isEmpty {
+        try visitor.visitSingularBytesField(value: _storage._command, fieldNumber: 25)
+      }
+      if !_storage._commandArgument.isEmpty {
+        try visitor.visitSingularBytesField(value: _storage._commandArgument, fieldNumber: 26)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -4311,6 +4335,8 @@ nonisolated extension ProtoOperationRow: SwiftProtobuf.Message, SwiftProtobuf._M
         if _storage._startedAt != rhs_storage._startedAt {return false}
         if _storage._finishedAt != rhs_storage._finishedAt {return false}
         if _storage._attempts != rhs_storage._attempts {return false}
+        if _storage._command != rhs_storage._command {return false}
+        if _storage._commandArgument != rhs_storage._commandArgument {return false}
         return true
       }
       if !storagesAreEqual {return false}
