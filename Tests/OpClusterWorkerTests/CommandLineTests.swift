@@ -1,0 +1,181 @@
+// The built command itself: exit codes, the line when it serves, what is left after kill -9.
+
+import Glibc
+import OpClusterModel
+import OpClusterZeroMQ
+import Testing
+
+@testable import OpClusterWorker
+
+/// A running `opworker`, its output in files of a folder of its own.
+final class OpworkerProcess {
+  let folder: String
+  let process: pid_t
+  private var status: Int32?
+
+  /// nil where the command is not built beside the tests.
+  static var path: String? {
+    var folder = CommandLine.arguments[0]
+    // The bundle of tests is in the folder of the products, or in a folder in it.
+    while let slash = folder.lastIndex(of: "/") {
+      folder = String(folder[..<slash])
+      if Folders.size(of: "\(folder)/opworker") != nil { return "\(folder)/opworker" }
+    }
+    return nil
+  }
+
+  init(_ arguments: [String]) throws {
+    let path = try #require(Self.path, "opworker is not built")
+    folder = try TestWorker.freshFolder()
+    process = try Self.spawn(path, arguments, output: folder)
+  }
+
+  /// Its streams go to the files `output` and `error` of a folder.
+  private static func spawn(
+    _ path: String, _ arguments: [String], output folder: String
+  ) throws -> pid_t {
+    var actions = unsafe posix_spawn_file_actions_t()
+    unsafe posix_spawn_file_actions_init(&actions)
+    defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+    for (number, name) in [(Int32(1), "output"), (Int32(2), "error")] {
+      unsafe posix_spawn_file_actions_addopen(
+        &actions, number, "\(folder)/\(name)", O_WRONLY | O_CREAT, 0o600)
+    }
+    var words: [UnsafeMutablePointer<CChar>?] = unsafe ([path] + arguments).map {
+      unsafe strdup($0)
+    }
+    unsafe words.append(nil)
+    defer { for unsafeword in unsafe words { unsafe free(word) } }
+    var number: pid_t = 0
+    let code = unsafe posix_spawn(&number, path, &actions, nil, words, environ)
+    try #require(code == 0)
+    return number
+  }
+
+  var output: String { Folders.text(of: "\(folder)/output") ?? "" }
+  var error: String { Folders.text(of: "\(folder)/error") ?? "" }
+
+  /// Its exit status, once it has ended; 128+n for a signal.
+  func ended() -> Int32? {
+    if let status { return status }
+    var raw: Int32 = 0
+    guard unsafe waitpid(process, &raw, WNOHANG) == process else { return nil }
+    status = raw & 0x7f == 0 ? raw >> 8 & 0xff : 128 + raw & 0x7f
+    return status
+  }
+
+  func wait() throws -> Int32 {
+    let deadline = MonotonicClock.now() + 30_000_000_000
+    while ended() == nil {
+      try #require(MonotonicClock.now() < deadline, "it does not end")
+      usleep(5_000)
+    }
+    return ended()!
+  }
+
+  deinit {
+    if ended() == nil {
+      kill(process, SIGKILL)
+      waitpid(process, nil, 0)
+    }
+    Folders.removeTree(folder)
+  }
+}
+
+extension WorkerTests {
+  @Test func showsResources() throws {
+    let command = try OpworkerProcess([
+      "resources", "--cpus", "3", "--memory", "2GiB", "--gpus", "1", "--resource", "licence=0.5",
+    ])
+    #expect(try command.wait() == 0)
+    #expect(command.output.hasPrefix("cpus=3 memory=2147483648 gpus=1 licence=0.5\n"))
+    #expect(command.output.contains("label os=linux"))
+  }
+
+  // 78 for what is configured wrongly, 64 for usage, 69 for nobody there if that is asked for.
+  @Test func exitCodes() throws {
+    let foreign = try OpworkerProcess(["serve", "--coordinator", "tcp://192.0.2.1:7421"])
+    #expect(try foreign.wait() == 78)
+    #expect(foreign.error.contains("loopback"))
+    let usage = try OpworkerProcess(["serve", "--memory", "much"])
+    #expect(try usage.wait() == 64)
+    let folder = try TestWorker.freshFolder()
+    defer { Folders.removeTree(folder) }
+    let alone = try OpworkerProcess([
+      "serve", "--coordinator", "ipc://\(folder)/nobody", "--scratch", "\(folder)/state",
+      "--exit-when-unreachable", "1",
+    ])
+    #expect(try alone.wait() == 69)
+  }
+
+  // One line when it serves; SIGTERM is an orderly stop.
+  @Test func servesUntilTerminated() throws {
+    let coordinator = try FakeCoordinator()
+    let folder = try TestWorker.freshFolder()
+    defer { Folders.removeTree(folder) }
+    let command = try OpworkerProcess([
+      "serve", "--coordinator", coordinator.endpoint.address, "--name", "w1", "--scratch", folder,
+      "--cpus", "2", "--memory", "1G", "--log-format", "json", "--log-level", "debug",
+    ])
+    try coordinator.until("a line") { !command.output.isEmpty }
+    #expect(
+      command.output
+        == "opworker w1 serving \(coordinator.endpoint) cpus=2 memory=1000000000 gpus=0\n")
+    kill(command.process, SIGTERM)
+    try coordinator.until("goodbye") { coordinator.saidGoodbye }
+    #expect(try command.wait() == 0)
+    let lines = command.error.split(separator: "\n")
+    #expect(lines.allSatisfy { $0.hasPrefix("{\"time\":\"") && $0.hasSuffix("}") })
+  }
+
+  // G25: killed, it leaves nothing behind, neither children nor those that left their session.
+  @Test func nothingOutlivesAKilledWorker() throws {
+    let coordinator = try FakeCoordinator()
+    let folder = try TestWorker.freshFolder()
+    defer { Folders.removeTree(folder) }
+    let command = try OpworkerProcess([
+      "serve", "--coordinator", coordinator.endpoint.address, "--name", "w2", "--scratch", folder,
+    ])
+    let mark = "86400.\(UInt32.random(in: 0...UInt32.max))"
+    try coordinator.until("a welcome") { coordinator.conversation != nil }
+    try coordinator.order {
+      $0.templates = [
+        FakeCoordinator.command(
+          FakeCoordinator.shell(
+            "setsid sleep \(mark) & (setsid sh -c 'sleep \(mark) &') ; exec sleep \(mark)"))
+      ]
+      $0.dispatches = [Dispatch(attempt: FakeCoordinator.attempt(0), template: 0)]
+    }
+    try coordinator.until("three of them") { processes(with: mark).count >= 3 }
+    kill(command.process, SIGKILL)
+    #expect(try command.wait() == 137)
+    try coordinator.until("their end", seconds: 10) { processes(with: mark).isEmpty }
+  }
+
+  // The second signal does not wait for what ignores the first.
+  @Test func secondSignalKills() throws {
+    let coordinator = try FakeCoordinator()
+    let folder = try TestWorker.freshFolder()
+    defer { Folders.removeTree(folder) }
+    let command = try OpworkerProcess([
+      "serve", "--coordinator", coordinator.endpoint.address, "--name", "w3", "--scratch", folder,
+    ])
+    try coordinator.until("a welcome") { coordinator.conversation != nil }
+    try coordinator.order {
+      $0.templates = [
+        FakeCoordinator.command(
+          FakeCoordinator.shell(
+            "trap 'touch \(folder)/asked' TERM; touch \(folder)/ready; while :; do sleep 0.02; done"
+          ))
+      ]
+      $0.dispatches = [Dispatch(attempt: FakeCoordinator.attempt(0), template: 0)]
+    }
+    try coordinator.until("it runs") { Folders.text(of: "\(folder)/ready") != nil }
+    kill(command.process, SIGTERM)
+    try coordinator.until("it was asked") { Folders.text(of: "\(folder)/asked") != nil }
+    #expect(command.ended() == nil)
+    kill(command.process, SIGTERM)
+    try coordinator.until("its end") { command.ended() != nil }
+    #expect(command.ended() == 1)
+  }
+}

@@ -1,0 +1,227 @@
+// Commands from end to end: real processes, real sockets.
+
+import Glibc
+import OpClusterModel
+import OpClusterWire
+import OpClusterZeroMQ
+import Testing
+
+@testable import OpClusterWorker
+
+/// One host of processes at a time: the test process adopts the orphans of all of them.
+@Suite(.serialized) struct WorkerTests {}
+
+extension WorkerTests {
+  // Environment, streams, outputs, logs also after the end.
+  @Test func commandEndToEnd() throws {
+    let coordinator = try FakeCoordinator()
+    let worker = try TestWorker(coordinator.endpoint)
+    var specification = FakeCoordinator.shell(
+      """
+      echo "$OP_GRAPH $OP_NAME $OP_INDEX $OP_ITEM $OP_ATTEMPT $OP_CPUS $OP_MEMORY_BYTES"
+      echo "$COLOUR"; pwd; echo "$OP_SCRATCH"; test -e "$OP_CANCELLED" || echo "not cancelled"
+      test -n "$OP_FENCE" && test -z "$HOSTILE" && echo oops >&2
+      echo "answer=4 2" > "$OP_OUTPUT"; echo "other=x=y" >> "$OP_OUTPUT"
+      """)
+    specification.elementKeys = ["item"]
+    specification.outputs = ["answer"]
+    specification.environment = [
+      .init(
+        name: "COLOUR",
+        value: CommandText(segments: [
+          .literal("sky "), .value(.element(0), quoting: .none), .value(.index, quoting: .none),
+        ]))
+    ]
+    let result = try coordinator.run(
+      FakeCoordinator.command(firstIndex: 7, name: "paint", isArray: true, specification),
+      argument: ElementValues.encode(["a b"]))
+    #expect(result.isSuccess)
+    #expect(result.maximumResidentBytes > 0 && result.endedAt >= result.startedAt)
+    let outputs = try Wire.decodeOutputs(result.output)
+    #expect(outputs.map(\.key) == ["answer", "other"])
+    #expect(outputs.map(\.value) == ["4 2", "x=y"])
+    let attempt = FakeCoordinator.attempt(7)
+    let chunk = try coordinator.log(attempt, .standardOutput)
+    let folder = "\(worker.folder)/12/7.1"
+    #expect(
+      String(decoding: chunk.bytes, as: UTF8.self)
+        == "12 paint 1 a b 1 1 0\nsky a b1\n\(folder)\n\(folder)\nnot cancelled\n")
+    #expect(chunk.isComplete && chunk.size == UInt64(chunk.bytes.count))
+    let tail = try coordinator.log(attempt, .standardError, offset: -5)
+    #expect(String(decoding: tail.bytes, as: UTF8.self) == "oops\n")
+    // The scratch is gone, and what it promised but never made is not there.
+    #expect(Folders.text(of: "\(worker.folder)/12/7.1.values") == nil)
+    #expect(Folders.age(of: folder) == nil)
+  }
+
+  // `${{ needs.OP.outputs.KEY }}`, quoted, from a dependency of the same worker (S151, S135).
+  @Test func outputsOfALocalDependency() throws {
+    let coordinator = try FakeCoordinator()
+    let worker = try TestWorker(coordinator.endpoint)
+    try coordinator.until("a welcome") { coordinator.conversation != nil }
+    let read = CommandText(segments: [
+      .literal("printf '%s.' "),
+      .value(.output(operation: "make", key: "word"), quoting: .shell),
+    ])
+    try coordinator.order {
+      $0.templates = [
+        FakeCoordinator.command(
+          at: 0, name: "make", isArray: true,
+          FakeCoordinator.shell("echo \"word=it's $OP_INDEX\" > $OP_OUTPUT")),
+        FakeCoordinator.command(
+          at: 1, firstIndex: 2, name: "use",
+          CommandSpecification(form: .shell(interpreter: ["/bin/sh", "-c"], text: read))),
+      ]
+      $0.dispatches = [
+        Dispatch(
+          attempt: FakeCoordinator.attempt(2), template: 1,
+          awaits: [0, 1].map {
+            LocalDependency(
+              operation: FakeCoordinator.attempt($0).operation, policy: .succeeded)
+          }),
+        Dispatch(attempt: FakeCoordinator.attempt(0), template: 0),
+        Dispatch(attempt: FakeCoordinator.attempt(1), template: 0),
+      ]
+    }
+    let attempt = FakeCoordinator.attempt(2)
+    try coordinator.until("the end") { coordinator.result(attempt) != nil }
+    let chunk = try coordinator.log(attempt, .standardOutput)
+    #expect(String(decoding: chunk.bytes, as: UTF8.self) == "it's 1.it's 2.")
+    withExtendedLifetime(worker) {}
+  }
+
+  // Each way to fail, with its cause (closed list) and what a person reads.
+  @Test func failures() throws {
+    let coordinator = try FakeCoordinator()
+    let worker = try TestWorker(coordinator.endpoint)
+    func fail(_ index: UInt32, _ specification: CommandSpecification) throws -> AttemptResult {
+      try coordinator.run(FakeCoordinator.command(at: index, firstIndex: index, specification))
+    }
+    let status = try fail(0, FakeCoordinator.shell("echo broken >&2; exit 3"))
+    #expect(status.cause == .failed && status.exitStatus == 3)
+    #expect(status.diagnostic == "broken\n")
+    let signal = try fail(1, FakeCoordinator.shell("kill -SEGV $$"))
+    #expect(signal.cause == .signal && signal.signal == SIGSEGV)
+    let missing = try fail(
+      2, CommandSpecification(form: .arguments([CommandText("/no/such/program")])))
+    #expect(missing.cause == .cannotStart && missing.diagnostic.contains("/no/such/program"))
+    let promised = try fail(3, FakeCoordinator.shell("true") { $0.outputs = ["size"] })
+    #expect(promised.cause == .badOutput && promised.diagnostic.contains("'size'"))
+    let input = CommandText(segments: [
+      .value(.output(operation: "gone", key: "k"), quoting: .shell)
+    ])
+    let absent = try fail(
+      4, CommandSpecification(form: .shell(interpreter: ["/bin/sh", "-c"], text: input)))
+    #expect(absent.cause == .missingInput && absent.diagnostic.contains("needs.gone.outputs.k"))
+    let allowed = try fail(
+      5, FakeCoordinator.shell("exit 3") { $0.successStatuses = [0, 3] })
+    #expect(allowed.isSuccess && allowed.exitStatus == 3)
+    let large = try fail(
+      6, FakeCoordinator.shell("printf 'k=%070000d' 0 > $OP_OUTPUT"))
+    #expect(large.cause == .badOutput)
+    withExtendedLifetime(worker) {}
+  }
+
+  // Standard input as text, output to a path of the user's, both streams into one.
+  @Test func streams() throws {
+    let coordinator = try FakeCoordinator()
+    let worker = try TestWorker(coordinator.endpoint)
+    let path = "\(worker.folder)/result.txt"
+    let result = try coordinator.run(
+      FakeCoordinator.command(
+        FakeCoordinator.shell("cat; echo more >&2") {
+          $0.standardInput = .text(CommandText("hello "))
+          $0.standardOutput = CommandText(path)
+          $0.standardError = CommandText(path)
+          $0.workingDirectory = worker.folder
+        }))
+    #expect(result.isSuccess)
+    #expect(Folders.text(of: path) == "hello more\n")
+    // The log is where the stream went.
+    let chunk = try coordinator.log(FakeCoordinator.attempt(0), .standardOutput)
+    #expect(String(decoding: chunk.bytes, as: UTF8.self) == "hello more\n")
+  }
+
+  // A log can be read while it is written.
+  @Test func logOfARunningOne() throws {
+    let coordinator = try FakeCoordinator()
+    let worker = try TestWorker(coordinator.endpoint)
+    try coordinator.until("a welcome") { coordinator.conversation != nil }
+    try coordinator.order {
+      $0.templates = [FakeCoordinator.command(FakeCoordinator.shell("echo first; exec sleep 100"))]
+      $0.dispatches = [Dispatch(attempt: FakeCoordinator.attempt(0), template: 0)]
+    }
+    try coordinator.until("a start") { coordinator.hasStarted(FakeCoordinator.attempt(0)) }
+    var chunk = try coordinator.log(FakeCoordinator.attempt(0), .standardOutput)
+    while chunk.bytes.isEmpty {
+      chunk = try coordinator.log(FakeCoordinator.attempt(0), .standardOutput)
+    }
+    #expect(String(decoding: chunk.bytes, as: UTF8.self) == "first\n")
+    #expect(!chunk.isComplete)
+    let none = try coordinator.log(FakeCoordinator.attempt(99), .standardOutput)
+    #expect(none.bytes.isEmpty)
+    withExtendedLifetime(worker) {}
+  }
+
+  // G20: the whole tree, also what left its session, after the grace; OP_CANCELLED appears.
+  @Test func cancelEndsTheTree() throws {
+    let coordinator = try FakeCoordinator()
+    let worker = try TestWorker(coordinator.endpoint)
+    let mark = "86400.\(UInt32.random(in: 0...UInt32.max))"
+    let seen = "\(worker.folder)/seen"
+    try coordinator.until("a welcome") { coordinator.conversation != nil }
+    try coordinator.order {
+      $0.templates = [
+        FakeCoordinator.command(
+          FakeCoordinator.shell(
+            """
+            trap 'test -e "$OP_CANCELLED" && touch \(seen)' TERM
+            setsid sleep \(mark) & (trap '' TERM; sleep \(mark)) & touch \(worker.folder)/ready
+            while true; do sleep 0.05; done
+            """))
+      ]
+      $0.dispatches = [Dispatch(attempt: FakeCoordinator.attempt(0), template: 0)]
+    }
+    try coordinator.until("it runs") {
+      Folders.text(of: "\(worker.folder)/ready") != nil && processes(with: mark).count >= 2
+    }
+    try coordinator.order {
+      $0.cancels = [
+        CancelOrder(attempt: FakeCoordinator.attempt(0), grace: .milliseconds(500))
+      ]
+    }
+    try coordinator.until("its end") { coordinator.result(FakeCoordinator.attempt(0)) != nil }
+    let result = try #require(coordinator.result(FakeCoordinator.attempt(0)))
+    #expect(result.wasStopped && result.wasForced && result.cause == .none)
+    #expect(coordinator.entries.contains(.cancelTaken(FakeCoordinator.attempt(0))))
+    #expect(processes(with: mark) == [])
+    #expect(Folders.text(of: seen) != nil)
+  }
+
+  // G21: its own time limit, then its own grace.
+  @Test func timeout() throws {
+    let coordinator = try FakeCoordinator()
+    let worker = try TestWorker(coordinator.endpoint)
+    let result = try coordinator.run(
+      FakeCoordinator.command(
+        FakeCoordinator.shell("trap '' TERM; while true; do sleep 0.05; done") {
+          $0.timeout = .milliseconds(300)
+          $0.grace = .milliseconds(200)
+        }))
+    #expect(result.cause == .timeout && result.wasForced)
+    withExtendedLifetime(worker) {}
+  }
+
+  // S55: quality of service is the scheduling class of the job.
+  @Test func qualityOfServiceIsNiceness() throws {
+    let coordinator = try FakeCoordinator()
+    let worker = try TestWorker(coordinator.endpoint)
+    let result = try coordinator.run(
+      FakeCoordinator.command(qos: .background, FakeCoordinator.shell("nice")))
+    #expect(result.isSuccess)
+    let chunk = try coordinator.log(FakeCoordinator.attempt(0), .standardOutput)
+    let own = getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0)
+    #expect(String(decoding: chunk.bytes, as: UTF8.self) == "\(min(19, own + 10))\n")
+    withExtendedLifetime(worker) {}
+  }
+}

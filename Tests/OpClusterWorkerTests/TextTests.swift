@@ -1,0 +1,86 @@
+// What is pure in the body: rendering, quoting, outputs, the argument of `sleep`, times.
+
+import OpClusterModel
+import OpClusterWire
+import Testing
+
+@testable import OpClusterWorker
+
+@Suite struct TextTests {
+  @Test func quotingMakesOneWord() {
+    #expect(AttemptValues.quote("it's $HOME", .shell) == "'it'\\''s $HOME'")
+    #expect(AttemptValues.quote("", .shell) == "''")
+    #expect(AttemptValues.quote("a b", .none) == "a b")
+    // A combining character after the quote must not hide it.
+    #expect(AttemptValues.quote("'\u{301}", .shell) == "''\\''\u{301}'")
+  }
+
+  @Test func rendering() throws {
+    let values = AttemptValues(index: 7, elements: ["x y"], inputs: [])
+    let text = CommandText(segments: [
+      .literal("n="), .value(.index, quoting: .none), .literal(" "),
+      .value(.element(0), quoting: .shell),
+    ])
+    #expect(try values.render(text) == "n=7 'x y'")
+    #expect(throws: AttemptProblem.self) {
+      try values.render(CommandText(segments: [.value(.element(1), quoting: .none)]))
+    }
+  }
+
+  // Values of an array's elements come in the order of their indices, each quoted.
+  @Test func outputsOfAnArray() throws {
+    func input(_ index: UInt32, _ value: String) -> DependencyInput {
+      DependencyInput(
+        operation: OperationID(graph: GraphID(1), index: 100 - index), name: "make", index: index,
+        outcome: .succeeded, output: Wire.encode(outputs: [("path", value)]))
+    }
+    let values = AttemptValues(index: 1, elements: [], inputs: [input(2, "b c"), input(1, "a")])
+    let place = CommandText.Segment.value(
+      .output(operation: "make", key: "path"), quoting: .shell)
+    #expect(try values.render(CommandText(segments: [place])) == "'a' 'b c'")
+    var failed = values
+    failed.inputs[0].output = nil
+    failed.inputs[0].outcome = .failed
+    let problem = #expect(throws: AttemptProblem.self) {
+      try failed.render(CommandText(segments: [place]))
+    }
+    #expect(problem?.cause == .missingInput)
+  }
+
+  @Test func outputLines() throws {
+    let pairs = try OutputValues.parse(Array("a=1\n\nb==2\na=3\n".utf8))
+    #expect(pairs.map(\.key) == ["a", "b"] && pairs.map(\.value) == ["3", "=2"])
+    for bad in ["novalue\n", "=x\n"] {
+      #expect(throws: AttemptProblem.self) { try OutputValues.parse(Array(bad.utf8)) }
+    }
+    #expect(throws: AttemptProblem.self) { try OutputValues.parse([0x61, 0x3D, 0xFF]) }
+    let limit = [UInt8]("k=".utf8) + [UInt8](repeating: 0x78, count: Limits.outputBytes - 2)
+    #expect(try OutputValues.parse(limit).count == 1)
+    #expect(throws: AttemptProblem.self) { try OutputValues.parse(limit + [0x78]) }
+  }
+
+  @Test(arguments: [
+    ("0.5", 0.5), (" 2 ", 2), ("{\"seconds\": 0.25}", 0.25), ("{ \"milliseconds\" : 500 }", 0.5),
+  ])
+  func sleepArguments(text: String, seconds: Double) throws {
+    #expect(try SleepOperation(argument: Array(text.utf8)).seconds == seconds)
+  }
+
+  @Test(arguments: ["", "soon", "-1", "nan", "inf", "{}", "{\"hours\": 1}", "1e9"])
+  func badSleepArguments(text: String) {
+    #expect(throws: BadArgument.self) { try SleepOperation(argument: Array(text.utf8)) }
+  }
+
+  @Test func matrixVariables() {
+    #expect(CommandRunner.variableName("tile-size") == "OP_MATRIX_TILE_SIZE")
+    #expect(CommandRunner.text(ResourceAmount(tenThousandths: 5_000)) == "0.5")
+    #expect(CommandRunner.text(ResourceAmount(3)) == "3")
+  }
+
+  @Test func timesOfLogLines() {
+    #expect(StandardErrorLog.time(0) == "1970-01-01T00:00:00.000Z")
+    #expect(StandardErrorLog.time(951_782_399_999) == "2000-02-28T23:59:59.999Z")
+    #expect(StandardErrorLog.time(951_782_400_000) == "2000-02-29T00:00:00.000Z")
+    #expect(StandardErrorLog.time(4_107_542_400_001) == "2100-03-01T00:00:00.001Z")
+  }
+}
