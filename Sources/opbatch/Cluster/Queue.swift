@@ -1,0 +1,147 @@
+// `opbatch queue …`: the queues of the cluster.
+
+import ArgumentParser
+import OpClusterClient
+import OpClusterModel
+import OpClusterPresentation
+
+struct Queue: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Look at queues, make and change them.",
+    subcommands: [
+      QueueList.self, QueueShow.self, QueueCreate.self, QueueSet.self, QueueSuspend.self,
+      QueueResume.self, QueueCancel.self, QueueRemove.self,
+    ])
+}
+
+struct QueueList: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "ls", abstract: "List the queues.")
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    let rows = try await withConnection { try await queueRows($0) }
+    try showQueues(rows, console)
+    return .success
+  }
+}
+
+struct QueueShow: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "show", abstract: "Show one queue.")
+  @Argument(help: "The queue's name.") var name: String
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    let rows = try await withConnection { try await queueRows($0) }
+    guard let row = rows.first(where: { $0.settings.name == name }) else {
+      let near = nearest(name, among: rows.map(\.settings.name))
+      throw Failure(
+        .nothingSelected, code: "unknown_queue", "there is no queue '\(safe(name))'",
+        hint: near.map { "did you mean '\($0)'?" } ?? "'opbatch queue ls' lists the queues")
+    }
+    try showQueues([row], console)
+    return .success
+  }
+}
+
+struct QueueCreate: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "create", abstract: "Make a queue.")
+  @Argument(help: "The queue's name.") var name: String
+  @Option(
+    help: ArgumentHelp(
+      "Operations that may execute at once; no bound if not given.",
+      valueName: "count"))
+  var maxConcurrent: UInt32?
+  @Option(help: "Which queues go first, and how the operations are scheduled.")
+  var qos: ServiceWord = .default
+  @Flag(help: "Start nothing until it is resumed.") var suspended = false
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    let settings = QueueSettings(
+      name: name, qos: qos.value, maximumConcurrent: maxConcurrent, isSuspended: suspended)
+    return try await changeQueue(name, "created", .createQueue(settings), console)
+  }
+}
+
+struct QueueSet: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "set", abstract: "Change a queue.",
+    discussion: "Example: opbatch queue set io --max-concurrent 4")
+  @Argument(help: "The queue's name.") var name: String
+  @Option(
+    help: ArgumentHelp(
+      "Operations that may execute at once, or 'unlimited'.",
+      valueName: "count"))
+  var maxConcurrent: QueueLimit?
+  @Option(help: "Which queues go first.") var qos: ServiceWord?
+  @Option(name: .customLong("name"), help: ArgumentHelp("Another name.", valueName: "name"))
+  var newName: String?
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    let change = QueueChange(newName: newName, qos: qos?.value, limit: maxConcurrent?.value)
+    guard change != QueueChange() else {
+      throw Failure.usage(
+        "nothing to change", hint: "give --max-concurrent, --qos or --name")
+    }
+    return try await changeQueue(newName ?? name, "changed", .changeQueue(name, change), console)
+  }
+}
+
+struct QueueSuspend: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "suspend", abstract: "Start nothing more of a queue.")
+  @Argument(help: "The queue's name.") var name: String
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    let change = QueueChange(isSuspended: true)
+    return try await changeQueue(name, "suspended", .changeQueue(name, change), console)
+  }
+}
+
+struct QueueResume: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "resume", abstract: "Let a suspended queue go on.")
+  @Argument(help: "The queue's name.") var name: String
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    let change = QueueChange(isSuspended: false)
+    return try await changeQueue(name, "resumed", .changeQueue(name, change), console)
+  }
+}
+
+struct QueueCancel: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "cancel", abstract: "Cancel everything that is in a queue now.")
+  @Argument(help: "The queue's name.") var name: String
+  @Option(help: ArgumentHelp("Why; shown to whoever looks.", valueName: "text")) var reason = ""
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    try await withConnection { connection in
+      let reply = try await ask(connection, .cancelQueue(name, reason: reason))
+      guard case .cancelled(let verdicts, let total) = reply else {
+        throw Failure.unexpectedReply("queue cancel")
+      }
+      let summary = CancelSummary(what: name, verdicts: verdicts, total: total)
+      try CancelSummary.show([summary], key: "cancelled", console)
+      return .success
+    }
+  }
+}
+
+struct QueueRemove: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "rm", abstract: "Remove an empty queue.")
+  @Argument(help: "The queue's name.") var name: String
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    try await changeQueue(name, "removed", .removeQueue(name), console)
+  }
+}

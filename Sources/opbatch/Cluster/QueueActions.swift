@@ -1,0 +1,77 @@
+// What the queue commands share: reading the rows, showing them, sending one change.
+
+import ArgumentParser
+import OpClusterClient
+import OpClusterModel
+import OpClusterPresentation
+
+extension Command {
+  func queueRows(_ connection: ClusterConnection) async throws -> [QueueRow] {
+    guard case .queues(let rows) = try await ask(connection, .queues) else {
+      throw Failure.unexpectedReply("queues")
+    }
+    return rows
+  }
+
+  func showQueues(_ rows: [QueueRow], _ console: Console) throws {
+    switch console.format {
+    case .table:
+      let style = console.outputStyle
+      for line in queueTable(rows, style).lines(style) { try console.writeLine(line) }
+    case .name: for row in rows { try console.writeLine(row.settings.name) }
+    case .json, .jsonl:
+      var listing = JSONListing("queues", format: console.format == .json ? .json : .jsonl)
+      for row in rows { listing.row { $0.fields(of: row) } }
+      listing.end()
+      try console.write(bytes: listing.take())
+    }
+  }
+
+  /// Sends one change and says that it is done.
+  func changeQueue(
+    _ name: String, _ word: String, _ request: ClientRequest, _ console: Console
+  ) async throws -> ExitStatus {
+    try await withConnection { connection in
+      _ = try await ask(connection, request)
+      switch console.format {
+      case .name: try console.writeLine(name)
+      case .table: try console.writeLine("queue \(safe(name)) \(word)")
+      case .json, .jsonl:
+        try console.write(
+          jsonDocument { json in json.object("queue") { $0.field("name", name) } })
+      }
+      return .success
+    }
+  }
+}
+
+/// A quality of service as it is written on the command line.
+enum ServiceWord: String, CaseIterable, ExpressibleByArgument, Sendable {
+  case background, utility, `default`
+  case userInitiated = "user-initiated"
+  case userInteractive = "user-interactive"
+
+  var value: QualityOfService {
+    switch self {
+    case .background: .background
+    case .utility: .utility
+    case .default: .default
+    case .userInitiated: .userInitiated
+    case .userInteractive: .userInteractive
+    }
+  }
+}
+
+/// `4` or `unlimited`.
+struct QueueLimit: ExpressibleByArgument, Sendable {
+  var value: QueueChange.Limit
+
+  init?(argument: String) {
+    if argument == "unlimited" {
+      value = .unlimited
+    } else {
+      guard let count = UInt32(argument) else { return nil }
+      value = .atMost(count)
+    }
+  }
+}

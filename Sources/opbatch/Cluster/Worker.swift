@@ -1,0 +1,92 @@
+// `opbatch worker …`: the workers of the cluster.
+
+import ArgumentParser
+import OpClusterClient
+import OpClusterModel
+import OpClusterPresentation
+
+struct Worker: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Look at workers, take one out of service.",
+    subcommands: [WorkerList.self, WorkerShow.self, WorkerDrain.self])
+}
+
+struct WorkerList: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "ls", abstract: "List the workers.")
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    let rows = try await withConnection { try await workerRows($0) }
+    try showWorkers(rows, console)
+    if rows.isEmpty, console.format == .table {
+      console.hint("no worker has joined; start one with 'opworker serve'")
+    }
+    return .success
+  }
+}
+
+struct WorkerShow: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "show", abstract: "Show one worker.")
+  @Argument(help: "The worker's name.") var name: String
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    let rows = try await withConnection { try await workerRows($0) }
+    let chosen = rows.filter { $0.name == name }
+    guard !chosen.isEmpty else {
+      let near = nearest(name, among: rows.map(\.name))
+      throw Failure(
+        .nothingSelected, code: "unknown_worker", "there is no worker '\(safe(name))'",
+        hint: near.map { "did you mean '\($0)'?" } ?? "'opbatch worker ls' lists the workers")
+    }
+    try showWorkers(chosen, console)
+    return .success
+  }
+}
+
+struct WorkerDrain: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "drain", abstract: "Let a worker finish what it runs and leave.",
+    discussion: "It takes nothing new; what it has not started goes to others.")
+  @Argument(help: "The worker's name.") var name: String
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    try await withConnection { connection in
+      _ = try await ask(connection, .drainWorker(name))
+      switch console.format {
+      case .name: try console.writeLine(name)
+      case .table: try console.writeLine("worker \(safe(name)) takes nothing new and then leaves")
+      case .json, .jsonl:
+        try console.write(
+          jsonDocument { json in json.object("worker") { $0.field("name", name) } })
+      }
+      return .success
+    }
+  }
+}
+
+extension Command {
+  func workerRows(_ connection: ClusterConnection) async throws -> [WorkerRow] {
+    guard case .workers(let rows) = try await ask(connection, .workers) else {
+      throw Failure.unexpectedReply("workers")
+    }
+    return rows
+  }
+
+  fileprivate func showWorkers(_ rows: [WorkerRow], _ console: Console) throws {
+    switch console.format {
+    case .table:
+      let style = console.outputStyle
+      for line in workerTable(rows, style).lines(style) { try console.writeLine(line) }
+    case .name: for row in rows { try console.writeLine(row.name) }
+    case .json, .jsonl:
+      var listing = JSONListing("workers", format: console.format == .json ? .json : .jsonl)
+      for row in rows { listing.row { $0.fields(of: row) } }
+      listing.end()
+      try console.write(bytes: listing.take())
+    }
+  }
+}

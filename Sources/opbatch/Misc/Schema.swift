@@ -1,0 +1,15 @@
+// `opbatch schema`: the manifest's JSON Schema, for editors and programs.
+
+import ArgumentParser
+
+struct Schema: Command {
+  static let configuration = CommandConfiguration(
+    abstract: "Print the JSON Schema of manifests.",
+    discussion: "For editors: # yaml-language-server: $schema=opgraph-v1.schema.json")
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    try console.write(manifestSchema + "\n")
+    return .success
+  }
+}

@@ -1,0 +1,29 @@
+// `opbatch version`.
+
+import ArgumentParser
+import OpClusterModel
+import OpClusterPresentation
+
+struct Version: Command {
+  static let configuration = CommandConfiguration(
+    abstract: "Print the versions of program and protocol.")
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    let spoken = ProtocolVersions.current
+    if console.wantsJSON {
+      try console.write(
+        jsonDocument { json in
+          json.field("version", Build.version)
+          json.field("protocol_lowest", spoken.lowest)
+          json.field("protocol_highest", spoken.highest)
+        })
+    } else {
+      let range =
+        spoken.lowest == spoken.highest
+        ? "\(spoken.lowest)" : "\(spoken.lowest) to \(spoken.highest)"
+      try console.writeLine("\(Build.text), protocol \(range), manifest 1, output \(jsonSchema)")
+    }
+    return .success
+  }
+}

@@ -1,0 +1,100 @@
+// The root of the command tree and the frame around every command: parse, run, say what went
+// wrong, end with the status. Runs on the main thread.
+
+import ArgumentParser
+import Glibc
+import OpClusterClient
+
+struct Opbatch: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "opbatch",
+    abstract: "Runs graphs of operations on a cluster.",
+    discussion: """
+      A graph is what one submission makes. It holds operations; they go through queues, \
+      and workers run them. Start with 'opbatch demo'.
+      """,
+    version: Build.text,
+    groupedSubcommands: [
+      CommandGroup(
+        name: "Start",
+        subcommands: [
+          Demo.self, Import.self, Run.self, Check.self, Submit.self, Initialize.self, Up.self,
+          Down.self, Status.self,
+        ]),
+      CommandGroup(name: "Follow", subcommands: FollowCommands.all),
+      CommandGroup(name: "Steer", subcommands: [Cancel.self, Suspend.self, Resume.self]),
+      CommandGroup(name: "Cluster", subcommands: [Queue.self, Worker.self, Ping.self]),
+      CommandGroup(
+        name: "Misc",
+        subcommands: [Config.self, Completion.self, Schema.self, Version.self]),
+    ])
+
+  /// Commands that have commands of their own.
+  static let groups = ["queue", "worker", "config", "import"]
+}
+
+@main
+enum Main {
+  static func main() async {
+    ThisProcess.ignoreBrokenPipes()
+    do {
+      var command = try Opbatch.parseAsRoot(
+        commonOptionsLast(Array(CommandLine.arguments.dropFirst())))
+      if let command = command as? any Command { exit(await run(command).code) }
+      try await runPlain(&command)
+    } catch {
+      exit(explain(error).code)
+    }
+  }
+
+  /// Help pages and groups without a subcommand: ArgumentParser's own.
+  private static func runPlain(_ command: inout any ParsableCommand) async throws {
+    try command.run()
+  }
+
+  /// Runs a command of ours; whatever it throws becomes a message and a status.
+  private static func run(_ command: any Command) async -> ExitStatus {
+    // Before the first thread starts: threads inherit which signals are blocked.
+    let signals = type(of: command).handlesInterrupts ? try? SignalWatch() : nil
+    let console = Console(
+      format: command.global.output, color: command.global.color, signals: signals)
+    do {
+      return try await command.perform(console)
+    } catch let error as OutputClosed {
+      guard error.code != 0 else { return .success }
+      console.report(
+        Failure(
+          .inputOutput, code: "output_failed",
+          "cannot write to stdout: \(SystemFailure(code: error.code).text)"))
+      return .inputOutput
+    } catch {
+      let failure = Main.failure(error)
+      console.report(failure)
+      return failure.status
+    }
+  }
+
+  /// What an error means to the user.
+  static func failure(_ error: any Error) -> Failure {
+    switch error {
+    case let failure as Failure: failure
+    case let error as ClientError: Failure(error)
+    case is CancellationError:
+      Failure(.cancelled, code: "cancelled", "cancelled before it was done")
+    default:
+      Failure(.internal, code: "internal", "\(error)", hint: "this is a bug; please report it")
+    }
+  }
+
+  /// ArgumentParser's help and version texts, and its errors in our form; 64 for those.
+  private static func explain(_ error: any Error) -> ExitStatus {
+    guard !Opbatch.exitCode(for: error).isSuccess else {
+      _ = Descriptor.output.write(Array((Opbatch.fullMessage(for: error) + "\n").utf8))
+      return .success
+    }
+    let arguments = commonOptionsLast(Array(CommandLine.arguments.dropFirst()))
+    let console = Console(format: UsageError.format(of: arguments), color: .auto)
+    console.report(UsageError.failure(error, arguments))
+    return .usage
+  }
+}

@@ -1,0 +1,25 @@
+// Lets the common options stand in front of the command as well: `opbatch -o json ls`. Rearranges
+// the arguments before ArgumentParser sees them.
+
+/// Moves common options from before the command's name to right after it.
+func commonOptionsLast(_ arguments: [String]) -> [String] {
+  let options = ["--coordinator", "--output", "-o", "--color", "--timeout"]
+  var moved: [String] = []
+  var rest = arguments[...]
+  while let first = rest.first {
+    if options.contains(first), rest.count > 1 {
+      moved += rest.prefix(2)
+      rest = rest.dropFirst(2)
+    } else if options.contains(where: { first.hasPrefix($0 + "=") }) {
+      moved.append(first)
+      rest = rest.dropFirst()
+    } else {
+      break
+    }
+  }
+  guard !moved.isEmpty, let command = rest.first, !command.hasPrefix("-") else { return arguments }
+  // A group's own command follows its name.
+  let isGroup = Opbatch.groups.contains(command)
+  let depth = isGroup && rest.count > 1 && !rest[rest.startIndex + 1].hasPrefix("-") ? 2 : 1
+  return Array(rest.prefix(depth)) + moved + Array(rest.dropFirst(depth))
+}

@@ -1,0 +1,119 @@
+// Where a command's words go: data to stdout, talk to stderr. Knows for each stream whether it is
+// a terminal and wants colour. Made once by Opbatch.main; any thread.
+
+import OpClusterClient
+import OpClusterModel
+import OpClusterPresentation
+import Synchronization
+
+final class Console: Sendable {
+  let format: OutputFormat
+  /// Whether stdout is a terminal: a live table may be drawn there.
+  let outputIsTerminal: Bool
+  /// Whether stderr is a terminal.
+  let errorIsTerminal: Bool
+  private let color: ColorChoice
+  private let signals: SignalWatch?
+  /// Set once a reader of stdout has gone: everything else written there is dropped.
+  private let outputIsClosed = Mutex(false)
+
+  init(format: OutputFormat, color: ColorChoice, signals: SignalWatch? = nil) {
+    self.format = format
+    self.color = color
+    self.signals = signals
+    outputIsTerminal = Descriptor.output.isTerminal
+    errorIsTerminal = Descriptor.error.isTerminal
+  }
+
+  /// Whether stdout carries JSON, of either kind.
+  var wantsJSON: Bool { format == .json || format == .jsonl }
+
+  /// How text for stdout is to look, now.
+  var outputStyle: Style { style(of: .output, isTerminal: outputIsTerminal) }
+  /// How text for stderr is to look, now.
+  var errorStyle: Style { style(of: .error, isTerminal: errorIsTerminal) }
+
+  /// Ctrl-C and TERM, one value each; empty for commands that do not handle them.
+  var interrupts: AsyncStream<Int32> {
+    signals?.signals ?? AsyncStream { $0.finish() }
+  }
+
+  /// Data: a text as it is, with its line ends. Does not return normally after the reader went
+  /// away, so that a long listing into `head` ends.
+  func write(_ text: String) throws(OutputClosed) { try write(bytes: Array(text.utf8)) }
+
+  /// Data: a line.
+  func writeLine(_ text: String) throws(OutputClosed) { try write(text + "\n") }
+
+  func write(bytes: [UInt8]) throws(OutputClosed) {
+    guard !outputIsClosed.withLock({ $0 }) else { throw OutputClosed(code: 0) }
+    switch Descriptor.output.write(bytes) {
+    case .written: return
+    case .closed:
+      outputIsClosed.withLock { $0 = true }
+      throw OutputClosed(code: 0)
+    case .failed(let code):
+      outputIsClosed.withLock { $0 = true }
+      throw OutputClosed(code: code)
+    }
+  }
+
+  /// Talk: a line on stderr, for people.
+  func say(_ text: String) { _ = Descriptor.error.write(Array((text + "\n").utf8)) }
+
+  /// Bytes for stderr as they are.
+  func say(bytes: [UInt8]) { _ = Descriptor.error.write(bytes) }
+
+  /// Talk that is a piece of advice.
+  func hint(_ text: String) { say(errorStyle.paint("hint:", .active) + " " + text) }
+
+  func warn(_ text: String) { say(errorStyle.paint("warning:", .warning) + " " + text) }
+
+  /// Says why a command could not go on, in the form that the output format asks for.
+  func report(_ failure: Failure) {
+    guard !wantsJSON else {
+      let text = jsonError(code: failure.code, message: failure.message, hint: failure.hint)
+      say(bytes: Array(text.utf8))
+      return
+    }
+    if failure.rendered.isEmpty {
+      say(errorStyle.paint("error:", .bad) + " " + safe(failure.message))
+    } else {
+      say(failure.rendered)
+    }
+    if !failure.hint.isEmpty { hint(safe(failure.hint)) }
+  }
+
+  private func style(of stream: Descriptor, isTerminal: Bool) -> Style {
+    Style(
+      width: isTerminal ? stream.columns : nil,
+      usesColour: usesColour(isTerminal: isTerminal), usesUnicode: Console.usesUnicode,
+      now: WallTime(milliseconds: ThisProcess.wallMilliseconds),
+      secondsEastOfUTC: ThisProcess.secondsEastOfUTC)
+  }
+
+  /// The option, then NO_COLOR, then the terminal.
+  private func usesColour(isTerminal: Bool) -> Bool {
+    switch color {
+    case .always: true
+    case .never: false
+    case .auto:
+      ThisProcess.variable("NO_COLOR") == nil && isTerminal
+        && ThisProcess.variable("TERM") != "dumb"
+    }
+  }
+
+  /// What the locale says; a C locale gets ASCII.
+  private static let usesUnicode: Bool = {
+    let locale =
+      ThisProcess.variable("LC_ALL") ?? ThisProcess.variable("LC_CTYPE")
+      ?? ThisProcess.variable("LANG") ?? ""
+    return locale.uppercased().contains("UTF")
+  }()
+}
+
+/// Nobody takes what stdout should carry. Code 0: the reader went away, which is no error.
+struct OutputClosed: Error {
+  /// An `errno`, or 0.
+  var code: Int32
+}

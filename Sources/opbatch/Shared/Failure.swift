@@ -1,0 +1,72 @@
+// The one error that commands throw: what is wrong, what to do, and the status to end with. Printed
+// by Console, once, on stderr.
+
+import OpClusterClient
+import OpClusterModel
+
+/// A command cannot go on.
+struct Failure: Error {
+  var status: ExitStatus
+  /// The word that programs see in `{"error":{"code":…}}`, in snake_case.
+  var code: String
+  /// One sentence without a full stop, naming the thing.
+  var message: String
+  /// What to do about it; may be empty.
+  var hint: String
+  /// Printed as it is in place of `error: message`, for errors that know their place in a file.
+  var rendered: String
+
+  init(
+    _ status: ExitStatus, code: String, _ message: String, hint: String = "", rendered: String = ""
+  ) {
+    self.status = status
+    self.code = code
+    self.message = message
+    self.hint = hint
+    self.rendered = rendered
+  }
+
+  /// The selector matched nothing (4).
+  static func nothingSelected(_ selector: String) -> Failure {
+    Failure(
+      .nothingSelected, code: "nothing_selected", "nothing matches '\(selector)'",
+      hint: "'opbatch ls -a' lists all graphs, 'opbatch ls GRAPH' the operations of one")
+  }
+
+  /// Options or arguments that do not go together (64).
+  static func usage(_ message: String, hint: String = "") -> Failure {
+    Failure(.usage, code: "usage", message, hint: hint)
+  }
+
+  /// The coordinator answered with something that is no answer to the question (70).
+  static func unexpectedReply(_ request: String) -> Failure {
+    Failure(
+      .internal, code: "unexpected_reply",
+      "the coordinator's answer to '\(request)' is of another kind than asked for",
+      hint: "opbatch and opcoord may be of different builds; compare 'opbatch version'")
+  }
+}
+
+extension Failure {
+  init(_ error: ClientError) {
+    let code =
+      switch error.kind {
+      case .unreachable: "unreachable"
+      case .versionMismatch: "version_mismatch"
+      case .refused(let refusal): Failure.snakeCase(refusal.code.text)
+      case .protocolViolation: "protocol_violation"
+      case .connectionLost: "connection_lost"
+      case .timedOut: "timed_out"
+      case .badAddress: "bad_address"
+      case .cancelled: "cancelled"
+      }
+    self.init(ExitStatus(error.kind), code: code, error.message, hint: error.hint)
+  }
+
+  /// `unknownQueue` → `unknown_queue`.
+  static func snakeCase(_ text: String) -> String {
+    text.reduce(into: "") { result, letter in
+      result += letter.isUppercase ? "_" + letter.lowercased() : String(letter)
+    }
+  }
+}

@@ -1,0 +1,96 @@
+// Options that every command has, and the small value types of the command line. Parsed by
+// ArgumentParser before anything else happens.
+
+import ArgumentParser
+
+/// The options of every command.
+struct GlobalOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Where the coordinator is, tcp://HOST:PORT or ipc:///PATH; else what OPBATCH_COORDINATOR "
+        + "or the configuration says, or the cluster of 'up'.",
+      valueName: "address"))
+  var coordinator: String?
+
+  @Option(name: .shortAndLong, help: "What stdout carries.")
+  var output: OutputFormat = .table
+
+  @Option(help: "Colour on terminals.")
+  var color: ColorChoice = .auto
+
+  @Option(help: ArgumentHelp("Give up after this time, such as 30s, 5m or 2h.", valueName: "time"))
+  var timeout: TimeLength?
+}
+
+/// What stdout carries.
+enum OutputFormat: String, CaseIterable, ExpressibleByArgument, Sendable {
+  /// For people.
+  case table
+  /// One object, versioned by its `schema`.
+  case json
+  /// One object a line.
+  case jsonl
+  /// One selector a line, for `xargs`.
+  case name
+}
+
+enum ColorChoice: String, CaseIterable, ExpressibleByArgument, Sendable {
+  case auto, always, never
+}
+
+/// A length of time as people write it: `500ms`, `30s`, `5m`, `2h`, `1d`; a plain number is seconds.
+struct TimeLength: Equatable, Sendable, ExpressibleByArgument {
+  var milliseconds: Int64
+  var duration: Duration { .milliseconds(milliseconds) }
+
+  /// The longest time that is accepted: a hundred years.
+  static let longest: Int64 = 100 * 365 * 24 * 3_600_000
+
+  init(milliseconds: Int64) { self.milliseconds = milliseconds }
+
+  init?(argument: String) {
+    let digits = argument.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
+    guard let number = Double(digits), number.isFinite, number >= 0 else { return nil }
+    let unit: Double
+    switch argument[digits.endIndex...] {
+    case "ms": unit = 1
+    case "", "s": unit = 1_000
+    case "m", "min": unit = 60_000
+    case "h": unit = 3_600_000
+    case "d": unit = 24 * 3_600_000
+    default: return nil
+    }
+    guard number * unit <= Double(TimeLength.longest) else { return nil }
+    milliseconds = Int64(number * unit)
+  }
+
+  var defaultValueDescription: String { "\(milliseconds / 1000)s" }
+}
+
+/// `KEY=VALUE` of an option that may be repeated.
+struct Assignment: Equatable, Sendable, ExpressibleByArgument {
+  var key: String
+  var value: String
+
+  init(key: String, value: String) {
+    self.key = key
+    self.value = value
+  }
+
+  init?(argument: String) {
+    guard let sign = argument.firstIndex(of: "="), sign != argument.startIndex else { return nil }
+    key = String(argument[..<sign])
+    value = String(argument[argument.index(after: sign)...])
+  }
+}
+
+extension GlobalOptions {
+  /// As if none was given: for the few commands that do not have them.
+  static var defaults: GlobalOptions {
+    do {
+      return try GlobalOptions.parse([])
+    } catch {
+      preconditionFailure("every common option can be left out: \(error)")
+    }
+  }
+}

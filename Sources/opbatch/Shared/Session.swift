@@ -1,0 +1,79 @@
+// A command's way to a cluster: the one that is configured, or one of its own for as long as the
+// command runs.
+
+import OpClusterClient
+import OpClusterModel
+import OpClusterPresentation
+
+/// A connection, and the cluster that was started for it.
+struct Session {
+  let connection: ClusterConnection
+  /// The command's own cluster; Ctrl-C cancels there.
+  let embedded: EmbeddedCluster?
+
+  /// To be called when the command is done, however it ends.
+  func end() async {
+    if let embedded { await embedded.end() } else { await connection.close() }
+  }
+}
+
+extension Command {
+  /// Connects to the configured coordinator; a command that cannot do without one.
+  func connect() async throws -> ClusterConnection {
+    guard let address = try CoordinatorAddress.resolve(global) else {
+      throw Failure(
+        .unreachable, code: "unreachable",
+        "no coordinator is configured and none was started with 'opbatch up'",
+        hint: "start one with 'opbatch up', or name one with --coordinator or "
+          + CoordinatorAddress.variable)
+    }
+    return try await connect(to: address)
+  }
+
+  /// Connects to the configured coordinator, or starts a cluster for this command alone if
+  /// nobody named one. A configured one that does not answer is an error, never a silent local run.
+  func openSession(workers: Int = 2, _ console: Console) async throws -> Session {
+    if let address = try CoordinatorAddress.resolve(global) {
+      return Session(connection: try await connect(to: address), embedded: nil)
+    }
+    let cluster = try await EmbeddedCluster.start(EmbeddedCluster.Settings(workers: workers))
+    console.say(
+      "no cluster is configured: this command runs on one of its own "
+        + "(1 coordinator, \(shownCount(workers, "worker")))")
+    return Session(connection: cluster.connection, embedded: cluster)
+  }
+
+  /// Runs `body` with a connection and ends it afterwards.
+  func withConnection<Value>(
+    _ body: (ClusterConnection) async throws -> Value
+  ) async throws -> Value {
+    let connection = try await connect()
+    do {
+      let value = try await body(connection)
+      await connection.close()
+      return value
+    } catch {
+      await connection.close()
+      throw error
+    }
+  }
+
+  /// One request, for as long as `--timeout` allows.
+  func ask(
+    _ connection: ClusterConnection, _ request: ClientRequest
+  ) async throws(ClientError) -> ClientReply {
+    try await connection.request(request, timeout: global.timeout?.duration)
+  }
+
+  private func connect(to address: CoordinatorAddress) async throws -> ClusterConnection {
+    let deadline = min(global.timeout?.duration ?? .seconds(3), .seconds(3))
+    do {
+      return try await ClusterConnection.connect(to: address.text, deadline: deadline)
+    } catch {
+      guard error.kind == .badAddress || error.kind == .unreachable else { throw error }
+      var failure = Failure(error)
+      failure.message += " (named by \(address.origin.text))"
+      throw failure
+    }
+  }
+}

@@ -1,0 +1,140 @@
+// `opbatch check`: a manifest as it would be submitted, without a coordinator.
+
+import ArgumentParser
+import OpClusterManifest
+import OpClusterModel
+import OpClusterPresentation
+
+struct Check: Command {
+  static let configuration = CommandConfiguration(
+    abstract: "Validate a manifest and show what it makes.",
+    discussion: "Example: opbatch check graph.yaml -p sample=NA12878 --expand")
+
+  @Argument(
+    help: ArgumentHelp("The manifest; - is stdin.", valueName: "file"),
+    completion: .file(extensions: ["yaml", "yml", "json"]))
+  var file: String
+
+  @Option(
+    name: [.customShort("p"), .customLong("param")],
+    help: ArgumentHelp("A parameter of the manifest; may be repeated.", valueName: "key=value"))
+  var parameters: [Assignment] = []
+
+  @Flag(help: "Show each element of an array with its command.") var expand = false
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    let manifest = try ManifestSource(path: file, parameters: parameters).compile(console)
+    switch console.format {
+    case .table: try showTable(manifest, console)
+    case .name: for operation in manifest.expanded { try console.writeLine(operation.name) }
+    case .json, .jsonl: try showJSON(manifest, console)
+    }
+    return .success
+  }
+
+  private func showTable(_ manifest: CompiledManifest, _ console: Console) throws {
+    let submission = manifest.submission
+    let style = console.outputStyle
+    try console.writeLine(
+      "\(style.paint(safe(submission.name), .strong)): "
+        + "\(shownCount(submission.operationCount, "operation")) in "
+        + shownCount(submission.templates.count, "stage"))
+    guard !expand else { return try showElements(manifest, console) }
+    var rows = [["OPERATION", "COUNT", "NEEDS", "QUEUE", "COMMAND"]]
+    for operation in manifest.expanded {
+      let more = operation.needs.count - Self.needsShown
+      let needs =
+        operation.needs.prefix(Self.needsShown).map(\.shown).joined(separator: ", ")
+        + (more > 0 ? " and \(shownCount(more)) more" : "")
+      rows.append([
+        safe(operation.name), shownCount(operation.count), needs, safe(operation.queue),
+        Self.firstLine(operation.command),
+      ])
+    }
+    for line in Self.columns(rows, width: style.width) { try console.writeLine(line) }
+  }
+
+  /// Of each operation in the table; JSON has all of them.
+  private static let needsShown = 3
+
+  /// Columns two blanks apart, the last as it is, cut to the terminal.
+  private static func columns(_ rows: [[String]], width: Int?) -> [String] {
+    let widths = rows[0].indices.map { at in
+      rows.reduce(0) { max($0, displayWidth($1[at])) }
+    }
+    return rows.map { row in
+      var line = ""
+      for (at, cell) in row.dropLast().enumerated() {
+        line += cell + String(repeating: " ", count: widths[at] - displayWidth(cell) + 2)
+      }
+      line += row.last ?? ""
+      return width.map { truncate(line, to: $0) } ?? line
+    }
+  }
+
+  private func showElements(_ manifest: CompiledManifest, _ console: Console) throws {
+    for operation in manifest.expanded {
+      for position in 0..<operation.count {
+        let element = operation.element(position)
+        let path = operation.isArray ? "\(operation.name)/\(element.index)" : operation.name
+        let lines = safeLines(element.command)
+        try console.writeLine("\(path)\t\(lines.first ?? "")")
+        try console.writeLines(lines.dropFirst().map { "\t" + $0 })
+      }
+    }
+  }
+
+  private static func firstLine(_ command: String) -> String {
+    let lines = safeLines(command)
+    return (lines.first ?? "") + (lines.count > 1 ? " …" : "")
+  }
+
+  private func showJSON(_ manifest: CompiledManifest, _ console: Console) throws {
+    try console.write(
+      jsonDocument { json in
+        json.object("graph") { json in
+          json.field("name", manifest.submission.name)
+          json.field("operations", manifest.submission.operationCount)
+        }
+        json.array("operations") { json in
+          for operation in manifest.expanded { json.object { fields(operation, &$0) } }
+        }
+      })
+  }
+
+  private func fields(_ operation: ExpandedOperation, _ json: inout JSONText) {
+    json.field("name", operation.name)
+    json.field("count", operation.count)
+    json.field("queue", operation.queue)
+    json.array("needs") { json in
+      for need in operation.needs {
+        json.object { json in
+          json.field("id", need.name)
+          json.field("when", "\(need.policy)")
+        }
+      }
+    }
+    json.field("command", operation.command)
+    guard expand else { return }
+    json.array("elements") { json in
+      for position in 0..<operation.count {
+        let element = operation.element(position)
+        json.object { json in
+          json.field("index", element.index)
+          json.field("command", element.command)
+        }
+      }
+    }
+  }
+}
+
+extension ExpandedOperation.Need {
+  /// `align`, `align (finished)`, `align [same index]`.
+  fileprivate var shown: String {
+    var text = name
+    if policy != .succeeded { text += " (\(policy))" }
+    if match == .sameIndex { text += " [same index]" }
+    return text
+  }
+}

@@ -1,0 +1,191 @@
+// `run -- CMD`: one command operation whose streams and status become ours.
+
+import Glibc
+import OpClusterClient
+import OpClusterModel
+import OpClusterWire
+import Synchronization
+
+/// Runs one command on the cluster. Events tell when it begins and ends; what it writes is fetched
+/// in short pauses, since no event tells of it.
+final class CommandRun: Sendable {
+  private let connection: ClusterConnection
+  private let console: Console
+  private let life = Mutex(Life())
+
+  private struct Life {
+    /// The newest attempt; 0 before the first.
+    var attempt: UInt32 = 0
+    var hasEnded = false
+  }
+
+  /// Between two looks at its output.
+  private static let pause = Duration.milliseconds(50)
+  /// How long its last output is waited for after its end.
+  private static let drainTime = Duration.seconds(5)
+
+  init(_ connection: ClusterConnection, _ console: Console) {
+    self.connection = connection
+    self.console = console
+  }
+
+  /// A graph of one operation that runs `command` in our folder.
+  static func submission(
+    _ command: [String], environment: [Assignment], cpus: Int64, timeout: TimeLength?
+  ) -> GraphSubmission {
+    var specification = CommandSpecification(form: .arguments(command.map { CommandText($0) }))
+    specification.workingDirectory = ThisProcess.workingFolder
+    specification.environment = environment.map {
+      CommandSpecification.Variable(name: $0.key, value: CommandText($0.value))
+    }
+    specification.timeout = timeout.map { .milliseconds($0.milliseconds) }
+    var template = OperationTemplate(name: "run", work: .command)
+    template.payload = Wire.encode(command: specification)
+    template.demand = Resources(cpus: ResourceAmount(cpus))
+    let name = command[0].split(separator: "/").last.map(String.init) ?? "run"
+    var submission = GraphSubmission(name: String(decoding: name.utf8.prefix(64), as: UTF8.self))
+    submission.templates = [template]
+    submission.queues = [.named("default")]
+    return submission
+  }
+
+  func run(_ submission: GraphSubmission) async throws -> ExitStatus {
+    guard case .pong(_, _, let since) = try await connection.request(.ping) else {
+      throw Failure.unexpectedReply("ping")
+    }
+    let graph = try await GraphRun.submit(submission, connection).graph
+    let operation = OperationID(graph: graph, index: 0)
+    try await withThrowingTaskGroup(of: Bool.self) { group in
+      defer { group.cancelAll() }
+      group.addTask {
+        try await self.listen(EventSubscription(number: 1, selection: .graph(graph), since: since))
+        return false
+      }
+      group.addTask {
+        try await self.pump(operation)
+        return true
+      }
+      group.addTask {
+        try await GraphRun.cancel(graph, self.connection, self.console)
+        return false
+      }
+      while let isDone = try await group.next() { if isDone { return } }
+    }
+    return try await status(of: graph)
+  }
+
+  /// Takes in events until the operation has ended.
+  private func listen(_ subscription: EventSubscription) async throws {
+    for try await batch in connection.events(subscription) {
+      let hasEnded = life.withLock { life in
+        for event in batch.events {
+          switch event.kind {
+          case .attemptStarted(let attempt, _): life.attempt = max(attempt, life.attempt)
+          case .isFinished: life.hasEnded = true
+          default: break
+          }
+        }
+        return life.hasEnded
+      }
+      if hasEnded { return }
+    }
+  }
+
+  /// Carries its output to ours until it has ended and everything is told.
+  private func pump(_ operation: OperationID) async throws {
+    var attempt: UInt32 = 0
+    var offsets: [LogStream: Int64] = [:]
+    var deadline: ContinuousClock.Instant?
+    while true {
+      // Read before the logs: what is written until then is complete.
+      let (newest, hasEnded) = life.withLock { ($0.attempt, $0.hasEnded) }
+      if newest != attempt {
+        attempt = newest
+        offsets = [:]
+      }
+      var isComplete = true
+      if attempt > 0 {
+        for stream in LogStream.allCases {
+          let selection = AttemptSelection(operation: operation, attempt: attempt)
+          let isOver = try await drain(selection, stream, &offsets[stream, default: 0])
+          isComplete = isComplete && isOver
+        }
+      }
+      if hasEnded {
+        let end = deadline ?? ContinuousClock.now + Self.drainTime
+        deadline = end
+        if isComplete || ContinuousClock.now > end { return }
+      }
+      try await Task.sleep(for: Self.pause)
+    }
+  }
+
+  /// Whether nothing more will come of this stream.
+  private func drain(
+    _ attempt: AttemptSelection, _ stream: LogStream, _ offset: inout Int64
+  ) async throws -> Bool {
+    while true {
+      let request = ClientRequest.log(
+        attempt, stream, offset: offset, maximumBytes: UInt32(Limits.logChunkBytes))
+      let reply: ClientReply
+      do throws(ClientError) {
+        reply = try await connection.request(request, timeout: .seconds(10))
+      } catch {
+        // Not there yet, or no longer: the status is what counts.
+        guard case .refused = error.kind else { throw error }
+        return true
+      }
+      guard case .log(let chunk) = reply else { throw Failure.unexpectedReply("log") }
+      guard chunk.problem.isEmpty else { return true }
+      if !chunk.bytes.isEmpty {
+        if stream == .standardError {
+          console.say(bytes: chunk.bytes)
+        } else {
+          // A reader that has gone does not end the command.
+          try? console.write(bytes: chunk.bytes)
+        }
+      }
+      offset = Int64(clamping: chunk.offset) + Int64(chunk.bytes.count)
+      if chunk.bytes.isEmpty || offset >= Int64(clamping: chunk.size) { return chunk.isComplete }
+    }
+  }
+
+  /// Its status as ours.
+  private func status(of graph: GraphID) async throws -> ExitStatus {
+    let request = ClientRequest.operations(.graph(graph), after: nil, limit: 1)
+    guard case .operations(let rows, _) = try await connection.request(request),
+      let row = rows.first
+    else { throw Failure.unexpectedReply("operations") }
+    let result = row.result ?? .success
+    switch row.outcome {
+    case .succeeded: return .success
+    case .timedOut: return .commandTimedOut
+    case .cancelled, .skipped, nil:
+      return .commandSignalled(result.signal == 0 ? SIGINT : result.signal)
+    case .lost:
+      return explain(.commandNotStarted, "the workers that ran it were lost")
+    case .failed: return failed(result)
+    }
+  }
+
+  private func failed(_ result: AttemptResult) -> ExitStatus {
+    switch result.cause {
+    case .timeout: return .commandTimedOut
+    case .outOfMemory: return explain(.commandSignalled(SIGKILL), "it used too much memory")
+    case .cannotStart:
+      let isMissing =
+        result.exitStatus == 127 || result.diagnostic.contains("No such file")
+        || result.diagnostic.contains("not found")
+      return explain(isMissing ? .commandNotFound : .commandNotExecutable, result.diagnostic)
+    default:
+      if result.signal != 0 { return .commandSignalled(result.signal) }
+      if result.exitStatus != 0 { return ExitStatus(code: result.exitStatus) }
+      return explain(.commandNotStarted, result.diagnostic)
+    }
+  }
+
+  private func explain(_ status: ExitStatus, _ reason: String) -> ExitStatus {
+    console.report(Failure(status, code: "command_failed", reason))
+    return status
+  }
+}

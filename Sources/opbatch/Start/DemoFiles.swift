@@ -1,0 +1,83 @@
+// What the demo works on: the licence texts that every Debian has, and the graph that counts them.
+
+import FoundationEssentials
+import OpClusterPresentation
+
+struct DemoFiles {
+  var paths: [String]
+  var bytes: Int
+
+  /// Texts counted at most; enough to keep three workers busy for a second or two.
+  private static let most = 60
+  private static let largest = 400_000
+
+  /// Finds texts and writes their list where the graph looks for it.
+  static func collect(into folder: String) throws(Failure) -> DemoFiles {
+    var files = DemoFiles(paths: [], bytes: 0)
+    files.add(folder: "/usr/share/common-licenses", file: nil)
+    files.add(folder: "/usr/share/doc", file: "copyright")
+    guard files.paths.count >= 3 else {
+      throw Failure(
+        .inputOutput, code: "no_files",
+        "the demo counts the texts in /usr/share/common-licenses and /usr/share/doc, "
+          + "and there are too few here",
+        hint: "'opbatch init hello' prints another graph to try")
+    }
+    let list = files.paths.joined(separator: "\n") + "\n"
+    guard Descriptor.replace(folder + "/files.txt", with: Array(list.utf8)) == .written else {
+      throw Failure(.inputOutput, code: "cannot_write", "cannot write \(folder)/files.txt")
+    }
+    return files
+  }
+
+  /// Adds the files of a folder, or one file of each folder in it.
+  private mutating func add(folder: String, file: String?) {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    for name in names.sorted() where paths.count < Self.most {
+      let path = file.map { "\(folder)/\(name)/\($0)" } ?? "\(folder)/\(name)"
+      guard case .success(let content) = Descriptor.contents(of: path, limit: Self.largest),
+        content.count > 200, !path.contains("\n")
+      else { continue }
+      paths.append(path)
+      bytes += content.count
+    }
+  }
+
+  /// `count` maps, `merge` reduces, `report` reads. Element 3 fails at its first try; `rare` fails
+  /// and is allowed to, which is why `report` waits for its end and not for its success.
+  static let manifest = #"""
+    version: 1
+    name: word-count
+    operations:
+      count:
+        array: {lines: files.txt}
+        run: |
+          if [ "$OP_INDEX" = 3 ] && [ "$OP_ATTEMPT" = 1 ]; then
+            echo "a failure on purpose; the next attempt goes well" >&2
+            exit 75
+          fi
+          LC_ALL=C tr -cs 'A-Za-z' '\n' < ${{ item }} | LC_ALL=C tr 'A-Z' 'a-z' |
+            LC_ALL=C sort | uniq -c > part-${{ index }}.txt
+        retry: {max: 2, reasons: ["exit:75"], backoff: 100ms}
+      merge:
+        needs: count
+        run: |
+          awk '{n[$2] += $1} END {for (w in n) print n[w], w}' part-*.txt > words.txt
+          echo "words=$(awk '{s += $1} END {print s}' words.txt)" >> "$OP_OUTPUT"
+          echo "different=$(wc -l < words.txt)" >> "$OP_OUTPUT"
+        outputs: [words, different]
+      top:
+        needs: merge
+        run: LC_ALL=C sort -k1,1nr -k2 words.txt | awk 'length($2) > 3' | head -n 10 > top.txt
+      rare:
+        needs: merge
+        run: grep -q ' abracadabra$' words.txt
+        allow_failure: true
+      report:
+        needs: {top: succeeded, rare: finished, merge: succeeded}
+        run: |
+          echo ${{ needs.merge.outputs.words }} words, ${{ needs.merge.outputs.different }} different
+          cat top.txt
+
+    """#
+}

@@ -1,0 +1,144 @@
+// From a submission to its end: what submit, run and demo share. Shows progress if asked to, and
+// takes Ctrl-C as the command wants it.
+
+import OpClusterClient
+import OpClusterModel
+import OpClusterPresentation
+
+/// Submits a graph and stays with it.
+struct GraphRun {
+  /// What Ctrl-C means.
+  enum OnInterrupt {
+    /// The first asks the graph to stop, the second kills what runs.
+    case cancel
+    /// We go, the graph goes on.
+    case detach
+  }
+
+  let session: Session
+  let console: Console
+  let timeout: Duration?
+
+  private var reader: Reader { Reader(connection: session.connection, timeout: nil) }
+
+  /// What the coordinator made of a submission.
+  struct Accepted: Sendable {
+    var graph: GraphID
+    var operations: UInt32
+    /// The key was known: this is the earlier graph again (G19).
+    var repeated: Bool
+  }
+
+  static func submit(
+    _ submission: GraphSubmission, _ connection: ClusterConnection, timeout: Duration? = nil
+  ) async throws -> Accepted {
+    let reply = try await connection.request(.submit(submission), timeout: timeout)
+    guard case .accepted(let graph, let operations, let repeated) = reply else {
+      throw Failure.unexpectedReply("submit")
+    }
+    return Accepted(graph: graph, operations: operations, repeated: repeated)
+  }
+
+  /// A key that no other submission has, so that a repeated message is recognised.
+  static func randomKey() -> SubmissionKey {
+    let halves = (0..<2).map { _ in String(UInt64.random(in: 0 ... .max), radix: 36) }
+    return SubmissionKey(halves.joined(separator: "-"))
+  }
+
+  /// Stays until the graph has ended; the status is the graph's.
+  func untilEnd(
+    of graph: GraphID, showsProgress: Bool, onInterrupt: OnInterrupt
+  ) async throws -> ExitStatus {
+    let since = try await reader.lastEvent()
+    let rows = try await reader.allGraphs(.graph(graph))
+    let follower = try await GraphFollower(rows, since: since, reader)
+    let painter = showsProgress ? ProgressPainter(follower, console) : nil
+    let end = try await stay(with: graph, follower, painter, onInterrupt)
+    switch end {
+    case .finished: return try await finish(graph, painter)
+    case .interrupted:
+      try await painter?.stop()
+      console.sayDetached("watch", ["\(graph.number)"])
+      return .interrupted
+    case .timedOut:
+      try await painter?.stop()
+      console.say("the time is up, and graph \(graph.number) has not ended")
+      return .timedOut
+    }
+  }
+
+  private func stay(
+    with graph: GraphID, _ follower: GraphFollower, _ painter: ProgressPainter?,
+    _ onInterrupt: OnInterrupt
+  ) async throws -> FollowEnd {
+    let console = console
+    let connection = session.connection
+    let timeout = timeout
+    return try await withThrowingTaskGroup(of: FollowEnd?.self) { group in
+      defer { group.cancelAll() }
+      group.addTask {
+        try await follower.run()
+        return .finished
+      }
+      if let painter {
+        group.addTask {
+          try await painter.run()
+          return nil
+        }
+      }
+      group.addTask {
+        switch onInterrupt {
+        case .detach: for await _ in console.interrupts { return .interrupted }
+        case .cancel: try await Self.cancel(graph, connection, console)
+        }
+        return nil
+      }
+      if let timeout {
+        group.addTask {
+          try await Task.sleep(for: timeout)
+          if case .cancel = onInterrupt {
+            try await Self.stop(graph, connection, "timeout", kill: false)
+          }
+          return .timedOut
+        }
+      }
+      while let end = try await group.next() {
+        if let end { return end }
+      }
+      return .finished
+    }
+  }
+
+  /// The first Ctrl-C asks, the second and all later ones kill.
+  static func cancel(
+    _ graph: GraphID, _ connection: ClusterConnection, _ console: Console
+  ) async throws {
+    var count = 0
+    for await _ in console.interrupts {
+      count += 1
+      console.say(
+        count == 1
+          ? "\ncancelling; what runs may clean up. Ctrl-C again kills it" : "\nkilling what runs")
+      try await stop(graph, connection, "interrupted", kill: count > 1)
+    }
+  }
+
+  private static func stop(
+    _ graph: GraphID, _ connection: ClusterConnection, _ reason: String, kill: Bool
+  ) async throws {
+    _ = try await connection.request(
+      .cancel(.graph(graph), reason: reason, grace: kill ? .zero : nil), timeout: .seconds(10))
+  }
+
+  /// The last frame is made of what the coordinator says then, not of what was counted.
+  private func finish(_ graph: GraphID, _ painter: ProgressPainter?) async throws -> ExitStatus {
+    guard let row = try await reader.allGraphs(.graph(graph)).first else {
+      throw Failure.unexpectedReply("graphs")
+    }
+    if let painter {
+      try await painter.stop([GraphProgress(try await reader.structure(graph))])
+    }
+    if row.state == .failed { try await GraphEnding.showFailures(row, reader, console) }
+    return ExitStatus(row.state)
+  }
+}

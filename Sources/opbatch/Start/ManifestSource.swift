@@ -1,0 +1,102 @@
+// From a manifest's file to a submission: reads, compiles, shows the findings. Used by submit, run
+// and check.
+
+import OpClusterManifest
+import OpClusterModel
+import OpClusterPresentation
+import OpClusterWire
+
+/// A compiled manifest without errors.
+struct CompiledManifest {
+  var submission: GraphSubmission
+  var expanded: [ExpandedOperation]
+}
+
+/// A manifest by its path; `-` is stdin.
+struct ManifestSource {
+  /// The interface's bound.
+  static let maximumBytes = 4 << 20
+
+  var path: String
+  var parameters: [Assignment]
+
+  private var isStandardInput: Bool { path == "-" }
+  private var shownName: String { isStandardInput ? "stdin" : path }
+
+  /// Throws with all findings at once if there is an error among them; warnings are said.
+  func compile(_ console: Console) throws -> CompiledManifest {
+    try compile(
+      try read(), baseFolder: baseFolder, workingFolder: ThisProcess.workingFolder, console)
+  }
+
+  /// Compiles a text that need not be in a file of its own.
+  func compile(
+    _ source: String, baseFolder: String, workingFolder: String, _ console: Console
+  ) throws -> CompiledManifest {
+    let compiler = ManifestCompiler(
+      source: source, fileName: shownName,
+      surroundings: Surroundings(baseFolder: baseFolder, workingFolder: workingFolder),
+      parameters: Dictionary(
+        parameters.map { ($0.key, $0.value) }, uniquingKeysWith: { _, last in last }))
+    let result = compiler.compile { Wire.encode(command: $0) }
+    guard let submission = result.submission else {
+      throw failure(result.diagnostics, source, console)
+    }
+    if !result.diagnostics.isEmpty, !console.wantsJSON {
+      let text = renderer(source, console).render(result.diagnostics)
+      console.say(bytes: Array(text.utf8))
+    }
+    return CompiledManifest(submission: submission, expanded: result.expanded)
+  }
+
+  private func renderer(_ source: String, _ console: Console) -> DiagnosticRenderer {
+    DiagnosticRenderer(source: source, file: shownName, color: console.errorStyle.usesColour)
+  }
+
+  private func failure(
+    _ diagnostics: [Diagnostic], _ source: String, _ console: Console
+  ) -> Failure {
+    let errors = diagnostics.filter { $0.severity == .error }
+    let first = errors.first ?? Diagnostic(severity: .error, message: "the manifest is wrong")
+    let more = errors.count > 1 ? " (and \(shownCount(errors.count - 1)) more)" : ""
+    let place = first.line > 0 ? "\(shownName):\(first.line):\(first.column): " : ""
+    var rendered = renderer(source, console).render(diagnostics)
+    while rendered.hasSuffix("\n") { rendered.removeLast() }
+    var failure = Failure(
+      .badInput, code: "bad_manifest", place + first.message + more, hint: first.hint,
+      rendered: rendered)
+    // What is rendered carries its hints itself.
+    if !console.wantsJSON { failure.hint = "" }
+    return failure
+  }
+
+  private func read() throws(Failure) -> String {
+    let result =
+      isStandardInput
+      ? Descriptor.input.readAll(limit: Self.maximumBytes)
+      : Descriptor.contents(of: path, limit: Self.maximumBytes)
+    switch result {
+    case .success(let bytes):
+      guard let text = String(validating: bytes, as: UTF8.self) else {
+        throw Failure(
+          .badInput, code: "bad_manifest", "\(safe(shownName)) is not UTF-8",
+          hint: "save it as UTF-8")
+      }
+      return text
+    case .failure(let failure):
+      let reason = failure.isTooLarge ? "it has more than 4 MiB" : failure.text
+      throw Failure(
+        failure.isAbsence ? .badInput : .inputOutput, code: "cannot_read",
+        "cannot read \(safe(shownName)): \(reason)",
+        hint: failure.isAbsence ? "'opbatch init' prints a manifest to begin with" : "")
+    }
+  }
+
+  /// Relative paths in a manifest start at its own folder; from stdin, at ours.
+  private var baseFolder: String {
+    let here = ThisProcess.workingFolder
+    guard !isStandardInput, let slash = path.lastIndex(of: "/") else { return here }
+    let folder = slash == path.startIndex ? "/" : String(path[..<slash])
+    return folder.hasPrefix("/") ? folder : "\(here)/\(folder)"
+  }
+}

@@ -1,0 +1,129 @@
+// `opbatch run`: a manifest or one command, from submission to end, with its status.
+
+import ArgumentParser
+import OpClusterClient
+import OpClusterModel
+import OpClusterPresentation
+
+struct Run: Command {
+  static let configuration = CommandConfiguration(
+    abstract: "Run a manifest or one command; end with its status.",
+    usage: """
+      opbatch run -m <file> [-p <key=value> ...] [<options>]
+      opbatch run [<options>] -- <cmd> [<args> ...]
+      """,
+    discussion: """
+      With a command, its output streams are ours and its exit status is ours; 124 means that it \
+      timed out, 125 that it is our fault, 126 not executable, 127 not found, 128+n signal n. \
+      The first Ctrl-C asks it to stop, the second kills it.
+
+      Without a configured cluster it runs on one of its own.
+
+      Examples:
+        opbatch run -m graph.yaml
+        opbatch run -- make -j4 test
+      """)
+
+  @Option(
+    name: .shortAndLong, help: ArgumentHelp("The manifest; - is stdin.", valueName: "file"),
+    completion: .file(extensions: ["yaml", "yml", "json"]))
+  var manifest: String?
+
+  @Option(
+    name: [.customShort("p"), .customLong("param")],
+    help: ArgumentHelp("A parameter of the manifest; may be repeated.", valueName: "key=value"))
+  var parameters: [Assignment] = []
+
+  @Option(help: "The graph's name.") var name: String?
+
+  @Option(
+    name: [.customShort("e"), .customLong("env")],
+    help: ArgumentHelp(
+      "A variable for the command; the value is ours if not given. May be repeated.",
+      valueName: "name[=value]"))
+  var environment: [String] = []
+
+  @Option(help: ArgumentHelp("CPUs that the command asks for.", valueName: "count"))
+  var cpus: Int64 = 1
+
+  @Argument(
+    parsing: .postTerminator,
+    help: ArgumentHelp("A command and its arguments, after --.", valueName: "cmd"))
+  var command: [String] = []
+
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  static var handlesInterrupts: Bool { true }
+
+  func validate() throws {
+    if (manifest == nil) == command.isEmpty {
+      throw ValidationError("give either -m FILE or a command after --")
+    }
+    if manifest != nil, !environment.isEmpty {
+      throw ValidationError("--env is for a command; a manifest has its own 'env'")
+    }
+    guard (0...1_000_000).contains(cpus) else { throw ValidationError("--cpus is 0 or more") }
+  }
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    if command.isEmpty { return try await runManifest(console) }
+    do {
+      return try await runCommand(console)
+    } catch is OutputClosed {
+      throw OutputClosed(code: 0)
+    } catch {
+      // What is not the command's own fault must not look like its status.
+      console.report(Main.failure(error))
+      return .commandNotStarted
+    }
+  }
+
+  private func runManifest(_ console: Console) async throws -> ExitStatus {
+    let source = ManifestSource(path: manifest ?? "-", parameters: parameters)
+    var submission = try source.compile(console).submission
+    try Submit.prepare(&submission, name: name, key: nil)
+    return try await inSession(console) { session in
+      let accepted = try await GraphRun.submit(submission, session.connection)
+      let run = GraphRun(session: session, console: console, timeout: global.timeout?.duration)
+      return try await run.untilEnd(
+        of: accepted.graph, showsProgress: true, onInterrupt: .cancel)
+    }
+  }
+
+  private func runCommand(_ console: Console) async throws -> ExitStatus {
+    var submission = CommandRun.submission(
+      command, environment: try variables(), cpus: cpus, timeout: global.timeout)
+    try Submit.prepare(&submission, name: name ?? submission.name, key: nil)
+    return try await inSession(console) { session in
+      try await CommandRun(session.connection, console).run(submission)
+    }
+  }
+
+  private func inSession(
+    _ console: Console, _ body: (Session) async throws -> ExitStatus
+  ) async throws -> ExitStatus {
+    let session = try await openSession(workers: 1, console)
+    do {
+      let status = try await body(session)
+      await session.end()
+      return status
+    } catch {
+      await session.end()
+      throw error
+    }
+  }
+
+  private func variables() throws(Failure) -> [Assignment] {
+    var result: [Assignment] = []
+    for text in environment {
+      if let assignment = Assignment(argument: text) {
+        result.append(assignment)
+      } else if let value = ThisProcess.variable(text) {
+        result.append(Assignment(key: text, value: value))
+      } else {
+        throw .usage("variable '\(safe(text))' is not set here", hint: "write NAME=VALUE")
+      }
+    }
+    return result
+  }
+}

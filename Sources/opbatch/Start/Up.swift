@@ -1,0 +1,129 @@
+// `opbatch up`, `down` and `status`: a local cluster of this user that stays in the background.
+
+import ArgumentParser
+import OpClusterClient
+import OpClusterModel
+import OpClusterPresentation
+
+struct Up: Command {
+  static let configuration = CommandConfiguration(
+    abstract: "Start a local cluster in the background.",
+    discussion: "Commands find it by themselves. 'opbatch down' ends it; its journal is kept.")
+
+  @Option(help: "How many workers share this machine.") var workers = 1
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  func validate() throws {
+    guard (1...64).contains(workers) else { throw ValidationError("--workers is 1 to 64") }
+  }
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    if let running = BackgroundCluster.running() {
+      console.say("already running")
+      try BackgroundCluster.show(running, console)
+      return .success
+    }
+    let deadline = global.timeout?.duration ?? .seconds(15)
+    let cluster = try await BackgroundCluster.start(workers: workers, deadline: deadline)
+    try BackgroundCluster.show(cluster, console)
+    if let address = try CoordinatorAddress.resolve(global), address.origin != .up {
+      console.warn(
+        "commands go to \(address.text), which \(address.origin.text) names, not to this cluster")
+    }
+    return .success
+  }
+}
+
+struct Down: Command {
+  static let configuration = CommandConfiguration(
+    abstract: "End the local cluster that 'up' started.",
+    discussion: "What runs is stopped and runs again after the next 'opbatch up'.")
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    guard let cluster = BackgroundCluster.running() else {
+      console.say("no local cluster is running")
+      return .success
+    }
+    guard await cluster.end() else {
+      throw Failure(
+        .internal, code: "still_running", "a daemon of the local cluster does not end",
+        hint: "processes: \(cluster.daemons.map { "\($0.process)" }.joined(separator: " "))")
+    }
+    console.say("the local cluster has ended; its journal is kept in \(cluster.stateFolder)")
+    return .success
+  }
+}
+
+struct Status: Command {
+  static let configuration = CommandConfiguration(
+    abstract: "Say which cluster commands go to, and how it is.")
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    guard let address = try CoordinatorAddress.resolve(global) else {
+      throw Failure(
+        .unreachable, code: "unreachable", "no coordinator is configured, and 'up' started none",
+        hint: "'opbatch up' starts one")
+    }
+    let (workers, graphs) = try await withConnection { connection in
+      let reader = reader(connection)
+      return (
+        try await workerRows(connection), try await reader.allGraphs(Selection(graphs: .active))
+      )
+    }
+    let connected = workers.count { $0.state == .connected }
+    switch console.format {
+    case .name: try console.writeLine(address.text)
+    case .json, .jsonl:
+      try console.write(
+        jsonDocument { json in
+          json.field("coordinator", address.text)
+          json.field("origin", address.origin.text)
+          json.field("workers", workers.count)
+          json.field("workers_connected", connected)
+          json.field("active_graphs", graphs.count)
+        })
+    case .table:
+      try console.writeLine("coordinator  \(safe(address.text)) (\(address.origin.text))")
+      try console.writeLine("workers      \(connected) of \(workers.count) connected")
+      try console.writeLine("graphs       \(shownCount(graphs.count)) active")
+      if address.origin == .up, let cluster = BackgroundCluster.running() {
+        try BackgroundCluster.showDaemons(cluster, console)
+      }
+    }
+    return .success
+  }
+}
+
+extension BackgroundCluster {
+  static func show(_ cluster: BackgroundCluster, _ console: Console) throws {
+    switch console.format {
+    case .name: try console.writeLine(cluster.address)
+    case .json, .jsonl:
+      try console.write(
+        jsonDocument { json in
+          json.field("coordinator", cluster.address)
+          json.array("daemons") { json in
+            for daemon in cluster.daemons {
+              json.object { json in
+                json.field("name", daemon.name)
+                json.field("process", daemon.process)
+              }
+            }
+          }
+        })
+    case .table:
+      try console.writeLine("coordinator  \(cluster.address)")
+      try showDaemons(cluster, console)
+      console.hint("opbatch demo, opbatch submit FILE, opbatch down")
+    }
+  }
+
+  static func showDaemons(_ cluster: BackgroundCluster, _ console: Console) throws {
+    let names = cluster.daemons.map { "\($0.name) (\($0.process))" }
+    try console.writeLine("daemons      \(names.joined(separator: ", "))")
+    try console.writeLine("logs         \(cluster.folder)")
+    try console.writeLine("state        \(cluster.stateFolder)")
+  }
+}

@@ -1,0 +1,78 @@
+// `opbatch suspend` and `opbatch resume`: whole graphs stop starting operations, and go on.
+
+import ArgumentParser
+import OpClusterClient
+import OpClusterModel
+import OpClusterPresentation
+
+struct Suspend: Command {
+  static let configuration = CommandConfiguration(
+    abstract: "Start nothing more of these graphs.",
+    discussion: """
+      What is executing goes on to its end. 'opbatch resume' lifts it. For queues there is \
+      'opbatch queue suspend'.
+      """)
+
+  @Argument(help: ArgumentHelp("Graphs: 12, 12,14-20, last, active.", valueName: "selector"))
+  var selectors: [String]
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    try await suspendGraphs(selectors, true, console)
+  }
+}
+
+struct Resume: Command {
+  static let configuration = CommandConfiguration(
+    abstract: "Let suspended graphs go on.",
+    discussion: "Also starts what was submitted with --hold.")
+
+  @Argument(help: ArgumentHelp("Graphs: 12, 12,14-20, last, active.", valueName: "selector"))
+  var selectors: [String]
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    try await suspendGraphs(selectors, false, console)
+  }
+}
+
+extension Command {
+  fileprivate func suspendGraphs(
+    _ selectors: [String], _ isSuspended: Bool, _ console: Console
+  ) async throws -> ExitStatus {
+    let selections = try selectors.map { try Selectors.graphs($0) }
+    return try await withConnection { connection in
+      for (text, selection) in zip(selectors, selections) {
+        let reply = try await ask(connection, .suspendGraphs(selection, isSuspended))
+        switch reply {
+        case .suspended(let executing):
+          try say(text, isSuspended, executing.count, console)
+        case .done, .effect: try say(text, isSuspended, 0, console)
+        default: throw Failure.unexpectedReply(isSuspended ? "suspend" : "resume")
+        }
+      }
+      return .success
+    }
+  }
+
+  private func say(
+    _ selector: String, _ isSuspended: Bool, _ executing: Int, _ console: Console
+  ) throws {
+    switch console.format {
+    case .name: try console.writeLine(selector)
+    case .json, .jsonl:
+      try console.write(
+        jsonDocument { json in
+          json.field("selector", selector)
+          json.field("is_suspended", isSuspended)
+          json.field("executing", executing)
+        })
+    case .table:
+      let word = isSuspended ? "suspended" : "resumed"
+      let rest =
+        isSuspended && executing > 0
+        ? "; \(shownCount(executing, "operation")) still executing go on to their end" : ""
+      try console.writeLine("\(safe(selector)): \(word)\(rest)")
+    }
+  }
+}
