@@ -13,7 +13,6 @@ extension Scheduler {
       }
       let cancelsRunning = graphs[id.number].submission.failurePolicy == .cancel
       let (runs, held) = doomed(id, cancelsRunning: cancelsRunning)
-      graphs[id.number].failurePolicyTookEffect = true
       if runs.isEmpty { continue }
       commit(.cancelled(runs, .failurePolicy), into: &turn)
       tellHolders(held, into: &turn)

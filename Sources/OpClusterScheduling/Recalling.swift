@@ -20,19 +20,27 @@ extension Scheduler {
       && graphs[id.graph.number].cell(id.index).flags.contains(.recalling)
   }
 
-  /// Unstarted operations that a worker holds beyond what it will soon get to come back: they
-  /// are ready elsewhere, or have to make room for a higher level (S47).
+  /// Unstarted operations that a worker holds beyond its capacity and beyond what it will soon
+  /// get to come back: they are ready elsewhere, or have to make room for a higher level (S47).
+  /// A draining worker gives back all of them.
   mutating func recallSurplus(into turn: inout Turn) {
     for number in seats.numbers where seats[number].held > 0 && seats[number].peer != nil {
-      let window = seats[number].isDraining ? 0 : seats[number].prefetch(at: turn.now)
+      let isDraining = seats[number].isDraining
       let isSlow = (turn.now - seats[number].busySince).seconds > Seat.patience
-      guard isSlow || seats[number].isDraining, seats[number].held > window else { continue }
-      var surplus = Int(seats[number].held - window)
+      guard isDraining || (isSlow && seats[number].free.isOverdrawn) else { continue }
+      let window = isDraining ? 0 : seats[number].prefetch(at: turn.now)
+      var surplus = seats[number].held - min(window, seats[number].held)
+      var free = seats[number].free
       for id in heldBy(WorkerID(number)).reversed() where surplus > 0 {
-        let cell = graphs[id.graph.number].cell(id.index)
-        guard cell.isHeldUnstarted else { continue }
+        let graph = id.graph.number
+        guard graphs[graph].cell(id.index).isHeldUnstarted else { continue }
+        if !isDraining, !free.isOverdrawn || id == seats[number].reservation { continue }
         surplus -= 1
-        if id == seats[number].reservation, !seats[number].isDraining { continue }
+        free.giveBack(
+          classes[
+            graphs[graph].stages[graphs[graph].stageNumber(of: id.index)]
+              .demandClass
+          ].demand)
         askRecall(id, into: &turn)
       }
     }
@@ -66,5 +74,12 @@ extension Scheduler {
     guard cell.worker != 0, seats.contains(cell.worker), !turn.isReplay else { return }
     let at = orders(for: WorkerID(cell.worker), &turn)
     turn.orders[at].orders.stale.append(AttemptID(operation: id, attempt: cell.attempt))
+  }
+}
+
+extension Resources {
+  /// Whether more has been given away than there is.
+  fileprivate var isOverdrawn: Bool {
+    cpus < .zero || memoryBytes < 0 || gpus < .zero || custom.contains { $0.amount < .zero }
   }
 }
