@@ -2,21 +2,36 @@
 
 public import OpClusterModel
 
-/// One line: `bwa mem 'ref genome.fa' ${{ item }}`, or the shell text.
-public func shownCommand(_ command: CommandSpecification) -> String {
+/// One line: `bwa mem 'ref genome.fa' ${{ item }}`, or the shell text. `values` are those of an
+/// element, by position in `elementKeys`; places without a value stay visible.
+public func shownCommand(
+  _ command: CommandSpecification, values: [String] = [], index: UInt32? = nil
+) -> String {
+  func text(_ text: CommandText) -> String {
+    text.segments.reduce("") { result, segment in
+      switch segment {
+      case .literal(let literal): return result + literal
+      case .value(let value, let quoting):
+        guard let known = knownValue(value, values, index) else {
+          return result + "${{ " + placeName(value, keys: command.elementKeys) + " }}"
+        }
+        return result + (quoting == .shell ? shellQuoted(known) : known)
+      }
+    }
+  }
   switch command.form {
-  case .arguments(let words):
-    words.map { shellQuoted(shownText($0, keys: command.elementKeys)) }.joined(separator: " ")
-  case .shell(_, let text): shownText(text, keys: command.elementKeys)
+  case .arguments(let words): return words.map { shellQuoted(text($0)) }.joined(separator: " ")
+  case .shell(_, let script): return text(script)
   }
 }
 
-private func shownText(_ text: CommandText, keys: [String]) -> String {
-  text.segments.reduce("") { result, segment in
-    switch segment {
-    case .literal(let literal): result + literal
-    case .value(let value, _): result + "${{ " + placeName(value, keys: keys) + " }}"
-    }
+private func knownValue(
+  _ value: CommandText.Value, _ values: [String], _ index: UInt32?
+) -> String? {
+  switch value {
+  case .index: index.map { "\($0)" }
+  case .element(let position): values.indices.contains(position) ? values[position] : nil
+  case .output: nil
   }
 }
 

@@ -101,5 +101,10 @@ struct TextTests {
         text: CommandText(segments: [.literal("echo "), item, .literal(" "), output])))
     shell.elementKeys = ["sample"]
     #expect(shownCommand(shell) == "echo ${{ matrix.sample }} ${{ needs.a.outputs.k }}")
+    #expect(shownCommand(shell, values: ["a b"]) == "echo 'a b' ${{ needs.a.outputs.k }}")
+    let index = CommandText.Segment.value(.index, quoting: .none)
+    let numbered = CommandSpecification(
+      form: .arguments([CommandText(segments: [.literal("f"), index])]))
+    #expect(shownCommand(numbered, index: 7) == "f7")
   }
 }

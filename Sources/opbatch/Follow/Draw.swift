@@ -1,0 +1,60 @@
+// `opbatch graph`: the stages of a graph and what waits for what, as a drawing.
+
+import ArgumentParser
+import OpClusterClient
+import OpClusterModel
+import OpClusterPresentation
+
+struct Draw: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "graph", abstract: "Draw a graph.",
+    discussion: """
+      An array is one box. Text adapts to the terminal; svg is a picture that needs nothing else.
+
+      Examples:
+        opbatch graph last
+        opbatch graph 12 --format svg > graph.svg
+      """)
+
+  enum Format: String, CaseIterable, ExpressibleByArgument {
+    case text, dot, svg, mermaid, json
+  }
+
+  @Argument(help: ArgumentHelp("A graph: 12, last, last~1.", valueName: "selector"))
+  var selector: String
+
+  @Option(help: "The kind of drawing; json with -o json.")
+  var format: Format?
+
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    let selection = try Selectors.graphs(selector)
+    let structure = try await withConnection { connection in
+      let reader = reader(connection)
+      let rows = try await reader.allGraphs(selection)
+      guard let row = rows.first else { throw Failure.nothingSelected(selector) }
+      guard rows.count == 1 else {
+        throw Failure.usage(
+          "'\(safe(selector))' names \(shownCount(rows.count, "graph"))", hint: "name one of them")
+      }
+      return try await reader.structure(row.graph)
+    }
+    switch format ?? (console.wantsJSON ? .json : .text) {
+    case .text: try console.writeLines(GraphText.lines(structure, console.outputStyle))
+    case .dot: try console.write(GraphDocuments.dot(structure))
+    case .mermaid: try console.write(GraphDocuments.mermaid(structure))
+    case .json: try console.write(GraphDocuments.json(structure))
+    case .svg:
+      guard let picture = GraphSVG.document(structure) else {
+        throw Failure(
+          .usage, code: "graph_too_large",
+          "a picture has at most \(shownCount(GraphSVG.maximumStages)) stages, this graph has "
+            + shownCount(structure.stages.count),
+          hint: "use --format dot and a program for large graphs, or --format json")
+      }
+      try console.write(picture)
+    }
+    return .success
+  }
+}

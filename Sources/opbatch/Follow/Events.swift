@@ -1,0 +1,103 @@
+// `opbatch events`: what happened, in order, and with -f what happens.
+
+import ArgumentParser
+import OpClusterClient
+import OpClusterModel
+import OpClusterPresentation
+
+struct Events: Command {
+  static let configuration = CommandConfiguration(
+    abstract: "List events, and follow them.",
+    discussion: """
+      In the JSON formats each event is an object on a line of its own, and {"kind":"caught_up"} \
+      stands between what had happened and what happens while we look.
+
+      Examples:
+        opbatch events 12
+        opbatch events -f --since 1000 -o jsonl
+      """)
+
+  @Argument(help: ArgumentHelp("Only of these: 12, active, 12/align/3.", valueName: "selector"))
+  var selector: String?
+
+  @Flag(name: .shortAndLong, help: "Go on with what happens.")
+  var follow = false
+
+  @Option(help: ArgumentHelp("Only those after this one.", valueName: "sequence"))
+  var since: UInt64 = 0
+
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    let selection = try selector.map { try Selectors.selection($0) } ?? Selection(graphs: .all)
+    return try await withConnection { connection in
+      let reader = reader(connection)
+      if selector != nil { try await check(selection, reader) }
+      let subscription = EventSubscription(
+        number: 1, selection: selection, since: since, backlogOnly: !follow)
+      var printer = EventPrinter(console, NameBook(reader))
+      for try await batch in connection.events(subscription) {
+        try await printer.show(batch.events)
+        if batch.caughtUp, follow { try printer.showCaughtUp() }
+      }
+      return .success
+    }
+  }
+
+  /// A selector that names nothing is a mistake, not an empty list.
+  private func check(_ selection: Selection, _ reader: Reader) async throws {
+    let isEmpty =
+      if selection.operation == nil {
+        try await reader.allGraphs(selection).isEmpty
+      } else {
+        try await reader.firstOperations(selection, limit: 1).rows.isEmpty
+      }
+    if isEmpty { throw Failure.nothingSelected(selector ?? "all") }
+  }
+}
+
+/// Events on stdout in the format asked for; one write a batch.
+struct EventPrinter {
+  private let console: Console
+  private var names: NameBook
+  private var json = JSONText()
+
+  init(_ console: Console, _ names: NameBook) {
+    self.console = console
+    self.names = names
+  }
+
+  mutating func show(_ events: [Event]) async throws {
+    guard !events.isEmpty else { return }
+    try await names.learn(events)
+    switch console.format {
+    case .json, .jsonl:
+      for event in events {
+        json.event(event, names: names)
+        json.endLine()
+      }
+      try console.write(bytes: json.bytes)
+      json.removeAll()
+    case .table:
+      let style = console.outputStyle
+      try console.writeLines(events.map { eventLine($0, names: names, style: style) })
+    case .name: try console.writeLines(events.compactMap(name))
+    }
+  }
+
+  mutating func showCaughtUp() throws {
+    guard console.wantsJSON else { return }
+    json.caughtUp()
+    json.endLine()
+    try console.write(bytes: json.bytes)
+    json.removeAll()
+  }
+
+  private func name(_ event: Event) -> String? {
+    switch event.subject {
+    case .operation(let id, _): names.path(of: id)
+    case .graph(let id): "\(id.number)"
+    case .queue, .worker: nil
+    }
+  }
+}

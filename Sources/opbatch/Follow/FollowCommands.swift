@@ -1,0 +1,10 @@
+// The commands that look and wait: the list for the root of the command tree.
+
+import ArgumentParser
+
+enum FollowCommands {
+  static let all: [any ParsableCommand.Type] = [
+    List.self, Show.self, Watch.self, Wait.self, Logs.self, Why.self, Draw.self, Events.self,
+    Story.self,
+  ]
+}

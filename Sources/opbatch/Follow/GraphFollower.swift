@@ -1,0 +1,68 @@
+// The graphs that `watch` follows: snapshots moved on by events. The reading task writes, the
+// painting task reads; a lock between them.
+
+import OpClusterClient
+import OpClusterModel
+import OpClusterPresentation
+import Synchronization
+
+final class GraphFollower: Sendable {
+  private struct State {
+    var graphs: [GraphProgress]
+    var places: [GraphID: Int]
+    /// Counts changes, so that nothing is painted twice.
+    var version: UInt64 = 0
+  }
+  private let state: Mutex<State>
+  private let connection: ClusterConnection
+  private let subscription: EventSubscription
+
+  /// Graphs that one command follows at most.
+  static let maximumGraphs = 100
+
+  /// Reads the snapshots. Events are subscribed to from before the first of them on, and each
+  /// graph ignores what its own snapshot contains: nothing is missed, nothing counts twice (S116).
+  init(_ rows: [GraphRow], since: UInt64, _ reader: Reader) async throws {
+    var graphs: [GraphProgress] = []
+    for row in rows.prefix(Self.maximumGraphs) {
+      graphs.append(GraphProgress(try await reader.structure(row.graph)))
+    }
+    var places: [GraphID: Int] = [:]
+    for (place, graph) in graphs.enumerated() { places[graph.graph] = place }
+    connection = reader.connection
+    subscription = EventSubscription(
+      number: 1, selection: .graphs(graphs.map(\.graph)), since: since)
+    state = Mutex(State(graphs: graphs, places: places))
+  }
+
+  /// Takes in events until all graphs have ended.
+  func run() async throws {
+    if hasEnded { return }
+    for try await batch in connection.events(subscription) {
+      take(batch.events)
+      if hasEnded { return }
+    }
+  }
+
+  /// Where the graphs stand, and a number that grows with every change.
+  var now: (graphs: [GraphProgress], version: UInt64) {
+    state.withLock { ($0.graphs, $0.version) }
+  }
+
+  private var hasEnded: Bool { state.withLock { $0.graphs.allSatisfy { $0.outcome != nil } } }
+
+  private func take(_ events: [Event]) {
+    state.withLock { state in
+      for event in events {
+        let graph: GraphID
+        switch event.subject {
+        case .operation(let id, _): graph = id.graph
+        case .graph(let id): graph = id
+        case .queue, .worker: continue
+        }
+        guard let place = state.places[graph] else { continue }
+        if state.graphs[place].apply(event) { state.version += 1 }
+      }
+    }
+  }
+}

@@ -1,0 +1,135 @@
+// `opbatch ls`: graphs, or with a selector the operations it names.
+
+import ArgumentParser
+import OpClusterClient
+import OpClusterModel
+import OpClusterPresentation
+
+struct List: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "ls", abstract: "List graphs, or the operations of a graph.",
+    discussion: """
+      Without a selector: graphs that have not ended and the newest that have. With one: \
+      operations. Long tables say what they hide; JSON and names are always complete.
+
+      Examples:
+        opbatch ls
+        opbatch ls last --state failed,timed-out
+        opbatch ls 12/align/1-10 -o json
+      """)
+
+  @Argument(help: ArgumentHelp("12, last, 12/align, 12/align/1-10:2.", valueName: "selector"))
+  var selector: String?
+
+  @Flag(name: .shortAndLong, help: "All of them.")
+  var all = false
+
+  @OptionGroup var filters: SelectionFilters
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  /// Graphs that ended and are listed without `-a`.
+  private static let recentGraphs = 20
+  /// Operations in a table without `-a`.
+  private static let tableRows = 200
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    let selection = try filters.selection(selector)
+    return try await withConnection { connection in
+      if selector == nil {
+        try await listGraphs(selection, reader(connection), console)
+      } else {
+        try await listOperations(selection, reader(connection), console)
+      }
+      return .success
+    }
+  }
+
+  private func listGraphs(
+    _ selection: Selection, _ reader: Reader, _ console: Console
+  ) async throws {
+    var rows = try await reader.allGraphs(selection)
+    var hidden = 0
+    if !all {
+      let ended = rows.count { GraphOutcome($0.state) != nil }
+      hidden = max(0, ended - Self.recentGraphs)
+      var left = hidden
+      rows.removeAll { row in
+        guard left > 0, GraphOutcome(row.state) != nil else { return false }
+        left -= 1
+        return true
+      }
+    }
+    switch console.format {
+    case .table:
+      let style = console.outputStyle
+      if rows.isEmpty {
+        console.hint("no graphs; 'opbatch init hello' prints a first manifest to submit")
+      } else {
+        try console.writeLines(graphTable(rows, style).lines(style))
+      }
+    case .name: try console.writeLines(rows.map { "\($0.graph.number)" })
+    case .json, .jsonl:
+      var listing = JSONListing("graphs", format: console.listFormat)
+      for row in rows { listing.row { $0.fields(of: row) } }
+      listing.end()
+      try console.write(bytes: listing.take())
+    }
+    if hidden > 0 {
+      console.say("… \(shownCount(hidden, "older graph")): opbatch ls -a")
+    }
+  }
+
+  private func listOperations(
+    _ selection: Selection, _ reader: Reader, _ console: Console
+  ) async throws {
+    var output = OperationListing(console: console)
+    var total = 0
+    try await reader.operations(selection) { rows, more in
+      var rows = rows
+      let room = Self.tableRows - total
+      let isCut =
+        console.format == .table && !all && (rows.count > room || (rows.count == room && more))
+      if isCut { rows = Array(rows.prefix(room)) }
+      total += rows.count
+      try output.show(rows)
+      if isCut {
+        let filter = "--state failed,timed-out,lost"
+        console.say("… and more: -a shows all, \(filter) what went wrong")
+      }
+      return !isCut
+    }
+    guard total > 0 else { throw Failure.nothingSelected(selector ?? "all") }
+    try output.end()
+  }
+}
+
+/// Operations on stdout in the format asked for, page by page.
+struct OperationListing {
+  let console: Console
+  private var listing: JSONListing?
+  private var isFirst = true
+
+  init(console: Console) {
+    self.console = console
+    if console.wantsJSON { listing = JSONListing("operations", format: console.listFormat) }
+  }
+
+  mutating func show(_ rows: [OperationRow]) throws {
+    guard !rows.isEmpty else { return }
+    switch console.format {
+    case .table:
+      let style = console.outputStyle
+      try console.writeLines(operationTable(rows, style).lines(style, titled: isFirst))
+    case .name: try console.writeLines(rows.map { OperationPath($0).description })
+    case .json, .jsonl:
+      for row in rows { listing?.row { $0.fields(of: row) } }
+      if let bytes = listing?.take() { try console.write(bytes: bytes) }
+    }
+    isFirst = false
+  }
+
+  mutating func end() throws {
+    listing?.end()
+    if let bytes = listing?.take() { try console.write(bytes: bytes) }
+  }
+}

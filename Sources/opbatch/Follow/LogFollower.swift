@@ -1,0 +1,115 @@
+// `logs -f`: events say which attempts begin and end; what they write is fetched in growing pauses,
+// since no event tells of it.
+
+import OpClusterClient
+import OpClusterModel
+import OpClusterPresentation
+import Synchronization
+
+final class LogFollower: Sendable {
+  private struct Life {
+    /// The newest attempt; 0 before the first.
+    var attempt: UInt32
+    var hasEnded: Bool
+  }
+  private struct State {
+    var lives: [OperationID: Life] = [:]
+    var rows: [OperationRow] = []
+  }
+  private let state: Mutex<State>
+  private let reader: Reader
+  private let subscription: EventSubscription
+
+  /// Operations whose logs one command follows at most.
+  static let maximumOperations = 10_000
+  private static let shortest = Duration.milliseconds(100)
+  private static let longest = Duration.seconds(1)
+
+  /// Reads the rows; events are subscribed to from before them on.
+  init(_ selection: Selection, _ reader: Reader) async throws {
+    let since = try await reader.lastEvent()
+    var state = State()
+    try await reader.operations(selection) { rows, _ in
+      state.rows += rows
+      return state.rows.count < Self.maximumOperations
+    }
+    for row in state.rows {
+      state.lives[row.id] = Life(attempt: row.attempt, hasEnded: row.isFinished)
+    }
+    self.state = Mutex(state)
+    self.reader = reader
+    subscription = EventSubscription(number: 1, selection: selection, since: since)
+  }
+
+  var count: Int { state.withLock { $0.rows.count } }
+
+  /// Takes in events until its task is cancelled.
+  func listen() async throws {
+    for try await batch in reader.connection.events(subscription) {
+      state.withLock { state in
+        for event in batch.events {
+          guard case .operation(let id, _) = event.subject else { continue }
+          switch event.kind {
+          case .attemptStarted(let attempt, _):
+            guard let known = state.lives[id]?.attempt, known < attempt else { continue }
+            state.lives[id]?.attempt = attempt
+          case .isFinished: state.lives[id]?.hasEnded = true
+          default: break
+          }
+        }
+      }
+    }
+  }
+
+  /// Prints what is written until all operations have ended and are told to their end.
+  func read(_ streams: [LogStream], _ console: Console) async throws {
+    let printer = LogPrinter(console, isPrefixed: count > 1, isSplit: streams.count > 1)
+    var waiting = state.withLock { $0.rows }
+    var tails: [LogTail] = []
+    var pause = Self.shortest
+    while true {
+      let lives = state.withLock { $0.lives }
+      waiting.removeAll { row in
+        guard let life = lives[row.id] else { return true }
+        if life.attempt > 0 {
+          // An operation that is retried is read from the attempt that runs now.
+          tails.append(LogTail(row, streams, attempt: max(1, row.attempt)))
+          return true
+        }
+        return life.hasEnded
+      }
+      var isSilent = true
+      var open: [LogTail] = []
+      for tail in tails {
+        let life = lives[tail.operation]
+        let before = tail.position
+        let isOpen = try await read(tail, life?.attempt ?? 0, life?.hasEnded ?? true, printer)
+        if tail.position != before { isSilent = false }
+        if isOpen { open.append(tail) }
+      }
+      tails = open
+      try printer.flush()
+      if tails.isEmpty, waiting.isEmpty { return }
+      pause = isSilent ? min(pause * 2, Self.longest) : Self.shortest
+      try await Task.sleep(for: pause)
+    }
+  }
+
+  /// False when there is nothing more to come of it. `lives` are older than what is read after
+  /// them, so that an ended operation is read to its end.
+  private func read(
+    _ tail: LogTail, _ attempt: UInt32, _ hasEnded: Bool, _ printer: LogPrinter
+  ) async throws -> Bool {
+    let state = try await tail.drain(reader, printer)
+    if attempt > tail.attempt {
+      printer.say("\(tail.path): attempt \(tail.attempt + 1)")
+      tail.advance(to: tail.attempt + 1)
+      return true
+    }
+    guard hasEnded else { return true }
+    if case .missing(let why) = state, tail.isUntouched {
+      printer.say("\(tail.path): \(why)")
+    }
+    return false
+  }
+}

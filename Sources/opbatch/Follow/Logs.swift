@@ -1,0 +1,109 @@
+// `opbatch logs`: what operations wrote; with -f, what they write.
+
+import ArgumentParser
+import OpClusterClient
+import OpClusterModel
+import OpClusterPresentation
+
+struct Logs: Command {
+  static let configuration = CommandConfiguration(
+    abstract: "Print what operations wrote.",
+    discussion: """
+      What an operation wrote to its stdout goes to stdout, what it wrote to its stderr to stderr; \
+      a stream that is asked for by name goes to stdout. Of several operations, each line begins \
+      with its element. -f goes on over further attempts until all have ended; Ctrl-C only stops \
+      looking.
+
+      Examples:
+        opbatch logs 12/align/3
+        opbatch logs 12/align -f --stderr
+      """)
+
+  @Argument(help: ArgumentHelp("12/align/3, 12/align, last.", valueName: "selector"))
+  var selector: String
+
+  @Flag(name: .shortAndLong, help: "Go on until they have ended.")
+  var follow = false
+
+  @Flag(help: "Only stdout.") var stdout = false
+  @Flag(help: "Only stderr.") var stderr = false
+
+  @Option(help: ArgumentHelp("Of this attempt; the newest, if not given.", valueName: "number"))
+  var attempt: UInt32?
+
+  @OptionGroup var filters: SelectionFilters
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  static var handlesInterrupts: Bool { true }
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    guard !follow || attempt == nil else {
+      throw Failure.usage("-f goes over all further attempts and does not take --attempt")
+    }
+    let selection = try filters.selection(selector)
+    let streams: [LogStream] =
+      stdout == stderr
+      ? [.standardOutput, .standardError]
+      : stdout ? [.standardOutput] : [.standardError]
+    return try await withConnection { connection in
+      let reader = reader(connection)
+      if follow { return try await followLogs(selection, streams, reader, console) }
+      return try await printLogs(selection, streams, reader, console)
+    }
+  }
+
+  /// One operation after the other, each stream from its beginning to its present end.
+  private func printLogs(
+    _ selection: Selection, _ streams: [LogStream], _ reader: Reader, _ console: Console
+  ) async throws -> ExitStatus {
+    let (first, isSeveral) = try await reader.firstOperations(selection, limit: 2)
+    guard !first.isEmpty else { throw Failure.nothingSelected(selector) }
+    let printer = LogPrinter(
+      console, isPrefixed: isSeveral || first.count > 1, isSplit: streams.count > 1)
+    var found = false
+    var missing = 0
+    var problem: String?
+    var rows: [OperationRow] = []
+    try await reader.operations(selection) { page, _ in
+      rows += page.filter { $0.attempt > 0 }
+      return true
+    }
+    for row in rows {
+      let tail = LogTail(row, streams, attempt: attempt ?? row.attempt)
+      switch try await tail.drain(reader, printer) {
+      case .complete, .soFar: found = true
+      case .missing(let why):
+        missing += 1
+        problem = why
+      }
+      try printer.flush()
+    }
+    if found || rows.isEmpty == false && missing == 0 { return .success }
+    throw Failure(
+      .nothingSelected, code: "no_such_log",
+      rows.isEmpty
+        ? "nothing of '\(safe(selector))' has started, so there is no log"
+        : "there is no log of '\(safe(selector))'" + (problem.map { ": " + $0 } ?? ""),
+      hint: rows.isEmpty ? "opbatch why \(safe(selector)) says what it waits for" : "")
+  }
+
+  private func followLogs(
+    _ selection: Selection, _ streams: [LogStream], _ reader: Reader, _ console: Console
+  ) async throws -> ExitStatus {
+    let follower = try await LogFollower(selection, reader)
+    guard follower.count > 0 else { throw Failure.nothingSelected(selector) }
+    // Two tasks: one takes in events, the other reads what the operations have written.
+    let end = try await opbatch.follow(
+      console, timeout: global.timeout?.duration, painter: { try await follower.listen() }
+    ) { try await follower.read(streams, console) }
+    switch end {
+    case .finished: return .success
+    case .interrupted:
+      console.sayDetached("logs -f", [selector])
+      return .interrupted
+    case .timedOut:
+      console.say("the time is up, and not everything has ended")
+      return .timedOut
+    }
+  }
+}

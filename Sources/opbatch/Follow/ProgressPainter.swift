@@ -1,0 +1,75 @@
+// Paints what a follower knows: a table redrawn in place on a terminal, at most ten times a second;
+// plain lines elsewhere. Its `run` is a task of its own; `stop` comes after that has ended.
+
+import OpClusterModel
+import OpClusterPresentation
+
+actor ProgressPainter {
+  private let follower: GraphFollower
+  private let console: Console
+  private var redraw = Redraw()
+  private var plain: [GraphID: PlainProgress] = [:]
+  private var painted: UInt64?
+  private var paintedAt: ContinuousClock.Instant?
+  private let start = ContinuousClock.now
+
+  /// Between two frames.
+  private static let interval = Duration.milliseconds(100)
+  /// Without a change: for the elapsed time.
+  private static let longest = Duration.seconds(1)
+
+  init(_ follower: GraphFollower, _ console: Console) {
+    self.follower = follower
+    self.console = console
+  }
+
+  /// Paints until its task is cancelled.
+  func run() async throws {
+    while !Task.isCancelled {
+      let (graphs, version) = follower.now
+      let isDue = paintedAt.map { ContinuousClock.now - $0 >= Self.longest } ?? true
+      if version != painted || isDue {
+        painted = version
+        paintedAt = .now
+        try paint(graphs)
+      }
+      try? await Task.sleep(for: Self.interval)
+    }
+  }
+
+  /// The last frame, of `final` or of what the follower knows.
+  func stop(_ final: [GraphProgress]? = nil) throws {
+    try paint(final ?? follower.now.graphs)
+  }
+
+  private func paint(_ graphs: [GraphProgress]) throws {
+    guard console.format == .table else { return }
+    if console.outputIsTerminal { try paintTable(graphs) } else { try paintLines(graphs) }
+  }
+
+  private func paintTable(_ graphs: [GraphProgress]) throws {
+    var style = console.outputStyle
+    let width = style.width ?? 80
+    style.width = width
+    // One line stays free for the cursor.
+    let height = max(3, (Descriptor.output.lines ?? 24) - 1)
+    let shown = graphs.suffix(max(1, height / 3))
+    var lines: [String] = []
+    for (position, graph) in shown.enumerated() {
+      let room = (height - lines.count) / (shown.count - position)
+      lines += StageTable.frame(graph, height: room, style)
+    }
+    try console.write(redraw.repaint(lines, width: width))
+  }
+
+  private func paintLines(_ graphs: [GraphProgress]) throws {
+    let style = console.outputStyle
+    let passed = ContinuousClock.now - start
+    let now = Instant(nanoseconds: Int64(passed / .nanoseconds(1)))
+    for graph in graphs {
+      if let line = plain[graph.graph, default: PlainProgress()].line(graph, at: now, style) {
+        try console.writeLine(line)
+      }
+    }
+  }
+}

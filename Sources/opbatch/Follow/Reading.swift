@@ -1,0 +1,158 @@
+// What the following commands ask of a coordinator: pages of rows, structures, the newest event.
+
+import OpClusterClient
+import OpClusterModel
+import OpClusterPresentation
+
+/// Asks on behalf of one command.
+struct Reader: Sendable {
+  let connection: ClusterConnection
+  /// For each request.
+  let timeout: Duration?
+
+  private func ask(_ request: ClientRequest) async throws(ClientError) -> ClientReply {
+    try await connection.request(request, timeout: timeout)
+  }
+
+  /// Calls `body` with one page of graphs after the other, until it returns false.
+  func graphs(_ selection: Selection, _ body: ([GraphRow]) throws -> Bool) async throws {
+    var after: GraphID?
+    while true {
+      let request = ClientRequest.graphs(selection, after: after, limit: Self.page)
+      guard case .graphs(let rows, let more) = try await ask(request) else {
+        throw Failure.unexpectedReply("graphs")
+      }
+      guard try body(rows), more, let last = rows.last?.graph else { return }
+      after = last
+    }
+  }
+
+  func allGraphs(_ selection: Selection) async throws -> [GraphRow] {
+    var all: [GraphRow] = []
+    try await graphs(selection) { rows in
+      all += rows
+      return true
+    }
+    return all
+  }
+
+  /// Calls `body` with one page of operations after the other, until it returns false. The flag
+  /// says whether more would follow.
+  func operations(
+    _ selection: Selection, _ body: ([OperationRow], Bool) throws -> Bool
+  ) async throws {
+    var after: OperationID?
+    while true {
+      let request = ClientRequest.operations(selection, after: after, limit: Self.page)
+      guard case .operations(let rows, let more) = try await ask(request) else {
+        throw Failure.unexpectedReply("operations")
+      }
+      let readable = rows.map { $0.withReadableOutputs() }
+      guard try body(readable, more), more, let last = rows.last?.id else { return }
+      after = last
+    }
+  }
+
+  /// The first operations of a selection.
+  func firstOperations(
+    _ selection: Selection, limit: Int
+  ) async throws -> (rows: [OperationRow], more: Bool) {
+    let limit = UInt32(min(limit, Limits.rowsPerReply))
+    let request = ClientRequest.operations(selection, after: nil, limit: limit)
+    guard case .operations(let rows, let more) = try await ask(request) else {
+      throw Failure.unexpectedReply("operations")
+    }
+    return (rows.map { $0.withReadableOutputs() }, more)
+  }
+
+  /// The operation as it is when asked for alone: with its command and earlier attempts.
+  func inFull(_ row: OperationRow) async throws -> OperationRow {
+    try await firstOperations(.operation(row), limit: 1).rows.first ?? row
+  }
+
+  func structure(_ graph: GraphID) async throws -> GraphStructure {
+    guard case .structure(let structure) = try await ask(.structure(.graph(graph))) else {
+      throw Failure.unexpectedReply("structure")
+    }
+    return structure
+  }
+
+  func explanations(_ selection: Selection) async throws -> (rows: [Explanation], more: Bool) {
+    guard case .explanations(let rows, let more) = try await ask(.explain(selection)) else {
+      throw Failure.unexpectedReply("explain")
+    }
+    return (rows, more)
+  }
+
+  func queues() async throws -> [QueueRow] {
+    guard case .queues(let rows) = try await ask(.queues) else {
+      throw Failure.unexpectedReply("queues")
+    }
+    return rows
+  }
+
+  func workers() async throws -> [WorkerRow] {
+    guard case .workers(let rows) = try await ask(.workers) else {
+      throw Failure.unexpectedReply("workers")
+    }
+    return rows
+  }
+
+  /// The sequence of the newest event: what happens from here on can be subscribed to.
+  func lastEvent() async throws -> UInt64 {
+    guard case .pong(_, _, let lastEvent) = try await ask(.ping) else {
+      throw Failure.unexpectedReply("ping")
+    }
+    return lastEvent
+  }
+
+  func log(
+    _ attempt: AttemptSelection, _ stream: LogStream, offset: Int64
+  ) async throws(ClientError) -> LogChunk? {
+    let request = ClientRequest.log(
+      attempt, stream, offset: offset, maximumBytes: UInt32(Limits.logChunkBytes))
+    guard case .log(let chunk) = try await ask(request) else { return nil }
+    return chunk
+  }
+
+  private static let page = UInt32(Limits.rowsPerReply)
+}
+
+extension Command {
+  func reader(_ connection: ClusterConnection) -> Reader {
+    Reader(connection: connection, timeout: global.timeout?.duration)
+  }
+}
+
+extension Selection {
+  /// Exactly these graphs; neighbours are joined.
+  static func graphs(_ graphs: [GraphID]) -> Selection {
+    var ranges: [ClosedRangeOfGraphs] = []
+    for graph in graphs.sorted() {
+      if let last = ranges.last?.last, last.number &+ 1 == graph.number {
+        ranges[ranges.count - 1].last = graph
+      } else {
+        ranges.append(ClosedRangeOfGraphs(graph, graph))
+      }
+    }
+    return Selection(graphs: .numbers(ranges))
+  }
+
+  /// Exactly this operation.
+  static func operation(_ row: OperationRow) -> Selection {
+    var selection = Selection.graph(row.id.graph)
+    selection.operation = row.name
+    if let index = row.index { selection.elements = [IndexRun(first: index, count: 1)] }
+    return selection
+  }
+}
+
+extension Console {
+  var listFormat: ListFormat { format == .jsonl ? .jsonl : .json }
+
+  /// Data: lines.
+  func writeLines(_ lines: [String]) throws(OutputClosed) {
+    guard !lines.isEmpty else { return }
+    try write(lines.joined(separator: "\n") + "\n")
+  }
+}

@@ -1,0 +1,89 @@
+// `opbatch show`: one graph or operation in full.
+
+import ArgumentParser
+import OpClusterClient
+import OpClusterModel
+import OpClusterPresentation
+
+struct Show: Command {
+  static let configuration = CommandConfiguration(
+    abstract: "Show a graph or an operation in full.",
+    discussion: """
+      Examples:
+        opbatch show last
+        opbatch show 12/align/3
+      """)
+
+  @Argument(help: ArgumentHelp("12, last, 12/align, 12/align/3.", valueName: "selector"))
+  var selector: String
+
+  @OptionGroup var filters: SelectionFilters
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  /// Pages that are printed for one selector.
+  private static let maximumPages = 20
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    let selection = try filters.selection(selector)
+    return try await withConnection { connection in
+      let reader = reader(connection)
+      switch console.format {
+      case .json, .jsonl: try await showJSON(selection, reader, console)
+      case .name, .table:
+        if selection.operation == nil, selection.states.isEmpty, selection.queue == nil {
+          try await showGraphs(selection, reader, console)
+        } else {
+          try await showOperations(selection, reader, console)
+        }
+      }
+      return .success
+    }
+  }
+
+  private func showJSON(_ selection: Selection, _ reader: Reader, _ console: Console) async throws {
+    var total = 0
+    var output = OperationListing(console: console)
+    try await reader.operations(selection) { rows, _ in
+      total += rows.count
+      try output.show(rows)
+      return true
+    }
+    guard total > 0 else { throw Failure.nothingSelected(selector) }
+    try output.end()
+  }
+
+  private func showGraphs(
+    _ selection: Selection, _ reader: Reader, _ console: Console
+  ) async throws {
+    let rows = try await reader.allGraphs(selection)
+    guard !rows.isEmpty else { throw Failure.nothingSelected(selector) }
+    for (position, row) in rows.prefix(Self.maximumPages).enumerated() {
+      if console.format == .name {
+        try console.writeLine("\(row.graph.number)")
+        continue
+      }
+      if position > 0 { try console.writeLine("") }
+      let structure = try await reader.structure(row.graph)
+      try console.writeLines(graphPage(structure, console.outputStyle))
+    }
+    let hidden = rows.count - Self.maximumPages
+    if hidden > 0 { console.say("… \(shownCount(hidden, "more graph")): opbatch ls -a") }
+  }
+
+  private func showOperations(
+    _ selection: Selection, _ reader: Reader, _ console: Console
+  ) async throws {
+    let (rows, more) = try await reader.firstOperations(selection, limit: Self.maximumPages)
+    guard !rows.isEmpty else { throw Failure.nothingSelected(selector) }
+    for (position, row) in rows.enumerated() {
+      if console.format == .name {
+        try console.writeLine(OperationPath(row).description)
+        continue
+      }
+      if position > 0 { try console.writeLine("") }
+      let full = rows.count == 1 ? row : try await reader.inFull(row)
+      try console.writeLines(operationPage(full, command: full.shownCommand, console.outputStyle))
+    }
+    if more { console.say("… and more: opbatch ls \(safe(selector))") }
+  }
+}

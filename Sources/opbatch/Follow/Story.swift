@@ -1,0 +1,43 @@
+// `opbatch story`: every recorded line about an operation, from its submission on.
+
+import ArgumentParser
+import OpClusterClient
+import OpClusterModel
+import OpClusterPresentation
+
+struct Story: Command {
+  static let configuration = CommandConfiguration(
+    abstract: "Tell everything that is recorded about operations.",
+    discussion: "Example: opbatch story 12/align/3")
+
+  @Argument(help: ArgumentHelp("12/align/3, 12/align.", valueName: "selector"))
+  var selector: String
+
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  /// Operations whose present state is told after the events.
+  private static let maximumPages = 20
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    let selection = try Selectors.selection(selector)
+    return try await withConnection { connection in
+      let reader = reader(connection)
+      let (rows, more) = try await reader.firstOperations(selection, limit: Self.maximumPages)
+      guard !rows.isEmpty else { throw Failure.nothingSelected(selector) }
+      var printer = EventPrinter(console, NameBook(reader))
+      let subscription = EventSubscription(
+        number: 1, selection: selection, since: 0, backlogOnly: true)
+      for try await batch in connection.events(subscription) {
+        try await printer.show(batch.events)
+      }
+      guard console.format == .table else { return .success }
+      for row in rows {
+        try console.writeLine("")
+        let full = try await reader.inFull(row)
+        try console.writeLines(operationPage(full, command: full.shownCommand, console.outputStyle))
+      }
+      if more { console.say("… and more: opbatch ls \(safe(selector))") }
+      return .success
+    }
+  }
+}

@@ -1,0 +1,153 @@
+// `opbatch wait`: returns when graphs or operations have ended, with their status.
+
+import ArgumentParser
+import OpClusterClient
+import OpClusterModel
+import OpClusterPresentation
+import Synchronization
+
+struct Wait: Command {
+  static let configuration = CommandConfiguration(
+    abstract: "Wait until graphs or operations have ended.",
+    discussion: """
+      Ends with their status: 0 all succeeded, 1 something failed, 2 something was cancelled, \
+      3 the time was up. Ctrl-C only stops waiting.
+
+      Examples:
+        opbatch wait 12 13
+        opbatch wait 12/align --timeout 10m
+      """)
+
+  @Argument(help: ArgumentHelp("12, last, active, 12/align/3.", valueName: "selector"))
+  var selectors: [String]
+
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  static var handlesInterrupts: Bool { true }
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    let selections = try selectors.map { try Selectors.selection($0) }
+    let waiting = WaitingResults()
+    return try await withConnection { connection in
+      let reader = reader(connection)
+      let (selectors, selections) = (self.selectors, selections)
+      let end = try await follow(console, timeout: global.timeout?.duration) {
+        for (text, selection) in zip(selectors, selections) {
+          if selection.operation == nil {
+            waiting.add(try await Waiter.graphs(selection, text, reader))
+          } else {
+            waiting.add(try await Waiter.operations(selection, text, reader))
+          }
+        }
+      }
+      switch end {
+      case .finished: return try await finish(waiting, reader, console)
+      case .interrupted:
+        console.sayDetached("wait", selectors)
+        return .interrupted
+      case .timedOut:
+        console.say("the time is up, and not everything has ended")
+        return .timedOut
+      }
+    }
+  }
+
+  private func finish(
+    _ waiting: WaitingResults, _ reader: Reader, _ console: Console
+  ) async throws -> ExitStatus {
+    var rows: [GraphRow] = []
+    for graph in waiting.graphs {
+      rows += try await reader.allGraphs(.graph(graph))
+    }
+    let status = rows.reduce(waiting.status) { $0.combined(with: ExitStatus($1.state)) }
+    if console.format == .table {
+      let style = console.outputStyle
+      for row in rows { try console.writeLine(Self.sentence(row, style)) }
+    }
+    try await GraphEnding.show(rows, reader, console)
+    return status
+  }
+
+  private static func sentence(_ row: GraphRow, _ style: Style) -> String {
+    let state = style.paint(row.state.rawValue, row.state.tone)
+    return "\(row.graph.number) \(safe(row.name)): \(state), \(row.counts.sentence())"
+  }
+}
+
+/// What has been waited for so far.
+final class WaitingResults: Sendable {
+  private let state = Mutex((graphs: [GraphID](), status: ExitStatus.success))
+
+  func add(_ result: Waiter.Result) {
+    state.withLock { state in
+      for graph in result.graphs where !state.graphs.contains(graph) { state.graphs.append(graph) }
+      state.status = state.status.combined(with: result.status)
+    }
+  }
+  var graphs: [GraphID] { state.withLock { $0.graphs } }
+  var status: ExitStatus { state.withLock { $0.status } }
+}
+
+/// Waits for one selector by its events. Ending is final: it does not matter whether the rows or
+/// the events tell it first, as long as the events begin before the rows are read.
+enum Waiter {
+  struct Result: Sendable {
+    /// Graphs whose rows give the status.
+    var graphs: [GraphID] = []
+    /// Of operations.
+    var status = ExitStatus.success
+  }
+
+  static func graphs(_ selection: Selection, _ text: String, _ reader: Reader) async throws
+    -> Result
+  {
+    let since = try await reader.lastEvent()
+    let rows = try await reader.allGraphs(selection)
+    // Nothing is active: there is nothing to wait for.
+    if rows.isEmpty, selection.graphs == .active { return Result() }
+    guard !rows.isEmpty else { throw Failure.nothingSelected(text) }
+    var open = Set(rows.filter { GraphOutcome($0.state) == nil }.map(\.graph))
+    let result = Result(graphs: rows.map(\.graph))
+    if open.isEmpty { return result }
+    let subscription = EventSubscription(
+      number: 1, selection: .graphs(Array(open)), since: since, graphsOnly: true)
+    for try await batch in reader.connection.events(subscription) {
+      for event in batch.events {
+        guard case .graphFinished = event.kind, case .graph(let graph) = event.subject else {
+          continue
+        }
+        open.remove(graph)
+      }
+      if open.isEmpty { return result }
+    }
+    throw CancellationError()
+  }
+
+  static func operations(
+    _ selection: Selection, _ text: String, _ reader: Reader
+  ) async throws -> Result {
+    let since = try await reader.lastEvent()
+    var counts = StateCounts()
+    var open: Set<OperationID> = []
+    try await reader.operations(selection) { rows, _ in
+      for row in rows {
+        if row.isFinished { counts[row.state] += 1 } else { open.insert(row.id) }
+      }
+      return true
+    }
+    guard counts.total > 0 || !open.isEmpty else { throw Failure.nothingSelected(text) }
+    if open.isEmpty { return Result(status: ExitStatus(counts)) }
+    let subscription = EventSubscription(number: 1, selection: selection, since: since)
+    for try await batch in reader.connection.events(subscription) {
+      for event in batch.events {
+        guard case .isFinished(let outcome) = event.kind,
+          case .operation(let id, _) = event.subject,
+          open.remove(id) != nil
+        else { continue }
+        counts[StateWord(outcome)] += 1
+      }
+      if open.isEmpty { return Result(status: ExitStatus(counts)) }
+    }
+    throw CancellationError()
+  }
+}

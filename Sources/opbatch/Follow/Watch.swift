@@ -1,0 +1,110 @@
+// `opbatch watch`: the stages of a graph live until it ends; without a terminal, plain lines.
+
+import ArgumentParser
+import OpClusterClient
+import OpClusterModel
+import OpClusterPresentation
+
+struct Watch: Command {
+  static let configuration = CommandConfiguration(
+    abstract: "Watch graphs until they end.",
+    discussion: """
+      Ends with the status of the graphs: 0 all succeeded, 1 something failed, 2 something was \
+      cancelled. Ctrl-C only stops watching.
+
+      Example: opbatch watch last
+      """)
+
+  @Argument(help: ArgumentHelp("Graphs: 12, last, active.", valueName: "selector"))
+  var selector: String = "last"
+
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  static var handlesInterrupts: Bool { true }
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    let selection = try Selectors.graphs(selector)
+    return try await withConnection { connection in
+      let reader = reader(connection)
+      let since = try await reader.lastEvent()
+      let rows = try await reader.allGraphs(selection)
+      guard !rows.isEmpty else { throw Failure.nothingSelected(selector) }
+      return try await watchGraphs(rows, since: since, reader, console)
+    }
+  }
+
+  private func watchGraphs(
+    _ rows: [GraphRow], since: UInt64, _ reader: Reader, _ console: Console
+  ) async throws -> ExitStatus {
+    let follower = try await GraphFollower(rows, since: since, reader)
+    let painter = ProgressPainter(follower, console)
+    let end = try await follow(
+      console, timeout: global.timeout?.duration, painter: { try await painter.run() }
+    ) { try await follower.run() }
+    let selectors = rows.map { "\($0.graph.number)" }
+    switch end {
+    case .finished: return try await finish(painter, selectors, reader, console)
+    case .interrupted:
+      try await painter.stop()
+      console.sayDetached("watch", selectors)
+      return .interrupted
+    case .timedOut:
+      try await painter.stop()
+      console.say("the time is up, and not everything has ended")
+      return .timedOut
+    }
+  }
+
+  /// The last frame is made of what the coordinator says then, not of what was counted.
+  private func finish(
+    _ painter: ProgressPainter, _ selectors: [String], _ reader: Reader, _ console: Console
+  ) async throws -> ExitStatus {
+    let selection = try Selectors.graphs(selectors.joined(separator: ","))
+    let rows = try await reader.allGraphs(selection)
+    var final: [GraphProgress] = []
+    for row in rows.prefix(GraphFollower.maximumGraphs) {
+      final.append(GraphProgress(try await reader.structure(row.graph)))
+    }
+    try await painter.stop(final)
+    try await GraphEnding.show(rows, reader, console)
+    return rows.reduce(.success) { $0.combined(with: ExitStatus($1.state)) }
+  }
+}
+
+/// What is said of graphs that have ended: rows for programs, the first failures for people.
+enum GraphEnding {
+  private static let failuresShown = 3
+
+  static func show(_ rows: [GraphRow], _ reader: Reader, _ console: Console) async throws {
+    switch console.format {
+    case .name: try console.writeLines(rows.map { "\($0.graph.number)" })
+    case .json, .jsonl:
+      var listing = JSONListing("graphs", format: console.listFormat)
+      for row in rows { listing.row { $0.fields(of: row) } }
+      listing.end()
+      try console.write(bytes: listing.take())
+    case .table:
+      for row in rows where row.state == .failed { try await showFailures(row, reader, console) }
+    }
+  }
+
+  /// The first failed operations of a graph, on stderr.
+  static func showFailures(_ row: GraphRow, _ reader: Reader, _ console: Console) async throws {
+    var selection = Selection.graph(row.graph)
+    selection.states = [.failed, .timedOut, .lost]
+    let (failed, _) = try await reader.firstOperations(selection, limit: failuresShown)
+    for operation in failed {
+      let full = try await reader.inFull(operation)
+      console.say("")
+      for line in failurePage(full, command: full.shownCommand, console.errorStyle) {
+        console.say(line)
+      }
+    }
+    let hidden = Int(row.counts.failures) - failed.count
+    if hidden > 0, !failed.isEmpty {
+      console.say("")
+      let command = "opbatch ls \(row.graph.number) --state failed,timed-out,lost"
+      console.say("… \(shownCount(hidden, "more failure")): \(command)")
+    }
+  }
+}

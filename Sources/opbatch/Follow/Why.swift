@@ -1,0 +1,39 @@
+// `opbatch why`: why an operation waits, was skipped, was retried, or can never run.
+
+import ArgumentParser
+import OpClusterClient
+import OpClusterModel
+import OpClusterPresentation
+
+struct Why: Command {
+  static let configuration = CommandConfiguration(
+    abstract: "Explain why operations are where they are.",
+    discussion: """
+      Examples:
+        opbatch why 12/align/3
+        opbatch why last --state waiting
+      """)
+
+  @Argument(help: ArgumentHelp("12, last, 12/align, 12/align/3.", valueName: "selector"))
+  var selector: String
+
+  @OptionGroup var filters: SelectionFilters
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    let selection = try filters.selection(selector)
+    let (rows, more) = try await withConnection { try await reader($0).explanations(selection) }
+    guard !rows.isEmpty else { throw Failure.nothingSelected(selector) }
+    switch console.format {
+    case .table: try console.writeLines(whyPage(rows, console.outputStyle))
+    case .name: try console.writeLines(rows.map { safe($0.shown) })
+    case .json, .jsonl:
+      var listing = JSONListing("explanations", format: console.listFormat)
+      for row in rows { listing.row { $0.fields(of: row) } }
+      listing.end()
+      try console.write(bytes: listing.take())
+    }
+    if more { console.say("… and more: name fewer operations, or use --state") }
+    return .success
+  }
+}
