@@ -25,9 +25,9 @@ import Testing
     var world = World()
     world.join("w1", cpus: 1)
     var many = GraphSubmission(name: "many")
-    many.templates = [noops("many", 400)]
+    many.templates = [noops("many", 3_000)]
     world.ask(.submit(many))
-    for _ in 0..<6 {
+    for _ in 0..<4 {
       world.now = world.now + .milliseconds(1)
       for dispatch in world.workers[0].held { world.start(0, dispatch.attempt.operation) }
       for attempt in world.workers[0].executing { world.end(0, attempt.operation) }
