@@ -39,6 +39,8 @@ struct World {
   var lastRequest: UInt64 = 0
   var brokenInvariant: String?
   var checksEveryTurn = true
+  /// Every turn as it was closed, for those who tell about it; kept where it is not nil.
+  var turns: [Turn]?
 
   init(timing: Timing = Timing()) {
     scheduler = Scheduler(timing: timing)
@@ -50,6 +52,7 @@ struct World {
     turn.begin(at: now, wall: WallTime(milliseconds: now.nanoseconds / 1_000_000))
     body(&scheduler, &turn)
     scheduler.close(&turn)
+    turns?.append(turn)
     if turn.isDurable { journal.append((turn.commit, turn.records)) }
     for run in turn.events { run.forEach { events.append($0) } }
     history += turn.history
@@ -99,23 +102,30 @@ struct World {
     return workers.count - 1
   }
 
-  mutating func greet(_ at: Int) {
+  mutating func greet(_ at: Int) { input(hello(of: at)) }
+
+  func hello(of at: Int) -> Input {
     let worker = workers[at]
     let hello = WorkerHello(
       name: worker.name, session: worker.session, capacity: worker.capacity,
       types: worker.types, held: worker.held.map(\.attempt),
       executing: worker.executing + worker.outbox.compactMap(\.endedAttempt))
-    input(.worker(worker.peer, .hello(hello)))
+    return .worker(worker.peer, .hello(hello))
   }
 
   /// Sends what a worker has to report.
   mutating func report(_ at: Int) {
-    guard let conversation = workers[at].conversation else { return }
+    if let report = nextReport(of: at) { input(report) }
+  }
+
+  /// Empties the outbox; nil before the worker has been welcomed.
+  mutating func nextReport(of at: Int) -> Input? {
+    guard let conversation = workers[at].conversation else { return nil }
     workers[at].reports += 1
     let report = WorkerReport(
       conversation: conversation, number: workers[at].reports, entries: workers[at].outbox)
     workers[at].outbox = []
-    input(.worker(workers[at].peer, .report(report)))
+    return .worker(workers[at].peer, .report(report))
   }
 
   /// Starts a held attempt, if its local dependencies allow; reported with the next report.
