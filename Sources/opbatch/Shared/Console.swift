@@ -65,9 +65,29 @@ final class Console: Sendable {
   func say(bytes: [UInt8]) { _ = Descriptor.error.write(bytes) }
 
   /// Talk that is a piece of advice.
-  func hint(_ text: String) { say(errorStyle.paint("hint:", .active) + " " + text) }
+  func hint(_ text: String) { say("hint", .active, text) }
 
-  func warn(_ text: String) { say(errorStyle.paint("warning:", .warning) + " " + text) }
+  func warn(_ text: String) { say("warning", .warning, text) }
+
+  /// `word: text`, broken at blanks where the terminal ends.
+  private func say(_ word: String, _ tone: Tone, _ text: String) {
+    let style = errorStyle
+    let indent = displayWidth(word) + 2
+    var lines = [""]
+    var used = indent
+    for piece in text.split(separator: " ", omittingEmptySubsequences: false) {
+      let width = displayWidth(String(piece))
+      if let most = style.width, used > indent, used + width > most {
+        lines.append(String(repeating: " ", count: indent))
+        used = indent
+      } else if used > indent {
+        lines[lines.count - 1] += " "
+      }
+      lines[lines.count - 1] += piece
+      used += width + 1
+    }
+    say(style.paint(word + ":", tone) + " " + lines.joined(separator: "\n"))
+  }
 
   /// Says why a command could not go on, in the form that the output format asks for.
   func report(_ failure: Failure) {
@@ -77,11 +97,11 @@ final class Console: Sendable {
       return
     }
     if failure.rendered.isEmpty {
-      say(errorStyle.paint("error:", .bad) + " " + safe(failure.message))
+      say("error", .bad, safe(failure.message))
     } else {
       say(failure.rendered)
     }
-    if !failure.hint.isEmpty { hint(safe(failure.hint)) }
+    if !failure.hint.isEmpty { for line in safeLines(failure.hint) { hint(line) } }
   }
 
   private func style(of stream: Descriptor, isTerminal: Bool) -> Style {

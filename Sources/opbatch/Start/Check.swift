@@ -8,6 +8,7 @@ import OpClusterPresentation
 struct Check: Command {
   static let configuration = CommandConfiguration(
     abstract: "Validate a manifest and show what it makes.",
+    usage: "opbatch check <file> [-p <key=value> ...] [--expand] [<options>]",
     discussion: "Example: opbatch check graph.yaml -p sample=NA12878 --expand")
 
   @Argument(

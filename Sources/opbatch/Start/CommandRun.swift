@@ -172,16 +172,20 @@ final class CommandRun: Sendable {
     switch result.cause {
     case .timeout: return .commandTimedOut
     case .outOfMemory: return explain(.commandSignalled(SIGKILL), "it used too much memory")
-    case .cannotStart:
-      let isMissing =
-        result.exitStatus == 127 || result.diagnostic.contains("No such file")
-        || result.diagnostic.contains("not found")
-      return explain(isMissing ? .commandNotFound : .commandNotExecutable, result.diagnostic)
+    case .cannotStart: return explain(Self.startStatus(result), result.diagnostic)
     default:
       if result.signal != 0 { return .commandSignalled(result.signal) }
       if result.exitStatus != 0 { return ExitStatus(code: result.exitStatus) }
       return explain(.commandNotStarted, result.diagnostic)
     }
+  }
+
+  /// Why it was not started, as a shell would say it.
+  static func startStatus(_ result: AttemptResult) -> ExitStatus {
+    if [126, 127].contains(result.exitStatus) { return ExitStatus(code: result.exitStatus) }
+    if result.diagnostic.hasPrefix("no executable") { return .commandNotFound }
+    if result.diagnostic.contains("cannot be executed") { return .commandNotExecutable }
+    return .commandNotStarted
   }
 
   private func explain(_ status: ExitStatus, _ reason: String) -> ExitStatus {

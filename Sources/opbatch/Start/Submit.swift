@@ -8,6 +8,7 @@ import OpClusterPresentation
 struct Submit: Command {
   static let configuration = CommandConfiguration(
     abstract: "Submit a manifest.",
+    usage: "opbatch submit <file> [-p <key=value> ...] [<options>]",
     discussion: """
       All errors of the manifest are shown at once, and then nothing is submitted. Ctrl-C during \
       --wait or --watch only leaves; the graph goes on.

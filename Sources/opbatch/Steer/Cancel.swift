@@ -7,6 +7,7 @@ import OpClusterPresentation
 struct Cancel: Command {
   static let configuration = CommandConfiguration(
     abstract: "Cancel graphs or operations.",
+    usage: "opbatch cancel <selector> ... [--reason <text>] [--grace <time>] [<options>]",
     discussion: """
       What has not started never will; what is executing is asked to stop, and killed after its \
       grace. What has ended stays as it is.
