@@ -38,7 +38,8 @@ enum ColorChoice: String, CaseIterable, ExpressibleByArgument, Sendable {
   case auto, always, never
 }
 
-/// A length of time as people write it: `500ms`, `30s`, `5m`, `2h`, `1d`; a plain number is seconds.
+/// A length of time as people write it: `500ms`, `30s`, `5m`, `2h`, `1d`; a plain number is
+/// seconds.
 struct TimeLength: Equatable, Sendable, ExpressibleByArgument {
   var milliseconds: Int64
   var duration: Duration { .milliseconds(milliseconds) }

@@ -76,7 +76,8 @@ struct DemoFiles {
       report:
         needs: {top: succeeded, rare: finished, merge: succeeded}
         run: |
-          echo ${{ needs.merge.outputs.words }} words, ${{ needs.merge.outputs.different }} different
+          echo ${{ needs.merge.outputs.words }} words, \
+            ${{ needs.merge.outputs.different }} different
           cat top.txt
 
     """#

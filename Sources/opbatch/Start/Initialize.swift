@@ -83,7 +83,8 @@ extension Initialize.Example {
         needs:
           trim: {when: succeeded, match: same-index}
         run: |
-          bwa mem -t "$OP_CPUS" ref.fa work/${{ item }}.fq.gz | samtools sort -o work/${{ item }}.bam
+          bwa mem -t "$OP_CPUS" ref.fa work/${{ item }}.fq.gz |
+            samtools sort -o work/${{ item }}.bam
           echo "reads=$(samtools view -c work/${{ item }}.bam)" >> "$OP_OUTPUT"
         outputs: [reads]
         resources: {cpus: 16, memory: 32GiB}
