@@ -35,27 +35,36 @@ struct Opbatch: AsyncParsableCommand {
 
 @main
 enum Main {
-  static func main() async {
+  /// Not async: the main loop that the runtime would start then waits with all signals let
+  /// through, those that `SignalWatch` blocks, too.
+  static func main() {
     ThisProcess.ignoreBrokenPipes()
     do {
       var command = try Opbatch.parseAsRoot(
         commonOptionsLast(Array(CommandLine.arguments.dropFirst())))
-      if let command = command as? any Command { exit(await run(command).code) }
-      try await runPlain(&command)
+      guard let ours = command as? any Command else {
+        // Help pages and groups without a subcommand: ArgumentParser's own.
+        try command.run()
+        exit(ExitStatus.success.code)
+      }
+      start(ours)
     } catch {
       exit(explain(error).code)
     }
+    while true { pause() }
   }
 
-  /// Help pages and groups without a subcommand: ArgumentParser's own.
-  private static func runPlain(_ command: inout any ParsableCommand) async throws {
-    try command.run()
+  /// Runs a command on the runtime's threads and ends the process with its status.
+  private static func start(_ command: sending any Command) {
+    // Before the first thread starts: threads inherit which signals are blocked.
+    let signals = type(of: command).handlesInterrupts ? try? SignalWatch() : nil
+    Task { exit(await run(command, signals).code) }
   }
 
   /// Runs a command of ours; whatever it throws becomes a message and a status.
-  private static func run(_ command: any Command) async -> ExitStatus {
-    // Before the first thread starts: threads inherit which signals are blocked.
-    let signals = type(of: command).handlesInterrupts ? try? SignalWatch() : nil
+  private static func run(
+    _ command: any Command, _ signals: SignalWatch?
+  ) async -> ExitStatus {
     let console = Console(
       format: command.global.output, color: command.global.color, signals: signals)
     do {
