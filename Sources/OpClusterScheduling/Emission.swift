@@ -50,21 +50,24 @@ extension Turn {
     _ slot: Int, _ kind: Event.Kind, _ id: OperationID, count: UInt32, own: UInt32
   ) -> Bool {
     let position = openRuns[slot] - 1
-    guard position >= 0, events[position].first.kind == kind,
+    guard position >= 0, openRuns.mayGrow(slot), events[position].first.kind == kind,
       case .operation(let first, let firstOwn) = events[position].first.subject,
       first.graph == id.graph, firstOwn == own,
       first.index + events[position].count == id.index
     else { return false }
+    for earlier in 0..<slot where openRuns[earlier] - 1 > position {
+      if events[openRuns[earlier] - 1].overlaps(id, count: count) { return false }
+    }
     events[position].count += count
     return true
   }
 }
 
-extension OpenEventRuns {
-  /// A new run of an earlier moment in life closes those of later moments, so that no operation
-  /// is told finished before it is told ready.
-  fileprivate mutating func open(_ slot: Int, at position: Int) {
-    self[slot] = position
-    for later in (slot + 1)..<OpenEventRuns.slotCount { self[later] = 0 }
+extension EventRun {
+  fileprivate func overlaps(_ id: OperationID, count others: UInt32) -> Bool {
+    guard case .operation(let start, _) = first.subject, start.graph == id.graph else {
+      return false
+    }
+    return start.index < id.index + others && id.index < start.index + count
   }
 }

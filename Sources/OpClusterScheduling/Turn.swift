@@ -81,16 +81,34 @@ struct PendingOrders: Sendable {
 }
 
 /// Which runs of events may still grow in this turn, by kind: neighbours that go through the same
-/// changes cost what one costs.
+/// changes cost what one costs. A run grows only where no observer could tell the difference: not
+/// past an earlier change of the same operation, nor past the end of what it waited for (S114).
 struct OpenEventRuns: Sendable {
-  /// Position in `Turn.events` + 1, 0 for none; by `slot(of:)`.
+  /// Position in `Turn.events` + 1, 0 for none; by `slot(of:)`, in the order of a life.
   private var positions = Array(repeating: 0, count: slotCount)
+  /// The newest run of a slot that was left for another one.
+  private var left = Array(repeating: 0, count: slotCount)
 
   static let slotCount = 6
+  static let ready = 0
+  static let finished = 4
 
-  subscript(slot: Int) -> Int {
-    get { positions[slot] }
-    set { positions[slot] = newValue }
+  subscript(slot: Int) -> Int { positions[slot] }
+
+  /// A new run takes the place of the one that was open.
+  mutating func open(_ slot: Int, at position: Int) {
+    left[slot] = max(left[slot], positions[slot])
+    positions[slot] = position
+  }
+
+  /// Whether the open run of a slot stands after every run that is no longer open and could hold
+  /// an earlier change of the same operation, and after the end of what made it ready.
+  func mayGrow(_ slot: Int) -> Bool {
+    let own = positions[slot]
+    if slot == Self.ready, own < max(positions[Self.finished], left[Self.finished]) {
+      return false
+    }
+    return (0..<slot).allSatisfy { left[$0] < own }
   }
 
   /// Events that come in long uniform series have a slot of their own; nil: never merged.
@@ -105,7 +123,10 @@ struct OpenEventRuns: Sendable {
     }
   }
   mutating func closeAll() {
-    for slot in positions.indices { positions[slot] = 0 }
+    for slot in positions.indices {
+      positions[slot] = 0
+      left[slot] = 0
+    }
   }
 }
 
