@@ -25,6 +25,7 @@ extension Scheduler {
     let cell = graphs[graph].cell(id.index)
     if cell.phase == .finished || cell.isCancelled { return false }
     let stage = graphs[graph].stageNumber(of: id.index)
+    let wasReady = isReady(id, stage)
     let (before, after) = graphs[graph].update(id.index) { cell in
       let before = cell.word
       cell.flags.insert(.cancelled)
@@ -33,8 +34,21 @@ extension Scheduler {
     count(id, stage, from: before, to: after)
     graphs[graph].noteReason(reason, of: id.index)
     emit(.isCancelled(reason), id, into: &turn)
-    if cell.phase == .waiting { emit(.isReady(true), id, into: &turn) }
+    if !wasReady { emit(.isReady(true), id, into: &turn) }
     return true
+  }
+
+  /// The flag of the same name, as observers see it (S42, S43, S45).
+  func isReady(_ id: OperationID, _ stage: Int) -> Bool {
+    let graph = id.graph.number
+    let cell = graphs[graph].cell(id.index)
+    if cell.isCancelled { return true }
+    return switch cell.phase {
+    case .declared: cell.blockers == 0 && graphs[graph].stages[stage].gates == 0
+    case .waiting: false
+    case .dispatched: !cell.flags.contains(.ahead)
+    case .ready, .executing, .finished: true
+    }
   }
 
   /// What is not with a worker finishes now, unless its queue stands still (S69, S75).

@@ -9,6 +9,8 @@ extension Scheduler {
     var id: OperationID
     var ending: OperationCell.Ending
     var reason: CancelReason?
+    /// The worker that saw its end; 0 where that was drawn here. Known once it has finished.
+    var worker: UInt32 = 0
   }
 
   /// Ends an operation, and whatever its end makes impossible (S23).
@@ -20,8 +22,10 @@ extension Scheduler {
     var work = first
     var next = 0
     while next < work.count {
-      let current = work[next]
+      var current = work[next]
       next += 1
+      let cell = graphs[current.id.graph.number].cell(current.id.index)
+      if cell.phase == .executing, !cell.isHeldUnstarted { current.worker = cell.worker }
       if finish(current, into: &turn) { release(current, &work, into: &turn) }
       if next > 4096 {
         work.removeFirst(next)
@@ -49,7 +53,7 @@ extension Scheduler {
       cell.phase = phase
       cell.ending = end.ending
       cell.blockers = 0
-      cell.flags.formIntersection(.durable)
+      cell.flags.formIntersection(OperationCell.Flags.durable.union(.begun))
       cell.flags.subtract([.ahead, .retrying])
     }
     count(id, stage, from: wordBefore, to: graphs[graph].cell(id.index).word)
@@ -71,10 +75,11 @@ extension Scheduler {
   ) {
     guard !cell.isCancelled else { return }
     if cell.phase == .dispatched { dropAtWorker(id, cell, into: &turn) }
+    let wasReady = isReady(id, stage)
     graphs[id.graph.number].update(id.index) { $0.flags.insert(.cancelled) }
     graphs[id.graph.number].noteReason(reason, of: id.index)
     emit(.isCancelled(reason), id, into: &turn)
-    if cell.phase == .waiting { emit(.isReady(true), id, into: &turn) }
+    if !wasReady { emit(.isReady(true), id, into: &turn) }
   }
 
   /// Takes it off the graph's books.
@@ -144,6 +149,10 @@ extension Scheduler {
     guard let outcome = end.ending.outcome, policy.isSatisfied(by: outcome) else {
       if let skip = skip(dependent, cell, because: end) { work.append(skip) }
       return
+    }
+    if cell.flags.contains(.ahead), cell.worker != end.worker, !turn.isReplay {
+      // Its holder waits for an end that it will never see there (S151).
+      askRecall(dependent, into: &turn)
     }
     let left = graphs[graph].update(dependent.index) { cell in
       cell.blockers -= 1

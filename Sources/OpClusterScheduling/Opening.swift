@@ -12,7 +12,8 @@ extension Scheduler {
     guard cell.blockers == 0, graphs[graph].stages[stage].gates == 0 else { return }
     if cell.phase == .dispatched, cell.flags.contains(.ahead) {
       graphs[graph].update(id.index) { $0.flags.remove(.ahead) }
-      return emit(.isReady(true), id, into: &turn)
+      if !cell.isCancelled { emit(.isReady(true), id, into: &turn) }
+      return
     }
     guard cell.phase == .waiting, !cell.isCancelled else { return }
     let queue = graphs[graph].queue(of: id.index, stage: stage).number

@@ -93,12 +93,7 @@ extension Scheduler {
       ? stage.template.shownIndex(ofElement: stage.element(id.index)) : nil
     var row = OperationRow(
       id: id, name: stage.template.name, index: shown, state: cell.word)
-    row.isReady =
-      switch cell.phase {
-      case .declared, .waiting: cell.isCancelled
-      case .dispatched: !cell.flags.contains(.ahead)
-      case .ready, .executing, .finished: true
-      }
+    row.isReady = isReady(id, number)
     row.isExecuting = cell.phase == .executing
     row.isFinished = cell.phase == .finished
     row.isCancelled = cell.isCancelled
