@@ -18,6 +18,18 @@ struct DeferredRequest: Sendable {
   }
 }
 
+extension DeferredRequest {
+  /// S91: what came back unstarted, and will never start, is told `cancelled`; whatever had
+  /// started, even if it has ended since, stays `executing`.
+  fileprivate mutating func noteUnstarted(_ ids: Set<OperationID>) {
+    guard !ids.isEmpty, case .answerCancel(var verdicts, let total) = action else { return }
+    for at in verdicts.indices where ids.contains(verdicts[at].operation) {
+      verdicts[at].verdict = .cancelled
+    }
+    action = .answerCancel(verdicts, total: total)
+  }
+}
+
 extension Scheduler {
   /// Recalls what a request needs back, and keeps it back until the request is decided.
   mutating func deferRequest(
@@ -36,27 +48,43 @@ extension Scheduler {
 
   /// Answers whatever has become answerable.
   mutating func settleDeferred(into turn: inout Turn) {
-    if deferred.isEmpty { return }
+    // One that is decided anew may be answerable at once.
+    while settleOnce(into: &turn) {}
+  }
+
+  /// Whether any request was settled.
+  private mutating func settleOnce(into turn: inout Turn) -> Bool {
+    if deferred.isEmpty { return false }
     let waiting = deferred
     deferred = []
+    var settled = false
     for var request in waiting {
-      request.awaiting.removeAll { !isRecalling($0) }
+      var unstarted: Set<OperationID> = []
+      request.awaiting.removeAll { id in
+        if isRecalling(id) { return false }
+        if !hasBegun(id) { unstarted.insert(id) }
+        return true
+      }
+      request.noteUnstarted(unstarted)
       if request.awaiting.isEmpty {
+        settled = true
         finish(request, into: &turn)
       } else {
         deferred.append(request)
       }
     }
+    return settled
+  }
+
+  private func hasBegun(_ id: OperationID) -> Bool {
+    graphs.contains(id.graph.number)
+      && graphs[id.graph.number].cell(id.index).flags.contains(.begun)
   }
 
   private mutating func finish(_ request: DeferredRequest, into turn: inout Turn) {
     switch request.action {
     case .answerCancel(let verdicts, let total):
-      let now = verdicts.map { known in
-        guard known.verdict == .executing, !isRunning(known.operation) else { return known }
-        return CancelVerdict(operation: known.operation, verdict: .cancelled)
-      }
-      turn.answer(request.asker, .cancelled(now, total: total))
+      turn.answer(request.asker, .cancelled(verdicts, total: total))
     case .answerSuspended(let members):
       turn.answer(
         request.asker,

@@ -58,7 +58,10 @@ extension Scheduler {
       if seats[cell.worker].reservation == id { seats[cell.worker].reservation = nil }
       emit(.attemptStarted(cell.attempt, WorkerID(cell.worker)), id, into: &turn)
     }
-    graphs[graph].update(id.index) { $0.flags.subtract([.recalling, .retrying]) }
+    graphs[graph].update(id.index) { cell in
+      cell.flags.subtract([.recalling, .retrying])
+      cell.flags.insert(.begun)
+    }
     if cell.phase == .executing { return }
     move(id, stage, .begin)
     queues[graphs[graph].queue(of: id.index, stage: stage).number].executing += 1

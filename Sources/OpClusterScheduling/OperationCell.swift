@@ -38,6 +38,8 @@ struct OperationCell: Equatable, Sendable {
     static let pinned = Flags(rawValue: 32)
     /// Between two attempts, waiting for its back-off to pass.
     static let backingOff = Flags(rawValue: 64)
+    /// A worker has said that it started it; kept beyond its end, for the answer to a request.
+    static let begun = Flags(rawValue: 128)
 
     static let durable: Flags = [.cancelled, .ahead, .changed, .retrying]
   }

@@ -84,9 +84,11 @@ extension Scheduler {
     for id in operations {
       let cell = try liveCell(id)
       if !seen.insert(id).inserted || cell.phase != .declared {
+        let isOver = cell.phase == .finished
         throw Refusal(
-          cell.phase == .finished ? .alreadyFinished : .alreadyEnqueued,
-          "operation \(shown(id)) has been enqueued already", operations: [id])
+          isOver ? .alreadyFinished : .alreadyEnqueued,
+          "operation \(shown(id)) has \(isOver ? "finished" : "been enqueued already")",
+          operations: [id])
       }
     }
     if let barrier = queues[queue.number].lastBarrier {
@@ -121,6 +123,7 @@ extension Scheduler {
     var total: UInt32 = 0
     var awaited: [OperationID] = []
     for runs in members {
+      var marked = OperationRuns(graph: runs.graph)
       runs.forEachOperation { id in
         let verdict = verdict(before: id)
         total += 1
@@ -128,8 +131,9 @@ extension Scheduler {
           verdicts.append(CancelVerdict(operation: id, verdict: verdict))
         }
         if verdict == .executing { awaited.append(id) }
+        if verdict == .executing || verdict == .cancelled { marked.append(id.index) }
       }
-      commit(.cancelled(runs, .request(reason)), into: &turn)
+      if !marked.isEmpty { commit(.cancelled(marked, .request(reason)), into: &turn) }
     }
     tellHolders(awaited, grace, into: &turn)
     let recalled = awaited.filter { isRecalling($0) }
@@ -234,9 +238,12 @@ extension Scheduler {
     case nil: break
     }
     if let isSuspended = change.isSuspended { settings.isSuspended = isSuspended }
-    if settings == queues[id.number].settings { return .done(lastCommit) }
-    commit(.queueChanged(id, settings), into: &turn)
-    recallBeyondLimit(id.number, into: &turn)
+    if settings != queues[id.number].settings {
+      commit(.queueChanged(id, settings), into: &turn)
+      recallBeyondLimit(id.number, into: &turn)
+    } else if change.isSuspended != true {
+      return .done(lastCommit)
+    }
     guard change.isSuspended == true else { return .done(turn.commit) }
     let held = heldUnstarted(in: id)
     let running = executing(in: id)
@@ -298,7 +305,7 @@ extension Scheduler {
   ) throws(Refusal) -> ClientReply? {
     if from == to { throw Refusal(.selfDependency, "\(shown(to)) cannot wait for itself") }
     try checkKnown(from)
-    let cell = try liveCell(to)
+    guard let cell = try cellUnlessGone(to) else { return .effect(false) }
     if let known = policyOf(from, to) {
       if known == policy { return .effect(true) }
       throw Refusal(
@@ -319,7 +326,7 @@ extension Scheduler {
     _ asker: Asker, _ request: ClientRequest, _ from: OperationID, _ to: OperationID,
     into turn: inout Turn
   ) throws(Refusal) -> ClientReply? {
-    let cell = try liveCell(to)
+    guard let cell = try cellUnlessGone(to) else { return .effect(false) }
     if policyOf(from, to) == nil { return .effect(true) }
     if deferIfHeld(asker, request, to, cell, into: &turn) { return nil }
     if cell.phase == .executing || cell.phase == .finished { return .effect(false) }
@@ -331,7 +338,7 @@ extension Scheduler {
     _ asker: Asker, _ request: ClientRequest, _ id: OperationID, _ priority: Priority,
     into turn: inout Turn
   ) throws(Refusal) -> ClientReply? {
-    let cell = try liveCell(id)
+    guard let cell = try cellUnlessGone(id) else { return .effect(false) }
     let stage = graphs[id.graph.number].stageNumber(of: id.index)
     if graphs[id.graph.number].priority(of: id.index, stage: stage) == priority {
       return .effect(true)
@@ -340,6 +347,16 @@ extension Scheduler {
     if cell.phase == .executing || cell.phase == .finished { return .effect(false) }
     commit(.prioritySet(id, priority), into: &turn)
     return .effect(true)
+  }
+
+  /// nil: its graph has ended, which is no other than having ended itself (S35, S62).
+  private func cellUnlessGone(_ id: OperationID) throws(Refusal) -> OperationCell? {
+    do {
+      return try liveCell(id)
+    } catch {
+      if error.code == .alreadyFinished { return nil }
+      throw error
+    }
   }
 
   /// A handed-over, unstarted operation comes back before the request is decided (S34, S52).
