@@ -140,7 +140,8 @@ struct CycleSearch {
       walker = predecessor[walker]
     }
     if names.last != names.first || names.count == 1 { names.append(name(node)) }
-    return names
+    // Walked from what waits to what it waits for; "a ← b" says that b waits for a.
+    return names.reversed()
   }
 }
 
@@ -185,7 +186,8 @@ extension Scheduler {
     return found + barriersBefore(id, stage)
   }
 
-  private func barriersBefore(_ id: OperationID, _ stage: Int) -> [OperationID] {
+  /// The barrier that an operation waits behind, or everything that a barrier waits for.
+  func barriersBefore(_ id: OperationID, _ stage: Int) -> [OperationID] {
     let graph = id.graph.number
     let queue = graphs[graph].queue(of: id.index, stage: stage).number
     guard graphs[graph].cell(id.index).phase != .declared, queues[queue].hasBarriers else {

@@ -81,23 +81,22 @@ extension Scheduler {
       let rest = open.count > 8 ? " and \(open.count - 8) more" : ""
       lines.append("it waits for \(open.prefix(8).joined(separator: ", "))\(rest)")
     }
-    for barrier in blockedBy(id, stage) {
-      lines.append("it waits behind the barrier \(shown(barrier))")
-    }
+    lines += blockedBy(id, stage)
     if graphs[graph].isSuspended { lines.append(suspendedLine(graph)) }
     return lines
   }
 
-  /// The barrier that keeps it from being ready (S39).
-  private func blockedBy(_ id: OperationID, _ stage: Int) -> [OperationID] {
-    let graph = id.graph.number
-    let queue = graphs[graph].queue(of: id.index, stage: stage).number
-    guard queues[queue].hasBarriers, !graphs[graph].stages[stage].template.isBarrier else {
-      return []
+  /// The barrier that keeps it from being ready (S39); for a barrier what is left before it, all of
+  /// which may be passed over for ever (S86).
+  private func blockedBy(_ id: OperationID, _ stage: Int) -> [String] {
+    let blockers = barriersBefore(id, stage)
+    if blockers.isEmpty { return [] }
+    let names = blockers.prefix(8).map { shown($0) }.joined(separator: ", ")
+    guard graphs[id.graph.number].stages[stage].template.isBarrier else {
+      return ["it waits behind the barrier \(names)"]
     }
-    let segment = queues[queue].segment(of: graphs[graph].enqueuePlace(of: id.index))
-    if segment == 0 { return [] }
-    return [queues[queue].segments[segment - 1].barrier?.operation].compactMap { $0 }
+    let rest = blockers.count > 8 ? " and \(blockers.count - 8) more" : ""
+    return ["it waits for what is before it in its queue: \(names)\(rest)"]
   }
 
   private func suspendedLine(_ graph: UInt32) -> String {
@@ -106,20 +105,29 @@ extension Scheduler {
 
   private func readyLines(_ id: OperationID, _ stage: Int) -> [String] {
     let graph = id.graph.number
-    if graphs[graph].isSuspended { return [suspendedLine(graph)] }
+    let demandClass = graphs[graph].stages[stage].demandClass
+    // That nobody can run it stays true whatever else holds it back (S61).
+    let lines = isUnplaceable(demandClass) ? placementLines(demandClass) : []
+    if graphs[graph].isSuspended { return lines + [suspendedLine(graph)] }
     let queue = queues[graphs[graph].queue(of: id.index, stage: stage).number]
     let name = queue.settings.name
     if queue.settings.isSuspended {
-      return ["its queue is suspended; resume it with: opbatch queue resume \(name)"]
+      return lines + ["its queue is suspended; resume it with: opbatch queue resume \(name)"]
     }
     if let limit = queue.settings.maximumConcurrent, queue.inFlight >= limit {
-      return ["queue \(name) runs \(queue.inFlight) at once, which is its limit"]
+      return lines + ["queue \(name) runs \(queue.inFlight) at once, which is its limit"]
     }
     let bound = graphs[graph].stages[stage].template.maximumParallel
     if bound > 0, graphs[graph].stages[stage].inFlight >= bound {
-      return ["max_parallel: \(bound) of its elements run already"]
+      return lines + ["max_parallel: \(bound) of its elements run already"]
     }
-    return placementLines(graphs[graph].stages[stage].demandClass)
+    return lines.isEmpty ? placementLines(demandClass) : lines
+  }
+
+  private func isUnplaceable(_ number: Int) -> Bool {
+    let workers = seats.numbers.filter { seats[$0].takesWork }
+    return !classes[number].isInside && !workers.isEmpty
+      && !workers.contains { seats[$0].fits[number] }
   }
 
   private func placementLines(_ number: Int) -> [String] {

@@ -98,6 +98,11 @@ extension Scheduler {
       turn.note(.succeeded, id)
       return succeed(id, output: [], into: &turn)
     }
+    if result.cause == .unknownType {
+      // Whatever it had announced, it has not got the type: elsewhere, until it says hello again.
+      let stage = graphs[id.graph.number].stageNumber(of: id.index)
+      seats[worker.number].fits[graphs[id.graph.number].stages[stage].demandClass] = false
+    }
     let isFinal = result.isSuccess || cell.isCancelled || !mayTryAgain(id, cell, result)
     note(result, of: id, ends: isFinal, by: worker, into: &turn)
     if isFinal {
