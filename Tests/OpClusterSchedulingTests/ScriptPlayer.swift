@@ -17,6 +17,8 @@ struct ScriptPlayer {
   /// How long operations take: time passes by so much before a turn that ends some.
   private var pace = Span.seconds(1)
   private var endsSome = false
+  /// Workers that say nothing while time passes.
+  private var silent: Set<String> = []
   private var trace: [String] = []
   /// The own sequence of each operation's newest event (S106).
   private var sequences: [OperationID: UInt32] = [:]
@@ -41,7 +43,8 @@ struct ScriptPlayer {
     case "pace": pace = try duration(rest.first ?? "")
     case "worker": try join(rest)
     case "lose": try lose(rest)
-    case "wait": try wait(rest.first ?? "", except: nil)
+    case "wait": try wait(rest.first ?? "")
+    case "silent": silent.formUnion(rest)
     case "submit": try submit(rest)
     default:
       if let at = world.workers.firstIndex(where: { $0.name == verb }) {
@@ -253,9 +256,11 @@ struct ScriptPlayer {
         inputs.append(.worker(world.workers[at].peer, .goodbye))
         isQuiet = true
       case "gone":
+        silent.insert(world.workers[at].name)
         inputs.append(.gone(world.workers[at].peer))
         isQuiet = true
       case "back", "restarted":
+        silent.remove(world.workers[at].name)
         if verb == "restarted" { restart(at) }
         world.workers[at].peer.number += 1000
         greet(at)
@@ -289,7 +294,7 @@ struct ScriptPlayer {
       }
       if !held.awaits.isEmpty { throw ScriptError("\(name) still waits at \(name0)") }
       world.start(at, id)
-    case "end", "fail", "stop", "fail-badly":
+    case "end", "fail", "stop", "fail-badly", "fail-unknown":
       guard world.workers[at].executing.contains(where: { $0.operation == id }) else {
         throw ScriptError("\(name0) does not run \(name)")
       }
@@ -315,6 +320,7 @@ struct ScriptPlayer {
     switch verb {
     case "fail": result = .failure(Int32(value) ?? 1)
     case "fail-badly": result.cause = .badArgument
+    case "fail-unknown": result.cause = .unknownType
     case "stop": result.wasStopped = true
     default: break
     }
@@ -329,17 +335,18 @@ struct ScriptPlayer {
       throw ScriptError("lose whom?")
     }
     let lease = world.scheduler.timing.lost.nanoseconds / 1_000_000
-    try wait("\(lease + 1000)ms", except: name)
+    silent.insert(name)
+    try wait("\(lease + 1000)ms")
   }
 
-  /// Time passes heartbeat by heartbeat, in which every worker but one speaks.
-  private mutating func wait(_ text: String, except silent: String?) throws(ScriptError) {
+  /// Time passes heartbeat by heartbeat, at which every worker speaks that is not silent.
+  private mutating func wait(_ text: String) throws(ScriptError) {
     flush()
     let end = world.now + (try duration(text))
     let beat = world.scheduler.timing.heartbeat
     while world.now < end {
       world.now = min(end, world.now + beat)
-      for at in world.workers.indices where world.workers[at].name != silent {
+      for at in world.workers.indices where !silent.contains(world.workers[at].name) {
         let outbox = world.workers[at].outbox
         world.workers[at].outbox = []
         if let report = world.nextReport(of: at) { inputs.append(report) }
