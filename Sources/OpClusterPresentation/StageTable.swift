@@ -75,7 +75,7 @@ public enum StageTable {
     // The count keeps its width while it grows, so that nothing moves.
     let done = shown.reduce(0) { max($0, 2 * shownCount(progress.stages[$1].total).count + 1) }
     let name = min(longest, max(10, width / 3))
-    let bar = min(24, max(0, width - name - done - 30))
+    let bar = min(24, max(0, width - name - done - 43))
     return Layout(name: name, bar: bar < 6 ? 0 : bar, done: done)
   }
 

@@ -94,18 +94,18 @@ enum Expected {
     """#,
     "stage table 60": #"""
     12 rnaseq  running  424/804  1m 23s
-      index        ████████████      1/1  succeeded
-      fetch        ████████████      1/1  succeeded
-      align [400]  █████████▒▓·  302/400  2 failed, 8 executing…
-      merge        ············      0/1  1 waiting
-      stats [400]  ███▓········  120/400  4 executing, 6 ready,…
-      report       ············      0/1  1 waiting
+      index            1/1  succeeded
+      fetch            1/1  succeeded
+      align [400]  302/400  2 failed, 8 executing, 90 waiting
+      merge            0/1  1 waiting
+      stats [400]  120/400  4 executing, 6 ready, 270 waiting
+      report           0/1  1 waiting
     """#,
     "stage table of 5 60": #"""
     12 rnaseq  running  424/804  1m 23s
-      align [400]  █████████▒▓·  302/400  2 failed, 8 executing…
-      merge        ············      0/1  1 waiting
-      stats [400]  ███▓········  120/400  4 executing, 6 ready,…
+      align [400]  302/400  2 failed, 8 executing, 90 waiting
+      merge            0/1  1 waiting
+      stats [400]  120/400  4 executing, 6 ready, 270 waiting
       … 3 more stages: 2 done, 1 waiting
     """#,
     "drawing 60": #"""
@@ -420,12 +420,12 @@ enum Expected {
     """#,
     "stage table ascii": #"""
     12 rnaseq  running  424/804  1m 23s
-      index        ########################      1/1  succeeded
-      fetch        ########################      1/1  succeeded
-      align [400]  ##################x+....  302/400  2 failed, 8 executing, 90 wai~
-      merge        ........................      0/1  1 waiting
-      stats [400]  #######+................  120/400  4 executing, 6 ready, 270 wai~
-      report       ........................      0/1  1 waiting
+      index        ###################      1/1  succeeded
+      fetch        ###################      1/1  succeeded
+      align [400]  ##############x+...  302/400  2 failed, 8 executing, 90 waiting
+      merge        ...................      0/1  1 waiting
+      stats [400]  #####+.............  120/400  4 executing, 6 ready, 270 waiting
+      report       ...................      0/1  1 waiting
     """#,
     "colour": #"""
     \#u{1b}[2mGRAPH\#u{1b}[0m  \#u{1b}[2mNAME\#u{1b}[0m              \#u{1b}[2mSTATE\#u{1b}[0m                  \#u{1b}[2mDONE\#u{1b}[0m  \#u{1b}[2mFAILED\#u{1b}[0m  \#u{1b}[2mSUBMITTED\#u{1b}[0m   \#u{1b}[2mTOOK\#u{1b}[0m
