@@ -1,0 +1,221 @@
+// Clients beyond steering: questions that the scheduler and the history answer together, logs,
+// subscriptions, heartbeats and patience. On the loop's thread.
+
+import Logging
+import OpClusterModel
+import OpClusterScheduling
+
+extension CoordinatorLoop {
+  // MARK: - Questions
+
+  /// Questions see the state at the end of their turn, and its newest event exactly.
+  func answerQuestions(into items: inout [Held]) {
+    for question in questions { answer(question.peer, question.request, question.what, &items) }
+    questions.removeAll(keepingCapacity: true)
+  }
+
+  private func answer(
+    _ peer: PeerID, _ request: RequestID, _ what: ClientRequest, _ items: inout [Held]
+  ) {
+    let known: Result<ClientReply, Refusal>
+    do throws(Refusal) {
+      known = .success(try living(what))
+    } catch {
+      known = .failure(error)
+    }
+    if let rows = rows(peer, request, what, known) {
+      items.append(.ask(.rows(rows)))
+      return
+    }
+    switch known {
+    case .success(let reply): items.append(.reply(peer, encoded(reply, request)))
+    case .failure(let refusal): items.append(.reply(peer, encoded(.refused(refusal), request)))
+    }
+  }
+
+  private func living(_ what: ClientRequest) throws(Refusal) -> ClientReply {
+    let reply = try scheduler.answer(what, at: now)
+    switch reply {
+    case .structure(var structure):
+      structure.lastEvent = scheduler.lastEvent
+      return .structure(structure)
+    case .graphs(let rows, let more):
+      guard case .graphs(let selection, _, _) = what else { return reply }
+      return .graphs(rows.filter { $0.matches(selection.states) }, more: more)
+    default: return reply
+    }
+  }
+
+  /// The question for the history; nil when it could add nothing.
+  private func rows(
+    _ peer: PeerID, _ request: RequestID, _ what: ClientRequest,
+    _ known: Result<ClientReply, Refusal>
+  ) -> RowsQuestion? {
+    let selection: Selection
+    let part: RowsQuestion.What
+    switch (what, known) {
+    case (.graphs(let wanted, let after, let limit), .success(.graphs(let rows, let more))):
+      if wanted.graphs == .active { return nil }
+      selection = wanted
+      part = .graphs(after: after, limit: bounded(limit), rows: rows, more: more)
+    case (.operations(let wanted, let after, let limit), .success(.operations(let rows, let more))):
+      if wanted.graphs == .active, !rows.contains(where: { $0.attempt > 0 }) { return nil }
+      selection = wanted
+      part = .operations(after: after, limit: bounded(limit), rows: rows, more: more)
+    case (.operations(let wanted, let after, let limit), .failure):
+      selection = wanted
+      part = .operations(after: after, limit: bounded(limit), rows: [], more: false)
+    case (.structure(let wanted), .failure):
+      selection = wanted
+      part = .structure
+    case (.explain(let wanted), .failure):
+      selection = wanted
+      part = .explain
+    default: return nil
+    }
+    return question(peer, request, part, selection, known)
+  }
+
+  private func question(
+    _ peer: PeerID, _ request: RequestID, _ part: RowsQuestion.What, _ selection: Selection,
+    _ known: Result<ClientReply, Refusal>
+  ) -> RowsQuestion {
+    let living = scheduler.livingGraphs(Selection(graphs: .all))
+    let last = scheduler.lastGraph(back: 0)?.number ?? 0
+    var graphs = GraphSet(selection.graphs, living: living, last: last)
+    if selection.graphs == .active { graphs = GraphSet(ranges: []) }
+    var otherwise = Refusal(.unknownOperation, "no operation matches")
+    if case .failure(let refusal) = known, refusal.code != .alreadyFinished {
+      otherwise = refusal
+    }
+    return RowsQuestion(
+      peer: peer, request: request, what: part, selection: selection, graphs: graphs,
+      living: living, last: last, lastEvent: scheduler.lastEvent, otherwise: otherwise)
+  }
+
+  private func bounded(_ limit: UInt32) -> Int {
+    limit == 0 ? Limits.rowsPerReply : min(Int(limit), Limits.rowsPerReply)
+  }
+
+  // MARK: - The history
+
+  func ask(_ question: HistoryQuestion) {
+    if history.ask(question) { return }
+    let busy = Refusal(
+      .busy, "too many questions to the history wait", hint: "try again in a moment")
+    switch question {
+    case .rows(let rows): reply(.refused(busy), to: rows.peer, rows.request)
+    case .log(let log): reply(.refused(busy), to: log.peer, log.request)
+    case .slice(let slice):
+      subscriptions.take(Slice(number: slice.number, content: .failure(busy)), into: &effects)
+    case .room: break
+    }
+  }
+
+  func take(_ answer: HistoryAnswer) {
+    switch answer {
+    case .reply(let peer, let request, let words): reply(words, to: peer, request)
+    case .slice(let slice): subscriptions.take(slice, into: &effects)
+    case .room(let bytes): takeRoom(bytes)
+    case .log(let question, let result):
+      switch result {
+      case .success(let found): askWorker(question, found.attempt, found.workerName)
+      case .failure(let refusal): reply(.refused(refusal), to: question.peer, question.request)
+      }
+    }
+  }
+
+  private func takeRoom(_ bytes: UInt64?) {
+    let isFull = bytes.map { $0 < settings.diskReserveBytes } ?? false
+    if isFull != isDiskFull {
+      logger.warning(
+        isFull ? "the disk is nearly full: submissions are refused" : "the disk has room again",
+        metadata: ["free_bytes": "\(bytes ?? 0)"])
+    }
+    isDiskFull = isFull
+  }
+
+  // MARK: - Logs
+
+  /// Whoever holds the attempt has its log; else the history knows who ran it.
+  func askLog(_ question: LogQuestion) {
+    let operation = question.attempt.operation
+    if let holder = scheduler.holder(of: operation),
+      question.attempt.attempt.map({ $0 == holder.attempt }) ?? true
+    {
+      let attempt = AttemptID(operation: operation, attempt: holder.attempt)
+      return askWorker(question, attempt, holder.workerName)
+    }
+    ask(.log(question))
+  }
+
+  private func askWorker(_ question: LogQuestion, _ attempt: AttemptID, _ name: String) {
+    guard let peer = scheduler.peer(ofWorkerNamed: name), workers.peers[peer] != nil else {
+      return reply(.refused(.unavailable(worker: name)), to: question.peer, question.request)
+    }
+    let request = logs.ask(
+      question, attempt: attempt, worker: peer, workerName: name,
+      deadline: now + settings.logPatience)
+    send(.logRequest(request), toWorker: peer)
+  }
+
+  // MARK: - Subscriptions
+
+  func subscribe(_ wish: EventSubscription, _ peer: PeerID, _ request: RequestID) {
+    let living = scheduler.livingGraphs(Selection(graphs: .all))
+    let graphs = GraphSet(
+      wish.selection.graphs, living: living, last: scheduler.lastGraph(back: 0)?.number ?? 0)
+    let filter = EventFilter(wish.selection, graphs: graphs, graphsOnly: wish.graphsOnly)
+    subscriptions.add(wish, filter, peer: peer, request: request, into: &effects)
+  }
+
+  func performSubscriptionEffects() {
+    var at = 0
+    // Asking may add effects of its own.
+    while at < effects.count {
+      switch effects[at] {
+      case .tell(let peer, let batch): send(.events(batch), toClient: peer)
+      case .read(let question): ask(.slice(question))
+      case .reply(let peer, let request, let words): reply(words, to: peer, request)
+      }
+      at += 1
+    }
+    effects.removeAll(keepingCapacity: true)
+  }
+
+  // MARK: - Time
+
+  /// Twice a heartbeat: speaks to clients that wait, looks for those that have gone, loses patience.
+  func attend() {
+    for answer in logs.expire(at: now) { reply(answer.reply, to: answer.client, answer.request) }
+    let pause = Span(nanoseconds: settings.timing.heartbeat.nanoseconds / 2)
+    guard now - lastAttended >= pause else { return }
+    lastAttended = now
+    ask(.room)
+    subscriptions.evict(
+      at: now, patience: settings.subscriberPatience, backlog: settings.subscriberBacklog,
+      into: &effects)
+    performSubscriptionEffects()
+    for peer in clients.peers.all { attend(peer) }
+    for peer in workers.peers.all where !peer.isGreeted && isStale(peer) {
+      workers.peers.remove(peer.id)
+    }
+  }
+
+  private func attend(_ peer: Peer) {
+    if !peer.isGreeted {
+      if isStale(peer) { clients.peers.remove(peer.id) }
+      return
+    }
+    let isAwaiting = peer.requestsInFlight > 0 || subscriptions.count(of: peer.id) > 0
+    let pause = isAwaiting ? settings.timing.heartbeat : CoordinatorLimits.probePause
+    if now - peer.lastSpoken >= pause, peer.outbox.isEmpty {
+      send(.heartbeat, toClient: peer.id)
+    }
+  }
+
+  /// A connection that never said hello, or was put out, and has been quiet.
+  private func isStale(_ peer: Peer) -> Bool {
+    now - peer.lastHeard >= CoordinatorLimits.probePause
+  }
+}

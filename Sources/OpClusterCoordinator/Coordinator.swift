@@ -1,0 +1,148 @@
+// The coordinator as a program sees it: made from settings, run on the thread that calls `run`,
+// stopped from any other. Opens the journal, starts the threads, and hands over to the loop.
+
+public import Logging
+public import OpClusterJournal
+public import OpClusterModel
+public import OpClusterZeroMQ
+
+/// What can be told once a coordinator serves.
+public struct CoordinatorReady: Sendable {
+  /// The real addresses, with the ports that were found for port 0.
+  public let clientEndpoint: Endpoint
+  public let workerEndpoint: Endpoint
+  public let epoch: Epoch
+  public let stateFolder: String
+
+  /// `opcoord ready clients=… workers=… epoch=N state=…`
+  public var line: String {
+    "opcoord ready clients=\(clientEndpoint) workers=\(workerEndpoint) epoch=\(epoch.number) "
+      + "state=\(stateFolder)"
+  }
+}
+
+/// A journal and what it held when it was opened.
+public struct OpenedJournal: Sendable {
+  public let journal: any Journal
+  public let recovered: Recovered
+  public init(journal: any Journal, recovered: Recovered) {
+    self.journal = journal
+    self.recovered = recovered
+  }
+}
+
+/// A coordinator. `Coordinator(settings).run()` on the main thread is a whole program.
+public struct Coordinator: Sendable {
+  /// Told to clients, for people.
+  public static let build = "opcluster 0.1"
+
+  /// Opens a journal and says what it holds. Throws a `JournalError`.
+  public typealias OpenJournal = @Sendable (JournalObserver) throws -> OpenedJournal
+
+  public let settings: CoordinatorSettings
+  private let logger: Logger
+  private let openJournal: OpenJournal
+  private let notices: Mailbox<Notice>
+
+  /// - Parameter openJournal: nil: SQLite in the settings' state folder.
+  /// - Throws: when the machine has no descriptor left.
+  public init(
+    _ settings: CoordinatorSettings, logger: Logger = Logger(label: "opcoord"),
+    openJournal: OpenJournal? = nil
+  ) throws(SocketError) {
+    self.settings = settings
+    self.logger = logger
+    notices = try Mailbox(capacity: CoordinatorLimits.notices)
+    if let openJournal {
+      self.openJournal = openJournal
+    } else {
+      let folder = settings.stateFolder
+      self.openJournal = { observer in
+        let opened = try SQLiteJournal.open(folder: folder, observer: observer)
+        return OpenedJournal(journal: opened.journal, recovered: opened.recovered)
+      }
+    }
+  }
+
+  /// Serves until it is told to stop or cannot go on; owns the calling thread meanwhile.
+  ///
+  /// - Parameters:
+  ///   - handlesSignals: Take SIGTERM and SIGINT as orders to stop. Only where the coordinator is
+  ///     the whole process, and before its first other thread.
+  ///   - lifeline: A descriptor; the coordinator stops when its other end closes.
+  ///   - onReady: Called once, when everything is bound.
+  public func run(
+    handlesSignals: Bool = false, lifeline: Int32? = nil,
+    onReady: (CoordinatorReady) -> Void = { _ in }
+  ) -> CoordinatorEnd {
+    if let problem = settings.problem { return .failed(.settings(problem)) }
+    do throws(CoordinatorError) {
+      let signals = try handlesSignals ? Self.signals() : nil
+      let notices = notices
+      let observer = JournalObserver(
+        onDurable: { _ = notices.post(.durable($0)) },
+        onFailure: { _ = notices.post(.failed($0)) },
+        onSnapshot: { _ = notices.post(.snapshot($0)) })
+      let opened = try open(observer)
+      let scheduler = try Startup.scheduler(from: opened.recovered, timing: settings.timing)
+      let loop = try CoordinatorLoop(
+        settings, logger, scheduler, opened.journal, notices, signals: signals,
+        lifeline: lifeline)
+      return loop.run(onReady: onReady)
+    } catch {
+      return .failed(error)
+    }
+  }
+
+  /// Stops serving, makes everything accepted durable, returns from `run`. From any thread.
+  public func stop() { _ = notices.post(.stop) }
+
+  private func open(
+    _ observer: JournalObserver
+  ) throws(CoordinatorError) -> OpenedJournal {
+    do {
+      return try openJournal(observer)
+    } catch let error as JournalError {
+      throw .journal(error)
+    } catch {
+      throw .unreadable(record: "the journal", problem: "\(error)")
+    }
+  }
+
+  private static func signals() throws(CoordinatorError) -> StopSignals {
+    do throws(SocketError) {
+      return try StopSignals()
+    } catch {
+      throw .socket(error)
+    }
+  }
+}
+
+/// Orders to stop that come as signals. Made before the first other thread; the loop reads it.
+final class StopSignals {
+  private let signals: SignalDescriptor
+
+  init() throws(SocketError) {
+    signals = try SignalDescriptor(Kernel.stopSignals + [Kernel.brokenPipe])
+  }
+
+  /// Readable while there is something.
+  var descriptor: Int32 { signals.descriptor }
+
+  /// The next order; a broken pipe is none, since the write that broke it says so, too.
+  func next() -> DeliveredSignal? {
+    while let signal = signals.next() {
+      if signal.number != Kernel.brokenPipe { return signal }
+    }
+    return nil
+  }
+}
+
+/// What other threads tell the loop.
+enum Notice: Sendable {
+  case durable(UInt64)
+  case failed(JournalError)
+  case snapshot(UInt64)
+  case history(HistoryAnswer)
+  case stop
+}

@@ -1,0 +1,51 @@
+// How a coordinator comes to its end, with the exit status that goes with it. Values only.
+
+public import OpClusterJournal
+public import OpClusterZeroMQ
+
+/// Why a coordinator stopped serving.
+public enum CoordinatorEnd: Sendable {
+  /// It was asked to; everything accepted is durable.
+  case stopped
+  case failed(CoordinatorError)
+
+  /// The status of the process (interface.md, exit codes).
+  public var status: Int32 {
+    switch self {
+    case .stopped: 0
+    case .failed(let error): error.status
+    }
+  }
+}
+
+/// What kept a coordinator from starting or from going on.
+public enum CoordinatorError: Error, Sendable, CustomStringConvertible {
+  /// The journal cannot be opened, read or written (G6, G7, F31).
+  case journal(JournalError)
+  /// A record that is whole, but means nothing to this program (G6).
+  case unreadable(record: String, problem: String)
+  /// An address cannot be bound, or a socket failed.
+  case socket(SocketError)
+  /// The settings contradict each other.
+  case settings(String)
+
+  public var status: Int32 {
+    switch self {
+    case .journal(let error): error.exitStatus
+    case .unreadable: 65
+    case .socket: 74
+    case .settings: 78
+    }
+  }
+
+  public var description: String {
+    switch self {
+    case .journal(let error): error.description
+    case .unreadable(let record, let problem):
+      "journal is damaged at \(record): \(problem); nothing was changed; restore a backup, or "
+        + "export and cut before that record"
+    case .socket(let error): error.description
+    case .settings(let problem): "bad configuration: \(problem)"
+    }
+  }
+}

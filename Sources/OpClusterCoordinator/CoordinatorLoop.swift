@@ -1,0 +1,244 @@
+// The coordinator's loop: one thread that owns both sockets and steps the scheduler in place. Reads
+// top to bottom; a turn is a transaction:
+//
+//   sleep → hear what other threads say → take frames in (`Hearing`) → the scheduler decides →
+//   append to the journal (`Keeping`) → what is durable leaves (`Speaking`) → clients (`Clients`)
+//
+// It never waits but in `sleep`. While the disk lags behind so far that the journal takes no more,
+// nobody is listened to and the scheduler's time stands still, so that no worker is lost by it.
+
+import Logging
+import OpClusterJournal
+import OpClusterModel
+import OpClusterScheduling
+import OpClusterZeroMQ
+
+final class CoordinatorLoop {
+  let settings: CoordinatorSettings
+  let logger: Logger
+  let journal: any Journal
+  let history: HistoryDesk
+  private let notices: Mailbox<Notice>
+  private let signals: StopSignals?
+  private let lifeline: Int32?
+
+  // Decided by turns
+  var scheduler: Scheduler
+  var turn = SchedulingTurn()
+  var release: ReleaseQueue
+  /// The turn that the journal had no room for.
+  var unappended: JournalTurn?
+  var snapshots: SnapshotPolicy
+  /// The journal takes nothing any more; the reason is on its way.
+  var isJournalClosed = false
+
+  // Peers
+  var workers: Port
+  var clients: Port
+  var lastPeer: UInt64 = 0
+  /// Messages that were not understood, of both sockets (G33).
+  var malformed: UInt64 = 0
+
+  // What this turn has heard
+  var now: Instant = .now
+  var hasInput = false
+  /// Workers whose conversations ended since the last turn.
+  var pendingGone: [PeerID] = []
+  var questions: [(peer: PeerID, request: RequestID, what: ClientRequest)] = []
+
+  // Clients
+  var subscriptions: Subscriptions
+  var effects: [Subscriptions.Effect] = []
+  var logs = LogRelay()
+  var isDiskFull = false
+  var lastAttended: Instant = .zero
+
+  // Waiting
+  private var poller = Poller()
+  private var lifelineItem: Poller.Item?
+  private var batch: [Notice] = []
+  private var lastTick: Instant = .now
+  private var end: CoordinatorEnd?
+
+  /// Makes the beginning of this life durable, then binds: nobody is answered before that.
+  init(
+    _ settings: CoordinatorSettings, _ logger: Logger, _ recovered: Scheduler,
+    _ journal: any Journal, _ notices: Mailbox<Notice>, signals: StopSignals?, lifeline: Int32?
+  ) throws(CoordinatorError) {
+    self.settings = settings
+    self.logger = logger
+    self.journal = journal
+    self.notices = notices
+    self.signals = signals
+    self.lifeline = lifeline
+    scheduler = recovered
+    snapshots = SnapshotPolicy(turns: settings.snapshotTurns, bytes: settings.snapshotBytes)
+    turn.begin(at: now, wall: .now)
+    scheduler.start(into: &turn)
+    scheduler.close(&turn)
+    release = ReleaseQueue(durable: turn.commit.number - 1)
+    subscriptions = Subscriptions(told: scheduler.lastEvent)
+    let first = TurnWriting.journalTurn(
+      turn, epoch: scheduler.epoch, lastEvent: scheduler.lastEvent)
+    try Self.makeDurable(first, journal, notices)
+    release.becameDurable(through: turn.commit.number)
+    do throws(SocketError) {
+      history = try HistoryDesk(journal) { _ = notices.post(.history($0)) }
+      workers = try Port(settings.workerEndpoint)
+      clients = try Port(settings.clientEndpoint)
+    } catch {
+      throw .socket(error)
+    }
+  }
+
+  /// Appends the first turn of this life and waits for it.
+  private static func makeDurable(
+    _ turn: JournalTurn, _ journal: any Journal, _ notices: Mailbox<Notice>
+  ) throws(CoordinatorError) {
+    _ = journal.append(turn)
+    var poller = Poller()
+    _ = poller.add(descriptor: notices.descriptor)
+    var batch: [Notice] = []
+    while true {
+      do throws(SocketError) {
+        _ = try poller.wait(until: nil)
+      } catch {
+        throw .socket(error)
+      }
+      notices.takeAll(into: &batch)
+      for notice in batch {
+        switch notice {
+        case .durable(let commit) where commit >= turn.sequence: return
+        case .failed(let error): throw .journal(error)
+        default: break
+        }
+      }
+    }
+  }
+
+  func run(onReady: (CoordinatorReady) -> Void) -> CoordinatorEnd {
+    joinPoller()
+    let ready = CoordinatorReady(
+      clientEndpoint: clients.endpoint, workerEndpoint: workers.endpoint, epoch: scheduler.epoch,
+      stateFolder: settings.stateFolder)
+    logger.info("serving", metadata: ["epoch": "\(scheduler.epoch.number)"])
+    onReady(ready)
+    do throws(CoordinatorError) {
+      while end == nil { try step() }
+    } catch {
+      end = .failed(error)
+    }
+    return finish()
+  }
+
+  private func joinPoller() {
+    _ = poller.add(descriptor: notices.descriptor)
+    if let signals { _ = poller.add(descriptor: signals.descriptor) }
+    if let lifeline { lifelineItem = poller.add(descriptor: lifeline) }
+    workers.join(&poller)
+    clients.join(&poller)
+  }
+
+  /// Whether the journal lets us go on.
+  private var isStalled: Bool { unappended != nil || isJournalClosed }
+
+  private func step() throws(CoordinatorError) {
+    try sleep()
+    now = .now
+    takeSignals()
+    takeNotices()
+    guard end == nil else { return }
+    appendWaiting()
+    if !isStalled { decide() }
+    speak()
+    attend()
+    considerSnapshot()
+  }
+
+  /// One turn of the scheduler, if there is anything to decide.
+  private func decide() {
+    turn.begin(at: now, wall: .now)
+    hasInput = false
+    hear()
+    for peer in pendingGone {
+      hasInput = true
+      scheduler.handle(.gone(peer), into: &turn)
+    }
+    pendingGone.removeAll(keepingCapacity: true)
+    if isTickDue {
+      lastTick = now
+      hasInput = true
+      scheduler.handle(.tick, into: &turn)
+    }
+    if hasInput { scheduler.close(&turn) }
+    if hasInput || !questions.isEmpty { keep() }
+  }
+
+  // MARK: - Waiting
+
+  private var isTickDue: Bool { now >= nextTick }
+
+  /// At least twice a heartbeat, so that the scheduler can tell a pause of ours from silence.
+  private var nextTick: Instant {
+    let regular = lastTick + Span(nanoseconds: settings.timing.heartbeat.nanoseconds / 2)
+    guard let wish = scheduler.nextDeadline() else { return regular }
+    return max(min(wish, regular), lastTick + CoordinatorLimits.tickPause)
+  }
+
+  private func sleep() throws(CoordinatorError) {
+    workers.listen(!isStalled, &poller)
+    clients.listen(!isStalled, &poller)
+    var moment = isStalled ? now + settings.timing.heartbeat : nextTick
+    if let deadline = logs.nextDeadline { moment = min(moment, deadline) }
+    if !workers.peers.waiting.isEmpty || !clients.peers.waiting.isEmpty {
+      moment = min(moment, now + CoordinatorLimits.retryPause)
+    }
+    do throws(SocketError) {
+      _ = try poller.wait(until: moment.nanoseconds)
+    } catch {
+      throw .socket(error)
+    }
+  }
+
+  private func takeSignals() {
+    while let signal = signals?.next() {
+      logger.info(
+        "told to stop",
+        metadata: ["signal": "\(signal.number)", "by": "\(signal.senderProcess)"])
+      end = .stopped
+    }
+    if let lifelineItem, let lifeline, !poller.readiness(of: lifelineItem).isEmpty,
+      Kernel.hasEnded(lifeline)
+    {
+      logger.info("the program that started this one has ended")
+      end = .stopped
+    }
+  }
+
+  private func takeNotices() {
+    notices.takeAll(into: &batch)
+    for notice in batch {
+      switch notice {
+      case .durable(let commit): release.becameDurable(through: commit)
+      case .failed(let error): end = .failed(.journal(error))
+      case .snapshot(let commit):
+        snapshots.ended()
+        logger.debug("snapshot written", metadata: ["commit": "\(commit)"])
+        retain()
+      case .history(let answer): take(answer)
+      case .stop: end = .stopped
+      }
+    }
+  }
+
+  /// G7: after a failure nothing more leaves. Otherwise everything accepted becomes durable.
+  private func finish() -> CoordinatorEnd {
+    history.stop()
+    journal.close()
+    notices.takeAll(into: &batch)
+    for case .failed(let error) in batch { end = .failed(.journal(error)) }
+    logger.info(
+      "ended", metadata: ["malformed": "\(malformed)", "late": "\(scheduler.lateReports)"])
+    return end ?? .stopped
+  }
+}

@@ -1,0 +1,90 @@
+// What a coordinator is told at its start: addresses, times, bounds. Made by the command or a test,
+// never changed afterwards. Values only.
+
+public import OpClusterModel
+public import OpClusterZeroMQ
+
+/// The settings of one coordinator. Everything but the addresses and the folder has a default.
+public struct CoordinatorSettings: Sendable {
+  /// Where clients connect to.
+  public var clientEndpoint: Endpoint
+  /// Where workers connect to; another socket, so that neither side can starve the other (F40).
+  public var workerEndpoint: Endpoint
+  /// The journal's folder, absolute; shown to people.
+  public var stateFolder: String
+  public var timing = Timing()
+
+  // The journal
+  /// Turns after which a snapshot is taken; fewer if `snapshotBytes` are reached first.
+  public var snapshotTurns = builtIn.turns
+  /// Bytes of turns after which a snapshot is taken, or twice the last snapshot if that is more.
+  public var snapshotBytes = builtIn.bytes
+  /// Rows (one a turn) and bytes of the event log that are kept.
+  public var streamRows = 20_000_000
+  public var streamBytes = builtIn.eventBytes
+  /// Rows and bytes of the history of attempts that are kept.
+  public var chapterRows = 50_000_000
+  public var chapterBytes = 16 << 30
+  /// Submissions are refused while the disk has less than this (G8).
+  public var diskReserveBytes: UInt64 = 64 << 20
+
+  // Patience
+  /// How long a worker may take to send a piece of a log.
+  public var logPatience = Span.seconds(10)
+  /// How long a subscriber may leave events waiting before it is put out (G28)…
+  public var subscriberPatience = Span.seconds(30)
+  /// …provided that so many are waiting.
+  public var subscriberBacklog: UInt64 = 100_000
+
+  public init(clientEndpoint: Endpoint, workerEndpoint: Endpoint, stateFolder: String) {
+    self.clientEndpoint = clientEndpoint
+    self.workerEndpoint = workerEndpoint
+    self.stateFolder = stateFolder
+  }
+
+  /// The built-in bounds of the journal, for whoever shows them.
+  public static let builtIn = (turns: 50_000, bytes: 64 << 20, eventBytes: 2 << 30)
+
+  /// What is wrong with the times; nil when they can be lived by.
+  public var problem: String? {
+    let times = [
+      ("heartbeat", timing.heartbeat), ("suspect", timing.suspect), ("lost", timing.lost),
+      ("resync", timing.resync), ("grace", timing.grace), ("orphan", timing.orphan),
+    ]
+    for (name, time) in times where time < .zero || time > .seconds(366 * 24 * 3600) {
+      return "\(name) must be between 0 and a year"
+    }
+    if timing.heartbeat < .milliseconds(10) { return "heartbeat must be at least 0.01 s" }
+    if timing.suspect < timing.heartbeat { return "suspect must not be shorter than heartbeat" }
+    if timing.lost <= timing.suspect { return "lost must be longer than suspect" }
+    return nil
+  }
+}
+
+/// Bounds of this body beside `Limits`.
+enum CoordinatorLimits {
+  /// Subscriptions of one client at once.
+  static let subscriptionsPerClient = 64
+  /// Rows and bytes of the event log in one slice of a backlog.
+  static let sliceRows = 256
+  static let sliceBytes = 256 * 1024
+  /// Event runs and events in one row of the event log.
+  static let runsPerRow = 65_536
+  static let eventsPerRow: UInt64 = 1_000_000
+  /// Members of a graph whose history shares a chapter.
+  static let membersPerChapter: UInt32 = 4_096
+  /// Ended graphs whose submission the reader keeps decoded.
+  static let outlinesKept = 4
+  /// Explanations in one reply.
+  static let explanations = 100
+  /// A peer that cannot take is asked again after this.
+  static let retryPause = Span.milliseconds(5)
+  /// No two ticks are nearer to each other than this, whatever the scheduler wishes.
+  static let tickPause = Span.milliseconds(5)
+  /// An idle client is spoken to this often, to find out whether it is still there.
+  static let probePause = Span.seconds(30)
+  /// Messages waiting for the loop's thread; the journal's queue is smaller.
+  static let notices = 1 << 18
+  /// Questions waiting for the reader's thread.
+  static let questions = 1 << 16
+}

@@ -1,0 +1,183 @@
+// The operations of one graph that has ended, as rows and sentences: its submission, its outcomes
+// and its line in lists put together. On the reader's thread.
+
+import OpClusterModel
+import OpClusterWire
+
+struct EndedGraphPage {
+  private let outline: GraphOutline
+  private let ended: EndedGraph
+  private let row: GraphRow
+  private let selection: Selection
+
+  /// nil when the graph's documents are not there.
+  init?(_ graph: GraphID, _ selection: Selection, _ reader: inout HistoryReader) throws {
+    guard let outline = try reader.outline(of: graph),
+      let outcomes = try reader.document(.outcomes, of: graph),
+      let row = try reader.document(.row, of: graph)
+    else { return nil }
+    self.outline = outline
+    ended = try DocumentKind.outcomes(in: outcomes)
+    self.row = try Wire.decodeGraphRow(row)
+    self.selection = selection
+  }
+
+  private func outcome(of index: UInt32) -> Outcome {
+    let raw = ended.outcomes.count == 1 ? ended.outcomes[0] : ended.outcomes[Int(index)]
+    return Outcome(rawValue: raw) ?? .lost
+  }
+
+  /// Rows of the selection with an index of at least `first`, ascending.
+  func rows(from first: UInt32, limit: Int) -> [OperationRow] {
+    var found: [UInt32] = []
+    for stage in outline.submission.templates.indices where found.count < limit {
+      guard outline.matches(selection, stage) else { continue }
+      outline.forEachRange(of: stage, selection.elements) { range in
+        for index in range.clamped(to: first..<max(first, ended.operationCount))
+        where found.count < limit && isWanted(index) {
+          found.append(index)
+        }
+      }
+    }
+    var rows = found.compactMap { index in
+      outline.stage(of: index).map { row(of: index, stage: $0) }
+    }
+    addNeeds(to: &rows)
+    return rows
+  }
+
+  private func isWanted(_ index: UInt32) -> Bool {
+    selection.states.isEmpty || selection.states.contains(StateWord(outcome(of: index)))
+  }
+
+  private func row(of index: UInt32, stage: Int) -> OperationRow {
+    let template = outline.submission.templates[stage]
+    let outcome = outcome(of: index)
+    var row = OperationRow(
+      id: OperationID(graph: outline.graph, index: index), name: template.name,
+      index: outline.shownIndex(index, stage: stage), state: StateWord(outcome))
+    row.isReady = true
+    row.isFinished = true
+    row.isCancelled = outcome == .cancelled || outcome == .skipped
+    row.outcome = outcome
+    let queue = outline.queue(of: stage)
+    row.queue = queue.name
+    row.priority = template.priority
+    row.qos = template.qos ?? queue.qos
+    row.submittedAt = self.row.submittedAt
+    return row
+  }
+
+  // MARK: - Dependencies
+
+  /// At most a hundred each; one on all elements of a template is named once.
+  private func addNeeds(to rows: inout [OperationRow]) {
+    for at in rows.indices {
+      guard let stage = outline.stage(of: rows[at].id.index) else { continue }
+      for edge in outline.submission.groupEdges where Int(edge.to) == stage {
+        let from = outline.firsts[Int(edge.from)]
+        switch edge.match {
+        case .all:
+          let name = outline.submission.templates[Int(edge.from)].name
+          rows[at].need(
+            OperationID(graph: outline.graph, index: from), "\(outline.graph.number)/\(name)",
+            edge.policy)
+        case .sameIndex:
+          let index = from + (rows[at].id.index - outline.firsts[stage])
+          rows[at].need(
+            OperationID(graph: outline.graph, index: index), outline.shown(index), edge.policy)
+        }
+      }
+    }
+    addSingleNeeds(to: &rows)
+    for at in rows.indices where rows[at].outcome == .skipped {
+      rows[at].reason = cause(of: rows[at])
+    }
+  }
+
+  private func addSingleNeeds(to rows: inout [OperationRow]) {
+    let edges = outline.submission.elementEdges
+    var position: [UInt32: Int] = [:]
+    for at in rows.indices { position[rows[at].id.index] = at }
+    for edge in 0..<edges.count {
+      guard let at = position[edges.to[edge]] else { continue }
+      rows[at].need(
+        OperationID(graph: outline.graph, index: edges.from[edge]),
+        outline.shown(edges.from[edge]), edges.policy(edge))
+    }
+    for edge in outline.submission.externalEdges {
+      guard let at = position[edge.to] else { continue }
+      rows[at].need(
+        edge.from, "\(edge.from.graph.number)/#\(edge.from.index)", edge.policy)
+    }
+  }
+
+  /// The dependency whose end made a skipped operation impossible, if it was of this graph.
+  private func cause(of row: OperationRow) -> CancelReason? {
+    for need in row.needs where need.id.graph == outline.graph {
+      guard let stage = outline.stage(of: need.id.index) else { continue }
+      let isWhole =
+        need.shown == "\(outline.graph.number)/\(outline.submission.templates[stage].name)"
+      for index in isWhole ? outline.indices(of: stage) : need.id.index..<(need.id.index + 1) {
+        let outcome = outcome(of: index)
+        if !need.policy.isSatisfied(by: outcome) {
+          return .dependency(OperationID(graph: outline.graph, index: index), outcome)
+        }
+      }
+    }
+    return nil
+  }
+
+  // MARK: - Sentences
+
+  func explanation(of row: OperationRow) -> Explanation {
+    var lines: [String] = []
+    switch row.reason {
+    case .dependency(let on, let outcome)?:
+      let name =
+        on.graph == outline.graph ? outline.shown(on.index) : "an operation of another graph"
+      lines.append(
+        "\(name) ended as \(StateWord(outcome).rawValue), so its edge could never be met")
+    case .request(let text)?:
+      lines.append(text.isEmpty ? "somebody cancelled it" : "somebody cancelled it: \(text)")
+    case .failurePolicy?:
+      lines.append("the graph's on_failure or max_failures took effect")
+    case nil: break
+    }
+    if let result = row.result, !result.isSuccess {
+      lines.append(Self.sentence(result, attempt: row.attempt, worker: row.workerName))
+      if !result.diagnostic.isEmpty { lines.append(result.diagnostic) }
+    }
+    lines.append("it has ended: \(row.state.rawValue)")
+    return Explanation(
+      operation: row.id, shown: outline.shown(row.id.index), state: row.state, lines: lines)
+  }
+
+  private static func sentence(
+    _ result: AttemptResult, attempt: UInt32, worker: String
+  ) -> String {
+    let place = worker.isEmpty ? "" : " on worker \(worker)"
+    let what: String
+    switch result.cause {
+    case .none: what = "was stopped"
+    case .failed: what = "ended with exit status \(result.exitStatus)"
+    case .timeout: what = "took longer than its timeout"
+    case .signal: what = "was killed by signal \(result.signal)"
+    case .outOfMemory: what = "ran out of memory"
+    case .lost: what = "was lost with its worker"
+    case .cannotStart: what = "could not be started"
+    case .badArgument: what = "could not read its argument"
+    case .unknownType: what = "is of a type that the worker does not have"
+    case .missingInput: what = "lacked an output of a dependency"
+    case .badOutput: what = "left outputs that are too large or malformed"
+    case .workerStopped: what = "ended with its worker's orderly stop"
+    }
+    return "attempt \(attempt)\(place) \(what)"
+  }
+}
+
+extension OperationRow {
+  fileprivate mutating func need(_ id: OperationID, _ shown: String, _ policy: EdgePolicy) {
+    if needs.count < 100 { needs.append(Need(id: id, shown: shown, policy: policy)) }
+  }
+}

@@ -1,0 +1,168 @@
+// Answers questions to the history from the journal's tables: the event log, the documents of
+// graphs and the chapters of attempts. Lives on the reader's thread.
+
+import OpClusterJournal
+import OpClusterModel
+import OpClusterWire
+
+/// Not copyable: it holds the connection of its thread.
+struct HistoryReader: ~Copyable {
+  private let journal: any Journal
+  private var opened: (any JournalReading)?
+  /// Decoded submissions, the newest last.
+  private var outlines: [GraphOutline] = []
+
+  init(_ journal: any Journal) { self.journal = journal }
+
+  mutating func answer(_ question: HistoryQuestion, _ answer: (HistoryAnswer) -> Void) {
+    switch question {
+    case .room: answer(.room(journal.freeBytes()))
+    case .slice(let slice):
+      answer(.slice(Slice(number: slice.number, content: reading { try $0.slice(slice) })))
+    case .log(let log): answer(.log(log, reading { try $0.log(log) }))
+    case .rows(let rows):
+      let result = reading { try $0.rows(rows) }
+      switch result {
+      case .success(let reply): answer(.reply(rows.peer, rows.request, reply))
+      case .failure(let refusal): answer(.reply(rows.peer, rows.request, .refused(refusal)))
+      }
+    }
+  }
+
+  /// Runs a reading; what goes wrong with the disk becomes a refusal.
+  private mutating func reading<Found>(
+    _ body: (inout HistoryReader) throws -> Found
+  ) -> Result<Found, Refusal> {
+    do {
+      return .success(try body(&self))
+    } catch let refusal as Refusal {
+      return .failure(refusal)
+    } catch {
+      // The next question tries with a fresh connection.
+      opened = nil
+      return .failure(
+        Refusal(
+          .busy, "the history cannot be read: \(error)",
+          hint: "check the coordinator's disk and log"))
+    }
+  }
+
+  mutating func tables() throws(JournalError) -> any JournalReading {
+    if let opened { return opened }
+    let fresh = try journal.makeReader()
+    opened = fresh
+    return fresh
+  }
+
+  // MARK: - The event log
+
+  private mutating func slice(_ question: SliceQuestion) throws -> Slice.Content {
+    let tables = try tables()
+    var from = question.from
+    if question.isFirst, let bounds = try tables.streamBounds(), bounds.lowerBound > from {
+      guard question.isFromStart else {
+        throw Refusal(
+          .expired, "events before \(bounds.lowerBound) are no longer kept",
+          hint: "look at the present state and subscribe since \(bounds.upperBound - 1)")
+      }
+      from = bounds.lowerBound
+    }
+    let rows = try tables.stream(
+      from: from,
+      limit: ReadLimit(rows: CoordinatorLimits.sliceRows, bytes: CoordinatorLimits.sliceBytes))
+    if let first = rows.first, first.first > from {
+      throw Refusal(
+        .evicted, "events were dropped before they were read; last_seq=\(from - 1)",
+        hint: "look at the present state and subscribe from there")
+    }
+    return try filtered(rows, from: from, question.filter)
+  }
+
+  private mutating func filtered(
+    _ rows: [StreamRow], from: UInt64, _ wanted: EventFilter
+  ) throws -> Slice.Content {
+    var filter = wanted
+    var content = Slice.Content(from: from, runs: [], next: from, scopes: [])
+    var learned: [GraphID: EventFilter.Scope] = [:]
+    for row in rows {
+      for whole in try Wire.decodeEventRuns(row.body) {
+        guard let run = whole.suffix(from: from) else { continue }
+        if let graph = filter.unknownGraph(of: run) {
+          let scope = try scope(of: graph, wanted.selection)
+          filter.learn(scope, of: graph)
+          learned[graph] = scope
+        }
+        filter.forEachPart(of: run) { content.runs.append($0) }
+        if case .graphFinished = run.first.kind, let graph = run.graph { learned[graph] = nil }
+      }
+      content.next = row.first + UInt64(row.count)
+    }
+    content.scopes = learned.keys.sorted().compactMap { graph in
+      learned[graph].map { (graph, $0) }
+    }
+    return content
+  }
+
+  private mutating func scope(
+    of graph: GraphID, _ selection: Selection
+  ) throws -> EventFilter.Scope {
+    guard let outline = try outline(of: graph) else { return .nothing }
+    return EventFilter.Scope(selection, outline.submission, graph: graph)
+  }
+
+  // MARK: - Documents
+
+  /// What a graph was submitted as; nil when that is no longer kept.
+  mutating func outline(of graph: GraphID) throws -> GraphOutline? {
+    if let at = outlines.firstIndex(where: { $0.graph == graph }) { return outlines[at] }
+    guard let body = try document(.submission, of: graph) else { return nil }
+    let outline = GraphOutline(try Wire.decodeSubmission(body), graph: graph)
+    if outlines.count >= CoordinatorLimits.outlinesKept { outlines.removeFirst() }
+    outlines.append(outline)
+    return outline
+  }
+
+  mutating func document(
+    _ kind: DocumentKind, of graph: GraphID
+  ) throws(JournalError) -> [UInt8]? {
+    try tables().document(subject: UInt64(graph.number), kind: kind.rawValue)
+  }
+
+  // MARK: - Chapters
+
+  /// The ends of attempts of some operations of a graph, by operation and oldest first.
+  mutating func attempts(
+    of graph: GraphID, _ members: ClosedRange<UInt32>
+  ) throws -> [AttemptHistory] {
+    let tables = try tables()
+    var found: [AttemptHistory] = []
+    var after: UInt64 = 0
+    while true {
+      let rows = try tables.chapters(
+        subject: UInt64(graph.number), overlapping: members, after: after,
+        limit: ReadLimit(rows: CoordinatorLimits.sliceRows))
+      guard let last = rows.last else { return found }
+      for row in rows {
+        found += try Wire.decodeHistory(row.body).filter {
+          members.contains($0.attempt.operation.index)
+        }
+      }
+      after = last.row
+    }
+  }
+
+  private mutating func log(_ question: LogQuestion) throws -> LogAnswer {
+    let operation = question.attempt.operation
+    let attempts = try attempts(of: operation.graph, operation.index...operation.index)
+    let wanted = attempts.last { line in
+      question.attempt.attempt.map { $0 == line.attempt.attempt } ?? true
+    }
+    guard let wanted, !wanted.workerName.isEmpty else {
+      let number = question.attempt.attempt.map { "attempt \($0) of " } ?? ""
+      throw Refusal(
+        .noSuchLog, "nothing is known of a log of \(number)this operation",
+        hint: "it has not started, or it ended before anything was noted", operations: [operation])
+    }
+    return LogAnswer(attempt: wanted.attempt, workerName: wanted.workerName)
+  }
+}

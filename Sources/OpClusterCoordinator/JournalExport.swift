@@ -1,0 +1,110 @@
+// The journal's facts as lines for people, and the check that all of them mean something. Used by
+// the command, on its thread.
+
+import OpClusterJournal
+import OpClusterModel
+import OpClusterWire
+
+public enum JournalExport {
+  /// Prints every fact: those of the snapshot, then those of the turns behind it.
+  ///
+  /// - Throws: a `JournalError`, or a `CoordinatorError` that names the record.
+  public static func export(folder: String, _ line: (String) -> Void) throws {
+    try forEachRecord(folder: folder) { place, record in line("\(place) \(text(record))") }
+  }
+
+  /// Decodes everything; returns the number of facts. Throws as `export` does.
+  public static func check(folder: String) throws -> Int {
+    var count = 0
+    try forEachRecord(folder: folder) { _, _ in count += 1 }
+    return count
+  }
+
+  private static func forEachRecord(
+    folder: String, _ body: (String, Record) -> Void
+  ) throws {
+    let recovered = try JournalTools.read(folder: folder)
+    var part = 0
+    try recovered.forEachSnapshotPart { bytes in
+      let place = "snapshot \(recovered.snapshotSequence ?? 0) part \(part)"
+      for record in try decoded(bytes, place) { body(place, record) }
+      part += 1
+    }
+    try recovered.forEachTurn { turn in
+      let place = "turn \(turn.sequence) epoch \(turn.epoch)"
+      for record in try decoded(turn.body, place) { body(place, record) }
+    }
+  }
+
+  private static func decoded(
+    _ bytes: [UInt8], _ place: String
+  ) throws(CoordinatorError) -> [Record] {
+    do {
+      return try Wire.decodeRecords(bytes)
+    } catch {
+      throw .unreadable(record: place, problem: error.description)
+    }
+  }
+
+  private static func text(_ record: Record) -> String {
+    switch record {
+    case .started(let epoch): "started epoch=\(epoch.number)"
+    case .submitted(let graph, let submission, _, _):
+      "submitted graph=\(graph.number) name=\(submission.name) "
+        + "operations=\(submission.operationCount) key=\(submission.key.text)"
+    case .enqueued(let operations, let queue):
+      "enqueued operations=\(operations.map(text).joined(separator: ",")) queue=\(queue.number)"
+    case .queueCreated(let queue, let settings):
+      "queue_created queue=\(queue.number) name=\(settings.name)"
+    case .queueChanged(let queue, let settings):
+      "queue_changed queue=\(queue.number) name=\(settings.name)"
+    case .queueRemoved(let queue): "queue_removed queue=\(queue.number)"
+    case .workerJoined(let worker, let name, _):
+      "worker_joined worker=\(worker.number) name=\(name)"
+    case .workerLost(let worker): "worker_lost worker=\(worker.number)"
+    case .workerLeft(let worker): "worker_left worker=\(worker.number)"
+    case .graphSuspended(let graph, let isSuspended):
+      "graph_suspended graph=\(graph.number) value=\(isSuspended)"
+    case .restoredGraph(let state):
+      "restored_graph graph=\(state.graph.number) operations=\(state.phases.count)"
+    case .restoredEnding(let ended):
+      "restored_ending graph=\(ended.graph.number) outcome=\(ended.outcome)"
+    case .restoredCounters(let counters):
+      "restored_counters epoch=\(counters.epoch.number) last_graph=\(counters.lastGraph) "
+        + "last_event=\(counters.lastEvent)"
+    default: operationText(record)
+    }
+  }
+
+  private static func operationText(_ record: Record) -> String {
+    switch record {
+    case .dispatched(let worker, let runs):
+      "dispatched worker=\(worker.number) \(text(runs))"
+    case .recalled(let runs): "recalled \(text(runs))"
+    case .executing(let runs): "executing \(text(runs))"
+    case .succeeded(let runs): "succeeded \(text(runs))"
+    case .cancelled(let runs, let reason): "cancelled \(text(runs)) reason=\(reason)"
+    case .finished(let id, let result):
+      "finished operation=\(text(id)) cause=\(result.cause) exit=\(result.exitStatus)"
+    case .attemptFailed(let id, let result):
+      "attempt_failed operation=\(text(id)) cause=\(result.cause) exit=\(result.exitStatus)"
+    case .dependencyAdded(let from, let to, let policy):
+      "dependency_added from=\(text(from)) to=\(text(to)) when=\(policy)"
+    case .dependencyRemoved(let from, let to):
+      "dependency_removed from=\(text(from)) to=\(text(to))"
+    case .prioritySet(let id, let priority):
+      "priority_set operation=\(text(id)) priority=\(priority)"
+    default: "\(record)"
+    }
+  }
+
+  private static func text(_ id: OperationID) -> String { "\(id.graph.number)/#\(id.index)" }
+
+  private static func text(_ runs: OperationRuns) -> String {
+    let ranges = (0..<runs.runCount).map { at in
+      let run = runs.run(at)
+      return run.count == 1 ? "\(run.lowerBound)" : "\(run.lowerBound)-\(run.upperBound - 1)"
+    }
+    return "graph=\(runs.graph.number) operations=\(ranges.joined(separator: ","))"
+  }
+}

@@ -1,0 +1,81 @@
+// What a turn decided goes to the journal, and what it wants to say waits for that (G3). Snapshots
+// and the bounds of the history, too. On the loop's thread; nothing here waits for the disk.
+
+import Logging
+import OpClusterJournal
+import OpClusterModel
+import OpClusterScheduling
+import OpClusterWire
+
+extension CoordinatorLoop {
+  /// Ends a turn: it is appended, its effects are held until it is durable. A turn without facts
+  /// speaks as soon as everything before it is durable.
+  func keep() {
+    say(turn.atOnce)
+    var items: [Held] = []
+    items.reserveCapacity(turn.afterDurable.count + questions.count)
+    if hasInput { for effect in turn.afterDurable { items.append(held(effect)) } }
+    answerQuestions(into: &items)
+    let isDurable = hasInput && turn.isDurable
+    release.hold(
+      HeldTurn(
+        commit: scheduler.lastCommit.number, items: items,
+        events: isDurable && !subscriptions.isEmpty ? turn.events : isDurable ? nil : [],
+        lastEvent: scheduler.lastEvent))
+    guard isDurable else { return }
+    let written = TurnWriting.journalTurn(
+      turn, epoch: scheduler.epoch, lastEvent: scheduler.lastEvent)
+    snapshots.appended(bytes: TurnWriting.cost(written))
+    append(written)
+  }
+
+  /// Tries again what the journal had no room for.
+  func appendWaiting() {
+    guard let waiting = unappended else { return }
+    unappended = nil
+    append(waiting)
+  }
+
+  private func append(_ written: JournalTurn) {
+    switch journal.append(written) {
+    case .accepted: break
+    case .full: unappended = written
+    case .closed: isJournalClosed = true
+    case .outOfOrder(let expected):
+      preconditionFailure("turn \(written.sequence) is not \(expected), which the journal expects")
+    case .refused:
+      preconditionFailure("the journal refused turn \(written.sequence)")
+    }
+  }
+
+  // MARK: - Snapshots
+
+  /// Takes the state as a value; it is encoded and written piece by piece on the journal's thread.
+  func considerSnapshot() {
+    guard snapshots.isDue, unappended == nil, !isJournalClosed else { return }
+    let parts = SnapshotParts(scheduler.snapshot())
+    let size = SnapshotSize()
+    let answer = journal.snapshot(
+      through: scheduler.lastCommit.number, parts: parts.count
+    ) { part in
+      let bytes = parts.encoded(part)
+      size.add(bytes.count)
+      return bytes
+    }
+    guard answer == .accepted else { return }
+    snapshots.began(size)
+    logger.debug("snapshot begun", metadata: ["commit": "\(scheduler.lastCommit.number)"])
+  }
+
+  /// Drops the oldest of the event log and of the attempts beyond their bounds.
+  func retain() {
+    let answers = [
+      journal.retainStream(rows: settings.streamRows, bytes: settings.streamBytes),
+      journal.retainChapters(rows: settings.chapterRows, bytes: settings.chapterBytes),
+    ]
+    // A journal that is full or closed is asked again after the next snapshot.
+    for answer in answers where answer != .accepted {
+      logger.debug("retention was put off", metadata: ["answer": "\(answer)"])
+    }
+  }
+}

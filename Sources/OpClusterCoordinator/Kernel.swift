@@ -1,0 +1,88 @@
+// The only file of this target that speaks C: what a process gets from whoever started it, and how
+// it speaks to them. Any thread.
+
+import Glibc
+
+public enum Kernel {
+  public enum Stream: Int32, Sendable {
+    case output = 1
+    case error = 2
+  }
+
+  /// One line in one write, so that lines of several threads do not mix.
+  public static func write(_ line: String, to stream: Stream) {
+    let bytes = Array((line + "\n").utf8)
+    _ = unsafe bytes.withUnsafeBytes { bytes in
+      unsafe Glibc.write(stream.rawValue, bytes.baseAddress, bytes.count)
+    }
+  }
+
+  /// A variable of the environment; nil when it is not set or empty.
+  public static func variable(_ name: String) -> String? {
+    guard let value = unsafe getenv(name) else { return nil }
+    let text = unsafe String(cString: value)
+    return text.isEmpty ? nil : text
+  }
+
+  /// The bytes of a file of at most `limit` bytes; nil when there is none that can be read.
+  public static func contents(of path: String, limit: Int) -> [UInt8]? {
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    var buffer = [UInt8](repeating: 0, count: limit)
+    let count = unsafe read(descriptor, &buffer, limit)
+    return count < 0 ? nil : Array(buffer.prefix(count))
+  }
+
+  /// Writes a file that is made for its owner alone; the answer is an `errno`, 0 for success.
+  public static func replaceFile(_ path: String, with bytes: [UInt8]) -> Int32 {
+    let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { return errno }
+    defer { close(descriptor) }
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let count = unsafe rest.withUnsafeBytes { bytes in
+        unsafe Glibc.write(descriptor, bytes.baseAddress, bytes.count)
+      }
+      guard count > 0 else { return errno }
+      rest = rest.dropFirst(count)
+    }
+    return fsync(descriptor) == 0 ? 0 : errno
+  }
+
+  /// Makes a folder and those above it, each for its owner alone; existing ones stay as they are.
+  /// The answer is an `errno`, 0 for success.
+  public static func makeFolders(_ path: String) -> Int32 {
+    var made = path.hasPrefix("/") ? "" : "."
+    for part in path.split(separator: "/") {
+      made += "/\(part)"
+      if unsafe mkdir(made, 0o700) != 0, errno != EEXIST { return errno }
+    }
+    return 0
+  }
+
+  /// Takes what a descriptor offers and says whether its other end is closed.
+  static func hasEnded(_ descriptor: Int32) -> Bool {
+    var buffer = [UInt8](repeating: 0, count: 4_096)
+    let count = unsafe read(descriptor, &buffer, buffer.count)
+    return count == 0 || (count < 0 && errno != EINTR && errno != EAGAIN)
+  }
+
+  /// Allows as many open files as the system lets us (A7), and makes files for their owner alone.
+  public static func prepareProcess() {
+    _ = umask(0o077)
+    var limit = rlimit()
+    let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+    guard unsafe getrlimit(resource, &limit) == 0 else { return }
+    limit.rlim_cur = limit.rlim_max
+    _ = unsafe setrlimit(resource, &limit)
+  }
+
+  /// Orders to stop.
+  static let stopSignals = [SIGTERM, SIGINT]
+  /// Somebody who read what we write has gone; the write says so, too.
+  static let brokenPipe = SIGPIPE
+
+  /// Ends the process at once; whatever must be kept has been kept.
+  public static func endProcess(_ status: Int32) -> Never { _exit(status) }
+}

@@ -1,0 +1,82 @@
+// Pieces of logs on their way from a worker to the client that asked: who waits for which, and for
+// how long. Pure; on the loop's thread.
+
+import OpClusterModel
+
+struct LogRelay {
+  struct Waiting {
+    let client: PeerID
+    let request: RequestID
+    let worker: PeerID
+    let workerName: String
+    let deadline: Instant
+  }
+  /// An answer for a client.
+  typealias Answer = (client: PeerID, request: RequestID, reply: ClientReply)
+
+  private var waiting: [UInt64: Waiting] = [:]
+  /// In the order of asking, which is the order of the deadlines.
+  private var order: [UInt64] = []
+  private var lastNumber: UInt64 = 0
+
+  /// Notes a question and says what to ask the worker.
+  mutating func ask(
+    _ question: LogQuestion, attempt: AttemptID, worker: PeerID, workerName: String,
+    deadline: Instant
+  ) -> LogRequest {
+    lastNumber += 1
+    waiting[lastNumber] = Waiting(
+      client: question.peer, request: question.request, worker: worker, workerName: workerName,
+      deadline: deadline)
+    order.append(lastNumber)
+    return LogRequest(
+      number: lastNumber, attempt: attempt, stream: question.stream, offset: question.offset,
+      maximumBytes: min(question.maximumBytes, UInt32(Limits.logChunkBytes)))
+  }
+
+  /// A worker's answer; nil for one that nobody waits for, or that another worker was asked.
+  mutating func take(_ chunk: LogChunk, from worker: PeerID) -> Answer? {
+    guard let asked = waiting[chunk.number], asked.worker == worker else { return nil }
+    waiting[chunk.number] = nil
+    order.removeAll { $0 == chunk.number }
+    if chunk.problem.isEmpty { return (asked.client, asked.request, .log(chunk)) }
+    return (
+      asked.client, asked.request,
+      .refused(Refusal(.noSuchLog, "worker \(asked.workerName): \(chunk.problem)"))
+    )
+  }
+
+  /// Questions whose worker is gone.
+  mutating func workerGone(_ worker: PeerID) -> [Answer] {
+    end { $0.worker == worker }
+  }
+
+  /// Questions that have waited for too long.
+  mutating func expire(at now: Instant) -> [Answer] {
+    guard let next = nextDeadline, next <= now else { return [] }
+    return end { $0.deadline <= now }
+  }
+
+  var nextDeadline: Instant? { order.first.flatMap { waiting[$0]?.deadline } }
+
+  private mutating func end(_ isOver: (Waiting) -> Bool) -> [Answer] {
+    var answers: [Answer] = []
+    for number in order {
+      guard let asked = waiting[number], isOver(asked) else { continue }
+      waiting[number] = nil
+      answers.append(
+        (asked.client, asked.request, .refused(Refusal.unavailable(worker: asked.workerName))))
+    }
+    order.removeAll { waiting[$0] == nil }
+    return answers
+  }
+}
+
+extension Refusal {
+  /// The worker that has a log cannot be asked.
+  static func unavailable(worker name: String) -> Refusal {
+    Refusal(
+      .workerUnavailable, "worker \(name) has the log and does not answer",
+      hint: "see whether it is connected with: opbatch worker ls")
+  }
+}

@@ -1,0 +1,61 @@
+// Who is connected to one ROUTER: names of connections ⇄ numbers of conversations, and what waits
+// for each. Pure but for its names; lives on the loop's thread.
+
+import OpClusterModel
+import OpClusterZeroMQ
+
+/// A conversation with one connection.
+struct Peer {
+  let id: PeerID
+  let route: RoutingID
+  /// It has said hello and was welcomed.
+  var isGreeted = false
+  /// It was put out: nothing of it is heard any more, so that it comes back on a new connection.
+  var isPutOut = false
+  var lastHeard: Instant
+  var lastSpoken: Instant
+  /// Requests of a client that are not answered yet.
+  var requestsInFlight = 0
+  /// Messages that its connection had no room for, oldest first.
+  var outbox: [[UInt8]] = []
+}
+
+struct PeerTable {
+  /// Looked up, never iterated.
+  private var numberByRoute: [RoutingID: PeerID] = [:]
+  private var peers: [PeerID: Peer] = [:]
+  /// Greeted ones.
+  private(set) var greeted = 0
+  /// Those with something in the outbox.
+  private(set) var waiting: Set<PeerID> = []
+
+  /// The conversation of a connection; nil for one that has not spoken before.
+  func find(_ route: RoutingID) -> PeerID? { numberByRoute[route] }
+
+  subscript(_ id: PeerID) -> Peer? { peers[id] }
+
+  mutating func add(_ id: PeerID, _ route: RoutingID, at now: Instant) {
+    numberByRoute[route] = id
+    peers[id] = Peer(id: id, route: route, lastHeard: now, lastSpoken: now)
+  }
+
+  /// Changes a peer; does nothing for one that is gone.
+  mutating func update(_ id: PeerID, _ body: (inout Peer) -> Void) {
+    guard let at = peers.index(forKey: id) else { return }
+    let before = peers.values[at].isGreeted
+    body(&peers.values[at])
+    let peer = peers.values[at]
+    if peer.isGreeted != before { greeted += peer.isGreeted ? 1 : -1 }
+    if peer.outbox.isEmpty { waiting.remove(id) } else { waiting.insert(id) }
+  }
+
+  mutating func remove(_ id: PeerID) {
+    guard let peer = peers.removeValue(forKey: id) else { return }
+    numberByRoute[peer.route] = nil
+    waiting.remove(id)
+    if peer.isGreeted { greeted -= 1 }
+  }
+
+  /// All of them, in order.
+  var all: [Peer] { peers.values.sorted { $0.id < $1.id } }
+}

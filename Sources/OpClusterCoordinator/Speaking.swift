@@ -1,0 +1,101 @@
+// What leaves: words into frames, to the right socket, at the right time. The only file that sends.
+// On the loop's thread.
+
+import Logging
+import OpClusterModel
+import OpClusterScheduling
+import OpClusterWire
+
+extension CoordinatorLoop {
+  /// Effects that claim no fact leave at once.
+  func say(_ effects: [Effect]) {
+    for effect in effects { perform(held(effect)) }
+  }
+
+  /// An effect as bytes.
+  func held(_ effect: Effect) -> Held {
+    switch effect {
+    case .toWorker(let peer, let message): .toWorker(peer, Wire.encode(message))
+    case .toClient(let peer, let request, let reply): .reply(peer, encoded(reply, request))
+    case .close(let peer): .close(peer)
+    }
+  }
+
+  /// A reply as bytes; one that no client could take becomes a refusal.
+  func encoded(_ reply: ClientReply, _ request: RequestID) -> [UInt8] {
+    let bytes = Wire.encode(ClientAnswer.reply(request, reply))
+    if bytes.count <= Limits.messageBytes { return bytes }
+    return Wire.encode(
+      ClientAnswer.reply(
+        request,
+        .refused(
+          Refusal(
+            .limitExceeded, "the answer has \(bytes.count) bytes, more than one message takes",
+            hint: "ask for less at once"))))
+  }
+
+  /// Everything that has become durable leaves, then events; then those who have gone are forgotten.
+  func speak() {
+    while let durable = release.next() {
+      for item in durable.items { perform(item) }
+      if !subscriptions.isEmpty || durable.lastEvent > subscriptions.told {
+        subscriptions.tell(
+          durable.events, through: durable.lastEvent, canTake: { canTake($0) }, into: &effects)
+      }
+    }
+    if !subscriptions.isEmpty {
+      subscriptions.flush(at: now, canTake: { canTake($0) }, into: &effects)
+    }
+    performSubscriptionEffects()
+    if !workers.peers.waiting.isEmpty { workers.flush(at: now) }
+    if !clients.peers.waiting.isEmpty { clients.flush(at: now) }
+    forgetGone()
+  }
+
+  private func perform(_ item: Held) {
+    switch item {
+    case .toWorker(let peer, let bytes): workers.send(bytes, to: peer, at: now)
+    case .reply(let peer, let bytes):
+      clients.peers.update(peer) { $0.requestsInFlight = max(0, $0.requestsInFlight - 1) }
+      clients.send(bytes, to: peer, at: now)
+    case .close(let peer): workers.peers.remove(peer)
+    case .ask(let question): ask(question)
+    }
+  }
+
+  // MARK: - At once
+
+  func send(_ message: CoordinatorMessage, toWorker peer: PeerID) {
+    workers.send(Wire.encode(message), to: peer, at: now)
+  }
+
+  func send(_ answer: ClientAnswer, toClient peer: PeerID) {
+    clients.send(Wire.encode(answer), to: peer, at: now)
+  }
+
+  /// Answers a request of a client that was counted as in flight; claims no fact.
+  func reply(_ reply: ClientReply, to peer: PeerID, _ request: RequestID) {
+    perform(.reply(peer, encoded(reply, request)))
+  }
+
+  // MARK: - Gone
+
+  private func canTake(_ peer: PeerID) -> Bool {
+    clients.peers[peer].map { $0.outbox.isEmpty && !$0.isPutOut } ?? false
+  }
+
+  /// Peers whose connections have ended or that read too slowly.
+  private func forgetGone() {
+    for peer in workers.takeGone() where workers.peers[peer] != nil { forgetWorker(peer) }
+    for peer in clients.takeGone() {
+      guard let known = clients.peers[peer] else { continue }
+      if known.outbox.count >= Limits.messagesPerSlowPeer {
+        logger.warning("a client does not read and is put out", metadata: ["peer": "\(peer)"])
+        putOut(peer)
+      } else {
+        subscriptions.remove(peer: peer)
+        clients.peers.remove(peer)
+      }
+    }
+  }
+}

@@ -1,0 +1,271 @@
+// Who is told which events, and how far each has been told (S104, S115, G28). Events come in as they
+// become durable; a subscriber that cannot take them falls behind and is served from the journal
+// until it has caught up, so that a slow one costs no memory. Pure: no socket, no clock, no disk.
+// Lives on the loop's thread.
+
+import OpClusterModel
+
+struct Subscriptions {
+  struct Key: Hashable, Comparable, Sendable {
+    var peer: PeerID
+    /// The client's number for it.
+    var number: UInt64
+    static func < (a: Self, b: Self) -> Bool { (a.peer, a.number) < (b.peer, b.number) }
+  }
+
+  /// What is to be done for subscribers.
+  enum Effect: Equatable {
+    case reply(PeerID, RequestID, ClientReply)
+    case tell(PeerID, EventBatch)
+    /// Read the event log on from here.
+    case read(SliceQuestion)
+  }
+
+  struct Entry {
+    let key: Key
+    /// The request that opened it; a refusal of later times answers it, too.
+    let request: RequestID
+    var filter: EventFilter
+    let backlogOnly: Bool
+    /// The next sequence to look at.
+    var position: UInt64
+    /// Events sent.
+    var sent: UInt64 = 0
+    var credit: UInt32
+    var state: State
+    /// Since when it has had events waiting without taking any.
+    var stalledSince: Instant?
+    var hasCaughtUp = false
+    /// Told in this turn, not sent yet.
+    var batch: [Event] = []
+  }
+  enum State: Equatable {
+    /// Waits for its first slice, which says whether the backlog still exists.
+    case opening
+    /// Is told what becomes durable.
+    case live
+    /// Something it has not been told is durable; to be read when it can take it.
+    case behind
+    /// A slice is being read.
+    case reading
+  }
+
+  private var entries: [Key: Entry] = [:]
+  /// In the order of their keys, so that behaviour never depends on hashing.
+  private var order: [Key] = []
+  /// The last durable event, told to everybody who is live.
+  private(set) var told: UInt64
+  private var lastReading: UInt64 = 0
+  private var readings: [UInt64: Key] = [:]
+
+  /// - Parameter told: The last event of the life before.
+  init(told: UInt64) { self.told = told }
+
+  var isEmpty: Bool { order.isEmpty }
+  func count(of peer: PeerID) -> Int { order.count { $0.peer == peer } }
+
+  // MARK: - Coming and going
+
+  /// Begins a subscription; a number that the client uses already begins anew.
+  mutating func add(
+    _ wish: EventSubscription, _ filter: EventFilter, peer: PeerID, request: RequestID,
+    into effects: inout [Effect]
+  ) {
+    let key = Key(peer: peer, number: wish.number)
+    remove(key)
+    var entry = Entry(
+      key: key, request: request, filter: filter, backlogOnly: wish.backlogOnly,
+      position: told + 1, credit: wish.credit, state: .live)
+    if let since = wish.since {
+      entry.position = since >= told ? told + 1 : since + 1
+      entry.state = .opening
+      ask(&entry, isFirst: true, isFromStart: since == 0, into: &effects)
+    } else {
+      effects.append(.reply(peer, request, .subscribed(since: told)))
+    }
+    entries[key] = entry
+    order.insert(key, at: order.firstIndex { key < $0 } ?? order.count)
+    if entry.state == .live { finishBatch(key, isEnd: true, into: &effects) }
+  }
+
+  mutating func remove(_ key: Key) {
+    guard entries.removeValue(forKey: key) != nil else { return }
+    order.removeAll { $0 == key }
+    readings = readings.filter { $0.value != key }
+  }
+
+  mutating func remove(peer: PeerID) {
+    for key in order where key.peer == peer { remove(key) }
+  }
+
+  /// The subscriber has read so many more; false when it has no such subscription.
+  mutating func grant(_ key: Key, _ events: UInt32) -> Bool {
+    guard let entry = entries[key] else { return false }
+    entries[key]?.credit = min(
+      entry.credit.addingReportingOverflow(events).overflow ? .max : entry.credit + events,
+      Limits.eventCredit * 16)
+    if events > 0 { entries[key]?.stalledSince = nil }
+    return true
+  }
+
+  // MARK: - What becomes durable
+
+  /// A turn has become durable whose last event is `last`. nil for `runs`: nobody had subscribed
+  /// when it was decided; the journal has them.
+  mutating func tell(
+    _ runs: [EventRun]?, through last: UInt64, canTake: (PeerID) -> Bool,
+    into effects: inout [Effect]
+  ) {
+    told = max(told, last)
+    for key in order {
+      guard var entry = entries.removeValue(forKey: key) else { continue }
+      if entry.state == .live, entry.position <= last {
+        if let runs, canTake(key.peer) {
+          for run in runs where entry.state == .live { entry.take(run, &effects) }
+          if entry.state == .live { entry.position = last + 1 }
+        } else {
+          entry.state = .behind
+        }
+      }
+      entries[key] = entry
+    }
+  }
+
+  /// Sends what the turns told since the last call, and asks for what those behind can take.
+  mutating func flush(
+    at now: Instant, canTake: (PeerID) -> Bool, into effects: inout [Effect]
+  ) {
+    for key in order {
+      finishBatch(key, isEnd: false, into: &effects)
+      guard var entry = entries[key], entry.state == .behind else { continue }
+      if entry.credit > 0, canTake(key.peer) {
+        ask(&entry, isFirst: false, isFromStart: false, into: &effects)
+      } else if entry.stalledSince == nil {
+        entry.stalledSince = now
+      }
+      entries[key] = entry
+    }
+  }
+
+  // MARK: - What the journal says
+
+  private mutating func ask(
+    _ entry: inout Entry, isFirst: Bool, isFromStart: Bool, into effects: inout [Effect]
+  ) {
+    lastReading += 1
+    readings[lastReading] = entry.key
+    if !isFirst { entry.state = .reading }
+    effects.append(
+      .read(
+        SliceQuestion(
+          number: lastReading, from: entry.position, isFirst: isFirst,
+          isFromStart: isFromStart, filter: entry.filter)))
+  }
+
+  /// A slice of the event log has been read.
+  mutating func take(_ slice: Slice, into effects: inout [Effect]) {
+    guard let key = readings.removeValue(forKey: slice.number), var entry = entries[key] else {
+      return
+    }
+    switch slice.content {
+    case .failure(let refusal):
+      effects.append(.reply(key.peer, entry.request, .refused(refusal)))
+      return remove(key)
+    case .success(let found):
+      if entry.state == .opening {
+        entry.position = max(entry.position, found.from)
+        effects.append(.reply(key.peer, entry.request, .subscribed(since: entry.position - 1)))
+      }
+      for (graph, scope) in found.scopes { entry.filter.learn(scope, of: graph) }
+      entry.state = .live
+      for run in found.runs where entry.state == .live { entry.take(run, &effects) }
+      if entry.state == .live {
+        entry.position = max(entry.position, found.next)
+        if entry.position <= told { entry.state = .behind }
+      }
+    }
+    let hasCaughtUp = entry.state == .live
+    entries[key] = entry
+    finishBatch(key, isEnd: hasCaughtUp, into: &effects)
+  }
+
+  /// Sends what is collected; with the mark, if the backlog has just been told.
+  private mutating func finishBatch(
+    _ key: Key, isEnd: Bool, into effects: inout [Effect]
+  ) {
+    guard var entry = entries[key] else { return }
+    let isMark = isEnd && !entry.hasCaughtUp
+    if isMark || !entry.batch.isEmpty { entry.send(isMark: isMark, &effects) }
+    if isMark { entry.hasCaughtUp = true }
+    entries[key] = entry
+    if isMark, entry.backlogOnly { remove(key) }
+  }
+
+  // MARK: - Patience
+
+  /// Puts out those that have left too much waiting for too long (G28).
+  mutating func evict(
+    at now: Instant, patience: Span, backlog: UInt64, into effects: inout [Effect]
+  ) {
+    for key in order {
+      guard let entry = entries[key], entry.state == .behind, let since = entry.stalledSince,
+        now - since >= patience, told - min(told, entry.position - 1) > backlog
+      else { continue }
+      let last = entry.position - 1
+      effects.append(
+        .reply(
+          key.peer, entry.request,
+          .refused(
+            Refusal(
+              .evicted,
+              "the subscriber took no events for \(Int((now - since).seconds)) s; last_seq=\(last)",
+              hint: "subscribe again since \(last)"))))
+      remove(key)
+    }
+  }
+}
+
+extension Subscriptions.Entry {
+  /// Takes in what of a run is meant, as far as the credit goes.
+  fileprivate mutating func take(_ whole: EventRun, _ effects: inout [Subscriptions.Effect]) {
+    guard let run = whole.suffix(from: position) else { return }
+    if filter.unknownGraph(of: run) != nil {
+      position = run.first.sequence
+      state = .behind
+      return
+    }
+    var parts: [EventRun] = []
+    filter.forEachPart(of: run) { parts.append($0) }
+    for part in parts where state == .live { append(part, &effects) }
+    guard state == .live else { return }
+    position = run.end
+    if case .graphFinished = run.first.kind, let graph = run.graph { filter.forget(graph) }
+  }
+
+  private mutating func append(_ part: EventRun, _ effects: inout [Subscriptions.Effect]) {
+    let fitting = min(part.count, credit)
+    if fitting > 0 {
+      part.part(from: 0, count: fitting).forEach { batch.append($0) }
+      credit -= fitting
+      position = part.first.sequence + UInt64(fitting)
+      stalledSince = nil
+      while batch.count >= Limits.entriesPerMessage { send(isMark: false, &effects) }
+    }
+    if fitting < part.count { state = .behind }
+  }
+
+  /// One message of at most `Limits.entriesPerMessage` events.
+  fileprivate mutating func send(isMark: Bool, _ effects: inout [Subscriptions.Effect]) {
+    let events = Array(batch.prefix(Limits.entriesPerMessage))
+    batch.removeFirst(events.count)
+    let resumeAt = batch.first.map { $0.sequence - 1 } ?? position - 1
+    effects.append(
+      .tell(
+        key.peer,
+        EventBatch(
+          subscription: key.number, first: sent, events: events,
+          caughtUp: isMark && batch.isEmpty, resumeAt: resumeAt)))
+    sent += UInt64(events.count)
+    if isMark, !batch.isEmpty { send(isMark: true, &effects) }
+  }
+}

@@ -1,0 +1,56 @@
+// A turn of the scheduler as the journal keeps it: its facts as one body, its events and history as
+// rows beside it. Pure; on the loop's thread.
+
+import OpClusterJournal
+import OpClusterModel
+import OpClusterScheduling
+import OpClusterWire
+
+enum TurnWriting {
+  /// - Parameter lastEvent: The newest event, those of this turn included.
+  static func journalTurn(
+    _ turn: SchedulingTurn, epoch: Epoch, lastEvent: UInt64
+  ) -> JournalTurn {
+    var rows = Chapters.chapters(of: turn.history)
+    appendEvents(turn.events, to: &rows)
+    for accepted in turn.submissions {
+      rows.append(
+        .document(
+          subject: UInt64(accepted.graph.number), kind: DocumentKind.submission.rawValue,
+          body: Wire.encode(submission: accepted.submission)))
+    }
+    for ending in turn.endings {
+      rows += DocumentKind.documents(of: ending, lastEvent: lastEvent)
+    }
+    return JournalTurn(
+      sequence: turn.commit.number, epoch: epoch.number,
+      body: Wire.encode(records: turn.records), attachments: rows)
+  }
+
+  /// One row, or several where there are very many.
+  private static func appendEvents(_ runs: [EventRun], to rows: inout [Attachment]) {
+    var start = 0
+    var count: UInt64 = 0
+    for at in runs.indices {
+      let isFull =
+        at - start >= CoordinatorLimits.runsPerRow
+        || (at > start && count + UInt64(runs[at].count) > CoordinatorLimits.eventsPerRow)
+      if isFull {
+        rows.append(row(runs[start..<at], count))
+        start = at
+        count = 0
+      }
+      count += UInt64(runs[at].count)
+    }
+    if start < runs.count { rows.append(row(runs[start...], count)) }
+  }
+
+  private static func row(_ runs: ArraySlice<EventRun>, _ count: UInt64) -> Attachment {
+    .stream(
+      first: runs[runs.startIndex].first.sequence, count: UInt32(count),
+      body: Wire.encode(eventRuns: Array(runs)))
+  }
+
+  /// The bytes that a turn brings to the journal, for the policy of snapshots.
+  static func cost(_ turn: JournalTurn) -> Int { turn.body.count + 64 }
+}

@@ -1,0 +1,58 @@
+// `opcoord config show`: what is in force, and who said so. Tests read the times from here.
+
+import ArgumentParser
+import OpClusterCoordinator
+
+struct ConfigCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "config", abstract: "Show the configuration in force.",
+    subcommands: [ConfigShow.self], defaultSubcommand: ConfigShow.self)
+}
+
+struct ConfigShow: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "show", abstract: "Show the configuration in force.")
+
+  enum Output: String, ExpressibleByArgument, CaseIterable { case table, json }
+
+  @OptionGroup var options: ServiceOptions
+  @Flag(help: "Also show where each value comes from.") var origin = false
+  @Option(name: .shortAndLong, help: "table or json.") var output = Output.table
+
+  func run() throws {
+    let configuration: Configuration
+    do throws(ConfigurationProblem) {
+      configuration = try Configuration(flags: options.flags)
+      _ = try configuration.settings()
+      _ = try configuration.logger()
+    } catch {
+      fail(error.text, status: 78)
+    }
+    switch output {
+    case .table: table(configuration)
+    case .json: Kernel.write(json(configuration), to: .output)
+    }
+  }
+
+  private func table(_ configuration: Configuration) {
+    let width = Setting.allCases.reduce(0) { max($0, $1.rawValue.count) }
+    for setting in Setting.allCases {
+      guard let value = configuration.values[setting] else { continue }
+      let name = setting.rawValue + String(repeating: " ", count: width - setting.rawValue.count)
+      let tail = origin ? "  (\(value.origin))" : ""
+      Kernel.write("\(name)  \(value.text)\(tail)", to: .output)
+    }
+  }
+
+  private func json(_ configuration: Configuration) -> String {
+    let items = Setting.allCases.compactMap { setting in
+      configuration.values[setting].map { value in
+        "{\"name\":\(quoted(setting.rawValue)),\"value\":\(quoted(value.text)),"
+          + "\"origin\":\(quoted(value.origin))}"
+      }
+    }
+    return "{\"schema\":\"opcoord/v1\",\"settings\":[\(items.joined(separator: ","))]}"
+  }
+
+  private func quoted(_ text: String) -> String { StandardErrorLog.quote(text) }
+}

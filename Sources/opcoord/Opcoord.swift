@@ -1,0 +1,20 @@
+// The command `opcoord`: flags, environment and configuration files in, exit code out.
+
+import ArgumentParser
+import OpClusterCoordinator
+
+@main
+struct Opcoord: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "opcoord",
+    abstract: "Coordinates a cluster: takes graphs from clients, hands operations to workers.",
+    version: Coordinator.build,
+    subcommands: [Serve.self, JournalCommand.self, ConfigCommand.self],
+    defaultSubcommand: Serve.self)
+}
+
+/// Says why on standard error and ends the process.
+func fail(_ message: String, status: Int32) -> Never {
+  Kernel.write("opcoord: \(message)", to: .error)
+  Kernel.endProcess(status)
+}

@@ -1,0 +1,121 @@
+// What can be said to a coordinator, and where: flag, environment, configuration file, built in. One
+// table of names; `config show` and `serve` read the same values.
+
+import ArgumentParser
+import OpClusterCoordinator
+
+/// The flags that more than one command takes.
+struct ServiceOptions: ParsableArguments {
+  @Option(help: "Where clients connect to, tcp:// or ipc://. [OPCOORD_CLIENT]")
+  var client: String?
+  @Option(help: "Where workers connect to, tcp:// or ipc://. [OPCOORD_WORKER]")
+  var worker: String?
+  @Option(help: "Folder of the journal. [OPCOORD_STATE]")
+  var state: String?
+  @Option(help: "Each side speaks at least this often, in seconds. [OPCOORD_HEARTBEAT]")
+  var heartbeat: String?
+  @Option(help: "A worker silent for so long gets no new work, in seconds. [OPCOORD_SUSPECT]")
+  var suspect: String?
+  @Option(help: "A worker silent for so long is lost, in seconds. [OPCOORD_LOST]")
+  var lost: String?
+  @Option(help: "Patience for known workers after a start, in seconds. [OPCOORD_RESYNC]")
+  var resync: String?
+  @Option(help: "From asking an operation to stop to KILL, in seconds. [OPCOORD_GRACE]")
+  var grace: String?
+  @Option(help: "How long workers go on without a coordinator, in seconds. [OPCOORD_ORPHAN]")
+  var orphan: String?
+  @Option(help: "Turns after which a snapshot is taken. [OPCOORD_SNAPSHOT_TURNS]")
+  var snapshotTurns: String?
+  @Option(help: "Journal bytes after which a snapshot is taken. [OPCOORD_SNAPSHOT_BYTES]")
+  var snapshotBytes: String?
+  @Option(help: "Bytes of the event log that are kept. [OPCOORD_EVENT_BYTES]")
+  var eventBytes: String?
+  @Option(help: "trace, debug, info, notice, warning, error or critical. [OPCOORD_LOG_LEVEL]")
+  var logLevel: String?
+  @Option(help: "text or json. [OPCOORD_LOG_FORMAT]")
+  var logFormat: String?
+
+  /// The flags by the names of their settings.
+  var flags: [Setting: String] {
+    let all: [(Setting, String?)] = [
+      (.client, client), (.worker, worker), (.state, state), (.heartbeat, heartbeat),
+      (.suspect, suspect), (.lost, lost), (.resync, resync), (.grace, grace), (.orphan, orphan),
+      (.snapshotTurns, snapshotTurns), (.snapshotBytes, snapshotBytes),
+      (.eventBytes, eventBytes), (.logLevel, logLevel), (.logFormat, logFormat),
+    ]
+    return Dictionary(
+      uniqueKeysWithValues: all.compactMap { name, text in text.map { (name, $0) } })
+  }
+}
+
+/// A setting by the name that files and `config show` use.
+enum Setting: String, CaseIterable {
+  case client, worker, state, heartbeat, suspect, lost, resync, grace, orphan
+  case snapshotTurns = "snapshot_turns"
+  case snapshotBytes = "snapshot_bytes"
+  case eventBytes = "event_bytes"
+  case logLevel = "log_level"
+  case logFormat = "log_format"
+
+  /// `OPCOORD_LOG_LEVEL`
+  var variable: String { "OPCOORD_\(rawValue.uppercased())" }
+  /// `opcoord_log_level`: the files are shared with the other programs.
+  var key: String { "opcoord_\(rawValue)" }
+  /// As it is written on the command line.
+  var flag: String { "--" + rawValue.map { $0 == "_" ? "-" : String($0) }.joined() }
+}
+
+/// What is in force, and who said so.
+struct Configuration {
+  struct Value {
+    var text: String
+    var origin: String
+  }
+  private(set) var values: [Setting: Value] = [:]
+
+  /// - Throws: what is wrong with a configuration file.
+  init(flags: [Setting: String]) throws(ConfigurationProblem) {
+    var files: [(path: String, settings: [Setting: String])] = []
+    for path in ConfigurationFile.paths {
+      if let settings = try ConfigurationFile.read(path) { files.append((path, settings)) }
+    }
+    for setting in Setting.allCases {
+      if let text = flags[setting] {
+        values[setting] = Value(text: text, origin: "flag")
+      } else if let text = Kernel.variable(setting.variable) {
+        values[setting] = Value(text: text, origin: "environment")
+      } else if let file = files.first(where: { $0.settings[setting] != nil }) {
+        values[setting] = Value(text: file.settings[setting] ?? "", origin: file.path)
+      } else {
+        values[setting] = Value(text: Self.builtIn(setting), origin: "built in")
+      }
+    }
+  }
+
+  subscript(setting: Setting) -> String { values[setting]?.text ?? "" }
+
+  private static func builtIn(_ setting: Setting) -> String {
+    let times = CoordinatorTimes()
+    switch setting {
+    case .client: return "tcp://127.0.0.1:7420"
+    case .worker: return "tcp://127.0.0.1:7421"
+    case .state: return defaultState
+    case .heartbeat: return times.heartbeat
+    case .suspect: return times.suspect
+    case .lost: return times.lost
+    case .resync: return times.resync
+    case .grace: return times.grace
+    case .orphan: return times.orphan
+    case .snapshotTurns: return times.snapshotTurns
+    case .snapshotBytes: return times.snapshotBytes
+    case .eventBytes: return times.eventBytes
+    case .logLevel: return "info"
+    case .logFormat: return "text"
+    }
+  }
+
+  private static var defaultState: String {
+    let home = Kernel.variable("HOME") ?? "."
+    return "\(Kernel.variable("XDG_STATE_HOME") ?? "\(home)/.local/state")/opcluster/coordinator"
+  }
+}

@@ -1,0 +1,49 @@
+// `opcoord serve`: prepares the process, serves, and ends it with the status that says how.
+
+import ArgumentParser
+import OpClusterCoordinator
+import OpClusterZeroMQ
+
+struct Serve: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Serve clients and workers until told to stop.",
+    discussion: """
+      Prints one line on standard output when it is ready. SIGTERM and SIGINT stop it; workers keep
+      running and come back to the next coordinator on the same journal.
+      Exit codes: 0 stopped, 65 damaged journal, 73 state folder in use, 74 disk or socket failed,
+      77 unsafe state folder, 78 bad configuration.
+      """)
+
+  @OptionGroup var options: ServiceOptions
+  @Flag(help: .hidden) var untilStdinCloses = false
+
+  func run() throws {
+    Kernel.prepareProcess()
+    let coordinator: Coordinator
+    do {
+      let configuration = try Configuration(flags: options.flags)
+      let settings = try configuration.settings()
+      makeFolder(settings.stateFolder)
+      coordinator = try Coordinator(settings, logger: try configuration.logger())
+    } catch let problem as ConfigurationProblem {
+      fail(problem.text, status: 78)
+    } catch {
+      fail("\(error)", status: 74)
+    }
+    let end = coordinator.run(handlesSignals: true, lifeline: untilStdinCloses ? 0 : nil) {
+      Kernel.write($0.line, to: .output)
+    }
+    if case .failed(let error) = end { fail(error.description, status: end.status) }
+    Kernel.endProcess(end.status)
+  }
+
+  /// The folders above the journal's own, which the journal makes itself.
+  private func makeFolder(_ path: String) {
+    guard let slash = path.lastIndex(of: "/"), slash != path.startIndex else { return }
+    let code = Kernel.makeFolders(String(path[..<slash]))
+    if code != 0 {
+      let error = SocketError(action: "make the folder \(path)", code: code)
+      fail(error.description, status: 74)
+    }
+  }
+}

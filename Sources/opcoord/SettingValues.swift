@@ -1,0 +1,89 @@
+// Texts to values: times in seconds with fractions, numbers, addresses; and the built-in times as
+// texts. Everything that does not fit ends the program with 78 and a name.
+
+import Logging
+import OpClusterCoordinator
+import OpClusterModel
+import OpClusterZeroMQ
+
+/// The built-in values as a person would write them.
+struct CoordinatorTimes {
+  private let timing = Timing()
+  private let settings = CoordinatorSettings.builtIn
+
+  var heartbeat: String { Self.text(timing.heartbeat) }
+  var suspect: String { Self.text(timing.suspect) }
+  var lost: String { Self.text(timing.lost) }
+  var resync: String { Self.text(timing.resync) }
+  var grace: String { Self.text(timing.grace) }
+  var orphan: String { Self.text(timing.orphan) }
+  var snapshotTurns: String { "\(settings.turns)" }
+  var snapshotBytes: String { "\(settings.bytes)" }
+  var eventBytes: String { "\(settings.eventBytes)" }
+
+  /// Seconds, with as many decimals as it takes.
+  static func text(_ span: Span) -> String {
+    let seconds = span.nanoseconds / 1_000_000_000
+    let rest = span.nanoseconds % 1_000_000_000
+    if rest == 0 { return "\(seconds)" }
+    var digits = String(String(1_000_000_000 + rest).dropFirst())
+    while digits.hasSuffix("0") { digits.removeLast() }
+    return "\(seconds).\(digits)"
+  }
+}
+
+extension Configuration {
+  /// - Throws: the first value that means nothing.
+  func settings() throws(ConfigurationProblem) -> CoordinatorSettings {
+    var settings = CoordinatorSettings(
+      clientEndpoint: try endpoint(.client), workerEndpoint: try endpoint(.worker),
+      stateFolder: self[.state])
+    settings.timing.heartbeat = try span(.heartbeat)
+    settings.timing.suspect = try span(.suspect)
+    settings.timing.lost = try span(.lost)
+    settings.timing.resync = try span(.resync)
+    settings.timing.grace = try span(.grace)
+    settings.timing.orphan = try span(.orphan)
+    settings.snapshotTurns = try count(.snapshotTurns)
+    settings.snapshotBytes = try count(.snapshotBytes)
+    settings.streamBytes = try count(.eventBytes)
+    if let problem = settings.problem { throw ConfigurationProblem(text: problem) }
+    return settings
+  }
+
+  func logger() throws(ConfigurationProblem) -> Logger {
+    guard let level = Logger.Level(rawValue: self[.logLevel]) else {
+      throw problem(.logLevel, "write trace, debug, info, notice, warning, error or critical")
+    }
+    guard let format = StandardErrorLog.Format(rawValue: self[.logFormat]) else {
+      throw problem(.logFormat, "write text or json")
+    }
+    return Logger(label: "opcoord") { _ in StandardErrorLog(format: format, level: level) }
+  }
+
+  private func endpoint(_ setting: Setting) throws(ConfigurationProblem) -> Endpoint {
+    do throws(EndpointError) {
+      return try Endpoint(self[setting])
+    } catch {
+      throw ConfigurationProblem(text: "\(setting.flag): \(error)")
+    }
+  }
+
+  private func span(_ setting: Setting) throws(ConfigurationProblem) -> Span {
+    guard let seconds = Double(self[setting]), seconds >= 0, seconds <= 366 * 24 * 3600 else {
+      throw problem(setting, "write seconds, such as 1.5")
+    }
+    return Span(nanoseconds: Int64((seconds * 1e9).rounded()))
+  }
+
+  private func count(_ setting: Setting) throws(ConfigurationProblem) -> Int {
+    guard let number = Int(self[setting]), number > 0 else {
+      throw problem(setting, "write a whole number above 0")
+    }
+    return number
+  }
+
+  private func problem(_ setting: Setting, _ advice: String) -> ConfigurationProblem {
+    ConfigurationProblem(text: "\(setting.flag): '\(self[setting])' is not understood; \(advice)")
+  }
+}
