@@ -98,7 +98,8 @@ let package = Package(
       name: "ProcessStandIn", dependencies: ["OpClusterProcesses"],
       path: "Tests/ProcessStandIn"),
     .testTarget(
-      name: "OpClusterSchedulingTests", dependencies: ["OpClusterScheduling", "OpClusterModel"]),
+      name: "OpClusterSchedulingTests", dependencies: ["OpClusterScheduling", "OpClusterModel"],
+      exclude: ["Scripts"]),
     .testTarget(
       name: "OpClusterExecutionTests", dependencies: ["OpClusterExecution", "OpClusterModel"]),
     .testTarget(name: "OpClusterZeroMQTests", dependencies: ["OpClusterZeroMQ", "CZeroMQ"]),
