@@ -1,0 +1,74 @@
+// What will happen, in order of virtual time; equal moments in order of planning. Owned by the
+// world.
+
+import OpClusterModel
+
+/// Something that is going to happen to the world.
+enum Happening: Sendable {
+  /// Bytes reach one end of a connection.
+  case arrival(Delivery)
+  /// The coordinator's loop comes round; of this life of it.
+  case coordinatorTurn(life: Int)
+  case syncEnds(life: Int)
+  case coordinatorStarts
+  /// The socket answered that this peer is gone.
+  case peerGone(PeerID, life: Int)
+  case workerTurn(worker: Int, life: Int)
+  case workerStarts(worker: Int)
+  /// The worker's end of a connection notices that the other is gone.
+  case broken(connection: Int)
+  case processEnds(worker: Int, life: Int, AttemptID)
+  case clientActs(client: Int)
+  case clientRepeats(client: Int, RequestID)
+  /// A fault of this class is due.
+  case fault(Fault)
+  case heal
+  /// Everything is healed: what users would do to get everything going again.
+  case tidyUp
+}
+
+/// A binary heap over the moments.
+struct Agenda: Sendable {
+  private struct Entry {
+    var at: Instant
+    var order: UInt64
+    var what: Happening
+    func isBefore(_ other: Entry) -> Bool { (at, order) < (other.at, other.order) }
+  }
+  private var heap: [Entry] = []
+  private var planned: UInt64 = 0
+
+  var isEmpty: Bool { heap.isEmpty }
+
+  mutating func plan(_ what: Happening, at moment: Instant) {
+    planned += 1
+    heap.append(Entry(at: moment, order: planned, what: what))
+    var child = heap.count - 1
+    while child > 0, heap[child].isBefore(heap[(child - 1) / 2]) {
+      heap.swapAt(child, (child - 1) / 2)
+      child = (child - 1) / 2
+    }
+  }
+
+  mutating func next() -> (at: Instant, what: Happening)? {
+    guard let first = heap.first else { return nil }
+    let last = heap.removeLast()
+    if !heap.isEmpty {
+      heap[0] = last
+      sink()
+    }
+    return (first.at, first.what)
+  }
+
+  private mutating func sink() {
+    var parent = 0
+    while true {
+      var least = 2 * parent + 1
+      guard least < heap.count else { return }
+      if least + 1 < heap.count, heap[least + 1].isBefore(heap[least]) { least += 1 }
+      guard heap[least].isBefore(heap[parent]) else { return }
+      heap.swapAt(parent, least)
+      parent = least
+    }
+  }
+}

@@ -1,0 +1,111 @@
+// What the witness says to a launch, the moment when main really runs (I4, I7, I8, I9, S63, S72,
+// S91, S96), and to the end of a process.
+
+import OpClusterModel
+
+/// A launch as the world saw it.
+struct WitnessedLaunch: Sendable {
+  var attempt: AttemptID
+  var session: WorkerSession
+  /// What was durable when the welcome of the worker's conversation was decided.
+  var welcomedAt: CommitIndex
+  /// The conversation was cut off in one direction only, so that the worker could think longer
+  /// than it is true that it holds its lease.
+  var hasLeaseInDoubt: Bool
+}
+
+extension Book {
+  mutating func ended(_ attempt: AttemptID, _ result: AttemptResult, at session: WorkerSession) {
+    endings[attempt] = (session, result)
+  }
+
+  mutating func launch(_ launch: WitnessedLaunch) {
+    let attempt = launch.attempt
+    let id = attempt.operation
+    guard contains(id) else { return complain("I19", "unknown \(id) is launched") }
+    let name = "\(shown(id)) attempt \(attempt.attempt)"
+    if let other = launched[attempt] {
+      complain(other == launch.session ? "I9" : "I7", "\(name) is launched again")
+    }
+    launched[attempt] = launch.session
+    guard isCurrent(attempt, at: launch.session) else { return judgeLate(launch, name) }
+    expectNeedsEnded(launch, name)
+    expectQueueAllows(id, name)
+    if self[id].isSealed { complain("S91", "\(name) starts after its cancellation was answered") }
+  }
+
+  /// A launch of an attempt that is not (or no longer) the worker's own.
+  private mutating func judgeLate(_ launch: WitnessedLaunch, _ name: String) {
+    guard let closing = closed[launch.attempt] else {
+      return complain("I19", "\(name) is launched before its dispatch is durable")
+    }
+    if closing.commit <= launch.welcomedAt {
+      return complain("I8", "\(name) is launched, closed before the welcome")
+    }
+    switch closing.reason {
+    case .recalled: complain("S148", "\(name) is launched after it was given back")
+    case .ended: complain("I4", "\(name) is launched after its operation ended")
+    case .lost:
+      // The worker's lease is the shorter one, unless it hears and is not heard.
+      if !launch.hasLeaseInDoubt { complain("S147", "\(name) is launched after its loss") }
+    }
+  }
+
+  /// Each dependency has ended as its edge asks: durably, or here (S151).
+  private mutating func expectNeedsEnded(_ launch: WitnessedLaunch, _ name: String) {
+    for need in self[launch.attempt.operation].needs {
+      guard contains(need.on) else { continue }
+      let entry = self[need.on]
+      if let outcome = entry.outcome {
+        if !need.policy.isSatisfied(by: outcome) {
+          complain("I4", "\(name) is launched, but \(shown(need.on)) is \(outcome)")
+        }
+        continue
+      }
+      let last = AttemptID(operation: need.on, attempt: entry.attempt)
+      guard let ended = endings[last], ended.session == launch.session,
+        seats[entry.worker]?.session == launch.session
+      else {
+        complain("I4", "\(name) is launched, but \(shown(need.on)) has not ended")
+        continue
+      }
+      if need.policy == .succeeded, !ended.result.isSuccess {
+        complain("I4", "\(name) is launched, but \(shown(need.on)) failed here")
+      }
+    }
+  }
+
+  private mutating func expectQueueAllows(_ id: OperationID, _ name: String) {
+    let number = self[id].queue
+    guard let queue = queues[number] else { return }
+    if queue.isSealed { complain("S72", "\(name) starts in a suspended queue") }
+    if graphs[Int(id.graph.number)]?.isSealed ?? false {
+      complain("S72", "\(name) starts in a suspended graph")
+    }
+    var limit: UInt32 = 0
+    for (at, change) in queue.limits.enumerated() {
+      let isOver = at + 1 < queue.limits.count && queue.limits[at + 1].commit <= self[id].handedOver
+      if !isOver { limit = max(limit, change.limit) }
+    }
+    if limit == .max { return }
+    let executing = liveCount(inQueue: number)
+    if executing > limit {
+      complain("S63", "\(name) is number \(executing) where \(limit) may execute")
+    }
+  }
+
+  /// Launched, not ended, and still its worker's.
+  private func liveCount(inQueue queue: UInt32) -> Int {
+    var count = 0
+    for number in graphs.indices {
+      guard let graph = graphs[number], !graph.hasEnded else { continue }
+      for (index, entry) in graph.operations.enumerated()
+      where entry.queue == queue && entry.worker != 0 {
+        let id = OperationID(graph: GraphID(UInt32(number)), index: UInt32(index))
+        let attempt = AttemptID(operation: id, attempt: entry.attempt)
+        if launched[attempt] != nil, endings[attempt] == nil { count += 1 }
+      }
+    }
+    return count
+  }
+}

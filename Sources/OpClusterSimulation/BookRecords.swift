@@ -1,0 +1,220 @@
+// What the witness makes of durable facts: who holds what, and whether each accepted end was that
+// of the present attempt (I3, I6).
+
+import OpClusterModel
+import OpClusterScheduling
+
+extension Book {
+  /// One durable turn.
+  mutating func take(
+    _ records: [Record], _ events: [EventRun], _ submissions: [AcceptedSubmission],
+    _ graphEndings: [GraphEnding], commit: CommitIndex
+  ) {
+    if commit.number != self.commit.number + 1 {
+      complain("G1", "commit \(commit.number) follows \(self.commit.number)")
+    }
+    self.commit = commit
+    for record in records { take(record) }
+    for run in events { run.forEach { take($0) } }
+    for ending in graphEndings { take(ending) }
+    if submissions.count
+      != records.count(where: { if case .submitted = $0 { true } else { false } })
+    {
+      complain("G2", "commit \(commit.number) has another count of submissions in its history")
+    }
+  }
+
+  private mutating func take(_ record: Record) {
+    switch record {
+    case .submitted(let graph, let submission, _, _): add(graph, submission)
+    case .enqueued(let operations, let queue):
+      for id in operations { self[id].queue = queue.number }
+    case .queueCreated(let id, let settings):
+      lastQueue = max(lastQueue, id.number)
+      addQueue(id.number, settings)
+    case .queueChanged(let id, let settings): changeQueue(id.number, settings)
+    case .queueRemoved(let id):
+      if let name = queues[id.number]?.settings.name { queueByName[name] = nil }
+    case .workerJoined(let worker, _, let session):
+      seats[worker.number] = SeatEntry(session: session)
+    case .workerLost(let worker): lose(worker, .lost)
+    case .workerLeft(let worker): lose(worker, .recalled)
+    case .graphSuspended(let graph, let isSuspended):
+      graphs[Int(graph.number)]?.isSuspended = isSuspended
+      graphs[Int(graph.number)]?.isSealed = false
+    case .dependencyAdded(let from, let to, let policy):
+      self[to].needs.append((from, policy))
+    case .dependencyRemoved(let from, let to): self[to].needs.removeAll { $0.on == from }
+    case .dispatched(let worker, let runs): eachOf(runs) { $0.handOver($1, to: worker) }
+    case .recalled(let runs): eachOf(runs) { $0.close($1, .recalled) }
+    case .executing(let runs): eachOf(runs) { $0.expectLaunched($1) }
+    case .succeeded(let runs): eachOf(runs) { $0.acceptEnd($1, .success) }
+    case .finished(let id, let result): acceptEnd(id, result)
+    case .attemptFailed(let id, let result): acceptEnd(id, result)
+    case .cancelled(let runs, _): eachOf(runs) { $0[$1].isCancelled = true }
+    case .started, .prioritySet, .restoredGraph, .restoredEnding, .restoredCounters: break
+    }
+  }
+
+  private mutating func eachOf(
+    _ runs: OperationRuns, _ body: (inout Book, OperationID) -> Void
+  ) {
+    for at in 0..<runs.runCount {
+      for index in runs.run(at) {
+        let id = OperationID(graph: runs.graph, index: index)
+        if contains(id) { body(&self, id) } else { complain("G2", "unknown \(id) in a record") }
+      }
+    }
+  }
+
+  // MARK: - Queues
+
+  private mutating func addQueue(_ number: UInt32, _ settings: QueueSettings) {
+    queues[number] = QueueEntry(settings)
+    queueByName[settings.name] = number
+  }
+
+  private mutating func changeQueue(_ number: UInt32, _ settings: QueueSettings) {
+    guard let old = queues[number] else {
+      return complain("G2", "unknown queue \(number) in a record")
+    }
+    queueByName[old.settings.name] = nil
+    queueByName[settings.name] = number
+    queues[number]?.settings = settings
+    queues[number]?.limits.append((commit, settings.maximumConcurrent ?? .max))
+    if !settings.isSuspended { queues[number]?.isSealed = false }
+  }
+
+  // MARK: - Graphs
+
+  private mutating func add(_ graph: GraphID, _ submission: GraphSubmission) {
+    if Int(graph.number) != graphs.count {
+      complain("S2", "graph \(graph.number) follows \(graphs.count - 1)")
+    }
+    if !submission.key.text.isEmpty,
+      let other = graphByKey.updateValue(graph, forKey: submission.key)
+    {
+      complain("I6", "key \(submission.key.text) has graphs \(other.number) and \(graph.number)")
+    }
+    let queues = resolveQueues(submission, graph)
+    var entry = GraphEntry(
+      submission: submission, operations: [], templates: [],
+      isSuspended: submission.isSuspended)
+    for (at, template) in submission.templates.enumerated() {
+      for _ in 0..<template.count {
+        entry.templates.append(at)
+        var operation = OperationEntry()
+        operation.queue = queues[Int(template.queue)]
+        entry.operations.append(operation)
+      }
+    }
+    while graphs.count <= Int(graph.number) { graphs.append(nil) }
+    graphs[Int(graph.number)] = entry
+    addEdges(graph, submission)
+  }
+
+  private mutating func resolveQueues(
+    _ submission: GraphSubmission, _ graph: GraphID
+  ) -> [UInt32] {
+    if submission.queues.isEmpty { return [0] }
+    return submission.queues.map { reference in
+      switch reference {
+      case .named(let name): return queueByName[name] ?? 0
+      case .own(var settings):
+        lastQueue += 1
+        settings.name = "\(graph.number)/\(settings.name)"
+        addQueue(lastQueue, settings)
+        return lastQueue
+      }
+    }
+  }
+
+  private mutating func addEdges(_ graph: GraphID, _ submission: GraphSubmission) {
+    var firsts: [UInt32] = []
+    var next: UInt32 = 0
+    for template in submission.templates {
+      firsts.append(next)
+      next += template.count
+    }
+    func count(_ template: UInt32) -> UInt32 { submission.templates[Int(template)].count }
+    func id(_ index: UInt32) -> OperationID { OperationID(graph: graph, index: index) }
+    for edge in submission.groupEdges {
+      let from = firsts[Int(edge.from)]..<(firsts[Int(edge.from)] + count(edge.from))
+      for (offset, to) in (firsts[Int(edge.to)]..<(firsts[Int(edge.to)] + count(edge.to)))
+        .enumerated()
+      {
+        for on in from where edge.match == .all || on == from.lowerBound + UInt32(offset) {
+          self[id(to)].needs.append((id(on), edge.policy))
+        }
+      }
+    }
+    let edges = submission.elementEdges
+    for at in 0..<edges.count {
+      self[id(edges.to[at])].needs.append((id(edges.from[at]), edges.policy(at)))
+    }
+    for edge in submission.externalEdges {
+      self[id(edge.to)].needs.append((edge.from, edge.policy))
+    }
+  }
+
+  // MARK: - Attempts
+
+  private mutating func handOver(_ id: OperationID, to worker: WorkerID) {
+    if self[id].worker != 0 { complain("I7", "\(shown(id)) is handed over twice") }
+    if self[id].outcome != nil { complain("I2", "\(shown(id)) has ended and is handed over") }
+    if seats[worker.number].map({ $0.isLost }) ?? true {
+      complain("I7", "\(shown(id)) is handed to worker \(worker.number), which is not there")
+    }
+    self[id].attempt += 1
+    self[id].worker = worker.number
+    self[id].handedOver = commit
+  }
+
+  /// Its attempt is nobody's any more.
+  mutating func close(_ id: OperationID, _ reason: Closing.Reason) {
+    guard self[id].worker != 0 else { return }
+    let attempt = AttemptID(operation: id, attempt: self[id].attempt)
+    closed[attempt] = Closing(commit: commit, reason: reason)
+    self[id].worker = 0
+  }
+
+  private mutating func lose(_ worker: WorkerID, _ reason: Closing.Reason) {
+    seats[worker.number]?.isLost = true
+    for number in graphs.indices {
+      guard let graph = graphs[number], !graph.hasEnded else { continue }
+      for index in graph.operations.indices where graph.operations[index].worker == worker.number {
+        close(OperationID(graph: GraphID(UInt32(number)), index: UInt32(index)), reason)
+      }
+    }
+  }
+
+  private mutating func expectLaunched(_ id: OperationID) {
+    let attempt = AttemptID(operation: id, attempt: self[id].attempt)
+    let session = seats[self[id].worker]?.session
+    if launched[attempt] == nil || launched[attempt] != session {
+      complain("I3", "\(shown(id)) attempt \(attempt.attempt) is executing but was not launched")
+    }
+  }
+
+  /// An end that the coordinator has accepted is that of the attempt which its worker has ended,
+  /// and says what that came to (G13).
+  private mutating func acceptEnd(_ id: OperationID, _ result: AttemptResult) {
+    guard contains(id) else { return complain("G2", "unknown \(id) in a record") }
+    defer { close(id, .ended) }
+    if let template = template(of: id), template.work == .nothing { return }
+    let attempt = AttemptID(operation: id, attempt: self[id].attempt)
+    switch result.cause {
+    case .lost, .missingInput, .cannotStart, .unknownType: return
+    default: break
+    }
+    guard let ended = endings[attempt] else {
+      return complain("I3", "\(shown(id)) attempt \(attempt.attempt) has not ended: \(result)")
+    }
+    if self[id].worker == 0 || seats[self[id].worker]?.session != ended.session {
+      complain("I3", "\(shown(id)) attempt \(attempt.attempt) ended with another worker")
+    }
+    if result.isSuccess, !ended.result.isSuccess || ended.result.output != result.output {
+      complain("I3", "\(shown(id)) attempt \(attempt.attempt) came to \(ended.result)")
+    }
+  }
+}

@@ -1,0 +1,137 @@
+// Clients in the simulated world: they submit with keys and repeat until they are answered, steer
+// what they and others submitted, read, and check what they are told.
+
+import OpClusterModel
+import OpClusterWire
+
+struct Client {
+  var connection: Int
+  var chance: Chance
+  var submissionsLeft: Int
+  var lastRequest: UInt64 = 0
+  /// Asked and not answered yet, oldest first.
+  var pending: [Asked] = []
+  /// Answered submissions, to be repeated now and then.
+  var known: [(submission: GraphSubmission, graph: GraphID)] = []
+
+  struct Asked {
+    var id: RequestID
+    var request: ClientRequest
+    var tries = 1
+  }
+}
+
+extension World {
+  func clientActs(_ at: Int) {
+    if isHealed { return }
+    let pause = Int(plan.turmoil.nanoseconds / 1_000_000) / (8 + plan.graphs * 4)
+    agenda.plan(
+      .clientActs(client: at), at: now + clients[at].chance.milliseconds(1, max(pause, 2)))
+    guard clients[at].pending.count < 4 else { return }
+    if clients[at].chance.percent(plan.steering) {
+      if let request = steeringRequest(at) { ask(request, at) }
+    } else if clients[at].submissionsLeft > 0 {
+      submitSomething(at)
+    } else if let known = clients[at].known.first, clients[at].chance.percent(20) {
+      // A retry of long ago: the same key, sometimes with other content.
+      var again = known.submission
+      if clients[at].chance.percent(30) { again.name += "x" }
+      ask(.submit(again), at)
+    } else {
+      ask(readingRequest(at), at)
+    }
+  }
+
+  func submitSomething(_ at: Int) {
+    clients[at].submissionsLeft -= 1
+    let key = "\(at)-\(clients[at].submissionsLeft)"
+    var maker = GraphMaker(chance: Chance(clients[at].chance.next()), plan: plan)
+    var earlier: [OperationID] = []
+    if let id = someOperation(at), clients[at].chance.percent(40) { earlier.append(id) }
+    let queues = ["q0", "q1"].filter { book.queueByName[$0] != nil }
+    ask(.submit(maker.graph(key: key, earlier: earlier, queues: queues)), at)
+  }
+
+  func ask(_ request: ClientRequest, _ at: Int) {
+    clients[at].lastRequest += 1
+    let id = RequestID(clients[at].lastRequest)
+    clients[at].pending.append(Client.Asked(id: id, request: request))
+    note(.request, UInt64(at), id.number) { "client \(at) asks \(id.number): \(request)" }
+    say(id, request, at)
+  }
+
+  private func say(_ id: RequestID, _ request: ClientRequest, _ at: Int) {
+    send(Wire.encode(.request(id, request)), over: clients[at].connection, .toCoordinator)
+    agenda.plan(
+      .clientRepeats(client: at, id), at: now + clients[at].chance.milliseconds(800, 4_000))
+  }
+
+  /// No answer for a while: again, on a fresh connection now and then.
+  func clientRepeats(_ at: Int, _ id: RequestID) {
+    guard let found = clients[at].pending.firstIndex(where: { $0.id == id }) else { return }
+    clients[at].pending[found].tries += 1
+    if clients[at].chance.percent(30) {
+      connections[clients[at].connection].isOpen = false
+      clients[at].connection = open(.client(at))
+    }
+    say(id, clients[at].pending[found].request, at)
+  }
+
+  /// An answer arrives.
+  func take(_ bytes: [UInt8], at client: Int) {
+    do {
+      guard case .reply(let id, let reply) = try Wire.decodeClientAnswer(bytes),
+        let found = clients[client].pending.firstIndex(where: { $0.id == id })
+      else { return }
+      let asked = clients[client].pending.remove(at: found)
+      note(.answer, UInt64(client), id.number) { "client \(client) is told \(id.number): \(reply)" }
+      answers += 1
+      check(reply, to: asked.request, client)
+    } catch {
+      fail("wire", "an answer does not decode: \(error)")
+    }
+  }
+
+  private func check(_ reply: ClientReply, to request: ClientRequest, _ client: Int) {
+    switch (request, reply) {
+    case (.submit(let submission), .accepted(let graph, let operations, _)):
+      noteAccepted(submission, graph, operations, client)
+    case (.submit(let submission), .refused(let refusal)):
+      refusals[String(describing: refusal.code), default: 0] += 1
+      // The same key with other content is the only refusal that a known key may bring.
+      if acknowledged[submission.key] != nil, refusal.code != .conflict {
+        fail("I1", "key \(submission.key.text) was accepted, now: \(refusal.message)")
+      }
+    case (.operations, .operations(let rows, _)):
+      for row in rows where row.isFinished {
+        if book.contains(row.id), book[row.id].outcome != row.outcome {
+          fail("I2", "\(row.id) is read as \(String(describing: row.outcome))")
+        }
+      }
+    case (_, .refused(let refusal)):
+      refusals[String(describing: refusal.code), default: 0] += 1
+    default: break
+    }
+  }
+
+  private func noteAccepted(
+    _ submission: GraphSubmission, _ graph: GraphID, _ operations: UInt32, _ client: Int
+  ) {
+    guard Int(graph.number) < book.graphs.count, let known = book.graphs[Int(graph.number)] else {
+      return fail("G1", "graph \(graph.number) is acknowledged and not durable")
+    }
+    if known.submission != submission, mutant != .keyIgnored {
+      fail("I1", "key \(submission.key.text) was accepted with other content")
+    }
+    if Int(operations) != submission.operationCount {
+      fail("G2", "graph \(graph.number) was accepted with \(operations) operations")
+    }
+    if let other = acknowledged[submission.key] {
+      if other.graph != graph { fail("I6", "key \(submission.key.text) has two graphs") }
+      return
+    }
+    acknowledged[submission.key] = (graph, submission)
+    keys.append(submission.key)
+    clients[client].known.append((submission, graph))
+  }
+}

@@ -1,0 +1,131 @@
+// The network between a worker or client and the coordinator: a connection is a socket of theirs,
+// with all that a bad day does to it. In flight there are only bytes. Owned by the world.
+
+import OpClusterModel
+
+/// One socket of a worker or client, from its opening to its closing.
+struct Connection: Sendable {
+  enum Owner: Hashable, Sendable {
+    case worker(Int)
+    case client(Int)
+  }
+  let owner: Owner
+  /// What the coordinator calls it; another one after each connection of the same socket.
+  var peer: PeerID
+  /// Which life of the coordinator it is connected to; −1: to none.
+  var life: Int
+  /// The owner has not closed it.
+  var isOpen = true
+  /// The coordinator has put it out: it does not listen to it any more (A21).
+  var isShut = false
+  /// A direction stays silent until its moment.
+  var cutUntil: [Instant] = [.zero, .zero]
+  /// The newest arrival of each direction: order is kept but by a fault.
+  var lastArrival: [Instant] = [.zero, .zero]
+}
+
+enum Direction: Int, Sendable {
+  case toCoordinator, fromCoordinator
+}
+
+/// Bytes on their way.
+struct Delivery: Sendable {
+  var connection: Int
+  var direction: Direction
+  var bytes: [UInt8]
+  /// What the coordinator called the connection when they left: another one is another line.
+  var peer: PeerID
+  var saidAt: Instant
+}
+
+extension World {
+  /// Opens a fresh socket for a worker or client.
+  func open(_ owner: Connection.Owner) -> Int {
+    lastPeer += 1
+    let life = coordinator.isUp ? coordinator.life : -1
+    connections.append(Connection(owner: owner, peer: PeerID(lastPeer), life: life))
+    connectionByPeer[PeerID(lastPeer)] = connections.count - 1
+    return connections.count - 1
+  }
+
+  /// Puts bytes on their way, or loses them.
+  func send(_ bytes: [UInt8], over connection: Int, _ direction: Direction) {
+    let end = connections[connection]
+    guard end.isOpen, end.life == coordinator.life, coordinator.isUp else {
+      if direction == .fromCoordinator, chance.percent(70) {
+        let notice = Happening.peerGone(end.peer, life: coordinator.life)
+        agenda.plan(notice, at: now + chance.milliseconds(1, 50))
+      }
+      return
+    }
+    tracer.note(bytes: bytes)
+    put(bytes, connection, direction)
+    if chance.permille(plan.doublePermille) { put(bytes, connection, direction) }
+  }
+
+  private func put(_ bytes: [UInt8], _ connection: Int, _ direction: Direction) {
+    if chance.permille(plan.lossPermille) { return }
+    var arrival = now + chance.microseconds(plan.latency.low, plan.latency.high)
+    if chance.permille(plan.latePermille) { arrival = arrival + chance.milliseconds(10, 6_000) }
+    let cut = connections[connection].cutUntil[direction.rawValue]
+    if cut > now {
+      if chance.percent(50) { return }
+      arrival = max(arrival, cut)
+    }
+    if !chance.permille(plan.reorderPermille) {
+      arrival = max(arrival, connections[connection].lastArrival[direction.rawValue])
+      connections[connection].lastArrival[direction.rawValue] = arrival
+    }
+    let delivery = Delivery(
+      connection: connection, direction: direction, bytes: bytes,
+      peer: connections[connection].peer, saidAt: now)
+    agenda.plan(.arrival(delivery), at: arrival)
+  }
+
+  /// Bytes reach the other end, if it is still there.
+  func arrive(_ delivery: Delivery) {
+    let end = connections[delivery.connection]
+    guard delivery.peer == end.peer, end.life == coordinator.life, coordinator.isUp else { return }
+    switch delivery.direction {
+    case .toCoordinator:
+      // What its owner sent before it closed the socket may still be read.
+      if end.isShut || (!end.isOpen && chance.percent(50)) { return }
+      coordinator.inbox.append((end.peer, end.owner, delivery.bytes))
+      planCoordinatorTurn(at: now + chance.microseconds(0, 200))
+    case .fromCoordinator:
+      guard end.isOpen else { return }
+      switch end.owner {
+      case .worker(let worker): give(worker, .frame(delivery))
+      case .client(let client): take(delivery.bytes, at: client)
+      }
+    }
+  }
+
+  /// The coordinator is another one, or the line broke: each connection is made anew without
+  /// anybody noticing (what a socket library does by itself), or its owner notices some time.
+  func breakConnection(_ connection: Int) {
+    guard connections[connection].isOpen else { return }
+    if coordinator.isUp, chance.percent(plan.silentReconnects) {
+      connectionByPeer[connections[connection].peer] = nil
+      lastPeer += 1
+      connections[connection].peer = PeerID(lastPeer)
+      connections[connection].life = coordinator.life
+      connections[connection].isShut = false
+      connectionByPeer[PeerID(lastPeer)] = connection
+    } else {
+      connections[connection].life = -1
+      agenda.plan(.broken(connection: connection), at: now + chance.milliseconds(1, 2_000))
+    }
+  }
+
+  /// The owner has noticed.
+  func noticeBroken(_ connection: Int) {
+    guard connections[connection].isOpen else { return }
+    switch connections[connection].owner {
+    case .worker(let worker): give(worker, .broken(connection))
+    case .client(let client):
+      connections[connection].isOpen = false
+      clients[client].connection = open(.client(client))
+    }
+  }
+}

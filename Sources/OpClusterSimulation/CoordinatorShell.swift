@@ -1,0 +1,219 @@
+// The coordinator's body in the simulated world: turns, the journal's disk, and the one rule of
+// release (G3, persist then speak). Driven by the world's clock.
+
+import OpClusterModel
+import OpClusterScheduling
+import OpClusterWire
+
+/// One coordinator process after the other, on the same disk.
+final class Coordinator {
+  var scheduler = Scheduler()
+  var turn = Turn()
+  var disk = Disk()
+  /// Counts the processes.
+  var life = 0
+  var isUp = false
+  var pausedUntil = Instant.zero
+  var inbox: [(peer: PeerID, owner: Connection.Owner, bytes: [UInt8])] = []
+  var gonePeers: [PeerID] = []
+  /// Said when everything through this commit is durable; oldest first.
+  var withheld: [(commit: CommitIndex, effects: [Effect])] = []
+  var plannedTurn: Instant?
+  var turns = 0
+}
+
+extension World {
+  // MARK: - Its lives
+
+  /// Reads the journal and begins a new life (G4).
+  func startCoordinator() {
+    guard !coordinator.isUp else { return }
+    do {
+      coordinator.scheduler = try coordinator.disk.recover(plan.timing)
+    } catch {
+      return fail("I10", "the journal does not decode: \(error)")
+    }
+    coordinator.life += 1
+    coordinator.isUp = true
+    coordinator.pausedUntil = .zero
+    note(.life, UInt64(coordinator.life)) {
+      "coordinator starts its life \(self.coordinator.life) at commit "
+        + "\(self.coordinator.disk.durable.number)"
+    }
+    expectSameAsShadow("after recovery")
+    expectKeysKept()
+    for at in connections.indices where connections[at].isOpen { breakConnection(at) }
+    for at in workers.indices { heard[workers[at].session] = resyncMoment }
+    coordinator.turn.begin(at: now, wall: wall)
+    if mutant != .sameEpoch { coordinator.scheduler.start(into: &coordinator.turn) }
+    closeTurn()
+  }
+
+  /// Known workers count as heard so long ago that `Timing.resync` is left to them.
+  private var resyncMoment: Instant {
+    let head = plan.timing.resync.nanoseconds - plan.timing.lost.nanoseconds
+    return now + Span(nanoseconds: head)
+  }
+
+  /// Dies as by `kill -9` and power loss together.
+  func crashCoordinator() {
+    guard coordinator.isUp else { return }
+    note(.crash, UInt64(coordinator.life)) { "coordinator crashes" }
+    coordinator.isUp = false
+    coordinator.inbox = []
+    coordinator.gonePeers = []
+    coordinator.withheld = []
+    coordinator.plannedTurn = nil
+    for turn in coordinator.disk.crash(&chance, losesDurable: mutant == .lyingDisk) {
+      becameDurable(turn)
+    }
+    agenda.plan(.coordinatorStarts, at: now + chance.milliseconds(10, 8_000))
+  }
+
+  // MARK: - A turn
+
+  func planCoordinatorTurn(at moment: Instant) {
+    let moment = max(moment, coordinator.pausedUntil, now)
+    if let planned = coordinator.plannedTurn, planned <= moment { return }
+    coordinator.plannedTurn = moment
+    agenda.plan(.coordinatorTurn(life: coordinator.life), at: moment)
+  }
+
+  func coordinatorTurn(life: Int) {
+    guard coordinator.isUp, coordinator.life == life, coordinator.plannedTurn == now else { return }
+    coordinator.plannedTurn = nil
+    if now < coordinator.pausedUntil { return planCoordinatorTurn(at: coordinator.pausedUntil) }
+    coordinator.turn.begin(at: now, wall: wall)
+    takeInbox()
+    if let deadline = coordinator.scheduler.nextDeadline(), deadline <= now {
+      coordinator.scheduler.handle(.tick, into: &coordinator.turn)
+    }
+    closeTurn()
+  }
+
+  private func takeInbox() {
+    let (gone, inbox) = (coordinator.gonePeers, coordinator.inbox)
+    coordinator.gonePeers = []
+    coordinator.inbox = []
+    for peer in gone { coordinator.scheduler.handle(.gone(peer), into: &coordinator.turn) }
+    for item in inbox {
+      do {
+        switch item.owner {
+        case .worker(let worker):
+          let message = try Wire.decodeWorkerMessage(item.bytes)
+          trace("  \(self.workers[worker].name) → \(message)")
+          heard[workers[worker].session] = now
+          coordinator.scheduler.handle(.worker(item.peer, message), into: &coordinator.turn)
+        case .client(let client):
+          guard case .request(let id, let request) = try Wire.decodeClientMessage(item.bytes)
+          else { continue }
+          trace("  client \(client) → \(id.number) \(request)")
+          coordinator.scheduler.handle(
+            .client(item.peer, id, mutated(request)), into: &coordinator.turn)
+        }
+      } catch {
+        fail("wire", "a message does not decode: \(error)")
+      }
+    }
+  }
+
+  /// Seals the turn, writes it, and says what may be said.
+  private func closeTurn() {
+    coordinator.scheduler.close(&coordinator.turn)
+    coordinator.turns += 1
+    checkTurn()
+    if coordinator.turn.isDurable {
+      note(.turn, coordinator.turn.commit.number) {
+        "commit \(self.coordinator.turn.commit.number): \(self.coordinator.turn.records)"
+      }
+      coordinator.disk.append(coordinator.turn, records: written(coordinator.turn))
+    }
+    for effect in coordinator.turn.atOnce { carryOut(effect) }
+    coordinator.withheld.append((coordinator.scheduler.lastCommit, coordinator.turn.afterDurable))
+    if let early = mutant?.saidTooEarly {
+      for at in coordinator.withheld.indices {
+        for effect in coordinator.withheld[at].effects where early(effect) { carryOut(effect) }
+        coordinator.withheld[at].effects.removeAll(where: early)
+      }
+    }
+    release()
+    sync()
+    if let next = coordinator.scheduler.nextDeadline() {
+      planCoordinatorTurn(at: max(next, now + .milliseconds(1)))
+    }
+  }
+
+  // MARK: - Persist, then speak
+
+  private func sync() {
+    guard coordinator.disk.beginSync() else { return }
+    let isSlow = chance.permille(plan.slowSyncPermille)
+    let length = isSlow ? chance.milliseconds(5, 3_000) : chance.microseconds(30, 400)
+    agenda.plan(.syncEnds(life: coordinator.life), at: now + length)
+  }
+
+  func syncEnds(life: Int) {
+    guard coordinator.isUp, coordinator.life == life else { return }
+    for turn in coordinator.disk.endSync() { becameDurable(turn) }
+    release()
+    sync()
+  }
+
+  /// The one place where anything that claims a fact leaves.
+  private func release() {
+    var count = 0
+    while count < coordinator.withheld.count,
+      coordinator.withheld[count].commit <= coordinator.disk.durable
+    {
+      for effect in coordinator.withheld[count].effects { carryOut(effect) }
+      count += 1
+    }
+    coordinator.withheld.removeFirst(count)
+  }
+
+  private func carryOut(_ effect: Effect) {
+    switch effect {
+    case .close(let peer):
+      if let connection = connectionByPeer[peer] { connections[connection].isShut = true }
+    case .toWorker(let peer, let message):
+      guard let connection = connectionByPeer[peer] else { return }
+      checkSaid(message)
+      trace("  → \(self.connections[connection].owner) \(message)")
+      send(Wire.encode(message), over: connection, .fromCoordinator)
+    case .toClient(let peer, let request, let reply):
+      guard let connection = connectionByPeer[peer],
+        case .client(let client) = connections[connection].owner
+      else { return }
+      noteAnswer(reply, to: request, of: client)
+      trace("  → client \(client) \(request.number) \(reply)")
+      send(Wire.encode(.reply(request, reply)), over: connection, .fromCoordinator)
+    }
+  }
+
+  /// What the journal holds from now on: the witnesses see it before anybody is told.
+  private func becameDurable(_ turn: WrittenTurn) {
+    do {
+      let records = try Wire.decodeRecords(turn.records)
+      shadow.replay(records, commit: turn.commit)
+      book.take(
+        records, try Wire.decodeEventRuns(turn.events), turn.submissions, turn.endings,
+        commit: turn.commit)
+      takeProblems()
+    } catch {
+      fail("wire", "turn \(turn.commit.number) does not decode: \(error)")
+    }
+    durableTurns += 1
+    if durableTurns % 32 == 0, coordinator.isUp, coordinator.disk.isIdle,
+      coordinator.scheduler.lastCommit == turn.commit
+    {
+      expectSameAsShadow("while running")
+    }
+  }
+
+  func takeSnapshot() {
+    guard coordinator.isUp else { return }
+    note(.snapshot, coordinator.scheduler.lastCommit.number) { "snapshot" }
+    coordinator.disk.write(
+      snapshot: coordinator.scheduler.snapshot(), commit: coordinator.scheduler.lastCommit)
+  }
+}

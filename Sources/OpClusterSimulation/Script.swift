@@ -1,0 +1,69 @@
+// What an attempt does: how long it takes and how it ends, from the seed and its name alone, so
+// that it does not depend on when or where it runs.
+
+import OpClusterModel
+
+struct Script: Sendable {
+  enum Reaction: Sendable {
+    case obey(after: Span)
+    /// It is at its end anyway and says what it came to.
+    case goOn
+    case ignore
+  }
+  var duration: Span
+  var result: AttemptResult
+  var onStop: Reaction
+
+  init(seed: UInt64, attempt: AttemptID, plan: Plan) {
+    let operation = attempt.operation
+    let name = UInt64(operation.graph.number) << 32 | UInt64(operation.index)
+    var chance = Chance(seed ^ Chance.mix(name), purpose: 1000 + UInt64(attempt.attempt))
+    duration = Script.duration(plan.pace, &chance)
+    result = Script.result(plan.failurePercent, &chance)
+    switch chance.below(10) {
+    case 0: onStop = .ignore
+    case 1, 2: onStop = .goOn
+    default: onStop = .obey(after: chance.microseconds(100, 80_000))
+    }
+  }
+
+  private static func duration(_ pace: Plan.Pace, _ chance: inout Chance) -> Span {
+    switch pace {
+    case .fast: chance.percent(20) ? .zero : chance.microseconds(50, 3_000)
+    case .mixed:
+      chance.percent(60) ? chance.microseconds(0, 20_000) : chance.milliseconds(20, 4_000)
+    case .slow: chance.milliseconds(100, 9_000)
+    }
+  }
+
+  private static func result(_ failurePercent: Int, _ chance: inout Chance) -> AttemptResult {
+    var result = AttemptResult()
+    if chance.percent(failurePercent) {
+      switch chance.below(4) {
+      case 0: result.cause = .signal
+      case 1: result.cause = .outOfMemory
+      default:
+        result.cause = .failed
+        result.exitStatus = Int32(chance.between(1, 3))
+      }
+      if result.cause != .failed { result.signal = 9 }
+    } else if chance.percent(25) {
+      result.output = [UInt8](repeating: UInt8(chance.below(256)), count: chance.between(1, 20))
+    }
+    return result
+  }
+
+  /// It did as it was asked.
+  static let stopped: AttemptResult = {
+    var result = AttemptResult()
+    result.cause = .signal
+    result.signal = 15
+    return result
+  }()
+  static let killed: AttemptResult = {
+    var result = AttemptResult()
+    result.cause = .signal
+    result.signal = 9
+    return result
+  }()
+}

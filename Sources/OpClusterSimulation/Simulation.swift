@@ -1,0 +1,69 @@
+// Worlds from seeds, for the command and for tests: run one, get what it came to.
+
+public import OpClusterModel
+
+/// What a seed broke.
+public struct Violation: Hashable, Sendable {
+  /// The invariant of guarantees.md 4.3, or the rule: `I4`, `S91`…
+  public var rule: String
+  public var text: String
+  /// Virtual time.
+  public var at: Instant
+}
+
+/// What one seed came to.
+public struct SimulationReport: Sendable {
+  public var seed: UInt64
+  /// nil: everything held, and everything ended.
+  public var violation: Violation?
+  /// Equal for equal runs, in any process.
+  public var hash: UInt64
+  /// Things that happened.
+  public var steps: Int
+  /// Virtual time from the beginning to the end.
+  public var virtualSeconds: Double
+  public var operations: Int
+  public var launches: Int
+  public var faults: Int
+  /// Turns that became durable.
+  public var commits: Int
+  public var answers: Int
+  /// By code, how often requests were refused; for people.
+  public var refusals: [String: Int]
+
+  /// How to see it again.
+  public var command: String { "opsim seed \(seed) --trace" }
+
+  /// One line for people, two for a failure.
+  public var line: String {
+    if let violation {
+      return """
+        seed \(seed): \(violation.rule) at \((violation.at - .zero).seconds) s: \(violation.text)
+          see it with: \(command)
+        """
+    }
+    let trace = String(hash, radix: 16)
+    return """
+      seed \(seed): good, hash \(trace), \(operations) operations, \(launches) launches, \
+      \(steps) steps, \(virtualSeconds) virtual seconds
+      """
+  }
+}
+
+public enum Simulation {
+  /// Runs the world of one seed. `trace` gets every line of what happens.
+  public static func run(
+    seed: UInt64, mutant: Mutant? = nil, trace: ((String) -> Void)? = nil
+  ) -> SimulationReport {
+    let tracer = Tracer(write: trace)
+    let world = World(seed: seed, mutant: mutant, tracer: tracer)
+    let start = world.now
+    world.run()
+    return SimulationReport(
+      seed: seed, violation: world.violation, hash: tracer.hash, steps: world.steps,
+      virtualSeconds: (world.now - start).seconds,
+      operations: world.book.graphs.reduce(0) { $0 + ($1?.operations.count ?? 0) },
+      launches: world.book.launched.count, faults: world.faults.reduce(0, +),
+      commits: world.durableTurns, answers: world.answers, refusals: world.refusals)
+  }
+}

@@ -1,0 +1,144 @@
+// What clients of the simulated world ask for besides submitting: everything that users do to a
+// cluster that is under way.
+
+import OpClusterModel
+
+extension World {
+  func steeringRequest(_ at: Int) -> ClientRequest? {
+    switch clients[at].chance.below(14) {
+    case 0, 1, 2:
+      return someSelection(at).map { .cancel($0, reason: "enough", grace: someGrace(at)) }
+    case 3: return .cancelQueue(someQueue(at), reason: "empty it")
+    case 4:
+      return someGraph(at).map { .suspendGraphs(.graph($0), clients[at].chance.percent(55)) }
+    case 5: return .createQueue(someSettings(at))
+    case 6, 7: return .changeQueue(someQueue(at), someChange(at))
+    case 8: return .removeQueue(someQueue(at))
+    case 9, 10:
+      guard let from = someOperation(at), let to = someOperation(at) else { return nil }
+      return .addDependency(from: from, to: to, clients[at].chance.pick(EdgePolicy.allCases))
+    case 11: return edgeToRemove(at)
+    case 12:
+      return someOperation(at).map {
+        .setPriority($0, clients[at].chance.pick(Priority.allCases))
+      }
+    default:
+      if clients[at].chance.percent(30) {
+        return .drainWorker(workers[clients[at].chance.below(workers.count)].name)
+      }
+      return enqueueing(at)
+    }
+  }
+
+  func readingRequest(_ at: Int) -> ClientRequest {
+    switch clients[at].chance.below(5) {
+    case 0: .graphs(Selection(graphs: .all), after: nil, limit: 50)
+    case 1: .queues
+    case 2: .ping
+    case 3: .explain(Selection(graphs: .active))
+    default: .operations(someSelection(at) ?? Selection(graphs: .all), after: nil, limit: 200)
+    }
+  }
+
+  private func someGrace(_ at: Int) -> Span? {
+    clients[at].chance.percent(50) ? clients[at].chance.milliseconds(0, 2_000) : nil
+  }
+
+  private func someGraph(_ at: Int) -> GraphID? {
+    let live = book.liveGraphs
+    return live.isEmpty ? nil : clients[at].chance.pick(live)
+  }
+
+  func someOperation(_ at: Int) -> OperationID? {
+    guard let graph = someGraph(at), let entry = book.graphs[Int(graph.number)],
+      !entry.operations.isEmpty
+    else { return nil }
+    let index = clients[at].chance.below(entry.operations.count)
+    return OperationID(graph: graph, index: UInt32(index))
+  }
+
+  private func someSelection(_ at: Int) -> Selection? {
+    guard let id = someOperation(at) else { return nil }
+    var selection = Selection.graph(id.graph)
+    if clients[at].chance.percent(85) { selection.operation = book.template(of: id)?.name }
+    return selection
+  }
+
+  private func someQueue(_ at: Int) -> String {
+    if clients[at].chance.percent(20), let graph = someGraph(at) { return "\(graph.number)/own" }
+    return clients[at].chance.pick(["default", "default", "q0", "q1"])
+  }
+
+  private func someSettings(_ at: Int) -> QueueSettings {
+    var settings = QueueSettings(name: clients[at].chance.pick(["q0", "q1"]))
+    if clients[at].chance.percent(60) {
+      settings.maximumConcurrent = UInt32(clients[at].chance.between(0, 3))
+    }
+    settings.isSuspended = clients[at].chance.percent(10)
+    return settings
+  }
+
+  private func someChange(_ at: Int) -> QueueChange {
+    var change = QueueChange()
+    if clients[at].chance.percent(50) {
+      let limit = UInt32(clients[at].chance.below(4))
+      change.limit = clients[at].chance.percent(40) ? .unlimited : .atMost(limit)
+    }
+    if clients[at].chance.percent(60) { change.isSuspended = clients[at].chance.percent(50) }
+    if clients[at].chance.percent(15) {
+      change.qos = clients[at].chance.pick(QualityOfService.allCases)
+    }
+    return change
+  }
+
+  private func edgeToRemove(_ at: Int) -> ClientRequest? {
+    guard let to = someOperation(at), !book[to].needs.isEmpty else { return nil }
+    let need = clients[at].chance.pick(book[to].needs)
+    return .removeDependency(from: need.on, to: to)
+  }
+
+  private func enqueueing(_ at: Int) -> ClientRequest? {
+    for graph in book.liveGraphs {
+      guard let entry = book.graphs[Int(graph.number)], entry.submission.isDeclaredOnly else {
+        continue
+      }
+      let some = entry.operations.indices.filter { _ in clients[at].chance.percent(50) }
+      let ids = some.map { OperationID(graph: graph, index: UInt32($0)) }
+      return ids.isEmpty ? nil : .enqueue(ids, queue: someQueue(at))
+    }
+    return nil
+  }
+
+  // MARK: - After the turmoil
+
+  /// What users would do in the end: let everything run. Again until nothing is left.
+  func tidyUp() {
+    guard violation == nil, !isQuiet else { return }
+    agenda.plan(.tidyUp, at: now + .seconds(7))
+    guard clients[0].pending.isEmpty else { return }
+    for (number, queue) in book.queues.sorted(by: { $0.key < $1.key }) {
+      let isOpen = !queue.settings.isSuspended && queue.settings.maximumConcurrent == nil
+      guard !isOpen, book.queueByName[queue.settings.name] == number else { continue }
+      ask(
+        .changeQueue(queue.settings.name, QueueChange(limit: .unlimited, isSuspended: false)), 0)
+    }
+    for graph in book.liveGraphs {
+      guard let entry = book.graphs[Int(graph.number)] else { continue }
+      if entry.isSuspended { ask(.suspendGraphs(.graph(graph), false), 0) }
+      if entry.submission.isDeclaredOnly { enqueueOrCancel(graph, entry) }
+    }
+    for at in clients.indices where clients[at].submissionsLeft > 0 { submitSomething(at) }
+  }
+
+  private func enqueueOrCancel(_ graph: GraphID, _ entry: Book.GraphEntry) {
+    var selection = Selection.graph(graph)
+    selection.states = [.declared]
+    if now > healedAt + .seconds(30) {
+      ask(.cancel(selection, reason: "nobody wants it", grace: nil), 0)
+    } else {
+      for index in entry.operations.indices where entry.operations[index].outcome == nil {
+        ask(.enqueue([OperationID(graph: graph, index: UInt32(index))], queue: "default"), 0)
+      }
+    }
+  }
+}

@@ -1,0 +1,273 @@
+// A worker's body in the simulated world: its core, its socket, and processes that last as long as
+// the seed says and end as the seed says.
+
+import OpClusterExecution
+import OpClusterModel
+import OpClusterWire
+
+/// A machine with one worker process after the other.
+struct Worker {
+  let name: String
+  let machine: Plan.Machine
+  /// nil: no worker process.
+  var core: ExecutionCore?
+  var life = 0
+  var session = WorkerSession(0)
+  var connection: Int?
+  var pausedUntil = Instant.zero
+  var plannedTurn: Instant?
+  var inbox: [Input] = []
+  /// In the order in which they were launched.
+  var processes: [Process] = []
+  /// By the number that the core gives them.
+  var templates: [TemplateAnnouncement?] = []
+  /// The newest conversation to which it was welcomed.
+  var lastConversation: Conversation?
+  /// When the newest word that renewed its lease was said.
+  var heardWordOf = Instant.zero
+  /// For mutants: the newest orders taken, and recalls answered against the truth.
+  var obeyed: UInt64 = 0
+  var falselyRecalled: [AttemptID] = []
+
+  enum Input {
+    case frame(Delivery)
+    case broken(Int)
+    case ended(AttemptID, AttemptResult)
+    case stop
+  }
+  struct Process {
+    var attempt: AttemptID
+    var demand: Resources
+    var script: Script
+    /// nil: it hangs until it is killed.
+    var endsAt: Instant?
+    var isAskedToStop = false
+  }
+}
+
+extension World {
+  // MARK: - Its lives
+
+  func startWorker(_ at: Int) {
+    guard workers[at].core == nil else { return }
+    workers[at].life += 1
+    workers[at].session = WorkerSession(chance.next())
+    let hello = WorkerHello(
+      build: "simulated", name: workers[at].name, session: workers[at].session,
+      capacity: workers[at].machine.capacity, labels: workers[at].machine.labels,
+      types: workers[at].machine.types)
+    workers[at].core = ExecutionCore(identity: hello, jitterSeed: chance.next(), at: now)
+    workers[at].pausedUntil = .zero
+    note(.life, UInt64(at), workers[at].session.number) {
+      "\(self.workers[at].name) starts as session \(self.workers[at].session.number)"
+    }
+    planWorkerTurn(at, now)
+  }
+
+  /// The process and all its operations are gone.
+  func endWorker(_ at: Int, _ why: String) {
+    guard workers[at].core != nil else { return }
+    note(.crash, UInt64(at), workers[at].session.number) { "\(self.workers[at].name) \(why)" }
+    deadSessions.insert(workers[at].session)
+    if let connection = workers[at].connection { connections[connection].isOpen = false }
+    workers[at].core = nil
+    workers[at].connection = nil
+    workers[at].plannedTurn = nil
+    workers[at].inbox = []
+    workers[at].processes = []
+    workers[at].templates = []
+    workers[at].lastConversation = nil
+    workers[at].falselyRecalled = []
+    agenda.plan(.workerStarts(worker: at), at: now + chance.milliseconds(50, 20_000))
+  }
+
+  func give(_ at: Int, _ input: Worker.Input) {
+    guard workers[at].core != nil else { return }
+    workers[at].inbox.append(input)
+    planWorkerTurn(at, now + chance.microseconds(0, 100))
+  }
+
+  func planWorkerTurn(_ at: Int, _ moment: Instant) {
+    let moment = max(moment, workers[at].pausedUntil, now)
+    if let planned = workers[at].plannedTurn, planned <= moment { return }
+    workers[at].plannedTurn = moment
+    agenda.plan(.workerTurn(worker: at, life: workers[at].life), at: moment)
+  }
+
+  // MARK: - A turn
+
+  func workerTurn(_ at: Int, life: Int) {
+    guard workers[at].core != nil, workers[at].life == life, workers[at].plannedTurn == now
+    else { return }
+    workers[at].plannedTurn = nil
+    if now < workers[at].pausedUntil { return planWorkerTurn(at, workers[at].pausedUntil) }
+    takeInbox(at)
+    if let deadline = workers[at].core?.nextDeadline, deadline <= now { apply(.timePassed, at) }
+    while startSome(at) { takeInbox(at) }
+    sendMessages(at)
+    if let problem = workers[at].core?.checkInvariants().first {
+      fail("worker", "\(workers[at].name): \(problem)")
+    }
+    if let exit = workers[at].core?.exit {
+      if case .refused(let refusal) = exit { fail("worker", "was refused: \(refusal.message)") }
+      return endWorker(at, "leaves: \(exit)")
+    }
+    if let next = workers[at].core?.nextDeadline {
+      planWorkerTurn(at, max(next, now + .milliseconds(1)))
+    }
+  }
+
+  private func takeInbox(_ at: Int) {
+    let inbox = workers[at].inbox
+    workers[at].inbox = []
+    for input in inbox {
+      switch input {
+      case .frame(let delivery):
+        guard workers[at].connection == delivery.connection else { continue }
+        do {
+          let message = mutated(try Wire.decodeCoordinatorMessage(delivery.bytes), at)
+          hear(message, saidAt: delivery.saidAt, at)
+          apply(.message(message), at)
+          if let conversation = workers[at].core?.conversation {
+            workers[at].lastConversation = conversation
+          }
+        } catch {
+          fail("wire", "a message does not decode: \(error)")
+        }
+      case .broken(let connection):
+        if workers[at].connection == connection { apply(.disconnected, at) }
+      case .ended(let attempt, let result): apply(.ended(attempt, result), at)
+      case .stop: apply(.stop, at)
+      }
+    }
+  }
+
+  /// A word of the present conversation renews the lease.
+  private func hear(_ message: CoordinatorMessage, saidAt: Instant, _ at: Int) {
+    switch message {
+    case .welcome(let welcome):
+      workers[at].heardWordOf = saidAt
+      workers[at].obeyed = 0
+      trace("  \(self.workers[at].name) ← welcome \(welcome.conversation.increment)")
+    case .orders(let orders):
+      guard orders.conversation == workers[at].core?.conversation else { return }
+      workers[at].heardWordOf = max(workers[at].heardWordOf, saidAt)
+    case .refused, .logRequest: break
+    }
+  }
+
+  private func apply(_ event: ExecutionEvent, _ at: Int) {
+    var effects: [ExecutionEffect] = []
+    workers[at].core?.apply(event, at: now, into: &effects)
+    for effect in effects { carryOut(effect, at) }
+  }
+
+  private func startSome(_ at: Int) -> Bool {
+    var effects: [ExecutionEffect] = []
+    let started = workers[at].core?.startReady(atMost: 4, at: now, into: &effects) ?? 0
+    for effect in effects { carryOut(effect, at) }
+    return started > 0
+  }
+
+  private func sendMessages(_ at: Int) {
+    while let message = workers[at].core?.takeMessage(at: now) {
+      guard let connection = workers[at].connection else { continue }
+      send(Wire.encode(mutated(message, at)), over: connection, .toCoordinator)
+    }
+  }
+
+  private func carryOut(_ effect: ExecutionEffect, _ at: Int) {
+    switch effect {
+    case .renewConversation:
+      if let old = workers[at].connection { connections[old].isOpen = false }
+      workers[at].connection = open(.worker(at))
+    case .learn(let number, let template): learn(number, template, at)
+    case .forget(let number): workers[at].templates[Int(number.position)] = nil
+    case .launch(let launch): self.launch(launch, at)
+    case .stop(let attempt): stop(attempt, at)
+    case .kill(let attempt): kill(attempt, at)
+    case .forgetGraph: break
+    }
+  }
+
+  private func learn(_ number: TemplateNumber, _ template: TemplateAnnouncement, _ at: Int) {
+    let position = Int(number.position)
+    while workers[at].templates.count <= position { workers[at].templates.append(nil) }
+    workers[at].templates[position] = template
+    guard case .command = template.work else { return }
+    do {
+      let command = try Wire.decodeCommand(template.payload)
+      let limits = TemplateLimits(timeout: command.timeout, grace: command.grace)
+      apply(.prepared(number, limits), at)
+    } catch {
+      fail("wire", "a command does not decode: \(error)")
+    }
+  }
+
+  // MARK: - Processes
+
+  private func launch(_ launch: Launch, _ at: Int) {
+    let attempt = launch.attempt
+    let (graph, index) = (attempt.operation.graph.number, attempt.operation.index)
+    guard let template = workers[at].templates[Int(launch.template.position)] else {
+      return fail("worker", "launches \(attempt) of a template that it forgot")
+    }
+    note(.launch, UInt64(graph) << 32 | UInt64(index), UInt64(attempt.attempt)) {
+      "\(self.workers[at].name) launches \(graph)/\(index) attempt \(attempt.attempt)"
+    }
+    checkLaunch(launch, at)
+    let script = Script(seed: seed, attempt: attempt, plan: plan)
+    workers[at].processes.append(
+      Worker.Process(attempt: attempt, demand: template.demand, script: script, endsAt: nil))
+    checkCapacity(at)
+    let last = workers[at].processes.count - 1
+    planEnd(of: last, at, after: script.duration)
+    if script.duration == .zero { endProcess(last, at) }
+  }
+
+  private func planEnd(of process: Int, _ at: Int, after span: Span) {
+    workers[at].processes[process].endsAt = now + span
+    let attempt = workers[at].processes[process].attempt
+    let end = Happening.processEnds(worker: at, life: workers[at].life, attempt)
+    agenda.plan(end, at: now + span)
+  }
+
+  func processEnds(_ attempt: AttemptID, _ at: Int, life: Int) {
+    guard workers[at].core != nil, workers[at].life == life,
+      let process = workers[at].processes.firstIndex(where: { $0.attempt == attempt }),
+      workers[at].processes[process].endsAt == now
+    else { return }
+    endProcess(process, at)
+    planWorkerTurn(at, now)
+  }
+
+  private func endProcess(_ found: Int, _ at: Int) {
+    let process = workers[at].processes.remove(at: found)
+    let attempt = process.attempt
+    book.ended(attempt, process.script.result, at: workers[at].session)
+    workers[at].inbox.append(.ended(attempt, process.script.result))
+  }
+
+  /// Asked to stop, it may end soon, go on to its end, or ignore it.
+  private func stop(_ attempt: AttemptID, _ at: Int) {
+    guard let found = workers[at].processes.firstIndex(where: { $0.attempt == attempt }),
+      !workers[at].processes[found].isAskedToStop
+    else { return }
+    workers[at].processes[found].isAskedToStop = true
+    switch workers[at].processes[found].script.onStop {
+    case .goOn: break
+    case .ignore: workers[at].processes[found].endsAt = nil
+    case .obey(let after):
+      workers[at].processes[found].script.result = Script.stopped
+      planEnd(of: found, at, after: after)
+    }
+  }
+
+  private func kill(_ attempt: AttemptID, _ at: Int) {
+    guard let found = workers[at].processes.firstIndex(where: { $0.attempt == attempt }) else {
+      return
+    }
+    workers[at].processes[found].script.result = Script.killed
+    planEnd(of: found, at, after: chance.milliseconds(1, 20))
+  }
+}
