@@ -109,6 +109,8 @@ public struct ExecutionCore: Sendable {
   }
   /// The present conversation; nil: there is none.
   public var conversation: Conversation? { link.conversation }
+  /// Something is ready to start as soon as there is room.
+  public var hasMore: Bool { queue.ready > 0 && !isStopping && !isDraining }
   public var isStopping: Bool { stopDeadline != nil }
 }
 

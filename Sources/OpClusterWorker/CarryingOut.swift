@@ -67,13 +67,11 @@ extension WorkerLoop {
     _ make: @escaping @Sendable ([UInt8]) throws -> OperationRegistry.Work
   ) {
     let announcement = template.announcement
-    // Its folder is made by the operation, if at all; the folder above must be there.
-    try? scratch.makeFolder(of: launch.attempt.operation.graph)
     let progress = tasks.progress
     let context = OperationContext(
       attempt: launch.attempt, name: announcement.name, graphName: announcement.graphName,
       index: announcement.isArray ? template.shownIndex(of: launch.attempt.operation) : nil,
-      inputs: launch.inputs, scratchPath: scratch.paths(of: launch.attempt).folder
+      inputs: launch.inputs, scratchPath: scratch.taskFolder(launch.attempt)
     ) { attempt, fraction, text in
       _ = progress.post(.progress(attempt, fraction: fraction, text: text))
     }

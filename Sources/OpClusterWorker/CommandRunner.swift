@@ -10,12 +10,26 @@ import OpClusterZeroMQ
 private struct RunningCommand {
   var attempt: AttemptID
   var reference: ProcessReference
-  var paths: AttemptPaths
+  var slot: SlotPaths
+  /// Where the streams really go.
+  var streams: StreamPaths
   var command: CommandSpecification
   var startedAt: WallTime
   var hasCancelledFile = false
-  /// Where the error stream really goes, for the diagnostic.
-  var errorPath: String
+}
+
+/// A command that has ended, its files still where it left them.
+private struct EndedCommand {
+  var command: RunningCommand
+  var isSuccess: Bool
+  /// Nothing of its tree is left.
+  var isSurelyGone: Bool
+}
+
+/// Where the two streams of a command go.
+private struct StreamPaths {
+  var output: String
+  var error: String
 }
 
 final class CommandRunner {
@@ -28,6 +42,7 @@ final class CommandRunner {
   private var running: [UInt64: RunningCommand] = [:]
   private var tokens: [AttemptID: UInt64] = [:]
   private var newestToken: UInt64 = 0
+  private var untidy: [EndedCommand] = []
 
   init(host: ProcessHost, scratch: Scratch, session: WorkerSession) {
     self.host = host
@@ -39,7 +54,11 @@ final class CommandRunner {
 
   var count: Int { running.count }
 
-  func isRunning(_ attempt: AttemptID) -> Bool { tokens[attempt] != nil }
+  /// Where a stream of a running command goes; nil when it does not run.
+  func stream(_ stream: LogStream, of attempt: AttemptID) -> String? {
+    guard let token = tokens[attempt], let streams = running[token]?.streams else { return nil }
+    return stream == .standardOutput ? streams.output : streams.error
+  }
 
   /// Starts the process; what it throws is the attempt's end.
   func start(
@@ -53,38 +72,41 @@ final class CommandRunner {
     }
     let values = AttemptValues(
       index: template.shownIndex(of: attempt.operation), elements: elements, inputs: inputs)
-    let paths = scratch.paths(of: attempt)
+    let slot: SlotPaths
     do throws(Folders.Problem) {
-      try scratch.makeFolder(of: attempt.operation.graph)
-      try Folders.make(paths.folder)
+      slot = try scratch.takeSlot()
     } catch {
       throw AttemptProblem(cause: .cannotStart, message: error.description)
     }
-    var specification = try specification(attempt, template, command, values, paths)
-    let errorPath = try direct(&specification, command, values, paths)
-    try spawn(attempt, specification, command, paths, errorPath)
+    do throws(AttemptProblem) {
+      var specification = try specification(attempt, template, command, values, slot)
+      let streams = try direct(&specification, command, values, slot)
+      try spawn(attempt, specification, command, slot, streams)
+    } catch {
+      scratch.giveBack(slot)
+      throw error
+    }
   }
 
   private func spawn(
     _ attempt: AttemptID, _ specification: ProcessSpecification, _ command: CommandSpecification,
-    _ paths: AttemptPaths, _ errorPath: String
+    _ slot: SlotPaths, _ streams: StreamPaths
   ) throws(AttemptProblem) {
     newestToken += 1
     do throws(SpawnError) {
       let reference = try host.start(specification, token: newestToken)
       tokens[attempt] = newestToken
       running[newestToken] = RunningCommand(
-        attempt: attempt, reference: reference, paths: paths, command: command,
-        startedAt: WallTime(milliseconds: WallClock.now()), errorPath: errorPath)
+        attempt: attempt, reference: reference, slot: slot, streams: streams, command: command,
+        startedAt: WallTime(milliseconds: WallClock.now()))
     } catch {
-      clean(paths, hasCancelledFile: false)
       throw AttemptProblem(cause: .cannotStart, message: error.description)
     }
   }
 
   private func specification(
     _ attempt: AttemptID, _ template: PreparedTemplate, _ command: CommandSpecification,
-    _ values: AttemptValues, _ paths: AttemptPaths
+    _ values: AttemptValues, _ slot: SlotPaths
   ) throws(AttemptProblem) -> ProcessSpecification {
     let form: ProcessSpecification.Command
     switch command.form {
@@ -97,9 +119,9 @@ final class CommandRunner {
         try values.render(text), prefix: interpreter.isEmpty ? ["/bin/sh", "-c"] : interpreter)
     }
     var specification = ProcessSpecification(command: form)
-    specification.environment = try environment(attempt, template, command, values, paths)
+    specification.environment = try environment(attempt, template, command, values, slot)
     specification.workingDirectory =
-      command.workingDirectory.isEmpty ? paths.folder : command.workingDirectory
+      command.workingDirectory.isEmpty ? slot.folder : command.workingDirectory
     specification.outputLimit = Int(clamping: command.maximumOutputBytes)
     specification.nice = Self.nice(template.announcement.qos)
     return specification
@@ -114,44 +136,41 @@ final class CommandRunner {
     }
   }
 
-  /// Connects the three streams. Returns where the error stream goes.
+  /// Connects the three streams. Returns where the outputs go.
   private func direct(
     _ specification: inout ProcessSpecification, _ command: CommandSpecification,
-    _ values: AttemptValues, _ paths: AttemptPaths
-  ) throws(AttemptProblem) -> String {
-    let folder = specification.workingDirectory ?? paths.folder
+    _ values: AttemptValues, _ slot: SlotPaths
+  ) throws(AttemptProblem) -> StreamPaths {
+    let folder = specification.workingDirectory ?? slot.folder
     func absolute(_ path: String) -> String { path.hasPrefix("/") ? path : "\(folder)/\(path)" }
     switch command.standardInput {
     case .nothing: break
     case .text(let text): specification.input = .bytes(Array(try values.render(text).utf8))
     case .file(let path): specification.input = .file(path: absolute(try values.render(path)))
     }
-    var (output, error) = (paths.output, paths.error)
-    if let text = command.standardOutput {
-      output = absolute(try values.render(text))
-      Folders.link(paths.output, to: output)
-    }
-    if let text = command.standardError {
-      error = absolute(try values.render(text))
-      Folders.link(paths.error, to: error)
-    }
-    specification.output = .file(OutputFile(path: output))
-    specification.error = error == output ? .sameAsOutput : .file(OutputFile(path: error))
-    return error
+    var (output, error) = (slot.output, slot.error)
+    if let text = command.standardOutput { output = absolute(try values.render(text)) }
+    if let text = command.standardError { error = absolute(try values.render(text)) }
+    // A slot's files are empty: emptying them again would cost a tenth of a start.
+    specification.output = .file(OutputFile(path: output, appends: output == slot.output))
+    specification.error =
+      error == output
+      ? .sameAsOutput : .file(OutputFile(path: error, appends: error == slot.error))
+    return StreamPaths(output: output, error: error)
   }
 
   /// The clean environment with what interface.md promises to an operation.
   private func environment(
     _ attempt: AttemptID, _ template: PreparedTemplate, _ command: CommandSpecification,
-    _ values: AttemptValues, _ paths: AttemptPaths
+    _ values: AttemptValues, _ slot: SlotPaths
   ) throws(AttemptProblem) -> [(name: String, value: String)] {
     let operation = attempt.operation
     let demand = template.announcement.demand
     var variables: [(name: String, value: String)] = [
       ("OP_GRAPH", String(operation.graph.number)), ("OP_NAME", template.announcement.name),
       ("OP_ATTEMPT", String(attempt.attempt)), ("OP_CPUS", Self.text(demand.cpus)),
-      ("OP_MEMORY_BYTES", String(demand.memoryBytes)), ("OP_SCRATCH", paths.folder),
-      ("OP_OUTPUT", paths.values), ("OP_CANCELLED", paths.cancelled),
+      ("OP_MEMORY_BYTES", String(demand.memoryBytes)), ("OP_SCRATCH", slot.folder),
+      ("OP_OUTPUT", slot.values), ("OP_CANCELLED", slot.cancelled),
       (
         "OP_FENCE",
         "\(fence)-\(operation.graph.number).\(operation.index).\(attempt.attempt)"
@@ -167,7 +186,7 @@ final class CommandRunner {
     }
     do throws(OperationEnvironment.Refusal) {
       return try OperationEnvironment.clean(
-        given: variables, home: home, user: user, temporaryFolder: paths.folder)
+        given: variables, home: home, user: user, temporaryFolder: slot.folder)
     } catch {
       throw AttemptProblem(cause: .cannotStart, message: error.description)
     }
@@ -188,7 +207,7 @@ final class CommandRunner {
   /// Asks the whole tree to stop: the flag file, then the signal.
   func stop(_ attempt: AttemptID) {
     guard let token = tokens[attempt], let command = running[token] else { return }
-    Folders.touch(command.paths.cancelled)
+    Folders.touch(command.slot.cancelled)
     running[token]?.hasCancelledFile = true
     host.signalTree(command.reference, command.command.stopSignal)
   }
@@ -204,7 +223,10 @@ final class CommandRunner {
       guard let command = running.removeValue(forKey: ended.reference.token) else { return nil }
       tokens[command.attempt] = nil
       let result = result(of: ended, command)
-      clean(command.paths, hasCancelledFile: command.hasCancelledFile)
+      untidy.append(
+        EndedCommand(
+          command: command, isSuccess: result.isSuccess,
+          isSurelyGone: !ended.leftSomethingBehind))
       return (command.attempt, result)
     }
   }
@@ -233,13 +255,13 @@ final class CommandRunner {
     if result.cause == .none {
       do throws(AttemptProblem) {
         result.output = try OutputValues.read(
-          command.paths.values, declared: command.command.outputs)
+          command.slot.values, declared: command.command.outputs)
       } catch {
         result.cause = error.cause
         result.diagnostic = error.result.diagnostic
       }
     } else if result.diagnostic.isEmpty {
-      result.diagnostic = LogFiles.end(of: command.errorPath)
+      result.diagnostic = LogFiles.end(of: command.streams.error)
     }
     return result
   }
@@ -249,14 +271,24 @@ final class CommandRunner {
     return UInt64(clamping: seconds * 1_000_000 + attoseconds / 1_000_000_000_000)
   }
 
-  /// Removes what is of no use any more; logs stay unless they are empty.
-  private func clean(_ paths: AttemptPaths, hasCancelledFile: Bool) {
-    Folders.removeTree(paths.folder)
-    Folders.remove(paths.values)
-    if hasCancelledFile { Folders.remove(paths.cancelled) }
-    for path in [paths.output, paths.error] where Folders.size(of: path) == 0 {
-      Folders.remove(path)
-    }
+  /// Keeps the logs of what has ended and frees the slots: at the end of the turn, when what comes
+  /// next runs already.
+  func tidy() {
+    for ended in untidy { tidy(ended) }
+    untidy.removeAll(keepingCapacity: true)
+  }
+
+  private func tidy(_ ended: EndedCommand) {
+    let (attempt, slot) = (ended.command.attempt, ended.command.slot)
+    let streams = ended.command.streams
+    scratch.keep(
+      streams.output, of: attempt, .standardOutput, isOwn: streams.output == slot.output)
+    scratch.keep(streams.error, of: attempt, .standardError, isOwn: streams.error == slot.error)
+    // The values of a success have been read and are gone.
+    if !ended.isSuccess { Folders.remove(slot.values) }
+    if ended.command.hasCancelledFile { Folders.remove(slot.cancelled) }
+    // A slot in which something may still write is not used again.
+    if ended.isSurelyGone { scratch.giveBack(slot) }
   }
 
   /// Kills what is left; for the end of the worker.

@@ -78,10 +78,11 @@ extension WorkerLoop {
 
   private func answer(_ request: LogRequest) {
     guard chunks.count < Self.chunksWaiting else { return }
-    let isRunning =
-      commands.isRunning(request.attempt) || tasks.isRunning(request.attempt)
+    let running = commands.stream(request.stream, of: request.attempt)
     chunks.append(
-      LogFiles.answer(request, scratch.paths(of: request.attempt), isRunning: isRunning))
+      LogFiles.answer(
+        request, running ?? scratch.log(request.attempt, request.stream),
+        isRunning: running != nil || tasks.isRunning(request.attempt)))
   }
 
   /// One line for people at the first welcome, log lines at every change.
@@ -102,6 +103,12 @@ extension WorkerLoop {
     } else {
       wasTalking = false
     }
+    speakAt = nil
+    if core.hasMore, core.conversation != nil, now - lastSpoken < Self.reportInterval {
+      speakAt = lastSpoken + Self.reportInterval
+      return
+    }
+    lastSpoken = now
     if let bytes = unsent {
       unsent = nil
       guard send(bytes) else { return }

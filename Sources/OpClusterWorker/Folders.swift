@@ -74,9 +74,10 @@ enum Folders {
     return unsafe lstat(path, &information) == 0 ? Int64(information.st_size) : nil
   }
 
-  static func isLink(_ path: String) -> Bool {
+  /// Whether it is a folder of mode 0700.
+  static func isPrivate(_ path: String) -> Bool {
     var information = stat()
-    return unsafe lstat(path, &information) == 0 && information.st_mode & S_IFMT == S_IFLNK
+    return unsafe lstat(path, &information) == 0 && information.st_mode == S_IFDIR | 0o700
   }
 
   /// Where a symbolic link points; nil when it is none.
@@ -101,14 +102,16 @@ enum Folders {
     _ = unsafe symlink(target, path)
   }
 
+  static func move(_ path: String, to target: String) { _ = unsafe rename(path, target) }
+
   static func remove(_ path: String) { _ = unsafe unlink(path) }
 
-  /// Removes a folder; most are empty, others are emptied first. Links are removed, not followed.
+  /// Removes a file or a folder with what is in it. Links are removed, not followed.
   static func removeTree(_ path: String) {
-    if unsafe rmdir(path) == 0 || errno == ENOENT { return }
+    if unsafe unlink(path) == 0 || errno == ENOENT { return }
+    if unsafe rmdir(path) == 0 { return }
     for name in names(in: path) {
-      let inner = "\(path)/\(name)"
-      if unsafe unlink(inner) != 0 { removeTree(inner) }
+      removeTree("\(path)/\(name)")
     }
     _ = unsafe rmdir(path)
   }

@@ -5,12 +5,11 @@ import OpClusterModel
 import OpClusterProcesses
 
 enum LogFiles {
-  /// The piece that was asked for. A stream that the operation sends elsewhere is read from there.
-  static func answer(
-    _ request: LogRequest, _ paths: AttemptPaths, isRunning: Bool
-  ) -> LogChunk {
-    let own = paths.stream(request.stream)
-    let path = Folders.target(of: own) ?? own
+  /// The piece that was asked for, of the stream's file. A stream that the command sent elsewhere
+  /// is read from there. Of an attempt without a log the answer is empty: empty logs are not kept.
+  static func answer(_ request: LogRequest, _ own: String, isRunning: Bool) -> LogChunk {
+    let target = Folders.target(of: own)
+    let path = target ?? own
     let file = OutputFile(path: path)
     let limit = min(Int(request.maximumBytes), Limits.logChunkBytes)
     var chunk = LogChunk(
@@ -26,16 +25,11 @@ enum LogFiles {
       chunk.bytes = part.bytes
       chunk.size = UInt64(part.fileSize)
     } catch {
-      // An empty log is not kept; a graph's folder says that its attempts were here.
-      if Folders.isLink(own) || !isRunning && Folders.age(of: folder(of: own)) == nil {
-        chunk.problem = "there is no log of it here: \(error)"
+      if target != nil || Folders.size(of: own) != nil {
+        chunk.problem = "the log cannot be read: \(error)"
       }
     }
     return chunk
-  }
-
-  private static func folder(of path: String) -> String {
-    String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
   }
 
   /// The end of a stream's file, as text for people.

@@ -4,11 +4,14 @@ import OpClusterModel
 import OpClusterWire
 
 enum OutputValues {
-  /// The values in the file, encoded for the dependents; empty when there are none.
+  /// The values in the file, encoded for the dependents; empty when there are none. The file is
+  /// gone afterwards.
   static func read(
     _ path: String, declared: [String]
   ) throws(AttemptProblem) -> [UInt8] {
-    let bytes = Folders.bytes(of: path, atMost: Limits.outputBytes + 1) ?? []
+    let found = Folders.bytes(of: path, atMost: Limits.outputBytes + 1)
+    if found != nil { Folders.remove(path) }
+    let bytes = found ?? []
     if bytes.isEmpty, declared.isEmpty { return [] }
     let pairs = try parse(bytes)
     for key in declared where !pairs.contains(where: { $0.key == key }) {

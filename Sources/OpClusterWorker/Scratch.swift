@@ -1,33 +1,39 @@
-// The worker's own folder: who holds it, and where each attempt's files are. Used on the loop thread.
+// The worker's own folder: who holds it, and where running and ended attempts have their files. Used
+// on the loop thread.
 //
-//   SCRATCH/lock                    held by the one worker that uses the folder
-//   SCRATCH/12/                     graph 12
-//   SCRATCH/12/7.1.out  7.1.err     streams of attempt 1 of operation 7; a link where the
-//                                   operation sends the stream elsewhere; gone when empty
-//   SCRATCH/12/7.1/                 OP_SCRATCH, and the working directory where none is named
-//   SCRATCH/12/7.1.values           OP_OUTPUT, made by the operation if it has any
-//   SCRATCH/12/7.1.cancelled        OP_CANCELLED, appears when the operation is asked to stop
+//   SCRATCH/lock             held by the one worker that uses the folder
+//   SCRATCH/slots/3/         OP_SCRATCH of whatever command has slot 3 now, and its working directory
+//                            where it names none; emptied for the next one
+//   SCRATCH/slots/3.out .err its streams while it runs
+//   SCRATCH/slots/3.values   OP_OUTPUT, made by the command if it has any
+//   SCRATCH/slots/3.cancelled  OP_CANCELLED, appears when the command is asked to stop
+//   SCRATCH/12/7.1.out .err  streams of attempt 1 of operation 7 of graph 12 after its end: only what
+//                            was written, or a link where the command sent the stream elsewhere
+//   SCRATCH/tasks/12.7.1/    of a registered operation that asks for a folder
 //
-// One folder and two files are made for a start: whatever else is named is made when needed.
+// Slots are used again because making and removing a folder and two files costs a third of what
+// starting a small program costs, on ext4 with discard more than that; a command that writes
+// nothing leaves its slot as it found it.
 
 import Glibc
 import OpClusterModel
 
-/// Names of one attempt's files.
-struct AttemptPaths: Sendable {
-  /// Everything begins like this.
-  let stem: String
-  var folder: String { stem }
-  var output: String { stem + ".out" }
-  var error: String { stem + ".err" }
-  var values: String { stem + ".values" }
-  var cancelled: String { stem + ".cancelled" }
+/// Names of a running command's files.
+struct SlotPaths: Sendable {
+  let number: Int
+  let folder: String
+  let output: String
+  let error: String
+  let values: String
+  let cancelled: String
 
-  func stream(_ stream: LogStream) -> String {
-    switch stream {
-    case .standardOutput: output
-    case .standardError: error
-    }
+  init(_ number: Int, in scratch: String) {
+    self.number = number
+    folder = "\(scratch)/slots/\(number)"
+    output = folder + ".out"
+    error = folder + ".err"
+    values = folder + ".values"
+    cancelled = folder + ".cancelled"
   }
 }
 
@@ -35,6 +41,9 @@ struct AttemptPaths: Sendable {
 final class Scratch {
   let path: String
   private let lock: Int32
+  /// Free slots, the last used first: its folder is still in the kernel's memory.
+  private var free: [SlotPaths] = []
+  private var slots = 0
   /// Graphs whose folder exists.
   private var graphs: Set<UInt32> = []
 
@@ -62,30 +71,80 @@ final class Scratch {
 
   deinit { close(lock) }
 
-  func paths(of attempt: AttemptID) -> AttemptPaths {
+  /// Throws away what an earlier worker left half done; its logs stay. Only when nothing of it
+  /// runs any more.
+  func clear() throws(WorkerError) {
+    do throws(Folders.Problem) {
+      for name in ["slots", "tasks"] {
+        Folders.removeTree("\(path)/\(name)")
+        try Folders.make("\(path)/\(name)")
+      }
+    } catch {
+      throw WorkerError(.machine, error.description)
+    }
+  }
+
+  /// A slot for a command to be started.
+  func takeSlot() throws(Folders.Problem) -> SlotPaths {
+    if let slot = free.popLast() { return slot }
+    let slot = SlotPaths(slots, in: path)
+    try Folders.make(slot.folder)
+    slots += 1
+    return slot
+  }
+
+  /// The slot of a command of which nothing is left. Its logs have been taken by then.
+  func giveBack(_ slot: SlotPaths) {
+    if Folders.isPrivate(slot.folder) {
+      for name in Folders.names(in: slot.folder) {
+        Folders.removeTree("\(slot.folder)/\(name)")
+      }
+    } else {
+      // The command did something to the folder itself.
+      Folders.removeTree(slot.folder)
+      guard (try? Folders.make(slot.folder)) != nil else { return }
+    }
+    free.append(slot)
+  }
+
+  /// The folder of a registered operation's attempt, if it asks for one.
+  func taskFolder(_ attempt: AttemptID) -> String {
+    "\(path)/tasks/\(attempt.operation.graph.number).\(attempt.operation.index)."
+      + "\(attempt.attempt)"
+  }
+
+  /// Where a stream of an ended attempt is.
+  func log(_ attempt: AttemptID, _ stream: LogStream) -> String {
     let (operation, number) = (attempt.operation, attempt.attempt)
-    return AttemptPaths(
-      stem: "\(path)/\(operation.graph.number)/\(operation.index).\(number)")
+    let suffix = stream == .standardOutput ? "out" : "err"
+    return "\(path)/\(operation.graph.number)/\(operation.index).\(number).\(suffix)"
   }
 
-  /// Makes the folder of a graph, once.
-  func makeFolder(of graph: GraphID) throws(Folders.Problem) {
-    guard !graphs.contains(graph.number) else { return }
-    try Folders.make("\(path)/\(graph.number)")
-    graphs.insert(graph.number)
+  /// Keeps a stream of an ended attempt: the file of its slot, or where it really went.
+  func keep(_ file: String, of attempt: AttemptID, _ stream: LogStream, isOwn: Bool) {
+    if isOwn, Folders.size(of: file) ?? 0 == 0 { return }
+    let graph = attempt.operation.graph.number
+    if !graphs.contains(graph) {
+      try? Folders.make("\(path)/\(graph)")
+      graphs.insert(graph)
+    }
+    let log = log(attempt, stream)
+    if !isOwn { return Folders.link(log, to: file) }
+    Folders.move(file, to: log)
+    // The next command in the slot begins with an empty file, come what may.
+    Folders.remove(file)
   }
 
-  /// What the worker kept of a graph that is forgotten is still on disk, for its logs.
+  /// Nothing more will come of the graph; its logs are still on disk.
   func forget(_ graph: GraphID) { graphs.remove(graph.number) }
 
   /// After an orderly end of a worker whose name was made up: nobody will come back for it.
   func removeAll() { Folders.removeTree(path) }
 
-  /// Removes folders of graphs in which nothing has happened for so long, but never one that is
-  /// in use. Returns what is to be removed, so that a thread of its own can take its time.
+  /// Folders of graphs in which nothing has happened for so long, for a thread of its own to remove.
   func outdated(olderThan seconds: Int64) -> [String] {
     Folders.names(in: path).compactMap { name in
-      guard let graph = UInt32(name), !graphs.contains(graph) else { return nil }
+      guard UInt32(name) != nil else { return nil }
       let folder = "\(path)/\(name)"
       guard let age = Folders.age(of: folder), age > seconds else { return nil }
       return folder

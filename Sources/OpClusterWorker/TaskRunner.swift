@@ -103,8 +103,8 @@ final class TaskRunner {
   }
 
   /// The task has ended: forgets it and removes its folder.
-  func forget(_ attempt: AttemptID, _ paths: AttemptPaths) {
+  func forget(_ attempt: AttemptID, folder: String) {
     guard let (context, _) = running.removeValue(forKey: attempt) else { return }
-    if context.madeScratch { Folders.removeTree(paths.folder) }
+    if context.madeScratch { Folders.removeTree(folder) }
   }
 }

@@ -24,6 +24,9 @@ public struct WorkerConfiguration: Sendable {
   /// Take SIGTERM and SIGINT as orders to stop, and give children clean ones. Only where the
   /// worker is the whole process.
   public var handlesSignals: Bool
+  /// A descriptor that the program that started this worker holds the other end of: when it
+  /// closes, the worker stops. nil: there is none.
+  public var lifeline: Int32?
   public var logger: Logger
 
   /// Takes everything the machine has, under a name of the host and the process.
@@ -38,6 +41,7 @@ public struct WorkerConfiguration: Sendable {
     patience = nil
     logRetention = .seconds(7 * 24 * 3600)
     handlesSignals = true
+    lifeline = nil
   }
 
   /// Where a worker of this name keeps its files unless told otherwise.

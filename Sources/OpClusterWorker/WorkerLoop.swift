@@ -36,9 +36,13 @@ final class WorkerLoop {
   /// Pieces of logs to be sent; bounded, what comes beyond is not answered.
   var chunks: [LogChunk] = []
   var now: Instant
+  /// News that wait for more news are sent at this moment.
+  var speakAt: Instant?
+  var lastSpoken: Instant
   /// There is more to start than one turn may.
   var isHurried = false
   var stops = 0
+  var lifelineIsCut = false
   var wasKilled = false
   /// Since when there has been no coordinator.
   var aloneSince: Instant
@@ -52,12 +56,16 @@ final class WorkerLoop {
     var signals: Poller.Item?
     var host: Poller.Item?
     var guardian: Poller.Item?
+    var lifeline: Poller.Item?
   }
 
   /// Launches of one turn at most, and the time after which it starts no more.
   static let launchesPerTurn = 4_096
   static let startingTime = OpClusterModel.Span.milliseconds(20)
   static let messagesPerTurn = 8
+  /// While there is more to start here, nobody is in a hurry to hear what has ended: reports are at
+  /// least so far apart, which saves both sides most of the messages of short operations.
+  static let reportInterval = OpClusterModel.Span.milliseconds(2)
   static let chunksWaiting = 64
 
   init(
@@ -71,6 +79,7 @@ final class WorkerLoop {
     session = WorkerSession(UInt64.random(in: 1...UInt64.max))
     now = Instant(nanoseconds: MonotonicClock.now())
     aloneSince = now
+    lastSpoken = now
     // Signals are blocked before the first thread, and the guard is forked before it, too.
     if configuration.handlesSignals { signals = try Self.blockSignals() }
     scratch = try Scratch(configuration.scratch)
@@ -80,6 +89,7 @@ final class WorkerLoop {
     }
     // The lock on the folder makes this the only worker of that name.
     ProcessHost.removeLeftovers(worker: configuration.name)
+    try scratch.clear()
     do throws(SpawnError) {
       let host = try ProcessHost(fence: fence)
       commands = CommandRunner(host: host, scratch: scratch, session: session)
@@ -117,6 +127,7 @@ final class WorkerLoop {
     while true {
       try wait()
       takeSignals()
+      watchLifeline()
       takeOrders()
       takeConnectionEvents()
       takeFrames()
@@ -124,6 +135,7 @@ final class WorkerLoop {
       passTime()
       work()
       speak()
+      commands.tidy()
       if let exit = exit() {
         leave()
         return exit
@@ -133,6 +145,7 @@ final class WorkerLoop {
 
   private func wait() throws(WorkerError) {
     var deadline = core.nextDeadline?.nanoseconds
+    if let speakAt { deadline = deadline.map { min($0, speakAt.nanoseconds) } }
     if isHurried { deadline = now.nanoseconds }
     if let leaveAt { deadline = leaveAt.nanoseconds }
     if let patience = configuration.patience, core.conversation == nil {
@@ -160,6 +173,9 @@ final class WorkerLoop {
     }
     items.host = poller.add(descriptor: commands.host.descriptor)
     if let guardian { items.guardian = poller.add(descriptor: guardian.descriptor) }
+    if let lifeline = configuration.lifeline, !lifelineIsCut {
+      items.lifeline = poller.add(descriptor: lifeline)
+    }
     for descriptor in [orders.descriptor, tasks.ends.descriptor, tasks.progress.descriptor] {
       _ = poller.add(descriptor: descriptor)
     }
@@ -174,6 +190,15 @@ final class WorkerLoop {
       logger.notice("signal \(signal.number)")
       obey(stops == 0 ? .stop : .stopNow)
     }
+  }
+
+  /// Nothing is ever written to it: whatever is seen there is its end.
+  private func watchLifeline() {
+    guard let item = items.lifeline, !poller.readiness(of: item).isEmpty else { return }
+    logger.notice("the program that started this worker has ended")
+    lifelineIsCut = true
+    rebuildPoller()
+    obey(.stop)
   }
 
   private func takeOrders() {
@@ -206,7 +231,7 @@ final class WorkerLoop {
     }
     tasks.ends.takeAll(into: &news)
     for case .ended(let attempt, let result) in news {
-      tasks.forget(attempt, scratch.paths(of: attempt))
+      tasks.forget(attempt, folder: scratch.taskFolder(attempt))
       apply(.ended(attempt, result))
     }
   }

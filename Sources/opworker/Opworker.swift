@@ -76,6 +76,7 @@ struct Serve: ParsableCommand {
   var logLevel: String?
   @Option(help: "text or json. [OPWORKER_LOG_FORMAT]")
   var logFormat: String?
+  @Flag(help: .hidden) var untilStdinCloses = false
 
   func run() throws {
     let worker: Worker
@@ -124,6 +125,7 @@ struct Serve: ParsableCommand {
       let (key, value) = try Quantity.pair(text, of: "--label")
       return Label(key: key, value: value)
     }
+    configuration.lifeline = untilStdinCloses ? 0 : nil
     configuration.patience = exitWhenUnreachable.map { .seconds(Int64($0)) }
     return configuration
   }

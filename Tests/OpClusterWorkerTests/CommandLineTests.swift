@@ -45,7 +45,7 @@ final class OpworkerProcess {
       unsafe strdup($0)
     }
     unsafe words.append(nil)
-    defer { for unsafeword in unsafe words { unsafe free(word) } }
+    defer { unsafe words.forEach { unsafe free($0) } }
     var number: pid_t = 0
     let code = unsafe posix_spawn(&number, path, &actions, nil, words, environ)
     try #require(code == 0)

@@ -20,6 +20,7 @@ extension WorkerTests {
       """
       echo "$OP_GRAPH $OP_NAME $OP_INDEX $OP_ITEM $OP_ATTEMPT $OP_CPUS $OP_MEMORY_BYTES"
       echo "$COLOUR"; pwd; echo "$OP_SCRATCH"; test -e "$OP_CANCELLED" || echo "not cancelled"
+      mkdir -p deep/er; touch deep/er/file; ln -s /etc link
       test -n "$OP_FENCE" && test -z "$HOSTILE" && echo oops >&2
       echo "answer=4 2" > "$OP_OUTPUT"; echo "other=x=y" >> "$OP_OUTPUT"
       """)
@@ -42,16 +43,17 @@ extension WorkerTests {
     #expect(outputs.map(\.value) == ["4 2", "x=y"])
     let attempt = FakeCoordinator.attempt(7)
     let chunk = try coordinator.log(attempt, .standardOutput)
-    let folder = "\(worker.folder)/12/7.1"
+    let folder = "\(worker.folder)/slots/0"
     #expect(
       String(decoding: chunk.bytes, as: UTF8.self)
         == "12 paint 1 a b 1 1 0\nsky a b1\n\(folder)\n\(folder)\nnot cancelled\n")
     #expect(chunk.isComplete && chunk.size == UInt64(chunk.bytes.count))
     let tail = try coordinator.log(attempt, .standardError, offset: -5)
     #expect(String(decoding: tail.bytes, as: UTF8.self) == "oops\n")
-    // The scratch is gone, and what it promised but never made is not there.
-    #expect(Folders.text(of: "\(worker.folder)/12/7.1.values") == nil)
-    #expect(Folders.age(of: folder) == nil)
+    // The slot is as the next command wants it; the logs have moved.
+    #expect(Folders.names(in: folder) == [])
+    #expect(Folders.names(in: "\(worker.folder)/slots") == ["0"])
+    #expect(Folders.names(in: "\(worker.folder)/12").sorted() == ["7.1.err", "7.1.out"])
   }
 
   // `${{ needs.OP.outputs.KEY }}`, quoted, from a dependency of the same worker (S151, S135).
@@ -120,6 +122,25 @@ extension WorkerTests {
       6, FakeCoordinator.shell("printf 'k=%070000d' 0 > $OP_OUTPUT"))
     #expect(large.cause == .badOutput)
     withExtendedLifetime(worker) {}
+  }
+
+  // Whatever a command did to its slot, the next one finds a fresh folder and no foreign words.
+  @Test func aSlotIsUsedAgain() throws {
+    let coordinator = try FakeCoordinator()
+    let worker = try TestWorker(coordinator.endpoint)
+    let first = try coordinator.run(
+      FakeCoordinator.command(
+        FakeCoordinator.shell(
+          "echo k=1 > $OP_OUTPUT; echo first; cd /; rm -rf \"$OP_SCRATCH\"; exit 1")))
+    #expect(first.cause == .failed)
+    let second = try coordinator.run(
+      FakeCoordinator.command(
+        at: 1, firstIndex: 1, FakeCoordinator.shell("pwd; ls -A; test ! -e $OP_OUTPUT")))
+    #expect(second.isSuccess && second.output == [])
+    let log = try coordinator.log(FakeCoordinator.attempt(1), .standardOutput)
+    #expect(String(decoding: log.bytes, as: UTF8.self) == "\(worker.folder)/slots/0\n")
+    let old = try coordinator.log(FakeCoordinator.attempt(0), .standardOutput)
+    #expect(String(decoding: old.bytes, as: UTF8.self) == "first\n")
   }
 
   // Standard input as text, output to a path of the user's, both streams into one.

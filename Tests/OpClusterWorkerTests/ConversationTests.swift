@@ -98,8 +98,8 @@ extension WorkerTests {
     try coordinator.order { $0.cancels = [CancelOrder(attempt: attempt)] }
     try coordinator.until("its end") { coordinator.result(attempt) != nil }
     let output = String(decoding: coordinator.result(attempt)!.output, as: UTF8.self)
-    #expect(output == "wait true \(worker.folder)/12/5.1")
-    #expect(Folders.age(of: "\(worker.folder)/12/5.1") == nil)
+    #expect(output == "wait true \(worker.folder)/tasks/12.5.1")
+    #expect(Folders.age(of: "\(worker.folder)/tasks/12.5.1") == nil)
   }
 
   // G24, G34: the coordinator falls silent; work goes on; a new conversation, and the end is told.
