@@ -1,4 +1,4 @@
-// What the worker has to tell and what it has told but is not yet durable (S115). Owned by the core.
+// What the worker has to tell, and what it has told that is not yet durable (S115). The core's.
 
 import DequeModule
 import OpClusterModel

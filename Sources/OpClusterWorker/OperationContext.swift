@@ -38,7 +38,7 @@ public final class OperationContext: Sendable {
 
   func cancel() { flag.store(true, ordering: .relaxed) }
 
-  /// Says how far it is, 0…1, with a word for people. Only the newest is told, about once a second.
+  /// Says how far it is, 0…1, with a word for people. Only the newest is told, once a second.
   public func reportProgress(_ fraction: Double, _ text: String = "") {
     guard fraction.isFinite else { return }
     say(attempt, min(max(fraction, 0), 1), text)

@@ -1,4 +1,4 @@
-// Reads what a command wrote to `OP_OUTPUT`. Called on the loop thread when a command has ended well.
+// Reads what a command wrote to `OP_OUTPUT`. Called on the loop thread when it has ended well.
 
 import OpClusterModel
 import OpClusterWire

@@ -1,14 +1,14 @@
-// The worker's own folder: who holds it, and where running and ended attempts have their files. Used
-// on the loop thread.
+// The worker's own folder: who holds it, and where running and ended attempts have their files.
+// Used on the loop thread.
 //
 //   SCRATCH/lock             held by the one worker that uses the folder
-//   SCRATCH/slots/3/         OP_SCRATCH of whatever command has slot 3 now, and its working directory
-//                            where it names none; emptied for the next one
+//   SCRATCH/slots/3/         OP_SCRATCH of whatever command has slot 3 now, and its working
+//                            directory where it names none; emptied for the next one
 //   SCRATCH/slots/3.out .err its streams while it runs
 //   SCRATCH/slots/3.values   OP_OUTPUT, made by the command if it has any
 //   SCRATCH/slots/3.cancelled  OP_CANCELLED, appears when the command is asked to stop
-//   SCRATCH/12/7.1.out .err  streams of attempt 1 of operation 7 of graph 12 after its end: only what
-//                            was written, or a link where the command sent the stream elsewhere
+//   SCRATCH/12/7.1.out .err  streams of attempt 1 of operation 7 of graph 12 after its end: only
+//                            what was written, or a link where the command sent it elsewhere
 //   SCRATCH/tasks/12.7.1/    of a registered operation that asks for a folder
 //
 // Slots are used again because making and removing a folder and two files costs a third of what
@@ -141,7 +141,7 @@ final class Scratch {
   /// After an orderly end of a worker whose name was made up: nobody will come back for it.
   func removeAll() { Folders.removeTree(path) }
 
-  /// Folders of graphs in which nothing has happened for so long, for a thread of its own to remove.
+  /// Folders of graphs in which nothing has happened for so long: a thread of its own removes them.
   func outdated(olderThan seconds: Int64) -> [String] {
     Folders.names(in: path).compactMap { name in
       guard UInt32(name) != nil else { return nil }

@@ -1,5 +1,5 @@
-// Runs registered types that may wait, as tasks on Swift's own threads; their ends come back through
-// a mailbox. Lives on the loop thread.
+// Runs registered types that may wait, as tasks on Swift's own threads; their ends come back
+// through a mailbox. Lives on the loop thread.
 
 import OpClusterModel
 import OpClusterZeroMQ

@@ -1,5 +1,5 @@
-// What a worker is told at its start: whom to serve, what to offer, where to keep files. Made by the
-// command, or by a program of its own with registered types.
+// What a worker is told at its start: whom to serve, what to offer, where to keep files. Made by
+// the command, or by a program of its own with registered types.
 
 public import Logging
 public import OpClusterModel

@@ -1,5 +1,5 @@
-// The worker's one thread: waits, takes in, lets the brain decide, does it, speaks. Owns the socket,
-// the processes, the mailboxes and the signals. Everything here runs on that thread.
+// The worker's one thread: waits, takes in, lets the brain decide, does it, speaks. Owns the
+// socket, the processes, the mailboxes and the signals. Everything here runs on that thread.
 
 import Glibc
 import Logging
@@ -83,12 +83,15 @@ final class WorkerLoop {
     // Signals are blocked before the first thread, and the guard is forked before it, too.
     if configuration.handlesSignals { signals = try Self.blockSignals() }
     scratch = try Scratch(configuration.scratch)
-    guard let fence = ProcessFence(worker: configuration.name) else {
+    guard ProcessFence.isName(configuration.name),
+      let fence = ProcessFence(worker: scratch.fenceName(worker: configuration.name))
+    else {
       throw WorkerError(
         .configuration, "the name '\(configuration.name)' is not 1 to 128 of A-Z a-z 0-9 . _ : -")
     }
-    // The lock on the folder makes this the only worker of that name.
-    ProcessHost.removeLeftovers(worker: configuration.name)
+    // The lock on the folder makes this the only worker of that fence: workers of other clusters
+    // may have the same name.
+    ProcessHost.removeLeftovers(worker: fence.worker)
     try scratch.clear()
     do throws(SpawnError) {
       let host = try ProcessHost(fence: fence)

@@ -14,7 +14,7 @@ import Testing
     .acknowledged,
   ]
 
-  // S7, S8: nothing comes back to life; only a ready one is launched; nothing launched is unstarted.
+  // S7, S8: nothing comes back to life; only a ready one is launched; nothing launched is undone.
   @Test func legalTransitions() {
     for state in Self.states {
       for event in Self.events {

@@ -1,4 +1,4 @@
-// The body's conversation with its coordinator: silence, return, stop, refusal; and registered types.
+// The body's conversation with its coordinator: silence, return, stop, refusal; registered types.
 
 import Glibc
 import OpClusterModel
