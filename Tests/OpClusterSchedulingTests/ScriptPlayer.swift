@@ -45,6 +45,7 @@ struct ScriptPlayer {
     case "lose": try lose(rest)
     case "wait": try wait(rest.first ?? "")
     case "silent": silent.formUnion(rest)
+    case "restart": restartCoordinator()
     case "submit": try submit(rest)
     default:
       if let at = world.workers.firstIndex(where: { $0.name == verb }) {
@@ -114,6 +115,15 @@ struct ScriptPlayer {
         sequences[id] = own
       }
     }
+  }
+
+  /// A new life of the coordinator, out of its journal; nobody is connected any more (S150).
+  private mutating func restartCoordinator() {
+    flush()
+    world.scheduler = world.replayed()
+    for at in world.workers.indices { silent.insert(world.workers[at].name) }
+    world.step { scheduler, turn in scheduler.start(into: &turn) }
+    tell()
   }
 
   // MARK: - Clients
