@@ -91,16 +91,43 @@ extension Scheduler {
           operations: [id])
       }
     }
-    if let barrier = queues[queue.number].lastBarrier {
-      for id in operations {
-        guard let path = cycle(ifWaiting: id, on: barrier) else { continue }
-        throw Refusal(
-          .cycle, "the queue's barrier waits for \(shown(id)), which would wait behind it",
-          operations: path)
-      }
-    }
+    try checkBarriers(operations, queue)
     commit(.enqueued(operations, queue), into: &turn)
     return .done(turn.commit)
+  }
+
+  /// Whether entering a queue one after the other would close a cycle: each waits behind the last
+  /// barrier, and a barrier waits for all before it (S33).
+  private func checkBarriers(
+    _ operations: [OperationID], _ queue: QueueID
+  ) throws(Refusal) {
+    let isConcerned = queues[queue.number].hasBarriers || operations.contains { isBarrier($0) }
+    if !isConcerned { return }
+    var trial = self
+    var turn = Turn()
+    turn.isReplay = true
+    for id in operations {
+      let barrier = trial.queues[queue.number].lastBarrier.map { [$0] } ?? []
+      let before = isBarrier(id) ? trial.allMembers(of: queue) + barrier : barrier
+      for on in before {
+        guard let path = trial.cycle(ifWaiting: id, on: on) else { continue }
+        throw Refusal(
+          .cycle, "\(shown(id)) would wait for \(shown(on)) in its queue, which waits for it",
+          operations: path)
+      }
+      trial.enqueue(id, in: queue, into: &turn)
+    }
+  }
+
+  private func isBarrier(_ id: OperationID) -> Bool {
+    let graph = graphs[id.graph.number]
+    return graph.stages[graph.stageNumber(of: id.index)].template.isBarrier
+  }
+
+  private func allMembers(of queue: QueueID) -> [OperationID] {
+    var found: [OperationID] = []
+    for runs in members(of: queue) { runs.forEachOperation { found.append($0) } }
+    return found
   }
 
   // MARK: - Cancelling
@@ -306,7 +333,7 @@ extension Scheduler {
     if from == to { throw Refusal(.selfDependency, "\(shown(to)) cannot wait for itself") }
     try checkKnown(from)
     guard let cell = try cellUnlessGone(to) else { return .effect(false) }
-    if let known = policyOf(from, to) {
+    if let known = policyOf(from, to) ?? wholePolicyOf(from, to) {
       if known == policy { return .effect(true) }
       throw Refusal(
         .conflictingEdge, "\(shown(to)) already waits for \(shown(from)) in another way")
@@ -327,7 +354,12 @@ extension Scheduler {
     into turn: inout Turn
   ) throws(Refusal) -> ClientReply? {
     guard let cell = try cellUnlessGone(to) else { return .effect(false) }
-    if policyOf(from, to) == nil { return .effect(true) }
+    if policyOf(from, to) == nil {
+      if wholePolicyOf(from, to) == nil { return .effect(true) }
+      throw Refusal(
+        .badRequest, "\(shown(to)) waits for all of that array, not for \(shown(from)) alone",
+        hint: "cancel it and submit what should run instead", operations: [from])
+    }
     if deferIfHeld(asker, request, to, cell, into: &turn) { return nil }
     if cell.phase == .executing || cell.phase == .finished { return .effect(false) }
     commit(.dependencyRemoved(from: from, to: to), into: &turn)
@@ -367,6 +399,15 @@ extension Scheduler {
     guard cell.phase == .dispatched else { return false }
     deferRequest(asker, request, awaiting: [id], pausesAhead: false, into: &turn)
     return true
+  }
+
+  /// The policy of an edge between stages that contains this edge (S30).
+  private func wholePolicyOf(_ from: OperationID, _ to: OperationID) -> EdgePolicy? {
+    guard from.graph == to.graph else { return nil }
+    let graph = graphs[to.graph.number]
+    return graph.stages[graph.stageNumber(of: to.index)].incoming.first { edge in
+      edge.match == .all && graph.stages[edge.stage].indices.contains(from.index)
+    }?.policy
   }
 
   private func policyOf(_ from: OperationID, _ to: OperationID) -> EdgePolicy? {
