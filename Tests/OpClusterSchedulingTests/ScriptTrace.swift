@@ -21,7 +21,7 @@ struct ScriptTrace {
       switch effect {
       case .toClient(_, let request, let reply):
         let what = requests[request.number] ?? "?"
-        lines += entry("client", ["\(what): \(words(reply))"], separator: "")
+        lines += entry("client", clientLines(what, reply), separator: nil)
       case .toWorker(let peer, let message):
         let said = words(message)
         if !said.isEmpty { lines += entry(peers[peer] ?? "?", said, separator: "; ") }
@@ -210,6 +210,19 @@ struct ScriptTrace {
 
   // MARK: - Replies
 
+  /// What was asked and the answer; rows on lines of their own.
+  private func clientLines(_ what: String, _ reply: ClientReply) -> [String] {
+    switch reply {
+    case .operations(let rows, _): ["\(what):"] + rows.map { "  \(words($0))" }
+    case .queues(let rows): ["\(what):"] + rows.map { "  \(words($0))" }
+    case .explanations(let explanations, _):
+      explanations.flatMap { why in
+        ["\(what): \(why.state.rawValue)"] + why.lines.map { "  \($0)" }
+      }
+    default: ["\(what): \(words(reply))"]
+    }
+  }
+
   private func words(_ reply: ClientReply) -> String {
     switch reply {
     case .refused(let refusal):
@@ -223,11 +236,6 @@ struct ScriptTrace {
     case .suspended(let executing):
       executing.isEmpty ? "nothing executing" : "executing \(names.names(executing))"
     case .effect(let value): value ? "effect" : "no effect"
-    case .operations(let rows, _): rows.map { words($0) }.joined(separator: " | ")
-    case .queues(let rows): rows.map { words($0) }.joined(separator: " | ")
-    case .explanations(let explanations, _):
-      explanations.map { "(\($0.state.rawValue)) \($0.lines.joined(separator: "; "))" }
-        .joined(separator: " | ")
     case .workers(let rows):
       rows.map { "\($0.name) \($0.state.rawValue) executing=\($0.executing) held=\($0.held)" }
         .joined(separator: " | ")
