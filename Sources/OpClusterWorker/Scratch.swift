@@ -71,6 +71,14 @@ final class Scratch {
 
   deinit { close(lock) }
 
+  /// What marks the processes of the worker in this folder. Its name alone does not tell it from
+  /// the worker of another cluster on this machine, whose processes are not to be touched.
+  func fenceName(worker: String) -> String {
+    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+    for byte in path.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+    return worker.prefix(100) + "." + String(hash, radix: 16)
+  }
+
   /// Throws away what an earlier worker left half done; its logs stay. Only when nothing of it
   /// runs any more.
   func clear() throws(WorkerError) {

@@ -83,7 +83,7 @@ final class WorkerLoop {
     // Signals are blocked before the first thread, and the guard is forked before it, too.
     if configuration.handlesSignals { signals = try Self.blockSignals() }
     scratch = try Scratch(configuration.scratch)
-    guard ProcessFence.isName(configuration.name),
+    guard ProcessFence(worker: configuration.name) != nil,
       let fence = ProcessFence(worker: scratch.fenceName(worker: configuration.name))
     else {
       throw WorkerError(
