@@ -65,8 +65,7 @@ public struct BackgroundCluster: Sendable {
   ) async throws(ClientError) -> BackgroundCluster {
     let folder = try ClusterFolder.lasting(place.path)
     _ = try ClusterFolder.lasting(statePath)
-    // What an earlier one left: workers that outlived their coordinator.
-    for member in recordedMembers() { _ = await member.identity.end(grace: grace) }
+    _ = await endLeftovers()
     var launch = ClusterLaunch(folder: folder, state: statePath, attachment: .none)
     do throws(ClientError) {
       let connection = try await launch.start(
@@ -81,6 +80,16 @@ public struct BackgroundCluster: Sendable {
       await launch.end(grace: .seconds(2))
       throw error
     }
+  }
+
+  /// Ends what an earlier one left: workers that outlived their coordinator. Returns how many.
+  public static func endLeftovers() async -> Int {
+    guard running() == nil else { return 0 }
+    let members = recordedMembers()
+    await withTaskGroup { group in
+      for member in members { group.addTask { _ = await member.identity.end(grace: grace) } }
+    }
+    return members.count
   }
 
   /// Ends its workers, then its coordinator; whether all have ended.

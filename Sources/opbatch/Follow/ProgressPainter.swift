@@ -37,6 +37,15 @@ actor ProgressPainter {
     }
   }
 
+  /// A line of talk that stays above the next frame.
+  func say(_ text: String) throws {
+    if console.format == .table, console.outputIsTerminal {
+      try console.write(redraw.clear(width: console.outputStyle.width ?? 80))
+    }
+    console.say(text)
+    painted = nil
+  }
+
   /// The last frame, of `final` or of what the follower knows.
   func stop(_ final: [GraphProgress]? = nil) throws {
     try paint(final ?? follower.now.graphs)

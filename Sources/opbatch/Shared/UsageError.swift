@@ -25,26 +25,36 @@ enum UsageError {
   }
 
   static func failure(_ error: any Error, _ arguments: [String]) -> Failure {
-    let command = arguments.first { !$0.hasPrefix("-") } ?? ""
-    let names = Opbatch.commandNames
-    if !command.isEmpty, !names.contains(command) {
-      let near = nearest(command, among: names)
-      return .usage(
-        "unknown command '\(safe(command))'",
-        hint: near.map { "did you mean '\($0)'?" } ?? "'opbatch --help' lists the commands")
+    var known = "opbatch"
+    var level: any ParsableCommand.Type = Opbatch.self
+    for word in arguments {
+      let next = level.configuration.subcommandsOfAllGroups
+      guard !next.isEmpty, !word.hasPrefix("-") else { break }
+      guard let command = next.first(where: { $0.shownName == word }) else {
+        guard word != "help" else { break }
+        let near = nearest(word, among: next.map { $0.shownName })
+        return .usage(
+          "unknown command '\(safe(word))'",
+          hint: near.map { "did you mean '\($0)'?" } ?? "'\(known) --help' lists the commands")
+      }
+      known += " " + word
+      level = command
     }
     let message = Opbatch.message(for: error)
     let first = message.first.map { $0.lowercased() } ?? ""
-    let help = names.contains(command) ? "opbatch \(command) --help" : "opbatch --help"
-    return .usage(first + message.dropFirst(), hint: "'\(help)' shows what can be given")
+    return .usage(first + message.dropFirst(), hint: "'\(known) --help' shows what can be given")
   }
 }
 
-extension Opbatch {
-  /// The names of all commands of the first level.
-  static var commandNames: [String] {
-    configuration.groupedSubcommands.flatMap(\.subcommands).map { command in
-      command.configuration.commandName ?? String(describing: command).lowercased()
-    } + ["help"]
+extension CommandConfiguration {
+  fileprivate var subcommandsOfAllGroups: [any ParsableCommand.Type] {
+    subcommands + groupedSubcommands.flatMap(\.subcommands)
+  }
+}
+
+extension ParsableCommand {
+  /// As people type it.
+  fileprivate static var shownName: String {
+    configuration.commandName ?? String(describing: Self.self).lowercased()
   }
 }

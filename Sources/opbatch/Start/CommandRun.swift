@@ -66,7 +66,10 @@ final class CommandRun: Sendable {
         return true
       }
       group.addTask {
-        try await GraphRun.cancel(graph, self.connection, self.console)
+        // Below the ^C that the terminal shows.
+        try await GraphRun.cancel(graph, self.connection, self.console) {
+          self.console.say("\n" + $0)
+        }
         return false
       }
       while let isDone = try await group.next() { if isDone { return } }
@@ -161,6 +164,8 @@ final class CommandRun: Sendable {
     case .succeeded: return .success
     case .timedOut: return .commandTimedOut
     case .cancelled, .skipped, nil:
+      // It may have had a last word; one that never ran ends like a shell's at Ctrl-C.
+      if result.exitStatus != 0 { return ExitStatus(code: result.exitStatus) }
       return .commandSignalled(result.signal == 0 ? SIGINT : result.signal)
     case .lost:
       return explain(.commandNotStarted, "the workers that ran it were lost")

@@ -31,7 +31,9 @@ struct Demo: Command {
     do {
       let status = try await run(files, folder, session, console)
       await session.end()
-      if status == .success, console.format == .table { sayWhatNext(folder, console) }
+      if status == .success, console.format == .table {
+        sayWhatNext(folder, staysUp: session.embedded == nil, console)
+      }
       return status
     } catch {
       await session.end()
@@ -73,15 +75,15 @@ struct Demo: Command {
     return status
   }
 
-  private func sayWhatNext(_ folder: String, _ console: Console) {
+  private func sayWhatNext(_ folder: String, staysUp: Bool, _ console: Console) {
     console.say("")
     console.say("Next:")
     let commands =
-      keep
+      staysUp
       ? [
         ("opbatch show last/count/3", "the operation that failed once, in full"),
         ("opbatch graph last", "the graph as a picture"),
-        ("opbatch down", "end the cluster"),
+        ("opbatch init array > graph.yaml", "a manifest of your own to begin with"),
       ]
       : [
         ("opbatch up", "a cluster that stays in the background"),
@@ -93,7 +95,7 @@ struct Demo: Command {
       let blanks = String(repeating: " ", count: width - command.count + 3)
       console.say("  " + console.errorStyle.paint(command, .strong) + blanks + meaning)
     }
-    if keep { console.say("The files are in \(folder).") }
+    if keep { console.say("The files are in \(folder); 'opbatch down' ends the cluster.") }
   }
 
   private static func makeFolder() throws(Failure) -> String {

@@ -45,7 +45,8 @@ struct DemoResult {
     try console.writeLine("")
     try console.writeLine(
       style.paint(lines.first ?? "", .strong)
-        + " in \(shownCount(files.paths.count, "text")), \(shownDuration(milliseconds: milliseconds))"
+        + " in \(shownCount(files.paths.count, "text")), "
+        + shownDuration(milliseconds: milliseconds)
     )
     let rows = lines.dropFirst().map { $0.split(separator: " ", maxSplits: 1).map(String.init) }
     let most = rows.compactMap { $0.first.flatMap { Int($0) } }.max() ?? 1

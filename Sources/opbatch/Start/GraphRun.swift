@@ -89,7 +89,10 @@ struct GraphRun {
       group.addTask {
         switch onInterrupt {
         case .detach: for await _ in console.interrupts { return .interrupted }
-        case .cancel: try await Self.cancel(graph, connection, console)
+        case .cancel:
+          try await Self.cancel(graph, connection, console) { text in
+            if let painter { try await painter.say(text) } else { console.say(text) }
+          }
         }
         return nil
       }
@@ -111,14 +114,15 @@ struct GraphRun {
 
   /// The first Ctrl-C asks, the second and all later ones kill.
   static func cancel(
-    _ graph: GraphID, _ connection: ClusterConnection, _ console: Console
+    _ graph: GraphID, _ connection: ClusterConnection, _ console: Console,
+    say: (String) async throws -> Void
   ) async throws {
     var count = 0
     for await _ in console.interrupts {
       count += 1
-      console.say(
+      try await say(
         count == 1
-          ? "\ncancelling; what runs may clean up. Ctrl-C again kills it" : "\nkilling what runs")
+          ? "cancelling; what runs may clean up. Ctrl-C again kills it" : "killing what runs")
       try await stop(graph, connection, "interrupted", kill: count > 1)
     }
   }

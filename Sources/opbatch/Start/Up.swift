@@ -42,7 +42,11 @@ struct Down: Command {
 
   func perform(_ console: Console) async throws -> ExitStatus {
     guard let cluster = BackgroundCluster.running() else {
-      console.say("no local cluster is running")
+      let count = await BackgroundCluster.endLeftovers()
+      console.say(
+        count == 0
+          ? "no local cluster is running"
+          : "ended \(shownCount(count, "worker")) whose coordinator was gone")
       return .success
     }
     guard await cluster.end() else {

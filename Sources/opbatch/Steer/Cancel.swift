@@ -93,8 +93,8 @@ struct CancelSummary {
     ]
     let parts = words.filter { count($0.0) > 0 }.map { "\(shownCount(count($0.0))) \($0.1)" }
     let rest = isPartial ? " (of the first \(shownCount(counts.values.reduce(0, +))))" : ""
-    let detail = parts.isEmpty ? "" : ": " + parts.joined(separator: ", ") + rest
-    return "\(safe(what)): \(shownCount(total, "operation"))\(detail)"
+    let detail = parts.isEmpty ? shownCount(total, "operation") : parts.joined(separator: ", ")
+    return "\(safe(what)): \(detail)\(rest)"
   }
 
   private func fields(_ json: inout JSONText) {
