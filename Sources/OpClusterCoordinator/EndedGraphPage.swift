@@ -9,6 +9,8 @@ struct EndedGraphPage {
   private let ended: EndedGraph
   private let row: GraphRow
   private let selection: Selection
+  /// How dependencies in other graphs ended, as far as those have ended as a whole.
+  private var outside: [OperationID: Outcome] = [:]
 
   /// nil when the graph's documents are not there.
   init?(_ graph: GraphID, _ selection: Selection, _ reader: inout HistoryReader) throws {
@@ -20,11 +22,27 @@ struct EndedGraphPage {
     ended = try DocumentKind.outcomes(in: outcomes)
     self.row = try Wire.decodeGraphRow(row)
     self.selection = selection
+    guard ended.outcomes.contains(Outcome.skipped.rawValue) else { return }
+    for edge in outline.submission.externalEdges.prefix(Self.outsideLimit) {
+      guard outside[edge.from] == nil,
+        let document = try reader.document(.outcomes, of: edge.from.graph)
+      else { continue }
+      let other = try DocumentKind.outcomes(in: document)
+      guard edge.from.index < other.operationCount else { continue }
+      outside[edge.from] = Self.outcome(of: edge.from.index, in: other)
+    }
+  }
+
+  /// Edges from other graphs that are looked up for the reasons of skipped operations.
+  private static let outsideLimit = 1_000
+
+  private static func outcome(of index: UInt32, in ended: EndedGraph) -> Outcome {
+    let raw = ended.outcomes.count == 1 ? ended.outcomes[0] : ended.outcomes[Int(index)]
+    return Outcome(rawValue: raw) ?? .lost
   }
 
   private func outcome(of index: UInt32) -> Outcome {
-    let raw = ended.outcomes.count == 1 ? ended.outcomes[0] : ended.outcomes[Int(index)]
-    return Outcome(rawValue: raw) ?? .lost
+    Self.outcome(of: index, in: ended)
   }
 
   /// Rows of the selection with an index of at least `first`, ascending.
@@ -112,7 +130,7 @@ struct EndedGraphPage {
     }
   }
 
-  /// The dependency whose end made a skipped operation impossible, if it was of this graph.
+  /// The dependency whose end made a skipped operation impossible, if that is still known.
   private func cause(of row: OperationRow) -> CancelReason? {
     for need in row.needs where need.id.graph == outline.graph {
       guard let stage = outline.stage(of: need.id.index) else { continue }
@@ -124,6 +142,10 @@ struct EndedGraphPage {
           return .dependency(OperationID(graph: outline.graph, index: index), outcome)
         }
       }
+    }
+    for need in row.needs {
+      guard let outcome = outside[need.id], !need.policy.isSatisfied(by: outcome) else { continue }
+      return .dependency(need.id, outcome)
     }
     return nil
   }
@@ -178,6 +200,8 @@ struct EndedGraphPage {
 
 extension OperationRow {
   fileprivate mutating func need(_ id: OperationID, _ shown: String, _ policy: EdgePolicy) {
-    if needs.count < 100 { needs.append(Need(id: id, shown: shown, policy: policy)) }
+    // The same edge may have been submitted twice (S30).
+    guard needs.count < 100, !needs.contains(where: { $0.id == id }) else { return }
+    needs.append(Need(id: id, shown: shown, policy: policy))
   }
 }
