@@ -53,7 +53,7 @@ enum Kernel {
     unsafe useDefaultSignals(&attributes)
     var strings: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) }
     unsafe strings.append(nil)
-    defer { unsafe strings.forEach { unsafe free($0) } }
+    defer { while let string = unsafe strings.popLast() { unsafe free(string) } }
     var process: pid_t = 0
     let code = unsafe posix_spawn(&process, executable, &files, &attributes, &strings, environ)
     guard code == 0 else { throw Failure(code: code) }
