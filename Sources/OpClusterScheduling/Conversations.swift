@@ -229,9 +229,9 @@ extension Scheduler {
       let seat = seats[number]
       if seat.peer != nil { consider(seat.lastSpoken + timing.heartbeat) }
       consider(seat.lastHeard + (seat.isSuspect || seat.peer == nil ? timing.lost : timing.suspect))
-      if seat.held > 0, seat.peer != nil {
-        consider(seat.busySince + Span(nanoseconds: Int64(Seat.patience * 1.1e9)))
-      }
+      let surplus = seat.busySince + Span(nanoseconds: Int64(Seat.patience * 1.1e9))
+      // Looked at once; what is left after that waits for other things than time.
+      if seat.held > 0, seat.peer != nil, surplus > lastTick { consider(surplus) }
     }
     return next
   }

@@ -47,4 +47,17 @@ import Testing
     #expect(world.endings.count == 1)
     #expect(world.brokenInvariant == nil)
   }
+
+  // HB: what is left with a worker once its surplus has been looked at keeps nobody awake.
+  @Test func aHeldOperationAsksForNoTicksOfItsOwn() throws {
+    var world = World()
+    world.join("w1", cpus: 1)
+    world.ask(.submit(graph(["a"])))
+    let first = try #require(world.scheduler.nextDeadline())
+    #expect(first < world.now + .milliseconds(100), "its surplus is looked at soon")
+    world.tick(after: .milliseconds(500))
+    #expect(world.workers[0].held.count == 1)
+    let next = try #require(world.scheduler.nextDeadline())
+    #expect(next >= world.now + .milliseconds(400))
+  }
 }
