@@ -30,13 +30,16 @@ struct ClusterLaunch {
       ["--client", folder.clientAddress, "--worker", folder.workerAddress, "--state", state])
     let connection = try await connect(before: end)
     let share = cpusPerWorker ?? max(1, ClusterFolder.processors / workers)
+    // An embedded coordinator that is gone does not come back.
+    var patience: [String] = []
+    if case .lifeline = attachment { patience = ["--exit-when-unreachable", "10"] }
     for number in 1...workers {
       try launch(
         worker, name: "opworker-\(number)",
         [
           "--coordinator", folder.workerAddress, "--name", "local-\(number)",
           "--cpus", "\(share)", "--scratch", "\(folder.path)/scratch-\(number)",
-        ])
+        ] + patience)
     }
     try await awaitWorkers(workers, connection, before: end)
     return connection
