@@ -27,8 +27,12 @@ extension CoordinatorLoop {
     case .nothing: return nil
     case .message(let bytes, let route): return (bytes, route)
     case .malformed(let route):
-      malformed += 1
-      if let route { isWorker ? dropWorker(route, "several frames") : dropClient(route) }
+      if let route, isWorker {
+        dropWorker(route, "several frames")
+      } else {
+        noteMalformed(route, "several frames")
+        if let route { dropClient(route) }
+      }
       return (nil, nil)
     case .failed(let error):
       logger.error("a socket failed", metadata: ["error": "\(error)"])
@@ -46,7 +50,6 @@ extension CoordinatorLoop {
     do {
       message = try Wire.decodeWorkerMessage(bytes)
     } catch {
-      malformed += 1
       return dropWorker(route, error.description)
     }
     let peer = id ?? addPeer(route, to: &workers.peers)
@@ -71,9 +74,7 @@ extension CoordinatorLoop {
 
   /// Ends the conversation with a worker that cannot be understood; it begins anew.
   private func dropWorker(_ route: RoutingID, _ problem: String) {
-    logger.warning(
-      "a message of a worker was not understood",
-      metadata: ["peer": "\(route)", "problem": "\(problem)"])
+    noteMalformed(route, problem)
     let peer = workers.peers.find(route) ?? addPeer(route, to: &workers.peers)
     send(
       .refused(Refusal(.unknownWorker, "a message was not understood: \(problem)")),
@@ -92,15 +93,15 @@ extension CoordinatorLoop {
   private func takeClient(_ bytes: [UInt8], _ route: RoutingID) {
     let id = clients.peers.find(route)
     guard id.flatMap({ clients.peers[$0] })?.isGreeted ?? false || bytes.count <= Limits.helloBytes
-    else { return dropClient(route) }
+    else {
+      noteMalformed(route, "a first message of \(bytes.count) bytes")
+      return dropClient(route)
+    }
     let message: ClientMessage
     do {
       message = try Wire.decodeClientMessage(bytes)
     } catch {
-      malformed += 1
-      logger.warning(
-        "a message of a client was not understood",
-        metadata: ["peer": "\(route)", "problem": "\(error)"])
+      noteMalformed(route, error.description)
       return dropClient(route)
     }
     let peer = id ?? addPeer(route, to: &clients.peers)
@@ -184,6 +185,18 @@ extension CoordinatorLoop {
   }
 
   // MARK: - Both
+
+  /// Counts it; the log gets fewer and fewer lines of the same (G33).
+  private func noteMalformed(_ route: RoutingID?, _ problem: String) {
+    malformed += 1
+    guard malformed.nonzeroBitCount == 1 else { return }
+    logger.warning(
+      "a message was not understood",
+      metadata: [
+        "peer": "\(route.map { "\($0)" } ?? "unnamed")", "problem": "\(problem)",
+        "so_far": "\(malformed)",
+      ])
+  }
 
   private func addPeer(_ route: RoutingID, to table: inout PeerTable) -> PeerID {
     lastPeer += 1

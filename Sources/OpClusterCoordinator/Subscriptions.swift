@@ -178,7 +178,7 @@ struct Subscriptions {
       }
       for (graph, scope) in found.scopes { entry.filter.learn(scope, of: graph) }
       entry.state = .live
-      for run in found.runs where entry.state == .live { entry.take(run, &effects) }
+      for run in found.runs where entry.state == .live { entry.takeFiltered(run, &effects) }
       if entry.state == .live {
         entry.position = max(entry.position, found.next)
         if entry.position <= told { entry.state = .behind }
@@ -237,7 +237,19 @@ extension Subscriptions.Entry {
     var parts: [EventRun] = []
     filter.forEachPart(of: run) { parts.append($0) }
     for part in parts where state == .live { append(part, &effects) }
-    guard state == .live else { return }
+    if state == .live { advance(past: run) }
+  }
+
+  /// Takes in what the reader has let pass already.
+  fileprivate mutating func takeFiltered(
+    _ whole: EventRun, _ effects: inout [Subscriptions.Effect]
+  ) {
+    guard let run = whole.suffix(from: position) else { return }
+    append(run, &effects)
+    if state == .live { advance(past: run) }
+  }
+
+  private mutating func advance(past run: EventRun) {
     position = run.end
     if case .graphFinished = run.first.kind, let graph = run.graph { filter.forget(graph) }
   }

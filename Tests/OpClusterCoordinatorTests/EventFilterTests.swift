@@ -1,0 +1,133 @@
+// Which graphs and events a selection means.
+
+import OpClusterModel
+import Testing
+
+@testable import OpClusterCoordinator
+
+@Suite struct EventFilterTests {
+  // MARK: - Graphs
+
+  private func range(_ first: UInt32, _ last: UInt32) -> Selection.ClosedRangeOfGraphs {
+    Selection.ClosedRangeOfGraphs(GraphID(first), GraphID(last))
+  }
+
+  @Test func rangesAreJoined() {
+    let set = GraphSet(ranges: [7...9, 1...2, 3...3, 8...12])
+    #expect(set.ranges == [1...3, 7...12])
+    #expect((0...14).filter { set.contains($0) } == [1, 2, 3, 7, 8, 9, 10, 11, 12])
+    #expect(set.next(from: 4) == 7 && set.next(from: 8) == 8 && set.next(from: 13) == nil)
+  }
+
+  @Test func selectionsBecomeNumbers() {
+    let living = [GraphID(2), GraphID(5)]
+    let numbers = GraphSet(.numbers([range(1, 3), range(9, 8)]), living: living, last: 6)
+    #expect(numbers.ranges == [1...3])
+    #expect(GraphSet(.last(back: 1), living: living, last: 6).ranges == [5...5])
+    #expect(GraphSet(.last(back: 6), living: living, last: 6).ranges.isEmpty)
+    #expect(GraphSet(.all, living: living, last: 6).contains(4_000_000))
+  }
+
+  /// `active` means those that live and every one to come.
+  @Test func activeIncludesTheFuture() {
+    let set = GraphSet(.active, living: [GraphID(2), GraphID(5)], last: 6)
+    #expect((1...9).filter { set.contains($0) } == [2, 5, 7, 8, 9])
+    #expect(set.next(from: 3) == 5 && set.next(from: 6) == 7)
+  }
+
+  // MARK: - Events
+
+  private func filter(_ selection: Selection, graphsOnly: Bool = false) -> EventFilter {
+    EventFilter(
+      selection, graphs: GraphSet(selection.graphs, living: [], last: 9), graphsOnly: graphsOnly)
+  }
+
+  private func run(
+    _ graph: UInt32, _ first: UInt32, _ count: UInt32, _ kind: Event.Kind, from sequence: UInt64 = 1
+  ) -> EventRun {
+    let subject = Event.Subject.operation(
+      OperationID(graph: GraphID(graph), index: first), sequence: 1)
+    return EventRun(
+      first: Event(
+        sequence: sequence, commit: CommitIndex(1), time: .unknown, subject: subject, kind: kind),
+      count: count)
+  }
+
+  private func single(_ subject: Event.Subject, _ kind: Event.Kind) -> EventRun {
+    EventRun(
+      first: Event(
+        sequence: 1, commit: CommitIndex(1), time: .unknown, subject: subject, kind: kind),
+      count: 1)
+  }
+
+  private func parts(_ filter: EventFilter, _ run: EventRun) -> [EventRun] {
+    var parts: [EventRun] = []
+    filter.forEachPart(of: run) { parts.append($0) }
+    return parts
+  }
+
+  @Test func otherGraphsAreNotTold() {
+    let filter = filter(.graph(GraphID(3)))
+    #expect(parts(filter, run(3, 0, 5, .isReady(true))) == [run(3, 0, 5, .isReady(true))])
+    #expect(parts(filter, run(4, 0, 5, .isReady(true))).isEmpty)
+    #expect(parts(filter, single(.queue(.main), .queueRemoved)).isEmpty)
+    #expect(parts(filter, single(.worker(WorkerID(1)), .workerLost)).isEmpty)
+  }
+
+  @Test func clusterEventsGoToWhoAskedForAll() {
+    let lost = single(.worker(WorkerID(1)), .workerLost)
+    #expect(parts(filter(Selection(graphs: .all)), lost) == [lost])
+    #expect(parts(filter(Selection(graphs: .all), graphsOnly: true), lost).isEmpty)
+    #expect(parts(filter(Selection(graphs: .all, queue: "io")), lost).isEmpty)
+  }
+
+  @Test func graphsOnly() {
+    let filter = filter(Selection(graphs: .all), graphsOnly: true)
+    let finished = single(.graph(GraphID(3)), .graphFinished(.succeeded))
+    #expect(parts(filter, finished) == [finished])
+    #expect(parts(filter, run(3, 0, 5, .isReady(true))).isEmpty)
+  }
+
+  @Test func statesAreThoseThatAreEntered() {
+    let filter = filter(Selection(graphs: .all, states: [.failed, .executing]))
+    #expect(parts(filter, run(1, 0, 1, .isFinished(.failed))).count == 1)
+    #expect(parts(filter, run(1, 0, 1, .isExecuting(true))).count == 1)
+    #expect(parts(filter, run(1, 0, 1, .isExecuting(false))).isEmpty)
+    #expect(parts(filter, run(1, 0, 1, .isFinished(.succeeded))).isEmpty)
+  }
+
+  /// `12/b/1-2` of an array behind another: runs are cut, sequences kept.
+  @Test func runsAreCut() throws {
+    var submission = GraphSubmission(name: "g")
+    var second = OperationTemplate(name: "b", count: 4, work: .command)
+    second.isArray = true
+    submission.templates = [OperationTemplate(name: "a", count: 3, work: .command), second]
+    let selection = Selection(
+      graphs: .numbers([range(3, 3)]), operation: "b", elements: [IndexRun(first: 1, count: 2)])
+    var filter = filter(selection)
+    let whole = run(3, 1, 5, .isReady(true), from: 100)
+    #expect(filter.unknownGraph(of: whole) == GraphID(3))
+    #expect(filter.unknownGraph(of: run(4, 1, 5, .isReady(true))) == nil)
+    filter.learn(.init(selection, submission, graph: GraphID(3)), of: GraphID(3))
+    #expect(filter.unknownGraph(of: whole) == nil)
+    #expect(parts(filter, whole) == [run(3, 3, 2, .isReady(true), from: 102)])
+    // The graph's own events come along.
+    #expect(parts(filter, single(.graph(GraphID(3)), .graphSuspended(true))).count == 1)
+    filter.learn(.nothing, of: GraphID(3))
+    #expect(parts(filter, single(.graph(GraphID(3)), .graphSuspended(true))).isEmpty)
+  }
+
+  @Test func labelsOfTheGraphOrTheTemplate() {
+    let label = Label(key: "k", value: "v")
+    let selection = Selection(graphs: .all, labels: [label])
+    var submission = GraphSubmission(name: "g")
+    submission.templates = [
+      OperationTemplate(name: "a", work: .command), OperationTemplate(name: "b", work: .command),
+    ]
+    #expect(EventFilter.Scope(selection, submission, graph: GraphID(1)) == .nothing)
+    submission.templates[1].labels = [label]
+    #expect(EventFilter.Scope(selection, submission, graph: GraphID(1)) == .operations([1..<2]))
+    submission.labels = [label]
+    #expect(EventFilter.Scope(selection, submission, graph: GraphID(1)) == .everything)
+  }
+}

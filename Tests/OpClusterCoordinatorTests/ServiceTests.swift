@@ -1,0 +1,205 @@
+// A whole coordinator from outside: what clients and workers see, and what outlives it.
+
+import OpClusterCoordinator
+import OpClusterJournal
+import OpClusterModel
+import OpClusterWire
+import OpClusterZeroMQ
+import Testing
+
+@Suite struct ServiceTests {
+  /// G32: the hello comes first; who speaks another protocol learns both ranges.
+  @Test func helloFirst() throws {
+    let service = try Service(.memory(MemoryDisk()), in: TestFolder())
+    let early = try Dealer(service.ready.clientEndpoint)
+    try early.send(Wire.encode(ClientMessage.request(RequestID(7), .ping)))
+    let answer = try #require(try early.receive())
+    guard case .reply(RequestID(7), .refused(let refusal)) = try Wire.decodeClientAnswer(answer)
+    else {
+      Issue.record("not refused")
+      return
+    }
+    #expect(refusal.code == .badRequest)
+
+    let stranger = try Dealer(service.ready.clientEndpoint)
+    let versions = ProtocolVersions(lowest: 8, highest: 9)
+    try stranger.send(Wire.encode(ClientMessage.hello(ClientHello(versions: versions))))
+    let words = try #require(try stranger.receive())
+    guard case .reply(_, .refused(let mismatch)) = try Wire.decodeClientAnswer(words) else {
+      Issue.record("not refused")
+      return
+    }
+    #expect(mismatch.code == .versionMismatch)
+    #expect(mismatch.message.contains("8 to 9") && mismatch.message.contains("1 to 1"))
+  }
+
+  @Test func answersWithItsConfiguration() throws {
+    let service = try Service(.memory(MemoryDisk()), in: TestFolder()) {
+      $0.timing.lost = .seconds(7)
+    }
+    let client = try TestClient(service)
+    guard case .configuration(let values) = try client.ask(.configuration) else {
+      Issue.record("no configuration")
+      return
+    }
+    #expect(values.timing.lost == .seconds(7))
+    #expect(values.clientEndpoint == service.ready.clientEndpoint.address)
+    guard case .pong(let commit, let epoch, let lastEvent) = try client.ask(.ping) else {
+      Issue.record("no answer")
+      return
+    }
+    #expect(epoch == Epoch(1) && lastEvent == 0 && commit == CommitIndex(1))
+  }
+
+  /// G1, G3: nobody hears of a submission before it is durable, and a worker gets nothing of it.
+  @Test func persistsBeforeItSpeaks() throws {
+    let service = try Service(.memory(MemoryDisk()), in: TestFolder())
+    let client = try TestClient(service)
+    let watcher = try TestClient(service)
+    let worker = try TestWorker(service)
+    let wish = EventSubscription(number: 1, selection: Selection(graphs: .all))
+    _ = try watcher.ask(.subscribe(wish))
+    #expect(try watcher.nextBatch().caughtUp)
+    let journal = try #require(service.journal)
+    journal.hold()
+    let request = try client.send(.submit(chainGraph("g")))
+    let question = try client.send(.graphs(Selection(graphs: .all), after: nil, limit: 0))
+    // Heartbeats go on while the disk stalls: a whole one passes.
+    try client.awaitHeartbeat()
+    #expect(try !client.hasReply(to: request, within: 50))
+    #expect(try !client.hasReply(to: question, within: 1))
+    #expect(worker.dispatched.isEmpty)
+    #expect(watcher.batches.isEmpty)
+    journal.commit()
+    guard case .accepted(let graph, 3, false) = try client.reply(to: request) else {
+      Issue.record("not accepted")
+      return
+    }
+    guard case .graphs(let rows, false) = try client.reply(to: question) else {
+      Issue.record("no rows")
+      return
+    }
+    #expect(rows.map(\.graph) == [graph])
+    #expect(try worker.awaitDispatches(1).map(\.attempt.operation.index) == [0])
+    #expect(try !watcher.nextBatch().events.isEmpty)
+    journal.commit()
+  }
+
+  /// G1: what was not durable is gone, what was acknowledged is there.
+  @Test func keepsWhatItAcknowledged() throws {
+    let disk = MemoryDisk()
+    let folder = try TestFolder()
+    var service = try Service(.memory(disk), in: folder)
+    var client = try TestClient(service)
+    let kept = try client.submit(chainGraph("kept"))
+    try #require(service.journal).hold()
+    _ = try client.send(.submit(chainGraph("lost")))
+    try client.awaitHeartbeat()
+    service.stop()
+    service = try Service(.memory(disk), in: folder)
+    #expect(service.ready.epoch == Epoch(2))
+    client = try TestClient(service)
+    #expect(try client.graphs(Selection(graphs: .all)).map(\.name) == ["kept"])
+    #expect(try client.submit(chainGraph("next")) == GraphID(kept.number + 1))
+  }
+
+  /// G7: a failed write ends the service with 74, and nothing more is said.
+  @Test func endsWhenTheDiskFails() throws {
+    let service = try Service(.memory(MemoryDisk()), in: TestFolder())
+    let client = try TestClient(service)
+    let journal = try #require(service.journal)
+    journal.hold()
+    let request = try client.send(.submit(chainGraph("g")))
+    try client.awaitHeartbeat()
+    let begin = MonotonicClock.now()
+    journal.fail(JournalError.test)
+    try eventually("the end of the service") { service.end != nil }
+    // A second is promised; the rest is for a machine with other things to do.
+    #expect(MonotonicClock.now() - begin < 5_000_000_000)
+    #expect(service.stop()?.status == 74)
+    #expect(try !client.hasReply(to: request, within: 50))
+  }
+
+  /// A chain goes through a worker: dispatched, reported, acknowledged, ended.
+  @Test func runsAChain() throws {
+    let service = try Service(.disk, in: TestFolder())
+    let client = try TestClient(service)
+    let worker = try TestWorker(service)
+    let graph = try client.submit(chainGraph("chain"))
+    let first = try worker.awaitDispatches(1)[0]
+    #expect(first.attempt == AttemptID(operation: OperationID(graph: graph, index: 0), attempt: 1))
+    let number = try worker.report([.started(first.attempt)])
+    try worker.awaitAcknowledgement(of: number)
+    let row = try client.operations(.graph(graph))[0]
+    #expect(row.state == .executing && row.workerName == "w1" && row.attempt == 1)
+    try worker.report([.finished(first.attempt, .done)])
+    try worker.work(through: 1)
+    try worker.work(through: 1, result: .failed(3))
+    let ended = try client.awaitEnd(of: graph)
+    #expect(ended.state == .failed)
+    #expect(ended.counts[.succeeded] == 2 && ended.counts[.failed] == 1)
+    #expect(ended.finishedAt > .unknown)
+  }
+
+  /// G33: what is not understood is counted, answered once and harms nobody else.
+  @Test func garbageIsHarmless() throws {
+    let service = try Service(.memory(MemoryDisk()), in: TestFolder())
+    let client = try TestClient(service)
+    var generator = SystemRandomNumberGenerator()
+    for size in [1, 2, 7, 64, 4_096] {
+      let bytes = (0..<size).map { _ in UInt8.random(in: 0...255, using: &generator) }
+      for endpoint in [service.ready.clientEndpoint, service.ready.workerEndpoint] {
+        let rude = try Dealer(endpoint)
+        try rude.send([0xFF] + bytes)
+        #expect(try rude.receive() != nil, "\(size) bytes went unanswered")
+      }
+    }
+    let huge = try Dealer(service.ready.clientEndpoint)
+    try huge.send([UInt8](repeating: 0, count: Limits.helloBytes + 1))
+    #expect(try huge.receive() != nil)
+    guard case .pong = try client.ask(.ping) else {
+      Issue.record("the others are not served")
+      return
+    }
+  }
+
+  /// G27: more requests than are allowed at once are turned away, the others answered.
+  @Test func requestsInFlightAreBounded() throws {
+    let service = try Service(.memory(MemoryDisk()), in: TestFolder())
+    let client = try TestClient(service)
+    let journal = try #require(service.journal)
+    journal.hold()
+    let first = try client.send(.submit(chainGraph("g")))
+    var requests: [RequestID] = []
+    for _ in 0..<Limits.requestsInFlightPerClient { requests.append(try client.send(.ping)) }
+    let last = try #require(requests.last)
+    guard case .refused(let refusal) = try client.reply(to: last) else {
+      Issue.record("not turned away")
+      return
+    }
+    #expect(refusal.code == .busy)
+    journal.commit()
+    guard case .accepted = try client.reply(to: first) else {
+      Issue.record("not accepted")
+      return
+    }
+    for request in requests.dropLast() {
+      guard case .pong = try client.reply(to: request) else {
+        Issue.record("request \(request.number) was not answered")
+        return
+      }
+    }
+  }
+}
+
+extension JournalError {
+  /// What a broken disk says.
+  static var test: JournalError {
+    do throws(JournalError) {
+      _ = try JournalTools.read(folder: "/proc/1/no-such-journal")
+    } catch {
+      return error
+    }
+    preconditionFailure("there is no journal in /proc")
+  }
+}

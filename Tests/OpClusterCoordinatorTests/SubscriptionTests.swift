@@ -1,0 +1,300 @@
+// Who is told what, without a socket: gapless, never twice, within the credit, and put out when they
+// leave it unused (S104, S115, G28). The journal is a list of runs.
+
+import OpClusterModel
+import Testing
+
+@testable import OpClusterCoordinator
+
+@Suite struct SubscriptionTests {
+  /// Subscriptions with a journal of runs behind them.
+  private struct World {
+    var subscriptions = Subscriptions(told: 0)
+    /// Every run so far, durable.
+    var log: [EventRun] = []
+    var readings: [SliceQuestion] = []
+    var batches: [EventBatch] = []
+    var replies: [ClientReply] = []
+    var canTake = true
+    var now = Instant.zero
+    let peer = PeerID(1)
+
+    var last: UInt64 { log.last.map { $0.end - 1 } ?? 0 }
+
+    mutating func subscribe(
+      number: UInt64 = 1, _ selection: Selection = Selection(graphs: .all), since: UInt64? = nil,
+      backlogOnly: Bool = false, credit: UInt32 = 1_000
+    ) {
+      let wish = EventSubscription(
+        number: number, selection: selection, since: since, backlogOnly: backlogOnly,
+        credit: credit)
+      let filter = EventFilter(
+        selection, graphs: GraphSet(selection.graphs, living: [], last: 0), graphsOnly: false)
+      var effects: [Subscriptions.Effect] = []
+      subscriptions.add(wish, filter, peer: peer, request: RequestID(number), into: &effects)
+      perform(effects)
+    }
+
+    /// A turn becomes durable; its runs have these lengths.
+    mutating func happen(_ counts: [UInt32], isHeld: Bool = true) {
+      var runs: [EventRun] = []
+      for count in counts {
+        let subject = Event.Subject.operation(
+          OperationID(graph: GraphID(1), index: 0), sequence: 1)
+        let first = Event(
+          sequence: last + 1, commit: CommitIndex(1), time: .unknown, subject: subject,
+          kind: .isReady(true))
+        let run = EventRun(first: first, count: count)
+        runs.append(run)
+        log.append(run)
+      }
+      var effects: [Subscriptions.Effect] = []
+      let canTake = canTake
+      subscriptions.tell(
+        isHeld ? runs : nil, through: last, canTake: { _ in canTake }, into: &effects)
+      perform(effects)
+      flush()
+    }
+
+    @discardableResult
+    mutating func grant(_ events: UInt32, to number: UInt64 = 1) -> Bool {
+      subscriptions.grant(Subscriptions.Key(peer: peer, number: number), events)
+    }
+
+    mutating func flush() {
+      var effects: [Subscriptions.Effect] = []
+      let canTake = canTake
+      subscriptions.flush(at: now, canTake: { _ in canTake }, into: &effects)
+      perform(effects)
+    }
+
+    /// Answers the oldest reading with at most so many runs.
+    mutating func read(runs limit: Int = .max) {
+      guard !readings.isEmpty else { return }
+      let question = readings.removeFirst()
+      let rows = Array(log.filter { $0.end > question.from }.prefix(limit))
+      let content = Slice.Content(
+        from: question.from, runs: rows.compactMap { $0.suffix(from: question.from) },
+        next: rows.last?.end ?? question.from, scopes: [])
+      var effects: [Subscriptions.Effect] = []
+      subscriptions.take(
+        Slice(number: question.number, content: .success(content)), into: &effects)
+      perform(effects)
+    }
+
+    mutating func perform(_ effects: [Subscriptions.Effect]) {
+      for effect in effects {
+        switch effect {
+        case .read(let question): readings.append(question)
+        case .reply(_, _, let reply): replies.append(reply)
+        case .tell(_, let batch): batches.append(batch)
+        }
+      }
+    }
+
+    var sequences: [UInt64] { batches.flatMap { $0.events.map(\.sequence) } }
+  }
+
+  @Test func liveFromNowOn() {
+    var world = World()
+    world.happen([3])
+    world.subscribe()
+    #expect(world.replies == [.subscribed(since: 3)])
+    #expect(world.batches.map(\.caughtUp) == [true])
+    #expect(world.batches.map(\.resumeAt) == [3])
+    world.happen([2, 1])
+    #expect(world.sequences == [4, 5, 6])
+    #expect(world.batches.last?.resumeAt == 6)
+    #expect(world.readings.isEmpty)
+  }
+
+  /// The backlog comes first, then the mark, then what happens; what happened meanwhile comes once.
+  @Test func backlogThenLive() {
+    var world = World()
+    world.happen([3, 3])
+    world.subscribe(since: 2)
+    #expect(world.batches.isEmpty && world.readings.map(\.from) == [3])
+    world.happen([2])
+    world.read(runs: 1)
+    #expect(world.replies == [.subscribed(since: 2)])
+    #expect(world.sequences == [3])
+    #expect(!world.batches.contains { $0.caughtUp })
+    world.flush()
+    world.read()
+    #expect(world.sequences == [3, 4, 5, 6, 7, 8])
+    #expect(world.batches.last?.caughtUp == true)
+    world.happen([2])
+    #expect(world.sequences == Array(3...10))
+    #expect(world.batches.map(\.first) == [0, 1, 6])
+  }
+
+  /// The reader may be ahead of what the loop has told: nothing comes twice.
+  @Test func readerAhead() {
+    var world = World()
+    world.happen([2])
+    world.subscribe(since: 0)
+    // Durable and read before the loop hears of it.
+    let subject = Event.Subject.operation(OperationID(graph: GraphID(1), index: 0), sequence: 1)
+    let early = EventRun(
+      first: Event(
+        sequence: 3, commit: CommitIndex(1), time: .unknown, subject: subject,
+        kind: .isReady(true)), count: 2)
+    world.log.append(early)
+    world.read()
+    #expect(world.sequences == [1, 2, 3, 4])
+    var effects: [Subscriptions.Effect] = []
+    world.subscriptions.tell([early], through: 4, canTake: { _ in true }, into: &effects)
+    world.perform(effects)
+    world.flush()
+    world.happen([1])
+    #expect(world.sequences == [1, 2, 3, 4, 5])
+  }
+
+  @Test func creditIsObeyed() {
+    var world = World()
+    world.subscribe(credit: 4)
+    world.happen([3, 3])
+    #expect(world.sequences == [1, 2, 3, 4])
+    world.happen([1])
+    #expect(world.readings.isEmpty, "without credit nothing is read")
+    let isGranted = world.grant(10)
+    #expect(isGranted)
+    world.flush()
+    world.read()
+    #expect(world.sequences == Array(1...7))
+    world.happen([1])
+    #expect(world.sequences == Array(1...8))
+    let isUnknown = !world.grant(1, to: 9)
+    #expect(isUnknown)
+  }
+
+  @Test func aFullConnectionIsServedLater() {
+    var world = World()
+    world.subscribe()
+    world.canTake = false
+    world.happen([5])
+    #expect(world.sequences.isEmpty && world.readings.isEmpty)
+    world.canTake = true
+    world.flush()
+    world.read()
+    #expect(world.sequences == [1, 2, 3, 4, 5])
+  }
+
+  /// Turns decided before anybody had subscribed are not at hand: the journal has them.
+  @Test func turnsThatWereNotKept() {
+    var world = World()
+    world.subscribe()
+    world.happen([2], isHeld: false)
+    world.read()
+    world.happen([1])
+    #expect(world.sequences == [1, 2, 3])
+  }
+
+  @Test func backlogOnlyEnds() {
+    var world = World()
+    world.happen([2])
+    world.subscribe(since: 0, backlogOnly: true)
+    world.read()
+    #expect(world.sequences == [1, 2] && world.batches.last?.caughtUp == true)
+    #expect(world.subscriptions.isEmpty)
+  }
+
+  /// G28: put out when both the time and the backlog are over their bounds, with the last sequence.
+  @Test func evictsWhoTakesNothing() {
+    var world = World()
+    world.subscribe(credit: 2)
+    world.happen([100])
+    #expect(world.sequences == [1, 2])
+    func evict(after seconds: Int64, backlog: UInt64) -> [Subscriptions.Effect] {
+      var effects: [Subscriptions.Effect] = []
+      var copy = world.subscriptions
+      copy.evict(
+        at: Instant(nanoseconds: seconds * 1_000_000_000), patience: .seconds(30),
+        backlog: backlog, into: &effects)
+      #expect(copy.isEmpty == !effects.isEmpty)
+      return effects
+    }
+    #expect(evict(after: 29, backlog: 97).isEmpty)
+    #expect(evict(after: 30, backlog: 98).isEmpty)
+    let effects = evict(after: 30, backlog: 97)
+    guard case .reply(world.peer, RequestID(1), .refused(let refusal))? = effects.first else {
+      Issue.record("not put out")
+      return
+    }
+    #expect(refusal.code == .evicted && refusal.message.contains("last_seq=2"))
+  }
+
+  /// A graph that must be looked up first is left to the reader, and told live once it is known.
+  @Test func unknownGraphsAreLookedUp() {
+    var world = World()
+    world.subscribe(Selection(graphs: .all, operation: "a"))
+    world.happen([2])
+    #expect(world.sequences.isEmpty && world.readings.count == 1)
+    let question = world.readings.removeFirst()
+    let content = Slice.Content(
+      from: 1, runs: world.log, next: 3, scopes: [(GraphID(1), .everything)])
+    var effects: [Subscriptions.Effect] = []
+    world.subscriptions.take(
+      Slice(number: question.number, content: .success(content)), into: &effects)
+    world.perform(effects)
+    world.happen([1])
+    #expect(world.sequences == [1, 2, 3] && world.readings.isEmpty)
+  }
+
+  @Test func longTurnsAreSeveralMessages() {
+    var world = World()
+    world.subscribe(credit: 200_000)
+    world.happen([UInt32(Limits.entriesPerMessage), 1])
+    #expect(world.batches.dropFirst().map(\.events.count) == [Limits.entriesPerMessage, 1])
+    #expect(world.batches.dropFirst().map(\.first) == [0, UInt64(Limits.entriesPerMessage)])
+  }
+
+  /// Whatever comes in whatever order: every subscriber sees every event once, in order.
+  @Test(arguments: 0..<40 as Range<UInt64>) func anyOrder(seed: UInt64) {
+    var dice = Dice(state: seed &+ 1)
+    var world = World()
+    if seed % 2 == 0 { world.happen([dice.below(5) + 1]) }
+    let begin = seed % 3 == 0 ? nil : world.last / 2
+    world.subscribe(since: begin, credit: dice.below(20))
+    let first = (begin ?? world.last) + 1
+    for _ in 0..<200 {
+      switch dice.below(6) {
+      case 0, 1:
+        let counts = (0...dice.below(3)).map { _ in dice.below(6) + 1 }
+        world.happen(counts, isHeld: dice.below(4) > 0)
+      case 2: world.read(runs: Int(dice.below(3)) + 1)
+      case 3:
+        world.grant(dice.below(30))
+      case 4: world.canTake = dice.below(3) > 0
+      default: world.flush()
+      }
+      let told = world.sequences
+      #expect(told == Array((first..<(first + UInt64(told.count)))))
+    }
+    world.canTake = true
+    world.grant(100_000)
+    for _ in 0..<2_000 where world.sequences.last != world.last {
+      world.flush()
+      world.read(runs: 3)
+    }
+    #expect(world.sequences == Array(first...max(first, world.last)) || world.last < first)
+    var next: UInt64 = 0
+    for batch in world.batches {
+      #expect(batch.first == next)
+      next += UInt64(batch.events.count)
+    }
+    #expect(world.batches.count(where: \.caughtUp) == 1)
+  }
+}
+
+/// Numbers from a seed.
+struct Dice {
+  var state: UInt64
+
+  mutating func below(_ bound: UInt32) -> UInt32 {
+    state ^= state << 13
+    state ^= state >> 7
+    state ^= state << 17
+    return UInt32(truncatingIfNeeded: state >> 32) % bound
+  }
+}
