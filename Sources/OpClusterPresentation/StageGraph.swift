@@ -51,11 +51,13 @@ public struct StageGraph: Sendable {
     return "drawn from \(shownCount(shown)) of \(shownCount(all)) single dependencies"
   }
 
-  /// `312/400 executing`: how far a stage is.
+  /// How far a stage is: `312/400, 8 executing`; of a plain operation its state.
   func standing(_ stage: GraphStructure.Stage) -> String {
     guard let state = stageState(stage.counts) else { return "empty" }
-    let done = stage.counts.finished
     if stage.count == 1 { return state.rawValue }
-    return "\(shownCount(done))/\(shownCount(stage.count)) \(state.rawValue)"
+    let done = "\(shownCount(stage.counts.finished))/\(shownCount(stage.count))"
+    let inState = stage.counts[state]
+    if inState == stage.count { return "\(done) \(state.rawValue)" }
+    return "\(done), \(shownCount(inState)) \(state.rawValue)"
   }
 }

@@ -12,7 +12,9 @@ public func whyPage(_ explanations: [Explanation], _ style: Style) -> [String] {
         .init(safe(explanation.shown), .strong), .init("  "),
         .init(explanation.state.rawValue, explanation.state.tone),
       ]))
-    for line in explanation.lines { page.prose(line, indent: 2, hanging: 2) }
+    for sentence in explanation.lines {
+      for line in safeLines(sentence) { page.prose(line, indent: 2, hanging: 2) }
+    }
   }
   return page.lines
 }

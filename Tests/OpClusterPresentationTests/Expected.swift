@@ -91,6 +91,8 @@ enum Expected {
 
     12/align/4  skipped
       12/index failed
+      its stderr:
+      \x1b[1mboom
     """#,
     "stage table 60": #"""
     12 rnaseq  running  424/804  1m 23s
@@ -111,27 +113,27 @@ enum Expected {
     "drawing 60": #"""
     12 rnaseq  running  424/804
 
-     ┌───────────┐   ┌───────────┐
-     │ index     │   │ fetch     │
-     │ succeeded │   │ succeeded │
-     └─────┬─────┘   └─────┬─────┘
-           └───────┐       │
-                   ├───────┘
-          ┌────────┴───────┐
-          │ align [400]    │
-          │ 302/400 failed │
-          └────────┬───────┘
-          ┌────────┴─────────┐
-     ┌────┴────┐   ┌─────────┴─────────┐
-     │ merge   │   │ stats [400]       │
-     │ waiting │   │ 120/400 executing │
-     └────┬────┘   └─────────┬─────────┘
-          └────────┐         │
-                   ├─────────┘
-              ┌────┴────┐
-              │ report  │
-              │ waiting │
-              └─────────┘
+      ┌───────────┐   ┌───────────┐
+      │ index     │   │ fetch     │
+      │ succeeded │   │ succeeded │
+      └─────┬─────┘   └─────┬─────┘
+            └───────┐       │
+                    ├───────┘
+          ┌─────────┴─────────┐
+          │ align [400]       │
+          │ 302/400, 2 failed │
+          └─────────┬─────────┘
+          ┌─────────┴─────────┐
+     ┌────┴────┐  ┌───────────┴──────────┐
+     │ merge   │  │ stats [400]          │
+     │ waiting │  │ 120/400, 4 executing │
+     └────┬────┘  └───────────┬──────────┘
+          └─────────┐         │
+                    ├─────────┘
+               ┌────┴────┐
+               │ report  │
+               │ waiting │
+               └─────────┘
     """#,
     "long edges 60": #"""
     12 rnaseq  running  0/8
@@ -280,6 +282,8 @@ enum Expected {
 
     12/align/4  skipped
       12/index failed
+      its stderr:
+      \x1b[1mboom
     """#,
     "stage table 140": #"""
     12 rnaseq  running  424/804  1m 23s
@@ -300,27 +304,27 @@ enum Expected {
     "drawing 140": #"""
     12 rnaseq  running  424/804
 
-     ┌───────────┐   ┌───────────┐
-     │ index     │   │ fetch     │
-     │ succeeded │   │ succeeded │
-     └─────┬─────┘   └─────┬─────┘
-           └───────┐       │
-                   ├───────┘
-          ┌────────┴───────┐
-          │ align [400]    │
-          │ 302/400 failed │
-          └────────┬───────┘
-          ┌────────┴─────────┐
-     ┌────┴────┐   ┌─────────┴─────────┐
-     │ merge   │   │ stats [400]       │
-     │ waiting │   │ 120/400 executing │
-     └────┬────┘   └─────────┬─────────┘
-          └────────┐         │
-                   ├─────────┘
-              ┌────┴────┐
-              │ report  │
-              │ waiting │
-              └─────────┘
+      ┌───────────┐   ┌───────────┐
+      │ index     │   │ fetch     │
+      │ succeeded │   │ succeeded │
+      └─────┬─────┘   └─────┬─────┘
+            └───────┐       │
+                    ├───────┘
+          ┌─────────┴─────────┐
+          │ align [400]       │
+          │ 302/400, 2 failed │
+          └─────────┬─────────┘
+          ┌─────────┴─────────┐
+     ┌────┴────┐  ┌───────────┴──────────┐
+     │ merge   │  │ stats [400]          │
+     │ waiting │  │ 120/400, 4 executing │
+     └────┬────┘  └───────────┬──────────┘
+          └─────────┐         │
+                    ├─────────┘
+               ┌────┴────┐
+               │ report  │
+               │ waiting │
+               └─────────┘
     """#,
     "long edges 140": #"""
     12 rnaseq  running  0/8
@@ -386,36 +390,36 @@ enum Expected {
     "drawing ascii": #"""
     12 rnaseq  running  424/804
 
-     +-----------+   +-----------+
-     | index     |   | fetch     |
-     | succeeded |   | succeeded |
-     +-----+-----+   +-----+-----+
-           +-------+       |
-                   +-------+
-          +--------+-------+
-          | align [400]    |
-          | 302/400 failed |
-          +--------+-------+
-          +--------+---------+
-     +----+----+   +---------+---------+
-     | merge   |   | stats [400]       |
-     | waiting |   | 120/400 executing |
-     +----+----+   +---------+---------+
-          +--------+         |
-                   +---------+
-              +----+----+
-              | report  |
-              | waiting |
-              +---------+
+      +-----------+   +-----------+
+      | index     |   | fetch     |
+      | succeeded |   | succeeded |
+      +-----+-----+   +-----+-----+
+            +-------+       |
+                    +-------+
+          +---------+---------+
+          | align [400]       |
+          | 302/400, 2 failed |
+          +---------+---------+
+          +---------+---------+
+     +----+----+  +-----------+----------+
+     | merge   |  | stats [400]          |
+     | waiting |  | 120/400, 4 executing |
+     +----+----+  +-----------+----------+
+          +---------+         |
+                    +---------+
+               +----+----+
+               | report  |
+               | waiting |
+               +---------+
     """#,
     "drawing too narrow": #"""
     12 rnaseq  running  424/804
 
       1  index       succeeded
          fetch       succeeded
-      2  align [40…  302/400 fail…
+      2  align [40…  302/400, 2 f…
       3  merge       waiting  aft…
-         stats [40…  120/400 exec…
+         stats [40…  120/400, 4 e…
       4  report      waiting  aft…
     """#,
     "stage table ascii": #"""
@@ -467,9 +471,9 @@ enum Expected {
     flowchart TD
       s0["index<br/>succeeded"]
       s1["fetch<br/>succeeded"]
-      s2["align [400]<br/>302/400 failed"]
+      s2["align [400]<br/>302/400, 2 failed"]
       s3["merge<br/>waiting"]
-      s4["stats [400]<br/>120/400 executing"]
+      s4["stats [400]<br/>120/400, 4 executing"]
       s5["report<br/>waiting"]
       s0 --> s2
       s1 --> s2

@@ -65,7 +65,10 @@ struct RenderingTests {
     let words: [StateWord] = [.failed, .executing, .succeeded, .skipped, .waiting]
     let word = words.first { stage.counts[$0] > 0 && ($0 != .succeeded || stage.count == 1) }
     let state = word?.rawValue ?? "empty"
-    return stage.count == 1 ? state : "\(stage.counts.finished)/\(stage.count) \(state)"
+    if stage.count == 1 { return state }
+    let done = "\(stage.counts.finished)/\(stage.count)"
+    let number = stage.counts[word ?? .waiting]
+    return number == stage.count ? "\(done) \(state)" : "\(done), \(number) \(state)"
   }
 
   @Test func aPictureHasABound() {

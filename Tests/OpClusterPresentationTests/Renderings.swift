@@ -73,7 +73,7 @@ enum Renderings {
       ]),
     Explanation(
       operation: OperationID(graph: GraphID(12), index: 4), shown: "12/align/4", state: .skipped,
-      lines: ["12/index failed"]),
+      lines: ["12/index failed", "its stderr:\n\u{1b}[1mboom\n"]),
   ]
 
   private static func edges(_ pairs: [(UInt32, UInt32)]) -> [GroupEdge] {

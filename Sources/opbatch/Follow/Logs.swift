@@ -47,7 +47,11 @@ struct Logs: Command {
       : stdout ? [.standardOutput] : [.standardError]
     return try await withConnection { connection in
       let reader = reader(connection)
-      if follow { return try await followLogs(selection, streams, reader, console) }
+      if follow {
+        // The time limit is for following as a whole, not for each request.
+        let patient = Reader(connection: connection, timeout: nil)
+        return try await followLogs(selection, streams, patient, console)
+      }
       return try await printLogs(selection, streams, reader, console)
     }
   }

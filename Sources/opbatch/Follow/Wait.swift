@@ -29,7 +29,8 @@ struct Wait: Command {
     let selections = try selectors.map { try Selectors.selection($0) }
     let waiting = WaitingResults()
     return try await withConnection { connection in
-      let reader = reader(connection)
+      // The time limit is for waiting as a whole, not for each request.
+      let reader = Reader(connection: connection, timeout: nil)
       let (selectors, selections) = (self.selectors, selections)
       let end = try await follow(console, timeout: global.timeout?.duration) {
         for (text, selection) in zip(selectors, selections) {

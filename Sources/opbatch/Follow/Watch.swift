@@ -25,7 +25,8 @@ struct Watch: Command {
   func perform(_ console: Console) async throws -> ExitStatus {
     let selection = try Selectors.graphs(selector)
     return try await withConnection { connection in
-      let reader = reader(connection)
+      // The time limit is for waiting as a whole, not for each request.
+      let reader = Reader(connection: connection, timeout: nil)
       let since = try await reader.lastEvent()
       let rows = try await reader.allGraphs(selection)
       guard !rows.isEmpty else { throw Failure.nothingSelected(selector) }
