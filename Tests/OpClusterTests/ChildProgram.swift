@@ -1,0 +1,162 @@
+// One program of ours as a child of the test: started, signalled and awaited by its number, with
+// its streams in files. Used by `Cluster` for daemons and for `opbatch`; any task.
+
+import FoundationEssentials
+import Glibc
+import Synchronization
+
+/// A started opcoord, opworker or opbatch.
+final class ChildProgram: Sendable {
+  let name: String
+  let process: pid_t
+  let outputPath: String
+  let errorPath: String
+  /// The other end of its stdin; -1 if it has none. It closes when the test ends, however it ends.
+  private let lifeline: Int32
+  private let status = Mutex<Int32?>(nil)
+
+  /// - Parameters:
+  ///   - path: the executable.
+  ///   - folder: where its streams go, as `NAME.out` and `NAME.err`; both are appended to.
+  ///   - input: a file for stdin; nil gives it a pipe that closes with the test.
+  init(
+    _ name: String, _ path: String, _ arguments: [String], environment: [String], folder: String,
+    input: String? = nil
+  ) throws {
+    self.name = name
+    outputPath = "\(folder)/\(name).out"
+    errorPath = "\(folder)/\(name).err"
+    var ends: [Int32] = [-1, -1]
+    if input == nil {
+      guard unsafe socketpair(AF_UNIX, Self.closingStream, 0, &ends) == 0 else {
+        throw Trouble("socketpair: \(errno)")
+      }
+    }
+    lifeline = ends[1]
+    defer { if ends[0] >= 0 { close(ends[0]) } }
+    var actions = unsafe posix_spawn_file_actions_t()
+    unsafe posix_spawn_file_actions_init(&actions)
+    defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+    if let input {
+      unsafe posix_spawn_file_actions_addopen(&actions, 0, input, O_RDONLY, 0)
+    } else {
+      unsafe posix_spawn_file_actions_adddup2(&actions, ends[0], 0)
+    }
+    for (number, path) in [(Int32(1), outputPath), (Int32(2), errorPath)] {
+      unsafe posix_spawn_file_actions_addopen(
+        &actions, number, path, O_WRONLY | O_CREAT | O_APPEND, 0o600)
+    }
+    process = try unsafe Self.spawn(path, [path] + arguments, environment, &actions)
+  }
+
+  private static let closingStream =
+    Int32(SOCK_STREAM.rawValue) | Int32(bitPattern: SOCK_CLOEXEC.rawValue)
+
+  private static func spawn(
+    _ path: String, _ arguments: [String], _ environment: [String],
+    _ actions: inout posix_spawn_file_actions_t
+  ) throws -> pid_t {
+    // Whatever the test runner blocks or ignores is not for its children.
+    var attributes = posix_spawnattr_t()
+    unsafe posix_spawnattr_init(&attributes)
+    defer { unsafe posix_spawnattr_destroy(&attributes) }
+    var (none, defaults) = (sigset_t(), sigset_t())
+    unsafe sigemptyset(&none)
+    unsafe sigemptyset(&defaults)
+    for signal in [SIGPIPE, SIGINT, SIGTERM, SIGHUP] { unsafe sigaddset(&defaults, signal) }
+    unsafe posix_spawnattr_setsigmask(&attributes, &none)
+    unsafe posix_spawnattr_setsigdefault(&attributes, &defaults)
+    unsafe posix_spawnattr_setflags(
+      &attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+    var words: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) } + [nil]
+    var variables: [UnsafeMutablePointer<CChar>?] =
+      unsafe environment.map { unsafe strdup($0) } + [nil]
+    defer {
+      for unsafeword in unsafe words + variables { unsafe free(word) }
+    }
+    var number: pid_t = 0
+    let code = unsafe posix_spawn(&number, path, &actions, &attributes, &words, &variables)
+    guard code == 0 else { throw Trouble("cannot start \(path): error \(code)") }
+    return number
+  }
+
+  deinit {
+    if end == nil {
+      kill(process, SIGKILL)
+      waitpid(process, nil, 0)
+    }
+    if lifeline >= 0 { close(lifeline) }
+  }
+
+  /// Its exit status, or 128+n for signal n; nil while it runs.
+  var end: Int32? {
+    status.withLock { status in
+      if status == nil {
+        var raw: Int32 = 0
+        if unsafe waitpid(process, &raw, WNOHANG) == process {
+          status = raw & 0x7f == 0 ? raw >> 8 & 0xff : 128 + raw & 0x7f
+        }
+      }
+      return status
+    }
+  }
+
+  func signal(_ signal: Int32) {
+    status.withLock { status in
+      // Under the lock: until its end is taken in, its number is nobody else's.
+      if status == nil { kill(process, signal) }
+    }
+  }
+
+  /// Waits for its end.
+  @discardableResult
+  func ended(within limit: Duration = .seconds(60)) async throws -> Int32 {
+    try await eventually("\(name) ends", within: limit) { self.end }
+  }
+
+  var output: String { text(of: outputPath) }
+  var error: String { text(of: errorPath) }
+}
+
+/// Something went another way than the test needs.
+struct Trouble: Error, CustomStringConvertible {
+  var description: String
+  init(_ description: String) { self.description = description }
+}
+
+/// Asks again and again until there is an answer. The deadline is for failures only.
+func eventually<Value>(
+  _ what: String, within limit: Duration = .seconds(60),
+  details: () async throws -> String = { "" },
+  _ answer: () async throws -> Value?
+) async throws -> Value {
+  let deadline = ContinuousClock.now + limit
+  while true {
+    if let value = try await answer() { return value }
+    guard ContinuousClock.now < deadline else {
+      throw Trouble("not within \(limit): \(what) \(try await details())")
+    }
+    try await Task.sleep(for: .milliseconds(5))
+  }
+}
+
+/// The same for a condition.
+func eventually(
+  _ what: String, within limit: Duration = .seconds(60),
+  details: () async throws -> String = { "" },
+  holds: () async throws -> Bool
+) async throws {
+  _ = try await eventually(what, within: limit, details: details) {
+    try await holds() ? true : nil
+  }
+}
+
+/// What a file holds; empty if there is none.
+func text(of path: String) -> String {
+  String(decoding: FileManager.default.contents(atPath: path) ?? Data(), as: UTF8.self)
+}
+
+/// Makes a file.
+func write(_ text: String, to path: String) throws {
+  try Data(text.utf8).write(to: URL(filePath: path))
+}

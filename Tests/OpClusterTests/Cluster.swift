@@ -1,0 +1,224 @@
+// A real cluster for a test: opcoord and opworkers as processes, sockets and state in a folder of
+// their own. Daemons are started, killed and started again by the test; what is left is killed
+// when the test ends. Any task.
+
+import FoundationEssentials
+import Glibc
+import OpClusterClient
+import OpClusterModel
+import Synchronization
+import Testing
+
+/// The daemons of one test, or of one suite.
+final class Cluster: Sendable {
+  /// What to start, and how fast its clocks tick.
+  struct Shape: Sendable {
+    var workers = 3
+    var slots = 2
+    /// Flags of each worker, by its position; missing ones have none.
+    var workerFlags: [[String]] = []
+    /// Seconds, as flags of `opcoord serve`.
+    var timing = [
+      "--heartbeat", "0.2", "--suspect", "1", "--lost", "2", "--resync", "10", "--grace", "3",
+    ]
+  }
+
+  let folder: String
+  let shape: Shape
+  var address: String { "ipc://\(folder)/client" }
+  var workerAddress: String { "ipc://\(folder)/worker" }
+  private let daemons = Mutex<[String: ChildProgram]>([:])
+  private let count = Atomic<Int>(0)
+
+  private init(_ shape: Shape) throws {
+    self.shape = shape
+    // Short: a socket's path has room for 107 bytes.
+    folder = "/tmp/oct-\(String(UInt32.random(in: 0 ... .max), radix: 36))"
+    guard unsafe mkdir(folder, 0o700) == 0 else { throw Trouble("cannot make \(folder)") }
+  }
+
+  /// Runs `body` with a cluster that serves; shows the daemons' logs if it throws.
+  static func with(_ shape: Shape = Shape(), _ body: (Cluster) async throws -> Void) async throws {
+    let cluster = try Cluster(shape)
+    do {
+      try await cluster.startCoordinator()
+      for number in 1...max(shape.workers, 1) where number <= shape.workers {
+        try cluster.startWorker("w\(number)")
+      }
+      try await cluster.workersAreConnected(shape.workers)
+      try await body(cluster)
+      await cluster.end()
+    } catch {
+      let logs = cluster.logs
+      await cluster.end()
+      Issue.record(error, "\(logs)")
+    }
+  }
+
+  private func end() async {
+    let all = daemons.withLock { daemons in
+      defer { daemons = [:] }
+      return Array(daemons.values)
+    }
+    for daemon in all { daemon.signal(SIGKILL) }
+    for daemon in all { _ = try? await daemon.ended() }
+    try? FileManager.default.removeItem(atPath: folder)
+  }
+
+  // Daemons
+
+  /// Starts it and waits until it answers.
+  func startCoordinator(_ flags: [String] = []) async throws {
+    try start(
+      "opcoord", as: "opcoord",
+      ["--client", address, "--worker", workerAddress, "--state", "\(folder)/state"] + flags
+        + shape.timing)
+    try await eventually("the coordinator answers") {
+      if let end = daemon("opcoord")?.end { throw Trouble("opcoord ended with \(end)") }
+      guard let connection = try? await ClusterConnection.connect(to: address) else { return false }
+      await connection.close()
+      return true
+    }
+  }
+
+  /// Its folder and its name are the same at each start.
+  func startWorker(_ name: String, _ more: [String] = []) throws {
+    let position = (Int(name.dropFirst()) ?? 0) - 1
+    let flags = shape.workerFlags.indices.contains(position) ? shape.workerFlags[position] : []
+    try start(
+      "opworker", as: name,
+      [
+        "--coordinator", workerAddress, "--name", name, "--cpus", "\(shape.slots)",
+        "--scratch", "\(folder)/scratch-\(name)",
+      ] + flags + more)
+  }
+
+  private func start(_ program: String, as name: String, _ flags: [String]) throws {
+    let child = try ChildProgram(
+      name, try Self.executable(program), ["serve", "--until-stdin-closes"] + flags,
+      environment: environment, folder: folder)
+    daemons.withLock { $0[name] = child }
+  }
+
+  func daemon(_ name: String) -> ChildProgram? { daemons.withLock { $0[name] } }
+
+  /// Sends KILL and takes the end in.
+  func kill(_ name: String) async throws {
+    guard let daemon = daemon(name) else { throw Trouble("there is no \(name)") }
+    daemon.signal(SIGKILL)
+    try await daemon.ended()
+  }
+
+  func workersAreConnected(_ count: Int) async throws {
+    let connection = try await connect()
+    try await eventually("\(count) workers are connected") {
+      try await connection.workers().count { $0.state == .connected } == count
+    }
+    await connection.close()
+  }
+
+  /// The ends of all logs.
+  var logs: String {
+    daemons.withLock { $0.values.sorted { $0.name < $1.name } }
+      .map {
+        "--- \($0.name) (end: \($0.end.map(String.init) ?? "none"))\n\($0.error.suffix(3_000))"
+      }
+      .joined(separator: "\n")
+  }
+
+  // Clients
+
+  func connect() async throws -> ClusterConnection {
+    try await ClusterConnection.connect(to: address, deadline: .seconds(30))
+  }
+
+  /// Starts `opbatch` against this cluster.
+  func startOpbatch(
+    _ arguments: [String], input: String = "/dev/null", variables: [String] = []
+  ) throws -> ChildProgram {
+    let number = count.add(1, ordering: .relaxed).newValue
+    return try ChildProgram(
+      "opbatch-\(number)", try Self.executable("opbatch"), arguments,
+      environment: environment
+        + (variables.isEmpty ? ["OPBATCH_COORDINATOR=\(address)"] : variables),
+      folder: folder, input: input)
+  }
+
+  /// Runs `opbatch` to its end.
+  @discardableResult
+  func opbatch(
+    _ arguments: String..., input: String = "/dev/null", variables: [String] = []
+  ) async throws -> (status: Int32, output: String, error: String) {
+    let program = try startOpbatch(arguments, input: input, variables: variables)
+    let status = try await program.ended()
+    return (status, program.output, program.error)
+  }
+
+  private var environment: [String] {
+    [
+      "PATH=/usr/local/bin:/usr/bin:/bin", "HOME=\(folder)", "XDG_RUNTIME_DIR=\(folder)",
+      "LANG=C.UTF-8",
+    ]
+  }
+
+  /// A program of ours: beside the tests.
+  static func executable(_ name: String) throws -> String {
+    let own =
+      (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
+      ?? CommandLine.arguments[0]
+    for start in [own, CommandLine.arguments[0]] {
+      var folder = start
+      while let slash = folder.lastIndex(of: "/") {
+        folder = String(folder[..<slash])
+        let path = "\(folder)/\(name)"
+        if FileManager.default.isExecutableFile(atPath: path) { return path }
+      }
+    }
+    throw Trouble("\(name) is not built beside the tests")
+  }
+}
+
+extension ClusterConnection {
+  func workers() async throws -> [WorkerRow] {
+    guard case .workers(let rows) = try await request(.workers) else { throw Trouble("workers?") }
+    return rows
+  }
+
+  /// All rows of the selection, over all pages.
+  func operations(_ selection: Selection) async throws -> [OperationRow] {
+    var all: [OperationRow] = []
+    while true {
+      let reply = try await request(
+        .operations(selection, after: all.last?.id, limit: UInt32(Limits.rowsPerReply)))
+      guard case .operations(let rows, let more) = reply else { throw Trouble("operations?") }
+      all += rows
+      if !more || rows.isEmpty { return all }
+    }
+  }
+
+  func graphs(_ selection: Selection) async throws -> [GraphRow] {
+    var all: [GraphRow] = []
+    while true {
+      let reply = try await request(
+        .graphs(selection, after: all.last?.graph, limit: UInt32(Limits.rowsPerReply)))
+      guard case .graphs(let rows, let more) = reply else { throw Trouble("graphs?") }
+      all += rows
+      if !more || rows.isEmpty { return all }
+    }
+  }
+
+  /// The sequence of the newest event.
+  func lastEvent() async throws -> UInt64 {
+    guard case .pong(_, _, let last) = try await request(.ping) else { throw Trouble("ping?") }
+    return last
+  }
+
+  /// Everything told about the selection until now, in order.
+  func backlog(_ selection: Selection) async throws -> [Event] {
+    var all: [Event] = []
+    let subscription = EventSubscription(
+      number: 1, selection: selection, since: 0, backlogOnly: true)
+    for try await batch in events(subscription) { all += batch.events }
+    return all
+  }
+}

@@ -1,0 +1,117 @@
+// Workers that are killed: what becomes of their processes and of their operations (C8, C9, F7,
+// G17, G22, G25).
+
+import OpClusterClient
+import OpClusterModel
+import Testing
+
+@Suite struct WorkerLossTests {
+  /// C8: with no restarts allowed, the loss ends the operation, and the slot is free (S16, S70).
+  @Test func c8() async throws {
+    try await Cluster.with { cluster in
+      let scene = try await Scene("c8", on: cluster)
+      let queue = try await scene.queue(limit: 1)
+      let members = try await scene.submit { plan in
+        try plan.add("x", .shell("mark x; kill -9 $PPID; gate hang"), queue: queue) {
+          $0.maximumLosses = 0
+        }
+        try plan.add("y", .mark, after: ["x"])
+      }
+      try scene.makeGate("hang")
+      try await scene.ended(members)
+      let (x, y) = (try await scene.row(members["x"]), try await scene.row(members["y"]))
+      #expect(x.outcome == .lost)
+      #expect(try await scene.life(members, "x").count { $0.hasPrefix("executing") } == 2)
+      #expect(y.outcome == .succeeded)
+      #expect(y.workerName != x.workerName)
+      #expect(scene.trace == ["x", "y"])
+      #expect(try await scene.row(ofQueue: queue).executing == 0)
+    }
+  }
+
+  /// C9: attempts are one life (S8, S12, S147).
+  @Test func c9() async throws {
+    try await Cluster.with { cluster in
+      let scene = try await Scene("c9", on: cluster)
+      let work = """
+        mark x
+        [ $OP_ATTEMPT = 3 ] || { kill -9 $PPID; gate hang; }
+        echo v=7 >> "$OP_OUTPUT"
+        """
+      try scene.makeGate("hang")
+      let members = try await scene.submit { plan in
+        try plan.add("x", .shell(work))
+        try plan.add("y", .mark, after: ["x"])
+      }
+      try await scene.ended(members)
+      #expect(scene.lines.map { "\($0.what)\($0.attempt)" } == ["x1", "x2", "x3", "y1"])
+      let life = try await scene.life(members, "x")
+      #expect(life == ["ready true", "executing true", "executing false", "succeeded"])
+      let events = try await scene.events(members, "x")
+      let starts = events.compactMap { event -> UInt32? in
+        if case .attemptStarted(let attempt, _) = event.kind { attempt } else { nil }
+      }
+      #expect(starts == [1, 2, 3])
+      #expect(events.count { $0.kind == .completion } == 1)
+      let row = try await scene.row(members["x"])
+      #expect(row.outcome == .succeeded)
+      let output = try #require(row.result?.output)
+      #expect(String(decoding: output, as: UTF8.self).contains("v=7"))
+    }
+  }
+
+  /// F7: nothing of an operation outlives its killed worker by 2 s, wherever it has moved; the
+  /// operation runs again elsewhere after the lease (G22, G25).
+  @Test func childrenEndWithTheirWorker() async throws {
+    try await Cluster.with { cluster in
+      let scene = try await Scene("f7", on: cluster)
+      let work = """
+        note parent
+        if [ $OP_ATTEMPT = 1 ]; then
+          setsid sh -c 'echo "session $OP_ATTEMPT $$" >> '"\(scene.folder)/trace"'; sleep 1000' &
+          (setsid nohup sh -c 'echo "double $OP_ATTEMPT $$" >> '"\(scene.folder)/trace"'; sleep 1001' &)
+          gate hang
+        fi
+        """
+      try scene.makeGate("hang")
+      let members = try await scene.submit { try $0.add("x", .shell(work)) }
+      try await scene.traced("parent", "session", "double", "hang+")
+      let processes = Set(scene.lines.map(\.process))
+      #expect(processes.count == 3)
+      #expect(processes.allSatisfy(isAlive))
+      let first = try await scene.row(members["x"]).workerName
+      try await cluster.kill(first)
+      try await eventually("its processes are gone", within: .seconds(2)) {
+        !processes.contains(where: isAlive)
+      }
+      try await scene.ended(members)
+      let shown = try await cluster.opbatch("show", "\(members.graph.number)/x", "-o", "json")
+      let operation = try #require(try JSONValue(shown.output)["operations"].elements.first)
+      let attempts = operation["attempts"].elements
+      #expect(attempts.map { $0["attempt"].number } == [1, 2])
+      #expect(attempts.map { $0["worker"].text == first } == [true, false])
+      #expect(attempts.first?["reason"].text == "lost")
+      #expect(operation["attempt"].number == 2)
+      #expect(operation["state"].text == "succeeded")
+    }
+  }
+
+  /// A worker that comes back under its name before its lease is over gives its operations free at
+  /// once: its new life does not know them (S147).
+  @Test func aRestartedWorkerDoesNotWaitForTheLease() async throws {
+    var shape = Cluster.Shape()
+    shape.workers = 1
+    shape.timing = ["--heartbeat", "0.2", "--suspect", "200", "--lost", "300", "--grace", "3"]
+    try await Cluster.with(shape) { cluster in
+      let scene = try await Scene("restart", on: cluster)
+      try scene.makeGate("hang")
+      let work = "note x; [ $OP_ATTEMPT = 2 ] || gate hang"
+      let members = try await scene.submit { try $0.add("x", .shell(work)) }
+      try await scene.traced("hang+")
+      try await cluster.kill("w1")
+      try cluster.startWorker("w1")
+      try await scene.ended(members)
+      #expect(try await scene.row(members["x"]).attempt == 2)
+    }
+  }
+}
