@@ -133,6 +133,12 @@ let package = Package(
         "OpClusterSimulation", "OpClusterScheduling", "OpClusterExecution", "OpClusterModel",
       ]),
     .testTarget(
+      name: "OpbatchTests",
+      dependencies: [
+        "opbatch", "OpClusterClient", "OpClusterManifest", "OpClusterWire", "OpClusterModel",
+        arguments,
+      ]),
+    .testTarget(
       name: "OpClusterClientTests",
       dependencies: ["OpClusterClient", "OpClusterWire", "OpClusterZeroMQ", "OpClusterModel"]),
   ],

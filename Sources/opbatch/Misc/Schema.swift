@@ -1,6 +1,7 @@
 // `opbatch schema`: the manifest's JSON Schema, for editors and programs.
 
 import ArgumentParser
+import OpClusterManifest
 
 struct Schema: Command {
   static let configuration = CommandConfiguration(
@@ -9,7 +10,7 @@ struct Schema: Command {
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
   func perform(_ console: Console) async throws -> ExitStatus {
-    try console.write(manifestSchema + "\n")
+    try console.write(ManifestSchema.text + "\n")
     return .success
   }
 }

@@ -1,6 +1,7 @@
 // `opbatch import`: workflows of other systems as manifests.
 
 import ArgumentParser
+import OpClusterManifest
 import OpClusterPresentation
 
 struct Import: ParsableCommand {
@@ -12,17 +13,19 @@ struct Import: ParsableCommand {
 struct ImportWfFormat: Command {
   static let configuration = CommandConfiguration(
     commandName: "wfformat",
-    abstract: "Turn a WfFormat (WfCommons) workflow into a manifest.",
+    abstract: "Turn a WfFormat (WfCommons) trace into a manifest that replays it.",
     discussion: """
-      Each task becomes an operation that needs the tasks before it and runs the recorded program. \
-      With --sleep it sleeps for the recorded time instead, which replays the shape of a workflow \
-      without its programs.
+      One operation per task, its parents as needs, its run time scaled, its files really read and \
+      written at a scaled size; nothing but sh, cat, head and sleep is needed to run it.
 
-      Example: opbatch import wfformat montage.json -o montage.yaml --sleep 0.01
+      Example: opbatch import wfformat montage.json --time-scale 0.01 -o montage.yaml
       """)
 
+  /// A trace larger than this is refused before it is read.
+  static let maximumBytes = 256 << 20
+
   @Argument(
-    help: ArgumentHelp("The workflow, WfFormat 1.5.", valueName: "file"),
+    help: ArgumentHelp("The trace, WfFormat 1.4 or 1.5.", valueName: "file"),
     completion: .file(extensions: ["json"]))
   var file: String
 
@@ -34,25 +37,31 @@ struct ImportWfFormat: Command {
 
   @Option(
     help: ArgumentHelp(
-      "Sleep for the recorded time multiplied by this.", valueName: "factor"))
-  var sleep: Double?
+      "What a second of the trace takes, in seconds. Default: what makes it short.",
+      valueName: "factor"))
+  var timeScale: Double?
 
-  @Flag(help: "Leave out what tasks ask for in CPUs and memory.") var noResources = false
+  @Option(help: ArgumentHelp("Bytes written for a byte of the trace.", valueName: "factor"))
+  var sizeScale = 0.01
 
   /// It speaks to no coordinator, and its -o is a file: the common options are not there.
   var global: GlobalOptions { GlobalOptions.defaults }
 
   func validate() throws {
-    if let sleep, !(0...1_000_000).contains(sleep) {
-      throw ValidationError("--sleep is a factor from 0 on")
+    for scale in [timeScale ?? 1, sizeScale] where !(0...1_000_000).contains(scale) {
+      throw ValidationError("a scale is a number from 0 on")
     }
   }
 
   func perform(_ console: Console) async throws -> ExitStatus {
-    let workflow = try read()
-    let writer = WorkflowManifest(
-      workflow: workflow, sleepFactor: sleep, asksForResources: !noResources)
-    let text = writer.text
+    let text: String
+    let bytes = try read()
+    do throws(WfFormatError) {
+      let importer = WfFormatImport(timeScale: timeScale, sizeScale: sizeScale)
+      text = try importer.manifest(of: bytes)
+    } catch {
+      throw Failure(.badInput, code: "bad_trace", "\(safe(file)): \(error.reason)")
+    }
     guard target != "-" else {
       try console.write(text)
       return .success
@@ -62,14 +71,13 @@ struct ImportWfFormat: Command {
         .inputOutput, code: "cannot_write",
         "cannot write \(safe(target)): \(SystemFailure(code: code).text)")
     }
-    console.say("\(safe(target)): \(shownCount(workflow.tasks.count, "operation"))")
     console.hint("opbatch check \(safe(target)), opbatch run -m \(safe(target))")
     return .success
   }
 
-  private func read() throws -> Workflow {
-    switch Descriptor.contents(of: file, limit: Workflow.maximumBytes) {
-    case .success(let bytes): return try Workflow.decode(bytes, name: safe(file))
+  private func read() throws -> [UInt8] {
+    switch Descriptor.contents(of: file, limit: Self.maximumBytes) {
+    case .success(let bytes): return bytes
     case .failure(let failure):
       throw Failure(
         failure.isAbsence ? .badInput : .inputOutput, code: "cannot_read",
