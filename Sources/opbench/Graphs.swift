@@ -70,7 +70,7 @@ enum Graphs {
   static func commands(_ count: UInt32) -> GraphSubmission {
     var template = OperationTemplate(name: "true", count: count, work: .command)
     template.payload = Wire.encode(
-      CommandSpecification(form: .arguments([CommandText("/bin/true")])))
+      command: CommandSpecification(form: .arguments([CommandText("/bin/true")])))
     return graph([template])
   }
 
