@@ -188,10 +188,13 @@ final class TestWorker {
   private var lastReport: UInt64 = 0
   private var lastOrders: UInt64 = 0
 
-  init(_ service: Service, name: String = "w1", cpus: Int64 = 4, session: UInt64 = 1) throws {
+  init(
+    _ service: Service, name: String = "w1", cpus: Int64 = 4, session: UInt64 = 1,
+    executing: [AttemptID] = []
+  ) throws {
     self.name = name
     dealer = try Dealer(service.ready.workerEndpoint)
-    try hello(cpus: cpus, session: session)
+    try hello(cpus: cpus, session: session, executing: executing)
   }
 
   func hello(
@@ -205,7 +208,7 @@ final class TestWorker {
     lastOrders = 0
     welcome = nil
     try dealer.send(Wire.encode(WorkerMessage.hello(hello)))
-    while welcome == nil { #expect(try takeNext()) }
+    while welcome == nil { try #require(try takeNext()) }
   }
 
   /// Takes one message in; false when none comes for so long (milliseconds).
@@ -222,6 +225,7 @@ final class TestWorker {
       lastOrders = orders.number
       acknowledged = max(acknowledged, orders.acknowledged)
       dispatched += orders.dispatches
+      if !orders.recalls.isEmpty { try giveBack(orders.recalls) }
     }
     return true
   }
@@ -239,27 +243,37 @@ final class TestWorker {
 
   /// Waits for attempts and gives them out, oldest first.
   func awaitDispatches(_ count: Int) throws -> [Dispatch] {
-    while dispatched.count < count { #expect(try takeNext()) }
+    while dispatched.count < count { try #require(try takeNext()) }
     defer { dispatched.removeFirst(count) }
     return Array(dispatched.prefix(count))
   }
 
   func awaitAcknowledgement(of report: UInt64) throws {
-    while acknowledged < report { #expect(try takeNext()) }
+    while acknowledged < report { try #require(try takeNext()) }
   }
 
-  /// Finishes whatever comes until so many have been finished.
+  /// Finishes what comes until so many have been finished; the rest is left for later.
   func work(through count: Int, result: AttemptResult = .done) throws {
     var finished = 0
     while finished < count {
-      if dispatched.isEmpty { #expect(try takeNext()) }
-      let batch = dispatched
-      dispatched = []
+      if dispatched.isEmpty { try #require(try takeNext()) }
+      let batch = Array(dispatched.prefix(count - finished))
       if batch.isEmpty { continue }
+      dispatched.removeFirst(batch.count)
       finished += batch.count
       let number = try report(batch.map { .finished($0.attempt, result) })
       try awaitAcknowledgement(of: number)
     }
+  }
+
+  /// What it has not begun goes back.
+  private func giveBack(_ recalls: [AttemptID]) throws {
+    try report(
+      recalls.map { attempt in
+        let isHeld = dispatched.contains { $0.attempt == attempt }
+        dispatched.removeAll { $0.attempt == attempt }
+        return isHeld ? .recalled(attempt) : .alreadyStarted(attempt)
+      })
   }
 }
 
