@@ -80,7 +80,13 @@ extension Scheduler {
   }
 
   private func checkQueues(_ submission: GraphSubmission) throws(Refusal) {
-    for case .named(let name) in submission.queues { _ = try queue(named: name) }
+    for case .named(let name) in submission.queues {
+      let queue = try queue(named: name)
+      if let owner = queues[queue.number].owner {
+        throw Refusal(
+          .badRequest, "queue \(name) belongs to graph \(owner.number) and goes with it")
+      }
+    }
     for case .own(let settings) in submission.queues where !settings.name.isValidName {
       throw Refusal(.badRequest, "'\(settings.name)' cannot be the name of a queue")
     }

@@ -231,7 +231,7 @@ extension Scheduler {
       place: graphs[graph].place(of: id.index), argument: argument(of: id, stage),
       inputs: inputs, awaits: awaits)
     let at = orders(for: seat, &turn)
-    announce(stage, of: id.graph, to: seat, at, &turn)
+    announce(stage, of: id, to: seat, at, &turn)
     turn.orders[at].orders.dispatches.append(order)
     return true
   }
@@ -252,17 +252,19 @@ extension Scheduler {
   }
 
   private mutating func announce(
-    _ stage: Int, of graph: GraphID, to seat: WorkerID, _ at: Int, _ turn: inout Turn
+    _ stage: Int, of id: OperationID, to seat: WorkerID, _ at: Int, _ turn: inout Turn
   ) {
+    let graph = id.graph
     if seats[seat.number].told(UInt32(stage), of: graph) { return }
     let own = graphs[graph.number].stages[stage]
+    let queue = graphs[graph.number].queue(of: id.index, stage: stage)
     turn.orders[at].orders.templates.append(
       TemplateAnnouncement(
         graph: graph, graphName: graphs[graph.number].submission.name,
         template: UInt32(stage), firstIndex: own.firstIndex, name: own.template.name,
         isArray: own.template.isArray, indexRuns: own.template.indexRuns,
         work: own.template.work, payload: own.template.payload, demand: own.template.demand,
-        qos: own.template.qos ?? queues[own.queue.number].settings.qos))
+        qos: own.template.qos ?? queues[queue.number].settings.qos))
   }
 
   /// What its finished dependencies left (S135, S138): of whole stages only elements with outputs.

@@ -110,6 +110,10 @@ extension Scheduler {
       let at = extra.firstIndex(where: { $0.on == from })
     {
       graphs[graph].extraDependencies[to.index]?.remove(at: at)
+      // A snapshot holds the submission, which still names an original one.
+      if extra[at].isOriginal {
+        graphs[graph].removedDependencies[to.index, default: []].append(from)
+      }
       if graphs.contains(from.graph.number) {
         graphs[from.graph.number].externalDependents[from.index]?.removeAll {
           $0.operation == to

@@ -36,6 +36,9 @@ extension Scheduler {
     }
     if let problem = problem(with: hello) { return turn.refuse(peer, problem) }
     if let known = seatBySession[hello.session], seats.contains(known.number) {
+      // A worker says hello once on a socket: this is the same one again, and what it lists is
+      // older than what has been handed over since.
+      if seats[known.number].peer == peer { return }
       return welcome(hello, known, peer, version, into: &turn)
     }
     if let old = seatByName[hello.name], seats.contains(old.number) {
@@ -90,9 +93,10 @@ extension Scheduler {
     }
     turn.orders.removeAll { $0.seat == number }
     seatByPeer[peer] = worker
-    seats[number].beginConversation(peer, hello, at: turn.now)
+    lastConversation += 1
+    seats[number].beginConversation(peer, hello, number: lastConversation, at: turn.now)
     seats[number].fits = classes.map {
-      $0.fits(capacity: hello.capacity, labels: hello.labels, types: hello.types)
+      $0.fits(capacity: hello.capacity, labels: seats[number].labels, types: hello.types)
     }
     let stale = reconcile(worker, hello, into: &turn)
     turn.afterDurable.append(
@@ -103,6 +107,8 @@ extension Scheduler {
             conversation: conversation(with: worker), version: version, worker: worker,
             timing: timing, stale: stale))))
     seats[number].lastSpoken = turn.now
+    // The order to leave may have been lost with the conversation before.
+    if seats[number].isDraining { _ = orders(for: worker, &turn) }
     repeatOrders(to: worker, into: &turn)
   }
 
@@ -198,7 +204,9 @@ extension Scheduler {
   }
 
   private mutating func beat(_ number: UInt32, into turn: inout Turn) {
-    guard let peer = seats[number].peer,
+    // Not to a suspect: a worker that hears and is not heard would keep its lease past its loss
+    // (S147), and would not look for a better line.
+    guard let peer = seats[number].peer, !seats[number].isSuspect,
       turn.now - seats[number].lastSpoken >= timing.heartbeat
     else { return }
     seats[number].lastSpoken = turn.now
@@ -227,7 +235,7 @@ extension Scheduler {
     func consider(_ moment: Instant) { next = next.map { min($0, moment) } ?? moment }
     for number in seats.numbers {
       let seat = seats[number]
-      if seat.peer != nil { consider(seat.lastSpoken + timing.heartbeat) }
+      if seat.peer != nil, !seat.isSuspect { consider(seat.lastSpoken + timing.heartbeat) }
       consider(seat.lastHeard + (seat.isSuspect || seat.peer == nil ? timing.lost : timing.suspect))
       let surplus = seat.busySince + Span(nanoseconds: Int64(Seat.patience * 1.1e9))
       // Looked at once; what is left after that waits for other things than time.
@@ -344,17 +352,20 @@ extension Scheduler {
 
 extension Seat {
   fileprivate mutating func beginConversation(
-    _ peer: PeerID, _ hello: WorkerHello, at now: Instant
+    _ peer: PeerID, _ hello: WorkerHello, number: UInt32, at now: Instant
   ) {
     self.peer = peer
-    increment += 1
+    increment = number
     ordersSent = 0
     reportTaken = 0
+    ordersTaken = 0
+    ordersBehindSince = now
     lastHeard = now
     isSuspect = false
     toldTemplates = [:]
     capacity = hello.capacity
-    labels = hello.labels
+    // So that an operation can ask for one worker by name.
+    labels = hello.labels.filter { $0.key != "worker" } + [Label(key: "worker", value: name)]
     types = hello.types
   }
 }

@@ -126,7 +126,8 @@ extension Scheduler {
     }
     if let external = graphs[graph].externalDependents.removeValue(forKey: id.index) {
       for dependent in external {
-        release(dependent.operation, dependent.policy, of: end, &work, into: &turn)
+        release(
+          dependent.operation, dependent.policy, of: end, isExtra: true, &work, into: &turn)
       }
     }
     releaseStages(end, &work, into: &turn)
@@ -134,12 +135,13 @@ extension Scheduler {
 
   /// One edge: met, or its dependent can no longer run.
   private mutating func release(
-    _ dependent: OperationID, _ policy: EdgePolicy, of end: End, _ work: inout [End],
-    into turn: inout Turn
+    _ dependent: OperationID, _ policy: EdgePolicy, of end: End, isExtra: Bool = false,
+    _ work: inout [End], into turn: inout Turn
   ) {
     let graph = dependent.graph.number
     guard graphs.contains(graph) else { return }
-    if let removed = graphs[graph].removedDependencies[dependent.index],
+    // Of the submitted edges some may have been taken away; an added one stands for itself.
+    if !isExtra, let removed = graphs[graph].removedDependencies[dependent.index],
       removed.contains(end.id)
     {
       return

@@ -70,7 +70,8 @@ extension Scheduler {
   private func check(
     _ cell: OperationCell, _ graph: Graph, _ stage: Int, _ index: UInt32
   ) -> String? {
-    let name = graph.shown(index)
+    // Made only where something is broken: this looks at every operation of every graph.
+    var name: String { graph.shown(index) }
     if cell.phase == .finished {
       if cell.worker != 0 { return "\(name) has ended but worker \(cell.worker) holds it" }
       return cell.ending.outcome == nil ? "\(name) has ended without an outcome" : nil

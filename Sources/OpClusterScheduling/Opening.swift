@@ -33,6 +33,13 @@ extension Scheduler {
   mutating func openStage(_ graph: UInt32, _ stage: Int, into turn: inout Turn) {
     let own = graphs[graph].stages[stage]
     if own.template.count == 0 { return }
+    if own.pristine.phase == .declared {
+      // Only those that were enqueued stand somewhere; the queue of the stage may be gone.
+      for index in own.indices where graphs[graph].cell(index).phase == .waiting {
+        settle(graphs[graph].operation(index), into: &turn)
+      }
+      return
+    }
     if own.template.isBarrier {
       let id = graphs[graph].operation(own.firstIndex)
       return settle(id, into: &turn)

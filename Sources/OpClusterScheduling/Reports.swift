@@ -19,6 +19,11 @@ extension Scheduler {
       return turn.atOnce.append(.toWorker(peer, .refused(refusal)))
     }
     seats[number].reportTaken = report.number
+    if seats[number].missesOrders(report.ordersTaken, at: turn.now, patience: timing.lost) {
+      let refusal = Refusal(
+        .busy, "orders after \(report.ordersTaken) did not arrive: begin anew")
+      turn.atOnce.append(.toWorker(peer, .refused(refusal)))
+    }
     if report.entries.isEmpty { return }
     _ = orders(for: worker, &turn)
     var ended = 0

@@ -80,6 +80,9 @@ extension Scheduler {
     _ operations: [OperationID], _ name: String, into turn: inout Turn
   ) throws(Refusal) -> ClientReply {
     let queue = try queue(named: name)
+    if let owner = queues[queue.number].owner, operations.contains(where: { $0.graph != owner }) {
+      throw Refusal(.badRequest, "queue \(name) belongs to graph \(owner.number) and goes with it")
+    }
     var seen: Set<OperationID> = []
     for id in operations {
       let cell = try liveCell(id)
@@ -252,6 +255,9 @@ extension Scheduler {
   ) throws(Refusal) -> ClientReply? {
     var settings = queues[id.number].settings
     if let name = change.newName, name != settings.name {
+      guard queues[id.number].owner == nil else {
+        throw Refusal(.badRequest, "queue \(settings.name) belongs to a graph and keeps its name")
+      }
       try check(name: name)
       guard queueByName[name] == nil else {
         throw Refusal(.queueExists, "queue \(name) exists already")

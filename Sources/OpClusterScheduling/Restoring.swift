@@ -21,7 +21,7 @@ extension Scheduler {
       let graph = graphs[number]
       records.append(
         .submitted(
-          graph.id, graph.fullSubmission, fingerprint: graph.fingerprint, at: graph.submittedAt))
+          graph.id, submission(of: graph), fingerprint: graph.fingerprint, at: graph.submittedAt))
       records.append(.restoredGraph(state(of: graph)))
     }
     records.append(.restoredCounters(counters))
@@ -48,6 +48,18 @@ extension Scheduler {
     rebuild()
     for case .restoredCounters(let values) in records { counters = values }
     lastCommit = commit
+  }
+
+  /// The submission with the names that its queues have now.
+  private func submission(of graph: Graph) -> GraphSubmission {
+    var submission = graph.fullSubmission
+    for stage in graph.stages where !submission.queues.isEmpty {
+      let position = Int(stage.template.queue)
+      guard case .named = submission.queues[position], let queue = queues.find(stage.queue.number)
+      else { continue }
+      submission.queues[position] = .named(queue.settings.name)
+    }
+    return submission
   }
 
   private func state(of graph: Graph) -> GraphState {
@@ -149,6 +161,9 @@ extension Scheduler {
     }
     for edge in state.removedEdges {
       graphs[graph].removedDependencies[edge.to, default: []].append(edge.from)
+      graphs[graph].extraDependencies[edge.to]?.removeAll {
+        $0.isOriginal && $0.on == edge.from
+      }
     }
     for entry in state.enqueuedIn {
       graphs[graph].enqueuedIn[entry.index] = Graph.Enqueueing(

@@ -44,6 +44,9 @@ public struct Scheduler: Sendable {
   /// The newest seat of a name.
   var seatByName: [String: WorkerID] = [:]
   var seatBySession: [WorkerSession: WorkerID] = [:]
+  /// Counts the conversations of this life: a session that was lost and comes back must not find
+  /// the number of an earlier one again.
+  var lastConversation: UInt32 = 0
   var backoffs: Heap<Backoff> = []
   var deferred: [DeferredRequest] = []
   /// While above 0, nothing is dispatched ahead of time: a cancellation waits for recalls.

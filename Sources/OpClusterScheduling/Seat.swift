@@ -21,6 +21,9 @@ struct Seat: Blankable {
   var increment: UInt32 = 0
   var ordersSent: UInt64 = 0
   var reportTaken: UInt64 = 0
+  /// Newest orders that it says it has, and since when that has been less than was sent.
+  var ordersTaken: UInt64 = 0
+  var ordersBehindSince: Instant = .zero
   var lastHeard: Instant
   var lastSpoken: Instant = .zero
   var isSuspect = false
@@ -80,6 +83,17 @@ struct Seat: Blankable {
     let elapsed = max((now - busySince).seconds, 0.000_05)
     rate = rate * 0.5 + Double(count) / elapsed * 0.5
     busySince = now
+  }
+
+  /// Whether orders must have been lost: for so long it has been told more than it has, and none
+  /// of it has come. Nothing sent later would show the gap if they were the last.
+  mutating func missesOrders(_ taken: UInt64, at now: Instant, patience: Span) -> Bool {
+    if taken >= ordersSent || taken > ordersTaken {
+      ordersTaken = taken
+      ordersBehindSince = now
+      return false
+    }
+    return now - ordersBehindSince > patience
   }
 
   mutating func told(_ template: UInt32, of graph: GraphID) -> Bool {

@@ -12,9 +12,9 @@ extension Scheduler {
     let count = graphs[id.number].operationCount
     emit(.graphSubmitted(operations: count), about: .graph(id), into: &turn)
     if count == 0 { justEnded.append(id) }
-    if submission.isDeclaredOnly { return }
-    joinQueues(id)
+    if !submission.isDeclaredOnly { joinQueues(id) }
     skipForEndedDependencies(id, into: &turn)
+    if submission.isDeclaredOnly { return }
     for stage in graphs[id.number].stages.indices
     where graphs[id.number].stages[stage].gates == 0 {
       openStage(id.number, stage, into: &turn)
@@ -175,7 +175,8 @@ extension Scheduler {
 
   /// Graphs whose last operation ended: told, remembered in short, and dropped as a whole.
   mutating func endGraphs(into turn: inout Turn) {
-    let leaving = justEnded
+    // In an order that does not depend on how this state came about: by replay or by restore.
+    let leaving = justEnded.sorted()
     justEnded = []
     for id in leaving where graphs.contains(id.number) {
       let outcome = graphs[id.number].outcome

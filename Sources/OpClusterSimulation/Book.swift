@@ -38,6 +38,7 @@ struct Book: Sendable {
     var limits: [(commit: CommitIndex, limit: UInt32)]
     /// A suspension was answered, and nothing resumed it since.
     var isSealed = false
+    var resumes = 0
     init(_ settings: QueueSettings) {
       self.settings = settings
       limits = [(CommitIndex(0), settings.maximumConcurrent ?? .max)]
@@ -57,6 +58,7 @@ struct Book: Sendable {
     var isSuspended: Bool
     /// A suspension was answered, and nothing resumed it since.
     var isSealed = false
+    var resumes = 0
     var hasEnded = false
   }
   struct OperationEntry: Sendable {
@@ -69,6 +71,9 @@ struct Book: Sendable {
     var handedOver = CommitIndex(0)
     var losses: UInt32 = 0
     var isCancelled = false
+    /// By its graph's failure policy, which does not wait for what a worker has unblocked by
+    /// itself meanwhile: both ends are cancelled, and the later one may have begun.
+    var isDoomed = false
     /// A cancellation of it was answered: no start may follow (S91, S96).
     var isSealed = false
     var outcome: Outcome?

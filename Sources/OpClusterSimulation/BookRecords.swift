@@ -41,7 +41,10 @@ extension Book {
     case .workerLeft(let worker): lose(worker, .recalled)
     case .graphSuspended(let graph, let isSuspended):
       graphs[Int(graph.number)]?.isSuspended = isSuspended
-      graphs[Int(graph.number)]?.isSealed = false
+      if !isSuspended {
+        graphs[Int(graph.number)]?.isSealed = false
+        graphs[Int(graph.number)]?.resumes += 1
+      }
     case .dependencyAdded(let from, let to, let policy):
       self[to].needs.append((from, policy))
     case .dependencyRemoved(let from, let to): self[to].needs.removeAll { $0.on == from }
@@ -51,7 +54,11 @@ extension Book {
     case .succeeded(let runs): eachOf(runs) { $0.acceptEnd($1, .success) }
     case .finished(let id, let result): acceptEnd(id, result)
     case .attemptFailed(let id, let result): acceptEnd(id, result)
-    case .cancelled(let runs, _): eachOf(runs) { $0[$1].isCancelled = true }
+    case .cancelled(let runs, let reason):
+      eachOf(runs) { book, id in
+        book[id].isCancelled = true
+        if reason == .failurePolicy { book[id].isDoomed = true }
+      }
     case .started, .prioritySet, .restoredGraph, .restoredEnding, .restoredCounters: break
     }
   }
@@ -82,7 +89,10 @@ extension Book {
     queueByName[settings.name] = number
     queues[number]?.settings = settings
     queues[number]?.limits.append((commit, settings.maximumConcurrent ?? .max))
-    if !settings.isSuspended { queues[number]?.isSealed = false }
+    if !settings.isSuspended {
+      queues[number]?.isSealed = false
+      queues[number]?.resumes += 1
+    }
   }
 
   // MARK: - Graphs

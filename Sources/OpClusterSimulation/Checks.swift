@@ -8,7 +8,7 @@ import OpClusterScheduling
 extension World {
   /// After every turn of the coordinator.
   func checkTurn() {
-    if coordinator.turns % 4 == 0, let broken = coordinator.scheduler.brokenInvariant() {
+    if coordinator.turns % 8 == 0, let broken = coordinator.scheduler.brokenInvariant() {
       fail("scheduler", broken)
     }
     if !coordinator.turn.isDurable, !coordinator.turn.events.isEmpty {
@@ -92,21 +92,42 @@ extension World {
     switch reply {
     case .cancelled(let verdicts, _): for verdict in verdicts { seal(verdict) }
     case .suspended:
-      guard let asked = clients[client].pending.first(where: { $0.id == id }) else { return }
-      switch asked.request {
-      case .changeQueue(let name, _):
-        guard let queue = book.queueByName[name] else { return }
-        if book.queues[queue]?.settings.isSuspended ?? false { book.queues[queue]?.isSealed = true }
-      case .suspendGraphs(let selection, true):
-        guard case .numbers(let ranges) = selection.graphs else { return }
-        for range in ranges {
-          let graph = Int(range.first.number)
-          if book.graphs[graph]?.isSuspended ?? false { book.graphs[graph]?.isSealed = true }
-        }
-      default: break
-      }
+      guard let asked = clients[client].pending.first(where: { $0.id == id }),
+        asked.resumesBefore == resumes(of: asked.request)
+      else { return }
+      sealSuspended(asked.request)
     default: break
     }
+  }
+
+  /// S72: nothing of it starts from now on, unless somebody resumed it meanwhile.
+  private func sealSuspended(_ request: ClientRequest) {
+    if let queue = queueMeant(by: request), book.queues[queue]?.settings.isSuspended ?? false {
+      book.queues[queue]?.isSealed = true
+    }
+    if let graph = graphMeant(by: request), book.graphs[graph]?.isSuspended ?? false {
+      book.graphs[graph]?.isSealed = true
+    }
+  }
+
+  /// How often a queue or graph that a request suspends has been resumed.
+  func resumes(of request: ClientRequest) -> Int {
+    if let queue = queueMeant(by: request) { return book.queues[queue]?.resumes ?? 0 }
+    if let graph = graphMeant(by: request) { return book.graphs[graph]?.resumes ?? 0 }
+    return 0
+  }
+
+  private func queueMeant(by request: ClientRequest) -> UInt32? {
+    guard case .changeQueue(let name, _) = request else { return nil }
+    return book.queueByName[name]
+  }
+
+  private func graphMeant(by request: ClientRequest) -> Int? {
+    guard case .suspendGraphs(let selection, true) = request,
+      case .numbers(let ranges) = selection.graphs, let first = ranges.first?.first.number,
+      Int(first) < book.graphs.count
+    else { return nil }
+    return Int(first)
   }
 
   /// S91, S96, G20: the cancellation is durable, and no member starts any more.

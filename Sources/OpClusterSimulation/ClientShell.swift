@@ -18,6 +18,8 @@ struct Client {
     var id: RequestID
     var request: ClientRequest
     var tries = 1
+    /// How often what it suspends had been resumed when it was asked.
+    var resumesBefore = 0
   }
 }
 
@@ -55,7 +57,9 @@ extension World {
   func ask(_ request: ClientRequest, _ at: Int) {
     clients[at].lastRequest += 1
     let id = RequestID(clients[at].lastRequest)
-    clients[at].pending.append(Client.Asked(id: id, request: request))
+    var asked = Client.Asked(id: id, request: request)
+    asked.resumesBefore = resumes(of: request)
+    clients[at].pending.append(asked)
     note(.request, UInt64(at), id.number) { "client \(at) asks \(id.number): \(request)" }
     say(id, request, at)
   }

@@ -49,7 +49,7 @@ extension World {
   /// A turn as the mutant coordinator writes it.
   func written(_ turn: Turn) -> [Record] {
     guard mutant == .forgottenRecords else { return turn.records }
-    return turn.records.filter { if case .recalled = $0 { false } else { true } }
+    return turn.records.filter { if case .executing = $0 { false } else { true } }
   }
 
   /// A message as the mutant worker takes it in.

@@ -66,7 +66,7 @@ extension World {
 
   private func someQueue(_ at: Int) -> String {
     if clients[at].chance.percent(20), let graph = someGraph(at) { return "\(graph.number)/own" }
-    return clients[at].chance.pick(["default", "default", "q0", "q1"])
+    return clients[at].chance.pick(["default", "default", "q0", "q1", "q2"])
   }
 
   private func someSettings(_ at: Int) -> QueueSettings {
@@ -85,6 +85,9 @@ extension World {
       change.limit = clients[at].chance.percent(40) ? .unlimited : .atMost(limit)
     }
     if clients[at].chance.percent(60) { change.isSuspended = clients[at].chance.percent(50) }
+    if clients[at].chance.percent(10) {
+      change.newName = clients[at].chance.pick(["q0", "q1", "q2"])
+    }
     if clients[at].chance.percent(15) {
       change.qos = clients[at].chance.pick(QualityOfService.allCases)
     }

@@ -77,7 +77,7 @@ extension GraphState: WireConvertible {
     if phases.contains(where: { Phase(rawValue: $0) == nil }) {
       throw WireError("graph.phases", .outOfRange)
     }
-    if outcomes.contains(where: { $0 != 0 && Outcome(rawValue: $0) == nil }) {
+    if outcomes.contains(where: { $0 != 0 && !isEnding($0) }) {
       throw WireError("graph.outcomes", .outOfRange)
     }
   }
@@ -164,7 +164,7 @@ extension EndedGraph: WireConvertible {
     try checkCount(count, Limits.operationsPerGraph, "ended.operation_count")
     let outcomes = try opaque(proto.outcomes, max(count, 1), "ended.outcomes")
     if outcomes.count != 1 { try checkEqual(outcomes.count, count, "ended.outcomes") }
-    if outcomes.contains(where: { Outcome(rawValue: $0) == nil }) {
+    if outcomes.contains(where: { !isEnding($0) }) {
       throw WireError("ended.outcomes", .outOfRange)
     }
     self.init(
@@ -198,3 +198,6 @@ extension Counters: WireConvertible {
     lastEvent = proto.lastEvent
   }
 }
+
+/// An outcome, with the top bit where the coordinator marks a skip as harmless.
+private func isEnding(_ raw: UInt8) -> Bool { Outcome(rawValue: raw & 0x7F) != nil }

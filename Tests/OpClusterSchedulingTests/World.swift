@@ -17,6 +17,7 @@ struct FakeWorker {
   var executing: [AttemptID] = []
   var outbox: [WorkerReport.Entry] = []
   var reports: UInt64 = 0
+  var ordersTaken: UInt64 = 0
   var started: [AttemptID] = []
   var refusals: [Refusal] = []
   var cancels: [AttemptID] = []
@@ -24,6 +25,7 @@ struct FakeWorker {
   /// Answer recalls at once; a test that wants to answer itself sets it to false.
   var answersRecalls = true
   var recalls: [AttemptID] = []
+  var wasToldToDrain = false
 }
 
 struct World {
@@ -123,7 +125,8 @@ struct World {
     guard let conversation = workers[at].conversation else { return nil }
     workers[at].reports += 1
     let report = WorkerReport(
-      conversation: conversation, number: workers[at].reports, entries: workers[at].outbox)
+      conversation: conversation, number: workers[at].reports, entries: workers[at].outbox,
+      ordersTaken: workers[at].ordersTaken)
     workers[at].outbox = []
     return .worker(workers[at].peer, .report(report))
   }
@@ -210,11 +213,14 @@ extension FakeWorker {
     case .welcome(let welcome):
       conversation = welcome.conversation
       reports = 0
+      ordersTaken = 0
       for attempt in welcome.stale { drop(attempt) }
     case .refused(let refusal): refusals.append(refusal)
     case .logRequest: break
     case .orders(let orders):
       guard orders.number > 0 else { return }
+      ordersTaken = orders.number
+      if orders.drain { wasToldToDrain = true }
       held += orders.dispatches
       cancels += orders.cancels.map(\.attempt)
       for attempt in orders.stale { drop(attempt) }

@@ -1,15 +1,45 @@
-// Worlds from seeds: whatever happens, the promises hold and everything ends.
+// Worlds from seeds: whatever happens, the promises hold and everything ends; and the same seed is
+// the same world.
 
 import OpClusterSimulation
 import Testing
 
 @Suite struct Seeds {
-  // I1…I19, G1…G4, G10…G14, S63, S72, S91, S96
+  // I1 to I15, G1 to G4, G10 to G14, G19, G20, G22, G30, S63, S72, S91, S96
   @Test(arguments: 0..<10)
   func promisesHold(block: UInt64) {
     for seed in (block * 30)..<(block * 30 + 30) {
       let report = Simulation.run(seed: seed)
-      #expect(report.violation == nil, "\(report.command)")
+      let story = report.violation.map { "\($0.rule): \($0.text)" } ?? ""
+      #expect(report.violation == nil, "\(story), see it with: \(report.command)")
     }
+  }
+
+  // House rule 7: nothing in a world comes from hashing, addresses or the clock on the wall.
+  @Test func theSameSeedIsTheSameWorld() {
+    for seed in 0..<UInt64(40) {
+      let first = Simulation.run(seed: seed)
+      let second = Simulation.run(seed: seed)
+      #expect(first.hash == second.hash, "seed \(seed)")
+      #expect(first.steps == second.steps, "seed \(seed)")
+    }
+  }
+
+  @Test func seedsDiffer() {
+    let hashes = (0..<UInt64(20)).map { Simulation.run(seed: $0).hash }
+    #expect(Set(hashes).count == hashes.count)
+  }
+
+  // A world in which nothing happens would keep every promise.
+  @Test func seedsAreWorthRunning() {
+    var (launches, faults, refusals, answers) = (0, 0, 0, 0)
+    for seed in 0..<UInt64(30) {
+      let report = Simulation.run(seed: seed)
+      launches += report.launches
+      faults += report.faults
+      answers += report.answers
+      refusals += report.refusals.values.reduce(0, +)
+    }
+    #expect(launches > 300 && faults > 60 && answers > 300 && refusals > 10)
   }
 }

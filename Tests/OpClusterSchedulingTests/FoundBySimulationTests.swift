@@ -1,0 +1,225 @@
+// Bugs that a seed of the simulated world found, each as the shortest story that shows it.
+
+import OpClusterModel
+import Testing
+
+@testable import OpClusterScheduling
+
+@Suite struct FoundBySimulation {
+  // Hole 1 of guarantees 4.4: a conversation's name is used once, also by a session that was lost
+  // and comes back in the same life of the coordinator.
+  @Test func conversationsAreNeverNumberedAgain() {
+    var world = World()
+    let worker = world.join("w1")
+    let first = world.workers[worker].conversation
+    world.tick(after: .seconds(2))
+    for _ in 0..<20 { world.tick(after: .seconds(1)) }
+    #expect(world.events.contains { $0.kind == .workerLost })
+    world.workers[worker].peer = PeerID(900)
+    world.greet(worker)
+    #expect(world.workers[worker].conversation != nil)
+    #expect(world.workers[worker].conversation != first)
+  }
+
+  // S148: the order to leave is told again when a conversation takes the place of another.
+  @Test func drainOutlivesTheConversation() {
+    var world = World()
+    let worker = world.join("w1")
+    world.ask(.drainWorker("w1"))
+    #expect(world.workers[worker].wasToldToDrain)
+    world.workers[worker].wasToldToDrain = false
+    world.workers[worker].peer = PeerID(900)
+    world.greet(worker)
+    #expect(world.workers[worker].wasToldToDrain)
+  }
+
+  // S23, S27, S28: an edge on an operation that ended otherwise skips a declared dependent, too.
+  @Test func declaredOperationsAreSkippedForWhatEndedBefore() {
+    var world = World()
+    let worker = world.join("w1")
+    world.ask(.submit(graph(["a", "b"], [("a", "b")])))
+    world.start(worker, operation(1, 0))
+    world.end(worker, operation(1, 0))
+    world.report(worker)
+    var second = GraphSubmission(name: "second")
+    second.templates = [noops("c"), noops("d")]
+    second.isDeclaredOnly = true
+    second.externalEdges = [ExternalEdge(from: operation(1, 0), to: 0, policy: .failed)]
+    world.ask(.submit(second))
+    #expect(world.cell(2, 0)?.ending.outcome == .skipped)
+    #expect(world.cell(2, 1)?.phase == .declared)
+  }
+
+  // S33: a barrier that enters a queue waits for what is before it there, so that must not wait
+  // for the barrier.
+  @Test func enqueuingABarrierBehindItsDependentIsRefused() {
+    var world = World()
+    var submission = graph(["b", "x"], [("b", "x")])
+    submission.templates[0].isBarrier = true
+    submission.isDeclaredOnly = true
+    world.ask(.submit(submission))
+    let wrong = world.ask(.enqueue([operation(1, 1), operation(1, 0)], queue: "default"))
+    guard case .refused(let refusal) = wrong else {
+      Issue.record("accepted: \(String(describing: wrong))")
+      return
+    }
+    #expect(refusal.code == .cycle)
+    let right = world.ask(.enqueue([operation(1, 0), operation(1, 1)], queue: "default"))
+    guard case .done = right else {
+      Issue.record("refused: \(String(describing: right))")
+      return
+    }
+  }
+
+  // S5, S28: a queue may go while a graph that names it has not been enqueued; what is enqueued
+  // elsewhere runs there.
+  @Test func declaredOperationsSurviveTheirQueue() {
+    var world = World()
+    let worker = world.join("w1")
+    world.ask(.createQueue(QueueSettings(name: "short")))
+    var submission = graph(["a", "b"], [("a", "b")])
+    submission.queues = [.named("short")]
+    submission.isDeclaredOnly = true
+    world.ask(.submit(submission))
+    world.ask(.removeQueue("short"))
+    world.ask(.enqueue([operation(1, 0)], queue: "default"))
+    world.start(worker, operation(1, 0))
+    world.end(worker, operation(1, 0))
+    world.report(worker)
+    #expect(world.cell(1, 0)?.ending.outcome == .succeeded)
+    world.ask(.enqueue([operation(1, 1)], queue: "default"))
+    world.runAll()
+    #expect(world.scheduler.graphs.numbers.isEmpty)
+  }
+
+  // G4: a snapshot knows queues by their number, whatever they are called by now.
+  @Test func snapshotsOutliveTheNameOfAQueue() {
+    var world = World()
+    world.ask(.createQueue(QueueSettings(name: "old", maximumConcurrent: 1)))
+    var submission = graph(["a", "b"])
+    submission.queues = [.named("old")]
+    world.ask(.submit(submission))
+    world.ask(.changeQueue("old", QueueChange(newName: "new")))
+    var restored = Scheduler()
+    restored.restore(world.scheduler.snapshot(), commit: world.scheduler.lastCommit)
+    #expect(restored.brokenInvariant() == nil)
+    #expect(restored.queues[1].members == 2)
+    #expect(restored.snapshot() == world.scheduler.snapshot())
+  }
+
+  // G34: the last orders of a conversation may be lost without a gap that would show it.
+  @Test func lostLastOrdersAreNoticed() {
+    var world = World()
+    let worker = world.join("w1")
+    world.ask(.submit(graph(["a"])))
+    #expect(world.workers[worker].ordersTaken == 1)
+    world.workers[worker].held = []
+    world.workers[worker].ordersTaken = 0
+    for _ in 0..<20 {
+      world.tick(after: .seconds(1))
+      world.report(worker)
+    }
+    #expect(world.workers[worker].refusals.last?.code == .busy)
+    world.workers[worker].peer = PeerID(900)
+    world.greet(worker)
+    #expect(world.cell(1, 0)?.attempt == 2)
+    world.runAll()
+    #expect(world.scheduler.graphs.numbers.isEmpty)
+  }
+
+  // S147: a suspect is not spoken to, so that its own lease runs out before it is lost.
+  @Test func suspectsAreLeftInSilence() {
+    var world = World()
+    world.join("w1")
+    for _ in 0..<4 { world.tick(after: .seconds(1)) }
+    #expect(!world.turn.atOnce.isEmpty)
+    for _ in 0..<3 { world.tick(after: .seconds(1)) }
+    #expect(world.turn.atOnce.isEmpty)
+    let next = world.scheduler.nextDeadline()
+    #expect(next.map { $0 > world.now } ?? false)
+  }
+
+  // G4: graphs that end in one turn are remembered in one order, however the state came about.
+  @Test func graphsEndInOneOrder() {
+    var world = World()
+    world.ask(.changeQueue("default", QueueChange(isSuspended: true)))
+    for _ in 0..<2 { world.ask(.submit(graph(["a"]))) }
+    for number in [UInt32(2), 1] {
+      world.ask(.cancel(.graph(GraphID(number)), reason: "", grace: nil))
+    }
+    var restored = Scheduler()
+    restored.restore(world.scheduler.snapshot(), commit: world.scheduler.lastCommit)
+    let before = world.scheduler.lastCommit
+    world.ask(.changeQueue("default", QueueChange(isSuspended: false)))
+    for turn in world.journal where turn.commit > before {
+      restored.replay(turn.records, commit: turn.commit)
+    }
+    #expect(restored.snapshot() == world.scheduler.snapshot())
+  }
+
+  // S148: a hello that comes twice does not take back what was handed over after the first.
+  @Test func aDoubledHelloChangesNothing() {
+    var world = World()
+    world.ask(.submit(graph(["a"])))
+    let worker = world.join("w1")
+    let conversation = world.workers[worker].conversation
+    #expect(world.cell(1, 0)?.phase == .dispatched)
+    let first = WorkerHello(
+      name: "w1", session: world.workers[worker].session,
+      capacity: world.workers[worker].capacity, types: world.workers[worker].types)
+    world.input(.worker(world.workers[worker].peer, .hello(first)))
+    #expect(world.cell(1, 0)?.attempt == 1)
+    #expect(world.workers[worker].conversation == conversation)
+  }
+
+  // S36, S37: an edge that was taken away and added again holds, and lets go.
+  @Test func anEdgeMayComeBack() {
+    var world = World()
+    world.ask(.submit(graph(["a", "b"], [("a", "b")])))
+    world.ask(.removeDependency(from: operation(1, 0), to: operation(1, 1)))
+    #expect(world.cell(1, 1)?.phase == .ready)
+    world.ask(.addDependency(from: operation(1, 0), to: operation(1, 1), .finished))
+    #expect(world.cell(1, 1)?.phase == .waiting)
+    world.join("w1")
+    world.runAll()
+    #expect(world.scheduler.graphs.numbers.isEmpty)
+  }
+
+  // G4: a snapshot knows that an edge on an earlier graph was taken away.
+  @Test func snapshotsKnowRemovedEdgesOnOtherGraphs() {
+    var world = World()
+    world.ask(.submit(graph(["a"])))
+    var second = graph(["b"])
+    second.externalEdges = [ExternalEdge(from: operation(1, 0), to: 0, policy: .finished)]
+    world.ask(.submit(second))
+    world.ask(.removeDependency(from: operation(1, 0), to: operation(2, 0)))
+    var restored = Scheduler()
+    restored.restore(world.scheduler.snapshot(), commit: world.scheduler.lastCommit)
+    #expect(restored.graphs.find(2)?.cell(0).phase == .ready)
+    #expect(restored.graphs.find(2)?.cell(0).blockers == 0)
+    #expect(restored.brokenInvariant() == nil)
+    #expect(restored.snapshot() == world.scheduler.snapshot())
+  }
+
+  // A queue of a graph goes with it, so nothing of another graph may be in it.
+  @Test func aGraphsOwnQueueIsForNobodyElse() {
+    var world = World()
+    var first = graph(["a"])
+    first.queues = [.own(QueueSettings(name: "own"))]
+    world.ask(.submit(first))
+    var second = graph(["b"])
+    second.isDeclaredOnly = true
+    world.ask(.submit(second))
+    var third = graph(["c"])
+    third.queues = [.named("1/own")]
+    for request: ClientRequest in [
+      .enqueue([operation(2, 0)], queue: "1/own"), .submit(third),
+    ] {
+      guard case .refused(let refusal) = world.ask(request) else {
+        Issue.record("accepted: \(request)")
+        continue
+      }
+      #expect(refusal.code == .badRequest)
+    }
+  }
+}
