@@ -133,6 +133,12 @@ let package = Package(
         "OpClusterSimulation", "OpClusterScheduling", "OpClusterExecution", "OpClusterModel",
       ]),
     .testTarget(
+      name: "OpClusterTests",
+      dependencies: [
+        "OpClusterClient", "OpClusterManifest", "OpClusterWire", "OpClusterModel",
+        "OpClusterProcesses", "opcoord", "opworker", "opbatch",
+      ]),
+    .testTarget(
       name: "OpbatchTests",
       dependencies: [
         "opbatch", "OpClusterClient", "OpClusterManifest", "OpClusterWire", "OpClusterModel",

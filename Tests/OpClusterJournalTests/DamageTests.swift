@@ -1,7 +1,7 @@
 // What truncation and flipped bits do to a journal (F26, F27): a prefix of what was committed, or
 // a refusal that names the place; never other bytes, and nothing changed on disk.
 
-import Foundation
+import FoundationEssentials
 import Testing
 
 @testable import OpClusterJournal

@@ -1,7 +1,7 @@
 // What a journal in SQLite says about durability holds on disk: while it runs, after a crash at
 // any commit, and after a write that failed.
 
-import Foundation
+import FoundationEssentials
 import OpClusterJournal
 import Synchronization
 import Testing

@@ -1,6 +1,6 @@
 // What the tests of the journal share: folders that vanish, a recorder of callbacks, turns.
 
-import Foundation
+import FoundationEssentials
 import OpClusterJournal
 import Synchronization
 import Testing

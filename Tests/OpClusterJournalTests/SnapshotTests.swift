@@ -1,6 +1,6 @@
 // Snapshots beside live appends, and what a person does to a journal from outside.
 
-import Foundation
+import FoundationEssentials
 import OpClusterJournal
 import Synchronization
 import Testing
