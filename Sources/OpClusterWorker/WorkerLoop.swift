@@ -299,8 +299,9 @@ final class WorkerLoop {
     guard let reason = core.exit else {
       return wasKilled && core.counts.running == 0 ? .killed : nil
     }
-    // The goodbye is with libzmq; it takes a moment to leave.
-    if unsent == nil, leaveAt == nil { leaveAt = now + .milliseconds(100) }
+    // The goodbye is with libzmq; it takes a moment to leave. To nobody there is none to say.
+    let hasSpoken = unsent == nil || core.conversation == nil
+    if hasSpoken, leaveAt == nil { leaveAt = now + .milliseconds(100) }
     guard let leaveAt, now >= leaveAt else { return nil }
     switch reason {
     case .stopped: return wasKilled ? .killed : .stopped
