@@ -72,7 +72,7 @@ final class ChildProgram: Sendable {
     var variables: [UnsafeMutablePointer<CChar>?] =
       unsafe environment.map { unsafe strdup($0) } + [nil]
     defer {
-      for unsafeword in unsafe words + variables { unsafe free(word) }
+      unsafe (words + variables).forEach { unsafe free($0) }
     }
     var number: pid_t = 0
     let code = unsafe posix_spawn(&number, path, &actions, &attributes, &words, &variables)

@@ -1,5 +1,5 @@
-// `opbatch` as scripts use it, against real daemons: its statuses, the keys of its JSON, Ctrl-C, and
-// what it says to mistakes (interface.md, section 1).
+// `opbatch` as scripts use it, against real daemons: its statuses, the keys of its JSON, Ctrl-C,
+// and what it says to mistakes (interface.md, section 1).
 
 import FoundationEssentials
 import Glibc
@@ -223,19 +223,25 @@ import Testing
   @Test func controlC() async throws {
     let scene = try await scene("interrupt")
     try scene.makeGate("hang")
-    let polite = "\(scene.preamble) trap 'note asked; exit 9' TERM; gate hang"
+    let polite = """
+      \(scene.preamble) trap 'note asked; exit 9' TERM; note hang+; sleep 1000 & wait
+      """
     let run = try scene.cluster.startOpbatch(["run", "--", "sh", "-c", polite])
     try await eventually("it runs", details: { run.error }) { scene.trace.contains("hang+") }
     run.signal(SIGINT)
-    #expect(try await run.ended() == 130, "\(run.error)")
+    let asked = try await run.ended()
+    #expect(asked == 9, "\(run.error)")
     #expect(scene.trace == ["hang+", "asked"])
     let deaf = "\(scene.preamble) trap '' TERM; note deaf; gate hang"
     let stubborn = try scene.cluster.startOpbatch(["run", "--", "sh", "-c", deaf])
     try await eventually("it runs") { scene.trace.filter { $0 == "hang+" }.count == 2 }
     stubborn.signal(SIGINT)
     try await eventually("it was asked") { stubborn.error.contains("Ctrl-C again") }
+    let begin = ContinuousClock.now
     stubborn.signal(SIGINT)
     #expect(try await stubborn.ended() == 137, "\(stubborn.error)")
+    let time = ContinuousClock.now - begin
+    #expect(time < .milliseconds(2_500), "\(time): the grace of the first is 3 s")
     #expect(!scene.lines.contains { isAlive($0.process) })
     // `wait` only lets go.
     let members = try await scene.submit { try $0.add("x", .gate) }

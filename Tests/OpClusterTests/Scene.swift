@@ -135,6 +135,15 @@ final class Scene: Sendable {
     }
   }
 
+  /// Waits until the coordinator knows that this attempt runs.
+  func executes(_ members: Members, _ short: String, attempt: UInt32) async throws {
+    try await eventually("\(short) executes", details: { try await self.details }) {
+      try await events(members, short).contains { event in
+        if case .attemptStarted(attempt, _) = event.kind { true } else { false }
+      }
+    }
+  }
+
   /// Everything that can start has had its turn: an operation sent after it has been run.
   func settle() async throws {
     let members = try await submit { plan in
