@@ -185,7 +185,8 @@ extension CoordinatorLoop {
 
   // MARK: - Time
 
-  /// Twice a heartbeat: speaks to clients that wait, looks for those that have gone, loses patience.
+  /// Twice a heartbeat: speaks to clients that wait, looks for those that have gone, loses
+  /// patience.
   func attend() {
     for answer in logs.expire(at: now) { reply(answer.reply, to: answer.client, answer.request) }
     let pause = Span(nanoseconds: settings.timing.heartbeat.nanoseconds / 2)
@@ -196,18 +197,20 @@ extension CoordinatorLoop {
       at: now, patience: settings.subscriberPatience, backlog: settings.subscriberBacklog,
       into: &effects)
     performSubscriptionEffects()
-    for peer in clients.peers.all { attend(peer) }
+    let followers = subscriptions.peers
+    for peer in clients.peers.all {
+      attend(peer, isAwaiting: peer.requestsInFlight > 0 || followers.contains(peer.id))
+    }
     for peer in workers.peers.all where !peer.isGreeted && isStale(peer) {
       workers.peers.remove(peer.id)
     }
   }
 
-  private func attend(_ peer: Peer) {
+  private func attend(_ peer: Peer, isAwaiting: Bool) {
     if !peer.isGreeted {
       if isStale(peer) { clients.peers.remove(peer.id) }
       return
     }
-    let isAwaiting = peer.requestsInFlight > 0 || subscriptions.count(of: peer.id) > 0
     let pause = isAwaiting ? settings.timing.heartbeat : CoordinatorLimits.probePause
     if now - peer.lastSpoken >= pause, peer.outbox.isEmpty {
       send(.heartbeat, toClient: peer.id)

@@ -83,9 +83,9 @@ final class CoordinatorLoop {
     try Self.makeDurable(first, journal, notices)
     release.becameDurable(through: turn.commit.number)
     do throws(SocketError) {
-      history = try HistoryDesk(journal) { _ = notices.post(.history($0)) }
       workers = try Port(settings.workerEndpoint)
       clients = try Port(settings.clientEndpoint)
+      history = try HistoryDesk(journal) { _ = notices.post(.history($0)) }
     } catch {
       throw .socket(error)
     }

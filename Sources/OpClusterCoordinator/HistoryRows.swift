@@ -111,8 +111,24 @@ extension HistoryReader {
       ended = graph.number == .max ? nil : firstEnded(question, from: graph.number + 1)
     }
     if rows.isEmpty, after == nil { throw question.otherwise }
-    try addAttempts(to: &rows, isSingle: rows.count == 1 && !more && after == nil)
+    let isSingle = rows.count == 1 && !more && after == nil
+    try addAttempts(to: &rows, isSingle: isSingle)
+    if isSingle { try addCommand(to: &rows[0]) }
     return .operations(rows, more: more)
+  }
+
+  /// What an ended command operation ran, for who asks for it alone; a living one has it already.
+  private mutating func addCommand(to row: inout OperationRow) throws {
+    guard row.command.isEmpty, let outline = try outline(of: row.id.graph),
+      let stage = outline.stage(of: row.id.index),
+      outline.submission.templates[stage].work == .command
+    else { return }
+    let template = outline.submission.templates[stage]
+    row.command = template.payload
+    let element = Int(row.id.index - outline.firsts[stage])
+    if element < template.elementArguments.count {
+      row.commandArgument = template.elementArguments[element]
+    }
   }
 
   /// Fills in what the attempts came to, a neighbourhood of operations at a time.

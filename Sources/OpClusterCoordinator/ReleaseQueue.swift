@@ -1,5 +1,5 @@
-// Persist, then speak (G3): what a turn wants to say waits here until its commit is durable. The one
-// place from which facts leave. Pure; on the loop's thread.
+// Persist, then speak (G3): what a turn wants to say waits here until its commit is durable. The
+// one place from which facts leave. Pure; on the loop's thread.
 
 import OpClusterModel
 

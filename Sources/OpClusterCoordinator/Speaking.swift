@@ -34,7 +34,7 @@ extension CoordinatorLoop {
             hint: "ask for less at once"))))
   }
 
-  /// Everything that has become durable leaves, then events; then those who have gone are forgotten.
+  /// Everything that has become durable leaves, then events; who has gone is forgotten.
   func speak() {
     while let durable = release.next() {
       for item in durable.items { perform(item) }

@@ -1,6 +1,6 @@
-// Who is told which events, and how far each has been told (S104, S115, G28). Events come in as they
-// become durable; a subscriber that cannot take them falls behind and is served from the journal
-// until it has caught up, so that a slow one costs no memory. Pure: no socket, no clock, no disk.
+// Who is told which events, and how far each has been told (S104, S115, G28). Events come in as
+// they become durable; a subscriber that cannot take them falls behind and is served from the
+// journal until it has caught up, so that a slow one costs no memory. Pure: no socket, no disk.
 // Lives on the loop's thread.
 
 import OpClusterModel
@@ -63,6 +63,8 @@ struct Subscriptions {
 
   var isEmpty: Bool { order.isEmpty }
   func count(of peer: PeerID) -> Int { order.count { $0.peer == peer } }
+  /// Whoever has a subscription.
+  var peers: Set<PeerID> { Set(order.map(\.peer)) }
 
   // MARK: - Coming and going
 

@@ -1,5 +1,5 @@
-// What can be said to a coordinator, and where: flag, environment, configuration file, built in. One
-// table of names; `config show` and `serve` read the same values.
+// What can be said to a coordinator, and where: flag, environment, configuration file, built in.
+// One table of names; `config show` and `serve` read the same values.
 
 import ArgumentParser
 import OpClusterCoordinator

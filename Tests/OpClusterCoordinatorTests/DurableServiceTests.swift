@@ -1,5 +1,5 @@
-// What outlives a coordinator on a real disk: state, history, events; and what it does with a folder
-// that is in use or damaged.
+// What outlives a coordinator on a real disk: state, history, events; and what it does with a
+// folder that is in use or damaged.
 
 import FoundationEssentials
 import OpClusterCoordinator

@@ -120,6 +120,61 @@ import Testing
     #expect(try !client.hasReply(to: request, within: 50))
   }
 
+  /// G8: submissions are refused while the disk is nearly full; what runs goes on; service resumes
+  /// by itself.
+  @Test func aNearlyFullDiskRefusesSubmissions() throws {
+    let service = try Service(.memory(MemoryDisk()), in: TestFolder()) {
+      $0.timing.heartbeat = .milliseconds(50)
+    }
+    let client = try TestClient(service)
+    let worker = try TestWorker(service)
+    let journal = try #require(service.journal)
+    let graph = try client.submit(chainGraph("g"))
+    // Those that get in before the refusal must not keep the worker busy.
+    var probe = chainGraph("probe")
+    probe.isSuspended = true
+    journal.setFreeBytes(service.diskReserve - 1)
+    try eventually("a refusal") {
+      guard case .refused(let refusal) = try client.ask(.submit(probe)) else {
+        return false
+      }
+      #expect(refusal.code == .busy && !refusal.hint.isEmpty)
+      return true
+    }
+    try worker.work(through: 3)
+    #expect(try client.awaitEnd(of: graph).state == .succeeded)
+    journal.setFreeBytes(service.diskReserve)
+    try eventually("an accepted submission") {
+      if case .accepted = try client.ask(.submit(probe)) { true } else { false }
+    }
+  }
+
+  /// G27: a journal that takes no more stops the loop from listening, and nothing is lost by it.
+  @Test func aFullJournalHoldsEverythingBack() throws {
+    var bounds = JournalSettings()
+    bounds.queueTurns = 1
+    let service = try Service(.memory(MemoryDisk()), in: TestFolder(), bounds: bounds)
+    let client = try TestClient(service)
+    let journal = try #require(service.journal)
+    journal.hold()
+    let first = try client.send(.submit(chainGraph("a")))
+    #expect(try !client.hasReply(to: first, within: 50))
+    var others: [RequestID] = []
+    for name in ["b", "c", "d"] { others.append(try client.send(.submit(chainGraph(name)))) }
+    #expect(try !client.hasReply(to: others[0], within: 50))
+    for (number, request) in ([first] + others).enumerated() {
+      try eventually("the answer to request \(number)") {
+        journal.commit()
+        return try client.hasReply(to: request, within: 5)
+      }
+      guard case .accepted(let graph, _, _) = try client.reply(to: request) else {
+        Issue.record("request \(number) was not accepted")
+        return
+      }
+      #expect(graph.number == UInt32(number + 1))
+    }
+  }
+
   /// A chain goes through a worker: dispatched, reported, acknowledged, ended.
   @Test func runsAChain() throws {
     let service = try Service(.disk, in: TestFolder())

@@ -1,5 +1,5 @@
-// Who is told what, without a socket: gapless, never twice, within the credit, and put out when they
-// leave it unused (S104, S115, G28). The journal is a list of runs.
+// Who is told what, without a socket: gapless, never twice, within the credit, and put out when
+// they leave it unused (S104, S115, G28). The journal is a list of runs.
 
 import OpClusterModel
 import Testing

@@ -46,6 +46,7 @@ final class TestFolder: Sendable {
 final class SteeredJournal: Journal {
   private let inner: MemoryJournal
   private let isHolding = Atomic(false)
+  private let room = Atomic<UInt64>(.max)
 
   init(_ inner: MemoryJournal) { self.inner = inner }
 
@@ -71,7 +72,8 @@ final class SteeredJournal: Journal {
     done(inner.retainChapters(rows: rows, bytes: bytes))
   }
   func forget(subject: UInt64) -> JournalAnswer { done(inner.forget(subject: subject)) }
-  func freeBytes() -> UInt64? { inner.freeBytes() }
+  func freeBytes() -> UInt64? { room.load(ordering: .relaxed) }
+  func setFreeBytes(_ bytes: UInt64) { room.store(bytes, ordering: .relaxed) }
   func makeReader() throws(JournalError) -> any JournalReading { try inner.makeReader() }
   func close() {
     // What is held back at the end has never reached the disk.
@@ -105,7 +107,7 @@ final class Service {
   }
 
   init(
-    _ storage: Storage, in folder: TestFolder,
+    _ storage: Storage, in folder: TestFolder, bounds: JournalSettings = JournalSettings(),
     change: (inout CoordinatorSettings) -> Void = { _ in }
   ) throws {
     self.folder = folder
@@ -117,7 +119,7 @@ final class Service {
     var open: Coordinator.OpenJournal?
     if case .memory(let disk) = storage {
       open = { observer in
-        let opened = MemoryJournal.open(disk: disk, observer: observer)
+        let opened = MemoryJournal.open(disk: disk, settings: bounds, observer: observer)
         let journal = SteeredJournal(opened.journal)
         ended.journal.withLock { $0 = journal }
         return OpenedJournal(journal: journal, recovered: opened.recovered)
@@ -146,6 +148,8 @@ final class Service {
   struct NotServing: Error {
     let end: CoordinatorEnd?
   }
+
+  var diskReserve: UInt64 { coordinator.settings.diskReserveBytes }
 
   /// How it has ended, if it has.
   var end: CoordinatorEnd? { ended.end.withLock { $0 } }
