@@ -15,7 +15,7 @@ public func operationPage(
     ]))
   page.blank()
   page.pair("why", endingSentence(row), row.state.tone)
-  page.pair("command", command)
+  page.pairs("command", safeLines(command ?? ""))
   page.pair("queue", queueSentence(row))
   page.pair("worker", row.workerName)
   page.pair("attempt", row.attempt > 0 ? "\(row.attempt)" : nil)
@@ -43,7 +43,7 @@ public func failurePage(
       .init(path, .strong), .init("  "), .init(row.state.rawValue, row.state.tone),
       .init(": " + safe(endingSentence(row) ?? "")),
     ]))
-  page.pair("command", command)
+  page.pairs("command", safeLines(command ?? ""))
   diagnostic(row, path: path, &page)
   return page.lines
 }

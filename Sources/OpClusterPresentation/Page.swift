@@ -26,6 +26,14 @@ struct Page {
     }
   }
 
+  /// A pair whose value has several lines, at most twenty of which are shown.
+  mutating func pairs(_ name: String, _ values: [String]) {
+    for (position, value) in values.prefix(20).enumerated() {
+      pair(position == 0 ? name : "", value.isEmpty ? " " : value)
+    }
+    if values.count > 20 { pair("", "… \(shownCount(values.count - 20, "more line"))", .faint) }
+  }
+
   /// Lines of somebody else's text behind a bar, cut to the width.
   mutating func quote(_ quoted: [String], indent: Int = 4) {
     let bar = style.usesUnicode ? "│ " : "| "

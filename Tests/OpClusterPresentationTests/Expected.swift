@@ -60,6 +60,9 @@ enum Expected {
     "waiting page 60": #"""
     12/align  waiting
 
+      command    set -e
+
+                 make \x1ball
       queue      default
       submitted  02:40:48
     """#,
@@ -252,6 +255,9 @@ enum Expected {
     "waiting page 140": #"""
     12/align  waiting
 
+      command    set -e
+
+                 make \x1ball
       queue      default
       submitted  02:40:48
     """#,

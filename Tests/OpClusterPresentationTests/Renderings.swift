@@ -20,7 +20,11 @@ enum Renderings {
       ("graph page", graphPage(Sample.rnaseq, style)),
       ("operation page", operationPage(Sample.failed, command: command, style)),
       ("failure page", failurePage(Sample.failed, command: command, style)),
-      ("waiting page", operationPage(Sample.operation(.waiting, element: nil), style)),
+      (
+        "waiting page",
+        operationPage(
+          Sample.operation(.waiting, element: nil), command: "set -e\n\nmake \u{1b}all\n", style)
+      ),
       ("graphs", graphTable([Sample.rnaseq.row, odd], style).lines(style)),
       (
         "operations",

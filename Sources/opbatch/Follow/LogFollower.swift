@@ -41,6 +41,11 @@ final class LogFollower: Sendable {
     subscription = EventSubscription(number: 1, selection: selection, since: since)
   }
 
+  /// The selection with its graphs by number.
+  func pinned(_ selection: Selection) -> Selection {
+    selection.pinned(to: Set(state.withLock { $0.rows.map(\.id.graph) }).sorted())
+  }
+
   var count: Int { state.withLock { $0.rows.count } }
 
   /// Takes in events until its task is cancelled.

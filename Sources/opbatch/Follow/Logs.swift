@@ -103,7 +103,7 @@ struct Logs: Command {
     switch end {
     case .finished: return .success
     case .interrupted:
-      console.sayDetached("logs -f", [selector])
+      console.sayDetached("logs -f", [follower.pinned(selection).path])
       return .interrupted
     case .timedOut:
       console.say("the time is up, and not everything has ended")

@@ -138,6 +138,13 @@ extension Selection {
     return Selection(graphs: .numbers(ranges))
   }
 
+  /// The same of graphs by their numbers: what `last` and `active` mean changes.
+  func pinned(to graphs: [GraphID]) -> Selection {
+    var selection = self
+    selection.graphs = Selection.graphs(graphs).graphs
+    return selection
+  }
+
   /// Exactly this operation.
   static func operation(_ row: OperationRow) -> Selection {
     var selection = Selection.graph(row.id.graph)

@@ -35,16 +35,16 @@ struct Wait: Command {
       let end = try await follow(console, timeout: global.timeout?.duration) {
         for (text, selection) in zip(selectors, selections) {
           if selection.operation == nil {
-            waiting.add(try await Waiter.graphs(selection, text, reader))
+            waiting.add(try await Waiter.graphs(selection, text, reader, waiting))
           } else {
-            waiting.add(try await Waiter.operations(selection, text, reader))
+            waiting.add(try await Waiter.operations(selection, text, reader, waiting))
           }
         }
       }
       switch end {
       case .finished: return try await finish(waiting, reader, console)
       case .interrupted:
-        console.sayDetached("wait", selectors)
+        console.sayDetached("wait", waiting.left(of: selectors))
         return .interrupted
       case .timedOut:
         console.say("the time is up, and not everything has ended")
@@ -77,13 +77,22 @@ struct Wait: Command {
 
 /// What has been waited for so far.
 final class WaitingResults: Sendable {
-  private let state = Mutex((graphs: [GraphID](), status: ExitStatus.success))
+  private let state = Mutex((graphs: [GraphID](), status: ExitStatus.success, pinned: [String]()))
 
   func add(_ result: Waiter.Result) {
     state.withLock { state in
       for graph in result.graphs where !state.graphs.contains(graph) { state.graphs.append(graph) }
       state.status = state.status.combined(with: result.status)
     }
+  }
+  /// What the next selector means, by numbers.
+  func pin(_ selection: Selection, to graphs: [GraphID]) {
+    state.withLock { $0.pinned.append(selection.pinned(to: graphs).path) }
+  }
+  /// The selectors, those that have been looked up by their numbers.
+  func left(of selectors: [String]) -> [String] {
+    let pinned = state.withLock { $0.pinned }
+    return pinned + selectors.dropFirst(pinned.count)
   }
   var graphs: [GraphID] { state.withLock { $0.graphs } }
   var status: ExitStatus { state.withLock { $0.status } }
@@ -99,14 +108,15 @@ enum Waiter {
     var status = ExitStatus.success
   }
 
-  static func graphs(_ selection: Selection, _ text: String, _ reader: Reader) async throws
-    -> Result
-  {
+  static func graphs(
+    _ selection: Selection, _ text: String, _ reader: Reader, _ waiting: WaitingResults
+  ) async throws -> Result {
     let since = try await reader.lastEvent()
     let rows = try await reader.allGraphs(selection)
     // Nothing is active: there is nothing to wait for.
     if rows.isEmpty, selection.graphs == .active { return Result() }
     guard !rows.isEmpty else { throw Failure.nothingSelected(text) }
+    waiting.pin(selection, to: rows.map(\.graph))
     var open = Set(rows.filter { GraphOutcome($0.state) == nil }.map(\.graph))
     let result = Result(graphs: rows.map(\.graph))
     if open.isEmpty { return result }
@@ -125,18 +135,21 @@ enum Waiter {
   }
 
   static func operations(
-    _ selection: Selection, _ text: String, _ reader: Reader
+    _ selection: Selection, _ text: String, _ reader: Reader, _ waiting: WaitingResults
   ) async throws -> Result {
     let since = try await reader.lastEvent()
+    var graphs: Set<GraphID> = []
     var counts = StateCounts()
     var open: Set<OperationID> = []
     try await reader.operations(selection) { rows, _ in
       for row in rows {
+        graphs.insert(row.id.graph)
         if row.isFinished { counts[row.state] += 1 } else { open.insert(row.id) }
       }
       return true
     }
     guard counts.total > 0 || !open.isEmpty else { throw Failure.nothingSelected(text) }
+    waiting.pin(selection, to: graphs.sorted())
     if open.isEmpty { return Result(status: ExitStatus(counts)) }
     let subscription = EventSubscription(number: 1, selection: selection, since: since)
     for try await batch in reader.connection.events(subscription) {
