@@ -79,6 +79,8 @@ enum ConfigurationFile {
         throw wrong("a line without 'key: value'", path, number + 1, "write 'coordinator: ADDRESS'")
       }
       let key = String(content[..<colon])
+      // The daemons keep their settings in the same file.
+      if key.hasPrefix("opcoord_") || key.hasPrefix("opworker_") { continue }
       guard keys.contains(key) else {
         throw wrong(
           "unknown key '\(key)'", path, number + 1, "known keys: \(keys.joined(separator: ", "))")
