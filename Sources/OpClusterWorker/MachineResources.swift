@@ -72,12 +72,8 @@ public enum MachineResources {
   }
 
   static var host: String {
-    var name = [UInt8](repeating: 0, count: 256)
-    let result = unsafe name.withUnsafeMutableBytes { bytes in
-      unsafe gethostname(bytes.baseAddress!.assumingMemoryBound(to: CChar.self), 255)
-    }
-    let text = String(decoding: name.prefix { $0 != 0 }, as: UTF8.self)
-    return result == 0 && !text.isEmpty ? text : "localhost"
+    let name = Folders.text(of: "/proc/sys/kernel/hostname")?.trimmed ?? ""
+    return name.isEmpty ? "localhost" : String(name)
   }
 
   private static var architecture: String {

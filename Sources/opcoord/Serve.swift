@@ -11,7 +11,7 @@ struct Serve: ParsableCommand {
       Prints one line on standard output when it is ready. SIGTERM and SIGINT stop it; workers keep
       running and come back to the next coordinator on the same journal.
       Exit codes: 0 stopped, 65 damaged journal, 73 state folder in use, 74 disk or socket failed,
-      77 unsafe state folder, 78 bad configuration.
+      77 state folder open to others, 78 bad configuration.
       """)
 
   @OptionGroup var options: ServiceOptions

@@ -25,7 +25,7 @@ struct SourceFile {
   /// same indentation.
   var functions: [Function] {
     var found: [Function] = []
-    for (at, line) in lines.enumerated() where line.startsFunction {
+    for (at, line) in lines.enumerated() where line.startsFunction && !line.hasSuffix("}") {
       let indent = line.prefix { $0 == " " }
       let close = String(indent) + "}"
       guard let end = lines[at...].firstIndex(of: close) else { continue }
