@@ -93,6 +93,7 @@ extension Scheduler {
     }
     turn.orders.removeAll { $0.seat == number }
     seatByPeer[peer] = worker
+    let isBackAfterRestart = seats[number].increment == 0
     lastConversation += 1
     seats[number].beginConversation(peer, hello, number: lastConversation, at: turn.now)
     seats[number].fits = classes.map {
@@ -109,7 +110,7 @@ extension Scheduler {
     seats[number].lastSpoken = turn.now
     // The order to leave may have been lost with the conversation before.
     if seats[number].isDraining { _ = orders(for: worker, &turn) }
-    repeatOrders(to: worker, into: &turn)
+    repeatOrders(to: worker, isBackAfterRestart: isBackAfterRestart, into: &turn)
   }
 
   func conversation(with worker: WorkerID) -> Conversation {
@@ -159,11 +160,16 @@ extension Scheduler {
   }
 
   /// Recalls and cancellations whose answer is still out.
-  private mutating func repeatOrders(to worker: WorkerID, into turn: inout Turn) {
+  private mutating func repeatOrders(
+    to worker: WorkerID, isBackAfterRestart: Bool, into turn: inout Turn
+  ) {
     for id in heldBy(worker) {
       let cell = graphs[id.graph.number].cell(id.index)
       let attempt = AttemptID(operation: id, attempt: cell.attempt)
-      if cell.isHeldUnstarted, cell.flags.contains(.recalling) || cell.isCancelled {
+      let isWanted =
+        cell.flags.contains(.recalling) || cell.isCancelled || isSuspended(id)
+        || (isBackAfterRestart && mayWaitInVain(id, cell))
+      if cell.isHeldUnstarted, isWanted {
         graphs[id.graph.number].update(id.index) { $0.flags.insert(.recalling) }
         let at = orders(for: worker, &turn)
         turn.orders[at].orders.recalls.append(attempt)
@@ -172,6 +178,21 @@ extension Scheduler {
         turn.orders[at].orders.cancels.append(CancelOrder(attempt: attempt))
       }
     }
+  }
+
+  /// It may have gone ahead of dependencies that ended elsewhere since, and the recall that this
+  /// brought about is forgotten with the last life.
+  private func mayWaitInVain(_ id: OperationID, _ cell: OperationCell) -> Bool {
+    if cell.flags.contains(.ahead) { return false }
+    var hasDependencies = false
+    graphs[id.graph.number].forEachDependency(of: id.index) { _, _ in hasDependencies = true }
+    return hasDependencies
+  }
+
+  private func isSuspended(_ id: OperationID) -> Bool {
+    let graph = graphs[id.graph.number]
+    let queue = graph.queue(of: id.index, stage: graph.stageNumber(of: id.index))
+    return graph.isSuspended || !queues[queue.number].isRunning
   }
 
   // MARK: - Silence

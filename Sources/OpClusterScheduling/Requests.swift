@@ -273,10 +273,11 @@ extension Scheduler {
     if let isSuspended = change.isSuspended { settings.isSuspended = isSuspended }
     if settings != queues[id.number].settings {
       commit(.queueChanged(id, settings), into: &turn)
-      recallBeyondLimit(id.number, into: &turn)
     } else if change.isSuspended != true {
       return .done(lastCommit)
     }
+    // Also where it was suspended before: a restart forgets what it had recalled.
+    recallBeyondLimit(id.number, into: &turn)
     guard change.isSuspended == true else { return .done(turn.commit) }
     let held = heldUnstarted(in: id)
     let running = executing(in: id)

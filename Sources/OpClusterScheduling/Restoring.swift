@@ -94,7 +94,8 @@ extension Scheduler {
       state.outputs.append(
         GraphState.OutputEntry(index: index, output: graph.outputs[index] ?? []))
     }
-    for run in graph.reasons {
+    // By index: in the order in which they came they would depend on the way here.
+    for run in graph.reasons.sorted(by: { $0.first < $1.first }) {
       for index in run.first..<(run.first + run.count) {
         state.reasons.append(GraphState.ReasonEntry(index: index, reason: run.reason))
       }

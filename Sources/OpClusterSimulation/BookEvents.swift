@@ -64,7 +64,7 @@ extension Book {
     for need in self[id].needs {
       let outcome = contains(need.on) ? self[need.on].outcome : nil
       if let outcome, need.policy.isSatisfied(by: outcome) { continue }
-      if self[id].isDoomed, outcome == .cancelled { continue }
+      if self[id].isDoomed, (outcome ?? .cancelled) == .cancelled { continue }
       complain(
         "I4",
         "\(shown(id)) starts, but \(shown(need.on)) is \(outcome.map { "\($0)" } ?? "unfinished")")

@@ -8,7 +8,7 @@ import OpClusterScheduling
 extension World {
   /// After every turn of the coordinator.
   func checkTurn() {
-    if coordinator.turns % 8 == 0, let broken = coordinator.scheduler.brokenInvariant() {
+    if coordinator.turns % 16 == 0, let broken = coordinator.scheduler.brokenInvariant() {
       fail("scheduler", broken)
     }
     if !coordinator.turn.isDurable, !coordinator.turn.events.isEmpty {
@@ -39,13 +39,13 @@ extension World {
     if known != nil { fail("I8", "conversation \(welcome.conversation) begins twice") }
   }
 
-  func checkLaunch(_ launch: Launch, _ at: Int) {
+  func checkLaunch(_ attempt: AttemptID, _ at: Int) {
     guard let conversation = workers[at].lastConversation else {
       return fail("worker", "\(workers[at].name) launches without ever having been welcomed")
     }
     book.launch(
       WitnessedLaunch(
-        attempt: launch.attempt, session: workers[at].session,
+        attempt: attempt, session: workers[at].session,
         welcomedAt: welcomes[conversation] ?? CommitIndex(0),
         hasLeaseInDoubt: now - workers[at].heardWordOf >= plan.timing.suspect))
     takeProblems()

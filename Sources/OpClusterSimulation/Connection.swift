@@ -88,8 +88,13 @@ extension World {
     guard delivery.peer == end.peer, end.life == coordinator.life, coordinator.isUp else { return }
     switch delivery.direction {
     case .toCoordinator:
-      // What its owner sent before it closed the socket may still be read.
+      // What its owner sent before it closed the socket may still be read, but a worker's not after
+      // its next socket has spoken: the protocol does not number hellos.
       if end.isShut || (!end.isOpen && chance.percent(50)) { return }
+      if case .worker(let worker) = end.owner {
+        if delivery.connection < workers[worker].newestHeard { return }
+        workers[worker].newestHeard = delivery.connection
+      }
       coordinator.inbox.append((end.peer, end.owner, delivery.bytes))
       planCoordinatorTurn(at: now + chance.microseconds(0, 200))
     case .fromCoordinator:

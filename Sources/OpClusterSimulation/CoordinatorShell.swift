@@ -20,6 +20,25 @@ final class Coordinator {
   var withheld: [(commit: CommitIndex, effects: [Effect])] = []
   var plannedTurn: Instant?
   var turns = 0
+  /// Nothing came into this turn but time.
+  var isTurnIdle = false
+  var idleTurns = Idleness()
+}
+
+/// Counts turns in which nothing happened: many in a second are a busy loop (G30).
+struct Idleness {
+  private var since = Instant.zero
+  private var count = 0
+
+  /// Whether it is a busy loop.
+  mutating func add(isIdle: Bool, at now: Instant) -> Bool {
+    if !isIdle || now - since > .seconds(1) {
+      since = now
+      count = 0
+    }
+    count += 1
+    return count > 200
+  }
 }
 
 extension World {
@@ -84,6 +103,7 @@ extension World {
     coordinator.plannedTurn = nil
     if now < coordinator.pausedUntil { return planCoordinatorTurn(at: coordinator.pausedUntil) }
     coordinator.turn.begin(at: now, wall: wall)
+    coordinator.isTurnIdle = coordinator.inbox.isEmpty && coordinator.gonePeers.isEmpty
     takeInbox()
     if let deadline = coordinator.scheduler.nextDeadline(), deadline <= now {
       coordinator.scheduler.handle(.tick, into: &coordinator.turn)
@@ -136,10 +156,20 @@ extension World {
         coordinator.withheld[at].effects.removeAll(where: early)
       }
     }
+    watchIdleness()
     release()
     sync()
     if let next = coordinator.scheduler.nextDeadline() {
       planCoordinatorTurn(at: max(next, now + .milliseconds(1)))
+    }
+  }
+
+  private func watchIdleness() {
+    let isIdle =
+      coordinator.isTurnIdle && !coordinator.turn.isDurable
+      && coordinator.turn.atOnce.isEmpty && coordinator.turn.afterDurable.isEmpty
+    if coordinator.idleTurns.add(isIdle: isIdle, at: now) {
+      fail("G30", "the coordinator turns and turns, and nothing happens")
     }
   }
 

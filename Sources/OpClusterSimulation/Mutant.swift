@@ -21,8 +21,8 @@ public enum Mutant: String, Sendable, CaseIterable {
   case keyIgnored
   /// A worker does not tell again after a reconnect.
   case noResend
-  /// A worker obeys orders of any conversation, however often they come.
-  case anyOrders
+  /// A worker starts again what repeated orders name.
+  case repeatedStarts
   /// A worker starts whatever it holds without waiting for what it awaits.
   case noAwaits
   /// A worker does not hear that something is cancelled or wanted back, but says that it obeyed.
@@ -56,12 +56,14 @@ extension World {
   func mutated(_ message: CoordinatorMessage, _ at: Int) -> CoordinatorMessage {
     guard let mutant, case .orders(var orders) = message else { return message }
     switch mutant {
-    case .anyOrders:
-      guard orders.number > 0, let conversation = workers[at].core?.conversation else { break }
-      let isRepeated = orders.conversation != conversation || orders.number <= workers[at].obeyed
-      orders.conversation = conversation
-      if isRepeated { orders.number = workers[at].obeyed + 1 }
-      workers[at].obeyed = orders.number
+    case .repeatedStarts:
+      let isKnown = orders.conversation == workers[at].core?.conversation
+      if isKnown, orders.number > 0, orders.number <= workers[at].obeyed {
+        for dispatch in orders.dispatches where dispatch.awaits.isEmpty {
+          checkLaunch(dispatch.attempt, at)
+        }
+      }
+      if isKnown { workers[at].obeyed = max(workers[at].obeyed, orders.number) }
     case .noAwaits:
       for dispatch in orders.dispatches.indices { orders.dispatches[dispatch].awaits = [] }
     case .falseRecalls:

@@ -14,9 +14,13 @@ struct Worker {
   var life = 0
   var session = WorkerSession(0)
   var connection: Int?
+  /// The newest of its connections over which the coordinator was told something.
+  var newestHeard = 0
   var pausedUntil = Instant.zero
   var plannedTurn: Instant?
   var inbox: [Input] = []
+  var turns = 0
+  var idleTurns = Idleness()
   /// In the order in which they were launched.
   var processes: [Process] = []
   /// By the number that the core gives them.
@@ -101,11 +105,19 @@ extension World {
     else { return }
     workers[at].plannedTurn = nil
     if now < workers[at].pausedUntil { return planWorkerTurn(at, workers[at].pausedUntil) }
+    var isIdle = workers[at].inbox.isEmpty
     takeInbox(at)
     if let deadline = workers[at].core?.nextDeadline, deadline <= now { apply(.timePassed, at) }
-    while startSome(at) { takeInbox(at) }
-    sendMessages(at)
-    if let problem = workers[at].core?.checkInvariants().first {
+    while startSome(at) {
+      isIdle = false
+      takeInbox(at)
+    }
+    if sendMessages(at) > 0 { isIdle = false }
+    if workers[at].idleTurns.add(isIdle: isIdle, at: now) {
+      fail("G30", "\(workers[at].name) turns and turns, and nothing happens")
+    }
+    workers[at].turns += 1
+    if workers[at].turns % 8 == 0, let problem = workers[at].core?.checkInvariants().first {
       fail("worker", "\(workers[at].name): \(problem)")
     }
     if let exit = workers[at].core?.exit {
@@ -169,11 +181,14 @@ extension World {
     return started > 0
   }
 
-  private func sendMessages(_ at: Int) {
+  private func sendMessages(_ at: Int) -> Int {
+    var sent = 0
     while let message = workers[at].core?.takeMessage(at: now) {
       guard let connection = workers[at].connection else { continue }
       send(Wire.encode(mutated(message, at)), over: connection, .toCoordinator)
+      sent += 1
     }
+    return sent
   }
 
   private func carryOut(_ effect: ExecutionEffect, _ at: Int) {
@@ -215,7 +230,7 @@ extension World {
     note(.launch, UInt64(graph) << 32 | UInt64(index), UInt64(attempt.attempt)) {
       "\(self.workers[at].name) launches \(graph)/\(index) attempt \(attempt.attempt)"
     }
-    checkLaunch(launch, at)
+    checkLaunch(attempt, at)
     let script = Script(seed: seed, attempt: attempt, plan: plan)
     workers[at].processes.append(
       Worker.Process(attempt: attempt, demand: template.demand, script: script, endsAt: nil))

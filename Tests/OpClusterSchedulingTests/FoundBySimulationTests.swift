@@ -222,4 +222,46 @@ import Testing
       #expect(refusal.code == .badRequest)
     }
   }
+
+  // S72: a suspension that is asked for again after a restart is answered when what a worker held
+  // is back, and not before.
+  @Test func aRepeatedSuspensionWaitsForWhatIsHeld() {
+    var world = World()
+    let worker = world.join("w1")
+    world.ask(.submit(graph(["a"])))
+    world.workers[worker].answersRecalls = false
+    let suspension = ClientRequest.changeQueue("default", QueueChange(isSuspended: true))
+    #expect(world.ask(suspension) == nil)
+    world.scheduler = world.replayed()
+    world.step { scheduler, turn in scheduler.start(into: &turn) }
+    #expect(world.ask(suspension) == nil)
+    world.workers[worker].answersRecalls = true
+    world.workers[worker].peer = PeerID(900)
+    world.greet(worker)
+    world.report(worker)
+    #expect(world.replies[world.lastRequest] == .suspended(executing: []))
+  }
+
+  // S151: what was handed over ahead may wait at its worker for an end that it will never see. The
+  // recall is forgotten with the coordinator's life, so what comes back with dependencies is asked
+  // for again.
+  @Test func whatMayWaitInVainIsRecalledAfterARestart() {
+    var world = World()
+    let worker = world.join("w1", cpus: 1)
+    var submission = graph(["a", "b"])
+    submission.elementEdges = ElementEdges(from: [0], to: [1], policies: [.succeeded])
+    world.ask(.submit(submission))
+    world.start(worker, operation(1, 0))
+    world.end(worker, operation(1, 0))
+    world.report(worker)
+    #expect(world.cell(1, 1)?.phase == .dispatched)
+    world.scheduler = world.replayed()
+    world.step { scheduler, turn in scheduler.start(into: &turn) }
+    world.workers[worker].peer = PeerID(900)
+    world.greet(worker)
+    world.report(worker)
+    #expect(world.cell(1, 1)?.attempt == 2)
+    world.runAll()
+    #expect(world.scheduler.graphs.numbers.isEmpty)
+  }
 }
