@@ -1,5 +1,5 @@
-// One scenario that other settings have, too (house habit 18): a diamond with a failure, a retry, an
-// array and an allowed failure; here with real processes, from a manifest to what people are shown.
+// One scenario that other settings have, too (house habit 18): a diamond with a failure, a retry,
+// an array and an allowed failure; here with real processes, from a manifest to what is shown.
 
 import OpClusterClient
 import OpClusterModel

@@ -2,6 +2,7 @@
 // daemons are killed. Only where `deploy/soak` says so: it names a folder with traces.
 
 import FoundationEssentials
+import OpClusterModel
 import Testing
 
 @Suite(.enabled(if: Soak.folder != nil), .serialized) struct SoakTests {
