@@ -32,7 +32,9 @@ struct Events: Command {
     let selection = try selector.map { try Selectors.selection($0) } ?? Selection(graphs: .all)
     return try await withConnection { connection in
       let reader = reader(connection)
-      if selector != nil { try await check(selection, reader) }
+      if let selector {
+        try await reader.naming(selector, selection) { try await check(selection, reader) }
+      }
       let subscription = EventSubscription(
         number: 1, selection: selection, since: since, backlogOnly: !follow)
       var printer = EventPrinter(console, NameBook(reader))

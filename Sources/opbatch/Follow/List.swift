@@ -33,21 +33,29 @@ struct List: Command {
   private static let tableRows = 200
 
   func perform(_ console: Console) async throws -> ExitStatus {
+    guard let selector else {
+      let states = try filters.graphStates()
+      let selection = try filters.ofGraphs()
+      return try await withConnection { connection in
+        try await listGraphs(selection, states, reader(connection), console)
+        return .success
+      }
+    }
     let selection = try filters.selection(selector)
     return try await withConnection { connection in
-      if selector == nil {
-        try await listGraphs(selection, reader(connection), console)
-      } else {
-        try await listOperations(selection, reader(connection), console)
+      let reader = reader(connection)
+      try await reader.naming(selector, selection) {
+        try await listOperations(selection, selector, reader, console)
       }
       return .success
     }
   }
 
   private func listGraphs(
-    _ selection: Selection, _ reader: Reader, _ console: Console
+    _ selection: Selection, _ states: [GraphRow.State], _ reader: Reader, _ console: Console
   ) async throws {
     var rows = try await reader.allGraphs(selection)
+    if !states.isEmpty { rows.removeAll { !states.contains($0.state) } }
     var hidden = 0
     if !all {
       let ended = rows.count { GraphOutcome($0.state) != nil }
@@ -62,8 +70,10 @@ struct List: Command {
     switch console.format {
     case .table:
       let style = console.outputStyle
-      if rows.isEmpty {
+      if rows.isEmpty, filters.isEmpty {
         console.hint("no graphs; 'opbatch init hello' prints a first manifest to submit")
+      } else if rows.isEmpty {
+        console.say("no graph is like that; 'opbatch ls -a' lists all")
       } else {
         try console.writeLines(graphTable(rows, style).lines(style))
       }
@@ -80,7 +90,7 @@ struct List: Command {
   }
 
   private func listOperations(
-    _ selection: Selection, _ reader: Reader, _ console: Console
+    _ selection: Selection, _ selector: String, _ reader: Reader, _ console: Console
   ) async throws {
     var output = OperationListing(console: console)
     var total = 0
@@ -98,7 +108,7 @@ struct List: Command {
       }
       return !isCut
     }
-    guard total > 0 else { throw Failure.nothingSelected(selector ?? "all") }
+    guard total > 0 else { throw await reader.nothing(selector, selection) }
     try output.end()
   }
 }

@@ -50,9 +50,13 @@ struct Logs: Command {
       if follow {
         // The time limit is for following as a whole, not for each request.
         let patient = Reader(connection: connection, timeout: nil)
-        return try await followLogs(selection, streams, patient, console)
+        return try await patient.naming(selector, selection) {
+          try await followLogs(selection, streams, patient, console)
+        }
       }
-      return try await printLogs(selection, streams, reader, console)
+      return try await reader.naming(selector, selection) {
+        try await printLogs(selection, streams, reader, console)
+      }
     }
   }
 
@@ -61,7 +65,7 @@ struct Logs: Command {
     _ selection: Selection, _ streams: [LogStream], _ reader: Reader, _ console: Console
   ) async throws -> ExitStatus {
     let (first, isSeveral) = try await reader.firstOperations(selection, limit: 2)
-    guard !first.isEmpty else { throw Failure.nothingSelected(selector) }
+    guard !first.isEmpty else { throw await reader.nothing(selector, selection) }
     let printer = LogPrinter(
       console, isPrefixed: isSeveral || first.count > 1, isSplit: streams.count > 1)
     var found = false
@@ -95,7 +99,7 @@ struct Logs: Command {
     _ selection: Selection, _ streams: [LogStream], _ reader: Reader, _ console: Console
   ) async throws -> ExitStatus {
     let follower = try await LogFollower(selection, reader)
-    guard follower.count > 0 else { throw Failure.nothingSelected(selector) }
+    guard follower.count > 0 else { throw await reader.nothing(selector, selection) }
     // Two tasks: one takes in events, the other reads what the operations have written.
     let end = try await opbatch.follow(
       console, timeout: global.timeout?.duration, painter: { try await follower.listen() }

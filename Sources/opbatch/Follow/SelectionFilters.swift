@@ -16,12 +16,41 @@ struct SelectionFilters: ParsableArguments {
   @Option(help: ArgumentHelp("Only operations of this queue.", valueName: "queue"))
   var queue: String?
 
-  /// The selection that `text` and the filters mean; all graphs without a text.
-  func selection(_ text: String?) throws(Failure) -> Selection {
-    var selection = Selection(graphs: .all)
-    if let text { selection = try Selectors.selection(text) }
+  var isEmpty: Bool { state == nil && label.isEmpty && queue == nil }
+
+  /// The selection of operations that `text` and the filters mean.
+  func selection(_ text: String) throws(Failure) -> Selection {
+    var selection = try Selectors.selection(text)
     do throws(SelectorError) {
       if let state { selection.states = try SelectorParser.states(state) }
+    } catch {
+      throw .usage(error.message, hint: error.hint)
+    }
+    return try adding(to: selection)
+  }
+
+  /// All graphs that the filters let through, the states of graphs aside.
+  func ofGraphs() throws(Failure) -> Selection { try adding(to: Selection(graphs: .all)) }
+
+  /// Where graphs are listed, the states are those of graphs.
+  func graphStates() throws(Failure) -> [GraphRow.State] {
+    var states: [GraphRow.State] = []
+    for word in (state ?? "").split(separator: ",") {
+      guard let state = GraphRow.State(rawValue: String(word)) else {
+        let words = GraphRow.State.allCases.map(\.rawValue)
+        throw .usage(
+          "'\(safe(String(word)))' is not a state of a graph",
+          hint: "graphs are \(words.joined(separator: ", ")); operations are listed with a selector"
+        )
+      }
+      states.append(state)
+    }
+    return states
+  }
+
+  private func adding(to base: Selection) throws(Failure) -> Selection {
+    var selection = base
+    do throws(SelectorError) {
       for text in label { selection.labels.append(try SelectorParser.label(text)) }
     } catch {
       throw .usage(error.message, hint: error.hint)

@@ -27,16 +27,22 @@ struct Show: Command {
     let selection = try filters.selection(selector)
     return try await withConnection { connection in
       let reader = reader(connection)
-      switch console.format {
-      case .json, .jsonl: try await showJSON(selection, reader, console)
-      case .name, .table:
-        if selection.operation == nil, selection.states.isEmpty, selection.queue == nil {
-          try await showGraphs(selection, reader, console)
-        } else {
-          try await showOperations(selection, reader, console)
-        }
+      try await reader.naming(selector, selection) {
+        try await show(selection, reader, console)
       }
       return .success
+    }
+  }
+
+  private func show(_ selection: Selection, _ reader: Reader, _ console: Console) async throws {
+    switch console.format {
+    case .json, .jsonl: try await showJSON(selection, reader, console)
+    case .name, .table:
+      if selection.operation == nil, selection.states.isEmpty, selection.queue == nil {
+        try await showGraphs(selection, reader, console)
+      } else {
+        try await showOperations(selection, reader, console)
+      }
     }
   }
 
@@ -48,7 +54,7 @@ struct Show: Command {
       try output.show(rows)
       return true
     }
-    guard total > 0 else { throw Failure.nothingSelected(selector) }
+    guard total > 0 else { throw await reader.nothing(selector, selection) }
     try output.end()
   }
 
@@ -56,7 +62,7 @@ struct Show: Command {
     _ selection: Selection, _ reader: Reader, _ console: Console
   ) async throws {
     let rows = try await reader.allGraphs(selection)
-    guard !rows.isEmpty else { throw Failure.nothingSelected(selector) }
+    guard !rows.isEmpty else { throw await reader.nothing(selector, selection) }
     for (position, row) in rows.prefix(Self.maximumPages).enumerated() {
       if console.format == .name {
         try console.writeLine("\(row.graph.number)")
@@ -74,7 +80,7 @@ struct Show: Command {
     _ selection: Selection, _ reader: Reader, _ console: Console
   ) async throws {
     let (rows, more) = try await reader.firstOperations(selection, limit: Self.maximumPages)
-    guard !rows.isEmpty else { throw Failure.nothingSelected(selector) }
+    guard !rows.isEmpty else { throw await reader.nothing(selector, selection) }
     for (position, row) in rows.enumerated() {
       if console.format == .name {
         try console.writeLine(OperationPath(row).description)

@@ -22,8 +22,10 @@ struct Story: Command {
     let selection = try Selectors.selection(selector)
     return try await withConnection { connection in
       let reader = reader(connection)
-      let (rows, more) = try await reader.firstOperations(selection, limit: Self.maximumPages)
-      guard !rows.isEmpty else { throw Failure.nothingSelected(selector) }
+      let (rows, more) = try await reader.naming(selector, selection) {
+        try await reader.firstOperations(selection, limit: Self.maximumPages)
+      }
+      guard !rows.isEmpty else { throw await reader.nothing(selector, selection) }
       var printer = EventPrinter(console, NameBook(reader))
       let subscription = EventSubscription(
         number: 1, selection: selection, since: 0, backlogOnly: true)

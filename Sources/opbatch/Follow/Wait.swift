@@ -34,10 +34,11 @@ struct Wait: Command {
       let (selectors, selections) = (self.selectors, selections)
       let end = try await follow(console, timeout: global.timeout?.duration) {
         for (text, selection) in zip(selectors, selections) {
-          if selection.operation == nil {
-            waiting.add(try await Waiter.graphs(selection, text, reader, waiting))
-          } else {
-            waiting.add(try await Waiter.operations(selection, text, reader, waiting))
+          try await reader.naming(text, selection) {
+            waiting.add(
+              selection.operation == nil
+                ? try await Waiter.graphs(selection, text, reader, waiting)
+                : try await Waiter.operations(selection, text, reader, waiting))
           }
         }
       }

@@ -22,8 +22,14 @@ struct Why: Command {
 
   func perform(_ console: Console) async throws -> ExitStatus {
     let selection = try filters.selection(selector)
-    let (rows, more) = try await withConnection { try await reader($0).explanations(selection) }
-    guard !rows.isEmpty else { throw Failure.nothingSelected(selector) }
+    let (rows, more) = try await withConnection { connection in
+      let reader = reader(connection)
+      return try await reader.naming(selector, selection) {
+        let found = try await reader.explanations(selection)
+        guard !found.rows.isEmpty else { throw await reader.nothing(selector, selection) }
+        return found
+      }
+    }
     switch console.format {
     case .table: try console.writeLines(whyPage(rows, console.outputStyle))
     case .name: try console.writeLines(rows.map { safe($0.shown) })

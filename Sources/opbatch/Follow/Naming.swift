@@ -1,0 +1,56 @@
+// What is said when a selector names nothing: the coordinator only knows that nothing matches, here
+// the person is told which name may have been meant.
+
+import OpClusterClient
+import OpClusterModel
+import OpClusterPresentation
+
+extension Reader {
+  /// Runs `body`; where the coordinator finds nothing for `text`, that becomes the failure of the
+  /// command, with a near name of the graph's operations if there is one.
+  func naming<Value>(
+    _ text: String, _ selection: Selection, _ body: () async throws -> Value
+  ) async throws -> Value {
+    do {
+      return try await body()
+    } catch let error as ClientError {
+      guard case .refused(let refusal) = error.kind,
+        [.unknownGraph, .unknownOperation].contains(refusal.code)
+      else { throw error }
+      throw await nothing(text, selection)
+    }
+  }
+
+  /// The failure for a selector that matched nothing.
+  func nothing(_ text: String, _ selection: Selection) async -> Failure {
+    var failure = Failure.nothingSelected(text)
+    let graphs = Selection(graphs: selection.graphs)
+    guard let rows = try? await allGraphs(graphs), let row = rows.first, rows.count == 1 else {
+      return failure
+    }
+    guard let wanted = selection.operation else {
+      failure.message += " with these filters"
+      failure.hint = "graph \(row.graph.number) has \(row.counts.sentence())"
+      return failure
+    }
+    guard let stages = try? await structure(row.graph).stages else { return failure }
+    if let stage = stages.first(where: { $0.name == wanted }) {
+      failure.hint = Self.elements(of: stage, graph: row.graph)
+    } else if let near = nearest(wanted, among: stages.map(\.name)) {
+      failure.hint = "did you mean '\(row.graph.number)/\(safe(near))'?"
+    } else if stages.count <= 12 {
+      let names = stages.map { safe($0.name) }.joined(separator: ", ")
+      failure.hint = "the operations of graph \(row.graph.number) are \(names)"
+    }
+    return failure
+  }
+
+  /// The operation is there, so its elements or their states are not what was asked for.
+  private static func elements(of stage: GraphStructure.Stage, graph: GraphID) -> String {
+    let path = "\(graph.number)/\(safe(stage.name))"
+    guard stage.isArray else { return "\(path) is not an array: \(stage.counts.sentence())" }
+    let first = stage.shownIndex(ofElement: 0)
+    let last = stage.shownIndex(ofElement: max(stage.count, 1) - 1)
+    return "the elements of \(path) go from \(first) to \(last): \(stage.counts.sentence())"
+  }
+}
