@@ -152,6 +152,8 @@ extension Scheduler {
     var verdicts: [CancelVerdict] = []
     var total: UInt32 = 0
     var awaited: [OperationID] = []
+    // Cancelled before and still running: a further request may set them another time.
+    var hurried: [OperationID] = []
     for runs in members {
       var marked = OperationRuns(graph: runs.graph)
       runs.forEachOperation { id in
@@ -161,11 +163,15 @@ extension Scheduler {
           verdicts.append(CancelVerdict(operation: id, verdict: verdict))
         }
         if verdict == .executing { awaited.append(id) }
+        if verdict == .alreadyCancelled, grace != nil { hurried.append(id) }
         if verdict == .executing || verdict == .cancelled { marked.append(id.index) }
       }
       if !marked.isEmpty { commit(.cancelled(marked, .request(reason)), into: &turn) }
     }
     tellHolders(awaited, grace, into: &turn)
+    for id in hurried where !graphs[id.graph.number].cell(id.index).isHeldUnstarted {
+      sendCancel(id, grace: grace, into: &turn)
+    }
     let recalled = awaited.filter { isRecalling($0) }
     deferred.append(
       DeferredRequest(
