@@ -13,6 +13,14 @@
 /// The worker makes two levels; an operation that may make groups of its own adds few.
 enum { DEEPEST_GROUP = 6 };
 
+bool op_group_is_populated(int events) {
+  char text[256];
+  ssize_t length = pread(events, text, sizeof(text) - 1, 0);
+  if (length <= 0) return true;
+  text[length] = 0;
+  return strstr(text, "populated 0") == NULL;
+}
+
 static int open_group(int folder, const char *name) {
   return openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }

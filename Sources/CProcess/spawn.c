@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <linux/sched.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -85,12 +86,42 @@ static int fail(struct child_context *context, enum op_step step) {
   return 127;
 }
 
-/// Ignored signals survive execve, blocked ones too: a child of a server that ignores SIGPIPE
-/// would otherwise never end in `yes | head`.
-static void reset_signals(void) {
-  struct sigaction standard = {.sa_handler = SIG_DFL};
+/// Signals that programs are wont to ignore at some time.
+static const int often_ignored[] = {SIGPIPE, SIGHUP,  SIGINT,  SIGQUIT, SIGTERM,
+                                    SIGCHLD, SIGTSTP, SIGTTIN, SIGTTOU};
+
+/// Those, and the ones that this process ignored when it started its first child.
+static bool ignorable[NSIG];
+
+/// sigaction(2) as the kernel has it, in words: the handler comes first. The wrapper refuses the
+/// two signals that the C library keeps to itself, which posix_spawn lets children ignore.
+struct kernel_action {
+  unsigned long handler, rest[3];
+};
+
+static long kernel_sigaction(int number, const struct kernel_action *wanted,
+                             struct kernel_action *present) {
+  return syscall(SYS_rt_sigaction, number, wanted, present, (size_t)8);
+}
+
+static void find_ignorable(void) {
+  for (size_t index = 0; index < sizeof(often_ignored) / sizeof(int); index++) {
+    ignorable[often_ignored[index]] = true;
+  }
   for (int number = 1; number < NSIG; number++) {
-    if (number != SIGKILL && number != SIGSTOP) sigaction(number, &standard, NULL);
+    struct kernel_action present = {0};
+    if (kernel_sigaction(number, NULL, &present) != 0) continue;
+    if (present.handler == (unsigned long)SIG_IGN) ignorable[number] = true;
+  }
+}
+
+/// Ignored signals survive execve, blocked ones too: a child of a server that ignores SIGPIPE
+/// would otherwise never end in `yes | head`. Handled ones are reset by execve itself, and
+/// resetting all 64 would cost a fiftieth of a short program.
+static void reset_signals(void) {
+  struct kernel_action standard = {.handler = (unsigned long)SIG_DFL};
+  for (int number = 1; number < NSIG; number++) {
+    if (ignorable[number]) kernel_sigaction(number, &standard, NULL);
   }
   sigset_t none;
   sigemptyset(&none);
@@ -165,6 +196,8 @@ int op_spawn(const struct op_spawn_request *request, struct op_spawn_result *res
     arguments.flags |= CLONE_INTO_CGROUP;
     arguments.cgroup = (uint64_t)request->group;
   }
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, find_ignorable);
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);

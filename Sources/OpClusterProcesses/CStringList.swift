@@ -2,17 +2,26 @@
 
 /// A null-terminated list of null-terminated strings.
 struct CStringList {
-  private var bytes: [CChar] = []
+  private var bytes: [UInt8] = []
   private var offsets: [Int] = []
 
-  /// Nil if a string holds a NUL byte, which would end it early.
-  mutating func append(_ parts: String...) -> Bool {
+  /// False if a string holds a NUL byte, which would end it early.
+  mutating func append(_ text: String) -> Bool {
     offsets.append(bytes.count)
-    for part in parts {
-      guard !part.utf8.contains(0) else { return false }
-      bytes.append(contentsOf: part.utf8.lazy.map(CChar.init(bitPattern:)))
-    }
-    bytes.append(0)
+    return appendPart(text, end: 0)
+  }
+
+  /// Appends `name=value`.
+  mutating func append(name: String, value: String) -> Bool {
+    offsets.append(bytes.count)
+    return appendPart(name, end: UInt8(ascii: "=")) && appendPart(value, end: 0)
+  }
+
+  private mutating func appendPart(_ text: String, end: UInt8) -> Bool {
+    let start = bytes.count
+    bytes.append(contentsOf: text.utf8)
+    guard !bytes[start...].contains(0) else { return false }
+    bytes.append(end)
     return true
   }
 
@@ -20,10 +29,11 @@ struct CStringList {
   mutating func withPointers<Result>(
     _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Result
   ) -> Result {
-    unsafe bytes.withUnsafeMutableBufferPointer { buffer in
+    unsafe bytes.withUnsafeMutableBytes { buffer in
+      let first = unsafe buffer.assumingMemoryBound(to: CChar.self).baseAddress!
       var pointers: [UnsafeMutablePointer<CChar>?] = unsafe []
       unsafe pointers.reserveCapacity(offsets.count + 1)
-      for offset in offsets { unsafe pointers.append(buffer.baseAddress! + offset) }
+      for offset in offsets { unsafe pointers.append(first + offset) }
       unsafe pointers.append(nil)
       return unsafe pointers.withUnsafeBufferPointer { list in unsafe body(list.baseAddress!) }
     }

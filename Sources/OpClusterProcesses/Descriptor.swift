@@ -56,10 +56,13 @@ struct Descriptor: ~Copyable {
   }
 
   /// The size in bytes if this is a regular file.
-  var fileSize: Int? {
+  var fileSize: Int? { regularFile.map { Int($0.st_size) } }
+
+  /// What the kernel knows of the file if it is a regular one.
+  var regularFile: stat? {
     var information = stat()
     guard unsafe fstat(number, &information) == 0 else { return nil }
-    return information.st_mode & S_IFMT == S_IFREG ? Int(information.st_size) : nil
+    return information.st_mode & S_IFMT == S_IFREG ? information : nil
   }
 
   private static func opened(_ number: Int32) -> Descriptor? {

@@ -44,6 +44,9 @@ public struct EndedProcess: Sendable, Equatable {
   /// ``ProcessHost/cutMarker(_:)``.
   public let outputWasCut: Bool
   public let errorWasCut: Bool
+  /// Bytes in the stream's file; nil where it has none of its own, or the file was removed.
+  public let outputSize: Int?
+  public let errorSize: Int?
   /// Whether something of the tree could not be killed within ``ProcessHost/settlingLimit``:
   /// it hangs in the kernel and ends when the kernel lets it.
   public let leftSomethingBehind: Bool

@@ -14,19 +14,25 @@ public struct OutputFile: Sendable, Equatable {
   public var root: String?
   /// Whether what the file holds already is kept; otherwise it is emptied.
   public var appends: Bool
+  /// Whether the host keeps the file open for the next process that names it, if this one leaves
+  /// it empty and untouched: opening and closing two files is a good part of a short process.
+  public var isUsedAgain: Bool
 
-  public init(path: String, beneath root: String? = nil, appends: Bool = false) {
+  public init(
+    path: String, beneath root: String? = nil, appends: Bool = false, isUsedAgain: Bool = false
+  ) {
     self.path = path
     self.root = root
     self.appends = appends
+    self.isUsedAgain = isUsedAgain
   }
 
-  func openForWriting() throws(SpawnError) -> Descriptor {
+  func openForWriting() throws(SpawnError) -> OpenOutput {
+    // Non-blocking for the open only: a pipe in the file's place would hang it.
     let flags = O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | (appends ? 0 : O_TRUNC)
-    let file = try open(flags)
-    guard file.fileSize != nil else { throw .file(path: path, error: EINVAL) }
-    // Non-blocking was for the open only: a pipe in the file's place would have hung it.
-    _ = fcntl(file.number, F_SETFL, O_APPEND)
+    guard let file = OpenOutput(try open(flags), path: isUsedAgain ? path : nil) else {
+      throw .file(path: path, error: EINVAL)
+    }
     return file
   }
 

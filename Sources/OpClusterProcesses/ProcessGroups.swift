@@ -27,10 +27,7 @@ final class ProcessGroup {
   }
 
   /// Whether any process, other than ended ones, is in the group. True when in doubt.
-  var isPopulated: Bool {
-    guard let bytes = events.read(upTo: 256) else { return true }
-    return !String(decoding: bytes, as: UTF8.self).contains("populated 0")
-  }
+  var isPopulated: Bool { op_group_is_populated(events.number) }
 
   /// The processes of the group itself, at most some 9,000 of them.
   var processes: [Int32] {

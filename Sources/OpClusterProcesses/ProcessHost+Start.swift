@@ -15,7 +15,7 @@ extension ProcessHost {
     guard token != Self.timerToken else { throw .unusable(reason: "token 2^64-1 is reserved") }
     guard running[token] == nil else { throw .tokenInUse(token) }
     var call = try StartCall(specification, mark: fence.value(token: token))
-    let streams = try ProcessStreams.open(specification, nullDevice: nullDevice.number)
+    let streams = try openStreams(specification)
     let group = specification.wantsGroup ? groups?.take() : nil
     var result = op_spawn_result()
     var usedGroup = group
@@ -32,11 +32,21 @@ extension ProcessHost {
         step: result.step, error: result.error, executable: call.executable,
         workingDirectory: specification.workingDirectory)
     }
-    return keep(result, token: token, group: usedGroup, streams: streams.limited)
+    return keep(result, token: token, group: usedGroup, streams: streams.files)
+  }
+
+  private func openStreams(
+    _ specification: ProcessSpecification
+  ) throws(SpawnError) -> ProcessStreams {
+    try ProcessStreams(specification, nullDevice: nullDevice.number) {
+      (file) throws(SpawnError) in
+      if file.isUsedAgain, let open = idleOutputs.removeValue(forKey: file.path) { return open }
+      return try file.openForWriting()
+    }
   }
 
   private func keep(
-    _ result: op_spawn_result, token: UInt64, group: ProcessGroup?, streams: [LimitedStream]
+    _ result: op_spawn_result, token: UInt64, group: ProcessGroup?, streams: [OutputStream]
   ) -> ProcessReference {
     ChildClaims.claim(result.process, as: .operation)
     let reference = ProcessReference(token: token, process: result.process)
@@ -82,13 +92,15 @@ private struct StartCall {
       guard arguments.append(word) else { throw Self.nul("an argument") }
     }
     // The mark comes first: it is found soonest there.
-    guard environment.append(ProcessFence.variable, "=", mark) else { throw Self.nul("the mark") }
+    guard environment.append(name: ProcessFence.variable, value: mark) else {
+      throw Self.nul("the mark")
+    }
     for (name, value) in specification.environment {
       guard !name.isEmpty, !name.utf8.contains(UInt8(ascii: "=")), name != ProcessFence.variable
       else {
         throw .unusable(reason: "the environment may not set \(quoted(name)); rename the variable")
       }
-      guard environment.append(name, "=", value) else { throw Self.nul("a variable") }
+      guard environment.append(name: name, value: value) else { throw Self.nul("a variable") }
     }
   }
 
@@ -100,7 +112,7 @@ private struct StartCall {
     let executable = executable
     let limits = specification.limits.map { op_limit(resource: $0.resource, value: $0.value) }
     var request = unsafe op_spawn_request()
-    unsafe request.input = streams.input.number
+    unsafe request.input = streams.inputNumber
     unsafe request.output = streams.outputNumber
     unsafe request.error = streams.errorNumber
     unsafe request.group = group?.folder.number ?? -1

@@ -49,7 +49,17 @@ extension ProcessHost {
     settling.remove(token)
     // A group that could not be emptied is not used again.
     if isGone, let group = process.group { groups?.give(group) }
-    return process.ended(leftSomethingBehind: !isGone)
+    let ended = process.ended(leftSomethingBehind: !isGone)
+    if isGone { keepOutputs(of: process) }
+    return ended
+  }
+
+  /// Nobody else has the files of a tree that is gone.
+  private func keepOutputs(of process: RunningProcess) {
+    for stream in process.streams where stream.isReusable {
+      guard let path = stream.file.path, idleOutputs.count < Self.idleOutputLimit else { continue }
+      idleOutputs[path] = stream.file
+    }
   }
 
   /// Whether anything of the tree lives after its main process was waited for. Cheap where nothing

@@ -30,6 +30,9 @@ public final class ProcessHost {
   /// Ends handled by one call of ``collectEnded()`` at most.
   static let turnLimit = 256
 
+  /// Files kept open for later processes at most.
+  static let idleOutputLimit = 64
+
   /// Marks the timer among the events; not to be used as a token.
   static let timerToken = UInt64.max
 
@@ -41,6 +44,8 @@ public final class ProcessHost {
   var running: [UInt64: RunningProcess] = [:]
   /// The tokens of main processes that were not waited for yet.
   var tokens: [Int32: UInt64] = [:]
+  /// Files that ended processes left untouched, open for the next ones.
+  var idleOutputs: [String: OpenOutput] = [:]
   /// Trees with something to kill or to wait for beside the main process.
   var settling: Set<UInt64> = []
 
@@ -171,7 +176,7 @@ public final class ProcessHost {
     if let rounds = settling.lazy.compactMap({ self.running[$0]?.rounds }).min() {
       ticker.set(rounds < 50 ? 2 : rounds < 100 ? 20 : 1_000)
     } else if !running.isEmpty {
-      let limited = running.values.contains { !$0.streams.isEmpty }
+      let limited = running.values.contains { $0.streams.contains { $0.isLimited } }
       ticker.set(limited ? 100 : 500)
     } else if ticked {
       ticker.idle()

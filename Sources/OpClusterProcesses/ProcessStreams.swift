@@ -3,39 +3,42 @@
 import CProcess
 import Glibc
 
-/// The three opened streams of a process to be; closed in this process once it has started.
+/// The three opened streams of a process to be.
 struct ProcessStreams: ~Copyable {
-  let input: Descriptor
-  /// Nil for the null device.
-  private let output: Descriptor?
-  /// Nil for the null device, or for where the output goes.
-  private let error: Descriptor?
+  /// Closed in this process once the other has started; nil for the null device.
+  private let input: Descriptor?
+  let inputNumber: Int32
   let outputNumber: Int32
   let errorNumber: Int32
-  /// The files that may not outgrow the limit.
-  let limited: [LimitedStream]
+  /// Where the output streams go to files of their own.
+  let files: [OutputStream]
 
-  static func open(
-    _ specification: ProcessSpecification, nullDevice: Int32
-  ) throws(SpawnError) -> ProcessStreams {
-    let input = try open(specification.input)
-    let output = try open(specification.output)
-    let error = try open(specification.error)
-    let outputNumber = number(of: output) ?? nullDevice
-    let errorNumber =
-      specification.error == .sameAsOutput ? outputNumber : number(of: error) ?? nullDevice
-    var limited: [LimitedStream] = []
-    if let limit = specification.outputLimit {
-      if let number = number(of: output) {
-        limited.append(try Self.limit(number, limit, isOutput: true))
-      }
-      if let number = number(of: error) {
-        limited.append(try Self.limit(number, limit, isOutput: false))
-      }
+  /// - Parameter take: opens a file, or gives one that is open already.
+  init(
+    _ specification: ProcessSpecification, nullDevice: Int32,
+    take: (OutputFile) throws(SpawnError) -> OpenOutput
+  ) throws(SpawnError) {
+    let input = try Self.open(specification.input)
+    var files: [OutputStream] = []
+    var (outputNumber, errorNumber) = (nullDevice, nullDevice)
+    if case .file(let output) = specification.output {
+      let file = try take(output)
+      outputNumber = file.descriptor.number
+      files.append(OutputStream(file: file, limit: specification.outputLimit, isOutput: true))
     }
-    return ProcessStreams(
-      input: input, output: output, error: error, outputNumber: outputNumber,
-      errorNumber: errorNumber, limited: limited)
+    switch specification.error {
+    case .discard: break
+    case .sameAsOutput: errorNumber = outputNumber
+    case .file(let error):
+      let file = try take(error)
+      errorNumber = file.descriptor.number
+      files.append(OutputStream(file: file, limit: specification.outputLimit, isOutput: false))
+    }
+    inputNumber = Self.number(of: input) ?? nullDevice
+    self.input = consume input
+    self.outputNumber = outputNumber
+    self.errorNumber = errorNumber
+    self.files = files
   }
 
   private static func number(of file: borrowing Descriptor?) -> Int32? {
@@ -45,24 +48,9 @@ struct ProcessStreams: ~Copyable {
     }
   }
 
-  private static func limit(
-    _ number: Int32, _ limit: Int, isOutput: Bool
-  ) throws(SpawnError) -> LimitedStream {
-    let copy = fcntl(number, F_DUPFD_CLOEXEC, 3)
-    guard copy >= 0 else { throw .refused(step: "copy a descriptor", error: errno) }
-    return LimitedStream(file: Descriptor(copy), limit: limit, isOutput: isOutput)
-  }
-
-  private static func open(_ output: ProcessSpecification.Output) throws(SpawnError) -> Descriptor?
-  {
-    guard case .file(let file) = output else { return nil }
-    return try file.openForWriting()
-  }
-
-  private static func open(_ input: ProcessSpecification.Input) throws(SpawnError) -> Descriptor {
+  private static func open(_ input: ProcessSpecification.Input) throws(SpawnError) -> Descriptor? {
     switch input {
-    case .null:
-      return try open(path: "/dev/null")
+    case .null: return nil
     case .file(let path):
       return try open(path: path)
     case .bytes(let bytes):

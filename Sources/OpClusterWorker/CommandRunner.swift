@@ -22,8 +22,7 @@ private struct RunningCommand {
 private struct EndedCommand {
   var command: RunningCommand
   var isSuccess: Bool
-  /// Nothing of its tree is left.
-  var isSurelyGone: Bool
+  var end: EndedProcess
 }
 
 /// Where the two streams of a command go.
@@ -151,12 +150,15 @@ final class CommandRunner {
     var (output, error) = (slot.output, slot.error)
     if let text = command.standardOutput { output = absolute(try values.render(text)) }
     if let text = command.standardError { error = absolute(try values.render(text)) }
-    // A slot's files are empty: emptying them again would cost a tenth of a start.
-    specification.output = .file(OutputFile(path: output, appends: output == slot.output))
+    specification.output = .file(Self.file(output, own: slot.output))
     specification.error =
-      error == output
-      ? .sameAsOutput : .file(OutputFile(path: error, appends: error == slot.error))
+      error == output ? .sameAsOutput : .file(Self.file(error, own: slot.error))
     return StreamPaths(output: output, error: error)
+  }
+
+  /// A slot's own files are empty and seldom written to: neither emptied nor closed each time.
+  private static func file(_ path: String, own: String) -> OutputFile {
+    OutputFile(path: path, appends: path == own, isUsedAgain: path == own)
   }
 
   /// The clean environment with what interface.md promises to an operation.
@@ -223,10 +225,7 @@ final class CommandRunner {
       guard let command = running.removeValue(forKey: ended.reference.token) else { return nil }
       tokens[command.attempt] = nil
       let result = result(of: ended, command)
-      untidy.append(
-        EndedCommand(
-          command: command, isSuccess: result.isSuccess,
-          isSurelyGone: !ended.leftSomethingBehind))
+      untidy.append(EndedCommand(command: command, isSuccess: result.isSuccess, end: ended))
       return (command.attempt, result)
     }
   }
@@ -282,13 +281,16 @@ final class CommandRunner {
     let (attempt, slot) = (ended.command.attempt, ended.command.slot)
     let streams = ended.command.streams
     scratch.keep(
-      streams.output, of: attempt, .standardOutput, isOwn: streams.output == slot.output)
-    scratch.keep(streams.error, of: attempt, .standardError, isOwn: streams.error == slot.error)
+      streams.output, of: attempt, .standardOutput, isOwn: streams.output == slot.output,
+      size: ended.end.outputSize)
+    scratch.keep(
+      streams.error, of: attempt, .standardError, isOwn: streams.error == slot.error,
+      size: ended.end.errorSize)
     // The values of a success have been read and are gone.
     if !ended.isSuccess { Folders.remove(slot.values) }
     if ended.command.hasCancelledFile { Folders.remove(slot.cancelled) }
     // A slot in which something may still write is not used again.
-    if ended.isSurelyGone { scratch.giveBack(slot) }
+    if !ended.end.leftSomethingBehind { scratch.giveBack(slot) }
   }
 
   /// Kills what is left; for the end of the worker.

@@ -74,10 +74,36 @@ enum Folders {
     return unsafe lstat(path, &information) == 0 ? Int64(information.st_size) : nil
   }
 
-  /// Whether it is a folder of mode 0700.
-  static func isPrivate(_ path: String) -> Bool {
-    var information = stat()
-    return unsafe lstat(path, &information) == 0 && information.st_mode == S_IFDIR | 0o700
+  /// By what a folder is known to be as it was: whatever is made, removed or renamed in it or done
+  /// to itself changes this.
+  struct State: Equatable, Sendable {
+    private let inode: UInt64
+    private let mode: mode_t
+    /// Nanoseconds since 1970.
+    let changed: Int64
+
+    /// Nil if there is nothing at the path.
+    init?(of path: String) {
+      var information = stat()
+      guard unsafe lstat(path, &information) == 0 else { return nil }
+      inode = UInt64(information.st_ino)
+      mode = information.st_mode
+      changed = Self.nanoseconds(information.st_ctim)
+    }
+
+    /// Whether it is a folder of mode 0700.
+    var isPrivate: Bool { mode == S_IFDIR | 0o700 }
+
+    /// The clock by which the kernel stamps changes: that of its ticks.
+    static func clock() -> Int64 {
+      var time = timespec()
+      unsafe clock_gettime(CLOCK_REALTIME_COARSE, &time)
+      return nanoseconds(time)
+    }
+
+    private static func nanoseconds(_ time: timespec) -> Int64 {
+      Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
   }
 
   /// Where a symbolic link points; nil when it is none.

@@ -26,6 +26,8 @@ struct SlotPaths: Sendable {
   let error: String
   let values: String
   let cancelled: String
+  /// The folder as it was when it was seen to be empty; nil: to be looked through after use.
+  var emptyState: Folders.State?
 
   init(_ number: Int, in scratch: String) {
     self.number = number
@@ -102,9 +104,20 @@ final class Scratch {
   }
 
   /// The slot of a command of which nothing is left. Its logs have been taken by then.
-  func giveBack(_ slot: SlotPaths) {
-    if Folders.isPrivate(slot.folder) {
-      for name in Folders.names(in: slot.folder) {
+  func giveBack(_ used: SlotPaths) {
+    var slot = used
+    let began = Folders.State.clock()
+    let state = Folders.State(of: slot.folder)
+    if let state, state == slot.emptyState {
+      free.append(slot)
+      return
+    }
+    slot.emptyState = nil
+    if let state, state.isPrivate {
+      let names = Folders.names(in: slot.folder)
+      // Of a change in the same tick of the kernel's clock the state would not tell.
+      if names.isEmpty, state.changed < began { slot.emptyState = state }
+      for name in names {
         Folders.removeTree("\(slot.folder)/\(name)")
       }
     } else {
@@ -128,9 +141,12 @@ final class Scratch {
     return "\(path)/\(operation.graph.number)/\(operation.index).\(number).\(suffix)"
   }
 
-  /// Keeps a stream of an ended attempt: the file of its slot, or where it really went.
-  func keep(_ file: String, of attempt: AttemptID, _ stream: LogStream, isOwn: Bool) {
-    if isOwn, Folders.size(of: file) ?? 0 == 0 { return }
+  /// Keeps a stream of an ended attempt: the file of its slot, or where it really went. What is
+  /// empty stays, for the next command in the slot. `size` in bytes, if it is known.
+  func keep(
+    _ file: String, of attempt: AttemptID, _ stream: LogStream, isOwn: Bool, size: Int?
+  ) {
+    if isOwn, size.map(Int64.init) ?? Folders.size(of: file) ?? 0 == 0 { return }
     let graph = attempt.operation.graph.number
     if !graphs.contains(graph) {
       try? Folders.make("\(path)/\(graph)")

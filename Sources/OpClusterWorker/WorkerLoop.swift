@@ -65,7 +65,7 @@ final class WorkerLoop {
   static let messagesPerTurn = 8
   /// While there is more to start here, nobody is in a hurry to hear what has ended: reports are at
   /// least so far apart, which saves both sides most of the messages of short operations.
-  static let reportInterval = OpClusterModel.Span.milliseconds(2)
+  static let reportInterval = OpClusterModel.Span.milliseconds(5)
   static let chunksWaiting = 64
 
   init(

@@ -102,13 +102,13 @@ func makeExecutable(_ path: String, _ bytes: [UInt8]) throws {
 
 /// Asks again and again until the answer is yes; false when the time is over.
 @discardableResult
-func eventually(within seconds: Int = 30, _ condition: () -> Bool) -> Bool {
+func eventually(within seconds: Int = 30, _ condition: () throws -> Bool) rethrows -> Bool {
   let deadline = ContinuousClock.now + .seconds(seconds)
   while ContinuousClock.now < deadline {
-    if condition() { return true }
+    if try condition() { return true }
     usleep(2_000)
   }
-  return condition()
+  return try condition()
 }
 
 /// A number of seconds to sleep that no other process on the machine uses: a mark that is seen in

@@ -43,6 +43,51 @@ extension ProcessTests {
       #expect(information.st_mode & 0o777 == 0o600)
     }
 
+    @Test("G26: a file used again is open for the next process only if it was left untouched")
+    func usedAgain() throws {
+      let bench = try Bench()
+      func run(_ text: String) throws -> EndedProcess {
+        var specification = bench.shell(text)
+        specification.output = .file(
+          OutputFile(path: bench.folder + "/out", appends: true, isUsedAgain: true))
+        return try bench.run(specification)
+      }
+      func runUntilKept() throws {
+        // Not in the tick of the kernel's clock in which the file was made.
+        let isKept = try eventually {
+          _ = try run("true")
+          return !bench.host.idleOutputs.isEmpty
+        }
+        try #require(isKept)
+      }
+      try runUntilKept()
+      #expect(try run("true").outputSize == 0)
+      #expect(!bench.host.idleOutputs.isEmpty)
+      #expect(try run("echo one").outputSize == 4)
+      #expect(bench.host.idleOutputs.isEmpty)
+      #expect(try bench.output() == "one\n")
+      for meddling in ["mv out away", "rm out", "chmod 400 out", "mv out away; : > out"] {
+        unsafe unlink(bench.folder + "/out")
+        try runUntilKept()
+        _ = try run(meddling)
+        #expect(bench.host.idleOutputs.isEmpty, "\(meddling)")
+        unsafe unlink(bench.folder + "/out")
+        #expect(try run("echo two").outputSize == 4, "\(meddling)")
+        #expect(try bench.output() == "two\n", "\(meddling)")
+        unsafe unlink(bench.folder + "/away")
+      }
+    }
+
+    @Test("What a process does to the flags of its output does not reach the next one")
+    func flags() throws {
+      let bench = try Bench()
+      let file = try bench.file("out").openForWriting()
+      _ = fcntl(file.descriptor.number, F_SETFL, O_NONBLOCK)
+      _ = OutputStream(file: file, limit: nil, isOutput: true)
+      let flags = fcntl(file.descriptor.number, F_GETFL)
+      #expect(flags & O_APPEND != 0 && flags & O_NONBLOCK == 0)
+    }
+
     @Test("A pipe in the place of an output file is refused and does not hang the worker")
     func pipe() throws {
       let bench = try Bench()

@@ -93,6 +93,10 @@ size_t op_kill_marked(const char *entry);
 /// A child of this process that has ended and was not waited for yet, left as it is; 0 for none.
 pid_t op_next_ended_child(void);
 
+/// Whether any living process is in the cgroup whose opened cgroup.events is given, or beneath.
+/// True when in doubt.
+bool op_group_is_populated(int events);
+
 /// Kills everything in the cgroup v2 folder `path` and beneath: 0 or errno.
 int op_group_kill(const char *path);
 
