@@ -56,6 +56,7 @@ extension Scheduler {
   ) -> Bool {
     guard graphs[graph].stages[stage].gates == 0, !graphs[graph].isSuspended,
       graphs[graph].stages[stage].template.maximumParallel == 0,
+      graphs[graph].stages[stage].template.maximumLosses > 0,
       !graphs[graph].stages[stage].template.isBarrier,
       seats[seat.number].fits[graphs[graph].stages[stage].demandClass],
       seats[seat.number].takesWork

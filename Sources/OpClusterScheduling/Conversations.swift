@@ -267,7 +267,49 @@ extension Scheduler {
 
   /// The lease ran out.
   mutating func lose(_ worker: WorkerID, into turn: inout Turn) {
+    for id in mayHaveStarted(worker) {
+      turn.note(.executing, id)
+      begin(id, into: &turn)
+    }
     commit(.workerLost(worker), into: &turn)
+  }
+
+  /// What a lost worker may have started without a word of it reaching us: what it had room for,
+  /// in its own order, and whatever must not run twice. It counts as started, so that an operation
+  /// whose first act is to kill its worker cannot do so for ever (G17), and one that is not to be
+  /// repeated is not (S12).
+  private func mayHaveStarted(_ worker: WorkerID) -> [OperationID] {
+    var free = seats[worker.number].capacity
+    var held: [OperationID] = []
+    for id in heldBy(worker) {
+      let cell = graphs[id.graph.number].cell(id.index)
+      if cell.isHeldUnstarted {
+        if !cell.flags.contains(.ahead), !cell.flags.contains(.recalling) { held.append(id) }
+      } else {
+        free.take(demand(of: id))
+      }
+    }
+    held.sort { rank(of: $0) < rank(of: $1) }
+    return held.filter { id in
+      let stage = graphs[id.graph.number].stageNumber(of: id.index)
+      let isOnce = graphs[id.graph.number].stages[stage].template.maximumLosses == 0
+      guard isOnce || free.covers(demand(of: id)) else { return false }
+      free.take(demand(of: id))
+      return true
+    }
+  }
+
+  private func demand(of id: OperationID) -> Resources {
+    let graph = id.graph.number
+    return classes[graphs[graph].stages[graphs[graph].stageNumber(of: id.index)].demandClass].demand
+  }
+
+  /// Lower goes first at a worker (S47).
+  private func rank(of id: OperationID) -> (Int8, UInt64) {
+    let graph = id.graph.number
+    let stage = graphs[graph].stageNumber(of: id.index)
+    let priority = graphs[graph].priority(of: id.index, stage: stage)
+    return (-priority.rawValue, graphs[graph].place(of: id.index))
   }
 
   // MARK: - Facts

@@ -20,29 +20,67 @@ extension Scheduler {
       && graphs[id.graph.number].cell(id.index).flags.contains(.recalling)
   }
 
-  /// Unstarted operations that a worker holds beyond its capacity and beyond what it will soon
-  /// get to come back: they are ready elsewhere, or have to make room for a higher level (S47).
-  /// A draining worker gives back all of them.
+  /// Unstarted operations that a worker holds beyond its capacity and will not get to soon come
+  /// back where that helps: another worker has room, or something more urgent waits (S47). A
+  /// draining worker gives back all of them.
   mutating func recallSurplus(into turn: inout Turn) {
     for number in seats.numbers where seats[number].held > 0 && seats[number].peer != nil {
-      let isDraining = seats[number].isDraining
+      if seats[number].isDraining {
+        for id in heldBy(WorkerID(number)) { askRecall(id, into: &turn) }
+        continue
+      }
       let isSlow = (turn.now - seats[number].busySince).seconds > Seat.patience
-      guard isDraining || (isSlow && seats[number].free.isOverdrawn) else { continue }
-      let window = isDraining ? 0 : seats[number].prefetch(at: turn.now)
-      var surplus = seats[number].held - min(window, seats[number].held)
-      var free = seats[number].free
-      for id in heldBy(WorkerID(number)).reversed() where surplus > 0 {
-        let graph = id.graph.number
-        guard graphs[graph].cell(id.index).isHeldUnstarted else { continue }
-        if !isDraining, !free.isOverdrawn || id == seats[number].reservation { continue }
-        surplus -= 1
-        free.giveBack(
-          classes[
-            graphs[graph].stages[graphs[graph].stageNumber(of: id.index)]
-              .demandClass
-          ].demand)
+      guard isSlow, seats[number].free.isOverdrawn else { continue }
+      recallSurplus(of: number, into: &turn)
+    }
+  }
+
+  private mutating func recallSurplus(of seat: UInt32, into turn: inout Turn) {
+    let window = seats[seat].prefetch(at: turn.now)
+    var surplus = seats[seat].held - min(window, seats[seat].held)
+    var free = seats[seat].free
+    // Recalls that have not been answered yet will use the room as well.
+    var used: UInt32 = 0
+    for id in heldBy(WorkerID(seat)).reversed() where surplus > 0 && free.isOverdrawn {
+      let graph = id.graph.number
+      let cell = graphs[graph].cell(id.index)
+      guard cell.isHeldUnstarted, id != seats[seat].reservation else { continue }
+      let stage = graphs[graph].stageNumber(of: id.index)
+      let demandClass = graphs[graph].stages[stage].demandClass
+      surplus -= 1
+      free.giveBack(classes[demandClass].demand)
+      if cell.flags.contains(.recalling) {
+        used += 1
+      } else if used < room(for: demandClass, besides: seat) {
+        used += 1
+        askRecall(id, into: &turn)
+      } else if isOvertaken(id, stage) {
         askRecall(id, into: &turn)
       }
+    }
+  }
+
+  /// How many operations of a class could start at once on other workers.
+  private func room(for demandClass: Int, besides seat: UInt32) -> UInt32 {
+    var room: UInt32 = 0
+    for number in seats.numbers
+    where number != seat && seats[number].takesWork && seats[number].fits[demandClass] {
+      room += min(seats[number].free.count(fitting: classes[demandClass].demand), 65_536)
+    }
+    return room
+  }
+
+  /// Whether something stands in line that goes before it: a higher level of its queue, or a
+  /// queue of a higher quality of service.
+  private func isOvertaken(_ id: OperationID, _ stage: Int) -> Bool {
+    let graph = id.graph.number
+    let own = graphs[graph].queue(of: id.index, stage: stage).number
+    let level = Line.level(of: graphs[graph].priority(of: id.index, stage: stage))
+    return queues.numbers.contains { number in
+      guard queues[number].room > 0 else { return false }
+      if number == own { return queues[number].line.hasRuns(above: level) }
+      return queues[number].settings.qos > queues[own].settings.qos
+        && !queues[number].line.isEmpty
     }
   }
 

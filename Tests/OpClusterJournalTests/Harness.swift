@@ -1,6 +1,7 @@
 // What the tests of the journal share: folders that vanish, a recorder of callbacks, turns.
 
 import FoundationEssentials
+import Glibc
 import OpClusterJournal
 import Synchronization
 import Testing

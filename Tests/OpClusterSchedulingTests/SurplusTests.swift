@@ -20,12 +20,12 @@ import Testing
     #expect(world.workers[0].recalls.isEmpty)
   }
 
-  // S47: what was fetched ahead while operations were short comes back when one turns out long.
-  @Test func whatWasFetchedAheadComesBackWhenTheWorkerTurnsSlow() {
+  /// A worker with one cpu that has ended short operations fast, and then got a long one.
+  private func slowWorld(of count: UInt32 = 600) -> World {
     var world = World()
     world.join("w1", cpus: 1)
     var many = GraphSubmission(name: "many")
-    many.templates = [noops("many", 3_000)]
+    many.templates = [noops("many", count)]
     world.ask(.submit(many))
     for _ in 0..<4 {
       world.now = world.now + .milliseconds(1)
@@ -33,31 +33,47 @@ import Testing
       for attempt in world.workers[0].executing { world.end(0, attempt.operation) }
       world.report(0)
     }
+    world.start(0, world.workers[0].held[0].attempt.operation)
+    world.report(0)
+    return world
+  }
+
+  // S47 S148: what was fetched ahead stays while nobody else could take it.
+  @Test func whatNobodyElseCanTakeStays() {
+    var world = slowWorld()
     let held = world.workers[0].held.count
     #expect(held > 2, "short operations are fetched ahead")
-    let first = world.workers[0].held[0].attempt.operation
-    world.start(0, first)
-    world.report(0)
     world.tick(after: .milliseconds(500))
     world.report(0)
-    #expect(world.workers[0].held.isEmpty)
-    world.join("w2", cpus: 1)
-    #expect(world.workers[1].held.count == 1)
+    #expect(world.workers[0].held.count == held)
+  }
+
+  // S47: another worker takes as many as it has room for, and no more come back.
+  @Test func whatAnotherWorkerCanTakeComesBack() {
+    var world = slowWorld()
+    let held = world.workers[0].held.count
+    world.tick(after: .milliseconds(500))
+    world.join("w2", cpus: 2)
+    world.tick(after: .milliseconds(60))
+    world.report(0)
+    #expect(world.workers[0].held.count == held - 2)
+    #expect(world.workers[1].held.count == 2)
     world.runAll()
     #expect(world.endings.count == 1)
     #expect(world.brokenInvariant == nil)
   }
 
-  // HB: what is left with a worker once its surplus has been looked at keeps nobody awake.
-  @Test func aHeldOperationAsksForNoTicksOfItsOwn() throws {
-    var world = World()
-    world.join("w1", cpus: 1)
-    world.ask(.submit(graph(["a"])))
-    let first = try #require(world.scheduler.nextDeadline())
-    #expect(first < world.now + .milliseconds(100), "its surplus is looked at soon")
+  // S47: a higher level does not wait behind what was fetched ahead.
+  @Test func aHigherLevelOvertakesWhatWasFetchedAhead() {
+    var world = slowWorld(of: 3_000)
+    var urgent = graph(["urgent"])
+    urgent.templates[0].priority = .veryHigh
+    world.ask(.submit(urgent))
     world.tick(after: .milliseconds(500))
-    #expect(world.workers[0].held.count == 1)
-    let next = try #require(world.scheduler.nextDeadline())
-    #expect(next >= world.now + .milliseconds(400))
+    world.report(0)
+    #expect(world.workers[0].held.isEmpty)
+    world.end(0, world.workers[0].executing[0].operation)
+    world.report(0)
+    #expect(world.workers[0].held.first?.attempt.operation == operation(2, 0))
   }
 }
