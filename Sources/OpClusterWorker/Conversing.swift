@@ -104,11 +104,13 @@ extension WorkerLoop {
       wasTalking = false
     }
     speakAt = nil
-    if core.hasMore, core.conversation != nil, now - lastSpoken < Self.reportInterval {
-      speakAt = lastSpoken + Self.reportInterval
+    let interval = endedSince < Self.smallReport ? Self.smallReportInterval : Self.reportInterval
+    if core.hasMore, core.conversation != nil, now - lastSpoken < interval {
+      speakAt = lastSpoken + interval
       return
     }
     lastSpoken = now
+    endedSince = 0
     if let bytes = unsent {
       unsent = nil
       guard send(bytes) else { return }

@@ -39,6 +39,8 @@ final class WorkerLoop {
   /// News that wait for more news are sent at this moment.
   var speakAt: Instant?
   var lastSpoken: Instant
+  /// Attempts that have ended since.
+  var endedSince = 0
   /// There is more to start than one turn may.
   var isHurried = false
   var stops = 0
@@ -65,7 +67,11 @@ final class WorkerLoop {
   static let messagesPerTurn = 8
   /// While there is more to start here, nobody is in a hurry to hear what has ended: reports are at
   /// least so far apart, which saves both sides most of the messages of short operations.
-  static let reportInterval = OpClusterModel.Span.milliseconds(5)
+  static let reportInterval = OpClusterModel.Span.milliseconds(2)
+  /// The same while there is little to tell: operations then take so long that a report of each
+  /// would cost the coordinator a turn of its own.
+  static let smallReportInterval = OpClusterModel.Span.milliseconds(5)
+  static let smallReport = 16
   static let chunksWaiting = 64
 
   init(
@@ -254,7 +260,10 @@ final class WorkerLoop {
     if let deadline = core.nextDeadline, now >= deadline { apply(.timePassed) }
   }
 
-  func apply(_ event: ExecutionEvent) { core.apply(event, at: now, into: &effects) }
+  func apply(_ event: ExecutionEvent) {
+    if case .ended = event { endedSince += 1 }
+    core.apply(event, at: now, into: &effects)
+  }
 
   // MARK: - Out
 
