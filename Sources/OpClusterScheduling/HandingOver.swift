@@ -104,8 +104,11 @@ extension Scheduler {
   mutating func returnToLine(_ run: ReadyRun, _ stage: Int) {
     let graph = run.graph.number
     if run.count == 1 {
+      // It may have ended meanwhile, and its queue may be gone.
+      guard graphs[graph].cell(run.first).isInLine else { return }
       return enterLine(OperationID(graph: run.graph, index: run.first), stage)
     }
+    guard queues.contains(graphs[graph].stages[stage].queue.number) else { return }
     let level = Line.level(of: graphs[graph].stages[stage].template.priority)
     queues[graphs[graph].stages[stage].queue.number].line.add(
       run, demandClass: graphs[graph].stages[stage].demandClass, level: level)

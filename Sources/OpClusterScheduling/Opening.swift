@@ -32,7 +32,8 @@ extension Scheduler {
   /// as runs where nothing ever happened to them.
   mutating func openStage(_ graph: UInt32, _ stage: Int, into turn: inout Turn) {
     let own = graphs[graph].stages[stage]
-    if own.template.count == 0 { return }
+    // Where all have ended, their queue may be gone.
+    if own.unfinished == 0 { return }
     if own.pristine.phase == .declared {
       // Only those that were enqueued stand somewhere; the queue of the stage may be gone.
       for index in own.indices where graphs[graph].cell(index).phase == .waiting {

@@ -25,6 +25,8 @@ struct Book: Sendable {
   /// Attempts that are nobody's any more: since which commit, and why.
   var closed: [AttemptID: Closing] = [:]
   var commit = CommitIndex(0)
+  /// Workers that the turn being taken in loses: what they may have started counts as started.
+  var presumed: Set<UInt32> = []
   var lastEvent: UInt64 = 0
   var problems: [Problem] = []
 

@@ -14,6 +14,8 @@ extension Book {
       complain("G1", "commit \(commit.number) follows \(self.commit.number)")
     }
     self.commit = commit
+    presumed = Set(
+      records.compactMap { if case .workerLost(let worker) = $0 { worker.number } else { nil } })
     for record in records { take(record) }
     for run in events { run.forEach { take($0) } }
     for ending in graphEndings { take(ending) }
@@ -199,6 +201,7 @@ extension Book {
   }
 
   private mutating func expectLaunched(_ id: OperationID) {
+    if presumed.contains(self[id].worker) { return }
     let attempt = AttemptID(operation: id, attempt: self[id].attempt)
     let session = seats[self[id].worker]?.session
     if launched[attempt] == nil || launched[attempt] != session {

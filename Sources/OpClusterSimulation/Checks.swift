@@ -33,10 +33,31 @@ extension World {
   }
 
   /// Before a message leaves for a worker.
-  func checkSaid(_ message: CoordinatorMessage) {
-    guard case .welcome(let welcome) = message else { return }
-    let known = welcomes.updateValue(coordinator.scheduler.lastCommit, forKey: welcome.conversation)
-    if known != nil { fail("I8", "conversation \(welcome.conversation) begins twice") }
+  func checkSaid(_ message: CoordinatorMessage, to peer: PeerID, _ owner: Connection.Owner) {
+    guard case .worker(let worker) = owner else { return }
+    let session = workers[worker].session
+    switch message {
+    case .welcome(let welcome):
+      welcomedAt[welcome.conversation.session] = peer
+      let before = welcomes.updateValue(
+        coordinator.scheduler.lastCommit, forKey: welcome.conversation)
+      if before != nil { fail("I8", "conversation \(welcome.conversation) begins twice") }
+    case .orders(let orders):
+      let silence = now - (heard[session] ?? .zero)
+      if !orders.isHeartbeat, silence >= plan.timing.suspect { orderedInSilence.insert(session) }
+    case .refused, .logRequest: break
+    }
+  }
+
+  /// A word of a worker counts where its conversation is.
+  func noteHeard(_ message: WorkerMessage, from peer: PeerID, _ session: WorkerSession) {
+    if case .hello = message {
+      if welcomedAt[session] == peer { return }
+    } else if welcomedAt[session] != peer {
+      return
+    }
+    heard[session] = now
+    orderedInSilence.remove(session)
   }
 
   func checkLaunch(_ attempt: AttemptID, _ at: Int) {
@@ -47,7 +68,8 @@ extension World {
       WitnessedLaunch(
         attempt: attempt, session: workers[at].session,
         welcomedAt: welcomes[conversation] ?? CommitIndex(0),
-        hasLeaseInDoubt: now - workers[at].heardWordOf >= plan.timing.suspect))
+        hasLeaseInDoubt: now - workers[at].heardWordOf >= plan.timing.suspect
+          || orderedInSilence.contains(workers[at].session)))
     takeProblems()
   }
 

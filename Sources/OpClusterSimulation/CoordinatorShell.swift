@@ -122,7 +122,7 @@ extension World {
         case .worker(let worker):
           let message = try Wire.decodeWorkerMessage(item.bytes)
           trace("  \(self.workers[worker].name) → \(message)")
-          heard[workers[worker].session] = now
+          noteHeard(message, from: item.peer, workers[worker].session)
           coordinator.scheduler.handle(.worker(item.peer, message), into: &coordinator.turn)
         case .client(let client):
           guard case .request(let id, let request) = try Wire.decodeClientMessage(item.bytes)
@@ -207,7 +207,7 @@ extension World {
       if let connection = connectionByPeer[peer] { connections[connection].isShut = true }
     case .toWorker(let peer, let message):
       guard let connection = connectionByPeer[peer] else { return }
-      checkSaid(message)
+      checkSaid(message, to: peer, connections[connection].owner)
       trace("  → \(self.connections[connection].owner) \(message)")
       send(Wire.encode(message), over: connection, .fromCoordinator)
     case .toClient(let peer, let request, let reply):

@@ -29,6 +29,11 @@ final class World {
   /// When the coordinator last took a word of each session in.
   var heard: [WorkerSession: Instant] = [:]
   var deadSessions: Set<WorkerSession> = []
+  /// Where each session was welcomed last: what it says elsewhere is not heard.
+  var welcomedAt: [WorkerSession: PeerID] = [:]
+  /// Sessions that were given orders while they were suspects, which prolongs what they take for
+  /// their lease.
+  var orderedInSilence: Set<WorkerSession> = []
   var sessionOf: [WorkerID: WorkerSession] = [:]
   /// What was durable when each welcome was decided.
   var welcomes: [Conversation: CommitIndex] = [:]

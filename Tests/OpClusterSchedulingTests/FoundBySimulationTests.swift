@@ -264,4 +264,80 @@ import Testing
     world.runAll()
     #expect(world.scheduler.graphs.numbers.isEmpty)
   }
+
+  // S5, S72: what was kept back by a suspended graph may have ended, and its queue may be gone,
+  // when the graph goes on.
+  @Test(arguments: [UInt32(1), 3])
+  func resumingAfterTheQueueIsGone(count: UInt32) {
+    var world = World()
+    world.ask(.createQueue(QueueSettings(name: "short")))
+    var submission = GraphSubmission(name: "test")
+    submission.templates = [noops("a", count), noops("b")]
+    submission.templates[1].queue = 1
+    submission.queues = [.named("short"), .named("default")]
+    submission.isSuspended = true
+    world.ask(.submit(submission))
+    world.join("w1")
+    var selection = Selection.graph(GraphID(1))
+    selection.operation = "a"
+    world.ask(.cancel(selection, reason: "", grace: nil))
+    world.ask(.removeQueue("short"))
+    world.ask(.suspendGraphs(.graph(GraphID(1)), false))
+    world.runAll()
+    #expect(world.scheduler.graphs.numbers.isEmpty)
+  }
+
+  // S5: the same where they were cancelled before what they waited for had ended.
+  @Test func dependenciesEndAfterTheQueueIsGone() {
+    var world = World()
+    let worker = world.join("w1")
+    world.ask(.createQueue(QueueSettings(name: "short")))
+    var submission = GraphSubmission(name: "test")
+    submission.templates = [noops("a", 2), noops("b", 2)]
+    submission.templates[1].queue = 1
+    submission.queues = [.named("default"), .named("short")]
+    submission.groupEdges = [GroupEdge(from: 0, to: 1, policy: .finished)]
+    world.ask(.submit(submission))
+    world.start(worker, operation(1, 0))
+    var selection = Selection.graph(GraphID(1))
+    selection.operation = "b"
+    world.ask(.cancel(selection, reason: "", grace: nil))
+    world.ask(.removeQueue("short"))
+    world.runAll()
+    #expect(world.scheduler.graphs.numbers.isEmpty)
+  }
+
+  // S151: when an operation comes back unstarted, so does what went along with it, step by step:
+  // it would keep the room that its dependency may need.
+  @Test func whatWentAlongComesBackWithIt() {
+    var world = World()
+    world.join("w1", cpus: 1)
+    world.ask(.submit(many(100)))
+    for _ in 0..<4 {
+      world.now = world.now + .milliseconds(1)
+      for dispatch in world.workers[0].held { world.start(0, dispatch.attempt.operation) }
+      for attempt in world.workers[0].executing { world.end(0, attempt.operation) }
+      world.report(0)
+    }
+    var chain = graph(["a", "b", "c"])
+    chain.elementEdges = ElementEdges(from: [0, 1], to: [1, 2], policies: [.succeeded])
+    for at in chain.templates.indices { chain.templates[at].priority = .high }
+    world.ask(.submit(chain))
+    let along = world.workers[0].held.filter { !$0.awaits.isEmpty }.map(\.attempt)
+    #expect(along.map(\.operation) == [operation(2, 1), operation(2, 2)])
+    world.workers[0].answersRecalls = false
+    world.ask(.setPriority(operation(2, 0), .veryHigh))
+    world.workers[0].answerRecall(AttemptID(operation: operation(2, 0), attempt: 1))
+    world.report(0)
+    #expect(world.workers[0].recalls.contains(along[0]))
+    world.workers[0].answerRecall(along[0])
+    world.report(0)
+    #expect(world.workers[0].recalls.contains(along[1]))
+  }
+
+  private func many(_ count: UInt32) -> GraphSubmission {
+    var submission = GraphSubmission(name: "many")
+    submission.templates = [noops("many", count)]
+    return submission
+  }
 }
