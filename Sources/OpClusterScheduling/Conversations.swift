@@ -168,7 +168,7 @@ extension Scheduler {
       let attempt = AttemptID(operation: id, attempt: cell.attempt)
       let isWanted =
         cell.flags.contains(.recalling) || cell.isCancelled || isSuspended(id)
-        || (isBackAfterRestart && mayWaitInVain(id, cell))
+        || (isBackAfterRestart && mayWaitInVain(id))
       if cell.isHeldUnstarted, isWanted {
         graphs[id.graph.number].update(id.index) { $0.flags.insert(.recalling) }
         let at = orders(for: worker, &turn)
@@ -182,8 +182,7 @@ extension Scheduler {
 
   /// It may have gone ahead of dependencies that ended elsewhere since, and the recall that this
   /// brought about is forgotten with the last life.
-  private func mayWaitInVain(_ id: OperationID, _ cell: OperationCell) -> Bool {
-    if cell.flags.contains(.ahead) { return false }
+  private func mayWaitInVain(_ id: OperationID) -> Bool {
     var hasDependencies = false
     graphs[id.graph.number].forEachDependency(of: id.index) { _, _ in hasDependencies = true }
     return hasDependencies

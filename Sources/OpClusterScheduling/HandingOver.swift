@@ -120,6 +120,8 @@ extension Scheduler {
     let stage = graphs[graph].stageNumber(of: id.index)
     guard graphs[graph].cell(id.index).isHeldUnstarted else { return }
     leaveWorker(id, stage)
+    // What went along in the hope of it keeps room there, perhaps the room that it needs itself.
+    if !turn.isReplay { recallAhead(of: id, into: &turn) }
     let cell = graphs[graph].cell(id.index)
     if cell.phase == .dispatched {
       move(id, stage, cell.flags.contains(.ahead) ? .giveBackWaiting : .giveBackReady)
