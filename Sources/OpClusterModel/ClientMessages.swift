@@ -19,7 +19,7 @@ public enum ClientRequest: Hashable, Sendable {
   // Steering: each is one commit, answered when it is durable (S1, S3).
   case submit(GraphSubmission)
   case enqueue([OperationID], queue: String)
-  case cancel(Selection, reason: String, grace: Span?)
+  case cancel(OperationTarget, reason: String, grace: Span?)
   /// Every operation now in the queue (S95).
   case cancelQueue(String, reason: String)
   case suspendGraphs(Selection, Bool)
@@ -29,7 +29,16 @@ public enum ClientRequest: Hashable, Sendable {
   case removeQueue(String)
   case addDependency(from: OperationID, to: OperationID, EdgePolicy)
   case removeDependency(from: OperationID, to: OperationID)
-  case setPriority(OperationID, Priority)
+  case setPriority(OperationTarget, Priority)
+  /// Closes (true) or opens the hold gate of what has not started (S44).
+  case hold(OperationTarget, Bool)
+  /// Takes what has not started out of its queue and puts it at the end of another.
+  case setQueue(OperationTarget, queue: String)
+  /// Further blocks, an encoded `[OperationBlock]`, for a block operation not yet dispatched (S120).
+  case addBlocks(OperationID, [UInt8])
+  /// An executing operation is about to wait; refused if that could never end (S142).
+  case beginWait(OperationID, WaitTarget)
+  case endWait(OperationID)
   case drainWorker(String)
 
   // Reading
@@ -39,6 +48,8 @@ public enum ClientRequest: Hashable, Sendable {
   /// Templates, edges and counts of one graph.
   case structure(Selection)
   case explain(Selection)
+  /// A graph as it was submitted, and how its operations ended; to run it again.
+  case submission(GraphID)
   case queues
   case workers
   case configuration
@@ -52,10 +63,27 @@ public enum ClientRequest: Hashable, Sendable {
   case unsubscribe(subscription: UInt64)
 }
 
+/// Which operations a steering request means.
+public enum OperationTarget: Hashable, Sendable {
+  case selection(Selection)
+  /// An explicit set, as atomic as any other (S97); at most `Limits.operationsPerTarget`.
+  case operations([OperationID])
+  /// All that depends on it, directly or through others, and has not finished; not itself.
+  case dependents(of: OperationID)
+}
+
+/// What an executing operation wants to wait for (S141).
+public enum WaitTarget: Hashable, Sendable {
+  /// At most `Limits.operationsPerTarget`.
+  case operations([OperationID])
+  /// Until the queue of this name is empty, with what is added meanwhile.
+  case queue(String)
+}
+
 /// One operation, and which attempt of it.
 public struct AttemptSelection: Hashable, Sendable {
   public var operation: OperationID
-  /// nil: the newest.
+  /// Which run, as people count (`Dispatch.run`); nil: the newest.
   public var attempt: UInt32?
   public init(operation: OperationID, attempt: UInt32? = nil) {
     self.operation = operation
@@ -149,6 +177,10 @@ public enum ClientReply: Hashable, Sendable {
   case suspended(executing: [OperationID])
   /// false: it came too late and changed nothing (S35, S52, S62).
   case effect(Bool)
+  /// How many of the operations meant were changed, and for how many it came too late.
+  case changed(UInt32, unchanged: UInt32)
+  /// `outcomes`: one raw `Outcome` per operation, 0 for what has not finished.
+  case submission(GraphSubmission, outcomes: [UInt8])
   case graphs([GraphRow], more: Bool)
   case operations([OperationRow], more: Bool)
   case structure(GraphStructure)
@@ -257,7 +289,13 @@ public struct OperationRow: Hashable, Sendable {
   public var priority: Priority = .normal
   public var qos: QualityOfService = .default
   public var workerName: String = ""
+  /// The newest run, as people count (`Dispatch.run`); 0: none has begun.
   public var attempt: UInt32 = 0
+  /// What stands in its way besides dependencies: the barrier ahead, or what a barrier itself
+  /// waits for; at most 100 (S39, S86). Filled for single operations only.
+  public var blockedBy: [OperationID] = []
+  /// What a running attempt last said of itself.
+  public var progress: Progress?
   /// At most 100 of its dependencies.
   public var needs: [Need] = []
   public var result: AttemptResult?
@@ -276,6 +314,15 @@ public struct OperationRow: Hashable, Sendable {
     self.name = name
     self.index = index
     self.state = state
+  }
+  public struct Progress: Hashable, Sendable {
+    /// 0…1
+    public var fraction: Double
+    public var text: String
+    public init(fraction: Double, text: String) {
+      self.fraction = fraction
+      self.text = text
+    }
   }
   public struct Need: Hashable, Sendable {
     public var id: OperationID

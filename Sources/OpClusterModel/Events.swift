@@ -33,19 +33,29 @@ public struct Event: Hashable, Sendable {
     case isExecuting(Bool)
     case isFinished(Outcome)
     case isCancelled(CancelReason)
-    /// An attempt began, on this worker.
+    /// An attempt began, on this worker. Numbers as people count (`Dispatch.run`).
     case attemptStarted(UInt32, WorkerID)
     /// An attempt ended without ending the operation: it will be tried again (S12).
     case attemptEnded(UInt32, FailureCause)
     /// Recorded once, after isFinished (S109).
     case completion
     case priority(Priority)
+    /// Its hold gate was closed or opened (S44).
+    case isHeld(Bool)
+    case dependencyAdded(OperationID, EdgePolicy)
+    case dependencyRemoved(OperationID)
+    /// A declared operation entered this queue, or an operation was moved to it. Operations that
+    /// are queued by their submission have no such event.
+    case enqueued(QueueID)
     case graphSubmitted(operations: UInt32)
     case graphSuspended(Bool)
     case graphFinished(GraphOutcome)
     case queueCreated(QueueSettings)
     case queueChanged(QueueSettings)
     case queueRemoved
+    /// How many operations it has now, once a turn in which that changed (S105); barriers are not
+    /// counted (S81).
+    case queueCount(UInt32)
     case workerJoined(name: String)
     case workerSuspect
     case workerLost

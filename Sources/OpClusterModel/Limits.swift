@@ -59,6 +59,11 @@ public enum Limits {
   /// Bytes of one piece of a log.
   public static let logChunkBytes = 64 * 1024
 
+  /// Operations that one steering request may name one by one.
+  public static let operationsPerTarget = 100_000
+  /// Blocks of one block operation.
+  public static let blocksPerOperation = 10_000
+
   // Dispatch
   /// Unstarted operations a worker may hold beyond what it can run at once.
   public static let prefetchPerWorker = 4_096

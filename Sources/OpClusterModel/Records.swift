@@ -32,6 +32,12 @@ public enum Record: Hashable, Sendable {
   case dependencyAdded(from: OperationID, to: OperationID, EdgePolicy)
   case dependencyRemoved(from: OperationID, to: OperationID)
   case prioritySet(OperationID, Priority)
+  case held(OperationRuns)
+  case released(OperationRuns)
+  /// Taken out of its queue, unstarted, and put at the end of this one.
+  case moved(OperationID, QueueID)
+  /// Further blocks of a block operation, encoded (S120).
+  case blocksAdded(OperationID, [UInt8])
   case graphSuspended(GraphID, Bool)
   /// Part of a snapshot: the state of a graph that lives, after its `submitted`.
   case restoredGraph(GraphState)
@@ -109,6 +115,8 @@ public struct GraphState: Hashable, Sendable {
   public var addedEdges: [AddedEdge] = []
   public var removedEdges: [AddedEdge] = []
   public var enqueuedIn: [QueueEntry] = []
+  /// Blocks that were added later, encoded.
+  public var addedBlocks: [OutputEntry] = []
   public var submittedAt: WallTime = .unknown
   public init(graph: GraphID) { self.graph = graph }
 
@@ -199,6 +207,8 @@ public struct Counters: Hashable, Sendable {
 /// One line of the history of what ended: the end of an attempt as people ask for it later.
 public struct AttemptHistory: Hashable, Sendable {
   public var attempt: AttemptID
+  /// Which run it was, as people count (`Dispatch.run`).
+  public var run: UInt32 = 1
   /// nil: the operation was tried again.
   public var outcome: Outcome?
   public var reason: CancelReason?

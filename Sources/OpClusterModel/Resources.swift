@@ -102,8 +102,16 @@ public struct LabelRequirement: Hashable, Sendable {
 public struct OperationType: Hashable, Sendable {
   public var name: String
   public var version: UInt32
-  public init(name: String, version: UInt32 = 1) {
+  /// What its argument and its value look like, as a number; 0: not said, agrees with any.
+  public var fingerprint: UInt64
+  public init(name: String, version: UInt32 = 1, fingerprint: UInt64 = 0) {
     self.name = name
     self.version = version
+    self.fingerprint = fingerprint
+  }
+  /// Whether a worker that offers `offered` can run what asks for this type.
+  public func isServed(by offered: OperationType) -> Bool {
+    name == offered.name && version == offered.version
+      && (fingerprint == 0 || offered.fingerprint == 0 || fingerprint == offered.fingerprint)
   }
 }

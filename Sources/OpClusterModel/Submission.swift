@@ -9,6 +9,9 @@ public enum Work: Hashable, Sendable {
   case command
   /// A registered operation type (S125); the payload is the encoded argument.
   case call(OperationType)
+  /// Several blocks side by side on one worker, one operation (S118 to S123); the payload is an
+  /// encoded `[OperationBlock]`. These are the types that its blocks call, for placement.
+  case blocks([OperationType])
 }
 
 /// What to do when an attempt did not succeed (S12).
@@ -75,6 +78,13 @@ public struct OperationTemplate: Hashable, Sendable {
   public var isBarrier: Bool
   /// Needs the outputs of its dependencies with the dispatch (S135).
   public var wantsInputs: Bool
+  /// From the start of an attempt to being asked to stop; nil: what the command itself says, else
+  /// as long as it takes (G21).
+  public var timeout: Span?
+  /// From being asked to stop to the kill; nil: what the command itself says, else the cluster's.
+  public var grace: Span?
+  /// Accepted with a closed hold gate: nothing of it starts before it is released (S44).
+  public var isHeld: Bool
   public var labels: [Label]
 
   public init(name: String, count: UInt32 = 1, work: Work) {
@@ -97,6 +107,9 @@ public struct OperationTemplate: Hashable, Sendable {
     self.isFinal = false
     self.isBarrier = false
     self.wantsInputs = false
+    self.timeout = nil
+    self.grace = nil
+    self.isHeld = false
     self.labels = []
   }
 }
@@ -292,6 +305,8 @@ public struct GraphSubmission: Hashable, Sendable {
   public var labels: [Label]
   /// Where it came from, for people: folder, command line. Opaque.
   public var origin: String
+  /// The ended graph that this one does again, and what it takes over from it (S11).
+  public var continued: ContinuedGraph?
 
   public init(key: SubmissionKey = SubmissionKey(""), name: String) {
     self.key = key
@@ -308,6 +323,19 @@ public struct GraphSubmission: Hashable, Sendable {
     allowsCycles = false
     labels = []
     origin = ""
+    continued = nil
   }
   public var operationCount: Int { templates.reduce(0) { $0 + Int($1.count) } }
+}
+
+/// A new life for a graph that has ended: the same templates and edges under a new number (S11).
+public struct ContinuedGraph: Hashable, Sendable {
+  public var graph: GraphID
+  /// Operations that are not run again: each must have succeeded there. They begin finished, with
+  /// the outputs that they left. The runs speak of `graph`; indices are the same in both.
+  public var reused: OperationRuns
+  public init(graph: GraphID, reused: OperationRuns) {
+    self.graph = graph
+    self.reused = reused
+  }
 }

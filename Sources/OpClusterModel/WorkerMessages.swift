@@ -123,15 +123,18 @@ public struct Welcome: Hashable, Sendable {
   public var timing: Timing
   /// Attempts of the hello that are no longer its own: stop them, report nothing (S147).
   public var stale: [AttemptID]
+  /// Where clients connect to, for operations that submit others; empty: not told.
+  public var clientEndpoint: String
   public init(
     conversation: Conversation, version: UInt32, worker: WorkerID, timing: Timing,
-    stale: [AttemptID] = []
+    stale: [AttemptID] = [], clientEndpoint: String = ""
   ) {
     self.conversation = conversation
     self.version = version
     self.worker = worker
     self.timing = timing
     self.stale = stale
+    self.clientEndpoint = clientEndpoint
   }
 }
 
@@ -187,6 +190,12 @@ public struct TemplateAnnouncement: Hashable, Sendable {
   public var payload: [UInt8]
   public var demand: Resources
   public var qos: QualityOfService
+  /// The queue's name as people see it, for the operation's context (S146).
+  public var queueName = ""
+  /// `OperationTemplate.timeout`.
+  public var timeout: Span?
+  /// `OperationTemplate.grace`.
+  public var grace: Span?
   public init(
     graph: GraphID, graphName: String, template: UInt32, firstIndex: UInt32, name: String,
     isArray: Bool, indexRuns: [IndexRun], work: Work, payload: [UInt8], demand: Resources,
@@ -211,9 +220,13 @@ public struct Dispatch: Hashable, Sendable {
   public var attempt: AttemptID
   /// Position in the graph's templates.
   public var template: UInt32
+  /// Which run of the operation this is, from 1, as people count: what was recalled unstarted does
+  /// not count, unlike in the attempt's own number, which is never reused (G14).
+  public var run: UInt32 = 1
   /// The queue's own rule of order, once more at the worker (S47).
   public var priority: Priority
   public var place: UInt64
+  /// The element's own argument; of a block operation: the blocks that were added later (S120).
   public var argument: [UInt8]
   /// What its finished dependencies left, in order of addition (S135).
   public var inputs: [DependencyInput]
