@@ -165,7 +165,9 @@ import Testing
     #expect(!ClientRequest.submit(GraphSubmission(name: "g")).isSafeToRepeat)
     #expect(
       ClientRequest.submit(GraphSubmission(key: SubmissionKey("k"), name: "g")).isSafeToRepeat)
-    #expect(!ClientRequest.cancel(Selection(graphs: .all), reason: "", grace: nil).isSafeToRepeat)
+    #expect(
+      !ClientRequest.cancel(.selection(Selection(graphs: .all)), reason: "", grace: nil)
+        .isSafeToRepeat)
     #expect(ClientRequest.workers.isSafeToRepeat)
   }
 

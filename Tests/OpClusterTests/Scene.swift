@@ -179,7 +179,8 @@ final class Scene: Sendable {
   }
 
   func cancel(_ selection: Selection) async throws -> [CancelVerdict.Verdict] {
-    let reply = try await connection.request(.cancel(selection, reason: "test", grace: nil))
+    let reply = try await connection.request(
+      .cancel(.selection(selection), reason: "test", grace: nil))
     guard case .cancelled(let verdicts, _) = reply else { throw Trouble("cancel?") }
     return verdicts.map(\.verdict)
   }
