@@ -1,5 +1,5 @@
-// The scenario that every setting has (house habit 18), here in one process: a real coordinator, real
-// workers and a client, all threads that talk over inproc. Its body is in Tests/ScenarioBody.
+// The scenario that every setting has (house habit 18), here in one process: a real coordinator,
+// real workers and a client, all threads that talk over inproc. Its body is in Tests/ScenarioBody.
 
 import OpClusterClient
 import OpClusterModel

@@ -1,4 +1,5 @@
-// The diamond: its graph and everything that must come of it, whatever the setting (house habit 18).
+// The diamond: its graph and everything that must come of it, whatever the setting (house habit
+// 18). Called by the tests of three targets.
 
 import OpClusterModel
 public import Testing

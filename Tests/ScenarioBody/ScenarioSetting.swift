@@ -1,5 +1,5 @@
-// What a setting does and what it gives back: the narrow door between the one body of a scenario and
-// the three places where it is run. No I/O here.
+// What a setting does and what it gives back: the narrow door between the one body of a scenario
+// and the three places where it is run. No I/O here.
 
 public import OpClusterModel
 
