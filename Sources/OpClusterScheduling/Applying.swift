@@ -46,7 +46,7 @@ extension Scheduler {
     case .restoredCounters(let values):
       counters = values
     case .dispatched, .recalled, .executing, .succeeded, .finished, .attemptFailed, .cancelled,
-      .dependencyAdded, .dependencyRemoved, .prioritySet:
+      .dependencyAdded, .dependencyRemoved, .prioritySet, .held, .released, .moved, .blocksAdded:
       applyToOperations(record, into: &turn)
     }
   }
@@ -74,6 +74,7 @@ extension Scheduler {
       removeDependency(from, to, into: &turn)
     case .prioritySet(let id, let priority):
       setPriority(id, priority, into: &turn)
+    case .held, .released, .moved, .blocksAdded: break
     case .started, .submitted, .enqueued, .queueCreated, .queueChanged, .queueRemoved,
       .workerJoined, .workerLost, .workerLeft, .graphSuspended, .restoredGraph,
       .restoredEnding, .restoredCounters:

@@ -51,6 +51,11 @@ extension GraphSubmission {
     }
     hash.add(UInt64(failurePolicy.rawValue))
     hash.add(Int(maximumFailures ?? .max))
+    if let continued {
+      hash.add(UInt64(continued.graph.number))
+      hash.add(continued.reused.firsts)
+      hash.add(continued.reused.counts)
+    }
     return hash.value
   }
 }
@@ -66,6 +71,9 @@ extension OperationTemplate {
     case .nothing: hash.add(0)
     case .command: hash.add(1)
     case .call(let type): hash.add(type.name)
+    case .blocks(let types):
+      hash.add(2)
+      for type in types { hash.add(type.name) }
     }
     hash.add(UInt64(queue))
     hash.add(Int(priority.rawValue))

@@ -25,7 +25,7 @@ extension Scheduler {
       return try submit(submission, into: &turn)
     case .enqueue(let operations, let queue):
       return try enqueue(operations, queue, into: &turn)
-    case .cancel(let selection, let reason, let grace):
+    case .cancel(.selection(let selection), let reason, let grace):
       return try cancel(asker, request, resolve(selection), reason, grace, into: &turn)
     case .cancelQueue(let name, let reason):
       let members = members(of: try queue(named: name))
@@ -42,11 +42,17 @@ extension Scheduler {
       return try addDependency(asker, request, from, to, policy, into: &turn)
     case .removeDependency(let from, let to):
       return try removeDependency(asker, request, from, to, into: &turn)
-    case .setPriority(let id, let priority):
-      return try setPriority(asker, request, id, priority, into: &turn)
+    case .setPriority(.operations(let ids), let priority) where ids.count == 1:
+      return try setPriority(asker, request, ids[0], priority, into: &turn)
+    case .cancel, .setPriority, .hold, .setQueue, .addBlocks:
+      throw Refusal(.badRequest, "this request is not understood yet")
+    case .beginWait(let waiter, let target):
+      return try beginWait(waiter, target)
+    case .endWait(let waiter):
+      return endWait(waiter)
     case .drainWorker(let name):
       return try drain(name, into: &turn)
-    case .graphs, .operations, .structure, .explain, .queues, .workers, .configuration, .ping,
+    case .graphs, .operations, .structure, .explain, .submission, .queues, .workers, .configuration, .ping,
       .log, .subscribe, .grantCredit, .unsubscribe:
       return try read(request, at: turn.now)
     }
@@ -294,7 +300,7 @@ extension Scheduler {
     return nil
   }
 
-  private func executing(in queue: QueueID) -> [OperationID] {
+  func executing(in queue: QueueID) -> [OperationID] {
     seats.numbers.flatMap { heldBy(WorkerID($0)) }.filter { id in
       let graph = id.graph.number
       let stage = graphs[graph].stageNumber(of: id.index)

@@ -87,7 +87,7 @@ struct Seeded: RandomNumberGenerator {
           isSuspended: chance.chance(30))))
     default:
       let graph = UInt32(1 + chance.below(3))
-      world.ask(.setPriority(operation(graph, UInt32(chance.below(4))), .high))
+      world.ask(.setPriority(.operations([operation(graph, UInt32(chance.below(4)))]), .high))
       world.ask(
         .addDependency(
           from: operation(graph, UInt32(chance.below(4))),
@@ -99,7 +99,7 @@ struct Seeded: RandomNumberGenerator {
     let graph = GraphID(UInt32(1 + chance.below(4)))
     var selection = Selection.graph(graph)
     if chance.chance(70) { selection.operation = "t\(chance.below(4))" }
-    world.ask(.cancel(selection, reason: "", grace: nil))
+    world.ask(.cancel(.selection(selection), reason: "", grace: nil))
   }
 
   /// The fault-free end: everything answers, everything must end.

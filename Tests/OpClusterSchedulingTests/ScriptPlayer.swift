@@ -152,7 +152,7 @@ struct ScriptPlayer {
       return id
     }
     switch verb {
-    case "cancel": return .cancel(try selection(words), reason: "", grace: nil)
+    case "cancel": return .cancel(.selection(try selection(words)), reason: "", grace: nil)
     case "cancel-queue": return .cancelQueue(words.first ?? "", reason: "")
     case "enqueue":
       var ids: [OperationID] = []
@@ -166,7 +166,7 @@ struct ScriptPlayer {
     case "undepend": return .removeDependency(from: try id(1), to: try id(0))
     case "priority":
       let priority = Priority(word: words[1]) ?? Priority(normalising: Int(words[1]) ?? 0)
-      return .setPriority(try id(0), priority)
+      return .setPriority(.operations([try id(0)]), priority)
     case "suspend-graph", "resume-graph":
       return .suspendGraphs(try selection(["graph"] + words), verb == "suspend-graph")
     case "drain": return .drainWorker(words.first ?? "")
