@@ -123,16 +123,20 @@ public struct EventSubscription: Hashable, Sendable {
   public var graphsOnly: Bool
   /// Stop after the backlog.
   public var backlogOnly: Bool
+  /// Besides `selection`: every graph that is submitted over this connection from now on, and all
+  /// events of queues. What a program needs that follows its own operations.
+  public var includesOwn: Bool
   public var credit: UInt32
   public init(
     number: UInt64, selection: Selection, since: UInt64? = nil, graphsOnly: Bool = false,
-    backlogOnly: Bool = false, credit: UInt32 = Limits.eventCredit
+    backlogOnly: Bool = false, includesOwn: Bool = false, credit: UInt32 = Limits.eventCredit
   ) {
     self.number = number
     self.selection = selection
     self.since = since
     self.graphsOnly = graphsOnly
     self.backlogOnly = backlogOnly
+    self.includesOwn = includesOwn
     self.credit = credit
   }
 }

@@ -76,6 +76,13 @@ extension ClientReply {
       return .cancelled(proto)
     case .suspended(let executing): return .suspended(ProtoOperations(executing))
     case .effect(let happened): return .effect(happened)
+    case .changed(let changed, let unchanged):
+      var proto = ProtoChanged()
+      proto.changed = changed
+      proto.unchanged = unchanged
+      return .changed(proto)
+    case .submission(let submission, let outcomes):
+      return .submission(ProtoSubmittedGraph(submission, outcomes))
     case .pong(let commit, let epoch, let lastEvent):
       var proto = ProtoPong()
       proto.commit = commit.number
@@ -116,7 +123,8 @@ extension ClientReply {
       proto.rows = rows.map(\.proto)
       return .workers(proto)
     case .configuration(let values): return .configuration(values.proto)
-    case .refused, .accepted, .done, .cancelled, .suspended, .effect, .pong, .log, .subscribed:
+    case .refused, .accepted, .done, .cancelled, .suspended, .effect, .changed, .submission,
+      .pong, .log, .subscribed:
       preconditionFailure("not a reply with rows: \(self)")
     }
   }
@@ -133,6 +141,11 @@ extension ClientReply {
       self = .suspended(
         executing: try executing.words(Limits.operationsPerGraph, "suspended"))
     case .effect(let happened): self = .effect(happened)
+    case .changed(let proto): self = .changed(proto.changed, unchanged: proto.unchanged)
+    case .submission(let proto):
+      let submission = try GraphSubmission(proto: proto.submission)
+      let outcomes = try proto.outcomeWords(operations: submission.operationCount)
+      self = .submission(submission, outcomes: outcomes)
     case .pong(let proto):
       self = .pong(
         commit: CommitIndex(proto.commit), epoch: Epoch(proto.epoch),
@@ -153,6 +166,27 @@ extension ClientReply {
     case .configuration(let values):
       self = .configuration(try ConfigurationValues(proto: values))
     }
+  }
+}
+
+extension ProtoSubmittedGraph {
+  fileprivate init(_ submission: GraphSubmission, _ outcomes: [UInt8]) {
+    self.init()
+    self.submission = submission.proto
+    var runs = ValueRuns<UInt8>()
+    for raw in outcomes { runs.append(raw) }
+    outcome = runs.values.map { ProtoOutcome(rawValue: Int($0)) ?? .unspecified }
+    outcomeCount = runs.counts
+  }
+
+  /// One raw `Outcome` for each of the operations, 0 where there is none yet.
+  fileprivate func outcomeWords(operations: Int) throws(WireError) -> [UInt8] {
+    let field = "submission.outcome"
+    var raw: [UInt8] = []
+    for proto in outcome {
+      raw.append(proto == .unspecified ? 0 : try Outcome(proto: proto, field).rawValue)
+    }
+    return try expanded(raw, outcomeCount, total: operations, field)
   }
 }
 

@@ -1,9 +1,7 @@
-// What clients ask ⇄ `ClientMessage`.
+// What clients ask ⇄ `ClientMessage`: the message, and all requests but those that steer single
+// operations, which have a file of their own.
 
 import OpClusterModel
-
-/// Names of queues as requests give them: a graph's own queue is `GRAPH/name`.
-private let queueNameBytes = 2 * Limits.nameBytes
 
 extension ClientMessage: WireConvertible {
   var proto: ProtoClientMessage {
@@ -15,7 +13,7 @@ extension ClientMessage: WireConvertible {
     case .request(let number, let request):
       var body = ProtoRequest()
       body.number = number.number
-      body.body = request.isReading ? request.readingBody : request.steeringBody
+      body.body = request.body
       proto.request = body
     }
     return proto
@@ -37,31 +35,10 @@ extension ClientMessage: WireConvertible {
 }
 
 extension ClientRequest {
-  fileprivate var isReading: Bool {
-    switch self {
-    case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
-      .removeQueue, .addDependency, .removeDependency, .setPriority, .drainWorker:
-      false
-    case .graphs, .operations, .structure, .explain, .queues, .workers, .configuration, .ping,
-      .log, .subscribe, .grantCredit, .unsubscribe:
-      true
-    }
-  }
-
-  fileprivate var steeringBody: ProtoRequest.OneOf_Body {
+  /// Requests about graphs, queues and workers; the other groups follow.
+  fileprivate var body: ProtoRequest.OneOf_Body {
     switch self {
     case .submit(let submission): return .submit(submission.proto)
-    case .enqueue(let operations, let queue):
-      var proto = ProtoEnqueue()
-      proto.operations = ProtoOperations(operations)
-      proto.queue = queue
-      return .enqueue(proto)
-    case .cancel(let selection, let reason, let grace):
-      var proto = ProtoCancel()
-      proto.selection = selection.proto
-      proto.reason = clipped(reason, to: Limits.reasonBytes)
-      if let grace { proto.graceNanoseconds = grace.nanoseconds }
-      return .cancel(proto)
     case .cancelQueue(let queue, let reason):
       var proto = ProtoCancelQueue()
       proto.queue = queue
@@ -75,23 +52,12 @@ extension ClientRequest {
     case .createQueue(let settings): return .createQueue(settings.proto)
     case .changeQueue(let queue, let change): return .changeQueue(change.proto(queue))
     case .removeQueue(let queue): return .removeQueue(queue)
-    case .addDependency(let from, let to, let policy):
-      return .addDependency(ProtoDependency(from, to, policy))
-    case .removeDependency(let from, let to):
-      return .removeDependency(ProtoDependency(from, to, .finished))
-    case .setPriority(let operation, let priority):
-      var proto = ProtoSetPriority()
-      proto.operation = operation.proto
-      proto.priority = priority.proto
-      return .setPriority(proto)
     case .drainWorker(let name): return .drainWorker(name)
-    case .graphs, .operations, .structure, .explain, .queues, .workers, .configuration, .ping,
-      .log, .subscribe, .grantCredit, .unsubscribe:
-      preconditionFailure("not a steering request: \(self)")
+    default: return operationBody ?? readingBody
     }
   }
 
-  fileprivate var readingBody: ProtoRequest.OneOf_Body {
+  private var readingBody: ProtoRequest.OneOf_Body {
     switch self {
     case .graphs(let selection, let after, let limit):
       var proto = ProtoReadGraphs()
@@ -107,6 +73,7 @@ extension ClientRequest {
       return .operations(proto)
     case .structure(let selection): return .structure(selection.proto)
     case .explain(let selection): return .explain(selection.proto)
+    case .submission(let graph): return .submission(graph.number)
     case .queues: return .queues(ProtoNothing())
     case .workers: return .workers(ProtoNothing())
     case .configuration: return .configuration(ProtoNothing())
@@ -127,24 +94,16 @@ extension ClientRequest {
       return .grantCredit(proto)
     case .unsubscribe(let subscription): return .unsubscribe(subscription)
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
-      .removeQueue, .addDependency, .removeDependency, .setPriority, .drainWorker:
+      .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue,
+      .addBlocks, .beginWait, .endWait, .drainWorker:
       preconditionFailure("not a reading request: \(self)")
     }
   }
 
   fileprivate init(_ body: ProtoRequest.OneOf_Body) throws(WireError) {
+    let queueNameBytes = WireLimits.queueNameBytes
     switch body {
     case .submit(let submission): self = .submit(try GraphSubmission(proto: submission))
-    case .enqueue(let proto):
-      self = .enqueue(
-        try proto.operations.words(Limits.operationsPerGraph, "enqueue.operations"),
-        queue: try text(proto.queue, queueNameBytes, "enqueue.queue"))
-    case .cancel(let proto):
-      self = .cancel(
-        try Selection(proto: proto.selection),
-        reason: try text(proto.reason, Limits.reasonBytes, "cancel.reason"),
-        grace: proto.hasGraceNanoseconds
-          ? try span(proto.graceNanoseconds, "cancel.grace") : nil)
     case .cancelQueue(let proto):
       self = .cancelQueue(
         try text(proto.queue, queueNameBytes, "cancel_queue.queue"),
@@ -157,20 +116,14 @@ extension ClientRequest {
       self = .changeQueue(queue, try QueueChange(proto))
     case .removeQueue(let queue):
       self = .removeQueue(try text(queue, queueNameBytes, "remove_queue"))
-    case .addDependency(let proto):
-      self = .addDependency(
-        from: try OperationID(proto: proto.from), to: try OperationID(proto: proto.to),
-        try EdgePolicy(proto: proto.policy, "add_dependency.policy"))
-    case .removeDependency(let proto):
-      self = .removeDependency(
-        from: try OperationID(proto: proto.from), to: try OperationID(proto: proto.to))
-    case .setPriority(let proto):
-      self = .setPriority(
-        try OperationID(proto: proto.operation),
-        try Priority(proto: proto.priority, "set_priority.priority"))
     case .drainWorker(let name):
       self = .drainWorker(try text(name, Limits.nameBytes, "drain_worker"))
-    default: self = try ClientRequest(reading: body)
+    default:
+      if let steering = try ClientRequest(operations: body) {
+        self = steering
+      } else {
+        self = try ClientRequest(reading: body)
+      }
     }
   }
 
@@ -186,6 +139,7 @@ extension ClientRequest {
         after: proto.hasAfter ? try OperationID(proto: proto.after) : nil, limit: proto.limit)
     case .structure(let selection): self = .structure(try Selection(proto: selection))
     case .explain(let selection): self = .explain(try Selection(proto: selection))
+    case .submission(let graph): self = .submission(GraphID(graph))
     case .queues: self = .queues
     case .workers: self = .workers
     case .configuration: self = .configuration
@@ -202,18 +156,10 @@ extension ClientRequest {
       self = .grantCredit(subscription: proto.subscription, events: proto.events)
     case .unsubscribe(let subscription): self = .unsubscribe(subscription: subscription)
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
-      .removeQueue, .addDependency, .removeDependency, .setPriority, .drainWorker:
+      .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue,
+      .addBlocks, .beginWait, .endWait, .drainWorker:
       preconditionFailure("not a reading request")
     }
-  }
-}
-
-extension ProtoDependency {
-  fileprivate init(_ from: OperationID, _ to: OperationID, _ policy: EdgePolicy) {
-    self.init()
-    self.from = from.proto
-    self.to = to.proto
-    self.policy = policy.proto
   }
 }
 
@@ -254,6 +200,7 @@ extension EventSubscription: WireConvertible {
     if let since { proto.since = since }
     proto.graphsOnly = graphsOnly
     proto.backlogOnly = backlogOnly
+    proto.includesOwn = includesOwn
     proto.credit = credit
     return proto
   }
@@ -261,6 +208,6 @@ extension EventSubscription: WireConvertible {
     self.init(
       number: proto.number, selection: try Selection(proto: proto.selection),
       since: proto.hasSince ? proto.since : nil, graphsOnly: proto.graphsOnly,
-      backlogOnly: proto.backlogOnly, credit: proto.credit)
+      backlogOnly: proto.backlogOnly, includesOwn: proto.includesOwn, credit: proto.credit)
   }
 }

@@ -11,6 +11,7 @@ extension ProtoDispatches {
     var priorities = ValueRuns<Priority>()
     var places: [Int64] = []
     places.reserveCapacity(dispatches.count)
+    var runsAreFirst = true
     var last: UInt64 = 0
     var sparse = SparseParts()
     for at in dispatches.indices {
@@ -18,6 +19,7 @@ extension ProtoDispatches {
       attempts.append(dispatch.attempt)
       templates.append(dispatch.template)
       priorities.append(dispatch.priority)
+      runsAreFirst = runsAreFirst && dispatch.run == 1
       places.append(Int64(bitPattern: dispatch.place &- last))
       last = dispatch.place
       sparse.append(dispatch, at: at)
@@ -30,6 +32,7 @@ extension ProtoDispatches {
       priorityCount = priorities.counts
     }
     placeDelta = omitted(places, ifAll: 0)
+    if !runsAreFirst { run = dispatches.map(\.run) }
     sparse.finish(into: &self)
   }
 
@@ -45,15 +48,16 @@ extension ProtoDispatches {
         "dispatches.priority")
     let priorities = try Column(levels, count: count, else: .normal, "dispatches.priority")
     let places = try Column(placeDelta, count: count, else: 0, "dispatches.place_delta")
+    let runs = try Column(run, count: count, else: 1, "dispatches.run")
     var place: UInt64 = 0
     var dispatches: [Dispatch] = []
     dispatches.reserveCapacity(count)
     for at in 0..<count {
       place &+= UInt64(bitPattern: places[at])
-      dispatches.append(
-        Dispatch(
-          attempt: attempts[at], template: templates[at], priority: priorities[at],
-          place: place))
+      var dispatch = Dispatch(
+        attempt: attempts[at], template: templates[at], priority: priorities[at], place: place)
+      dispatch.run = runs[at]
+      dispatches.append(dispatch)
     }
     try readArguments(into: &dispatches)
     try readInputs(into: &dispatches)
@@ -61,13 +65,14 @@ extension ProtoDispatches {
     return dispatches
   }
 
+  /// Blocks that were added later may be longer than an element's own argument.
   private func readArguments(into dispatches: inout [Dispatch]) throws(WireError) {
     let arguments = argument
     let positions = try SparsePositions.read(
       argumentAt, below: dispatches.count, entries: arguments.count, "dispatches.argument")
     for (at, argument) in zip(positions, arguments) {
       dispatches[at].argument = try opaque(
-        argument, Limits.elementArgumentBytes, "dispatches.argument")
+        argument, Limits.payloadBytes, "dispatches.argument")
     }
   }
 

@@ -33,10 +33,14 @@ extension Shape {
   private static let template = many(
     3, Limits.templatesPerGraph, one(4), one(6), resources(13),
     many(14, Limits.labelsPerThing), one(15, many(2, WireLimits.retryReasons)),
-    many(23, Limits.labelsPerThing))
+    many(23, Limits.labelsPerThing), many(24, WireLimits.typesPerWorker))
+  /// An `OperationTarget`.
+  private static func target(_ number: UInt64) -> Field {
+    one(number, selection(1), one(2), one(3))
+  }
   private static let submission = one(
     2, template, one(4), one(5), one(6), many(7, Limits.queuesPerGraph, one(2)),
-    many(13, Limits.labelsPerThing))
+    many(13, Limits.labelsPerThing), one(15, one(2)))
 
   /// `WorkerMessage`
   static let workerMessage = Shape([
@@ -49,18 +53,28 @@ extension Shape {
   /// `CoordinatorMessage`
   static let coordinatorMessage = Shape([
     one(1), one(2),
-    one(3, many(4, Limits.entriesPerMessage, one(7), one(9), resources(11)), one(5)),
+    one(
+      3,
+      many(
+        4, Limits.entriesPerMessage, one(7), one(9), resources(11),
+        many(16, WireLimits.typesPerWorker)), one(5)),
     one(4),
   ])
   /// `ClientMessage`
   static let clientMessage = Shape([
     one(1),
     one(
-      2, submission, one(3), one(4, selection(1)), one(5), one(6, selection(1)), one(7), one(8),
-      one(10), one(11), one(12), one(14, selection(1)), one(15, selection(1)),
+      2, submission, one(3), one(4, target(4)), one(5), one(6, selection(1)), one(7), one(8),
+      one(10), one(11), one(12, target(3)), one(14, selection(1)), one(15, selection(1)),
       one(16, many(8, Limits.labelsPerThing)), one(17, many(8, Limits.labelsPerThing)),
-      one(18), one(19), one(20), one(21), one(22), one(23, selection(2)), one(24)),
+      one(18), one(19), one(20), one(21), one(22), one(23, selection(2)), one(24),
+      one(26, target(1)), one(27, target(1)), one(28, one(1)), one(29, one(1), one(2)),
+      one(30)),
   ])
+  /// `Blocks`
+  static let blocks = Shape([many(1, Limits.blocksPerOperation, one(1), one(2, one(1)))])
+  /// `BlockResults`
+  static let blockResults = Shape([many(1, Limits.blocksPerOperation, one(3))])
   /// Where there is nothing to count: only the structure is looked at.
   static let any = Shape()
 }

@@ -39,6 +39,7 @@ private struct EventColumns {
   private var reasons = ValueRuns<CancelReason>()
   private var attempts: [UInt32] = []
   private var workers: [UInt32] = []
+  private var dependencies = OperationColumns()
 
   init(capacity: Int) {
     kinds.reserveCapacity(capacity)
@@ -101,8 +102,14 @@ private struct EventColumns {
     case .queueCreated(let settings), .queueChanged(let settings):
       proto.queue.append(settings.proto)
     case .workerJoined(let name): proto.workerName.append(name)
-    case .isReady, .isExecuting, .completion, .graphSuspended, .graphFinished, .queueRemoved,
-      .workerSuspect, .workerLost, .workerDraining, .workerLeft:
+    case .dependencyAdded(let operation, let policy):
+      dependencies.append(operation)
+      proto.dependencyPolicy.append(policy.proto)
+    case .dependencyRemoved(let operation): dependencies.append(operation)
+    case .enqueued(let queue): proto.enqueuedIn.append(queue.number)
+    case .queueCount(let count): proto.queueCount.append(count)
+    case .isReady, .isExecuting, .completion, .isHeld, .graphSuspended, .graphFinished,
+      .queueRemoved, .workerSuspect, .workerLost, .workerDraining, .workerLeft:
       break
     }
   }
@@ -130,6 +137,7 @@ private struct EventColumns {
     proto.reasonCount = reasons.counts
     proto.attempt = omitted(attempts, ifAll: 1)
     proto.worker = workers
+    if !dependencies.isEmpty { proto.dependency = dependencies.finish() }
     return proto
   }
 }
@@ -146,6 +154,10 @@ extension Event.Kind {
     case .attemptEnded: .attemptEnded
     case .completion: .completion
     case .priority: .priority
+    case .isHeld(let yes): yes ? .held : .released
+    case .dependencyAdded: .dependencyAdded
+    case .dependencyRemoved: .dependencyRemoved
+    case .enqueued: .enqueued
     case .graphSubmitted: .graphSubmitted
     case .graphSuspended(let yes): yes ? .graphSuspended : .graphResumed
     case .graphFinished(.succeeded): .graphSucceeded
@@ -154,6 +166,7 @@ extension Event.Kind {
     case .queueCreated: .queueCreated
     case .queueChanged: .queueChanged
     case .queueRemoved: .queueRemoved
+    case .queueCount: .queueCount
     case .workerJoined: .workerJoined
     case .workerSuspect: .workerSuspect
     case .workerLost: .workerLost

@@ -63,6 +63,10 @@ private struct EventReader {
   private var submitted: Supply<UInt32>
   private var queues: Supply<ProtoQueueSettings>
   private var names: Supply<String>
+  private var dependencies: Supply<OperationID>
+  private var dependencyPolicies: Supply<ProtoEdgePolicy>
+  private var enqueuedIn: Supply<UInt32>
+  private var queueCounts: Supply<UInt32>
 
   init(_ proto: ProtoEvents, _ limit: Int) throws(WireError) {
     kinds = try opaque(proto.kinds, limit, "events.kinds")
@@ -95,6 +99,11 @@ private struct EventReader {
     submitted = Supply(proto.operationsSubmitted, "events.operations_submitted")
     queues = Supply(proto.queue, "events.queue")
     names = Supply(proto.workerName, "events.worker_name")
+    dependencies = Supply(
+      try proto.dependency.words(limit, "events.dependency"), "events.dependency")
+    dependencyPolicies = Supply(proto.dependencyPolicy, "events.dependency_policy")
+    enqueuedIn = Supply(proto.enqueuedIn, "events.enqueued_in")
+    queueCounts = Supply(proto.queueCount, "events.queue_count")
     try checkTotal(limit)
   }
 
@@ -215,6 +224,21 @@ private struct EventReader {
     case .workerLost: return .workerLost
     case .workerDraining: return .workerDraining
     case .workerLeft: return .workerLeft
+    default: return try steeredKind(kind)
+    }
+  }
+
+  /// What somebody asked for, one by one.
+  private mutating func steeredKind(_ kind: ProtoEventKind) throws(WireError) -> Event.Kind {
+    switch kind {
+    case .held: return .isHeld(true)
+    case .released: return .isHeld(false)
+    case .dependencyAdded:
+      let policy = try EdgePolicy(proto: dependencyPolicies.take(), "events.dependency_policy")
+      return .dependencyAdded(try dependencies.take(), policy)
+    case .dependencyRemoved: return .dependencyRemoved(try dependencies.take())
+    case .enqueued: return .enqueued(QueueID(try enqueuedIn.take()))
+    case .queueCount: return .queueCount(try queueCounts.take())
     default: throw WireError("events.kinds", .unknownValue(kind.rawValue))
     }
   }
@@ -232,5 +256,9 @@ private struct EventReader {
     try submitted.checkUsed()
     try queues.checkUsed()
     try names.checkUsed()
+    try dependencies.checkUsed()
+    try dependencyPolicies.checkUsed()
+    try enqueuedIn.checkUsed()
+    try queueCounts.checkUsed()
   }
 }

@@ -120,6 +120,15 @@ extension ProtoFacts {
     case .cancelled(let runs, let reason):
       cancelled.runs = runs.proto
       cancelled.reason = reason.proto
+    case .restoredGraph(let state): restoredGraph = state.proto
+    case .restoredEnding(let ended): restoredEnding = ended.proto
+    case .restoredCounters(let counters): restoredCounters = counters.proto
+    default: setSteering(record)
+    }
+  }
+
+  private mutating func setSteering(_ record: Record) {
+    switch record {
     case .dependencyAdded(let from, let to, let policy):
       dependencyAdded.from = from.proto
       dependencyAdded.to = to.proto
@@ -130,14 +139,20 @@ extension ProtoFacts {
     case .prioritySet(let operation, let priority):
       prioritySet.operation = operation.proto
       prioritySet.priority = priority.proto
+    case .held(let runs): held = runs.proto
+    case .released(let runs): released = runs.proto
+    case .moved(let operation, let queue):
+      moved.operation = operation.proto
+      moved.queue = queue.number
+    case .blocksAdded(let operation, let blocks):
+      blocksAdded.operation = operation.proto
+      blocksAdded.blocks = data(blocks)
     case .graphSuspended(let graph, let isSuspended):
       graphSuspended.graph = graph.number
       graphSuspended.isSuspended = isSuspended
-    case .restoredGraph(let state): restoredGraph = state.proto
-    case .restoredEnding(let ended): restoredEnding = ended.proto
-    case .restoredCounters(let counters): restoredCounters = counters.proto
     case .started, .submitted, .enqueued, .queueCreated, .queueChanged, .queueRemoved,
-      .workerJoined, .workerLost, .workerLeft, .finished, .attemptFailed:
+      .workerJoined, .workerLost, .workerLeft, .dispatched, .recalled, .executing, .succeeded,
+      .finished, .attemptFailed, .cancelled, .restoredGraph, .restoredEnding, .restoredCounters:
       preconditionFailure("a record of another group: \(record)")
     }
   }
@@ -186,6 +201,16 @@ extension Record {
     case .cancelled(let fact):
       self = .cancelled(
         try OperationRuns(proto: fact.runs), try CancelReason(proto: fact.reason))
+    case .restoredGraph(let state): self = .restoredGraph(try GraphState(proto: state))
+    case .restoredEnding(let ended): self = .restoredEnding(try EndedGraph(proto: ended))
+    case .restoredCounters(let counters):
+      self = .restoredCounters(try Counters(proto: counters))
+    default: self = try Record(steering: body)
+    }
+  }
+
+  private init(steering body: ProtoFacts.OneOf_Body) throws(WireError) {
+    switch body {
     case .dependencyAdded(let edge):
       self = .dependencyAdded(
         from: try OperationID(proto: edge.from), to: try OperationID(proto: edge.to),
@@ -197,14 +222,19 @@ extension Record {
       self = .prioritySet(
         try OperationID(proto: fact.operation),
         try Priority(proto: fact.priority, "priority_set.priority"))
+    case .held(let runs): self = .held(try OperationRuns(proto: runs))
+    case .released(let runs): self = .released(try OperationRuns(proto: runs))
+    case .moved(let fact):
+      self = .moved(try OperationID(proto: fact.operation), QueueID(fact.queue))
+    case .blocksAdded(let fact):
+      self = .blocksAdded(
+        try OperationID(proto: fact.operation),
+        try opaque(fact.blocks, Limits.payloadBytes, "blocks_added.blocks"))
     case .graphSuspended(let fact):
       self = .graphSuspended(GraphID(fact.graph), fact.isSuspended)
-    case .restoredGraph(let state): self = .restoredGraph(try GraphState(proto: state))
-    case .restoredEnding(let ended): self = .restoredEnding(try EndedGraph(proto: ended))
-    case .restoredCounters(let counters):
-      self = .restoredCounters(try Counters(proto: counters))
     case .started, .submitted, .enqueued, .queueCreated, .queueChanged, .queueRemoved,
-      .workerJoined, .workerLost, .workerLeft, .finished, .attemptFailed:
+      .workerJoined, .workerLost, .workerLeft, .dispatched, .recalled, .executing, .succeeded,
+      .finished, .attemptFailed, .cancelled, .restoredGraph, .restoredEnding, .restoredCounters:
       preconditionFailure("a fact of another group")
     }
   }

@@ -178,6 +178,7 @@ extension ProtoAttemptHistories {
     workerNames = names.names
     worker = omitted(names.positions, ifAll: 0)
     results = ProtoAttemptResults(lines.map(\.result))
+    run = omitted(lines.map(\.run), ifAll: 1)
   }
 
   func words(_ limit: Int) throws(WireError) -> [AttemptHistory] {
@@ -186,6 +187,7 @@ extension ProtoAttemptHistories {
     let outcomes = try Column(outcome, count: count, else: .unspecified, "history.outcome")
     let workers = try NameReader(workerNames, worker, count: count, "history.worker")
     let results = try results.words(count, "history.results")
+    let runs = try Column(run, count: count, else: 1, "history.run")
     let protos = reason
     let reasonsAt = try SparsePositions.read(
       reasonAt, below: count, entries: protos.count, "history.reason")
@@ -195,10 +197,11 @@ extension ProtoAttemptHistories {
       let ended = outcomes[at]
       let outcome =
         ended == .unspecified ? nil : try Outcome(proto: ended, "history.outcome")
-      lines.append(
-        AttemptHistory(
-          attempt: attempts[at], outcome: outcome, reason: nil, workerName: try workers.name(at),
-          result: results[at]))
+      var line = AttemptHistory(
+        attempt: attempts[at], outcome: outcome, reason: nil, workerName: try workers.name(at),
+        result: results[at])
+      line.run = runs[at]
+      lines.append(line)
     }
     for (at, proto) in zip(reasonsAt, protos) { lines[at].reason = try CancelReason(proto: proto) }
     return lines

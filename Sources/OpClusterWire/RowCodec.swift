@@ -68,6 +68,8 @@ extension OperationRow: WireConvertible {
     if !attempts.isEmpty { proto.attempts = ProtoAttemptHistories(attempts) }
     if !command.isEmpty { proto.command = data(command) }
     if !commandArgument.isEmpty { proto.commandArgument = data(commandArgument) }
+    if !blockedBy.isEmpty { proto.blockedBy = ProtoOperations(blockedBy) }
+    if let progress { proto.progress = progress.proto }
     return proto
   }
 
@@ -85,7 +87,7 @@ extension OperationRow: WireConvertible {
       proto.outcome == .unspecified
       ? nil : try Outcome(proto: proto.outcome, "operation.outcome")
     reason = proto.hasReason ? try CancelReason(proto: proto.reason) : nil
-    queue = try text(proto.queue, 2 * Limits.nameBytes, "operation.queue")
+    queue = try text(proto.queue, WireLimits.queueNameBytes, "operation.queue")
     priority = try Priority(
       proto: proto.priority, unspecified: .normal, "operation.priority")
     qos = try QualityOfService(proto: proto.qos, unspecified: .default, "operation.qos")
@@ -101,6 +103,27 @@ extension OperationRow: WireConvertible {
     command = try opaque(proto.command, Limits.payloadBytes, "operation.command")
     commandArgument = try opaque(
       proto.commandArgument, Limits.elementArgumentBytes, "operation.command_argument")
+    blockedBy = try proto.blockedBy.words(WireLimits.blockersPerRow, "operation.blocked_by")
+    progress = proto.hasProgress ? try Progress(proto: proto.progress) : nil
+  }
+}
+
+extension OperationRow.Progress: WireConvertible {
+  var proto: ProtoOperationRow.Progress {
+    var proto = ProtoOperationRow.Progress()
+    proto.fraction = fraction
+    proto.text = clipped(text, to: Limits.reasonBytes)
+    return proto
+  }
+  /// Not a number compares false with everything and is refused with the rest (G33).
+  init(proto: ProtoOperationRow.Progress) throws(WireError) {
+    guard proto.fraction >= 0 && proto.fraction <= 1 else {
+      throw WireError("operation.progress.fraction", .outOfRange)
+    }
+    self.init(
+      fraction: proto.fraction,
+      text: try OpClusterWire.text(
+        proto.text, Limits.reasonBytes, "operation.progress.text"))
   }
 }
 
@@ -159,7 +182,7 @@ extension GraphStructure.Stage: WireConvertible {
       name: try text(proto.name, Limits.nameBytes, "stage.name"), count: proto.count,
       firstIndex: proto.firstIndex, isArray: proto.isArray,
       indexRuns: try proto.indexRuns.words("stage.index_runs"),
-      queue: try text(proto.queue, 2 * Limits.nameBytes, "stage.queue"),
+      queue: try text(proto.queue, WireLimits.queueNameBytes, "stage.queue"),
       work: try text(proto.work, WireLimits.sentenceBytes, "stage.work"),
       counts: try StateCounts(proto.counts, "stage.counts"))
   }

@@ -34,9 +34,9 @@ extension Selection: WireConvertible {
     try checkCount(proto.states.count, StateWord.allCases.count, "selection.states")
     states = try StateWord.column(proto.states, "selection.states")
     labels = try list(proto.labels, Limits.labelsPerThing, "selection.labels")
-    // A graph's own queue is seen as GRAPH/name.
     queue =
-      proto.hasQueue ? try text(proto.queue, 2 * Limits.nameBytes, "selection.queue") : nil
+      proto.hasQueue
+      ? try text(proto.queue, WireLimits.queueNameBytes, "selection.queue") : nil
     priority =
       proto.priority == .unspecified
       ? nil : try Priority(proto: proto.priority, "selection.priority")

@@ -32,6 +32,7 @@ extension GraphState: WireConvertible {
     proto.enqueuedIndexDelta = differences(enqueuedIn.map(\.index))
     proto.enqueuedQueue = enqueuedIn.map(\.queue.number)
     proto.enqueuedPlace = enqueuedIn.map(\.place)
+    if !addedBlocks.isEmpty { proto.addedBlocks = ProtoIndexedBytes(addedBlocks) }
     proto.submittedAt = submittedAt.milliseconds
     return proto
   }
@@ -45,7 +46,7 @@ extension GraphState: WireConvertible {
     failurePolicyTookEffect = proto.failurePolicyTookEffect
     basePlace = proto.basePlace
     try readPlaces(proto)
-    outputs = try proto.outputs.words("graph.outputs")
+    outputs = try proto.outputs.words(Limits.outputBytes, "graph.outputs")
     let causes: [CancelReason] = try list(
       proto.reason, Limits.operationsPerGraph, "graph.reason")
     let each = try expanded(
@@ -54,6 +55,7 @@ extension GraphState: WireConvertible {
     addedEdges = try proto.addedEdges.words("graph.added_edges")
     removedEdges = try proto.removedEdges.words("graph.removed_edges")
     try readQueues(proto)
+    addedBlocks = try proto.addedBlocks.words(Limits.payloadBytes, "graph.added_blocks")
     submittedAt = WallTime(milliseconds: proto.submittedAt)
   }
 
@@ -113,13 +115,15 @@ extension ProtoIndexedBytes {
     bytes = entries.map { data($0.output) }
   }
 
-  fileprivate func words(_ field: String) throws(WireError) -> [GraphState.OutputEntry] {
+  fileprivate func words(
+    _ limit: Int, _ field: String
+  ) throws(WireError) -> [GraphState.OutputEntry] {
     try checkCount(indexDelta.count, Limits.operationsPerGraph, field)
     try checkEqual(bytes.count, indexDelta.count, field)
     var entries: [GraphState.OutputEntry] = []
     entries.reserveCapacity(bytes.count)
     for (index, output) in zip(sums(indexDelta), bytes) {
-      let output = try opaque(output, Limits.outputBytes, field)
+      let output = try opaque(output, limit, field)
       entries.append(GraphState.OutputEntry(index: index, output: output))
     }
     return entries
@@ -173,7 +177,7 @@ extension EndedGraph: WireConvertible {
       fingerprint: proto.fingerprint,
       outcome: try GraphOutcome(proto: proto.outcome, "ended.outcome"),
       operationCount: proto.operationCount, outcomes: outcomes,
-      outputs: try proto.outputs.words("ended.outputs"))
+      outputs: try proto.outputs.words(Limits.outputBytes, "ended.outputs"))
   }
 }
 

@@ -21,6 +21,7 @@ extension GraphSubmission: WireConvertible {
     proto.allowsCycles = allowsCycles
     proto.labels = labels.map(\.proto)
     proto.origin = clipped(origin, to: WireLimits.sentenceBytes)
+    if let continued { proto.continued = continued.proto }
     return proto
   }
 
@@ -42,6 +43,20 @@ extension GraphSubmission: WireConvertible {
     allowsCycles = proto.allowsCycles
     labels = try list(proto.labels, Limits.labelsPerThing, "submission.labels")
     origin = try text(proto.origin, WireLimits.sentenceBytes, "submission.origin")
+    continued = proto.hasContinued ? try ContinuedGraph(proto: proto.continued) : nil
+  }
+}
+
+extension ContinuedGraph: WireConvertible {
+  var proto: ProtoContinuedGraph {
+    var proto = ProtoContinuedGraph()
+    proto.graph = graph.number
+    proto.reused = reused.proto
+    return proto
+  }
+  init(proto: ProtoContinuedGraph) throws(WireError) {
+    self.init(graph: GraphID(proto.graph), reused: try OperationRuns(proto: proto.reused))
+    if reused.graph != graph { throw WireError("continued.reused", .outOfRange) }
   }
 }
 

@@ -9,7 +9,7 @@ extension OperationTemplate: WireConvertible {
     proto.count = count
     proto.isArray = isArray
     if !indexRuns.isEmpty { proto.indexRuns = ProtoIndexRuns(indexRuns) }
-    (proto.work, proto.type) = work.protos
+    (proto.work, proto.type, proto.blockTypes) = work.protos
     proto.payload = data(payload)
     proto.elementArguments = data(elementArguments.bytes)
     proto.elementArgumentLength = elementArguments.lengths
@@ -31,6 +31,9 @@ extension OperationTemplate: WireConvertible {
     proto.isFinal = isFinal
     proto.isBarrier = isBarrier
     proto.wantsInputs = wantsInputs
+    if let timeout { proto.timeoutNanoseconds = timeout.nanoseconds }
+    if let grace { proto.graceNanoseconds = grace.nanoseconds }
+    proto.isHeld = isHeld
     proto.labels = labels.map(\.proto)
     return proto
   }
@@ -38,7 +41,7 @@ extension OperationTemplate: WireConvertible {
   init(proto: ProtoTemplate) throws(WireError) {
     self.init(
       name: try text(proto.name, Limits.nameBytes, "template.name"), count: proto.count,
-      work: try Work(proto.work, proto.type))
+      work: try Work(proto.work, proto.type, proto.blockTypes))
     try checkCount(Int(count), Limits.operationsPerGraph, "template.count")
     isArray = proto.isArray
     indexRuns = try proto.indexRuns.words("template.index_runs")
@@ -56,24 +59,36 @@ extension OperationTemplate: WireConvertible {
     isFinal = proto.isFinal
     isBarrier = proto.isBarrier
     wantsInputs = proto.wantsInputs
+    timeout =
+      proto.hasTimeoutNanoseconds
+      ? try span(proto.timeoutNanoseconds, "template.timeout") : nil
+    grace =
+      proto.hasGraceNanoseconds ? try span(proto.graceNanoseconds, "template.grace") : nil
+    isHeld = proto.isHeld
     labels = try list(proto.labels, Limits.labelsPerThing, "template.labels")
   }
 }
 
 extension Work {
-  var protos: (ProtoWorkKind, ProtoOperationType) {
+  var protos: (ProtoWorkKind, ProtoOperationType, [ProtoOperationType]) {
     switch self {
-    case .nothing: (.nothing, ProtoOperationType())
-    case .command: (.command, ProtoOperationType())
-    case .call(let type): (.call, type.proto)
+    case .nothing: (.nothing, ProtoOperationType(), [])
+    case .command: (.command, ProtoOperationType(), [])
+    case .call(let type): (.call, type.proto, [])
+    case .blocks(let types): (.blocks, ProtoOperationType(), types.map(\.proto))
     }
   }
 
-  init(_ kind: ProtoWorkKind, _ type: ProtoOperationType) throws(WireError) {
+  /// More types than a worker may offer could be served by none.
+  init(
+    _ kind: ProtoWorkKind, _ type: ProtoOperationType, _ blockTypes: [ProtoOperationType]
+  ) throws(WireError) {
     switch kind {
     case .nothing: self = .nothing
     case .command: self = .command
     case .call: self = .call(try OperationType(proto: type))
+    case .blocks:
+      self = .blocks(try list(blockTypes, WireLimits.typesPerWorker, "work.block_types"))
     case .unspecified, .UNRECOGNIZED:
       throw WireError("work", .unknownValue(kind.rawValue))
     }
@@ -197,10 +212,13 @@ extension TemplateAnnouncement: WireConvertible {
     proto.name = name
     proto.isArray = isArray
     if !indexRuns.isEmpty { proto.indexRuns = ProtoIndexRuns(indexRuns) }
-    (proto.work, proto.type) = work.protos
+    (proto.work, proto.type, proto.blockTypes) = work.protos
     proto.payload = data(payload)
     proto.demand = ProtoResources(demand)
     proto.qos = qos.proto
+    proto.queueName = queueName
+    if let timeout { proto.timeoutNanoseconds = timeout.nanoseconds }
+    if let grace { proto.graceNanoseconds = grace.nanoseconds }
     return proto
   }
 
@@ -211,10 +229,18 @@ extension TemplateAnnouncement: WireConvertible {
       template: proto.template, firstIndex: proto.firstIndex,
       name: try text(proto.name, Limits.nameBytes, "announcement.name"), isArray: proto.isArray,
       indexRuns: try proto.indexRuns.words("announcement.index_runs"),
-      work: try Work(proto.work, proto.type),
+      work: try Work(proto.work, proto.type, proto.blockTypes),
       payload: try opaque(proto.payload, Limits.payloadBytes, "announcement.payload"),
       demand: try proto.demand.words("announcement.demand"),
       qos: try QualityOfService(
         proto: proto.qos, unspecified: .default, "announcement.qos"))
+    queueName = try text(
+      proto.queueName, WireLimits.queueNameBytes, "announcement.queue_name")
+    timeout =
+      proto.hasTimeoutNanoseconds
+      ? try span(proto.timeoutNanoseconds, "announcement.timeout") : nil
+    grace =
+      proto.hasGraceNanoseconds
+      ? try span(proto.graceNanoseconds, "announcement.grace") : nil
   }
 }

@@ -37,11 +37,13 @@ extension OperationType: WireConvertible {
     var proto = ProtoOperationType()
     proto.name = name
     proto.version = version
+    proto.fingerprint = fingerprint
     return proto
   }
   init(proto: ProtoOperationType) throws(WireError) {
     self.init(
-      name: try text(proto.name, Limits.nameBytes, "type.name"), version: proto.version)
+      name: try text(proto.name, Limits.nameBytes, "type.name"), version: proto.version,
+      fingerprint: proto.fingerprint)
   }
 }
 
@@ -190,6 +192,10 @@ extension ProtoIndexRuns {
 enum WireLimits {
   static let valuesPerRequirement = 1_024
   static let typesPerWorker = 4_096
+  /// What a block list and an addition to it may have together.
+  static let joinedBlocksBytes = 2 * Limits.payloadBytes
+  /// A graph's own queue is seen as `GRAPH/name`.
+  static let queueNameBytes = 2 * Limits.nameBytes
   static let retryReasons = 512
   static let indexRuns = 1_000_000
   static let exitStatuses = 1_024
@@ -197,6 +203,7 @@ enum WireLimits {
   static let sentenceBytes = 64 * 1024
   static let sentencesPerExplanation = 1_000
   static let needsPerRow = 100
+  static let blockersPerRow = 100
   static let edgesShown = 10_000
   static let attemptsPerRow = 10_000
   /// Messages inside messages; the deepest of ours is 8.

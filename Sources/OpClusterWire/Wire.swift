@@ -83,6 +83,28 @@ public enum Wire {
     try checkCount(bytes.count, Limits.payloadBytes, "command")
     return try CommandSpecification(proto: parsed(ProtoCommand.self, bytes, "command"))
   }
+  /// The payload of a template whose work is blocks, or what is added to it later. Lists that
+  /// are joined as bytes are read as one list with the blocks of all, in order (S120).
+  public static func encode(blocks: [OperationBlock]) -> [UInt8] {
+    bytes(of: ProtoBlocks(blocks))
+  }
+  /// At most `Limits.blocksPerOperation`, and twice `Limits.payloadBytes`: those of the template
+  /// and those that were added.
+  public static func decodeBlocks(_ bytes: [UInt8]) throws(WireError) -> [OperationBlock] {
+    try checkCount(bytes.count, WireLimits.joinedBlocksBytes, "blocks")
+    try Door.check(bytes, .blocks, "blocks")
+    return try parsed(ProtoBlocks.self, bytes, "blocks").words()
+  }
+  /// The output of a block operation (S123).
+  public static func encode(blockResults: [BlockResult]) -> [UInt8] {
+    bytes(of: ProtoBlockResults(blockResults))
+  }
+  /// At most `Limits.outputBytes` and `Limits.blocksPerOperation`.
+  public static func decodeBlockResults(_ bytes: [UInt8]) throws(WireError) -> [BlockResult] {
+    try checkCount(bytes.count, Limits.outputBytes, "block_results")
+    try Door.check(bytes, .blockResults, "block_results")
+    return try parsed(ProtoBlockResults.self, bytes, "block_results").words()
+  }
   /// What a command wrote to `OP_OUTPUT`, in its order.
   public static func encode(outputs: [(key: String, value: String)]) -> [UInt8] {
     var proto = ProtoOutputs()

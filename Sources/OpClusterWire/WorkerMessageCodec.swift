@@ -115,13 +115,16 @@ extension Welcome: WireConvertible {
     proto.worker = worker.number
     proto.timing = timing.proto
     if !stale.isEmpty { proto.stale = ProtoAttempts(stale) }
+    proto.clientEndpoint = clientEndpoint
     return proto
   }
   init(proto: ProtoWelcome) throws(WireError) {
     self.init(
       conversation: try Conversation(proto: proto.conversation), version: proto.version,
       worker: WorkerID(proto.worker), timing: try Timing(proto: proto.timing),
-      stale: try proto.stale.words(2 * Limits.entriesPerMessage, "welcome.stale"))
+      stale: try proto.stale.words(2 * Limits.entriesPerMessage, "welcome.stale"),
+      clientEndpoint: try text(
+        proto.clientEndpoint, WireLimits.sentenceBytes, "welcome.client_endpoint"))
   }
 }
 

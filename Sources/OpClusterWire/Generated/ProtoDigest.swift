@@ -2,8 +2,8 @@
 // this file was made. A test compares it with what they are.
 
 enum ProtoDigest {
-  static let client = "1396817863 13252"
-  static let journal = "1505023487 4496"
-  static let submission = "12586421 13832"
-  static let worker = "2547391089 5653"
+  static let client = "1495966023 16005"
+  static let journal = "1639017879 4951"
+  static let submission = "1307078857 15569"
+  static let worker = "1382163980 6169"
 }

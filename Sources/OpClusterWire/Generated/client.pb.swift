@@ -251,6 +251,20 @@ nonisolated enum ProtoEventKind: SwiftProtobuf.Enum, Swift.CaseIterable {
   case workerLost // = 22
   case workerDraining // = 23
   case workerLeft // = 24
+
+  /// Its hold gate was closed, opened.
+  case held // = 25
+  case released // = 26
+
+  /// Both have an entry in dependency, the first one in dependency_policy, too.
+  case dependencyAdded // = 27
+  case dependencyRemoved // = 28
+
+  /// Has an entry in enqueued_in.
+  case enqueued // = 29
+
+  /// Has an entry in queue_count.
+  case queueCount // = 30
   case UNRECOGNIZED(Int)
 
   init() {
@@ -284,6 +298,12 @@ nonisolated enum ProtoEventKind: SwiftProtobuf.Enum, Swift.CaseIterable {
     case 22: self = .workerLost
     case 23: self = .workerDraining
     case 24: self = .workerLeft
+    case 25: self = .held
+    case 26: self = .released
+    case 27: self = .dependencyAdded
+    case 28: self = .dependencyRemoved
+    case 29: self = .enqueued
+    case 30: self = .queueCount
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -315,6 +335,12 @@ nonisolated enum ProtoEventKind: SwiftProtobuf.Enum, Swift.CaseIterable {
     case .workerLost: return 22
     case .workerDraining: return 23
     case .workerLeft: return 24
+    case .held: return 25
+    case .released: return 26
+    case .dependencyAdded: return 27
+    case .dependencyRemoved: return 28
+    case .enqueued: return 29
+    case .queueCount: return 30
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -346,6 +372,12 @@ nonisolated enum ProtoEventKind: SwiftProtobuf.Enum, Swift.CaseIterable {
     .workerLost,
     .workerDraining,
     .workerLeft,
+    .held,
+    .released,
+    .dependencyAdded,
+    .dependencyRemoved,
+    .enqueued,
+    .queueCount,
   ]
 
 }
@@ -659,6 +691,55 @@ nonisolated struct ProtoRequest: Sendable {
     set {body = .unsubscribe(newValue)}
   }
 
+  var hold: ProtoHold {
+    get {
+      if case .hold(let v)? = body {return v}
+      return ProtoHold()
+    }
+    set {body = .hold(newValue)}
+  }
+
+  var setQueue: ProtoSetQueue {
+    get {
+      if case .setQueue(let v)? = body {return v}
+      return ProtoSetQueue()
+    }
+    set {body = .setQueue(newValue)}
+  }
+
+  var addBlocks: ProtoAddBlocks {
+    get {
+      if case .addBlocks(let v)? = body {return v}
+      return ProtoAddBlocks()
+    }
+    set {body = .addBlocks(newValue)}
+  }
+
+  var beginWait: ProtoBeginWait {
+    get {
+      if case .beginWait(let v)? = body {return v}
+      return ProtoBeginWait()
+    }
+    set {body = .beginWait(newValue)}
+  }
+
+  var endWait: ProtoOperation {
+    get {
+      if case .endWait(let v)? = body {return v}
+      return ProtoOperation()
+    }
+    set {body = .endWait(newValue)}
+  }
+
+  /// The number of a graph.
+  var submission: UInt32 {
+    get {
+      if case .submission(let v)? = body {return v}
+      return 0
+    }
+    set {body = .submission(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -690,6 +771,13 @@ nonisolated struct ProtoRequest: Sendable {
     case grantCredit(ProtoGrantCredit)
     /// The subscription's number.
     case unsubscribe(UInt64)
+    case hold(ProtoHold)
+    case setQueue(ProtoSetQueue)
+    case addBlocks(ProtoAddBlocks)
+    case beginWait(ProtoBeginWait)
+    case endWait(ProtoOperation)
+    /// The number of a graph.
+    case submission(UInt32)
 
   }
 
@@ -818,6 +906,54 @@ nonisolated struct ProtoSelection: Sendable {
   fileprivate var _queue: String? = nil
 }
 
+/// Which operations a steering request means.
+nonisolated struct ProtoOperationTarget: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var target: ProtoOperationTarget.OneOf_Target? = nil
+
+  var selection: ProtoSelection {
+    get {
+      if case .selection(let v)? = target {return v}
+      return ProtoSelection()
+    }
+    set {target = .selection(newValue)}
+  }
+
+  /// One by one; at most 100,000.
+  var operations: ProtoOperations {
+    get {
+      if case .operations(let v)? = target {return v}
+      return ProtoOperations()
+    }
+    set {target = .operations(newValue)}
+  }
+
+  /// All that depends on it, directly or through others, and has not finished; not itself.
+  var dependentsOf: ProtoOperation {
+    get {
+      if case .dependentsOf(let v)? = target {return v}
+      return ProtoOperation()
+    }
+    set {target = .dependentsOf(newValue)}
+  }
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  nonisolated enum OneOf_Target: Equatable, Sendable {
+    case selection(ProtoSelection)
+    /// One by one; at most 100,000.
+    case operations(ProtoOperations)
+    /// All that depends on it, directly or through others, and has not finished; not itself.
+    case dependentsOf(ProtoOperation)
+
+  }
+
+  init() {}
+}
+
 nonisolated struct ProtoEnqueue: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -846,14 +982,14 @@ nonisolated struct ProtoCancel: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  var selection: ProtoSelection {
-    get {_selection ?? ProtoSelection()}
-    set {_selection = newValue}
+  var target: ProtoOperationTarget {
+    get {_target ?? ProtoOperationTarget()}
+    set {_target = newValue}
   }
-  /// Returns true if `selection` has been explicitly set.
-  var hasSelection: Bool {self._selection != nil}
-  /// Clears the value of `selection`. Subsequent reads from it will return its default value.
-  mutating func clearSelection() {self._selection = nil}
+  /// Returns true if `target` has been explicitly set.
+  var hasTarget: Bool {self._target != nil}
+  /// Clears the value of `target`. Subsequent reads from it will return its default value.
+  mutating func clearTarget() {self._target = nil}
 
   var reason: String = String()
 
@@ -870,7 +1006,7 @@ nonisolated struct ProtoCancel: Sendable {
 
   init() {}
 
-  fileprivate var _selection: ProtoSelection? = nil
+  fileprivate var _target: ProtoOperationTarget? = nil
   fileprivate var _graceNanoseconds: Int64? = nil
 }
 
@@ -1009,6 +1145,77 @@ nonisolated struct ProtoSetPriority: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
+  var target: ProtoOperationTarget {
+    get {_target ?? ProtoOperationTarget()}
+    set {_target = newValue}
+  }
+  /// Returns true if `target` has been explicitly set.
+  var hasTarget: Bool {self._target != nil}
+  /// Clears the value of `target`. Subsequent reads from it will return its default value.
+  mutating func clearTarget() {self._target = nil}
+
+  var priority: ProtoPriority = .unspecified
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
+  fileprivate var _target: ProtoOperationTarget? = nil
+}
+
+/// Closes or opens the hold gate of what has not started.
+nonisolated struct ProtoHold: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var target: ProtoOperationTarget {
+    get {_target ?? ProtoOperationTarget()}
+    set {_target = newValue}
+  }
+  /// Returns true if `target` has been explicitly set.
+  var hasTarget: Bool {self._target != nil}
+  /// Clears the value of `target`. Subsequent reads from it will return its default value.
+  mutating func clearTarget() {self._target = nil}
+
+  var isHeld: Bool = false
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
+  fileprivate var _target: ProtoOperationTarget? = nil
+}
+
+/// Takes what has not started out of its queue and puts it at the end of another.
+nonisolated struct ProtoSetQueue: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var target: ProtoOperationTarget {
+    get {_target ?? ProtoOperationTarget()}
+    set {_target = newValue}
+  }
+  /// Returns true if `target` has been explicitly set.
+  var hasTarget: Bool {self._target != nil}
+  /// Clears the value of `target`. Subsequent reads from it will return its default value.
+  mutating func clearTarget() {self._target = nil}
+
+  var queue: String = String()
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
+  fileprivate var _target: ProtoOperationTarget? = nil
+}
+
+nonisolated struct ProtoAddBlocks: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
   var operation: ProtoOperation {
     get {_operation ?? ProtoOperation()}
     set {_operation = newValue}
@@ -1018,9 +1225,60 @@ nonisolated struct ProtoSetPriority: Sendable {
   /// Clears the value of `operation`. Subsequent reads from it will return its default value.
   mutating func clearOperation() {self._operation = nil}
 
-  var priority: ProtoPriority = .unspecified
+  /// An encoded Blocks, at most 256 KiB.
+  var blocks: Data = Data()
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
+  fileprivate var _operation: ProtoOperation? = nil
+}
+
+/// An executing operation is about to wait.
+nonisolated struct ProtoBeginWait: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var operation: ProtoOperation {
+    get {_operation ?? ProtoOperation()}
+    set {_operation = newValue}
+  }
+  /// Returns true if `operation` has been explicitly set.
+  var hasOperation: Bool {self._operation != nil}
+  /// Clears the value of `operation`. Subsequent reads from it will return its default value.
+  mutating func clearOperation() {self._operation = nil}
+
+  var target: ProtoBeginWait.OneOf_Target? = nil
+
+  /// At most 100,000.
+  var operations: ProtoOperations {
+    get {
+      if case .operations(let v)? = target {return v}
+      return ProtoOperations()
+    }
+    set {target = .operations(newValue)}
+  }
+
+  /// Until the queue of this name is empty.
+  var queue: String {
+    get {
+      if case .queue(let v)? = target {return v}
+      return String()
+    }
+    set {target = .queue(newValue)}
+  }
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  nonisolated enum OneOf_Target: Equatable, Sendable {
+    /// At most 100,000.
+    case operations(ProtoOperations)
+    /// Until the queue of this name is empty.
+    case queue(String)
+
+  }
 
   init() {}
 
@@ -1180,6 +1438,12 @@ nonisolated struct ProtoSubscribe: @unchecked Sendable {
   var credit: UInt32 {
     get {_storage._credit}
     set {_uniqueStorage()._credit = newValue}
+  }
+
+  /// Besides: every graph submitted over this connection from now on, and all events of queues.
+  var includesOwn: Bool {
+    get {_storage._includesOwn}
+    set {_uniqueStorage()._includesOwn = newValue}
   }
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -1415,6 +1679,22 @@ nonisolated struct ProtoReply: Sendable {
     set {body = .subscribed(newValue)}
   }
 
+  var changed: ProtoChanged {
+    get {
+      if case .changed(let v)? = body {return v}
+      return ProtoChanged()
+    }
+    set {body = .changed(newValue)}
+  }
+
+  var submission: ProtoSubmittedGraph {
+    get {
+      if case .submission(let v)? = body {return v}
+      return ProtoSubmittedGraph()
+    }
+    set {body = .submission(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -1438,6 +1718,8 @@ nonisolated struct ProtoReply: Sendable {
     case log(ProtoLogChunk)
     /// Events after this sequence follow.
     case subscribed(UInt64)
+    case changed(ProtoChanged)
+    case submission(ProtoSubmittedGraph)
 
   }
 
@@ -1485,6 +1767,49 @@ nonisolated struct ProtoCancelled: Sendable {
   init() {}
 
   fileprivate var _operations: ProtoOperations? = nil
+}
+
+/// How many of the operations meant were changed, and for how many it came too late.
+nonisolated struct ProtoChanged: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var changed: UInt32 = 0
+
+  var unchanged: UInt32 = 0
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
+/// A graph as it was submitted, and how its operations ended.
+nonisolated struct ProtoSubmittedGraph: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var submission: ProtoSubmission {
+    get {_submission ?? ProtoSubmission()}
+    set {_submission = newValue}
+  }
+  /// Returns true if `submission` has been explicitly set.
+  var hasSubmission: Bool {self._submission != nil}
+  /// Clears the value of `submission`. Subsequent reads from it will return its default value.
+  mutating func clearSubmission() {self._submission = nil}
+
+  /// Runs: the next outcome_count[i] operations ended with outcome[i]; OUTCOME_UNSPECIFIED: have
+  /// not finished.
+  var outcome: [ProtoOutcome] = []
+
+  var outcomeCount: [UInt32] = []
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
+  fileprivate var _submission: ProtoSubmission? = nil
 }
 
 nonisolated struct ProtoGraphRow: Sendable {
@@ -1619,6 +1944,7 @@ nonisolated struct ProtoOperationRow: @unchecked Sendable {
     set {_uniqueStorage()._workerName = newValue}
   }
 
+  /// Which run is the newest, as people count; 0: none has begun.
   var attempt: UInt32 {
     get {_storage._attempt}
     set {_uniqueStorage()._attempt = newValue}
@@ -1696,7 +2022,41 @@ nonisolated struct ProtoOperationRow: @unchecked Sendable {
     set {_uniqueStorage()._commandArgument = newValue}
   }
 
+  /// What stands in its way besides dependencies: at most 100; for single operations only.
+  var blockedBy: ProtoOperations {
+    get {_storage._blockedBy ?? ProtoOperations()}
+    set {_uniqueStorage()._blockedBy = newValue}
+  }
+  /// Returns true if `blockedBy` has been explicitly set.
+  var hasBlockedBy: Bool {_storage._blockedBy != nil}
+  /// Clears the value of `blockedBy`. Subsequent reads from it will return its default value.
+  mutating func clearBlockedBy() {_uniqueStorage()._blockedBy = nil}
+
+  var progress: ProtoOperationRow.Progress {
+    get {_storage._progress ?? ProtoOperationRow.Progress()}
+    set {_uniqueStorage()._progress = newValue}
+  }
+  /// Returns true if `progress` has been explicitly set.
+  var hasProgress: Bool {_storage._progress != nil}
+  /// Clears the value of `progress`. Subsequent reads from it will return its default value.
+  mutating func clearProgress() {_uniqueStorage()._progress = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  /// What a running attempt last said of itself: 0 to 1, and a text.
+  nonisolated struct Progress: Sendable {
+    // SwiftProtobuf.Message conformance is added in an extension below. See the
+    // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+    // methods supported on all messages.
+
+    var fraction: Double = 0
+
+    var text: String = String()
+
+    var unknownFields = SwiftProtobuf.UnknownStorage()
+
+    init() {}
+  }
 
   init() {}
 
@@ -2212,6 +2572,32 @@ nonisolated struct ProtoEvents: @unchecked Sendable {
     set {_uniqueStorage()._length = newValue}
   }
 
+  var dependency: ProtoOperations {
+    get {_storage._dependency ?? ProtoOperations()}
+    set {_uniqueStorage()._dependency = newValue}
+  }
+  /// Returns true if `dependency` has been explicitly set.
+  var hasDependency: Bool {_storage._dependency != nil}
+  /// Clears the value of `dependency`. Subsequent reads from it will return its default value.
+  mutating func clearDependency() {_uniqueStorage()._dependency = nil}
+
+  var dependencyPolicy: [ProtoEdgePolicy] {
+    get {_storage._dependencyPolicy}
+    set {_uniqueStorage()._dependencyPolicy = newValue}
+  }
+
+  /// Numbers of queues.
+  var enqueuedIn: [UInt32] {
+    get {_storage._enqueuedIn}
+    set {_uniqueStorage()._enqueuedIn = newValue}
+  }
+
+  /// How many operations a queue has.
+  var queueCount: [UInt32] {
+    get {_storage._queueCount}
+    set {_uniqueStorage()._queueCount = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -2236,7 +2622,7 @@ nonisolated extension ProtoGraphState: SwiftProtobuf._ProtoNameProviding {
 }
 
 nonisolated extension ProtoEventKind: SwiftProtobuf._ProtoNameProviding {
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0EVENT_KIND_UNSPECIFIED\0\u{1}EVENT_KIND_READY\0\u{1}EVENT_KIND_NOT_READY\0\u{1}EVENT_KIND_EXECUTING\0\u{1}EVENT_KIND_NOT_EXECUTING\0\u{1}EVENT_KIND_FINISHED\0\u{1}EVENT_KIND_CANCELLED\0\u{1}EVENT_KIND_ATTEMPT_STARTED\0\u{1}EVENT_KIND_ATTEMPT_ENDED\0\u{1}EVENT_KIND_COMPLETION\0\u{1}EVENT_KIND_PRIORITY\0\u{1}EVENT_KIND_GRAPH_SUBMITTED\0\u{1}EVENT_KIND_GRAPH_SUSPENDED\0\u{1}EVENT_KIND_GRAPH_RESUMED\0\u{1}EVENT_KIND_GRAPH_SUCCEEDED\0\u{1}EVENT_KIND_GRAPH_FAILED\0\u{1}EVENT_KIND_GRAPH_CANCELLED\0\u{1}EVENT_KIND_QUEUE_CREATED\0\u{1}EVENT_KIND_QUEUE_CHANGED\0\u{1}EVENT_KIND_QUEUE_REMOVED\0\u{1}EVENT_KIND_WORKER_JOINED\0\u{1}EVENT_KIND_WORKER_SUSPECT\0\u{1}EVENT_KIND_WORKER_LOST\0\u{1}EVENT_KIND_WORKER_DRAINING\0\u{1}EVENT_KIND_WORKER_LEFT\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0EVENT_KIND_UNSPECIFIED\0\u{1}EVENT_KIND_READY\0\u{1}EVENT_KIND_NOT_READY\0\u{1}EVENT_KIND_EXECUTING\0\u{1}EVENT_KIND_NOT_EXECUTING\0\u{1}EVENT_KIND_FINISHED\0\u{1}EVENT_KIND_CANCELLED\0\u{1}EVENT_KIND_ATTEMPT_STARTED\0\u{1}EVENT_KIND_ATTEMPT_ENDED\0\u{1}EVENT_KIND_COMPLETION\0\u{1}EVENT_KIND_PRIORITY\0\u{1}EVENT_KIND_GRAPH_SUBMITTED\0\u{1}EVENT_KIND_GRAPH_SUSPENDED\0\u{1}EVENT_KIND_GRAPH_RESUMED\0\u{1}EVENT_KIND_GRAPH_SUCCEEDED\0\u{1}EVENT_KIND_GRAPH_FAILED\0\u{1}EVENT_KIND_GRAPH_CANCELLED\0\u{1}EVENT_KIND_QUEUE_CREATED\0\u{1}EVENT_KIND_QUEUE_CHANGED\0\u{1}EVENT_KIND_QUEUE_REMOVED\0\u{1}EVENT_KIND_WORKER_JOINED\0\u{1}EVENT_KIND_WORKER_SUSPECT\0\u{1}EVENT_KIND_WORKER_LOST\0\u{1}EVENT_KIND_WORKER_DRAINING\0\u{1}EVENT_KIND_WORKER_LEFT\0\u{1}EVENT_KIND_HELD\0\u{1}EVENT_KIND_RELEASED\0\u{1}EVENT_KIND_DEPENDENCY_ADDED\0\u{1}EVENT_KIND_DEPENDENCY_REMOVED\0\u{1}EVENT_KIND_ENQUEUED\0\u{1}EVENT_KIND_QUEUE_COUNT\0")
 }
 
 nonisolated extension ProtoEventSubject: SwiftProtobuf._ProtoNameProviding {
@@ -2351,7 +2737,7 @@ nonisolated extension ProtoClientHello: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension ProtoRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Request"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}submit\0\u{1}enqueue\0\u{1}cancel\0\u{3}cancel_queue\0\u{3}suspend_graphs\0\u{3}create_queue\0\u{3}change_queue\0\u{3}remove_queue\0\u{3}add_dependency\0\u{3}remove_dependency\0\u{3}set_priority\0\u{3}drain_worker\0\u{1}graphs\0\u{1}operations\0\u{1}structure\0\u{1}explain\0\u{1}queues\0\u{1}workers\0\u{1}configuration\0\u{1}ping\0\u{1}log\0\u{1}subscribe\0\u{3}grant_credit\0\u{1}unsubscribe\0\u{c}\u{1a}&")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}submit\0\u{1}enqueue\0\u{1}cancel\0\u{3}cancel_queue\0\u{3}suspend_graphs\0\u{3}create_queue\0\u{3}change_queue\0\u{3}remove_queue\0\u{3}add_dependency\0\u{3}remove_dependency\0\u{3}set_priority\0\u{3}drain_worker\0\u{1}graphs\0\u{1}operations\0\u{1}structure\0\u{1}explain\0\u{1}queues\0\u{1}workers\0\u{1}configuration\0\u{1}ping\0\u{1}log\0\u{1}subscribe\0\u{3}grant_credit\0\u{1}unsubscribe\0\u{1}hold\0\u{3}set_queue\0\u{3}add_blocks\0\u{3}begin_wait\0\u{3}end_wait\0\u{1}submission\0\u{c}  ")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2657,6 +3043,79 @@ nonisolated extension ProtoRequest: SwiftProtobuf.Message, SwiftProtobuf._Messag
           self.body = .unsubscribe(v)
         }
       }()
+      case 26: try {
+        var v: ProtoHold?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .hold(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .hold(v)
+        }
+      }()
+      case 27: try {
+        var v: ProtoSetQueue?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .setQueue(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .setQueue(v)
+        }
+      }()
+      case 28: try {
+        var v: ProtoAddBlocks?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .addBlocks(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .addBlocks(v)
+        }
+      }()
+      case 29: try {
+        var v: ProtoBeginWait?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .beginWait(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .beginWait(v)
+        }
+      }()
+      case 30: try {
+        var v: ProtoOperation?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .endWait(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .endWait(v)
+        }
+      }()
+      case 31: try {
+        var v: UInt32?
+        try decoder.decodeSingularUInt32Field(value: &v)
+        if let v = v {
+          if self.body != nil {try decoder.handleConflictingOneOf()}
+          self.body = .submission(v)
+        }
+      }()
       default: break
       }
     }
@@ -2766,6 +3225,30 @@ nonisolated extension ProtoRequest: SwiftProtobuf.Message, SwiftProtobuf._Messag
     case .unsubscribe?: try {
       guard case .unsubscribe(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularUInt64Field(value: v, fieldNumber: 25)
+    }()
+    case .hold?: try {
+      guard case .hold(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 26)
+    }()
+    case .setQueue?: try {
+      guard case .setQueue(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 27)
+    }()
+    case .addBlocks?: try {
+      guard case .addBlocks(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 28)
+    }()
+    case .beginWait?: try {
+      guard case .beginWait(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 29)
+    }()
+    case .endWait?: try {
+      guard case .endWait(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 30)
+    }()
+    case .submission?: try {
+      guard case .submission(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularUInt32Field(value: v, fieldNumber: 31)
     }()
     case nil: break
     }
@@ -2882,6 +3365,90 @@ nonisolated extension ProtoSelection.Graphs: SwiftProtobuf._ProtoNameProviding {
   static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0GRAPHS_UNSPECIFIED\0\u{1}GRAPHS_NUMBERS\0\u{1}GRAPHS_LAST\0\u{1}GRAPHS_ACTIVE\0\u{1}GRAPHS_ALL\0")
 }
 
+nonisolated extension ProtoOperationTarget: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".OperationTarget"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}selection\0\u{1}operations\0\u{3}dependents_of\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try {
+        var v: ProtoSelection?
+        var hadOneofValue = false
+        if let current = self.target {
+          hadOneofValue = true
+          if case .selection(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.target = .selection(v)
+        }
+      }()
+      case 2: try {
+        var v: ProtoOperations?
+        var hadOneofValue = false
+        if let current = self.target {
+          hadOneofValue = true
+          if case .operations(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.target = .operations(v)
+        }
+      }()
+      case 3: try {
+        var v: ProtoOperation?
+        var hadOneofValue = false
+        if let current = self.target {
+          hadOneofValue = true
+          if case .dependentsOf(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.target = .dependentsOf(v)
+        }
+      }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    switch self.target {
+    case .selection?: try {
+      guard case .selection(let v)? = self.target else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    }()
+    case .operations?: try {
+      guard case .operations(let v)? = self.target else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    }()
+    case .dependentsOf?: try {
+      guard case .dependentsOf(let v)? = self.target else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+    }()
+    case nil: break
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoOperationTarget, rhs: ProtoOperationTarget) -> Bool {
+    if lhs.target != rhs.target {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
 nonisolated extension ProtoEnqueue: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Enqueue"
   static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operations\0\u{1}queue\0")
@@ -2923,7 +3490,7 @@ nonisolated extension ProtoEnqueue: SwiftProtobuf.Message, SwiftProtobuf._Messag
 
 nonisolated extension ProtoCancel: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Cancel"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}selection\0\u{1}reason\0\u{3}grace_nanoseconds\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\u{2}reason\0\u{3}grace_nanoseconds\0\u{1}target\0\u{c}\u{1}\u{1}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2931,9 +3498,9 @@ nonisolated extension ProtoCancel: SwiftProtobuf.Message, SwiftProtobuf._Message
       // allocates stack space for every case branch when no optimizations are
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
-      case 1: try { try decoder.decodeSingularMessageField(value: &self._selection) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.reason) }()
       case 3: try { try decoder.decodeSingularInt64Field(value: &self._graceNanoseconds) }()
+      case 4: try { try decoder.decodeSingularMessageField(value: &self._target) }()
       default: break
       }
     }
@@ -2944,20 +3511,20 @@ nonisolated extension ProtoCancel: SwiftProtobuf.Message, SwiftProtobuf._Message
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
     // https://github.com/apple/swift-protobuf/issues/1182
-    try { if let v = self._selection {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
-    } }()
     if !self.reason.isEmpty {
       try visitor.visitSingularStringField(value: self.reason, fieldNumber: 2)
     }
     try { if let v = self._graceNanoseconds {
       try visitor.visitSingularInt64Field(value: v, fieldNumber: 3)
     } }()
+    try { if let v = self._target {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
   static func ==(lhs: ProtoCancel, rhs: ProtoCancel) -> Bool {
-    if lhs._selection != rhs._selection {return false}
+    if lhs._target != rhs._target {return false}
     if lhs.reason != rhs.reason {return false}
     if lhs._graceNanoseconds != rhs._graceNanoseconds {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
@@ -3162,7 +3729,124 @@ nonisolated extension ProtoDependency: SwiftProtobuf.Message, SwiftProtobuf._Mes
 
 nonisolated extension ProtoSetPriority: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".SetPriority"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operation\0\u{1}priority\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\u{2}priority\0\u{1}target\0\u{c}\u{1}\u{1}")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 2: try { try decoder.decodeSingularEnumField(value: &self.priority) }()
+      case 3: try { try decoder.decodeSingularMessageField(value: &self._target) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if self.priority != .unspecified {
+      try visitor.visitSingularEnumField(value: self.priority, fieldNumber: 2)
+    }
+    try { if let v = self._target {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoSetPriority, rhs: ProtoSetPriority) -> Bool {
+    if lhs._target != rhs._target {return false}
+    if lhs.priority != rhs.priority {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoHold: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".Hold"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}target\0\u{3}is_held\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularMessageField(value: &self._target) }()
+      case 2: try { try decoder.decodeSingularBoolField(value: &self.isHeld) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._target {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    } }()
+    if self.isHeld != false {
+      try visitor.visitSingularBoolField(value: self.isHeld, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoHold, rhs: ProtoHold) -> Bool {
+    if lhs._target != rhs._target {return false}
+    if lhs.isHeld != rhs.isHeld {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoSetQueue: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".SetQueue"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}target\0\u{1}queue\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularMessageField(value: &self._target) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.queue) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._target {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    } }()
+    if !self.queue.isEmpty {
+      try visitor.visitSingularStringField(value: self.queue, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoSetQueue, rhs: ProtoSetQueue) -> Bool {
+    if lhs._target != rhs._target {return false}
+    if lhs.queue != rhs.queue {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoAddBlocks: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".AddBlocks"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operation\0\u{1}blocks\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3171,7 +3855,7 @@ nonisolated extension ProtoSetPriority: SwiftProtobuf.Message, SwiftProtobuf._Me
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularMessageField(value: &self._operation) }()
-      case 2: try { try decoder.decodeSingularEnumField(value: &self.priority) }()
+      case 2: try { try decoder.decodeSingularBytesField(value: &self.blocks) }()
       default: break
       }
     }
@@ -3185,15 +3869,82 @@ nonisolated extension ProtoSetPriority: SwiftProtobuf.Message, SwiftProtobuf._Me
     try { if let v = self._operation {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
     } }()
-    if self.priority != .unspecified {
-      try visitor.visitSingularEnumField(value: self.priority, fieldNumber: 2)
+    if !self.blocks.isEmpty {
+      try visitor.visitSingularBytesField(value: self.blocks, fieldNumber: 2)
     }
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  static func ==(lhs: ProtoSetPriority, rhs: ProtoSetPriority) -> Bool {
+  static func ==(lhs: ProtoAddBlocks, rhs: ProtoAddBlocks) -> Bool {
     if lhs._operation != rhs._operation {return false}
-    if lhs.priority != rhs.priority {return false}
+    if lhs.blocks != rhs.blocks {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoBeginWait: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".BeginWait"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operation\0\u{1}operations\0\u{1}queue\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularMessageField(value: &self._operation) }()
+      case 2: try {
+        var v: ProtoOperations?
+        var hadOneofValue = false
+        if let current = self.target {
+          hadOneofValue = true
+          if case .operations(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.target = .operations(v)
+        }
+      }()
+      case 3: try {
+        var v: String?
+        try decoder.decodeSingularStringField(value: &v)
+        if let v = v {
+          if self.target != nil {try decoder.handleConflictingOneOf()}
+          self.target = .queue(v)
+        }
+      }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._operation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    } }()
+    switch self.target {
+    case .operations?: try {
+      guard case .operations(let v)? = self.target else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    }()
+    case .queue?: try {
+      guard case .queue(let v)? = self.target else { preconditionFailure() }
+      try visitor.visitSingularStringField(value: v, fieldNumber: 3)
+    }()
+    case nil: break
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoBeginWait, rhs: ProtoBeginWait) -> Bool {
+    if lhs._operation != rhs._operation {return false}
+    if lhs.target != rhs.target {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3343,7 +4094,7 @@ nonisolated extension ProtoReadLog: SwiftProtobuf.Message, SwiftProtobuf._Messag
 
 nonisolated extension ProtoSubscribe: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Subscribe"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}selection\0\u{1}since\0\u{3}graphs_only\0\u{3}backlog_only\0\u{1}credit\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}selection\0\u{1}since\0\u{3}graphs_only\0\u{3}backlog_only\0\u{1}credit\0\u{3}includes_own\0")
 
   fileprivate class _StorageClass {
     var _number: UInt64 = 0
@@ -3352,6 +4103,7 @@ nonisolated extension ProtoSubscribe: SwiftProtobuf.Message, SwiftProtobuf._Mess
     var _graphsOnly: Bool = false
     var _backlogOnly: Bool = false
     var _credit: UInt32 = 0
+    var _includesOwn: Bool = false
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -3368,6 +4120,7 @@ nonisolated extension ProtoSubscribe: SwiftProtobuf.Message, SwiftProtobuf._Mess
       _graphsOnly = source._graphsOnly
       _backlogOnly = source._backlogOnly
       _credit = source._credit
+      _includesOwn = source._includesOwn
     }
   }
 
@@ -3392,6 +4145,7 @@ nonisolated extension ProtoSubscribe: SwiftProtobuf.Message, SwiftProtobuf._Mess
         case 4: try { try decoder.decodeSingularBoolField(value: &_storage._graphsOnly) }()
         case 5: try { try decoder.decodeSingularBoolField(value: &_storage._backlogOnly) }()
         case 6: try { try decoder.decodeSingularUInt32Field(value: &_storage._credit) }()
+        case 7: try { try decoder.decodeSingularBoolField(value: &_storage._includesOwn) }()
         default: break
         }
       }
@@ -3422,6 +4176,9 @@ nonisolated extension ProtoSubscribe: SwiftProtobuf.Message, SwiftProtobuf._Mess
       if _storage._credit != 0 {
         try visitor.visitSingularUInt32Field(value: _storage._credit, fieldNumber: 6)
       }
+      if _storage._includesOwn != false {
+        try visitor.visitSingularBoolField(value: _storage._includesOwn, fieldNumber: 7)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -3437,6 +4194,7 @@ nonisolated extension ProtoSubscribe: SwiftProtobuf.Message, SwiftProtobuf._Mess
         if _storage._graphsOnly != rhs_storage._graphsOnly {return false}
         if _storage._backlogOnly != rhs_storage._backlogOnly {return false}
         if _storage._credit != rhs_storage._credit {return false}
+        if _storage._includesOwn != rhs_storage._includesOwn {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -3624,7 +4382,7 @@ nonisolated extension ProtoClientWelcome: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension ProtoReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Reply"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}request\0\u{1}refused\0\u{1}accepted\0\u{1}done\0\u{1}cancelled\0\u{1}suspended\0\u{1}effect\0\u{1}graphs\0\u{1}operations\0\u{1}structure\0\u{1}explanations\0\u{1}queues\0\u{1}workers\0\u{1}configuration\0\u{1}pong\0\u{1}log\0\u{1}subscribed\0\u{c}\u{12}.")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}request\0\u{1}refused\0\u{1}accepted\0\u{1}done\0\u{1}cancelled\0\u{1}suspended\0\u{1}effect\0\u{1}graphs\0\u{1}operations\0\u{1}structure\0\u{1}explanations\0\u{1}queues\0\u{1}workers\0\u{1}configuration\0\u{1}pong\0\u{1}log\0\u{1}subscribed\0\u{1}changed\0\u{1}submission\0\u{c}\u{14},")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3826,6 +4584,32 @@ nonisolated extension ProtoReply: SwiftProtobuf.Message, SwiftProtobuf._MessageI
           self.body = .subscribed(v)
         }
       }()
+      case 18: try {
+        var v: ProtoChanged?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .changed(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .changed(v)
+        }
+      }()
+      case 19: try {
+        var v: ProtoSubmittedGraph?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .submission(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .submission(v)
+        }
+      }()
       default: break
       }
     }
@@ -3903,6 +4687,14 @@ nonisolated extension ProtoReply: SwiftProtobuf.Message, SwiftProtobuf._MessageI
     case .subscribed?: try {
       guard case .subscribed(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularUInt64Field(value: v, fieldNumber: 17)
+    }()
+    case .changed?: try {
+      guard case .changed(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 18)
+    }()
+    case .submission?: try {
+      guard case .submission(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 19)
     }()
     case nil: break
     }
@@ -3996,6 +4788,85 @@ nonisolated extension ProtoCancelled: SwiftProtobuf.Message, SwiftProtobuf._Mess
     if lhs._operations != rhs._operations {return false}
     if lhs.verdict != rhs.verdict {return false}
     if lhs.total != rhs.total {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoChanged: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".Changed"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}changed\0\u{1}unchanged\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.changed) }()
+      case 2: try { try decoder.decodeSingularUInt32Field(value: &self.unchanged) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.changed != 0 {
+      try visitor.visitSingularUInt32Field(value: self.changed, fieldNumber: 1)
+    }
+    if self.unchanged != 0 {
+      try visitor.visitSingularUInt32Field(value: self.unchanged, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoChanged, rhs: ProtoChanged) -> Bool {
+    if lhs.changed != rhs.changed {return false}
+    if lhs.unchanged != rhs.unchanged {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoSubmittedGraph: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".SubmittedGraph"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}submission\0\u{1}outcome\0\u{3}outcome_count\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularMessageField(value: &self._submission) }()
+      case 2: try { try decoder.decodeRepeatedEnumField(value: &self.outcome) }()
+      case 3: try { try decoder.decodeRepeatedUInt32Field(value: &self.outcomeCount) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._submission {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    } }()
+    if !self.outcome.isEmpty {
+      try visitor.visitPackedEnumField(value: self.outcome, fieldNumber: 2)
+    }
+    if !self.outcomeCount.isEmpty {
+      try visitor.visitPackedUInt32Field(value: self.outcomeCount, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoSubmittedGraph, rhs: ProtoSubmittedGraph) -> Bool {
+    if lhs._submission != rhs._submission {return false}
+    if lhs.outcome != rhs.outcome {return false}
+    if lhs.outcomeCount != rhs.outcomeCount {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4103,7 +4974,7 @@ nonisolated extension ProtoGraphRows: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
 nonisolated extension ProtoOperationRow: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".OperationRow"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operation\0\u{1}name\0\u{1}index\0\u{1}state\0\u{3}is_ready\0\u{3}is_executing\0\u{3}is_finished\0\u{3}is_cancelled\0\u{1}outcome\0\u{1}reason\0\u{1}queue\0\u{1}priority\0\u{1}qos\0\u{3}worker_name\0\u{1}attempt\0\u{1}needs\0\u{3}needs_shown\0\u{3}needs_policy\0\u{1}result\0\u{3}submitted_at\0\u{3}ready_at\0\u{3}started_at\0\u{3}finished_at\0\u{1}attempts\0\u{1}command\0\u{3}command_argument\0\u{c}\u{1b}\u{15}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operation\0\u{1}name\0\u{1}index\0\u{1}state\0\u{3}is_ready\0\u{3}is_executing\0\u{3}is_finished\0\u{3}is_cancelled\0\u{1}outcome\0\u{1}reason\0\u{1}queue\0\u{1}priority\0\u{1}qos\0\u{3}worker_name\0\u{1}attempt\0\u{1}needs\0\u{3}needs_shown\0\u{3}needs_policy\0\u{1}result\0\u{3}submitted_at\0\u{3}ready_at\0\u{3}started_at\0\u{3}finished_at\0\u{1}attempts\0\u{1}command\0\u{3}command_argument\0\u{3}blocked_by\0\u{1}progress\0\u{c}\u{1d}\u{13}")
 
   fileprivate class _StorageClass {
     var _operation: ProtoOperation? = nil
@@ -4132,6 +5003,8 @@ nonisolated extension ProtoOperationRow: SwiftProtobuf.Message, SwiftProtobuf._M
     var _attempts: ProtoAttemptHistories? = nil
     var _command: Data = Data()
     var _commandArgument: Data = Data()
+    var _blockedBy: ProtoOperations? = nil
+    var _progress: ProtoOperationRow.Progress? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -4168,6 +5041,8 @@ nonisolated extension ProtoOperationRow: SwiftProtobuf.Message, SwiftProtobuf._M
       _attempts = source._attempts
       _command = source._command
       _commandArgument = source._commandArgument
+      _blockedBy = source._blockedBy
+      _progress = source._progress
     }
   }
 
@@ -4212,6 +5087,8 @@ nonisolated extension ProtoOperationRow: SwiftProtobuf.Message, SwiftProtobuf._M
         case 24: try { try decoder.decodeSingularMessageField(value: &_storage._attempts) }()
         case 25: try { try decoder.decodeSingularBytesField(value: &_storage._command) }()
         case 26: try { try decoder.decodeSingularBytesField(value: &_storage._commandArgument) }()
+        case 27: try { try decoder.decodeSingularMessageField(value: &_storage._blockedBy) }()
+        case 28: try { try decoder.decodeSingularMessageField(value: &_storage._progress) }()
         default: break
         }
       }
@@ -4302,6 +5179,12 @@ nonisolated extension ProtoOperationRow: SwiftProtobuf.Message, SwiftProtobuf._M
       if !_storage._commandArgument.isEmpty {
         try visitor.visitSingularBytesField(value: _storage._commandArgument, fieldNumber: 26)
       }
+      try { if let v = _storage._blockedBy {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 27)
+      } }()
+      try { if let v = _storage._progress {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 28)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -4337,10 +5220,47 @@ nonisolated extension ProtoOperationRow: SwiftProtobuf.Message, SwiftProtobuf._M
         if _storage._attempts != rhs_storage._attempts {return false}
         if _storage._command != rhs_storage._command {return false}
         if _storage._commandArgument != rhs_storage._commandArgument {return false}
+        if _storage._blockedBy != rhs_storage._blockedBy {return false}
+        if _storage._progress != rhs_storage._progress {return false}
         return true
       }
       if !storagesAreEqual {return false}
     }
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoOperationRow.Progress: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = ProtoOperationRow.protoMessageName + ".Progress"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}fraction\0\u{1}text\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularDoubleField(value: &self.fraction) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.text) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.fraction.bitPattern != 0 {
+      try visitor.visitSingularDoubleField(value: self.fraction, fieldNumber: 1)
+    }
+    if !self.text.isEmpty {
+      try visitor.visitSingularStringField(value: self.text, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoOperationRow.Progress, rhs: ProtoOperationRow.Progress) -> Bool {
+    if lhs.fraction != rhs.fraction {return false}
+    if lhs.text != rhs.text {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4986,7 +5906,7 @@ nonisolated extension ProtoEventBatch: SwiftProtobuf.Message, SwiftProtobuf._Mes
 
 nonisolated extension ProtoEvents: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Events"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}kinds\0\u{3}first_sequence\0\u{3}sequence_delta\0\u{3}commit_delta\0\u{3}time_delta\0\u{3}commit_count\0\u{1}subject\0\u{3}subject_count\0\u{1}operations\0\u{3}operation_sequence\0\u{1}thing\0\u{1}outcome\0\u{1}reason\0\u{3}reason_count\0\u{1}attempt\0\u{1}worker\0\u{1}cause\0\u{1}priority\0\u{3}operations_submitted\0\u{1}queue\0\u{3}worker_name\0\u{1}length\0\u{c}\u{17}\u{19}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}kinds\0\u{3}first_sequence\0\u{3}sequence_delta\0\u{3}commit_delta\0\u{3}time_delta\0\u{3}commit_count\0\u{1}subject\0\u{3}subject_count\0\u{1}operations\0\u{3}operation_sequence\0\u{1}thing\0\u{1}outcome\0\u{1}reason\0\u{3}reason_count\0\u{1}attempt\0\u{1}worker\0\u{1}cause\0\u{1}priority\0\u{3}operations_submitted\0\u{1}queue\0\u{3}worker_name\0\u{1}length\0\u{1}dependency\0\u{3}dependency_policy\0\u{3}enqueued_in\0\u{3}queue_count\0\u{c}\u{1b}\u{15}")
 
   fileprivate class _StorageClass {
     var _kinds: Data = Data()
@@ -5011,6 +5931,10 @@ nonisolated extension ProtoEvents: SwiftProtobuf.Message, SwiftProtobuf._Message
     var _queue: [ProtoQueueSettings] = []
     var _workerName: [String] = []
     var _length: [UInt32] = []
+    var _dependency: ProtoOperations? = nil
+    var _dependencyPolicy: [ProtoEdgePolicy] = []
+    var _enqueuedIn: [UInt32] = []
+    var _queueCount: [UInt32] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -5043,6 +5967,10 @@ nonisolated extension ProtoEvents: SwiftProtobuf.Message, SwiftProtobuf._Message
       _queue = source._queue
       _workerName = source._workerName
       _length = source._length
+      _dependency = source._dependency
+      _dependencyPolicy = source._dependencyPolicy
+      _enqueuedIn = source._enqueuedIn
+      _queueCount = source._queueCount
     }
   }
 
@@ -5083,6 +6011,10 @@ nonisolated extension ProtoEvents: SwiftProtobuf.Message, SwiftProtobuf._Message
         case 20: try { try decoder.decodeRepeatedMessageField(value: &_storage._queue) }()
         case 21: try { try decoder.decodeRepeatedStringField(value: &_storage._workerName) }()
         case 22: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._length) }()
+        case 23: try { try decoder.decodeSingularMessageField(value: &_storage._dependency) }()
+        case 24: try { try decoder.decodeRepeatedEnumField(value: &_storage._dependencyPolicy) }()
+        case 25: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._enqueuedIn) }()
+        case 26: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._queueCount) }()
         default: break
         }
       }
@@ -5161,6 +6093,18 @@ nonisolated extension ProtoEvents: SwiftProtobuf.Message, SwiftProtobuf._Message
       if !_storage._length.isEmpty {
         try visitor.visitPackedUInt32Field(value: _storage._length, fieldNumber: 22)
       }
+      try { if let v = _storage._dependency {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 23)
+      } }()
+      if !_storage._dependencyPolicy.isEmpty {
+        try visitor.visitPackedEnumField(value: _storage._dependencyPolicy, fieldNumber: 24)
+      }
+      if !_storage._enqueuedIn.isEmpty {
+        try visitor.visitPackedUInt32Field(value: _storage._enqueuedIn, fieldNumber: 25)
+      }
+      if !_storage._queueCount.isEmpty {
+        try visitor.visitPackedUInt32Field(value: _storage._queueCount, fieldNumber: 26)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -5192,6 +6136,10 @@ nonisolated extension ProtoEvents: SwiftProtobuf.Message, SwiftProtobuf._Message
         if _storage._queue != rhs_storage._queue {return false}
         if _storage._workerName != rhs_storage._workerName {return false}
         if _storage._length != rhs_storage._length {return false}
+        if _storage._dependency != rhs_storage._dependency {return false}
+        if _storage._dependencyPolicy != rhs_storage._dependencyPolicy {return false}
+        if _storage._enqueuedIn != rhs_storage._enqueuedIn {return false}
+        if _storage._queueCount != rhs_storage._queueCount {return false}
         return true
       }
       if !storagesAreEqual {return false}

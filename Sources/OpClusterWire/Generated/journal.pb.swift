@@ -281,6 +281,39 @@ nonisolated struct ProtoFacts: Sendable {
     set {body = .restoredCounters(newValue)}
   }
 
+  /// Hold gates that were closed and opened.
+  var held: ProtoOperationRuns {
+    get {
+      if case .held(let v)? = body {return v}
+      return ProtoOperationRuns()
+    }
+    set {body = .held(newValue)}
+  }
+
+  var released: ProtoOperationRuns {
+    get {
+      if case .released(let v)? = body {return v}
+      return ProtoOperationRuns()
+    }
+    set {body = .released(newValue)}
+  }
+
+  var moved: ProtoMoved {
+    get {
+      if case .moved(let v)? = body {return v}
+      return ProtoMoved()
+    }
+    set {body = .moved(newValue)}
+  }
+
+  var blocksAdded: ProtoBlocksAdded {
+    get {
+      if case .blocksAdded(let v)? = body {return v}
+      return ProtoBlocksAdded()
+    }
+    set {body = .blocksAdded(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -312,6 +345,11 @@ nonisolated struct ProtoFacts: Sendable {
     case restoredGraph(ProtoLiveGraph)
     case restoredEnding(ProtoEndedGraph)
     case restoredCounters(ProtoCounters)
+    /// Hold gates that were closed and opened.
+    case held(ProtoOperationRuns)
+    case released(ProtoOperationRuns)
+    case moved(ProtoMoved)
+    case blocksAdded(ProtoBlocksAdded)
 
   }
 
@@ -549,6 +587,54 @@ nonisolated struct ProtoPriorityFact: Sendable {
   fileprivate var _operation: ProtoOperation? = nil
 }
 
+/// Taken out of its queue and put at the end of this one.
+nonisolated struct ProtoMoved: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var operation: ProtoOperation {
+    get {_operation ?? ProtoOperation()}
+    set {_operation = newValue}
+  }
+  /// Returns true if `operation` has been explicitly set.
+  var hasOperation: Bool {self._operation != nil}
+  /// Clears the value of `operation`. Subsequent reads from it will return its default value.
+  mutating func clearOperation() {self._operation = nil}
+
+  var queue: UInt32 = 0
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
+  fileprivate var _operation: ProtoOperation? = nil
+}
+
+nonisolated struct ProtoBlocksAdded: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var operation: ProtoOperation {
+    get {_operation ?? ProtoOperation()}
+    set {_operation = newValue}
+  }
+  /// Returns true if `operation` has been explicitly set.
+  var hasOperation: Bool {self._operation != nil}
+  /// Clears the value of `operation`. Subsequent reads from it will return its default value.
+  mutating func clearOperation() {self._operation = nil}
+
+  /// An encoded Blocks.
+  var blocks: Data = Data()
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
+  fileprivate var _operation: ProtoOperation? = nil
+}
+
 nonisolated struct ProtoGraphSuspended: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -718,6 +804,16 @@ nonisolated struct ProtoLiveGraph: @unchecked Sendable {
     set {_uniqueStorage()._allowedFailures = newValue}
   }
 
+  /// Blocks that were added later.
+  var addedBlocks: ProtoIndexedBytes {
+    get {_storage._addedBlocks ?? ProtoIndexedBytes()}
+    set {_uniqueStorage()._addedBlocks = newValue}
+  }
+  /// Returns true if `addedBlocks` has been explicitly set.
+  var hasAddedBlocks: Bool {_storage._addedBlocks != nil}
+  /// Clears the value of `addedBlocks`. Subsequent reads from it will return its default value.
+  mutating func clearAddedBlocks() {_uniqueStorage()._addedBlocks = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -862,7 +958,7 @@ nonisolated extension ProtoTurn: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
 
 nonisolated extension ProtoFacts: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Facts"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}started\0\u{1}submitted\0\u{1}enqueued\0\u{3}queue_created\0\u{3}queue_changed\0\u{3}queue_removed\0\u{3}worker_joined\0\u{3}worker_lost\0\u{3}worker_left\0\u{1}dispatched\0\u{1}recalled\0\u{1}executing\0\u{1}succeeded\0\u{1}finished\0\u{3}attempt_failed\0\u{1}cancelled\0\u{3}dependency_added\0\u{3}dependency_removed\0\u{3}priority_set\0\u{3}graph_suspended\0\u{4}\u{2}restored_graph\0\u{3}restored_ending\0\u{3}restored_counters\0\u{c}\u{15}\u{1}\u{c}\u{19}'")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}started\0\u{1}submitted\0\u{1}enqueued\0\u{3}queue_created\0\u{3}queue_changed\0\u{3}queue_removed\0\u{3}worker_joined\0\u{3}worker_lost\0\u{3}worker_left\0\u{1}dispatched\0\u{1}recalled\0\u{1}executing\0\u{1}succeeded\0\u{1}finished\0\u{3}attempt_failed\0\u{1}cancelled\0\u{3}dependency_added\0\u{3}dependency_removed\0\u{3}priority_set\0\u{3}graph_suspended\0\u{4}\u{2}restored_graph\0\u{3}restored_ending\0\u{3}restored_counters\0\u{1}held\0\u{1}released\0\u{1}moved\0\u{3}blocks_added\0\u{c}\u{15}\u{1}\u{c}\u{1d}#")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1149,6 +1245,58 @@ nonisolated extension ProtoFacts: SwiftProtobuf.Message, SwiftProtobuf._MessageI
           self.body = .restoredCounters(v)
         }
       }()
+      case 25: try {
+        var v: ProtoOperationRuns?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .held(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .held(v)
+        }
+      }()
+      case 26: try {
+        var v: ProtoOperationRuns?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .released(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .released(v)
+        }
+      }()
+      case 27: try {
+        var v: ProtoMoved?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .moved(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .moved(v)
+        }
+      }()
+      case 28: try {
+        var v: ProtoBlocksAdded?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .blocksAdded(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .blocksAdded(v)
+        }
+      }()
       default: break
       }
     }
@@ -1251,6 +1399,22 @@ nonisolated extension ProtoFacts: SwiftProtobuf.Message, SwiftProtobuf._MessageI
     case .restoredCounters?: try {
       guard case .restoredCounters(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 24)
+    }()
+    case .held?: try {
+      guard case .held(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 25)
+    }()
+    case .released?: try {
+      guard case .released(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 26)
+    }()
+    case .moved?: try {
+      guard case .moved(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 27)
+    }()
+    case .blocksAdded?: try {
+      guard case .blocksAdded(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 28)
     }()
     case nil: break
     }
@@ -1631,6 +1795,84 @@ nonisolated extension ProtoPriorityFact: SwiftProtobuf.Message, SwiftProtobuf._M
   }
 }
 
+nonisolated extension ProtoMoved: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".Moved"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operation\0\u{1}queue\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularMessageField(value: &self._operation) }()
+      case 2: try { try decoder.decodeSingularUInt32Field(value: &self.queue) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._operation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    } }()
+    if self.queue != 0 {
+      try visitor.visitSingularUInt32Field(value: self.queue, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoMoved, rhs: ProtoMoved) -> Bool {
+    if lhs._operation != rhs._operation {return false}
+    if lhs.queue != rhs.queue {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoBlocksAdded: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".BlocksAdded"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operation\0\u{1}blocks\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularMessageField(value: &self._operation) }()
+      case 2: try { try decoder.decodeSingularBytesField(value: &self.blocks) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._operation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    } }()
+    if !self.blocks.isEmpty {
+      try visitor.visitSingularBytesField(value: self.blocks, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoBlocksAdded, rhs: ProtoBlocksAdded) -> Bool {
+    if lhs._operation != rhs._operation {return false}
+    if lhs.blocks != rhs.blocks {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
 nonisolated extension ProtoGraphSuspended: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".GraphSuspended"
   static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{3}is_suspended\0")
@@ -1668,7 +1910,7 @@ nonisolated extension ProtoGraphSuspended: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".LiveGraph"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{1}phases\0\u{1}flags\0\u{1}outcomes\0\u{1}attempts\0\u{1}losses\0\u{3}event_sequences\0\u{1}workers\0\u{3}is_suspended\0\u{1}failures\0\u{3}failure_policy_took_effect\0\u{3}base_place\0\u{3}place_index_delta\0\u{3}place_priority\0\u{1}place\0\u{1}outputs\0\u{3}reason_index_delta\0\u{1}reason\0\u{3}added_edges\0\u{3}removed_edges\0\u{3}enqueued_index_delta\0\u{3}enqueued_queue\0\u{3}submitted_at\0\u{3}enqueued_place\0\u{3}allowed_failures\0\u{3}reason_count\0\u{c}\u{1b}\u{15}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{1}phases\0\u{1}flags\0\u{1}outcomes\0\u{1}attempts\0\u{1}losses\0\u{3}event_sequences\0\u{1}workers\0\u{3}is_suspended\0\u{1}failures\0\u{3}failure_policy_took_effect\0\u{3}base_place\0\u{3}place_index_delta\0\u{3}place_priority\0\u{1}place\0\u{1}outputs\0\u{3}reason_index_delta\0\u{1}reason\0\u{3}added_edges\0\u{3}removed_edges\0\u{3}enqueued_index_delta\0\u{3}enqueued_queue\0\u{3}submitted_at\0\u{3}enqueued_place\0\u{3}allowed_failures\0\u{3}reason_count\0\u{3}added_blocks\0\u{c}\u{1c}\u{14}")
 
   fileprivate class _StorageClass {
     var _graph: UInt32 = 0
@@ -1697,6 +1939,7 @@ nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._Mess
     var _enqueuedPlace: [UInt64] = []
     var _submittedAt: Int64 = 0
     var _allowedFailures: UInt32 = 0
+    var _addedBlocks: ProtoIndexedBytes? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1733,6 +1976,7 @@ nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._Mess
       _enqueuedPlace = source._enqueuedPlace
       _submittedAt = source._submittedAt
       _allowedFailures = source._allowedFailures
+      _addedBlocks = source._addedBlocks
     }
   }
 
@@ -1777,6 +2021,7 @@ nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._Mess
         case 24: try { try decoder.decodeRepeatedUInt64Field(value: &_storage._enqueuedPlace) }()
         case 25: try { try decoder.decodeSingularUInt32Field(value: &_storage._allowedFailures) }()
         case 26: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._reasonCount) }()
+        case 27: try { try decoder.decodeSingularMessageField(value: &_storage._addedBlocks) }()
         default: break
         }
       }
@@ -1867,6 +2112,9 @@ nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._Mess
       if !_storage._reasonCount.isEmpty {
         try visitor.visitPackedUInt32Field(value: _storage._reasonCount, fieldNumber: 26)
       }
+      try { if let v = _storage._addedBlocks {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 27)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -1902,6 +2150,7 @@ nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._Mess
         if _storage._enqueuedPlace != rhs_storage._enqueuedPlace {return false}
         if _storage._submittedAt != rhs_storage._submittedAt {return false}
         if _storage._allowedFailures != rhs_storage._allowedFailures {return false}
+        if _storage._addedBlocks != rhs_storage._addedBlocks {return false}
         return true
       }
       if !storagesAreEqual {return false}

@@ -258,6 +258,9 @@ nonisolated enum ProtoWorkKind: SwiftProtobuf.Enum, Swift.CaseIterable {
 
   /// A registered operation type; the payload is its encoded argument.
   case call // = 3
+
+  /// Several blocks side by side; the payload is a Blocks.
+  case blocks // = 4
   case UNRECOGNIZED(Int)
 
   init() {
@@ -270,6 +273,7 @@ nonisolated enum ProtoWorkKind: SwiftProtobuf.Enum, Swift.CaseIterable {
     case 1: self = .nothing
     case 2: self = .command
     case 3: self = .call
+    case 4: self = .blocks
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -280,6 +284,7 @@ nonisolated enum ProtoWorkKind: SwiftProtobuf.Enum, Swift.CaseIterable {
     case .nothing: return 1
     case .command: return 2
     case .call: return 3
+    case .blocks: return 4
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -290,6 +295,7 @@ nonisolated enum ProtoWorkKind: SwiftProtobuf.Enum, Swift.CaseIterable {
     .nothing,
     .command,
     .call,
+    .blocks,
   ]
 
 }
@@ -846,6 +852,9 @@ nonisolated struct ProtoOperationType: Sendable {
 
   var version: UInt32 = 0
 
+  /// Of what its argument and its value look like; 0: not said, agrees with any.
+  var fingerprint: UInt64 = 0
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -1126,6 +1135,38 @@ nonisolated struct ProtoTemplate: @unchecked Sendable {
     set {_uniqueStorage()._labels = newValue}
   }
 
+  /// Of WORK_KIND_BLOCKS: those that its blocks call.
+  var blockTypes: [ProtoOperationType] {
+    get {_storage._blockTypes}
+    set {_uniqueStorage()._blockTypes = newValue}
+  }
+
+  /// From the start of an attempt to being asked to stop, and from there to the kill; absent: what
+  /// the command itself says.
+  var timeoutNanoseconds: Int64 {
+    get {_storage._timeoutNanoseconds ?? 0}
+    set {_uniqueStorage()._timeoutNanoseconds = newValue}
+  }
+  /// Returns true if `timeoutNanoseconds` has been explicitly set.
+  var hasTimeoutNanoseconds: Bool {_storage._timeoutNanoseconds != nil}
+  /// Clears the value of `timeoutNanoseconds`. Subsequent reads from it will return its default value.
+  mutating func clearTimeoutNanoseconds() {_uniqueStorage()._timeoutNanoseconds = nil}
+
+  var graceNanoseconds: Int64 {
+    get {_storage._graceNanoseconds ?? 0}
+    set {_uniqueStorage()._graceNanoseconds = newValue}
+  }
+  /// Returns true if `graceNanoseconds` has been explicitly set.
+  var hasGraceNanoseconds: Bool {_storage._graceNanoseconds != nil}
+  /// Clears the value of `graceNanoseconds`. Subsequent reads from it will return its default value.
+  mutating func clearGraceNanoseconds() {_uniqueStorage()._graceNanoseconds = nil}
+
+  /// Accepted with a closed hold gate.
+  var isHeld: Bool {
+    get {_storage._isHeld}
+    set {_uniqueStorage()._isHeld = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -1355,11 +1396,46 @@ nonisolated struct ProtoSubmission: @unchecked Sendable {
     set {_uniqueStorage()._origin = newValue}
   }
 
+  /// Absent: a new graph.
+  var continued: ProtoContinuedGraph {
+    get {_storage._continued ?? ProtoContinuedGraph()}
+    set {_uniqueStorage()._continued = newValue}
+  }
+  /// Returns true if `continued` has been explicitly set.
+  var hasContinued: Bool {_storage._continued != nil}
+  /// Clears the value of `continued`. Subsequent reads from it will return its default value.
+  mutating func clearContinued() {_uniqueStorage()._continued = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 
   fileprivate var _storage = unsafe _StorageClass.defaultInstance
+}
+
+/// The ended graph that a submission does again.
+nonisolated struct ProtoContinuedGraph: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var graph: UInt32 = 0
+
+  /// Operations of that graph that succeeded and are not run again.
+  var reused: ProtoOperationRuns {
+    get {_reused ?? ProtoOperationRuns()}
+    set {_reused = newValue}
+  }
+  /// Returns true if `reused` has been explicitly set.
+  var hasReused: Bool {self._reused != nil}
+  /// Clears the value of `reused`. Subsequent reads from it will return its default value.
+  mutating func clearReused() {self._reused = nil}
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
+  fileprivate var _reused: ProtoOperationRuns? = nil
 }
 
 /// A text with places for values that are known only when the attempt starts.
@@ -1652,6 +1728,151 @@ nonisolated struct ProtoCommand: Sendable {
   fileprivate var _graceNanoseconds: Int64? = nil
 }
 
+/// What a block operation runs: the payload of WORK_KIND_BLOCKS. Two of them end to end are one
+/// with the blocks of both.
+nonisolated struct ProtoBlocks: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// At most 10,000.
+  var blocks: [ProtoBlocks.Block] = []
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  nonisolated struct Call: Sendable {
+    // SwiftProtobuf.Message conformance is added in an extension below. See the
+    // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+    // methods supported on all messages.
+
+    var type: ProtoOperationType {
+      get {_type ?? ProtoOperationType()}
+      set {_type = newValue}
+    }
+    /// Returns true if `type` has been explicitly set.
+    var hasType: Bool {self._type != nil}
+    /// Clears the value of `type`. Subsequent reads from it will return its default value.
+    mutating func clearType() {self._type = nil}
+
+    /// Encoded.
+    var argument: Data = Data()
+
+    var unknownFields = SwiftProtobuf.UnknownStorage()
+
+    init() {}
+
+    fileprivate var _type: ProtoOperationType? = nil
+  }
+
+  nonisolated struct Block: Sendable {
+    // SwiftProtobuf.Message conformance is added in an extension below. See the
+    // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+    // methods supported on all messages.
+
+    var work: ProtoBlocks.Block.OneOf_Work? = nil
+
+    var command: ProtoCommand {
+      get {
+        if case .command(let v)? = work {return v}
+        return ProtoCommand()
+      }
+      set {work = .command(newValue)}
+    }
+
+    var call: ProtoBlocks.Call {
+      get {
+        if case .call(let v)? = work {return v}
+        return ProtoBlocks.Call()
+      }
+      set {work = .call(newValue)}
+    }
+
+    var unknownFields = SwiftProtobuf.UnknownStorage()
+
+    nonisolated enum OneOf_Work: Equatable, Sendable {
+      case command(ProtoCommand)
+      case call(ProtoBlocks.Call)
+
+    }
+
+    init() {}
+  }
+
+  init() {}
+}
+
+/// What became of the blocks, by position: the output of a block operation.
+nonisolated struct ProtoBlockResults: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var results: [ProtoBlockResults.Result] = []
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  nonisolated struct Skipped: Sendable {
+    // SwiftProtobuf.Message conformance is added in an extension below. See the
+    // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+    // methods supported on all messages.
+
+    var unknownFields = SwiftProtobuf.UnknownStorage()
+
+    init() {}
+  }
+
+  nonisolated struct Result: Sendable {
+    // SwiftProtobuf.Message conformance is added in an extension below. See the
+    // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+    // methods supported on all messages.
+
+    var result: ProtoBlockResults.Result.OneOf_Result? = nil
+
+    /// The encoded value of a call, the Outputs of a command.
+    var succeeded: Data {
+      get {
+        if case .succeeded(let v)? = result {return v}
+        return Data()
+      }
+      set {result = .succeeded(newValue)}
+    }
+
+    /// What went wrong, for people.
+    var failed: String {
+      get {
+        if case .failed(let v)? = result {return v}
+        return String()
+      }
+      set {result = .failed(newValue)}
+    }
+
+    /// Not begun when it was cancelled.
+    var skipped: ProtoBlockResults.Skipped {
+      get {
+        if case .skipped(let v)? = result {return v}
+        return ProtoBlockResults.Skipped()
+      }
+      set {result = .skipped(newValue)}
+    }
+
+    var unknownFields = SwiftProtobuf.UnknownStorage()
+
+    nonisolated enum OneOf_Result: Equatable, Sendable {
+      /// The encoded value of a call, the Outputs of a command.
+      case succeeded(Data)
+      /// What went wrong, for people.
+      case failed(String)
+      /// Not begun when it was cancelled.
+      case skipped(ProtoBlockResults.Skipped)
+
+    }
+
+    init() {}
+  }
+
+  init() {}
+}
+
 /// Outputs of an operation, in the order written: key[i] has value[i].
 nonisolated struct ProtoOutputs: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
@@ -1828,6 +2049,12 @@ nonisolated struct ProtoAttemptHistories: @unchecked Sendable {
   /// Clears the value of `results`. Subsequent reads from it will return its default value.
   mutating func clearResults() {_uniqueStorage()._results = nil}
 
+  /// Which run each was, as people count: what was recalled unstarted does not count; empty: 1.
+  var run: [UInt32] {
+    get {_storage._run}
+    set {_uniqueStorage()._run = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -1947,7 +2174,7 @@ nonisolated extension ProtoOutcome: SwiftProtobuf._ProtoNameProviding {
 }
 
 nonisolated extension ProtoWorkKind: SwiftProtobuf._ProtoNameProviding {
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0WORK_KIND_UNSPECIFIED\0\u{1}WORK_KIND_NOTHING\0\u{1}WORK_KIND_COMMAND\0\u{1}WORK_KIND_CALL\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0WORK_KIND_UNSPECIFIED\0\u{1}WORK_KIND_NOTHING\0\u{1}WORK_KIND_COMMAND\0\u{1}WORK_KIND_CALL\0\u{1}WORK_KIND_BLOCKS\0")
 }
 
 nonisolated extension ProtoFailureCause: SwiftProtobuf._ProtoNameProviding {
@@ -2320,7 +2547,7 @@ nonisolated extension ProtoResources: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
 nonisolated extension ProtoOperationType: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".OperationType"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}version\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}version\0\u{1}fingerprint\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2330,6 +2557,7 @@ nonisolated extension ProtoOperationType: SwiftProtobuf.Message, SwiftProtobuf._
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularStringField(value: &self.name) }()
       case 2: try { try decoder.decodeSingularUInt32Field(value: &self.version) }()
+      case 3: try { try decoder.decodeSingularFixed64Field(value: &self.fingerprint) }()
       default: break
       }
     }
@@ -2342,12 +2570,16 @@ nonisolated extension ProtoOperationType: SwiftProtobuf.Message, SwiftProtobuf._
     if self.version != 0 {
       try visitor.visitSingularUInt32Field(value: self.version, fieldNumber: 2)
     }
+    if self.fingerprint != 0 {
+      try visitor.visitSingularFixed64Field(value: self.fingerprint, fieldNumber: 3)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   static func ==(lhs: ProtoOperationType, rhs: ProtoOperationType) -> Bool {
     if lhs.name != rhs.name {return false}
     if lhs.version != rhs.version {return false}
+    if lhs.fingerprint != rhs.fingerprint {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2489,7 +2721,7 @@ nonisolated extension ProtoRetryPolicy: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Template"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}count\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{3}element_arguments\0\u{3}element_argument_length\0\u{1}queue\0\u{1}priority\0\u{1}qos\0\u{1}demand\0\u{1}requirements\0\u{1}retry\0\u{3}maximum_losses\0\u{3}maximum_parallel\0\u{3}allowed_failures\0\u{3}allowed_exit_statuses\0\u{3}is_final\0\u{3}is_barrier\0\u{3}wants_inputs\0\u{1}labels\0\u{c}\u{18}\u{10}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}count\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{3}element_arguments\0\u{3}element_argument_length\0\u{1}queue\0\u{1}priority\0\u{1}qos\0\u{1}demand\0\u{1}requirements\0\u{1}retry\0\u{3}maximum_losses\0\u{3}maximum_parallel\0\u{3}allowed_failures\0\u{3}allowed_exit_statuses\0\u{3}is_final\0\u{3}is_barrier\0\u{3}wants_inputs\0\u{1}labels\0\u{3}block_types\0\u{3}timeout_nanoseconds\0\u{3}grace_nanoseconds\0\u{3}is_held\0\u{c}\u{1c}\u{c}")
 
   fileprivate class _StorageClass {
     var _name: String = String()
@@ -2515,6 +2747,10 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
     var _isBarrier: Bool = false
     var _wantsInputs: Bool = false
     var _labels: [ProtoLabel] = []
+    var _blockTypes: [ProtoOperationType] = []
+    var _timeoutNanoseconds: Int64? = nil
+    var _graceNanoseconds: Int64? = nil
+    var _isHeld: Bool = false
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -2548,6 +2784,10 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
       _isBarrier = source._isBarrier
       _wantsInputs = source._wantsInputs
       _labels = source._labels
+      _blockTypes = source._blockTypes
+      _timeoutNanoseconds = source._timeoutNanoseconds
+      _graceNanoseconds = source._graceNanoseconds
+      _isHeld = source._isHeld
     }
   }
 
@@ -2589,6 +2829,10 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
         case 21: try { try decoder.decodeSingularBoolField(value: &_storage._isBarrier) }()
         case 22: try { try decoder.decodeSingularBoolField(value: &_storage._wantsInputs) }()
         case 23: try { try decoder.decodeRepeatedMessageField(value: &_storage._labels) }()
+        case 24: try { try decoder.decodeRepeatedMessageField(value: &_storage._blockTypes) }()
+        case 25: try { try decoder.decodeSingularInt64Field(value: &_storage._timeoutNanoseconds) }()
+        case 26: try { try decoder.decodeSingularInt64Field(value: &_storage._graceNanoseconds) }()
+        case 27: try { try decoder.decodeSingularBoolField(value: &_storage._isHeld) }()
         default: break
         }
       }
@@ -2670,6 +2914,18 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
       if !_storage._labels.isEmpty {
         try visitor.visitRepeatedMessageField(value: _storage._labels, fieldNumber: 23)
       }
+      if !_storage._blockTypes.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._blockTypes, fieldNumber: 24)
+      }
+      try { if let v = _storage._timeoutNanoseconds {
+        try visitor.visitSingularInt64Field(value: v, fieldNumber: 25)
+      } }()
+      try { if let v = _storage._graceNanoseconds {
+        try visitor.visitSingularInt64Field(value: v, fieldNumber: 26)
+      } }()
+      if _storage._isHeld != false {
+        try visitor.visitSingularBoolField(value: _storage._isHeld, fieldNumber: 27)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -2702,6 +2958,10 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
         if _storage._isBarrier != rhs_storage._isBarrier {return false}
         if _storage._wantsInputs != rhs_storage._wantsInputs {return false}
         if _storage._labels != rhs_storage._labels {return false}
+        if _storage._blockTypes != rhs_storage._blockTypes {return false}
+        if _storage._timeoutNanoseconds != rhs_storage._timeoutNanoseconds {return false}
+        if _storage._graceNanoseconds != rhs_storage._graceNanoseconds {return false}
+        if _storage._isHeld != rhs_storage._isHeld {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -2953,7 +3213,7 @@ nonisolated extension ProtoQueueReference: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension ProtoSubmission: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Submission"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}key\0\u{1}name\0\u{1}templates\0\u{3}group_edges\0\u{3}element_edges\0\u{3}external_edges\0\u{1}queues\0\u{3}failure_policy\0\u{3}maximum_failures\0\u{3}is_suspended\0\u{3}is_declared_only\0\u{3}allows_cycles\0\u{1}labels\0\u{1}origin\0\u{c}\u{f}\u{11}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}key\0\u{1}name\0\u{1}templates\0\u{3}group_edges\0\u{3}element_edges\0\u{3}external_edges\0\u{1}queues\0\u{3}failure_policy\0\u{3}maximum_failures\0\u{3}is_suspended\0\u{3}is_declared_only\0\u{3}allows_cycles\0\u{1}labels\0\u{1}origin\0\u{1}continued\0\u{c}\u{10}\u{10}")
 
   fileprivate class _StorageClass {
     var _key: String = String()
@@ -2970,6 +3230,7 @@ nonisolated extension ProtoSubmission: SwiftProtobuf.Message, SwiftProtobuf._Mes
     var _allowsCycles: Bool = false
     var _labels: [ProtoLabel] = []
     var _origin: String = String()
+    var _continued: ProtoContinuedGraph? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -2994,6 +3255,7 @@ nonisolated extension ProtoSubmission: SwiftProtobuf.Message, SwiftProtobuf._Mes
       _allowsCycles = source._allowsCycles
       _labels = source._labels
       _origin = source._origin
+      _continued = source._continued
     }
   }
 
@@ -3026,6 +3288,7 @@ nonisolated extension ProtoSubmission: SwiftProtobuf.Message, SwiftProtobuf._Mes
         case 12: try { try decoder.decodeSingularBoolField(value: &_storage._allowsCycles) }()
         case 13: try { try decoder.decodeRepeatedMessageField(value: &_storage._labels) }()
         case 14: try { try decoder.decodeSingularStringField(value: &_storage._origin) }()
+        case 15: try { try decoder.decodeSingularMessageField(value: &_storage._continued) }()
         default: break
         }
       }
@@ -3080,6 +3343,9 @@ nonisolated extension ProtoSubmission: SwiftProtobuf.Message, SwiftProtobuf._Mes
       if !_storage._origin.isEmpty {
         try visitor.visitSingularStringField(value: _storage._origin, fieldNumber: 14)
       }
+      try { if let v = _storage._continued {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 15)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -3103,10 +3369,50 @@ nonisolated extension ProtoSubmission: SwiftProtobuf.Message, SwiftProtobuf._Mes
         if _storage._allowsCycles != rhs_storage._allowsCycles {return false}
         if _storage._labels != rhs_storage._labels {return false}
         if _storage._origin != rhs_storage._origin {return false}
+        if _storage._continued != rhs_storage._continued {return false}
         return true
       }
       if !storagesAreEqual {return false}
     }
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoContinuedGraph: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".ContinuedGraph"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{1}reused\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.graph) }()
+      case 2: try { try decoder.decodeSingularMessageField(value: &self._reused) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if self.graph != 0 {
+      try visitor.visitSingularUInt32Field(value: self.graph, fieldNumber: 1)
+    }
+    try { if let v = self._reused {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoContinuedGraph, rhs: ProtoContinuedGraph) -> Bool {
+    if lhs.graph != rhs.graph {return false}
+    if lhs._reused != rhs._reused {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3448,6 +3754,265 @@ nonisolated extension ProtoCommand.Variable: SwiftProtobuf.Message, SwiftProtobu
   }
 }
 
+nonisolated extension ProtoBlocks: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".Blocks"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}blocks\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedMessageField(value: &self.blocks) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.blocks.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.blocks, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoBlocks, rhs: ProtoBlocks) -> Bool {
+    if lhs.blocks != rhs.blocks {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoBlocks.Call: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = ProtoBlocks.protoMessageName + ".Call"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}type\0\u{1}argument\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularMessageField(value: &self._type) }()
+      case 2: try { try decoder.decodeSingularBytesField(value: &self.argument) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._type {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    } }()
+    if !self.argument.isEmpty {
+      try visitor.visitSingularBytesField(value: self.argument, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoBlocks.Call, rhs: ProtoBlocks.Call) -> Bool {
+    if lhs._type != rhs._type {return false}
+    if lhs.argument != rhs.argument {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoBlocks.Block: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = ProtoBlocks.protoMessageName + ".Block"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}command\0\u{1}call\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try {
+        var v: ProtoCommand?
+        var hadOneofValue = false
+        if let current = self.work {
+          hadOneofValue = true
+          if case .command(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.work = .command(v)
+        }
+      }()
+      case 2: try {
+        var v: ProtoBlocks.Call?
+        var hadOneofValue = false
+        if let current = self.work {
+          hadOneofValue = true
+          if case .call(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.work = .call(v)
+        }
+      }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    switch self.work {
+    case .command?: try {
+      guard case .command(let v)? = self.work else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    }()
+    case .call?: try {
+      guard case .call(let v)? = self.work else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    }()
+    case nil: break
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoBlocks.Block, rhs: ProtoBlocks.Block) -> Bool {
+    if lhs.work != rhs.work {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoBlockResults: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".BlockResults"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}results\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedMessageField(value: &self.results) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.results.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.results, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoBlockResults, rhs: ProtoBlockResults) -> Bool {
+    if lhs.results != rhs.results {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoBlockResults.Skipped: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = ProtoBlockResults.protoMessageName + ".Skipped"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap()
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    // Load everything into unknown fields
+    while try decoder.nextFieldNumber() != nil {}
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoBlockResults.Skipped, rhs: ProtoBlockResults.Skipped) -> Bool {
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoBlockResults.Result: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = ProtoBlockResults.protoMessageName + ".Result"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}succeeded\0\u{1}failed\0\u{1}skipped\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try {
+        var v: Data?
+        try decoder.decodeSingularBytesField(value: &v)
+        if let v = v {
+          if self.result != nil {try decoder.handleConflictingOneOf()}
+          self.result = .succeeded(v)
+        }
+      }()
+      case 2: try {
+        var v: String?
+        try decoder.decodeSingularStringField(value: &v)
+        if let v = v {
+          if self.result != nil {try decoder.handleConflictingOneOf()}
+          self.result = .failed(v)
+        }
+      }()
+      case 3: try {
+        var v: ProtoBlockResults.Skipped?
+        var hadOneofValue = false
+        if let current = self.result {
+          hadOneofValue = true
+          if case .skipped(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.result = .skipped(v)
+        }
+      }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    switch self.result {
+    case .succeeded?: try {
+      guard case .succeeded(let v)? = self.result else { preconditionFailure() }
+      try visitor.visitSingularBytesField(value: v, fieldNumber: 1)
+    }()
+    case .failed?: try {
+      guard case .failed(let v)? = self.result else { preconditionFailure() }
+      try visitor.visitSingularStringField(value: v, fieldNumber: 2)
+    }()
+    case .skipped?: try {
+      guard case .skipped(let v)? = self.result else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+    }()
+    case nil: break
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoBlockResults.Result, rhs: ProtoBlockResults.Result) -> Bool {
+    if lhs.result != rhs.result {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
 nonisolated extension ProtoOutputs: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Outputs"
   static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}key\0\u{1}value\0")
@@ -3628,7 +4193,7 @@ nonisolated extension ProtoCancelReason.Kind: SwiftProtobuf._ProtoNameProviding 
 
 nonisolated extension ProtoAttemptHistories: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".AttemptHistories"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}attempts\0\u{1}outcome\0\u{3}reason_at\0\u{1}reason\0\u{3}worker_names\0\u{1}worker\0\u{1}results\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}attempts\0\u{1}outcome\0\u{3}reason_at\0\u{1}reason\0\u{3}worker_names\0\u{1}worker\0\u{1}results\0\u{1}run\0")
 
   fileprivate class _StorageClass {
     var _attempts: ProtoAttempts? = nil
@@ -3638,6 +4203,7 @@ nonisolated extension ProtoAttemptHistories: SwiftProtobuf.Message, SwiftProtobu
     var _workerNames: [String] = []
     var _worker: [UInt32] = []
     var _results: ProtoAttemptResults? = nil
+    var _run: [UInt32] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -3655,6 +4221,7 @@ nonisolated extension ProtoAttemptHistories: SwiftProtobuf.Message, SwiftProtobu
       _workerNames = source._workerNames
       _worker = source._worker
       _results = source._results
+      _run = source._run
     }
   }
 
@@ -3680,6 +4247,7 @@ nonisolated extension ProtoAttemptHistories: SwiftProtobuf.Message, SwiftProtobu
         case 5: try { try decoder.decodeRepeatedStringField(value: &_storage._workerNames) }()
         case 6: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._worker) }()
         case 7: try { try decoder.decodeSingularMessageField(value: &_storage._results) }()
+        case 8: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._run) }()
         default: break
         }
       }
@@ -3713,6 +4281,9 @@ nonisolated extension ProtoAttemptHistories: SwiftProtobuf.Message, SwiftProtobu
       try { if let v = _storage._results {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
       } }()
+      if !_storage._run.isEmpty {
+        try visitor.visitPackedUInt32Field(value: _storage._run, fieldNumber: 8)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -3729,6 +4300,7 @@ nonisolated extension ProtoAttemptHistories: SwiftProtobuf.Message, SwiftProtobu
         if _storage._workerNames != rhs_storage._workerNames {return false}
         if _storage._worker != rhs_storage._worker {return false}
         if _storage._results != rhs_storage._results {return false}
+        if _storage._run != rhs_storage._run {return false}
         return true
       }
       if !storagesAreEqual {return false}

@@ -408,6 +408,9 @@ nonisolated struct ProtoWelcome: Sendable {
   /// Clears the value of `stale`. Subsequent reads from it will return its default value.
   mutating func clearStale() {self._stale = nil}
 
+  /// Where clients connect to, for operations that submit others; empty: not told.
+  var clientEndpoint: String = String()
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -596,6 +599,36 @@ nonisolated struct ProtoTemplateAnnouncement: @unchecked Sendable {
     set {_uniqueStorage()._qos = newValue}
   }
 
+  /// As people see it: a graph's own queue is GRAPH/name.
+  var queueName: String {
+    get {_storage._queueName}
+    set {_uniqueStorage()._queueName = newValue}
+  }
+
+  /// These three as in Template.
+  var timeoutNanoseconds: Int64 {
+    get {_storage._timeoutNanoseconds ?? 0}
+    set {_uniqueStorage()._timeoutNanoseconds = newValue}
+  }
+  /// Returns true if `timeoutNanoseconds` has been explicitly set.
+  var hasTimeoutNanoseconds: Bool {_storage._timeoutNanoseconds != nil}
+  /// Clears the value of `timeoutNanoseconds`. Subsequent reads from it will return its default value.
+  mutating func clearTimeoutNanoseconds() {_uniqueStorage()._timeoutNanoseconds = nil}
+
+  var graceNanoseconds: Int64 {
+    get {_storage._graceNanoseconds ?? 0}
+    set {_uniqueStorage()._graceNanoseconds = newValue}
+  }
+  /// Returns true if `graceNanoseconds` has been explicitly set.
+  var hasGraceNanoseconds: Bool {_storage._graceNanoseconds != nil}
+  /// Clears the value of `graceNanoseconds`. Subsequent reads from it will return its default value.
+  mutating func clearGraceNanoseconds() {_uniqueStorage()._graceNanoseconds = nil}
+
+  var blockTypes: [ProtoOperationType] {
+    get {_storage._blockTypes}
+    set {_uniqueStorage()._blockTypes = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -646,7 +679,8 @@ nonisolated struct ProtoDispatches: @unchecked Sendable {
     set {_uniqueStorage()._placeDelta = newValue}
   }
 
-  /// Arguments of elements, where there are any.
+  /// Arguments of elements, and of block operations the Blocks that were added later; where there
+  /// are any.
   var argumentAt: [UInt32] {
     get {_storage._argumentAt}
     set {_uniqueStorage()._argumentAt = newValue}
@@ -700,6 +734,12 @@ nonisolated struct ProtoDispatches: @unchecked Sendable {
   var awaitPolicy: [ProtoEdgePolicy] {
     get {_storage._awaitPolicy}
     set {_uniqueStorage()._awaitPolicy = newValue}
+  }
+
+  /// Which run of its operation each is, as people count; empty: 1.
+  var run: [UInt32] {
+    get {_storage._run}
+    set {_uniqueStorage()._run = newValue}
   }
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -1301,7 +1341,7 @@ nonisolated extension ProtoCoordinatorMessage: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension ProtoWelcome: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Welcome"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}conversation\0\u{1}version\0\u{1}worker\0\u{1}timing\0\u{1}stale\0\u{c}\u{6}\u{a}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}conversation\0\u{1}version\0\u{1}worker\0\u{1}timing\0\u{1}stale\0\u{3}client_endpoint\0\u{c}\u{7}\u{9}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1314,6 +1354,7 @@ nonisolated extension ProtoWelcome: SwiftProtobuf.Message, SwiftProtobuf._Messag
       case 3: try { try decoder.decodeSingularUInt32Field(value: &self.worker) }()
       case 4: try { try decoder.decodeSingularMessageField(value: &self._timing) }()
       case 5: try { try decoder.decodeSingularMessageField(value: &self._stale) }()
+      case 6: try { try decoder.decodeSingularStringField(value: &self.clientEndpoint) }()
       default: break
       }
     }
@@ -1339,6 +1380,9 @@ nonisolated extension ProtoWelcome: SwiftProtobuf.Message, SwiftProtobuf._Messag
     try { if let v = self._stale {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
     } }()
+    if !self.clientEndpoint.isEmpty {
+      try visitor.visitSingularStringField(value: self.clientEndpoint, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1348,6 +1392,7 @@ nonisolated extension ProtoWelcome: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if lhs.worker != rhs.worker {return false}
     if lhs._timing != rhs._timing {return false}
     if lhs._stale != rhs._stale {return false}
+    if lhs.clientEndpoint != rhs.clientEndpoint {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1502,7 +1547,7 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
 
 nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".TemplateAnnouncement"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{3}graph_name\0\u{1}template\0\u{3}first_index\0\u{1}name\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{1}demand\0\u{1}qos\0\u{c}\u{d}\u{13}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{3}graph_name\0\u{1}template\0\u{3}first_index\0\u{1}name\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{1}demand\0\u{1}qos\0\u{3}queue_name\0\u{3}timeout_nanoseconds\0\u{3}grace_nanoseconds\0\u{3}block_types\0\u{c}\u{11}\u{f}")
 
   fileprivate class _StorageClass {
     var _graph: UInt32 = 0
@@ -1517,6 +1562,10 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
     var _payload: Data = Data()
     var _demand: ProtoResources? = nil
     var _qos: ProtoQualityOfService = .unspecified
+    var _queueName: String = String()
+    var _timeoutNanoseconds: Int64? = nil
+    var _graceNanoseconds: Int64? = nil
+    var _blockTypes: [ProtoOperationType] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1539,6 +1588,10 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
       _payload = source._payload
       _demand = source._demand
       _qos = source._qos
+      _queueName = source._queueName
+      _timeoutNanoseconds = source._timeoutNanoseconds
+      _graceNanoseconds = source._graceNanoseconds
+      _blockTypes = source._blockTypes
     }
   }
 
@@ -1569,6 +1622,10 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
         case 10: try { try decoder.decodeSingularBytesField(value: &_storage._payload) }()
         case 11: try { try decoder.decodeSingularMessageField(value: &_storage._demand) }()
         case 12: try { try decoder.decodeSingularEnumField(value: &_storage._qos) }()
+        case 13: try { try decoder.decodeSingularStringField(value: &_storage._queueName) }()
+        case 14: try { try decoder.decodeSingularInt64Field(value: &_storage._timeoutNanoseconds) }()
+        case 15: try { try decoder.decodeSingularInt64Field(value: &_storage._graceNanoseconds) }()
+        case 16: try { try decoder.decodeRepeatedMessageField(value: &_storage._blockTypes) }()
         default: break
         }
       }
@@ -1617,6 +1674,18 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
       if _storage._qos != .unspecified {
         try visitor.visitSingularEnumField(value: _storage._qos, fieldNumber: 12)
       }
+      if !_storage._queueName.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._queueName, fieldNumber: 13)
+      }
+      try { if let v = _storage._timeoutNanoseconds {
+        try visitor.visitSingularInt64Field(value: v, fieldNumber: 14)
+      } }()
+      try { if let v = _storage._graceNanoseconds {
+        try visitor.visitSingularInt64Field(value: v, fieldNumber: 15)
+      } }()
+      if !_storage._blockTypes.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._blockTypes, fieldNumber: 16)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -1638,6 +1707,10 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
         if _storage._payload != rhs_storage._payload {return false}
         if _storage._demand != rhs_storage._demand {return false}
         if _storage._qos != rhs_storage._qos {return false}
+        if _storage._queueName != rhs_storage._queueName {return false}
+        if _storage._timeoutNanoseconds != rhs_storage._timeoutNanoseconds {return false}
+        if _storage._graceNanoseconds != rhs_storage._graceNanoseconds {return false}
+        if _storage._blockTypes != rhs_storage._blockTypes {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -1649,7 +1722,7 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension ProtoDispatches: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Dispatches"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}attempts\0\u{1}template\0\u{3}template_count\0\u{1}priority\0\u{3}priority_count\0\u{3}place_delta\0\u{3}argument_at\0\u{1}argument\0\u{3}input_at\0\u{3}input_count\0\u{1}inputs\0\u{3}await_at\0\u{3}await_count\0\u{1}awaits\0\u{3}await_policy\0\u{c}\u{10}\u{10}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}attempts\0\u{1}template\0\u{3}template_count\0\u{1}priority\0\u{3}priority_count\0\u{3}place_delta\0\u{3}argument_at\0\u{1}argument\0\u{3}input_at\0\u{3}input_count\0\u{1}inputs\0\u{3}await_at\0\u{3}await_count\0\u{1}awaits\0\u{3}await_policy\0\u{1}run\0\u{c}\u{11}\u{f}")
 
   fileprivate class _StorageClass {
     var _attempts: ProtoAttempts? = nil
@@ -1667,6 +1740,7 @@ nonisolated extension ProtoDispatches: SwiftProtobuf.Message, SwiftProtobuf._Mes
     var _awaitCount: [UInt32] = []
     var _awaits: ProtoOperations? = nil
     var _awaitPolicy: [ProtoEdgePolicy] = []
+    var _run: [UInt32] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1692,6 +1766,7 @@ nonisolated extension ProtoDispatches: SwiftProtobuf.Message, SwiftProtobuf._Mes
       _awaitCount = source._awaitCount
       _awaits = source._awaits
       _awaitPolicy = source._awaitPolicy
+      _run = source._run
     }
   }
 
@@ -1725,6 +1800,7 @@ nonisolated extension ProtoDispatches: SwiftProtobuf.Message, SwiftProtobuf._Mes
         case 13: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._awaitCount) }()
         case 14: try { try decoder.decodeSingularMessageField(value: &_storage._awaits) }()
         case 15: try { try decoder.decodeRepeatedEnumField(value: &_storage._awaitPolicy) }()
+        case 16: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._run) }()
         default: break
         }
       }
@@ -1782,6 +1858,9 @@ nonisolated extension ProtoDispatches: SwiftProtobuf.Message, SwiftProtobuf._Mes
       if !_storage._awaitPolicy.isEmpty {
         try visitor.visitPackedEnumField(value: _storage._awaitPolicy, fieldNumber: 15)
       }
+      if !_storage._run.isEmpty {
+        try visitor.visitPackedUInt32Field(value: _storage._run, fieldNumber: 16)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -1806,6 +1885,7 @@ nonisolated extension ProtoDispatches: SwiftProtobuf.Message, SwiftProtobuf._Mes
         if _storage._awaitCount != rhs_storage._awaitCount {return false}
         if _storage._awaits != rhs_storage._awaits {return false}
         if _storage._awaitPolicy != rhs_storage._awaitPolicy {return false}
+        if _storage._run != rhs_storage._run {return false}
         return true
       }
       if !storagesAreEqual {return false}

@@ -1,0 +1,74 @@
+// The blocks of a block operation ⇄ `Blocks`, and what became of them ⇄ `BlockResults`: made by
+// the client and the worker, opaque between them.
+
+import OpClusterModel
+
+extension ProtoBlocks {
+  init(_ words: [OperationBlock]) {
+    self.init()
+    blocks = words.map(\.proto)
+  }
+
+  func words() throws(WireError) -> [OperationBlock] {
+    try list(blocks, Limits.blocksPerOperation, "blocks")
+  }
+}
+
+extension OperationBlock: WireConvertible {
+  var proto: ProtoBlocks.Block {
+    var proto = ProtoBlocks.Block()
+    switch self {
+    case .command(let command): proto.command = command.proto
+    case .call(let type, let argument):
+      proto.call.type = type.proto
+      proto.call.argument = data(argument)
+    }
+    return proto
+  }
+
+  /// Arguments need no limit of their own: the list has one.
+  init(proto: ProtoBlocks.Block) throws(WireError) {
+    switch proto.work {
+    case .command(let command): self = .command(try CommandSpecification(proto: command))
+    case .call(let call):
+      self = .call(
+        try OperationType(proto: call.type),
+        argument: try opaque(call.argument, WireLimits.joinedBlocksBytes, "blocks.argument"))
+    case nil: throw WireError("blocks.work", .missing)
+    }
+  }
+}
+
+extension ProtoBlockResults {
+  init(_ words: [BlockResult]) {
+    self.init()
+    results = words.map(\.proto)
+  }
+
+  func words() throws(WireError) -> [BlockResult] {
+    try list(results, Limits.blocksPerOperation, "block_results")
+  }
+}
+
+extension BlockResult: WireConvertible {
+  var proto: ProtoBlockResults.Result {
+    var proto = ProtoBlockResults.Result()
+    switch self {
+    case .succeeded(let value): proto.succeeded = data(value)
+    case .failed(let problem): proto.failed = clipped(problem, to: Limits.reasonBytes)
+    case .skipped: proto.skipped = ProtoBlockResults.Skipped()
+    }
+    return proto
+  }
+
+  init(proto: ProtoBlockResults.Result) throws(WireError) {
+    switch proto.result {
+    case .succeeded(let value):
+      self = .succeeded(try opaque(value, Limits.outputBytes, "block_results.succeeded"))
+    case .failed(let problem):
+      self = .failed(try text(problem, Limits.reasonBytes, "block_results.failed"))
+    case .skipped: self = .skipped
+    case nil: throw WireError("block_results.result", .missing)
+    }
+  }
+}
