@@ -52,7 +52,8 @@ extension Scheduler {
       return endWait(waiter)
     case .drainWorker(let name):
       return try drain(name, into: &turn)
-    case .graphs, .operations, .structure, .explain, .submission, .queues, .workers, .configuration, .ping,
+    case .graphs, .operations, .structure, .explain, .submission, .queues, .workers, .configuration,
+      .ping,
       .log, .subscribe, .grantCredit, .unsubscribe:
       return try read(request, at: turn.now)
     }
@@ -300,7 +301,7 @@ extension Scheduler {
     return nil
   }
 
-  func executing(in queue: QueueID) -> [OperationID] {
+  private func executing(in queue: QueueID) -> [OperationID] {
     seats.numbers.flatMap { heldBy(WorkerID($0)) }.filter { id in
       let graph = id.graph.number
       let stage = graphs[graph].stageNumber(of: id.index)

@@ -82,7 +82,7 @@ import Testing
     }
     guard let at = free.randomElement(using: &chance) else { return }
     let priority = Priority.allCases.randomElement(using: &chance) ?? .normal
-    #expect(world.ask(.setPriority(line.entries[at].id, priority)) == .effect(true))
+    #expect(world.ask(.setPriority(.operations([line.entries[at].id]), priority)) == .effect(true))
     if line.entries[at].priority == priority { return }
     line.lastPlace += 1
     line.entries[at].priority = priority

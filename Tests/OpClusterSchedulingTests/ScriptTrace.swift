@@ -83,6 +83,11 @@ struct ScriptTrace {
       "priority of \(names.name(id)) \(priority.word)"
     case .graphSuspended(let graph, let value):
       "\(value ? "suspended" : "resumed") graph \(graph.number)"
+    case .held(let runs): "held \(names.names(runs))"
+    case .released(let runs): "released \(names.names(runs))"
+    case .moved(let id, let queue): "moved \(names.name(id)) to \(names.name(queue))"
+    case .blocksAdded(let id, let bytes):
+      "added \(bytes.count) bytes of blocks to \(names.name(id))"
     case .restoredGraph, .restoredEnding, .restoredCounters: "restored"
     }
   }
@@ -142,6 +147,7 @@ struct ScriptTrace {
 
   private func words(_ dispatch: Dispatch) -> String {
     var text = names.name(dispatch.attempt)
+    if dispatch.run != dispatch.attempt.attempt { text += "(run \(dispatch.run))" }
     if !dispatch.awaits.isEmpty {
       let awaits = dispatch.awaits.map { "\(names.name($0.operation)):\($0.policy)" }
       text += "(after \(awaits.joined(separator: ",")))"
@@ -194,6 +200,11 @@ struct ScriptTrace {
     case .attemptEnded(let number, let cause): "attempt \(number) ended \(cause)"
     case .completion: "completion"
     case .priority(let priority): "priority \(priority.word)"
+    case .isHeld(let value): value ? "held" : "not held"
+    case .dependencyAdded(let on, let policy): "needs \(names.name(on)):\(policy)"
+    case .dependencyRemoved(let on): "no longer needs \(names.name(on))"
+    case .enqueued(let queue): "enqueued in \(names.name(queue))"
+    case .queueCount(let count): "count \(count)"
     case .graphSubmitted(let count): "submitted \(count)"
     case .graphSuspended(let value): value ? "suspended" : "resumed"
     case .graphFinished(let outcome): "finished \(outcome)"
@@ -236,6 +247,9 @@ struct ScriptTrace {
     case .suspended(let executing):
       executing.isEmpty ? "nothing executing" : "executing \(names.names(executing))"
     case .effect(let value): value ? "effect" : "no effect"
+    case .submission(let submission, let outcomes):
+      submission.templates.map(\.name).joined(separator: " ") + ": "
+        + outcomes.map { Outcome(rawValue: $0).map { "\($0)" } ?? "-" }.joined(separator: " ")
     case .workers(let rows):
       rows.map { "\($0.name) \($0.state.rawValue) executing=\($0.executing) held=\($0.held)" }
         .joined(separator: " | ")
@@ -253,6 +267,10 @@ struct ScriptTrace {
     words.append("priority=\(row.priority.rawValue)")
     if row.qos != .default { words.append("qos=\(row.qos)") }
     if row.attempt > 0 { words.append("attempt=\(row.attempt)") }
+    if let progress = row.progress {
+      words.append("progress=\(progress.fraction) \(progress.text)")
+    }
+    if !row.blockedBy.isEmpty { words.append("blocked-by=\(names.names(row.blockedBy))") }
     if !row.needs.isEmpty {
       let needs = row.needs.map { "\(names.name($0.id)):\($0.policy)" }
       words.append("needs=\(needs.joined(separator: ","))")
