@@ -79,5 +79,6 @@ extension OperationTemplate {
     hash.add(Int(priority.rawValue))
     hash.add(Int(demand.cpus.tenThousandths))
     hash.add(Int(demand.memoryBytes))
+    if isHeld { hash.add(1) }
   }
 }

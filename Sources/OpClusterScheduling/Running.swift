@@ -105,8 +105,8 @@ extension Scheduler {
       .wouldStarve,
       "all \(limit) that queue \(name) runs at once would wait, and \(shown(unstarted)), for "
         + "which \(shown(waiter)) would wait, could never start in it",
-      hint: "raise the limit with: opbatch queue set \(name) --max-concurrent \(limit + 1), or put what "
-        + "is waited for into another queue",
+      hint: "raise the limit with: opbatch queue set \(name) --max-concurrent \(limit + 1), or put "
+        + "what is waited for into another queue",
       operations: [unstarted])
   }
 

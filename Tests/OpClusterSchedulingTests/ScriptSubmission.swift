@@ -108,12 +108,16 @@ struct SubmissionParser {
     }
     switch key {
     case "join": submission.templates[at].work = .nothing
+    case "blocks":
+      submission.templates[at].work = .blocks([OperationType(name: "noop")])
+      submission.templates[at].payload = Array(value.utf8)
+    case "held": submission.templates[at].isHeld = true
     case "barrier": submission.templates[at].isBarrier = true
     case "final": submission.templates[at].isFinal = true
     case "inputs": submission.templates[at].wantsInputs = true
     case "priority": submission.templates[at].priority = Priority(normalising: Int(value) ?? 0)
     case "type": submission.templates[at].work = .call(OperationType(word: value))
-    case "blocks":
+    case "types":
       submission.templates[at].work = .blocks(
         value.split(separator: "+").map { OperationType(word: String($0)) })
     case "retry": submission.templates[at].retry.maximum = UInt32(value) ?? 0
@@ -131,6 +135,12 @@ struct SubmissionParser {
   private mutating func position(ofQueue name: String) -> UInt32 {
     if submission.queues.isEmpty { submission.queues = [.named("default")] }
     if let at = submission.queues.firstIndex(of: .named(name)) { return UInt32(at) }
+    if name.hasPrefix("own:") {
+      let settings = QueueSettings(name: String(name.dropFirst(4)))
+      if let at = submission.queues.firstIndex(of: .own(settings)) { return UInt32(at) }
+      submission.queues.append(.own(settings))
+      return UInt32(submission.queues.count - 1)
+    }
     submission.queues.append(.named(name))
     return UInt32(submission.queues.count - 1)
   }
