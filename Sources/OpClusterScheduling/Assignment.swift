@@ -225,11 +225,13 @@ extension Scheduler {
     }
     turn.note(.dispatched(seat), id)
     handOver(id, to: seat, into: &turn)
-    let order = Dispatch(
-      attempt: AttemptID(operation: id, attempt: graphs[graph].cell(id.index).attempt),
+    let cell = graphs[graph].cell(id.index)
+    var order = Dispatch(
+      attempt: AttemptID(operation: id, attempt: cell.attempt),
       template: UInt32(stage), priority: graphs[graph].priority(of: id.index, stage: stage),
       place: graphs[graph].place(of: id.index), argument: argument(of: id, stage),
       inputs: inputs, awaits: awaits)
+    order.run = cell.run
     let at = orders(for: seat, &turn)
     announce(stage, of: id, to: seat, at, &turn)
     turn.orders[at].orders.dispatches.append(order)
@@ -256,16 +258,20 @@ extension Scheduler {
     _ stage: Int, of id: OperationID, to seat: WorkerID, _ at: Int, _ turn: inout Turn
   ) {
     let graph = id.graph
-    if seats[seat.number].told(UInt32(stage), of: graph) { return }
+    let queue = graphs[graph.number].queue(of: id.index, stage: stage).number
+    let queueName = queues[queue].settings.name
+    if seats[seat.number].told(UInt32(stage), of: graph, queue: queueName) { return }
     let own = graphs[graph.number].stages[stage]
-    let queue = graphs[graph.number].queue(of: id.index, stage: stage)
-    turn.orders[at].orders.templates.append(
-      TemplateAnnouncement(
-        graph: graph, graphName: graphs[graph.number].submission.name,
-        template: UInt32(stage), firstIndex: own.firstIndex, name: own.template.name,
-        isArray: own.template.isArray, indexRuns: own.template.indexRuns,
-        work: own.template.work, payload: own.template.payload, demand: own.template.demand,
-        qos: own.template.qos ?? queues[queue.number].settings.qos))
+    var announcement = TemplateAnnouncement(
+      graph: graph, graphName: graphs[graph.number].submission.name,
+      template: UInt32(stage), firstIndex: own.firstIndex, name: own.template.name,
+      isArray: own.template.isArray, indexRuns: own.template.indexRuns,
+      work: own.template.work, payload: own.template.payload, demand: own.template.demand,
+      qos: own.template.qos ?? queues[queue].settings.qos)
+    announcement.queueName = queueName
+    announcement.timeout = own.template.timeout
+    announcement.grace = own.template.grace
+    turn.orders[at].orders.templates.append(announcement)
   }
 
   /// What its finished dependencies left (S135, S138): of whole stages only elements with outputs.

@@ -106,7 +106,7 @@ extension Scheduler {
         .welcome(
           Welcome(
             conversation: conversation(with: worker), version: version, worker: worker,
-            timing: timing, stale: stale))))
+            timing: timing, stale: stale, clientEndpoint: clientEndpoint))))
     seats[number].lastSpoken = turn.now
     // The order to leave may have been lost with the conversation before.
     if seats[number].isDraining { _ = orders(for: worker, &turn) }

@@ -10,6 +10,7 @@ extension Scheduler {
     for number in graphs.numbers {
       if let broken = check(graph: number, &seatTotals, &queueTotals) { return broken }
     }
+    if let broken = checkRunning() { return broken }
     for number in queues.numbers {
       let queue = queues[number]
       let found = queueTotals[number] ?? QueueTotals()
@@ -27,6 +28,16 @@ extension Scheduler {
       if found.cpus != seat.taken.cpus.tenThousandths {
         return "worker \(seat.name): \(seat.taken.cpus.units) cpus taken, found \(found.cpus)"
       }
+    }
+    return nil
+  }
+
+  /// What is kept of attempts belongs to attempts that a worker has.
+  private func checkRunning() -> String? {
+    for id in waits.keys.sorted() + progress.keys.sorted() {
+      let isHeld =
+        graphs.contains(id.graph.number) && graphs[id.graph.number].cell(id.index).worker != 0
+      if !isHeld { return "\(id) waits or makes progress, but no worker has it" }
     }
     return nil
   }

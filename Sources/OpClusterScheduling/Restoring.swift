@@ -72,7 +72,8 @@ extension Scheduler {
         UInt8(truncatingIfNeeded: cell.flags.intersection(.durable).rawValue))
       state.outcomes.append(cell.ending.rawValue)
       state.attempts.append(cell.attempt)
-      state.losses.append(UInt32(cell.losses) << 8 | UInt32(cell.failures))
+      state.losses.append(
+        UInt32(cell.runs) << 16 | UInt32(cell.losses) << 8 | UInt32(cell.failures))
       state.eventSequences.append(cell.eventSequence)
       state.workers.append(cell.worker)
     }
@@ -141,6 +142,7 @@ extension Scheduler {
         cell.attempt = state.attempts[at]
         cell.losses = UInt8(truncatingIfNeeded: state.losses[at] >> 8)
         cell.failures = UInt8(truncatingIfNeeded: state.losses[at])
+        cell.runs = UInt16(truncatingIfNeeded: state.losses[at] >> 16)
         cell.eventSequence = state.eventSequences[at]
         cell.worker = state.workers[at]
       }

@@ -92,10 +92,11 @@ final class Scene: Sendable {
   }
 
   var preamble: String {
-    Vocabulary.preamble(trace: "\(folder)/trace", gates: "\(folder)/gates")
+    Vocabulary.preamble(trace: tracePath, gates: "\(folder)/gates")
   }
 
-  var lines: [TraceLine] { TraceLine.all(in: "\(folder)/trace") }
+  var tracePath: String { "\(folder)/trace" }
+  var lines: [TraceLine] { TraceLine.all(in: tracePath) }
   var trace: [String] { lines.map(\.what) }
 
   /// Waits until the trace has all of these.

@@ -808,7 +808,8 @@ nonisolated struct ProtoSelection: Sendable {
 
   var back: UInt32 = 0
 
-  /// A template's name; absent: every operation.
+  /// A template's name, or with * (any characters) and ? (one) those of several; absent: every
+  /// operation.
   var operation: String {
     get {_operation ?? String()}
     set {_operation = newValue}
