@@ -98,7 +98,10 @@ struct Brains: Sendable {
     case .ended(let attempt, let result): converse(.ended(attempt, result))
     case .progress(let attempt, let fraction, let text):
       converse(.progress(attempt, fraction: fraction, text: text))
-    case .typesChanged: greetAgain()
+    case .typesChanged(let types):
+      guard types != self.types else { return }
+      self.types = types
+      greetAgain()
     case .wake: break
     case .close(let tell): close(tell)
     }

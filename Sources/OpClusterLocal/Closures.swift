@@ -1,64 +1,8 @@
-// The closures that operations will run (S124): kept under a number until the operation has
-// finished. The table is used on any thread; which operation has which number is known to the
-// stepper.
+// Which operations have which closures (S124), so that a closure goes when its operation has
+// finished. Stepper only.
 
 import OpClusterModel
 import OpClusterOperations
-import Synchronization
-
-typealias OperationClosure = @Sendable (OperationContext) async throws -> [UInt8]
-
-final class ClosureTable: Sendable {
-  private struct State {
-    var closures: [UInt64: OperationClosure] = [:]
-    var last: UInt64 = 0
-  }
-  private let state = Mutex(State())
-
-  func add(_ closure: @escaping OperationClosure) -> UInt64 {
-    state.withLock { state in
-      state.last += 1
-      state.closures[state.last] = closure
-      return state.last
-    }
-  }
-
-  /// Kept until it is removed: an operation may be tried again.
-  func closure(_ number: UInt64) -> OperationClosure? {
-    state.withLock { $0.closures[number] }
-  }
-
-  func remove(_ numbers: [UInt64]) {
-    // Captured values end their lives outside of the lock: they may call back.
-    var removed: [OperationClosure] = []
-    removed.reserveCapacity(numbers.count)
-    state.withLock { state in
-      for number in numbers {
-        if let closure = state.closures.removeValue(forKey: number) { removed.append(closure) }
-      }
-    }
-  }
-
-  func removeAll() {
-    let removed = state.withLock { state in
-      defer { state.closures = [:] }
-      return state.closures
-    }
-    _ = removed.count
-  }
-
-  /// The number in an argument: decimal digits; 0 where there is none.
-  static func number(in argument: [UInt8]) -> UInt64 {
-    var number: UInt64 = 0
-    for byte in argument {
-      guard byte >= 0x30, byte <= 0x39 else { return 0 }
-      let (tenfold, isTooMuch) = number.multipliedReportingOverflow(by: 10)
-      if isTooMuch { return 0 }
-      number = tenfold &+ UInt64(byte - 0x30)
-    }
-    return number
-  }
-}
 
 /// Which operations of living graphs have which closures.
 struct ClosureNumbers: Sendable {
@@ -77,7 +21,7 @@ struct ClosureNumbers: Sendable {
         }
         let argument =
           template.elementArguments.isEmpty ? template.payload : template.elementArguments[element]
-        own.append(ClosureTable.number(in: argument))
+        own.append(closureNumber(in: argument))
       }
     }
     numbers[graph] = own
@@ -98,4 +42,16 @@ extension OperationTemplate {
   var isClosure: Bool {
     if case .call(let type) = work { type.name == OperationRegistry.closureType.name } else { false }
   }
+}
+
+/// The number in an argument: decimal digits; 0 where there is none.
+private func closureNumber(in argument: [UInt8]) -> UInt64 {
+  var number: UInt64 = 0
+  for byte in argument {
+    guard byte >= 0x30, byte <= 0x39 else { return 0 }
+    let (tenfold, isTooMuch) = number.multipliedReportingOverflow(by: 10)
+    if isTooMuch { return 0 }
+    number = tenfold &+ UInt64(byte - 0x30)
+  }
+  return number
 }

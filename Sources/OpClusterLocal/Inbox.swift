@@ -13,7 +13,7 @@ enum Arrival: Sendable {
   case ended(AttemptID, AttemptResult)
   case progress(AttemptID, fraction: Double, text: String)
   /// A type was registered: the worker's brain has to say so.
-  case typesChanged
+  case typesChanged([OperationType])
   /// A deadline has come, or somebody wants the stepping to go on elsewhere.
   case wake
   /// Cancel what runs, and tell when it has ended.

@@ -19,10 +19,14 @@ public final class LocalCluster: Sendable {
   let inbox = Inbox()
   let brains: Mutex<Brains>
   let registry: Mutex<OperationRegistry>
-  let closures = ClosureTable()
   let running = RunningAttempts()
   let alarm = Alarm()
-  private let observer = Mutex<(@Sendable ([Event]) -> Void)?>(nil)
+  private let observer = Mutex(Observer())
+
+  /// A type of its own: a closure by itself would be wrapped once more by each look at it.
+  private struct Observer {
+    var handler: (@Sendable ([Event]) -> Void)?
+  }
 
   /// - Parameters:
   ///   - registry: Operation types that are known from the start.
@@ -34,7 +38,7 @@ public final class LocalCluster: Sendable {
   ) {
     self.registry = Mutex(registry)
     let now = Instant(nanoseconds: MonotonicClock.now())
-    let types = registry.types
+    let types = registry.types + [OperationRegistry.closureType]
     brains = Mutex(
       Brains(types: types, slots: min(max(slots, 1), LocalCluster.maximumSlots), at: now))
     alarm.atDeadline { [weak self] in _ = self?.post(.wake) }
@@ -54,14 +58,17 @@ public final class LocalCluster: Sendable {
   /// Sets the one observer, before the first request. It is called with the events of a turn, in
   /// order, before the completions of that turn's requests, never by two threads at once.
   public func observe(_ handler: @escaping @Sendable ([Event]) -> Void) {
-    observer.withLock { $0 = handler }
+    observer.withLock { $0.handler = handler }
     brains.withLock { $0.isObserved = true }
   }
 
   /// Registers an operation type; of two with the same name and version the later one counts.
   public func register<Operation: RegisteredOperation>(_ type: Operation.Type) {
-    registry.withLock { $0.add(type) }
-    post(.typesChanged)
+    let types = registry.withLock { registry in
+      registry.add(type)
+      return registry.types
+    }
+    post(.typesChanged(types + [OperationRegistry.closureType]))
   }
 
   /// Keeps a closure for one operation (S124). The number is the argument, in decimal digits, of
@@ -70,7 +77,7 @@ public final class LocalCluster: Sendable {
   public func register(
     closure: @escaping @Sendable (OperationContext) async throws -> [UInt8]
   ) -> UInt64 {
-    closures.add(closure)
+    registry.withLock { $0 }.add(encodingClosure: closure)
   }
 
   /// Refuses what comes from now on, cancels what there is, and returns when nothing runs.
@@ -89,6 +96,6 @@ public final class LocalCluster: Sendable {
 
   /// Calls the observer; only the stepper does.
   func tell(_ events: [Event]) {
-    if let handler = observer.withLock({ $0 }) { handler(events) }
+    if let handler = observer.withLock({ $0.handler }) { handler(events) }
   }
 }

@@ -8,31 +8,20 @@ import Synchronization
 /// A template as the worker's brain was told it.
 final class AnnouncedTemplate: Sendable {
   let announcement: TemplateAnnouncement
-  let isClosure: Bool
-  init(_ announcement: TemplateAnnouncement) {
-    self.announcement = announcement
-    if case .call(let type) = announcement.work {
-      isClosure = type.name == OperationRegistry.closureType.name
-    } else {
-      isClosure = false
-    }
-  }
+  init(_ announcement: TemplateAnnouncement) { self.announcement = announcement }
 }
 
 /// A decided start.
 struct ReadyLaunch: Sendable {
   var launch: Launch
   var template: AnnouncedTemplate
-  /// The element's own argument, or the template's.
-  var argument: [UInt8] {
-    launch.argument.isEmpty ? template.announcement.payload : launch.argument
-  }
 }
 
-/// One attempt that runs a closure.
-final class ClosureRun: Sendable {
+/// One attempt of a registered type or a closure.
+final class AttemptRun: Sendable {
   let context: OperationContext
-  let closure: OperationClosure
+  let type: OperationType
+  let argument: [UInt8]
   let qos: QualityOfService
   private struct State {
     var isStopped = false
@@ -40,9 +29,12 @@ final class ClosureRun: Sendable {
   }
   private let state = Mutex(State())
 
-  init(_ context: OperationContext, _ closure: @escaping OperationClosure, qos: QualityOfService) {
+  init(
+    _ context: OperationContext, _ type: OperationType, argument: [UInt8], qos: QualityOfService
+  ) {
     self.context = context
-    self.closure = closure
+    self.type = type
+    self.argument = argument
     self.qos = qos
   }
 
@@ -63,32 +55,10 @@ final class ClosureRun: Sendable {
     }
     runner?.cancel()
   }
-
-  /// Catches everything: whatever is thrown is a failure of the attempt (S16).
-  func result() async -> AttemptResult {
-    var result = AttemptResult()
-    do {
-      let output = try await closure(context)
-      if output.count > Limits.outputBytes {
-        result.cause = .badOutput
-        result.diagnostic = "its output has \(output.count) bytes, more than \(Limits.outputBytes)"
-      } else {
-        result.output = output
-      }
-    } catch is CancellationError {
-      result.cause = .failed
-      result.wasStopped = context.isCancelled
-      result.diagnostic = "it was cancelled"
-    } catch {
-      result.cause = .failed
-      result.diagnostic = String("\(error)".prefix(Limits.diagnosticBytes / 4))
-    }
-    return result
-  }
 }
 
-/// A task that runs closures one after the other, until it was cancelled for one of them or there
-/// is none.
+/// A task that runs one attempt after the other, until it was cancelled for one of them or there is
+/// none.
 final class Runner: Sendable {
   private struct State {
     var task: Task<Void, Never>?
@@ -112,42 +82,57 @@ final class Runner: Sendable {
     task?.cancel()
   }
 
-  /// It is of no use for another closure.
+  /// Cancelled for an attempt, it is of no use for another.
   var isCancelled: Bool { state.withLock { $0.isCancelled } }
 }
 
-/// What can be asked to stop.
+/// What can be asked to stop. Changed by the stepper alone.
 final class RunningAttempts: Sendable {
-  private let attempts = Mutex<[AttemptID: ClosureRun]>([:])
+  private let attempts = Mutex<[AttemptID: AttemptRun]>([:])
 
-  func add(_ run: ClosureRun) { attempts.withLock { $0[run.context.attempt] = run } }
+  func add(_ run: AttemptRun) { attempts.withLock { $0[run.context.attempt] = run } }
   func remove(_ attempt: AttemptID) { attempts.withLock { $0[attempt] = nil } }
   func stop(_ attempt: AttemptID) { attempts.withLock { $0[attempt] }?.stop() }
 }
 
 extension LocalCluster {
-  /// What a launch comes to; nil: it has ended or runs on its own already.
-  func prepare(_ ready: ReadyLaunch) -> ClosureRun? {
+  /// What a launch comes to; nil: it has ended, or runs elsewhere.
+  func prepare(_ ready: ReadyLaunch) -> AttemptRun? {
     let template = ready.template.announcement
-    guard ready.template.isClosure else {
-      post(.ended(ready.launch.attempt, .success))
-      return nil
-    }
-    guard let closure = closures.closure(ClosureTable.number(in: ready.argument)) else {
+    let attempt = ready.launch.attempt
+    switch template.work {
+    case .call(let type):
+      let argument = ready.launch.argument.isEmpty ? template.payload : ready.launch.argument
+      let run = AttemptRun(context(of: ready), type, argument: argument, qos: template.qos)
+      running.add(run)
+      return run
+    case .nothing:
+      post(.ended(attempt, .success))
+    case .command, .blocks:
       var result = AttemptResult()
-      result.cause = .badArgument
-      result.diagnostic = "there is no closure of this number; register it before its operation"
-      post(.ended(ready.launch.attempt, result))
-      return nil
+      result.cause = .cannotStart
+      result.diagnostic = "this cluster runs operations of this process only"
+      post(.ended(attempt, result))
     }
-    let context = OperationContext(attempt: ready.launch.attempt, name: template.name)
-    let run = ClosureRun(context, closure, qos: template.qos)
-    running.add(run)
-    return run
+    return nil
   }
 
-  /// Runs a closure, and what comes after it, as a task.
-  func run(_ first: ClosureRun) {
+  private func context(of ready: ReadyLaunch) -> OperationContext {
+    let template = ready.template.announcement
+    let attempt = ready.launch.attempt
+    let element = attempt.operation.index - template.firstIndex
+    return OperationContext(
+      attempt: attempt, run: ready.launch.run, name: template.name,
+      graphName: template.graphName,
+      index: template.isArray ? template.shownIndex(ofElement: element) : nil,
+      queueName: template.queueName, inputs: ready.launch.inputs, home: .local(self),
+      onProgress: { [weak self] fraction, text in
+        self?.post(.progress(attempt, fraction: fraction, text: text))
+      })
+  }
+
+  /// Runs an attempt, and what comes after it, as a task.
+  func run(_ first: AttemptRun) {
     let runner = Runner()
     let task = Task.detached(priority: first.qos.taskPriority) { [self] in
       await runAll(first, on: runner)
@@ -155,14 +140,13 @@ extension LocalCluster {
     runner.isRun(by: task)
   }
 
-  private func runAll(_ first: ClosureRun, on runner: Runner) async {
-    var next: ClosureRun? = first
+  private func runAll(_ first: AttemptRun, on runner: Runner) async {
+    let registry = registry.withLock { $0 }
+    var next: AttemptRun? = first
     while let run = next {
       run.begin(on: runner)
-      let result = await run.result()
-      let attempt = run.context.attempt
-      running.remove(attempt)
-      next = ended(attempt, result, qos: run.qos)
+      let result = await registry.run(run.type, argument: run.argument, context: run.context)
+      next = ended(run.context.attempt, result, qos: run.qos)
       if let waiting = next, runner.isCancelled {
         self.run(waiting)
         return
@@ -172,11 +156,23 @@ extension LocalCluster {
 
   private func ended(
     _ attempt: AttemptID, _ result: AttemptResult, qos: QualityOfService
-  ) -> ClosureRun? {
+  ) -> AttemptRun? {
     switch inbox.post(.ended(attempt, result)) {
     case .mayStep: step(as: .runner(qos))
     case .isStepped, .isClosed: nil
     }
+  }
+}
+
+extension TemplateAnnouncement {
+  /// The number that people see for an element, counted from 0 inside the template.
+  func shownIndex(ofElement element: UInt32) -> UInt32 {
+    var rest = element
+    for run in indexRuns {
+      if rest < run.count { return run.first &+ rest &* run.step }
+      rest -= run.count
+    }
+    return element + 1
   }
 }
 

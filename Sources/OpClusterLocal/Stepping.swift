@@ -34,16 +34,17 @@ extension LocalCluster {
 
   /// Turns until nothing is left, or a passer-by has done enough. Returns what a runner should run
   /// next, if anything.
-  func step(as stepper: Stepper) -> ClosureRun? {
+  func step(as stepper: Stepper) -> AttemptRun? {
     var arrivals: [Arrival] = []
     var output = Brains.Output()
-    var inHand: ClosureRun?
+    var inHand: AttemptRun?
     let began = MonotonicClock.now()
     var now = began
     while inbox.take(into: &arrivals) {
       // Nothing that is to run waits for the brains.
       if let launch = inHand { run(launch) }
       inHand = nil
+      for case .ended(let attempt, _) in arrivals { running.remove(attempt) }
       brains.withLock { brains in
         swap(&brains.output, &output)
         brains.output.clear()
@@ -61,8 +62,8 @@ extension LocalCluster {
   }
 
   /// Does what a round decided. What starts, starts before anybody is told of it.
-  private func carryOut(_ output: Brains.Output, as stepper: Stepper) -> ClosureRun? {
-    var inHand: ClosureRun?
+  private func carryOut(_ output: Brains.Output, as stepper: Stepper) -> AttemptRun? {
+    var inHand: AttemptRun?
     for deed in output.deeds {
       switch deed {
       case .stop(let attempt): running.stop(attempt)
@@ -79,7 +80,7 @@ extension LocalCluster {
     if !output.events.isEmpty { tell(output.events) }
     for (completion, result) in output.answers { completion(result) }
     for call in output.calls { call() }
-    if !output.usedClosures.isEmpty { closures.remove(output.usedClosures) }
+    if !output.usedClosures.isEmpty { registry.withLock { $0 }.remove(closures: output.usedClosures) }
     return inHand
   }
 }
