@@ -40,7 +40,11 @@ struct ClosureNumbers: Sendable {
 
 extension OperationTemplate {
   var isClosure: Bool {
-    if case .call(let type) = work { type.name == OperationRegistry.closureType.name } else { false }
+    if case .call(let type) = work {
+      type.name == OperationRegistry.closureType.name
+    } else {
+      false
+    }
   }
 }
 

@@ -1,9 +1,9 @@
 // The coordinator's brain and the worker's brain in one process: operations and queues without a
 // daemon, a socket or a journal. Any thread may call; nothing here has a thread that decides.
 
+import Glibc
 public import OpClusterModel
 public import OpClusterOperations
-import Glibc
 import OpClusterZeroMQ
 import Synchronization
 

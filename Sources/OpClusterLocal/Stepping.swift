@@ -80,7 +80,9 @@ extension LocalCluster {
     if !output.events.isEmpty { tell(output.events) }
     for (completion, result) in output.answers { completion(result) }
     for call in output.calls { call() }
-    if !output.usedClosures.isEmpty { registry.withLock { $0 }.remove(closures: output.usedClosures) }
+    if !output.usedClosures.isEmpty {
+      registry.withLock { $0 }.remove(closures: output.usedClosures)
+    }
     return inHand
   }
 }

@@ -151,7 +151,9 @@ final class Witness: Sendable {
   func outcome(_ id: OperationID) -> Outcome? { life(id).outcome }
 
   func waitForEnd(of ids: [OperationID]) async throws {
-    try await eventually { self.state.withLock { s in ids.allSatisfy { s.lives[$0]?.outcome != nil } } }
+    try await eventually {
+      self.state.withLock { s in ids.allSatisfy { s.lives[$0]?.outcome != nil } }
+    }
   }
   func waitForFinished(_ count: Int) async throws {
     try await eventually { self.finished >= count }

@@ -26,7 +26,8 @@ import Testing
     #expect(program.witness.problems == [])
   }
 
-  @Test("S47, S51: with limit 1, priority first, then order of addition") func order() async throws {
+  @Test("S47, S51: with limit 1, priority first, then order of addition") func order() async throws
+  {
     let program = Program()
     try await program.queue("one", limit: 1, isSuspended: true)
     let notes = Notes()
