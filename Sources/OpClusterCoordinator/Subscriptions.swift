@@ -40,6 +40,8 @@ struct Subscriptions {
     var batch: [Event] = []
   }
   enum State: Equatable {
+    /// Begins after what has been decided before it and is not durable yet.
+    case awaited
     /// Waits for its first slice, which says whether the backlog still exists.
     case opening
     /// Is told what becomes durable.
@@ -69,25 +71,36 @@ struct Subscriptions {
   // MARK: - Coming and going
 
   /// Begins a subscription; a number that the client uses already begins anew.
+  ///
+  /// - Parameter decided: The newest event of the turns that are decided, durable or not. Whoever
+  ///   asks for events from now on gets those after it, and is answered when it is durable (S115).
   mutating func add(
     _ wish: EventSubscription, _ filter: EventFilter, peer: PeerID, request: RequestID,
-    into effects: inout [Effect]
+    decided: UInt64, into effects: inout [Effect]
   ) {
     let key = Key(peer: peer, number: wish.number)
     remove(key)
     var entry = Entry(
       key: key, request: request, filter: filter, backlogOnly: wish.backlogOnly,
-      position: told + 1, credit: wish.credit, state: .live)
+      position: max(told, decided) + 1, credit: wish.credit, state: .awaited)
     if let since = wish.since {
       entry.position = since >= told ? told + 1 : since + 1
       entry.state = .opening
       ask(&entry, isFirst: true, isFromStart: since == 0, into: &effects)
-    } else {
-      effects.append(.reply(peer, request, .subscribed(since: told)))
     }
     entries[key] = entry
     order.insert(key, at: order.firstIndex { key < $0 } ?? order.count)
-    if entry.state == .live { finishBatch(key, isEnd: true, into: &effects) }
+    beginAwaited(key, into: &effects)
+  }
+
+  /// Answers a subscription from now on as soon as everything before it is durable.
+  private mutating func beginAwaited(_ key: Key, into effects: inout [Effect]) {
+    guard let entry = entries[key], entry.state == .awaited, entry.position <= told + 1 else {
+      return
+    }
+    effects.append(.reply(key.peer, entry.request, .subscribed(since: entry.position - 1)))
+    entries[key]?.state = .live
+    finishBatch(key, isEnd: true, into: &effects)
   }
 
   mutating func remove(_ key: Key) {
@@ -120,6 +133,7 @@ struct Subscriptions {
   ) {
     told = max(told, last)
     for key in order {
+      beginAwaited(key, into: &effects)
       guard var entry = entries.removeValue(forKey: key) else { continue }
       if entry.state == .live, entry.position <= last {
         if let runs, canTake(key.peer) {
@@ -131,6 +145,11 @@ struct Subscriptions {
       }
       entries[key] = entry
     }
+  }
+
+  /// Sends one peer what the turns told since the last call.
+  mutating func flush(peer: PeerID, into effects: inout [Effect]) {
+    for key in order where key.peer == peer { finishBatch(key, isEnd: false, into: &effects) }
   }
 
   /// Sends what the turns told since the last call, and asks for what those behind can take.

@@ -23,7 +23,7 @@ import Testing
 
     mutating func subscribe(
       number: UInt64 = 1, _ selection: Selection = Selection(graphs: .all), since: UInt64? = nil,
-      backlogOnly: Bool = false, credit: UInt32 = 1_000
+      backlogOnly: Bool = false, credit: UInt32 = 1_000, decided: UInt64? = nil
     ) {
       let wish = EventSubscription(
         number: number, selection: selection, since: since, backlogOnly: backlogOnly,
@@ -31,7 +31,9 @@ import Testing
       let filter = EventFilter(
         selection, graphs: GraphSet(selection.graphs, living: [], last: 0), graphsOnly: false)
       var effects: [Subscriptions.Effect] = []
-      subscriptions.add(wish, filter, peer: peer, request: RequestID(number), into: &effects)
+      subscriptions.add(
+        wish, filter, peer: peer, request: RequestID(number), decided: decided ?? last,
+        into: &effects)
       perform(effects)
     }
 
