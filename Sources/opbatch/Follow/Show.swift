@@ -51,7 +51,7 @@ struct Show: Command {
     var output = OperationListing(console: console)
     try await reader.operations(selection) { rows, _ in
       total += rows.count
-      try output.show(rows)
+      try output.show(try await reader.opened(rows))
       return true
     }
     guard total > 0 else { throw await reader.nothing(selector, selection) }
@@ -87,8 +87,7 @@ struct Show: Command {
         continue
       }
       if position > 0 { try console.writeLine("") }
-      let full = rows.count == 1 ? row : try await reader.inFull(row)
-      try console.writeLines(operationPage(full, command: full.shownCommand, console.outputStyle))
+      try console.writeLines(try await reader.page(row, console.outputStyle))
     }
     if more { console.say("… and more: opbatch ls \(safe(selector))") }
   }
