@@ -22,6 +22,7 @@ let package = Package(
   name: "opcluster",
   platforms: [.macOS(.v15)],
   products: [
+    .library(name: "OpClusterServing", targets: ["OpClusterServing"]),
     .executable(name: "opcoord", targets: ["opcoord"]),
     .executable(name: "opworker", targets: ["opworker"]),
     .executable(name: "opbatch", targets: ["opbatch"]),
@@ -70,6 +71,12 @@ let package = Package(
         "OpClusterModel", logging,
       ]),
     .target(
+      name: "OpClusterServing",
+      dependencies: [
+        "OpClusterWorker", "OpClusterOperations", "OpClusterZeroMQ", "OpClusterModel", arguments,
+        logging,
+      ]),
+    .target(
       name: "OpClusterClient",
       dependencies: ["OpClusterModel", "OpClusterWire", "OpClusterZeroMQ"]),
     .target(
@@ -80,7 +87,8 @@ let package = Package(
 
     // commands
     .executableTarget(name: "opcoord", dependencies: ["OpClusterCoordinator", arguments]),
-    .executableTarget(name: "opworker", dependencies: ["OpClusterWorker", arguments]),
+    .executableTarget(
+      name: "opworker", dependencies: ["OpClusterServing"]),
     .executableTarget(
       name: "opbatch",
       dependencies: [
@@ -124,10 +132,14 @@ let package = Package(
     .testTarget(
       name: "OpClusterPresentationTests",
       dependencies: ["OpClusterPresentation", "OpClusterModel"]),
+    .executableTarget(
+      name: "WorkerStandIn", dependencies: ["OpClusterServing"],
+      path: "Tests/WorkerStandIn"),
     .testTarget(
       name: "OpClusterWorkerTests",
       dependencies: [
-        "OpClusterWorker", "OpClusterExecution", "OpClusterWire", "OpClusterZeroMQ",
+        "WorkerStandIn", "opworker", "OpClusterServing", "OpClusterWorker", "OpClusterExecution",
+        "OpClusterWire", "OpClusterZeroMQ",
         "OpClusterProcesses", "OpClusterModel",
       ]),
     .testTarget(
