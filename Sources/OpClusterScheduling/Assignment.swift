@@ -67,7 +67,7 @@ extension Scheduler {
       swap(&line, &queues[queue].line)
       let found = line.first(
         admits: { !pass.isFull[$0] },
-        settle: { run, level in settleHead(run, level) })
+        settle: { run, level in settleHead(run, level, atMost: min(room, 1024)) })
       guard let candidate = found else {
         swap(&line, &queues[queue].line)
         return .nothing
@@ -104,8 +104,10 @@ extension Scheduler {
     return bound == 0 ? .max : bound - min(bound, graphs[graph].stages[stage].inFlight)
   }
 
-  /// What of a run at the head of a line still stands there.
-  private mutating func settleHead(_ run: ReadyRun, _ level: Int) -> Line.Settling {
+  /// What of a run at the head of a line still stands there, looking no further than is of use.
+  private mutating func settleHead(
+    _ run: ReadyRun, _ level: Int, atMost most: UInt32
+  ) -> Line.Settling {
     let graph = run.graph.number
     guard graphs.contains(graph) else { return .gone }
     if graphs[graph].isSuspended {
@@ -121,7 +123,7 @@ extension Scheduler {
     while skip < run.count, !standsInLine(run, skip, level, stage) { skip += 1 }
     if skip == run.count { return .gone }
     var valid: UInt32 = 1
-    let bound = min(run.count - skip, 1024)
+    let bound = min(run.count - skip, most)
     while valid < bound, standsInLine(run, skip + valid, level, stage) { valid += 1 }
     return .stands(skip: skip, valid: valid)
   }

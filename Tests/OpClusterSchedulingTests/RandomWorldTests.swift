@@ -27,6 +27,7 @@ struct Seeded: RandomNumberGenerator {
     var chance = Seeded(state: seed)
     var world = World()
     for at in 0..<(1 + chance.below(3)) { world.join("w\(at)", cpus: Int64(1 + chance.below(3))) }
+    world.ask(.createQueue(QueueSettings(name: "other")))
     var submitted: [UInt32: GraphSubmission] = [:]
     for _ in 0..<(2 + chance.below(4)) { submit(randomGraph(&chance), &world, &submitted) }
     for _ in 0..<120 {
@@ -60,6 +61,7 @@ struct Seeded: RandomNumberGenerator {
             match: same ? .sameIndex : .all))
       }
     }
+    RandomSteering.decorate(&submission, &chance)
     if chance.chance(30) { submission.failurePolicy = .cancel }
     if chance.chance(20) { submission.failurePolicy = .stop }
     return submission
@@ -109,7 +111,7 @@ struct Seeded: RandomNumberGenerator {
   private func act(_ world: inout World, _ chance: inout Seeded) {
     let at = chance.below(world.workers.count)
     world.now = world.now + .milliseconds(Int64(chance.below(30)))
-    switch chance.below(15) {
+    switch chance.below(20) {
     case 0...2:
       if let dispatch = world.workers[at].held.first(where: { $0.awaits.isEmpty }) {
         world.start(at, dispatch.attempt.operation)
@@ -137,6 +139,8 @@ struct Seeded: RandomNumberGenerator {
           QueueChange(
             limit: chance.chance(50) ? .unlimited : .atMost(UInt32(chance.below(3))),
             isSuspended: chance.chance(30))))
+    case 14...18:
+      if let request = RandomSteering.request(&chance) { world.ask(request) }
     default:
       let graph = UInt32(1 + chance.below(3))
       world.ask(.setPriority(.operations([operation(graph, UInt32(chance.below(4)))]), .high))
@@ -157,6 +161,10 @@ struct Seeded: RandomNumberGenerator {
   /// The fault-free end: everything answers, everything must end.
   private func heal(_ world: inout World) {
     world.ask(.changeQueue("default", QueueChange(limit: .unlimited, isSuspended: false)))
+    for _ in 0..<4 {
+      world.runAll()
+      RandomSteering.letGo(&world)
+    }
     for _ in 0..<40 {
       world.runAll()
       world.tick(after: .milliseconds(100))
@@ -172,10 +180,15 @@ struct Seeded: RandomNumberGenerator {
   private func expectLegalEvents(_ world: World, _ seed: UInt64) {
     var own: [OperationID: UInt32] = [:]
     var finished: Set<OperationID> = []
+    var ready: Set<OperationID> = []
     for event in world.events {
       guard case .operation(let id, let sequence) = event.subject else { continue }
       #expect(sequence == own[id, default: 0] + 1, "seed \(seed): \(id) has a gap")
       own[id] = sequence
+      if case .isReady(let value) = event.kind {
+        let isNew = value ? ready.insert(id).inserted : ready.remove(id) != nil
+        #expect(isNew, "seed \(seed): \(id) is told ready \(value) twice")
+      }
       if case .isExecuting(true) = event.kind { #expect(!finished.contains(id)) }
       if case .isFinished = event.kind { #expect(finished.insert(id).inserted) }
     }
@@ -188,6 +201,7 @@ struct Seeded: RandomNumberGenerator {
     var world = World()
     world.join("w1")
     world.join("w2")
+    world.ask(.createQueue(QueueSettings(name: "other")))
     var submitted: [UInt32: GraphSubmission] = [:]
     for _ in 0..<3 { submit(randomGraph(&chance), &world, &submitted) }
     for _ in 0..<10 {
