@@ -17,11 +17,12 @@ private final class StandIn {
   private var templates: UInt32 = 0
 
   init() throws {
-    coordinator = try FakeCoordinator()
+    let coordinator = try FakeCoordinator()
+    self.coordinator = coordinator
     coordinator.clientEndpoint = "tcp://127.0.0.1:7420"
     process = try OpworkerProcess(program: "WorkerStandIn") { folder in
       [
-        "--coordinator", "\(self.coordinator.endpoint)", "--name", "stand-in-\(getpid())",
+        "--coordinator", "\(coordinator.endpoint)", "--name", "stand-in-\(getpid())",
         "--scratch", "\(folder)/scratch", "--cpus", "4",
       ]
     }
