@@ -4,7 +4,9 @@ import PackageDescription
 // The manifest is the law: an arrow that is not drawn here does not compile.
 //
 //   commands    opcoord          opworker         opbatch           opsim / opbench
+//   programs                     Serving
 //   bodies      Coordinator      Worker           Client            Simulation
+//   library                      Operations
 //   brains      Scheduling       Execution        –                 Scheduling Execution
 //   hands       Wire Journal     Wire Processes   Wire Manifest     Wire
 //               ZeroMQ           ZeroMQ           ZeroMQ            –
@@ -22,6 +24,7 @@ let package = Package(
   name: "opcluster",
   platforms: [.macOS(.v15)],
   products: [
+    .library(name: "OpClusterOperations", targets: ["OpClusterOperations"]),
     .library(name: "OpClusterServing", targets: ["OpClusterServing"]),
     .executable(name: "opcoord", targets: ["opcoord"]),
     .executable(name: "opworker", targets: ["opworker"]),
@@ -57,6 +60,10 @@ let package = Package(
     .target(name: "OpClusterManifest", dependencies: ["OpClusterModel", yams]),
     .target(name: "OpClusterPresentation", dependencies: ["OpClusterModel"]),
 
+    // library: what a programmer writes for the running side
+    .target(
+      name: "OpClusterOperations", dependencies: ["OpClusterModel", "OpClusterWire", logging]),
+
     // bodies
     .target(
       name: "OpClusterCoordinator",
@@ -67,8 +74,8 @@ let package = Package(
     .target(
       name: "OpClusterWorker",
       dependencies: [
-        "OpClusterExecution", "OpClusterWire", "OpClusterProcesses", "OpClusterZeroMQ",
-        "OpClusterModel", logging,
+        "OpClusterOperations", "OpClusterExecution", "OpClusterWire", "OpClusterProcesses",
+        "OpClusterZeroMQ", "OpClusterModel", logging,
       ]),
     .target(
       name: "OpClusterServing",
@@ -133,14 +140,17 @@ let package = Package(
       name: "OpClusterPresentationTests",
       dependencies: ["OpClusterPresentation", "OpClusterModel"]),
     .executableTarget(
-      name: "WorkerStandIn", dependencies: ["OpClusterServing"],
+      name: "WorkerStandIn", dependencies: ["OpClusterServing", logging],
       path: "Tests/WorkerStandIn"),
+    .testTarget(
+      name: "OpClusterOperationsTests",
+      dependencies: ["OpClusterOperations", "OpClusterWire", "OpClusterModel", logging]),
     .testTarget(
       name: "OpClusterWorkerTests",
       dependencies: [
-        "WorkerStandIn", "opworker", "OpClusterServing", "OpClusterWorker", "OpClusterExecution",
-        "OpClusterWire", "OpClusterZeroMQ",
-        "OpClusterProcesses", "OpClusterModel",
+        "WorkerStandIn", "opworker", "OpClusterServing", "OpClusterWorker", "OpClusterOperations",
+        "OpClusterExecution", "OpClusterWire", "OpClusterZeroMQ", "OpClusterProcesses",
+        "OpClusterModel",
       ]),
     .testTarget(
       name: "OpClusterCoordinatorTests",
