@@ -241,7 +241,7 @@ final class ChildPool {
     Folders.removeTree(
       scratch.taskFolder(Part(attempt: part.attempt)) + ".\(end.reference.process)")
     var result = Self.result(of: end.status)
-    let words = LogFiles.end(of: scratch.log(part.attempt, .standardError))
+    let words = LogFiles.lastWords(of: scratch.log(part.attempt, .standardError))
     if !words.isEmpty {
       result = AttemptProblem(
         cause: result.cause, message: result.diagnostic + ": " + words
