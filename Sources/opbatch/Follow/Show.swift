@@ -9,6 +9,9 @@ struct Show: Command {
   static let configuration = CommandConfiguration(
     abstract: "Show a graph or an operation in full.",
     discussion: """
+      Of a single operation also how far it is and which barriers it is behind; of blocks what \
+      each came to. In JSON these are 'progress', 'blocked_by' and 'block_results'.
+
       Examples:
         opbatch show last
         opbatch show 12/align/3

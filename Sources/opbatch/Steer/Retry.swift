@@ -13,7 +13,9 @@ struct Retry: Command {
     discussion: """
       Makes a new graph of the same submission. A graph as a whole runs again from the start; with \
       --failed, only what did not succeed. With operations, those run again and all that depends \
-      on them. Everything else that succeeded is taken over with its outputs.
+      on them. Everything else that succeeded is taken over with its outputs. In JSON, \
+      'continued_from' is the earlier graph and 'reused' counts what is taken over; several \
+      graphs are in 'graphs'.
 
       Examples:
         opbatch retry 12
