@@ -89,8 +89,8 @@ let package = Package(
     .target(
       name: "OpClusterLocal",
       dependencies: [
-        "OpClusterScheduling", "OpClusterExecution", "OpClusterOperations", "OpClusterZeroMQ",
-        "OpClusterModel", deque,
+        "OpClusterScheduling", "OpClusterExecution", "OpClusterOperations", "OpClusterWorker",
+        "OpClusterWire", "OpClusterZeroMQ", "OpClusterModel", deque,
       ]),
     .target(
       name: "OpClusterSimulation",
@@ -166,7 +166,9 @@ let package = Package(
       ]),
     .testTarget(
       name: "OpClusterLocalTests",
-      dependencies: ["OpClusterLocal", "OpClusterOperations", "OpClusterModel"]),
+      dependencies: [
+        "OpClusterLocal", "OpClusterOperations", "OpClusterWire", "OpClusterModel",
+      ]),
     .testTarget(
       name: "OpClusterSimulationTests",
       dependencies: [
