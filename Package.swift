@@ -87,6 +87,12 @@ let package = Package(
       name: "OpClusterClient",
       dependencies: ["OpClusterModel", "OpClusterWire", "OpClusterZeroMQ"]),
     .target(
+      name: "OpClusterLocal",
+      dependencies: [
+        "OpClusterScheduling", "OpClusterExecution", "OpClusterOperations", "OpClusterZeroMQ",
+        "OpClusterModel", deque,
+      ]),
+    .target(
       name: "OpClusterSimulation",
       dependencies: [
         "OpClusterScheduling", "OpClusterExecution", "OpClusterWire", "OpClusterModel",
@@ -156,8 +162,11 @@ let package = Package(
       name: "OpClusterCoordinatorTests",
       dependencies: [
         "OpClusterCoordinator", "OpClusterScheduling", "OpClusterWire", "OpClusterZeroMQ",
-        "OpClusterJournal", "OpClusterModel",
+        "OpClusterJournal", "OpClusterModel", "OpClusterClient",
       ]),
+    .testTarget(
+      name: "OpClusterLocalTests",
+      dependencies: ["OpClusterLocal", "OpClusterOperations", "OpClusterModel"]),
     .testTarget(
       name: "OpClusterSimulationTests",
       dependencies: [
