@@ -85,20 +85,23 @@ public struct OperationRegistry: Sendable {
 
   // MARK: - Closures of local queues
 
-  /// Keeps a closure for one start of ``closureType`` with its number as the argument
-  /// (`OperationArgument.encode(number)`). Copies of the registry share their closures.
-  /// - Parameter isRepeatable: it may be started again (a retry) until it is removed.
+  /// Keeps a closure, which operations of ``closureType`` run whose argument is its number in
+  /// decimal digits, until it is removed. Copies of the registry share their closures.
   public func add<Output: Encodable & Sendable>(
-    isRepeatable: Bool = false,
     closure: @escaping @Sendable (OperationContext) async throws -> Output
   ) -> UInt64 {
-    closures.add(isRepeatable: isRepeatable) { _, context in
-      try OutputValue.encode(await closure(context))
-    }
+    add(encodingClosure: { try OutputValue.encode(await closure($0)) })
   }
 
-  /// Lets go of a closure that will not be started (again).
-  public func remove(closure number: UInt64) { closures.remove(number) }
+  /// The same for a closure that encodes its output itself (`OutputValue.encode`).
+  public func add(
+    encodingClosure closure: @escaping @Sendable (OperationContext) async throws -> [UInt8]
+  ) -> UInt64 {
+    closures.add { _, context in try OutputValue.checked(await closure(context)) }
+  }
+
+  /// Lets go of closures that will not be started (again).
+  public func remove(closures numbers: [UInt64]) { closures.remove(numbers) }
 
   // MARK: - Running
 
@@ -112,25 +115,49 @@ public struct OperationRegistry: Sendable {
   ///   - qos: sets the priority of its task (S55).
   ///   - onEnd: called exactly once, on any thread, if `running` was returned; perhaps before that.
   /// - Returns: `ended` for what ends at once: `noop`, a type that is not here (S128), a closure
-  ///   that has been started before.
+  ///   that has been removed.
   public func start(
     _ type: OperationType, argument: [UInt8], context: @autoclosure () -> OperationContext,
     qos: QualityOfService, onEnd: @escaping @Sendable (AttemptResult) -> Void
   ) -> StartedAttempt {
-    let work: Work
-    if type == Self.closureType {
-      guard let closure = closures.take(argument) else {
-        return .ended(
-          AttemptResult(
-            .badArgument, "there is no such closure here; each is started once (S120)"))
-      }
-      work = closure
-    } else {
-      guard let entry = entry(type) else { return .ended(unknown(type)) }
-      guard let own = entry.work else { return .ended(.success) }
-      work = own
+    switch work(of: type, argument) {
+    case .none(let result): .ended(result)
+    case .some(let work): .running(RunningAttempt(context(), qos: qos, argument, work, onEnd))
     }
-    return .running(RunningAttempt(context(), qos: qos, argument: argument, work, onEnd))
+  }
+
+  /// Runs an attempt to its end in the caller's task, for what runs one operation after the other
+  /// and does not want a task for each. To be cancelled with `OperationContext.cancel` and by
+  /// cancelling that task.
+  ///
+  /// A success without an output has no times: it is `AttemptResult.success`, which costs nothing to
+  /// remember.
+  public func run(
+    _ type: OperationType, argument: [UInt8], context: OperationContext
+  ) async -> AttemptResult {
+    switch work(of: type, argument) {
+    case .none(let result): return result
+    case .some(let work):
+      let result = await RunningAttempt.run(work, argument, context)
+      return result.isSuccess && result.output.isEmpty ? .success : result
+    }
+  }
+
+  /// What is to be done for an attempt.
+  private enum Found {
+    case some(Work)
+    /// Nothing, and this is its end.
+    case none(AttemptResult)
+  }
+
+  private func work(of type: OperationType, _ argument: [UInt8]) -> Found {
+    if type == Self.closureType {
+      if let closure = closures.closure(argument) { return .some(closure) }
+      return .none(
+        AttemptResult(.badArgument, "there is no such closure here (any more); add it anew"))
+    }
+    guard let entry = entry(type) else { return .none(unknown(type)) }
+    return entry.work.map { .some($0) } ?? .none(.success)
   }
 
   /// Why a type cannot be run, for people.
