@@ -38,8 +38,8 @@ public struct OperationRegistry: Sendable {
   public mutating func add<Operation: RegisteredOperation>(_ type: Operation.Type) {
     precondition(
       Self.isFitting(Operation.typeName),
-      "the type name '\(Operation.typeName)' of \(TypeName.of(type)) is not 1 to 128 of A-Z a-z 0-9 "
-        + ". _ -, or is the reserved 'closure'; give it another")
+      "the type name '\(Operation.typeName)' of \(TypeName.of(type)) is not 1 to 128 of A-Z a-z "
+        + "0-9 . _ -, or is the reserved 'closure'; give it another")
     insert(
       Entry(type: Operation.operationType, isolation: Operation.isolation) { argument, context in
         let operation = try OperationArgument.decode(type, from: argument, for: context)
@@ -130,8 +130,8 @@ public struct OperationRegistry: Sendable {
   /// and does not want a task for each. To be cancelled with `OperationContext.cancel` and by
   /// cancelling that task.
   ///
-  /// A success without an output has no times: it is `AttemptResult.success`, which costs nothing to
-  /// remember.
+  /// A success without an output has no times: it is `AttemptResult.success`, which costs nothing
+  /// to remember.
   public func run(
     _ type: OperationType, argument: [UInt8], context: OperationContext
   ) async -> AttemptResult {
@@ -167,8 +167,8 @@ public struct OperationRegistry: Sendable {
       if others.isEmpty {
         "there is no operation type '\(type.name)' here; register it with the worker"
       } else if others.contains(String(type.version)) {
-        "'\(type.name)' version \(type.version) has another argument or output here; build those who "
-          + "submit and those who run from the same source, or give it another version"
+        "'\(type.name)' version \(type.version) has another argument or output here; build those "
+          + "who submit and those who run from the same source, or give it another version"
       } else {
         "'\(type.name)' is here in version \(others.joined(separator: ", ")), not \(type.version)"
       }

@@ -8,8 +8,8 @@ import OpClusterWire
 /// Encodes what an operation returns and decodes what one left.
 ///
 /// A value is known by the unqualified name of its type: the type lives in a module that those who
-/// submit and those who run share, or in two programs that each have their own. The scalar fields of
-/// a value that is an object are also `key=value` pairs, for commands
+/// submit and those who run share, or in two programs that each have their own. The scalar fields
+/// of a value that is an object are also `key=value` pairs, for commands
 /// (`${{ needs.OPERATION.outputs.KEY }}`); the pairs that a command left are read as
 /// `[String: String]`.
 public enum OutputValue {
