@@ -94,11 +94,20 @@ let package = Package(
 
     // tests, a target for each of the above
     .testTarget(name: "TidyTests"),
+    .target(
+      name: "ScenarioBody", dependencies: ["OpClusterModel"], path: "Tests/ScenarioBody"),
+    .testTarget(
+      name: "OpClusterInProcessTests",
+      dependencies: [
+        "ScenarioBody", "OpClusterCoordinator", "OpClusterWorker", "OpClusterClient",
+        "OpClusterZeroMQ", "OpClusterModel", logging,
+      ]),
     .executableTarget(
       name: "ProcessStandIn", dependencies: ["OpClusterProcesses"],
       path: "Tests/ProcessStandIn"),
     .testTarget(
-      name: "OpClusterSchedulingTests", dependencies: ["OpClusterScheduling", "OpClusterModel"],
+      name: "OpClusterSchedulingTests",
+      dependencies: ["ScenarioBody", "OpClusterScheduling", "OpClusterModel"],
       exclude: ["Scripts"]),
     .testTarget(
       name: "OpClusterExecutionTests", dependencies: ["OpClusterExecution", "OpClusterModel"]),
@@ -135,8 +144,8 @@ let package = Package(
     .testTarget(
       name: "OpClusterTests",
       dependencies: [
-        "OpClusterClient", "OpClusterManifest", "OpClusterWire", "OpClusterModel",
-        "OpClusterProcesses", "opcoord", "opworker", "opbatch",
+        "ScenarioBody", "OpClusterClient", "OpClusterManifest", "OpClusterWire",
+        "OpClusterModel", "OpClusterProcesses", "opcoord", "opworker", "opbatch",
       ]),
     .testTarget(
       name: "OpbatchTests",

@@ -38,7 +38,8 @@ public final class ClusterConnection: Sendable {
   /// Connects, says hello and waits for the welcome.
   ///
   /// - Parameters:
-  ///   - address: `tcp://…` or `ipc:///…`.
+  ///   - address: `tcp://…` or `ipc:///…`; `inproc://…` if the coordinator is a thread of this
+  ///     process and serves already.
   ///   - deadline: For all of it. A refused connection fails at once.
   /// - Throws: `.badAddress`, `.unreachable`, `.versionMismatch`, `.refused`,
   ///   `.protocolViolation`, or `.cancelled`.

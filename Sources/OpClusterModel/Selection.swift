@@ -3,7 +3,7 @@
 
 public struct Selection: Hashable, Sendable {
   public var graphs: Graphs
-  /// A template's name; nil: every operation of the graphs.
+  /// A template's name, or a `NamePattern` of several (S97); nil: every operation of the graphs.
   public var operation: String?
   /// Shown indices of the elements; empty: all of them.
   public var elements: [IndexRun]

@@ -34,7 +34,7 @@ extension Scheduler {
     let graph = id.graph.number
     let stage = graphs[graph].stageNumber(of: id.index)
     let cell = graphs[graph].cell(id.index)
-    guard cell.phase == .waiting, !cell.isCancelled, !cell.flags.contains(.pinned),
+    guard cell.phase == .waiting, cell.flags.isDisjoint(with: [.cancelled, .pinned, .held]),
       cell.blockers > 0, cell.blockers <= Limits.dependenciesForLocalUnblocking,
       mayGoAhead(graph, stage, id.index, seat)
     else { return nil }

@@ -10,6 +10,7 @@ extension Scheduler {
     turn.isReplay = true
     turn.commit = commit
     for record in records { apply(record, into: &turn) }
+    tellQueueCounts(into: &turn)
     endGraphs(into: &turn)
     lastCommit = commit
   }
@@ -46,7 +47,7 @@ extension Scheduler {
     case .restoredCounters(let values):
       counters = values
     case .dispatched, .recalled, .executing, .succeeded, .finished, .attemptFailed, .cancelled,
-      .dependencyAdded, .dependencyRemoved, .prioritySet:
+      .dependencyAdded, .dependencyRemoved, .prioritySet, .held, .released, .moved, .blocksAdded:
       applyToOperations(record, into: &turn)
     }
   }
@@ -74,6 +75,14 @@ extension Scheduler {
       removeDependency(from, to, into: &turn)
     case .prioritySet(let id, let priority):
       setPriority(id, priority, into: &turn)
+    case .held(let runs):
+      setHeld(runs, true, into: &turn)
+    case .released(let runs):
+      setHeld(runs, false, into: &turn)
+    case .moved(let id, let queue):
+      moveToQueue(id, queue, into: &turn)
+    case .blocksAdded(let id, let bytes):
+      addBlocks(bytes, to: id)
     case .started, .submitted, .enqueued, .queueCreated, .queueChanged, .queueRemoved,
       .workerJoined, .workerLost, .workerLeft, .graphSuspended, .restoredGraph,
       .restoredEnding, .restoredCounters:

@@ -238,6 +238,7 @@ extension Scheduler {
 
   private func argument(of id: OperationID, _ stage: Int) -> [UInt8] {
     let graph = id.graph.number
+    if let blocks = graphs[graph].addedBlocks[id.index] { return blocks }
     if graphs[graph].stages[stage].template.elementArguments.isEmpty { return [] }
     let element = Int(graphs[graph].stages[stage].element(id.index))
     return graphs[graph].stages[stage].template.elementArguments[element]

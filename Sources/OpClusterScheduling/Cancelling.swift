@@ -34,6 +34,7 @@ extension Scheduler {
     count(id, stage, from: before, to: after)
     graphs[graph].noteReason(reason, of: id.index)
     emit(.isCancelled(reason), id, into: &turn)
+    openGateOfCancelled(id, stage, into: &turn)
     if !wasReady { emit(.isReady(true), id, into: &turn) }
     return true
   }
@@ -44,7 +45,7 @@ extension Scheduler {
     let cell = graphs[graph].cell(id.index)
     if cell.isCancelled { return true }
     return switch cell.phase {
-    case .declared: cell.blockers == 0 && graphs[graph].stages[stage].gates == 0
+    case .declared: cell.blockers == 0 && graphs[graph].stages[stage].gates == 0 && !cell.isHeld
     case .waiting: false
     case .dispatched: !cell.flags.contains(.ahead)
     case .ready, .executing, .finished: true

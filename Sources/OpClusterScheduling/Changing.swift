@@ -50,6 +50,7 @@ extension Scheduler {
     graphs[graph].update(id.index) { $0.flags.insert(.changed) }
     move(id, stage, .enqueue)
     joinQueue(id, stage, queue.number, place: counters.lastPlace)
+    emit(.enqueued(queue), id, into: &turn)
     settle(id, into: &turn)
   }
 
@@ -60,6 +61,7 @@ extension Scheduler {
     } else {
       queues[queue].members += 1
       queues[queue].segments[queues[queue].segment(of: place)].unfinished += 1
+      noteCountChange(queue)
     }
   }
 
@@ -84,6 +86,7 @@ extension Scheduler {
     guard graphs.contains(graph) else { return }
     graphs[graph].extraDependencies[to.index, default: []].append(
       Graph.ExtraDependency(on: from, policy: policy, isOriginal: false))
+    emit(.dependencyAdded(from, policy), to, into: &turn)
     let cell = graphs[graph].cell(to.index)
     if let ending = ending(of: from) {
       guard let outcome = ending.outcome, !policy.isSatisfied(by: outcome) else { return }
@@ -122,7 +125,9 @@ extension Scheduler {
     } else {
       graphs[graph].removedDependencies[to.index, default: []].append(from)
     }
-    guard ending(of: from) == nil, graphs[graph].cell(to.index).phase != .finished else { return }
+    guard graphs[graph].cell(to.index).phase != .finished else { return }
+    emit(.dependencyRemoved(from), to, into: &turn)
+    if ending(of: from) != nil { return }
     graphs[graph].update(to.index) { $0.blockers -= 1 }
     settle(to, into: &turn)
   }

@@ -66,10 +66,14 @@ extension OperationTemplate {
     case .nothing: hash.add(0)
     case .command: hash.add(1)
     case .call(let type): hash.add(type.name)
+    case .blocks(let types):
+      hash.add(2)
+      for type in types { hash.add(type.name) }
     }
     hash.add(UInt64(queue))
     hash.add(Int(priority.rawValue))
     hash.add(Int(demand.cpus.tenThousandths))
     hash.add(Int(demand.memoryBytes))
+    if isHeld { hash.add(1) }
   }
 }

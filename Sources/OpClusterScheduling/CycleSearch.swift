@@ -166,6 +166,16 @@ extension Scheduler {
     return nil
   }
 
+  /// Every unfinished operation that this one waits for, directly or through others.
+  func everythingBefore(_ id: OperationID) -> Set<OperationID> {
+    var seen: Set<OperationID> = []
+    var work = [id]
+    while let next = work.popLast() {
+      for on in waitsFor(next) where seen.insert(on).inserted { work.append(on) }
+    }
+    return seen
+  }
+
   /// Unfinished operations that an unfinished one waits for now.
   private func waitsFor(_ id: OperationID) -> [OperationID] {
     let graph = id.graph.number

@@ -15,6 +15,8 @@ struct DeferredRequest: Sendable {
     case answerSuspended([OperationID])
     /// Nothing is committed: ask again. These were kept from being handed over meanwhile.
     case decideAgain(ClientRequest, pinned: [OperationID], pausesAhead: Bool)
+    /// The same for a change of all that a request meant when it came.
+    case changeAgain(TargetChange, TargetMembers, pinned: [OperationID])
   }
 }
 
@@ -31,19 +33,26 @@ extension DeferredRequest {
 }
 
 extension Scheduler {
-  /// Recalls what a request needs back, and keeps it back until the request is decided.
+  /// Recalls what a request needs back, and keeps that and whatever else it may change from being
+  /// handed over until it is decided.
   mutating func deferRequest(
-    _ asker: Asker, _ request: ClientRequest, awaiting: [OperationID], pausesAhead: Bool,
-    into turn: inout Turn
+    _ asker: Asker, awaiting: [OperationID], pinning: [OperationID],
+    _ action: DeferredRequest.Action, into turn: inout Turn
   ) {
-    for id in awaiting {
+    for id in pinning {
       graphs[id.graph.number].update(id.index) { $0.flags.insert(.pinned) }
-      askRecall(id, into: &turn)
     }
-    deferred.append(
-      DeferredRequest(
-        asker: asker, awaiting: awaiting,
-        action: .decideAgain(request, pinned: awaiting, pausesAhead: pausesAhead)))
+    for id in awaiting { askRecall(id, into: &turn) }
+    deferred.append(DeferredRequest(asker: asker, awaiting: awaiting, action: action))
+  }
+
+  private mutating func unpin(_ operations: [OperationID]) {
+    for id in operations where graphs.contains(id.graph.number) {
+      graphs[id.graph.number].update(id.index) { $0.flags.remove(.pinned) }
+      if graphs[id.graph.number].cell(id.index).isInLine {
+        enterLine(id, graphs[id.graph.number].stageNumber(of: id.index))
+      }
+    }
   }
 
   /// Answers whatever has become answerable.
@@ -91,13 +100,13 @@ extension Scheduler {
         .suspended(executing: Array(members.filter { isRunning($0) }.prefix(Limits.rowsPerReply))))
     case .decideAgain(let what, let pinned, let pausesAhead):
       if pausesAhead { aheadPauses -= 1 }
-      for id in pinned where graphs.contains(id.graph.number) {
-        graphs[id.graph.number].update(id.index) { $0.flags.remove(.pinned) }
-        if graphs[id.graph.number].cell(id.index).isInLine {
-          enterLine(id, graphs[id.graph.number].stageNumber(of: id.index))
-        }
-      }
+      unpin(pinned)
       handleClient(request.asker, what, into: &turn)
+    case .changeAgain(let what, let members, let pinned):
+      unpin(pinned)
+      reply(to: request.asker, into: &turn) { (core, turn) throws(Refusal) in
+        try core.change(request.asker, members, what, into: &turn)
+      }
     }
   }
 

@@ -56,6 +56,7 @@ extension Scheduler {
       cell.flags.formIntersection(OperationCell.Flags.durable.union(.begun))
       cell.flags.subtract([.ahead, .retrying])
     }
+    if !graphs[graph].addedBlocks.isEmpty { graphs[graph].addedBlocks[id.index] = nil }
     count(id, stage, from: wordBefore, to: graphs[graph].cell(id.index).word)
     if wasExecuting {
       emit(.isExecuting(false), id, into: &turn)
@@ -79,6 +80,7 @@ extension Scheduler {
     graphs[id.graph.number].update(id.index) { $0.flags.insert(.cancelled) }
     graphs[id.graph.number].noteReason(reason, of: id.index)
     emit(.isCancelled(reason), id, into: &turn)
+    openGateOfCancelled(id, stage, into: &turn)
     if !wasReady { emit(.isReady(true), id, into: &turn) }
   }
 
@@ -97,7 +99,7 @@ extension Scheduler {
   }
 
   /// Takes it out of its queue: its place, its barrier segment (S111).
-  private mutating func leaveQueue(
+  mutating func leaveQueue(
     _ id: OperationID, _ stage: Int, wasExecuting: Bool, into turn: inout Turn
   ) {
     let graph = id.graph.number
@@ -110,6 +112,7 @@ extension Scheduler {
       return
     }
     queues[queue].members -= 1
+    noteCountChange(queue)
     let place = graphs[graph].enqueuePlace(of: id.index)
     let segment = queues[queue].segment(of: place)
     queues[queue].segments[segment].unfinished -= 1

@@ -30,6 +30,9 @@ extension Scheduler {
     if cell.isCancelled, let reason = graphs[graph].reason(of: id.index) {
       lines.append(sentence(reason))
     }
+    if cell.isHeld {
+      lines.append("it is held; release it with: opbatch release \(shown(id))")
+    }
     switch cell.phase {
     case .declared:
       lines.append("it is in no queue yet; nothing starts it until somebody enqueues it")

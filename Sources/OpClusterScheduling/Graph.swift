@@ -24,9 +24,11 @@ struct Graph: Blankable {
   var removedDependencies: [UInt32: [OperationID]] = [:]
   /// Own priority or place of single operations (S52).
   var changes: [UInt32: PlaceChange] = [:]
-  /// Queues of operations that were enqueued on their own.
+  /// Queues of operations that were enqueued on their own, or moved.
   var enqueuedIn: [UInt32: Enqueueing] = [:]
   var outputs: [UInt32: [UInt8]] = [:]
+  /// Blocks that were added to block operations after their submission (S120).
+  var addedBlocks: [UInt32: [UInt8]] = [:]
   /// Why operations are cancelled, newest last; read for people only.
   var reasons: [ReasonRun] = []
   /// The queues that came with it, and go with it.

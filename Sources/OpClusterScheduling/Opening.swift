@@ -15,7 +15,7 @@ extension Scheduler {
       if !cell.isCancelled { emit(.isReady(true), id, into: &turn) }
       return
     }
-    guard cell.phase == .waiting, !cell.isCancelled else { return }
+    guard cell.phase == .waiting, !cell.isCancelled, !cell.isHeld else { return }
     let queue = graphs[graph].queue(of: id.index, stage: stage).number
     let place = graphs[graph].enqueuePlace(of: id.index)
     if graphs[graph].stages[stage].template.isBarrier {
@@ -47,11 +47,13 @@ extension Scheduler {
     }
     let place = graphs[graph].basePlace + UInt64(own.firstIndex)
     let queue = own.queue.number
-    if queues[queue].hasBarriers, queues[queue].segment(of: place) > 0 {
+    if queues.contains(queue), queues[queue].hasBarriers, queues[queue].segment(of: place) > 0 {
+      settleMoved(graph, stage, into: &turn)
       let first = graphs[graph].operation(own.firstIndex)
       return park(first, count: own.template.count, stage: stage, queue: queue, place: place)
     }
-    let opens = own.pristine.phase == .waiting && own.pristine.blockers == 0
+    let opens =
+      own.pristine.phase == .waiting && own.pristine.blockers == 0 && !own.pristine.isHeld
     var index = own.firstIndex
     while index < own.indices.upperBound {
       if graphs[graph].cells.hasPage(of: index) {
@@ -66,6 +68,15 @@ extension Scheduler {
     if opens {
       graphs[graph].stages[stage].pristine.phase = .ready
       graphs[graph].stages[stage].pristine.eventSequence += 1
+    }
+  }
+
+  /// Elements that were moved stand in line for themselves, whatever holds the others back.
+  private mutating func settleMoved(_ graph: UInt32, _ stage: Int, into turn: inout Turn) {
+    if graphs[graph].enqueuedIn.isEmpty { return }
+    let indices = graphs[graph].stages[stage].indices
+    for index in graphs[graph].enqueuedIn.keys.sorted() where indices.contains(index) {
+      settle(graphs[graph].operation(index), into: &turn)
     }
   }
 

@@ -12,8 +12,8 @@ struct OperationCell: Equatable, Sendable {
   var attempt: UInt32 = 0
   /// Sequence of its newest event (S106).
   var eventSequence: UInt32 = 0
-  var phase: Phase = .waiting
   var flags: Flags = []
+  var phase: Phase = .waiting
   /// 0 until finished; then the outcome and the mark of a harmless skip.
   var ending: Ending = Ending(rawValue: 0)
   /// Attempts that were lost with their worker.
@@ -22,7 +22,7 @@ struct OperationCell: Equatable, Sendable {
   var failures: UInt8 = 0
 
   struct Flags: OptionSet, Sendable {
-    let rawValue: UInt8
+    let rawValue: UInt16
     static let cancelled = Flags(rawValue: 1)
     /// Handed over before its dependencies finished (S151).
     static let ahead = Flags(rawValue: 2)
@@ -30,18 +30,21 @@ struct OperationCell: Equatable, Sendable {
     static let changed = Flags(rawValue: 4)
     /// Op-level executing, but no attempt is running: in back-off, in line or handed over again.
     static let retrying = Flags(rawValue: 8)
+    /// Its hold gate is closed (S44); only while it is declared or waiting.
+    static let held = Flags(rawValue: 16)
 
     // Not durable:
     /// A recall is on its way to the worker.
-    static let recalling = Flags(rawValue: 16)
+    static let recalling = Flags(rawValue: 0x100)
     /// Must not be handed over until the request that asked for it is decided.
-    static let pinned = Flags(rawValue: 32)
+    static let pinned = Flags(rawValue: 0x200)
     /// Between two attempts, waiting for its back-off to pass.
-    static let backingOff = Flags(rawValue: 64)
+    static let backingOff = Flags(rawValue: 0x400)
     /// A worker has said that it started it; kept beyond its end, for the answer to a request.
-    static let begun = Flags(rawValue: 128)
+    static let begun = Flags(rawValue: 0x800)
 
-    static let durable: Flags = [.cancelled, .ahead, .changed, .retrying]
+    /// All of them within the low byte, as which snapshots keep them.
+    static let durable: Flags = [.cancelled, .ahead, .changed, .retrying, .held]
   }
 
   /// An outcome, and whether a skip was harmless: its cause is not a failure (an edge for
@@ -57,6 +60,7 @@ struct OperationCell: Equatable, Sendable {
   }
 
   var isCancelled: Bool { flags.contains(.cancelled) }
+  var isHeld: Bool { flags.contains(.held) }
   /// Held by a worker that has not said that it started it.
   var isHeldUnstarted: Bool {
     phase == .dispatched || (phase == .executing && worker != 0 && flags.contains(.retrying))
@@ -71,7 +75,7 @@ struct OperationCell: Equatable, Sendable {
   var word: StateWord {
     switch phase {
     case .declared: .declared
-    case .waiting: .waiting
+    case .waiting: isHeld ? .held : .waiting
     case .ready: .ready
     case .dispatched: .dispatched
     case .executing: isCancelled ? .stopping : .executing

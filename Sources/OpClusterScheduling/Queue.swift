@@ -13,6 +13,10 @@ struct Queue: Blankable {
   var executing: UInt32 = 0
   /// Queued and executing operations without barriers (S81).
   var members: UInt32 = 0
+  /// As many as observers were last told of (`QueueCounts`).
+  var toldMembers: UInt32 = 0
+  /// Its count may have changed in this turn.
+  var isCountDirty = false
   var barrierCount: UInt32 = 0
   /// What barriers separate, oldest first; the last segment is open. One when there is none.
   var segments: [Segment] = [Segment()]

@@ -188,6 +188,7 @@ extension Work {
     case .nothing: "join"
     case .command: "command"
     case .call(let type): "call \(type.name)"
+    case .blocks: "blocks"
     }
   }
 }

@@ -7,10 +7,18 @@ extension Scheduler {
   mutating func handleClient(
     _ asker: Asker, _ request: ClientRequest, into turn: inout Turn
   ) {
+    reply(to: asker, into: &turn) { (core, turn) throws(Refusal) in
+      try core.steer(asker, request, into: &turn)
+    }
+  }
+
+  /// Answers with what `decide` says or refuses; not yet where it says nil.
+  mutating func reply(
+    to asker: Asker, into turn: inout Turn,
+    _ decide: (inout Scheduler, inout Turn) throws(Refusal) -> ClientReply?
+  ) {
     do throws(Refusal) {
-      if let reply = try steer(asker, request, into: &turn) {
-        turn.answer(asker, reply)
-      }
+      if let reply = try decide(&self, &turn) { turn.answer(asker, reply) }
     } catch {
       turn.answer(asker, .refused(error))
     }
@@ -25,10 +33,10 @@ extension Scheduler {
       return try submit(submission, into: &turn)
     case .enqueue(let operations, let queue):
       return try enqueue(operations, queue, into: &turn)
-    case .cancel(let selection, let reason, let grace):
-      return try cancel(asker, request, resolve(selection), reason, grace, into: &turn)
+    case .cancel(let target, let reason, let grace):
+      return try cancel(asker, request, resolve(target), reason, grace, into: &turn)
     case .cancelQueue(let name, let reason):
-      let members = members(of: try queue(named: name))
+      let members = TargetMembers(runs: members(of: try queue(named: name)))
       return try cancel(asker, request, members, reason, nil, into: &turn)
     case .suspendGraphs(let selection, let isSuspended):
       return try suspend(asker, selection, isSuspended, into: &turn)
@@ -42,8 +50,16 @@ extension Scheduler {
       return try addDependency(asker, request, from, to, policy, into: &turn)
     case .removeDependency(let from, let to):
       return try removeDependency(asker, request, from, to, into: &turn)
-    case .setPriority(let id, let priority):
-      return try setPriority(asker, request, id, priority, into: &turn)
+    case .setPriority(let target, let priority):
+      return try change(asker, target, .priority(priority), into: &turn)
+    case .hold(let target, let isHeld):
+      return try change(asker, target, .hold(isHeld), into: &turn)
+    case .setQueue(let target, let queue):
+      return try change(asker, target, .queue(queue), into: &turn)
+    case .addBlocks(let id, let bytes):
+      return try addBlocks(id, bytes, into: &turn)
+    case .beginWait, .endWait, .submission:
+      throw Refusal(.badRequest, "this coordinator does not do that")
     case .drainWorker(let name):
       return try drain(name, into: &turn)
     case .graphs, .operations, .structure, .explain, .queues, .workers, .configuration, .ping,
@@ -76,85 +92,32 @@ extension Scheduler {
     return .accepted(graph, operations: UInt32(submission.operationCount), repeated: false)
   }
 
-  private mutating func enqueue(
-    _ operations: [OperationID], _ name: String, into turn: inout Turn
-  ) throws(Refusal) -> ClientReply {
-    let queue = try queue(named: name)
-    if let owner = queues[queue.number].owner, operations.contains(where: { $0.graph != owner }) {
-      throw Refusal(.badRequest, "queue \(name) belongs to graph \(owner.number) and goes with it")
-    }
-    var seen: Set<OperationID> = []
-    for id in operations {
-      let cell = try liveCell(id)
-      if !seen.insert(id).inserted || cell.phase != .declared {
-        let isOver = cell.phase == .finished
-        throw Refusal(
-          isOver ? .alreadyFinished : .alreadyEnqueued,
-          "operation \(shown(id)) has \(isOver ? "finished" : "been enqueued already")",
-          operations: [id])
-      }
-    }
-    try checkBarriers(operations, queue)
-    commit(.enqueued(operations, queue), into: &turn)
-    return .done(turn.commit)
-  }
-
-  /// Whether entering a queue one after the other would close a cycle: each waits behind the last
-  /// barrier, and a barrier waits for all before it (S33).
-  private func checkBarriers(
-    _ operations: [OperationID], _ queue: QueueID
-  ) throws(Refusal) {
-    let isConcerned = queues[queue.number].hasBarriers || operations.contains { isBarrier($0) }
-    if !isConcerned { return }
-    var trial = self
-    var turn = Turn()
-    turn.isReplay = true
-    for id in operations {
-      let barrier = trial.queues[queue.number].lastBarrier.map { [$0] } ?? []
-      let before = isBarrier(id) ? trial.allMembers(of: queue) + barrier : barrier
-      for on in before {
-        guard let path = trial.cycle(ifWaiting: id, on: on) else { continue }
-        throw Refusal(
-          .cycle, "\(shown(id)) would wait for \(shown(on)) in its queue, which waits for it",
-          operations: path)
-      }
-      trial.enqueue(id, in: queue, into: &turn)
-    }
-  }
-
-  private func isBarrier(_ id: OperationID) -> Bool {
-    let graph = graphs[id.graph.number]
-    return graph.stages[graph.stageNumber(of: id.index)].template.isBarrier
-  }
-
-  private func allMembers(of queue: QueueID) -> [OperationID] {
-    var found: [OperationID] = []
-    for runs in members(of: queue) { runs.forEachOperation { found.append($0) } }
-    return found
-  }
-
   // MARK: - Cancelling
 
   private mutating func cancel(
-    _ asker: Asker, _ request: ClientRequest, _ members: [OperationRuns], _ reason: String,
+    _ asker: Asker, _ request: ClientRequest, _ members: TargetMembers, _ reason: String,
     _ grace: Span?, into turn: inout Turn
   ) throws(Refusal) -> ClientReply? {
     if reason.utf8.count > Limits.reasonBytes {
       throw Refusal(.limitExceeded, "the reason has more than \(Limits.reasonBytes) bytes")
     }
-    let ahead = members.flatMap { runs in aheadOfRunning(runs) }
+    let ahead = members.runs.flatMap { runs in aheadOfRunning(runs) }
     if !ahead.isEmpty {
       // What went ahead of time in the hope of a member must not start on its cancelled end.
       aheadPauses += 1
-      deferRequest(asker, request, awaiting: ahead, pausesAhead: true, into: &turn)
+      deferRequest(
+        asker, awaiting: ahead, pinning: ahead,
+        .decideAgain(request, pinned: ahead, pausesAhead: true), into: &turn)
       return nil
     }
-    var verdicts: [CancelVerdict] = []
-    var total: UInt32 = 0
+    var verdicts = members.gone.prefix(Limits.rowsPerReply).map {
+      CancelVerdict(operation: $0, verdict: .alreadyFinished)
+    }
+    var total = UInt32(members.gone.count)
     var awaited: [OperationID] = []
     // Cancelled before and still running: a further request may set them another time.
     var hurried: [OperationID] = []
-    for runs in members {
+    for runs in members.runs {
       var marked = OperationRuns(graph: runs.graph)
       runs.forEachOperation { id in
         let verdict = verdict(before: id)
@@ -308,9 +271,15 @@ extension Scheduler {
   ) throws(Refusal) -> ClientReply {
     let queue = queues[id.number]
     if id == .main { throw Refusal(.badRequest, "the queue default always exists") }
-    guard queue.members == 0, queue.barrierCount == 0, queue.owner == nil else {
+    if let owner = queue.owner {
       throw Refusal(
-        .queueNotEmpty, "queue \(queue.settings.name) has \(queue.members) operations",
+        .badRequest,
+        "queue \(queue.settings.name) belongs to graph \(owner.number) and goes with it")
+    }
+    guard queue.members == 0, queue.barrierCount == 0 else {
+      throw Refusal(
+        .queueNotEmpty,
+        "queue \(queue.settings.name) has \(queue.members + queue.barrierCount) operations",
         hint: "wait for them, or cancel them with: opbatch queue cancel \(queue.settings.name)")
     }
     commit(.queueRemoved(id), into: &turn)
@@ -337,7 +306,7 @@ extension Scheduler {
     return .done(lastCommit)
   }
 
-  // MARK: - Edges and priorities
+  // MARK: - Edges
 
   private mutating func addDependency(
     _ asker: Asker, _ request: ClientRequest, _ from: OperationID, _ to: OperationID,
@@ -379,21 +348,6 @@ extension Scheduler {
     return .effect(true)
   }
 
-  private mutating func setPriority(
-    _ asker: Asker, _ request: ClientRequest, _ id: OperationID, _ priority: Priority,
-    into turn: inout Turn
-  ) throws(Refusal) -> ClientReply? {
-    guard let cell = try cellUnlessGone(id) else { return .effect(false) }
-    let stage = graphs[id.graph.number].stageNumber(of: id.index)
-    if graphs[id.graph.number].priority(of: id.index, stage: stage) == priority {
-      return .effect(true)
-    }
-    if deferIfHeld(asker, request, id, cell, into: &turn) { return nil }
-    if cell.phase == .executing || cell.phase == .finished { return .effect(false) }
-    commit(.prioritySet(id, priority), into: &turn)
-    return .effect(true)
-  }
-
   /// nil: its graph has ended, which is no other than having ended itself (S35, S62).
   private func cellUnlessGone(_ id: OperationID) throws(Refusal) -> OperationCell? {
     do {
@@ -410,7 +364,9 @@ extension Scheduler {
     into turn: inout Turn
   ) -> Bool {
     guard cell.phase == .dispatched else { return false }
-    deferRequest(asker, request, awaiting: [id], pausesAhead: false, into: &turn)
+    deferRequest(
+      asker, awaiting: [id], pinning: [id],
+      .decideAgain(request, pinned: [id], pausesAhead: false), into: &turn)
     return true
   }
 

@@ -55,9 +55,10 @@ extension Scheduler {
     var submission = graph.fullSubmission
     for stage in graph.stages where !submission.queues.isEmpty {
       let position = Int(stage.template.queue)
-      guard case .named = submission.queues[position], let queue = queues.find(stage.queue.number)
-      else { continue }
-      submission.queues[position] = .named(queue.settings.name)
+      guard case .named = submission.queues[position] else { continue }
+      // A queue that is gone has no members left: what it is replaced by takes none either.
+      let queue = queues.contains(stage.queue.number) ? stage.queue : .main
+      submission.queues[position] = .named(queues[queue.number].settings.name)
     }
     return submission
   }
@@ -67,7 +68,8 @@ extension Scheduler {
     for index in 0..<graph.operationCount {
       let cell = graph.cell(index)
       state.phases.append(cell.phase.rawValue)
-      state.flags.append(cell.flags.intersection(.durable).rawValue)
+      state.flags.append(
+        UInt8(truncatingIfNeeded: cell.flags.intersection(.durable).rawValue))
       state.outcomes.append(cell.ending.rawValue)
       state.attempts.append(cell.attempt)
       state.losses.append(UInt32(cell.losses) << 8 | UInt32(cell.failures))
@@ -93,6 +95,10 @@ extension Scheduler {
     for index in graph.outputs.keys.sorted() {
       state.outputs.append(
         GraphState.OutputEntry(index: index, output: graph.outputs[index] ?? []))
+    }
+    for index in graph.addedBlocks.keys.sorted() {
+      state.addedBlocks.append(
+        GraphState.OutputEntry(index: index, output: graph.addedBlocks[index] ?? []))
     }
     // By index: in the order in which they came they would depend on the way here.
     for run in graph.reasons.sorted(by: { $0.first < $1.first }) {
@@ -130,7 +136,7 @@ extension Scheduler {
       graphs[graph].update(index) { cell in
         cell = OperationCell()
         cell.phase = Phase(rawValue: state.phases[at]) ?? .waiting
-        cell.flags = OperationCell.Flags(rawValue: state.flags[at])
+        cell.flags = OperationCell.Flags(rawValue: UInt16(state.flags[at]))
         cell.ending = OperationCell.Ending(rawValue: state.outcomes[at])
         cell.attempt = state.attempts[at]
         cell.losses = UInt8(truncatingIfNeeded: state.losses[at] >> 8)
@@ -155,6 +161,7 @@ extension Scheduler {
         priority: change.priority, place: change.place)
     }
     for entry in state.outputs { graphs[graph].outputs[entry.index] = entry.output }
+    for entry in state.addedBlocks { graphs[graph].addedBlocks[entry.index] = entry.output }
     for entry in state.reasons { graphs[graph].noteReason(entry.reason, of: entry.index) }
     for edge in state.addedEdges {
       graphs[graph].extraDependencies[edge.to, default: []].append(
@@ -184,6 +191,7 @@ extension Scheduler {
         takePlace(graphs[number].operation(index))
       }
     }
+    for number in queues.numbers { queues[number].toldMembers = queues[number].members }
   }
 
   private mutating func recount(_ graph: UInt32) {

@@ -9,7 +9,7 @@
 //
 // Where to read on: `LifeCycle` (the phases), `Applying` (facts change state, and nothing else
 // does), `Opening` and `Ending` (how operations unblock each other), `Assignment` (who runs what),
-// `Conversations` and `Reports` (workers), `Requests` (clients).
+// `Conversations` and `Reports` (workers), `Requests` and `Steering` (clients).
 
 import DequeModule
 import HeapModule
@@ -37,6 +37,8 @@ public struct Scheduler: Sendable {
   var justEnded: [GraphID] = []
   /// Graphs in which something failed in this turn.
   var failedGraphs: [GraphID] = []
+  /// Queues whose count may have changed in this turn, each once.
+  var dirtyQueues: [UInt32] = []
 
   // Not durable
   var timing: Timing
@@ -109,6 +111,7 @@ public struct Scheduler: Sendable {
     turn.commit = CommitIndex(lastCommit.number + 1)
     applyFailurePolicies(into: &turn)
     assign(into: &turn)
+    tellQueueCounts(into: &turn)
     endGraphs(into: &turn)
     turn.sealRecords()
     for at in turn.events.indices {

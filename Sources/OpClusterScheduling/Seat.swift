@@ -125,6 +125,9 @@ struct DemandClass: Hashable, Sendable {
     case .call(let wanted):
       isInside = false
       type = wanted
+    case .blocks(let wanted):
+      isInside = false
+      type = wanted.first
     }
   }
 

@@ -57,9 +57,10 @@ extension Scheduler {
 
   func operations(of id: GraphID, _ selection: Selection) -> OperationRuns {
     var runs = OperationRuns(graph: id)
+    let wanted = selection.operation.map { NamePattern($0) }
     for stage in graphs[id.number].stages.indices {
       let template = graphs[id.number].stages[stage].template
-      if let name = selection.operation, name != template.name { continue }
+      if let wanted, !wanted.matches(template.name) { continue }
       if !selection.labels.allSatisfy({
         template.labels.contains($0) || graphs[id.number].submission.labels.contains($0)
       }) {
@@ -87,7 +88,8 @@ extension Scheduler {
     }
     if let name = selection.queue {
       let queue = graphs[graph].queue(of: index, stage: stage).number
-      let full = queues[queue].settings.name
+      // What has ended, or was never enqueued, may name a queue that is gone.
+      guard let full = queues.find(queue)?.settings.name else { return false }
       if full != name, full != "\(graph)/\(name)" { return false }
     }
     if let priority = selection.priority {

@@ -58,6 +58,7 @@ extension Scheduler {
     for template in submission.templates {
       var pristine = OperationCell()
       pristine.phase = submission.isDeclaredOnly ? .declared : .waiting
+      if template.isHeld { pristine.flags.insert(.held) }
       var stage = Stage(
         template: template, firstIndex: first, queue: queues[Int(template.queue)],
         demandClass: number(of: DemandClass(template)), pristine: pristine,
@@ -150,6 +151,7 @@ extension Scheduler {
       } else {
         queues[queue].members += count
         queues[queue].segments[queues[queue].segments.count - 1].unfinished += count
+        noteCountChange(queue)
       }
     }
   }

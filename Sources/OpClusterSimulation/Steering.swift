@@ -7,7 +7,9 @@ extension World {
   func steeringRequest(_ at: Int) -> ClientRequest? {
     switch clients[at].chance.below(14) {
     case 0, 1, 2:
-      return someSelection(at).map { .cancel($0, reason: "enough", grace: someGrace(at)) }
+      return someSelection(at).map {
+        .cancel(.selection($0), reason: "enough", grace: someGrace(at))
+      }
     case 3: return .cancelQueue(someQueue(at), reason: "empty it")
     case 4:
       return someGraph(at).map { .suspendGraphs(.graph($0), clients[at].chance.percent(55)) }
@@ -20,7 +22,7 @@ extension World {
     case 11: return edgeToRemove(at)
     case 12:
       return someOperation(at).map {
-        .setPriority($0, clients[at].chance.pick(Priority.allCases))
+        .setPriority(.operations([$0]), clients[at].chance.pick(Priority.allCases))
       }
     default:
       if clients[at].chance.percent(30) {
@@ -137,7 +139,7 @@ extension World {
     var selection = Selection.graph(graph)
     selection.states = [.declared]
     if now > healedAt + .seconds(30) {
-      ask(.cancel(selection, reason: "nobody wants it", grace: nil), 0)
+      ask(.cancel(.selection(selection), reason: "nobody wants it", grace: nil), 0)
     } else {
       for index in entry.operations.indices where entry.operations[index].outcome == nil {
         ask(.enqueue([OperationID(graph: graph, index: UInt32(index))], queue: "default"), 0)

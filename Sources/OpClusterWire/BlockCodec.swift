@@ -33,7 +33,7 @@ extension OperationBlock: WireConvertible {
     case .call(let call):
       self = .call(
         try OperationType(proto: call.type),
-        argument: try opaque(call.argument, WireLimits.joinedBlocksBytes, "blocks.argument"))
+        argument: try opaque(call.argument, Limits.payloadBytes, "blocks.argument"))
     case nil: throw WireError("blocks.work", .missing)
     }
   }

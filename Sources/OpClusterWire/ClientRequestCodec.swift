@@ -200,6 +200,7 @@ extension EventSubscription: WireConvertible {
     if let since { proto.since = since }
     proto.graphsOnly = graphsOnly
     proto.backlogOnly = backlogOnly
+    proto.includesOwn = includesOwn
     proto.credit = credit
     return proto
   }
@@ -207,6 +208,6 @@ extension EventSubscription: WireConvertible {
     self.init(
       number: proto.number, selection: try Selection(proto: proto.selection),
       since: proto.hasSince ? proto.since : nil, graphsOnly: proto.graphsOnly,
-      backlogOnly: proto.backlogOnly, credit: proto.credit)
+      backlogOnly: proto.backlogOnly, includesOwn: proto.includesOwn, credit: proto.credit)
   }
 }

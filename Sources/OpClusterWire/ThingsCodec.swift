@@ -192,8 +192,6 @@ extension ProtoIndexRuns {
 enum WireLimits {
   static let valuesPerRequirement = 1_024
   static let typesPerWorker = 4_096
-  /// What a block list and an addition to it may have together.
-  static let joinedBlocksBytes = 2 * Limits.payloadBytes
   /// A graph's own queue is seen as `GRAPH/name`.
   static let queueNameBytes = 2 * Limits.nameBytes
   static let retryReasons = 512

@@ -88,10 +88,10 @@ public enum Wire {
   public static func encode(blocks: [OperationBlock]) -> [UInt8] {
     bytes(of: ProtoBlocks(blocks))
   }
-  /// At most `Limits.blocksPerOperation`, and twice `Limits.payloadBytes`: those of the template
-  /// and those that were added.
+  /// At most `Limits.blocksPerOperation` and `Limits.payloadBytes`, those of the template and
+  /// those that were added together.
   public static func decodeBlocks(_ bytes: [UInt8]) throws(WireError) -> [OperationBlock] {
-    try checkCount(bytes.count, WireLimits.joinedBlocksBytes, "blocks")
+    try checkCount(bytes.count, Limits.payloadBytes, "blocks")
     try Door.check(bytes, .blocks, "blocks")
     return try parsed(ProtoBlocks.self, bytes, "blocks").words()
   }

@@ -5,7 +5,11 @@ import CZeroMQ
 import Glibc
 import Synchronization
 
-/// A turn in the life of a dealer's connection over TCP or a socket file; `inproc` has none.
+/// A turn in the life of a dealer's connection.
+///
+/// Of a connection over `inproc`, `connected` is told as soon as the dealer connects, and nothing
+/// else: libzmq watches none of those. That such a peer has ended shows in its silence, by which
+/// every peer is judged anyway (A11).
 ///
 /// Everything but `connected` is an end: the owner drops the socket and opens a fresh one later
 /// (A19). Several ends of one connection may be told, e.g. a failed handshake and a disconnect.
@@ -34,6 +38,10 @@ extension Socket {
   /// The next event of this dealer's connection, or nil if nothing has happened since.
   public func nextConnectionEvent() -> ConnectionEvent? {
     guard let events = handle.events else { return nil }
+    if handle.hasUntoldConnection {
+      handle.hasUntoldConnection = false
+      return .connected
+    }
     var frame = zmq_msg_t()
     unsafe zmq_msg_init(&frame)
     defer { unsafe zmq_msg_close(&frame) }

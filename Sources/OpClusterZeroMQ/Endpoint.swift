@@ -12,7 +12,7 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
     case tcp
     /// A socket file of this machine.
     case ipc
-    /// Between the threads of one process; has no connection events.
+    /// Between the threads of one process; its connections tell that they began, not that they end.
     case inproc
   }
 

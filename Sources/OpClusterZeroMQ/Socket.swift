@@ -94,6 +94,9 @@ public struct Socket: ~Copyable {
 
   /// Begins to connect; the outcome arrives as a `ConnectionEvent`.
   ///
+  /// A name in the process should be bound before: a connection that comes first waits inside
+  /// libzmq for somebody to bind, for as long as the process lives.
+  ///
   /// - Throws: `EINVAL` for port 0, else what libzmq answered.
   public func connect(_ endpoint: Endpoint) throws(SocketError) {
     let raw = unsafe handle.checked()
@@ -105,6 +108,8 @@ public struct Socket: ~Copyable {
     guard unsafe zmq_connect(raw, endpoint.address) == 0 else {
       throw .last("connect to \(endpoint)")
     }
+    // There is no handshake and libzmq tells nothing: messages can flow now.
+    if endpoint.transport == .inproc { handle.hasUntoldConnection = true }
   }
 
   private func boundEndpoint(action: String) throws(SocketError) -> Endpoint {

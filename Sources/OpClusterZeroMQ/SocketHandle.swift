@@ -16,6 +16,8 @@ final class SocketHandle {
   private(set) var descriptor: Int32 = -1
   /// The other end of the socket's connection events; only dealers have one.
   var events: SocketHandle?
+  /// A dealer has connected over `inproc`, and its owner does not know yet.
+  var hasUntoldConnection = false
   /// The files of the `ipc://` endpoints it is bound to.
   var files: [LocalSocketFile] = []
 

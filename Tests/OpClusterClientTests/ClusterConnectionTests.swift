@@ -23,6 +23,17 @@ import Testing
     fake.stop()
   }
 
+  /// Between threads of one process, where libzmq tells nothing of a connection.
+  @Test func insideOneProcess() async throws {
+    let name = "inproc://client-\(UInt64.random(in: 0 ... .max))"
+    let fake = try await FakeCoordinator.start(at: name, Self.pong)
+    let connection = try await ClusterConnection.connect(to: name, deadline: .seconds(30))
+    let reply = try await connection.request(.ping)
+    #expect(reply == .pong(commit: CommitIndex(7), epoch: Epoch(1), lastEvent: 3))
+    await connection.close()
+    fake.stop()
+  }
+
   @Test func nobodyListens() async throws {
     let fake = try await FakeCoordinator.start(Self.pong)
     fake.stop()
@@ -165,7 +176,9 @@ import Testing
     #expect(!ClientRequest.submit(GraphSubmission(name: "g")).isSafeToRepeat)
     #expect(
       ClientRequest.submit(GraphSubmission(key: SubmissionKey("k"), name: "g")).isSafeToRepeat)
-    #expect(!ClientRequest.cancel(Selection(graphs: .all), reason: "", grace: nil).isSafeToRepeat)
+    #expect(
+      !ClientRequest.cancel(.selection(Selection(graphs: .all)), reason: "", grace: nil)
+        .isSafeToRepeat)
     #expect(ClientRequest.workers.isSafeToRepeat)
   }
 

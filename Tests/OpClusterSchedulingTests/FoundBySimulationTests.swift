@@ -145,7 +145,7 @@ import Testing
     world.ask(.changeQueue("default", QueueChange(isSuspended: true)))
     for _ in 0..<2 { world.ask(.submit(graph(["a"]))) }
     for number in [UInt32(2), 1] {
-      world.ask(.cancel(.graph(GraphID(number)), reason: "", grace: nil))
+      world.ask(.cancel(.selection(.graph(GraphID(number))), reason: "", grace: nil))
     }
     var restored = Scheduler()
     restored.restore(world.scheduler.snapshot(), commit: world.scheduler.lastCommit)
@@ -280,7 +280,7 @@ import Testing
     world.join("w1")
     var selection = Selection.graph(GraphID(1))
     selection.operation = "a"
-    world.ask(.cancel(selection, reason: "", grace: nil))
+    world.ask(.cancel(.selection(selection), reason: "", grace: nil))
     world.ask(.removeQueue("short"))
     world.ask(.suspendGraphs(.graph(GraphID(1)), false))
     world.runAll()
@@ -301,7 +301,7 @@ import Testing
     world.start(worker, operation(1, 0))
     var selection = Selection.graph(GraphID(1))
     selection.operation = "b"
-    world.ask(.cancel(selection, reason: "", grace: nil))
+    world.ask(.cancel(.selection(selection), reason: "", grace: nil))
     world.ask(.removeQueue("short"))
     world.runAll()
     #expect(world.scheduler.graphs.numbers.isEmpty)
@@ -326,7 +326,7 @@ import Testing
     let along = world.workers[0].held.filter { !$0.awaits.isEmpty }.map(\.attempt)
     #expect(along.map(\.operation) == [operation(2, 1), operation(2, 2)])
     world.workers[0].answersRecalls = false
-    world.ask(.setPriority(operation(2, 0), .veryHigh))
+    world.ask(.setPriority(.operations([operation(2, 0)]), .veryHigh))
     world.workers[0].answerRecall(AttemptID(operation: operation(2, 0), attempt: 1))
     world.report(0)
     #expect(world.workers[0].recalls.contains(along[0]))

@@ -82,7 +82,8 @@ import Testing
     }
     guard let at = free.randomElement(using: &chance) else { return }
     let priority = Priority.allCases.randomElement(using: &chance) ?? .normal
-    #expect(world.ask(.setPriority(line.entries[at].id, priority)) == .effect(true))
+    let target = OperationTarget.operations([line.entries[at].id])
+    #expect(world.ask(.setPriority(target, priority)) == .changed(1, unchanged: 0))
     if line.entries[at].priority == priority { return }
     line.lastPlace += 1
     line.entries[at].priority = priority

@@ -82,12 +82,14 @@ struct Seeded: RandomNumberGenerator {
     case 10: cancelSomething(&world, &chance)
     case 11:
       world.ask(
-        .changeQueue("default", QueueChange(
-          limit: chance.chance(50) ? .unlimited : .atMost(UInt32(chance.below(3))),
-          isSuspended: chance.chance(30))))
+        .changeQueue(
+          "default",
+          QueueChange(
+            limit: chance.chance(50) ? .unlimited : .atMost(UInt32(chance.below(3))),
+            isSuspended: chance.chance(30))))
     default:
       let graph = UInt32(1 + chance.below(3))
-      world.ask(.setPriority(operation(graph, UInt32(chance.below(4))), .high))
+      world.ask(.setPriority(.operations([operation(graph, UInt32(chance.below(4)))]), .high))
       world.ask(
         .addDependency(
           from: operation(graph, UInt32(chance.below(4))),
@@ -99,7 +101,7 @@ struct Seeded: RandomNumberGenerator {
     let graph = GraphID(UInt32(1 + chance.below(4)))
     var selection = Selection.graph(graph)
     if chance.chance(70) { selection.operation = "t\(chance.below(4))" }
-    world.ask(.cancel(selection, reason: "", grace: nil))
+    world.ask(.cancel(.selection(selection), reason: "", grace: nil))
   }
 
   /// The fault-free end: everything answers, everything must end.

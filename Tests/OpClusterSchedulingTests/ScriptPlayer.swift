@@ -152,12 +152,15 @@ struct ScriptPlayer {
       return id
     }
     switch verb {
-    case "cancel": return .cancel(try selection(words), reason: "", grace: nil)
+    case "cancel": return .cancel(try target(words), reason: "", grace: nil)
     case "cancel-queue": return .cancelQueue(words.first ?? "", reason: "")
     case "enqueue":
-      var ids: [OperationID] = []
-      for at in 0..<(words.count - 1) { ids.append(try id(at)) }
+      let ids = try operations(words.dropLast())
       return .enqueue(ids, queue: (words.last ?? "").keyAndValue.1)
+    case "move":
+      return .setQueue(try target(words.dropLast()), queue: (words.last ?? "").keyAndValue.1)
+    case "hold", "release": return .hold(try target(words), verb == "hold")
+    case "add-blocks": return .addBlocks(try id(0), Array(words[1].utf8))
     case "depend":
       let need = words[1].split(separator: ":").map(String.init)
       guard let from = names.operation(need[0]) else { throw ScriptError("no \(need[0])") }
@@ -165,8 +168,9 @@ struct ScriptPlayer {
       return .addDependency(from: from, to: try id(0), policy)
     case "undepend": return .removeDependency(from: try id(1), to: try id(0))
     case "priority":
-      let priority = Priority(word: words[1]) ?? Priority(normalising: Int(words[1]) ?? 0)
-      return .setPriority(try id(0), priority)
+      let word = words.last ?? ""
+      let priority = Priority(word: word) ?? Priority(normalising: Int(word) ?? 0)
+      return .setPriority(try target(words.dropLast()), priority)
     case "suspend-graph", "resume-graph":
       return .suspendGraphs(try selection(["graph"] + words), verb == "suspend-graph")
     case "drain": return .drainWorker(words.first ?? "")
@@ -179,11 +183,38 @@ struct ScriptPlayer {
     }
   }
 
-  /// `graph 1`, `tag x`, `level low`, or an operation.
+  /// `each a b` for an explicit set, `after a` for what depends on it, else a selection.
+  private func target(_ words: some Collection<String>) throws(ScriptError) -> OperationTarget {
+    let words = Array(words)
+    switch words.first ?? "" {
+    case "each": return .operations(try operations(words.dropFirst()))
+    case "after":
+      guard let first = try operations(words.dropFirst()).first else {
+        throw ScriptError("after what?")
+      }
+      return .dependents(of: first)
+    default: return .selection(try selection(words))
+    }
+  }
+
+  private func operations(_ words: ArraySlice<String>) throws(ScriptError) -> [OperationID] {
+    var ids: [OperationID] = []
+    for word in words {
+      guard let id = names.operation(word) else { throw ScriptError("no operation \(word)") }
+      ids.append(id)
+    }
+    return ids
+  }
+
+  /// `graph 1`, `tag x`, `level low`, `like 1 a*` for a pattern in a graph, or an operation.
   private func selection(_ words: [String]) throws(ScriptError) -> Selection {
     let value = words.count > 1 ? words[1] : ""
     switch words.first ?? "" {
     case "graph": return .graph(GraphID(UInt32(value) ?? 0))
+    case "like":
+      var selection = Selection.graph(GraphID(UInt32(value) ?? 0))
+      selection.operation = words.last
+      return selection
     case "tag":
       var selection = Selection(graphs: .all)
       selection.labels = [Label(key: "tag", value: value)]

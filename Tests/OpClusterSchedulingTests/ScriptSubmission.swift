@@ -100,6 +100,10 @@ struct SubmissionParser {
     }
     switch key {
     case "join": submission.templates[at].work = .nothing
+    case "blocks":
+      submission.templates[at].work = .blocks([OperationType(name: "noop")])
+      submission.templates[at].payload = Array(value.utf8)
+    case "held": submission.templates[at].isHeld = true
     case "barrier": submission.templates[at].isBarrier = true
     case "final": submission.templates[at].isFinal = true
     case "inputs": submission.templates[at].wantsInputs = true
@@ -120,6 +124,12 @@ struct SubmissionParser {
   private mutating func position(ofQueue name: String) -> UInt32 {
     if submission.queues.isEmpty { submission.queues = [.named("default")] }
     if let at = submission.queues.firstIndex(of: .named(name)) { return UInt32(at) }
+    if name.hasPrefix("own:") {
+      let settings = QueueSettings(name: String(name.dropFirst(4)))
+      if let at = submission.queues.firstIndex(of: .own(settings)) { return UInt32(at) }
+      submission.queues.append(.own(settings))
+      return UInt32(submission.queues.count - 1)
+    }
     submission.queues.append(.named(name))
     return UInt32(submission.queues.count - 1)
   }

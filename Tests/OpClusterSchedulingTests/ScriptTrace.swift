@@ -81,6 +81,11 @@ struct ScriptTrace {
       "removed \(names.name(to))(\(names.name(from)))"
     case .prioritySet(let id, let priority):
       "priority of \(names.name(id)) \(priority.word)"
+    case .held(let runs): "held \(names.names(runs))"
+    case .released(let runs): "released \(names.names(runs))"
+    case .moved(let id, let queue): "moved \(names.name(id)) to \(names.name(queue))"
+    case .blocksAdded(let id, let bytes):
+      "blocks of \(names.name(id)) +\(String(decoding: bytes, as: UTF8.self))"
     case .graphSuspended(let graph, let value):
       "\(value ? "suspended" : "resumed") graph \(graph.number)"
     case .restoredGraph, .restoredEnding, .restoredCounters: "restored"
@@ -146,6 +151,9 @@ struct ScriptTrace {
       let awaits = dispatch.awaits.map { "\(names.name($0.operation)):\($0.policy)" }
       text += "(after \(awaits.joined(separator: ",")))"
     }
+    if !dispatch.argument.isEmpty {
+      text += "(with \(String(decoding: dispatch.argument, as: UTF8.self)))"
+    }
     if !dispatch.inputs.isEmpty {
       let inputs = dispatch.inputs.map { input in
         let value = input.output.map { "=\(String(decoding: $0, as: UTF8.self))" } ?? ""
@@ -194,6 +202,11 @@ struct ScriptTrace {
     case .attemptEnded(let number, let cause): "attempt \(number) ended \(cause)"
     case .completion: "completion"
     case .priority(let priority): "priority \(priority.word)"
+    case .isHeld(let value): value ? "held" : "released"
+    case .dependencyAdded(let id, let policy): "waits for \(names.name(id)):\(policy)"
+    case .dependencyRemoved(let id): "no longer waits for \(names.name(id))"
+    case .enqueued(let queue): "enters \(names.name(queue))"
+    case .queueCount(let count): "\(count) operations"
     case .graphSubmitted(let count): "submitted \(count)"
     case .graphSuspended(let value): value ? "suspended" : "resumed"
     case .graphFinished(let outcome): "finished \(outcome)"
@@ -236,6 +249,8 @@ struct ScriptTrace {
     case .suspended(let executing):
       executing.isEmpty ? "nothing executing" : "executing \(names.names(executing))"
     case .effect(let value): value ? "effect" : "no effect"
+    case .changed(let count, let unchanged):
+      "changed \(count)\(unchanged > 0 ? ", too late for \(unchanged)" : "")"
     case .workers(let rows):
       rows.map { "\($0.name) \($0.state.rawValue) executing=\($0.executing) held=\($0.held)" }
         .joined(separator: " | ")

@@ -157,12 +157,16 @@ struct World {
   }
 
   /// Starts and ends whatever is held, in the workers' own order, until nothing moves.
-  mutating func runAll(result: (OperationID) -> AttemptResult = { _ in .success }) {
+  mutating func runAll(
+    result: (OperationID) -> AttemptResult = { _ in .success },
+    starting: (OperationID) -> Void = { _ in }
+  ) {
     var moved = true
     while moved {
       moved = false
       for at in workers.indices {
         for dispatch in workers[at].held where dispatch.awaits.isEmpty {
+          starting(dispatch.attempt.operation)
           start(at, dispatch.attempt.operation)
         }
         for attempt in workers[at].executing {

@@ -156,7 +156,7 @@ import Testing
     }
     let second = try await scene.submit { try $0.add("d", .mark, queue: queue) }
     let connection = scene.connection
-    _ = try await connection.request(.setPriority(first["c"], .veryHigh))
+    _ = try await connection.request(.setPriority(.operations([first["c"]]), .veryHigh))
     try await scene.change(queue, limit: 1)
     _ = try await scene.cancel(first["b"], named: "b")
     // "add c←a": a waits for c.

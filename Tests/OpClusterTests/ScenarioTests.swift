@@ -1,65 +1,88 @@
-// One scenario that other settings have, too (house habit 18): a diamond with a failure, a retry,
-// an array and an allowed failure; here with real processes, from a manifest to what is shown.
+// The scenario that every setting has (house habit 18), here with real processes: from a manifest
+// and `opbatch run` to what is shown, with commands that a shell runs. Its body is in
+// Tests/ScenarioBody.
 
 import OpClusterClient
 import OpClusterModel
+import ScenarioBody
 import Testing
 
 @Suite(.sharedCluster) struct ScenarioTests {
-  ///     make ─┬─ left[1-4] (second tries only) ──────┬─ join ─ after (join failed: compensates)
-  ///           └─ right (fails, and is allowed to) ───┘
-  @Test func diamondWithAFailureARetryAnArrayAndAnAllowedFailure() async throws {
-    let scene = try await SharedCluster.scene("diamond")
-    let path = "\(scene.folder)/diamond.yaml"
-    let setup = scene.preamble.split(separator: "\n").map { "  \($0)" }.joined(separator: "\n")
-    try write(
-      """
-      version: 1
-      name: diamond
-      x-words: &words |
-      \(setup)
-      operations:
-        make: {run: 'eval "$WORDS"; mark make', env: {WORDS: *words}}
-        left:
-          needs: make
-          array: 1-4
-          retry: 2
-          env: {WORDS: *words}
-          run: 'eval "$WORDS"; mark left-$OP_INDEX; test $OP_ATTEMPT -ge 2'
-        right:
-          needs: make
-          allow_failure: true
-          env: {WORDS: *words}
-          run: 'eval "$WORDS"; mark right; exit 4'
-        join:
-          needs: {left: succeeded, right: finished}
-          env: {WORDS: *words}
-          run: 'eval "$WORDS"; mark join; exit 5'
-        never: {needs: join, run: 'true'}
-        after:
-          needs: {join: failed}
-          env: {WORDS: *words}
-          run: 'eval "$WORDS"; mark after'
+  @Test func diamond() async throws {
+    try await expectDiamond(in: ProcessSetting(scene: SharedCluster.scene("diamond")))
+  }
+}
 
-      """, to: path)
+/// Daemons and commands.
+private struct ProcessSetting: ScenarioSetting {
+  let scene: Scene
+
+  func run(_ scenario: Scenario) async throws -> ScenarioReport {
+    let path = "\(scene.folder)/\(scenario.name).yaml"
+    try write(manifest(scenario), to: path)
     let ran = try await scene.cluster.opbatch("run", "-m", path)
-    #expect(ran.status == 1, "\(ran.error)")
-    let graph = try #require(
-      try await scene.connection.graphs(Selection(graphs: .last(back: 0))).first)
-    #expect(graph.state == .failed)
-    #expect(graph.allowedFailures == 1)
-    let rows = try await scene.connection.operations(.graph(graph.graph))
-    let outcomes = rows.map { "\($0.name) \($0.outcome.map { "\($0)" } ?? "") \($0.attempt)" }
-    #expect(
-      outcomes == [
-        "make succeeded 1", "left succeeded 2", "left succeeded 2", "left succeeded 2",
-        "left succeeded 2", "right failed 1", "join failed 1", "never skipped 0",
-        "after succeeded 1",
-      ])
-    let trace = scene.trace
-    #expect(trace.first == "make")
-    #expect(trace.suffix(2) == ["join", "after"])
-    for element in 1...4 { #expect(trace.count { $0 == "left-\(element)" } == 2) }
-    #expect(trace.count { $0 == "right" } == 1)
+    let row = try #require(
+      try await scene.connection.graphs(Selection(graphs: .last(back: 0))).first, "\(ran.error)")
+    #expect(row.name == scenario.name)
+    // The command's own word for how the graph ended (interface.md, exit codes).
+    #expect((ran.status == 0) == (row.state == .succeeded), "\(ran.status): \(ran.error)")
+    let operations = try await scene.connection.operations(.graph(row.graph))
+    return ScenarioReport(
+      state: row.state, allowedFailures: row.allowedFailures, outcomes: operations.map(\.outcome),
+      moments: scene.trace.map(moment))
+  }
+
+  private func moment(_ what: String) -> ScenarioReport.Moment {
+    ScenarioReport.Moment(String(what.dropLast()), what.hasSuffix("+") ? .start : .end)
+  }
+
+  /// The scenario as somebody would write it.
+  private func manifest(_ scenario: Scenario) -> String {
+    """
+    version: 1
+    name: \(scenario.name)
+    x-words: &words |
+    \(indented(scene.preamble, by: 2))
+    operations:
+    \(scenario.operations.map(entry).joined(separator: "\n"))
+
+    """
+  }
+
+  private func entry(_ operation: Scenario.Operation) -> String {
+    var lines = ["\(operation.name):", "  env: {WORDS: *words}"]
+    if let count = operation.count { lines.append("  array: 1-\(count)") }
+    if operation.retries > 0 { lines.append("  retry: \(operation.retries)") }
+    if operation.mayFail { lines.append("  allow_failure: true") }
+    let needs = operation.needs.map { "\($0.name): \($0.policy)" }
+    if !needs.isEmpty { lines.append("  needs: {\(needs.joined(separator: ", "))}") }
+    lines += ["  run: |", indented(command(operation), by: 4)]
+    return indented(lines.joined(separator: "\n"), by: 2)
+  }
+
+  /// Tells of its start, counts its runs by what it told itself, tells of its end, and ends as the
+  /// scenario says.
+  private func command(_ operation: Scenario.Operation) -> String {
+    """
+    eval "$WORDS"
+    self=\(operation.name)${OP_INDEX:+-$OP_INDEX}
+    note "$self+"
+    run=$(grep -c "^$self+ " '\(scene.tracePath)')
+    note "$self-"
+    \(exit(operation.ending))
+    """
+  }
+
+  private func exit(_ ending: Scenario.Ending) -> String {
+    switch ending {
+    case .success: "exit 0"
+    case .failure(let status): "exit \(status)"
+    case .secondRunSucceeds(let status): "if test $run -eq 1; then exit \(status); fi"
+    }
+  }
+
+  private func indented(_ text: String, by width: Int) -> String {
+    let margin = String(repeating: " ", count: width)
+    return text.split(separator: "\n").map { margin + $0 }.joined(separator: "\n")
   }
 }

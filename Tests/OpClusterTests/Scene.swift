@@ -92,10 +92,11 @@ final class Scene: Sendable {
   }
 
   var preamble: String {
-    Vocabulary.preamble(trace: "\(folder)/trace", gates: "\(folder)/gates")
+    Vocabulary.preamble(trace: tracePath, gates: "\(folder)/gates")
   }
 
-  var lines: [TraceLine] { TraceLine.all(in: "\(folder)/trace") }
+  var tracePath: String { "\(folder)/trace" }
+  var lines: [TraceLine] { TraceLine.all(in: tracePath) }
   var trace: [String] { lines.map(\.what) }
 
   /// Waits until the trace has all of these.
@@ -179,7 +180,8 @@ final class Scene: Sendable {
   }
 
   func cancel(_ selection: Selection) async throws -> [CancelVerdict.Verdict] {
-    let reply = try await connection.request(.cancel(selection, reason: "test", grace: nil))
+    let reply = try await connection.request(
+      .cancel(.selection(selection), reason: "test", grace: nil))
     guard case .cancelled(let verdicts, _) = reply else { throw Trouble("cancel?") }
     return verdicts.map(\.verdict)
   }

@@ -75,7 +75,9 @@ struct Dice {
   // Things
   mutating func label() -> Label { Label(key: text(), value: text()) }
   mutating func labels() -> [Label] { many { $0.label() } }
-  mutating func type() -> OperationType { OperationType(name: text(), version: number()) }
+  mutating func type() -> OperationType {
+    OperationType(name: text(), version: number(), fingerprint: number())
+  }
   mutating func resources(negative: Bool = false) -> Resources {
     var names: Set<String> = []
     for _ in 0..<below(4) { names.insert(text()) }
@@ -96,9 +98,10 @@ struct Dice {
     }
   }
   mutating func work() -> Work {
-    switch below(3) {
+    switch below(4) {
     case 0: .nothing
     case 1: .command
+    case 2: .blocks(many { $0.type() })
     default: .call(type())
     }
   }
@@ -131,10 +134,12 @@ struct Dice {
     return result
   }
   mutating func history() -> AttemptHistory {
-    AttemptHistory(
+    var history = AttemptHistory(
       attempt: attempt(), outcome: maybe { $0.member(Outcome.self) },
       reason: maybe { $0.reason() }, workerName: one(of: ["", "w1", "w2", "日本"]),
       result: result())
+    if below(4) == 0 { history.run = number() }
+    return history
   }
   mutating func refusal() -> Refusal {
     Refusal(

@@ -3,7 +3,7 @@
 import OpClusterModel
 
 extension Dice {
-  /// `kind` from 0 to 18: welcome, events, heartbeat and the replies.
+  /// `kind` from 0 to 20: welcome, events, heartbeat and the replies.
   mutating func clientAnswer(_ kind: Int) -> ClientAnswer {
     switch kind {
     case 0: .welcome(version: number(), build: text(), epoch: Epoch(number()))
@@ -16,7 +16,7 @@ extension Dice {
     default: .reply(RequestID(number()), reply(kind))
     }
   }
-  static let clientAnswerKinds = 19
+  static let clientAnswerKinds = 21
 
   private mutating func reply(_ kind: Int) -> ClientReply {
     switch kind {
@@ -56,8 +56,19 @@ extension Dice {
           stateFolder: text()))
     case 16: .pong(commit: CommitIndex(number()), epoch: Epoch(number()), lastEvent: number())
     case 17: .log(chunk())
+    case 18: .changed(number(), unchanged: number())
+    case 19: submittedGraph()
     default: .subscribed(since: number())
     }
+  }
+
+  /// With an outcome, or none, for each of its operations.
+  private mutating func submittedGraph() -> ClientReply {
+    let submission = submission()
+    let outcomes = (0..<submission.operationCount).map { _ in
+      maybe { $0.member(Outcome.self).rawValue } ?? 0
+    }
+    return .submission(submission, outcomes: outcomes)
   }
 
   mutating func counts() -> StateCounts {
@@ -88,6 +99,10 @@ extension Dice {
     row.qos = member(QualityOfService.self)
     row.workerName = text()
     row.attempt = number()
+    row.blockedBy = many { $0.operation() }
+    row.progress = maybe { dice in
+      .init(fraction: Double(dice.below(1001)) / 1000, text: dice.text())
+    }
     row.needs = many { dice in
       OperationRow.Need(
         id: dice.operation(), shown: dice.text(), policy: dice.member(EdgePolicy.self))
@@ -161,7 +176,7 @@ extension Dice {
     }
   }
 
-  static let eventKinds = 19
+  static let eventKinds = 24
   mutating func eventKind(_ kind: Int) -> Event.Kind {
     switch kind {
     case 0: .isReady(bool())
@@ -182,6 +197,11 @@ extension Dice {
     case 15: .workerSuspect
     case 16: .workerLost
     case 17: .workerDraining
+    case 18: .isHeld(bool())
+    case 19: .dependencyAdded(operation(), member(EdgePolicy.self))
+    case 20: .dependencyRemoved(operation())
+    case 21: .enqueued(queue())
+    case 22: .queueCount(number())
     default: .workerLeft
     }
   }
@@ -199,7 +219,7 @@ extension Dice {
     return runs
   }
 
-  /// `kind` from 0 to 22.
+  /// `kind` from 0 to 26.
   mutating func record(_ kind: Int) -> Record {
     switch kind {
     case 0: .started(Epoch(number()))
@@ -224,10 +244,14 @@ extension Dice {
     case 19: .graphSuspended(graph(), bool())
     case 20: .restoredGraph(graphState())
     case 21: .restoredEnding(endedGraph())
+    case 22: .held(runs())
+    case 23: .released(runs())
+    case 24: .moved(operation(), queue())
+    case 25: .blocksAdded(operation(), bytes())
     default: .restoredCounters(counters())
     }
   }
-  static let recordKinds = 23
+  static let recordKinds = 27
 
   mutating func graphState() -> GraphState {
     var state = GraphState(graph: graph())
@@ -254,6 +278,7 @@ extension Dice {
     state.addedEdges = many { $0.liveEdge() }
     state.removedEdges = many { $0.liveEdge() }
     state.enqueuedIn = many { .init(index: $0.number(), queue: $0.queue(), place: $0.number()) }
+    state.addedBlocks = many { .init(index: $0.number(), output: $0.bytes()) }
     state.submittedAt = wallTime()
     return state
   }

@@ -39,11 +39,7 @@ extension Dice {
 
   mutating func coordinatorMessage() -> CoordinatorMessage {
     switch below(5) {
-    case 0:
-      .welcome(
-        Welcome(
-          conversation: conversation(), version: number(), worker: worker(), timing: timing(),
-          stale: many { $0.attempt() }))
+    case 0: .welcome(welcome())
     case 1: .refused(refusal())
     case 2:
       .logRequest(
@@ -52,6 +48,12 @@ extension Dice {
           offset: number(), maximumBytes: number()))
     default: .orders(orders())
     }
+  }
+
+  mutating func welcome() -> Welcome {
+    Welcome(
+      conversation: conversation(), version: number(), worker: worker(), timing: timing(),
+      stale: many { $0.attempt() }, clientEndpoint: text())
   }
 
   mutating func orders() -> WorkerOrders {
@@ -71,16 +73,21 @@ extension Dice {
   }
 
   mutating func announcement() -> TemplateAnnouncement {
-    TemplateAnnouncement(
+    var announcement = TemplateAnnouncement(
       graph: graph(), graphName: text(), template: number(), firstIndex: number(),
       name: text(), isArray: bool(), indexRuns: indexRuns(), work: work(), payload: bytes(),
       demand: resources(), qos: member(QualityOfService.self))
+    announcement.queueName = text()
+    announcement.timeout = maybe { $0.span() }
+    announcement.grace = maybe { $0.span() }
+    return announcement
   }
 
   mutating func dispatch() -> Dispatch {
     var dispatch = Dispatch(
       attempt: attempt(), template: UInt32(below(3)),
       priority: bool() ? .normal : member(Priority.self), place: number())
+    if below(4) == 0 { dispatch.run = number() }
     if below(3) == 0 { dispatch.argument = bytes() }
     if below(3) == 0 {
       dispatch.inputs = many { $0.input() }
@@ -113,18 +120,26 @@ extension Dice {
       priority: maybe { $0.member(Priority.self) })
   }
 
-  /// `kind` from 0 to 24: hello and the requests.
+  mutating func target() -> OperationTarget {
+    switch below(3) {
+    case 0: .selection(selection())
+    case 1: .operations(many { $0.operation() })
+    default: .dependents(of: operation())
+    }
+  }
+
+  /// `kind` from 0 to 30: hello and the requests.
   mutating func clientMessage(_ kind: Int) -> ClientMessage {
     if kind == 0 { return .hello(ClientHello(versions: versions(), build: text())) }
-    return .request(RequestID(number()), kind <= 12 ? steering(kind) : reading(kind))
+    return .request(RequestID(number()), kind <= 17 ? steering(kind) : reading(kind))
   }
-  static let clientMessageKinds = 25
+  static let clientMessageKinds = 31
 
   private mutating func steering(_ kind: Int) -> ClientRequest {
     switch kind {
     case 1: .submit(submission())
     case 2: .enqueue(many { $0.operation() }, queue: text())
-    case 3: .cancel(selection(), reason: text(), grace: maybe { $0.span() })
+    case 3: .cancel(target(), reason: text(), grace: maybe { $0.span() })
     case 4: .cancelQueue(text(), reason: text())
     case 5: .suspendGraphs(selection(), bool())
     case 6: .createQueue(settings())
@@ -132,27 +147,35 @@ extension Dice {
     case 8: .removeQueue(text())
     case 9: .addDependency(from: operation(), to: operation(), member(EdgePolicy.self))
     case 10: .removeDependency(from: operation(), to: operation())
-    case 11: .setPriority(operation(), member(Priority.self))
+    case 11: .setPriority(target(), member(Priority.self))
+    case 12: .hold(target(), bool())
+    case 13: .setQueue(target(), queue: text())
+    case 14: .addBlocks(operation(), bytes())
+    case 15:
+      .beginWait(
+        operation(), bool() ? .operations(many { $0.operation() }) : .queue(text()))
+    case 16: .endWait(operation())
     default: .drainWorker(text())
     }
   }
 
   private mutating func reading(_ kind: Int) -> ClientRequest {
     switch kind {
-    case 13: .graphs(selection(), after: maybe { $0.graph() }, limit: number())
-    case 14: .operations(selection(), after: maybe { $0.operation() }, limit: number())
-    case 15: .structure(selection())
-    case 16: .explain(selection())
-    case 17: .queues
-    case 18: .workers
-    case 19: .configuration
-    case 20: .ping
-    case 21:
+    case 18: .graphs(selection(), after: maybe { $0.graph() }, limit: number())
+    case 19: .operations(selection(), after: maybe { $0.operation() }, limit: number())
+    case 20: .structure(selection())
+    case 21: .explain(selection())
+    case 22: .queues
+    case 23: .workers
+    case 24: .configuration
+    case 25: .ping
+    case 26:
       .log(
         AttemptSelection(operation: operation(), attempt: maybe { $0.number() }),
         member(LogStream.self), offset: number(), maximumBytes: number())
-    case 22: .subscribe(subscription())
-    case 23: .grantCredit(subscription: number(), events: number())
+    case 27: .subscribe(subscription())
+    case 28: .grantCredit(subscription: number(), events: number())
+    case 29: .submission(graph())
     default: .unsubscribe(subscription: number())
     }
   }
@@ -160,7 +183,7 @@ extension Dice {
   mutating func subscription() -> EventSubscription {
     EventSubscription(
       number: number(), selection: selection(), since: maybe { $0.number() },
-      graphsOnly: bool(), backlogOnly: bool(), credit: number())
+      graphsOnly: bool(), backlogOnly: bool(), includesOwn: bool(), credit: number())
   }
 
   mutating func queueChange() -> QueueChange {

@@ -45,6 +45,9 @@ extension Dice {
     template.isFinal = bool()
     template.isBarrier = bool()
     template.wantsInputs = bool()
+    template.timeout = maybe { $0.span() }
+    template.grace = maybe { $0.span() }
+    template.isHeld = bool()
     template.labels = labels()
     return template
   }
@@ -82,7 +85,23 @@ extension Dice {
     submission.allowsCycles = bool()
     submission.labels = labels()
     submission.origin = text()
+    submission.continued = maybe { dice in
+      let reused = dice.runs()
+      return ContinuedGraph(graph: reused.graph, reused: reused)
+    }
     return submission
+  }
+
+  mutating func block() -> OperationBlock {
+    bool() ? .command(command()) : .call(type(), argument: bytes())
+  }
+
+  mutating func blockResult() -> BlockResult {
+    switch below(3) {
+    case 0: .succeeded(bytes())
+    case 1: .failed(text())
+    default: .skipped
+    }
   }
 
   mutating func commandText() -> CommandText {

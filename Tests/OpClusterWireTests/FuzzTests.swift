@@ -51,6 +51,14 @@ struct FuzzTarget: Sendable, CustomTestStringConvertible {
       testDescription: "command", make: { Wire.encode(command: $0.command()) },
       decode: { _ = Wire.encode(command: try Wire.decodeCommand($0)) }),
     FuzzTarget(
+      testDescription: "blocks",
+      make: { dice in Wire.encode(blocks: dice.many { $0.block() }) },
+      decode: { _ = Wire.encode(blocks: try Wire.decodeBlocks($0)) }),
+    FuzzTarget(
+      testDescription: "block results",
+      make: { dice in Wire.encode(blockResults: dice.many { $0.blockResult() }) },
+      decode: { _ = Wire.encode(blockResults: try Wire.decodeBlockResults($0)) }),
+    FuzzTarget(
       testDescription: "outputs",
       make: { dice in
         Wire.encode(outputs: dice.many { (key: $0.text(), value: $0.text()) })

@@ -30,6 +30,8 @@ import Testing
     expectEveryPropertyVaries { $0.history() }
     expectEveryPropertyVaries { $0.template() }
     expectEveryPropertyVaries { $0.submission() }
+    expectEveryPropertyVaries { $0.type() }
+    expectEveryPropertyVaries { $0.welcome() }
     expectEveryPropertyVaries { $0.retry() }
     expectEveryPropertyVaries { $0.command() }
     expectEveryPropertyVaries { $0.timing() }

@@ -106,6 +106,27 @@ import Testing
     }
   }
 
+  @Test func blocksAndTheirResults() throws {
+    for seed in 0..<300 {
+      var dice = Dice(seed: UInt64(seed))
+      let blocks = dice.many { $0.block() }
+      #expect(try Wire.decodeBlocks(Wire.encode(blocks: blocks)) == blocks, "seed \(seed)")
+      let results = dice.many { $0.blockResult() }
+      let bytes = Wire.encode(blockResults: results)
+      #expect(try Wire.decodeBlockResults(bytes) == results, "seed \(seed)")
+    }
+  }
+
+  /// A worker joins the template's blocks and those that were added later as bytes (S120).
+  @Test func joinedBlocks() throws {
+    for seed in 0..<300 {
+      var dice = Dice(seed: UInt64(seed))
+      let parts = dice.many { dice in dice.many { $0.block() } }
+      let bytes = parts.flatMap { Wire.encode(blocks: $0) }
+      #expect(try Wire.decodeBlocks(bytes) == parts.flatMap { $0 }, "seed \(seed)")
+    }
+  }
+
   @Test func rowsAndOutputs() throws {
     for seed in 0..<300 {
       var dice = Dice(seed: UInt64(seed))

@@ -41,6 +41,17 @@ extension WorkerTests {
     #expect(hello.labels.map(\.key) == ["host", "arch", "os", "disk"])
   }
 
+  // Between threads of one process: the same conversation, and a goodbye at its end.
+  @Test func insideOneProcess() throws {
+    let name = "inproc://worker-\(UInt64.random(in: 0 ... .max))"
+    let coordinator = try FakeCoordinator(at: name)
+    let worker = try TestWorker(coordinator.endpoint)
+    let result = try coordinator.run(
+      FakeCoordinator.template(work: .call(OperationType(name: "noop")), payload: []))
+    #expect(result.isSuccess)
+    #expect(try worker.end(coordinator) == .stopped)
+  }
+
   // A chain of a thousand no-ops, locally unblocked, in order.
   @Test func chainOfNoOperations() throws {
     let coordinator = try FakeCoordinator()

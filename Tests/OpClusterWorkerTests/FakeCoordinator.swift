@@ -37,9 +37,10 @@ final class FakeCoordinator {
 
   static let graph = GraphID(12)
 
-  init() throws {
+  /// Listens at the address; without one, at any free port.
+  init(at address: String = "tcp://127.0.0.1:*") throws {
     socket = try Socket(role: .router(maximumMessageBytes: Limits.messageBytes))
-    endpoint = try socket.bind(Endpoint("tcp://127.0.0.1:*"))
+    endpoint = try socket.bind(Endpoint(address))
     _ = poller.add(socket)
     timing.heartbeat = .milliseconds(200)
   }

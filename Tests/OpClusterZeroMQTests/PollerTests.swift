@@ -81,6 +81,7 @@ import Testing
     let item = poller.add(dealer, for: .writable)
     #expect(try poller.wait(until: 0) == 0)
     try dealer.connect(router.bind(freshName()))
+    #expect(try nextEvent(dealer) == .connected)
     #expect(try poller.wait(until: MonotonicClock.now() + patience) == 1)
     #expect(poller.readiness(of: item) == .writable)
     poller.change(item, to: .readable)

@@ -2,7 +2,7 @@
 // this file was made. A test compares it with what they are.
 
 enum ProtoDigest {
-  static let client = "2512621055 15884"
+  static let client = "1320638152 16067"
   static let journal = "1639017879 4951"
   static let submission = "1307078857 15569"
   static let worker = "1382163980 6169"

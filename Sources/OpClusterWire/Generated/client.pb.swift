@@ -808,7 +808,8 @@ nonisolated struct ProtoSelection: Sendable {
 
   var back: UInt32 = 0
 
-  /// A template's name; absent: every operation.
+  /// A template's name, or with * (any characters) and ? (one) those of several; absent: every
+  /// operation.
   var operation: String {
     get {_operation ?? String()}
     set {_operation = newValue}
@@ -1438,6 +1439,12 @@ nonisolated struct ProtoSubscribe: @unchecked Sendable {
   var credit: UInt32 {
     get {_storage._credit}
     set {_uniqueStorage()._credit = newValue}
+  }
+
+  /// Besides: every graph submitted over this connection from now on, and all events of queues.
+  var includesOwn: Bool {
+    get {_storage._includesOwn}
+    set {_uniqueStorage()._includesOwn = newValue}
   }
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -4088,7 +4095,7 @@ nonisolated extension ProtoReadLog: SwiftProtobuf.Message, SwiftProtobuf._Messag
 
 nonisolated extension ProtoSubscribe: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Subscribe"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}selection\0\u{1}since\0\u{3}graphs_only\0\u{3}backlog_only\0\u{1}credit\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}selection\0\u{1}since\0\u{3}graphs_only\0\u{3}backlog_only\0\u{1}credit\0\u{3}includes_own\0")
 
   fileprivate class _StorageClass {
     var _number: UInt64 = 0
@@ -4097,6 +4104,7 @@ nonisolated extension ProtoSubscribe: SwiftProtobuf.Message, SwiftProtobuf._Mess
     var _graphsOnly: Bool = false
     var _backlogOnly: Bool = false
     var _credit: UInt32 = 0
+    var _includesOwn: Bool = false
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -4113,6 +4121,7 @@ nonisolated extension ProtoSubscribe: SwiftProtobuf.Message, SwiftProtobuf._Mess
       _graphsOnly = source._graphsOnly
       _backlogOnly = source._backlogOnly
       _credit = source._credit
+      _includesOwn = source._includesOwn
     }
   }
 
@@ -4137,6 +4146,7 @@ nonisolated extension ProtoSubscribe: SwiftProtobuf.Message, SwiftProtobuf._Mess
         case 4: try { try decoder.decodeSingularBoolField(value: &_storage._graphsOnly) }()
         case 5: try { try decoder.decodeSingularBoolField(value: &_storage._backlogOnly) }()
         case 6: try { try decoder.decodeSingularUInt32Field(value: &_storage._credit) }()
+        case 7: try { try decoder.decodeSingularBoolField(value: &_storage._includesOwn) }()
         default: break
         }
       }
@@ -4167,6 +4177,9 @@ nonisolated extension ProtoSubscribe: SwiftProtobuf.Message, SwiftProtobuf._Mess
       if _storage._credit != 0 {
         try visitor.visitSingularUInt32Field(value: _storage._credit, fieldNumber: 6)
       }
+      if _storage._includesOwn != false {
+        try visitor.visitSingularBoolField(value: _storage._includesOwn, fieldNumber: 7)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -4182,6 +4195,7 @@ nonisolated extension ProtoSubscribe: SwiftProtobuf.Message, SwiftProtobuf._Mess
         if _storage._graphsOnly != rhs_storage._graphsOnly {return false}
         if _storage._backlogOnly != rhs_storage._backlogOnly {return false}
         if _storage._credit != rhs_storage._credit {return false}
+        if _storage._includesOwn != rhs_storage._includesOwn {return false}
         return true
       }
       if !storagesAreEqual {return false}

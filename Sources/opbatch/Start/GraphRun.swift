@@ -131,7 +131,8 @@ struct GraphRun {
     _ graph: GraphID, _ connection: ClusterConnection, _ reason: String, kill: Bool
   ) async throws {
     _ = try await connection.request(
-      .cancel(.graph(graph), reason: reason, grace: kill ? .zero : nil), timeout: .seconds(10))
+      .cancel(.selection(.graph(graph)), reason: reason, grace: kill ? .zero : nil),
+      timeout: .seconds(10))
   }
 
   /// The last frame is made of what the coordinator says then, not of what was counted.

@@ -44,7 +44,8 @@ struct Cancel: Command {
     return try await withConnection { connection in
       var results: [CancelSummary] = []
       for (text, selection) in zip(selectors, selections) {
-        let reply = try await ask(connection, .cancel(selection, reason: reason, grace: grace))
+        let reply = try await ask(
+          connection, .cancel(.selection(selection), reason: reason, grace: grace))
         guard case .cancelled(let verdicts, let total) = reply else {
           throw Failure.unexpectedReply("cancel")
         }

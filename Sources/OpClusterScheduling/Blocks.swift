@@ -1,0 +1,40 @@
+// Blocks that come to a block operation after its submission (S120). To the coordinator they are
+// bytes, which go to the worker with the dispatch, behind those that the operation came with.
+
+import OpClusterModel
+
+extension Scheduler {
+  mutating func addBlocks(
+    _ id: OperationID, _ bytes: [UInt8], into turn: inout Turn
+  ) throws(Refusal) -> ClientReply {
+    let cell = try liveCell(id)
+    let graph = id.graph.number
+    let template = graphs[graph].stages[graphs[graph].stageNumber(of: id.index)].template
+    guard case .blocks = template.work else {
+      throw Refusal(.badRequest, "\(shown(id)) is no block operation", operations: [id])
+    }
+    switch cell.phase {
+    case .declared, .waiting, .ready: break
+    case .dispatched, .executing:
+      throw Refusal(
+        .alreadyStarted, "\(shown(id)) is with a worker and takes no further blocks",
+        hint: "hold it before it starts, or submit another operation", operations: [id])
+    case .finished:
+      throw Refusal(.alreadyFinished, "operation \(shown(id)) has finished", operations: [id])
+    }
+    if bytes.isEmpty { return .done(lastCommit) }
+    let known = template.payload.count + (graphs[graph].addedBlocks[id.index]?.count ?? 0)
+    guard known + bytes.count <= Limits.payloadBytes else {
+      throw Refusal(
+        .limitExceeded, "the blocks of \(shown(id)) exceed \(Limits.payloadBytes) bytes together",
+        operations: [id])
+    }
+    commit(.blocksAdded(id, bytes), into: &turn)
+    return .done(turn.commit)
+  }
+
+  mutating func addBlocks(_ bytes: [UInt8], to id: OperationID) {
+    guard graphs.contains(id.graph.number) else { return }
+    graphs[id.graph.number].addedBlocks[id.index, default: []] += bytes
+  }
+}
