@@ -22,6 +22,7 @@ let package = Package(
   name: "opcluster",
   platforms: [.macOS(.v15)],
   products: [
+    .library(name: "OpCluster", targets: ["OpCluster", "OpClusterOperations", "OpClusterModel"]),
     .executable(name: "opcoord", targets: ["opcoord"]),
     .executable(name: "opworker", targets: ["opworker"]),
     .executable(name: "opbatch", targets: ["opbatch"]),
@@ -76,6 +77,14 @@ let package = Package(
       name: "OpClusterSimulation",
       dependencies: [
         "OpClusterScheduling", "OpClusterExecution", "OpClusterWire", "OpClusterModel",
+      ]),
+
+    // the library: operations and queues as objects
+    .target(
+      name: "OpCluster",
+      dependencies: [
+        "OpClusterClient", "OpClusterLocal", "OpClusterOperations", "OpClusterWire",
+        "OpClusterModel",
       ]),
 
     // commands

@@ -2,6 +2,7 @@
 // it yet, sent as one submission (S58). Any thread; nothing here waits.
 
 import OpClusterModel
+import Synchronization
 
 extension OperationCluster {
   /// Adds a batch to a queue. `done` is called when the cluster has it durably, or refused it: then

@@ -2,9 +2,10 @@
 // S123).
 
 import OpClusterLocal
-public import OpClusterModel
+import OpClusterModel
 public import OpClusterOperations
 import OpClusterWire
+import Synchronization
 
 extension ClusterOperation {
   /// A block operation without blocks yet; one that gets none finishes at once (S121).

@@ -2,7 +2,6 @@
 // itself lives in the cluster, by its name, and holds operations of any program. Any thread.
 
 public import OpClusterModel
-public import OpClusterOperations
 import Synchronization
 
 /// Regulates the execution of operations: the counterpart of Foundation's `OperationQueue`.
@@ -57,25 +56,25 @@ public final class ClusterOperationQueue: Sendable {
   /// A display name that is free to change, unique among the queues of the cluster (S2).
   public var name: String {
     get { state.withLock { $0.settings.name } }
-    set { report { try set(QueueChange(newName: newValue)) } }
+    set { report { () throws(ClusterError) in try set(QueueChange(newName: newValue)) } }
   }
 
   /// How many run at once, over all workers; −1: as many as the workers take; 0: none (S63 to S66).
   public var maxConcurrentOperationCount: Int {
     get { state.withLock { $0.settings.maximumConcurrent.map(Int.init) ?? -1 } }
-    set { report { try set(QueueLife.change(limit: newValue)) } }
+    set { report { () throws(ClusterError) in try set(QueueLife.change(limit: newValue)) } }
   }
 
   /// A suspended queue starts nothing; what executes goes on (S71, S72).
   public var isSuspended: Bool {
     get { state.withLock { $0.settings.isSuspended } }
-    set { report { try set(QueueChange(isSuspended: newValue)) } }
+    set { report { () throws(ClusterError) in try set(QueueChange(isSuspended: newValue)) } }
   }
 
   /// Decides between queues, and the scheduling class of jobs that say nothing themselves (S55).
   public var qualityOfService: QualityOfService {
     get { state.withLock { $0.settings.qos } }
-    set { report { try set(QueueChange(qos: newValue)) } }
+    set { report { () throws(ClusterError) in try set(QueueChange(qos: newValue)) } }
   }
 
   /// - Throws: `badLimit` for anything below −1; nothing is changed (S145).

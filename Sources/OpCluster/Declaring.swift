@@ -1,6 +1,7 @@
 // Operations that are known but in no queue (S28), and the manual start of local ones (S15).
 
-public import OpClusterModel
+import OpClusterLocal
+import OpClusterModel
 
 extension OperationCluster {
   /// Makes operations known without adding them to a queue: others can depend on them, and they

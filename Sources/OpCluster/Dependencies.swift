@@ -2,6 +2,7 @@
 // cluster afterwards (S20 to S38).
 
 public import OpClusterModel
+import Synchronization
 
 extension ClusterOperation {
   /// Makes this operation wait for another one.

@@ -6,6 +6,7 @@ import OpClusterLocal
 import OpClusterModel
 import OpClusterOperations
 import OpClusterWire
+import Synchronization
 
 struct GraphBuilder {
   private(set) var graph: GraphSubmission

@@ -2,7 +2,7 @@
 // S98, S142).
 
 import OpClusterLocal
-public import OpClusterModel
+import OpClusterModel
 public import OpClusterOperations
 import Synchronization
 

@@ -1,7 +1,8 @@
 // Observation in place of KVO (S104, S105, S116, S117): callbacks and asynchronous sequences, in the
 // order of the coordinator's log, without a gap over reconnects.
 
-public import OpClusterModel
+import OpClusterModel
+import Synchronization
 
 /// One change of a queue (S105).
 public struct OperationQueueChange: Hashable, Sendable {

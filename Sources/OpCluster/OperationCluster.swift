@@ -4,7 +4,7 @@
 import Dispatch
 public import OpClusterClient
 import OpClusterLocal
-public import OpClusterModel
+import OpClusterModel
 public import OpClusterOperations
 import Synchronization
 

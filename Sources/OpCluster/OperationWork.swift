@@ -3,7 +3,7 @@
 
 import OpClusterLocal
 import OpClusterModel
-import OpClusterOperations
+public import OpClusterOperations
 import OpClusterWire
 
 /// A closure that runs as an operation; local clusters only (S124).

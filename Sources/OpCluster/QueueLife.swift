@@ -2,6 +2,7 @@
 // its lock.
 
 import OpClusterModel
+import Synchronization
 
 struct QueueLife: Sendable {
   var settings: QueueSettings

@@ -2,6 +2,7 @@
 // even though cancelled ones complete nothing.
 
 import OpClusterModel
+import Synchronization
 
 /// Counts of a queue's operations, as far as this program added them. Values; barriers never count.
 struct QueueTally: Hashable, Sendable {

@@ -1,7 +1,8 @@
 // What a queue asks of its cluster: to be made, changed, filled, emptied. Any thread.
 
+import Dispatch
 public import OpClusterModel
-public import OpClusterOperations
+import Synchronization
 
 extension ClusterOperationQueue {
   /// Adds an operation; when this has returned, the cluster has it durably (S58).

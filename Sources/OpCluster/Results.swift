@@ -3,6 +3,7 @@
 public import OpClusterModel
 public import OpClusterOperations
 import OpClusterWire
+import Synchronization
 
 /// The result of an operation (S126).
 public enum OperationResult: Sendable {

@@ -3,6 +3,7 @@
 
 public import OpClusterModel
 public import OpClusterOperations
+import Synchronization
 
 extension ClusterOperation {
   /// Asks the operation to stop. One that has not started never will; one that executes goes on

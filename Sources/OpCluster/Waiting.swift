@@ -2,8 +2,8 @@
 // event fires; it holds no thread of the cluster and survives reconnects.
 
 import Dispatch
-public import OpClusterModel
-public import OpClusterOperations
+import OpClusterModel
+import OpClusterOperations
 import Synchronization
 
 extension ClusterOperation {
