@@ -25,6 +25,7 @@ public struct ClusterError: Error, Hashable, Sendable, CustomStringConvertible {
     case forbidden, busy, shuttingDown, evicted, noSuchLog, workerUnavailable
     // The way to the coordinator
     case unreachable, connectionLost, timedOut, cancelled, protocolViolation, badAddress
+    case badConfiguration
     /// A closure cannot travel to another process (S124).
     case localOnly
     /// The operation has not finished, was cancelled, failed, or left nothing (S126).
@@ -62,6 +63,7 @@ extension ClusterError {
       case .connectionLost: .connectionLost
       case .timedOut: .timedOut
       case .badAddress: .badAddress
+      case .badConfiguration: .badConfiguration
       case .cancelled: .cancelled
       }
     var operations: [OperationID] = []

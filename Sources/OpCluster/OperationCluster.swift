@@ -73,12 +73,13 @@ public final class OperationCluster: Sendable {
   ///   (`OPBATCH_COORDINATOR`, the configuration file, or the one that `opbatch up` started).
   /// - Throws: `unreachable`, `badAddress`, `versionMismatch`, `forbidden`.
   public static func connect(to address: String? = nil) async throws(ClusterError) -> OperationCluster {
-    guard let address = address ?? ClusterAddress.configured() else {
-      throw ClusterError(
-        .unreachable, "no cluster is configured",
-        hint: "give an address, set OPBATCH_COORDINATOR, or start one with 'opbatch up'")
-    }
     do throws(ClientError) {
+      let configured = address == nil ? try ClusterAddress.configured() : address
+      guard let address = configured else {
+        throw ClientError(
+          .unreachable, "no cluster is configured",
+          hint: "give an address, set OPBATCH_COORDINATOR, or start one with 'opbatch up'")
+      }
       return remote(try await ClusterConnection.connect(to: address), embedded: nil)
     } catch {
       throw ClusterError(error)
