@@ -5,6 +5,7 @@ import PackageDescription
 //
 //   commands    opcoord          opworker         opbatch           opsim / opbench
 //   bodies      Coordinator      Worker           Client            Simulation
+//   library                      Operations
 //   brains      Scheduling       Execution        –                 Scheduling Execution
 //   hands       Wire Journal     Wire Processes   Wire Manifest     Wire
 //               ZeroMQ           ZeroMQ           ZeroMQ            –
@@ -23,6 +24,7 @@ let package = Package(
   platforms: [.macOS(.v15)],
   products: [
     .library(name: "OpCluster", targets: ["OpCluster", "OpClusterOperations", "OpClusterModel"]),
+    .library(name: "OpClusterOperations", targets: ["OpClusterOperations"]),
     .executable(name: "opcoord", targets: ["opcoord"]),
     .executable(name: "opworker", targets: ["opworker"]),
     .executable(name: "opbatch", targets: ["opbatch"]),
@@ -57,6 +59,10 @@ let package = Package(
     .target(name: "OpClusterManifest", dependencies: ["OpClusterModel", yams]),
     .target(name: "OpClusterPresentation", dependencies: ["OpClusterModel"]),
 
+    // library: what a programmer writes for the running side
+    .target(
+      name: "OpClusterOperations", dependencies: ["OpClusterModel", "OpClusterWire", logging]),
+
     // bodies
     .target(
       name: "OpClusterCoordinator",
@@ -67,8 +73,8 @@ let package = Package(
     .target(
       name: "OpClusterWorker",
       dependencies: [
-        "OpClusterExecution", "OpClusterWire", "OpClusterProcesses", "OpClusterZeroMQ",
-        "OpClusterModel", logging,
+        "OpClusterOperations", "OpClusterExecution", "OpClusterWire", "OpClusterProcesses",
+        "OpClusterZeroMQ", "OpClusterModel", logging,
       ]),
     .target(
       name: "OpClusterClient",
@@ -134,10 +140,13 @@ let package = Package(
       name: "OpClusterPresentationTests",
       dependencies: ["OpClusterPresentation", "OpClusterModel"]),
     .testTarget(
+      name: "OpClusterOperationsTests",
+      dependencies: ["OpClusterOperations", "OpClusterWire", "OpClusterModel", logging]),
+    .testTarget(
       name: "OpClusterWorkerTests",
       dependencies: [
-        "OpClusterWorker", "OpClusterExecution", "OpClusterWire", "OpClusterZeroMQ",
-        "OpClusterProcesses", "OpClusterModel",
+        "OpClusterWorker", "OpClusterOperations", "OpClusterExecution", "OpClusterWire",
+        "OpClusterZeroMQ", "OpClusterProcesses", "OpClusterModel",
       ]),
     .testTarget(
       name: "OpClusterCoordinatorTests",

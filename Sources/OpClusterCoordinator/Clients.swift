@@ -71,6 +71,12 @@ extension CoordinatorLoop {
     case (.explain(let wanted), .failure):
       selection = wanted
       part = .explain
+    case (.submission(let graph), .success(.submission(_, let outcomes))):
+      selection = .graph(graph)
+      part = .submission(graph, outcomes: outcomes)
+    case (.submission(let graph), .failure):
+      selection = .graph(graph)
+      part = .submission(graph, outcomes: nil)
     default: return nil
     }
     return question(peer, request, part, selection, known)
@@ -141,7 +147,7 @@ extension CoordinatorLoop {
   func askLog(_ question: LogQuestion) {
     let operation = question.attempt.operation
     if let holder = scheduler.holder(of: operation),
-      question.attempt.attempt.map({ $0 == holder.attempt }) ?? true
+      question.attempt.attempt.map({ $0 == holder.run }) ?? true
     {
       let attempt = AttemptID(operation: operation, attempt: holder.attempt)
       return askWorker(question, attempt, holder.workerName)
@@ -165,8 +171,19 @@ extension CoordinatorLoop {
     let living = scheduler.livingGraphs(Selection(graphs: .all))
     let graphs = GraphSet(
       wish.selection.graphs, living: living, last: scheduler.lastGraph(back: 0)?.number ?? 0)
-    let filter = EventFilter(wish.selection, graphs: graphs, graphsOnly: wish.graphsOnly)
-    subscriptions.add(wish, filter, peer: peer, request: request, into: &effects)
+    let filter = EventFilter(
+      wish.selection, graphs: graphs, graphsOnly: wish.graphsOnly, includesOwn: wish.includesOwn)
+    subscriptions.add(
+      wish, filter, peer: peer, request: request, decided: scheduler.lastEvent, into: &effects)
+  }
+
+  /// Whoever follows its own graphs hears of those that this turn has accepted.
+  func noteOwnGraphs() {
+    for case .toClient(let peer, _, .accepted(let graph, _, let repeated)) in turn.afterDurable {
+      // One that is known already may have ended long ago.
+      if repeated, scheduler.livingGraphs(.graph(graph)).isEmpty { continue }
+      subscriptions.noteOwn(graph, of: peer)
+    }
   }
 
   func performSubscriptionEffects() {

@@ -89,6 +89,7 @@ final class CoordinatorLoop {
     } catch {
       throw .socket(error)
     }
+    scheduler.clientEndpoint = clients.endpoint.address
   }
 
   /// Appends the first turn of this life and waits for it.

@@ -137,7 +137,7 @@ extension CoordinatorLoop {
     case .allowed: clients.peers.update(peer) { $0.requestsInFlight += 1 }
     }
     switch what {
-    case .graphs, .operations, .structure, .explain, .queues, .workers, .ping:
+    case .graphs, .operations, .structure, .explain, .submission, .queues, .workers, .ping:
       questions.append((peer, request, what))
     case .configuration:
       reply(.configuration(configuration), to: peer, request)

@@ -68,6 +68,8 @@ struct RowsQuestion: Sendable {
     case operations(after: OperationID?, limit: Int, rows: [OperationRow], more: Bool)
     case structure
     case explain
+    /// `outcomes`: of a graph that lives; the history knows those of one that has ended.
+    case submission(GraphID, outcomes: [UInt8]?)
   }
 }
 

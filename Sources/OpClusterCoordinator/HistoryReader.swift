@@ -155,7 +155,7 @@ struct HistoryReader: ~Copyable {
     let operation = question.attempt.operation
     let attempts = try attempts(of: operation.graph, operation.index...operation.index)
     let wanted = attempts.last { line in
-      question.attempt.attempt.map { $0 == line.attempt.attempt } ?? true
+      question.attempt.attempt.map { $0 == line.run } ?? true
     }
     guard let wanted, !wanted.workerName.isEmpty else {
       let number = question.attempt.attempt.map { "attempt \($0) of " } ?? ""

@@ -21,7 +21,23 @@ extension HistoryReader {
       return .structure(structure)
     case .explain:
       return try explain(question)
+    case .submission(let graph, let outcomes):
+      return try submission(question, graph, outcomes)
     }
+  }
+
+  /// A graph as it was submitted, and how its operations ended.
+  private mutating func submission(
+    _ question: RowsQuestion, _ graph: GraphID, _ living: [UInt8]?
+  ) throws -> ClientReply {
+    guard let outline = try outline(of: graph) else { throw question.otherwise }
+    if let living { return .submission(outline.submission, outcomes: living) }
+    guard let body = try document(.outcomes, of: graph) else { throw question.otherwise }
+    let ended = try DocumentKind.outcomes(in: body)
+    let outcomes =
+      ended.outcomes.count == 1
+      ? Array(repeating: ended.outcomes[0], count: Int(ended.operationCount)) : ended.outcomes
+    return .submission(outline.submission, outcomes: outcomes)
   }
 
   /// The first graph of the question from a number on that lives no more.
@@ -221,8 +237,8 @@ extension OperationRow {
   /// Takes in the end of one of its attempts; they come oldest first.
   fileprivate mutating func add(_ line: AttemptHistory, isSingle: Bool) {
     if isSingle { attempts.append(line) }
-    guard isFinished || line.attempt.attempt == attempt else { return }
-    attempt = line.attempt.attempt
+    guard isFinished || line.run == attempt else { return }
+    attempt = line.run
     result = line.result
     workerName = line.workerName
     if let reason = line.reason, isCancelled { self.reason = reason }

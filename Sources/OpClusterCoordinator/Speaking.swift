@@ -34,13 +34,20 @@ extension CoordinatorLoop {
             hint: "ask for less at once"))))
   }
 
-  /// Everything that has become durable leaves, then events; who has gone is forgotten.
+  /// Everything that has become durable leaves; who has gone is forgotten. Nobody gets a reply
+  /// before the events of its turn: who follows them sees the effect of its own call (S3).
   func speak() {
     while let durable = release.next() {
-      for item in durable.items { perform(item) }
       if !subscriptions.isEmpty || durable.lastEvent > subscriptions.told {
         subscriptions.tell(
           durable.events, through: durable.lastEvent, canTake: { canTake($0) }, into: &effects)
+      }
+      for item in durable.items {
+        if case .reply(let peer, _) = item, !subscriptions.isEmpty {
+          subscriptions.flush(peer: peer, into: &effects)
+          if !effects.isEmpty { performSubscriptionEffects() }
+        }
+        perform(item)
       }
     }
     if !subscriptions.isEmpty {

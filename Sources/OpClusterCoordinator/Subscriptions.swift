@@ -36,10 +36,14 @@ struct Subscriptions {
     /// Since when it has had events waiting without taking any.
     var stalledSince: Instant?
     var hasCaughtUp = false
+    /// The slice that is being read does not know graphs that came since: it counts up to here.
+    var readThrough: UInt64?
     /// Told in this turn, not sent yet.
     var batch: [Event] = []
   }
   enum State: Equatable {
+    /// Begins after what has been decided before it and is not durable yet.
+    case awaited
     /// Waits for its first slice, which says whether the backlog still exists.
     case opening
     /// Is told what becomes durable.
@@ -69,25 +73,36 @@ struct Subscriptions {
   // MARK: - Coming and going
 
   /// Begins a subscription; a number that the client uses already begins anew.
+  ///
+  /// - Parameter decided: The newest event of the turns that are decided, durable or not. Whoever
+  ///   asks for events from now on gets those after it, and is answered when it is durable (S115).
   mutating func add(
     _ wish: EventSubscription, _ filter: EventFilter, peer: PeerID, request: RequestID,
-    into effects: inout [Effect]
+    decided: UInt64, into effects: inout [Effect]
   ) {
     let key = Key(peer: peer, number: wish.number)
     remove(key)
     var entry = Entry(
       key: key, request: request, filter: filter, backlogOnly: wish.backlogOnly,
-      position: told + 1, credit: wish.credit, state: .live)
+      position: max(told, decided) + 1, credit: wish.credit, state: .awaited)
     if let since = wish.since {
       entry.position = since >= told ? told + 1 : since + 1
       entry.state = .opening
       ask(&entry, isFirst: true, isFromStart: since == 0, into: &effects)
-    } else {
-      effects.append(.reply(peer, request, .subscribed(since: told)))
     }
     entries[key] = entry
     order.insert(key, at: order.firstIndex { key < $0 } ?? order.count)
-    if entry.state == .live { finishBatch(key, isEnd: true, into: &effects) }
+    beginAwaited(key, into: &effects)
+  }
+
+  /// Answers a subscription from now on as soon as everything before it is durable.
+  private mutating func beginAwaited(_ key: Key, into effects: inout [Effect]) {
+    guard let entry = entries[key], entry.state == .awaited, entry.position <= told + 1 else {
+      return
+    }
+    effects.append(.reply(key.peer, entry.request, .subscribed(since: entry.position - 1)))
+    entries[key]?.state = .live
+    finishBatch(key, isEnd: true, into: &effects)
   }
 
   mutating func remove(_ key: Key) {
@@ -110,6 +125,16 @@ struct Subscriptions {
     return true
   }
 
+  /// A peer has submitted a graph, of which nothing is durable yet.
+  mutating func noteOwn(_ graph: GraphID, of peer: PeerID) {
+    for key in order where key.peer == peer {
+      guard let entry = entries[key], entry.filter.includesOwn else { continue }
+      entries[key]?.filter.learnOwn(graph)
+      let isAsking = entry.state == .reading || entry.state == .opening
+      if isAsking, entry.readThrough == nil { entries[key]?.readThrough = told }
+    }
+  }
+
   // MARK: - What becomes durable
 
   /// A turn has become durable whose last event is `last`. nil for `runs`: nobody had subscribed
@@ -120,6 +145,7 @@ struct Subscriptions {
   ) {
     told = max(told, last)
     for key in order {
+      beginAwaited(key, into: &effects)
       guard var entry = entries.removeValue(forKey: key) else { continue }
       if entry.state == .live, entry.position <= last {
         if let runs, canTake(key.peer) {
@@ -131,6 +157,11 @@ struct Subscriptions {
       }
       entries[key] = entry
     }
+  }
+
+  /// Sends one peer what the turns told since the last call.
+  mutating func flush(peer: PeerID, into effects: inout [Effect]) {
+    for key in order where key.peer == peer { finishBatch(key, isEnd: false, into: &effects) }
   }
 
   /// Sends what the turns told since the last call, and asks for what those behind can take.
@@ -180,9 +211,13 @@ struct Subscriptions {
       }
       for (graph, scope) in found.scopes { entry.filter.learn(scope, of: graph) }
       entry.state = .live
-      for run in found.runs where entry.state == .live { entry.takeFiltered(run, &effects) }
+      let last = entry.readThrough ?? .max
+      entry.readThrough = nil
+      for run in found.runs where entry.state == .live {
+        if let part = run.prefix(through: last) { entry.takeFiltered(part, &effects) }
+      }
       if entry.state == .live {
-        entry.position = max(entry.position, found.next)
+        entry.position = max(entry.position, min(found.next, last == .max ? last : last + 1))
         if entry.position <= told { entry.state = .behind }
       }
     }

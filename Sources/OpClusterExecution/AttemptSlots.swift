@@ -33,6 +33,8 @@ struct HeldAttempt: Sendable {
   /// The coordinator cancelled it: its outcome is cancelled, however it ends (S100).
   var isCancelled = false
   var place: UInt64 = 0
+  /// `Dispatch.run`
+  var run: UInt32 = 1
   var argument: [UInt8] = []
   var inputs: [DependencyInput] = []
   /// Of an ended one, for those that await it.

@@ -65,6 +65,8 @@ public enum ExecutionEffect: Sendable {
 public struct Launch: Sendable {
   public var attempt: AttemptID
   public var template: TemplateNumber
+  /// `Dispatch.run`: which run it is, as people count.
+  public var run: UInt32
   /// The element's own argument.
   public var argument: [UInt8]
   /// What its dependencies left: those the dispatch brought, then the local ones.

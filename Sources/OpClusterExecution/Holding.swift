@@ -77,6 +77,7 @@ extension ExecutionCore {
     attempts[slot].template = template
     attempts[slot].priority = dispatch.priority
     attempts[slot].place = dispatch.place
+    attempts[slot].run = dispatch.run
     guard templates[Int(template.position)].isPossible else {
       endImpossible(slot, into: &effects)
       return true

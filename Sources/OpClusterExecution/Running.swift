@@ -116,7 +116,8 @@ extension ExecutionCore {
     running += 1
     launched += 1
     var launch = Launch(
-      attempt: attempts[slot].id, template: number, argument: [], inputs: [])
+      attempt: attempts[slot].id, template: number, run: attempts[slot].run, argument: [],
+      inputs: [])
     swap(&launch.argument, &attempts[slot].argument)
     swap(&launch.inputs, &attempts[slot].inputs)
     var edge = attempts[slot].firstAwait

@@ -37,7 +37,9 @@ public struct JournalError: Error, Sendable, Hashable, CustomStringConvertible {
     }
   }
 
-  public var description: String { "\(message) (code \(code)); \(advice)" }
+  public var description: String {
+    code == 0 ? "\(message); \(advice)" : "\(message) (code \(code)); \(advice)"
+  }
 }
 
 extension JournalError {

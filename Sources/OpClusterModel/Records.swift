@@ -98,7 +98,7 @@ public struct GraphState: Hashable, Sendable {
   public var flags: [UInt8] = []
   public var outcomes: [UInt8] = []
   public var attempts: [UInt32] = []
-  /// Losses times 256 plus failures.
+  /// Runs that began, in the upper 16 bits; then losses, then failures, in 8 bits each.
   public var losses: [UInt32] = []
   public var eventSequences: [UInt32] = []
   /// Who holds it; 0 for nobody.

@@ -8,11 +8,11 @@ extension ProcessHost {
   /// Starts a process and returns when it has executed, or throws and nothing has started. Takes
   /// as long as the kernel needs for an execve, about half a millisecond; the thread waits for it.
   ///
-  /// - Parameter token: names the process until it is collected; not `UInt64.max`.
+  /// - Parameter token: names the process until it is collected; not one of the two largest.
   public func start(
     _ specification: ProcessSpecification, token: UInt64
   ) throws(SpawnError) -> ProcessReference {
-    guard token != Self.timerToken else { throw .unusable(reason: "token 2^64-1 is reserved") }
+    guard token < Self.channelToken else { throw .unusable(reason: "this token is reserved") }
     guard running[token] == nil else { throw .tokenInUse(token) }
     var call = try StartCall(specification, mark: fence.value(token: token))
     let streams = try openStreams(specification)

@@ -3,7 +3,8 @@
 // Two ways lead to the members of a tree. A cgroup knows them all. Without one they are found in
 // the process table: what descends from the main process, and of the orphans that came to this
 // subreaper those that carry the tree's mark, or belong to its session or process group. An orphan
-// that has shed all three belongs to whatever tree is the only one left.
+// that has shed all three belongs to whatever tree is the only one left. A host that adopts no
+// orphans looks for what carries the mark in the main process's own session and group.
 
 import CProcess
 import Glibc
@@ -66,6 +67,10 @@ extension ProcessHost {
   /// does: one read of the group, or of the list of this process's children.
   private func hasRest(_ process: RunningProcess) -> Bool {
     if let group = process.group { return group.isPopulated }
+    // Mostly nobody is left, which the kernel knows without a walk over all processes.
+    if !adoptsOrphans, Glibc.kill(-process.reference.process, 0) != 0, errno == ESRCH {
+      return false
+    }
     return !orphans(of: process).isEmpty
   }
 
@@ -110,6 +115,7 @@ extension ProcessHost {
   /// The living orphans that came to this process from the given tree.
   private func orphans(of process: RunningProcess) -> [Int32] {
     let main = process.reference.process
+    if !adoptsOrphans { return strangers(of: process) }
     // An orphan that has shed every sign is not left to outlive the last tree.
     let isLast = running.values.allSatisfy { $0 === process || $0.group != nil }
     return ChildClaims.orphans(among: ProcessTable.ownChildren()).filter { orphan in
@@ -120,6 +126,17 @@ extension ProcessHost {
       if unsafe op_environment_has(orphan, process.mark, true) { return true }
       return isLast && !isMarked(orphan)
     }
+  }
+
+  /// The living processes beside the main one in its session and group, whoever is their parent
+  /// now. The mark tells them from those that have been given the numbers since.
+  private func strangers(of process: RunningProcess) -> [Int32] {
+    let main = process.reference.process
+    return ProcessTable.all().filter { entry in
+      guard entry.process != main, !entry.isZombie, entry.session == main || entry.group == main
+      else { return false }
+      return unsafe op_environment_has(entry.process, process.mark, true)
+    }.map(\.process)
   }
 
   /// Whether the process carries the mark of any tree of this host.

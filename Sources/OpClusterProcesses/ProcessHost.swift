@@ -10,7 +10,8 @@ import Glibc
 /// makes it keeps it.
 ///
 /// A process that has a host leaves all waiting for children to it: as a subreaper it is given the
-/// orphans of its operations and reaps them, whoever they are.
+/// orphans of its operations and reaps them, whoever they are. A host that does not adopt orphans
+/// waits for what it has started itself and leaves the process's other children to others.
 public final class ProcessHost {
   /// Readable when ``collectEnded()`` has something to do. Owned by the host.
   public var descriptor: Int32 { poller.number }
@@ -35,12 +36,15 @@ public final class ProcessHost {
 
   /// Marks the timer among the events; not to be used as a token.
   static let timerToken = UInt64.max
+  /// Marks channels to running processes; not to be used as a token either.
+  static let channelToken = UInt64.max - 1
 
   let poller: Descriptor
   let ticker: Ticker
   let nullDevice: Descriptor
   let groups: ProcessGroups?
   let diesWithThread: Bool
+  let adoptsOrphans: Bool
   var running: [UInt64: RunningProcess] = [:]
   /// The tokens of main processes that were not waited for yet.
   var tokens: [Int32: UInt64] = [:]
@@ -54,8 +58,12 @@ public final class ProcessHost {
   ///   - useGroups: false leaves cgroups alone even where there are some.
   ///   - diesWithThread: have the kernel kill main processes when the *thread* that started them
   ///     ends. Only for a loop thread that lives as long as the worker.
+  ///   - adoptsOrphans: false for a host in somebody else's program: the process does not become a
+  ///     subreaper, and children that the host has not started are not touched. Without cgroups a
+  ///     tree then is what stays in the main process's group or session, or descends from it.
   public init(
-    fence: ProcessFence, useGroups: Bool = true, diesWithThread: Bool = true
+    fence: ProcessFence, useGroups: Bool = true, diesWithThread: Bool = true,
+    adoptsOrphans: Bool = true
   ) throws(SpawnError) {
     let number = op_poller_make()
     guard number >= 0 else { throw .refused(step: "watch processes", error: -number) }
@@ -64,7 +72,7 @@ public final class ProcessHost {
     guard let nullDevice = Descriptor.open("/dev/null", O_RDWR) else {
       throw .file(path: "/dev/null", error: errno)
     }
-    let error = op_become_subreaper()
+    let error = adoptsOrphans ? op_become_subreaper() : 0
     guard error == 0 else { throw .refused(step: "adopt orphans", error: error) }
     guard poller.watch(ticker.descriptor, token: Self.timerToken) else {
       throw .refused(step: "watch a timer", error: errno)
@@ -74,6 +82,7 @@ public final class ProcessHost {
     self.ticker = ticker
     self.nullDevice = nullDevice
     self.diesWithThread = diesWithThread
+    self.adoptsOrphans = adoptsOrphans
     groups = useGroups ? ProcessGroups(fence: fence) : nil
   }
 
@@ -94,12 +103,12 @@ public final class ProcessHost {
   /// at a time; while there are more, ``descriptor`` stays readable.
   public func collectEnded() -> [EndedProcess] {
     let ticked = takeEvents()
-    reapOrphans()
+    reap(ticked: ticked)
     var ended: [EndedProcess] = []
     for token in settling {
       if let end = settle(token) { ended.append(end) }
     }
-    if !ended.isEmpty { reapOrphans() }
+    if !ended.isEmpty, adoptsOrphans { reapOrphans() }
     if ticked { limitOutputs() }
     adjustTicker(ticked: ticked)
     return ended
@@ -151,6 +160,18 @@ public final class ProcessHost {
       }
     }
     return ticked
+  }
+
+  /// Sees to children whose descriptors have not told of their end.
+  private func reap(ticked: Bool) {
+    if adoptsOrphans { return reapOrphans() }
+    // Only those that could not be watched are found in this way.
+    if ticked { for token in Array(running.keys) { noteMainEnd(token) } }
+  }
+
+  /// Makes ``descriptor`` readable while the channel has something to take, until it is closed.
+  public func watch(_ channel: FrameChannel) -> Bool {
+    poller.watch(channel.descriptor, token: Self.channelToken)
   }
 
   /// Waits for the main process if it has ended, and lets the rest of its tree be seen to.

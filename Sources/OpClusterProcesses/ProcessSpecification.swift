@@ -22,6 +22,8 @@ public struct ProcessSpecification: Sendable {
     case bytes([UInt8])
     /// A file, opened for reading before the process starts.
     case file(path: String)
+    /// The far end of a channel (``FrameChannel/pair()``), both to read from and to write to.
+    case channel(FrameChannelEnd)
   }
 
   /// Where one of the output streams goes.

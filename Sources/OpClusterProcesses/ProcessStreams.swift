@@ -34,7 +34,11 @@ struct ProcessStreams: ~Copyable {
       errorNumber = file.descriptor.number
       files.append(OutputStream(file: file, limit: specification.outputLimit, isOutput: false))
     }
-    inputNumber = Self.number(of: input) ?? nullDevice
+    if case .channel(let end) = specification.input {
+      inputNumber = end.number
+    } else {
+      inputNumber = Self.number(of: input) ?? nullDevice
+    }
     self.input = consume input
     self.outputNumber = outputNumber
     self.errorNumber = errorNumber
@@ -50,7 +54,7 @@ struct ProcessStreams: ~Copyable {
 
   private static func open(_ input: ProcessSpecification.Input) throws(SpawnError) -> Descriptor? {
     switch input {
-    case .null: return nil
+    case .null, .channel: return nil
     case .file(let path):
       return try open(path: path)
     case .bytes(let bytes):

@@ -13,6 +13,7 @@ extension Scheduler {
     try checkGroupEdges(submission)
     try checkElementEdges(submission)
     try checkExternalEdges(submission)
+    try checkContinued(submission)
     if !submission.allowsCycles {
       let search = CycleSearch(submission)
       if let cycle = search.find() {

@@ -67,7 +67,7 @@ extension Scheduler {
       swap(&line, &queues[queue].line)
       let found = line.first(
         admits: { !pass.isFull[$0] },
-        settle: { run, level in settleHead(run, level) })
+        settle: { run, level in settleHead(run, level, atMost: min(room, 1024)) })
       guard let candidate = found else {
         swap(&line, &queues[queue].line)
         return .nothing
@@ -104,8 +104,10 @@ extension Scheduler {
     return bound == 0 ? .max : bound - min(bound, graphs[graph].stages[stage].inFlight)
   }
 
-  /// What of a run at the head of a line still stands there.
-  private mutating func settleHead(_ run: ReadyRun, _ level: Int) -> Line.Settling {
+  /// What of a run at the head of a line still stands there, looking no further than is of use.
+  private mutating func settleHead(
+    _ run: ReadyRun, _ level: Int, atMost most: UInt32
+  ) -> Line.Settling {
     let graph = run.graph.number
     guard graphs.contains(graph) else { return .gone }
     if graphs[graph].isSuspended {
@@ -121,7 +123,7 @@ extension Scheduler {
     while skip < run.count, !standsInLine(run, skip, level, stage) { skip += 1 }
     if skip == run.count { return .gone }
     var valid: UInt32 = 1
-    let bound = min(run.count - skip, 1024)
+    let bound = min(run.count - skip, most)
     while valid < bound, standsInLine(run, skip + valid, level, stage) { valid += 1 }
     return .stands(skip: skip, valid: valid)
   }
@@ -225,11 +227,13 @@ extension Scheduler {
     }
     turn.note(.dispatched(seat), id)
     handOver(id, to: seat, into: &turn)
-    let order = Dispatch(
-      attempt: AttemptID(operation: id, attempt: graphs[graph].cell(id.index).attempt),
+    let cell = graphs[graph].cell(id.index)
+    var order = Dispatch(
+      attempt: AttemptID(operation: id, attempt: cell.attempt),
       template: UInt32(stage), priority: graphs[graph].priority(of: id.index, stage: stage),
       place: graphs[graph].place(of: id.index), argument: argument(of: id, stage),
       inputs: inputs, awaits: awaits)
+    order.run = cell.run
     let at = orders(for: seat, &turn)
     announce(stage, of: id, to: seat, at, &turn)
     turn.orders[at].orders.dispatches.append(order)
@@ -256,16 +260,20 @@ extension Scheduler {
     _ stage: Int, of id: OperationID, to seat: WorkerID, _ at: Int, _ turn: inout Turn
   ) {
     let graph = id.graph
-    if seats[seat.number].told(UInt32(stage), of: graph) { return }
+    let queue = graphs[graph.number].queue(of: id.index, stage: stage).number
+    let queueName = queues[queue].settings.name
+    if seats[seat.number].told(UInt32(stage), of: graph, queue: queueName) { return }
     let own = graphs[graph.number].stages[stage]
-    let queue = graphs[graph.number].queue(of: id.index, stage: stage)
-    turn.orders[at].orders.templates.append(
-      TemplateAnnouncement(
-        graph: graph, graphName: graphs[graph.number].submission.name,
-        template: UInt32(stage), firstIndex: own.firstIndex, name: own.template.name,
-        isArray: own.template.isArray, indexRuns: own.template.indexRuns,
-        work: own.template.work, payload: own.template.payload, demand: own.template.demand,
-        qos: own.template.qos ?? queues[queue.number].settings.qos))
+    var announcement = TemplateAnnouncement(
+      graph: graph, graphName: graphs[graph.number].submission.name,
+      template: UInt32(stage), firstIndex: own.firstIndex, name: own.template.name,
+      isArray: own.template.isArray, indexRuns: own.template.indexRuns,
+      work: own.template.work, payload: own.template.payload, demand: own.template.demand,
+      qos: own.template.qos ?? queues[queue].settings.qos)
+    announcement.queueName = queueName
+    announcement.timeout = own.template.timeout
+    announcement.grace = own.template.grace
+    turn.orders[at].orders.templates.append(announcement)
   }
 
   /// What its finished dependencies left (S135, S138): of whole stages only elements with outputs.

@@ -19,13 +19,16 @@ extension Scheduler {
     return seats.find(worker.number)?.peer
   }
 
-  /// The attempt of an operation that a worker holds or runs now.
-  public func holder(of operation: OperationID) -> (attempt: UInt32, workerName: String)? {
+  /// The attempt of an operation that a worker holds or runs now; `run` is its number as people
+  /// count, of one that has not begun the number it will have.
+  public func holder(
+    of operation: OperationID
+  ) -> (attempt: UInt32, run: UInt32, workerName: String)? {
     guard graphs.contains(operation.graph.number),
       operation.index < graphs[operation.graph.number].operationCount
     else { return nil }
     let cell = graphs[operation.graph.number].cell(operation.index)
     guard cell.worker != 0, let seat = seats.find(cell.worker) else { return nil }
-    return (cell.attempt, seat.name)
+    return (cell.attempt, cell.run, seat.name)
   }
 }

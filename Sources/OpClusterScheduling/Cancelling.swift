@@ -76,7 +76,8 @@ extension Scheduler {
 
   /// The queue goes on: what was cancelled meanwhile finishes now.
   mutating func endCancelledMembers(_ queue: UInt32, into turn: inout Turn) {
-    let members = queues[queue].cancelledMembers
+    // In an order that a restored state knows as well: who goes first may be another's reason.
+    let members = queues[queue].cancelledMembers.sorted()
     queues[queue].cancelledMembers = []
     for id in members where graphs.contains(id.graph.number) {
       endCancelled(id, into: &turn)

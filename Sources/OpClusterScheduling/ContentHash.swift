@@ -51,6 +51,11 @@ extension GraphSubmission {
     }
     hash.add(UInt64(failurePolicy.rawValue))
     hash.add(Int(maximumFailures ?? .max))
+    if let continued {
+      hash.add(UInt64(continued.graph.number))
+      hash.add(continued.reused.firsts)
+      hash.add(continued.reused.counts)
+    }
     return hash.value
   }
 }

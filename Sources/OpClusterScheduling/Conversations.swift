@@ -106,7 +106,7 @@ extension Scheduler {
         .welcome(
           Welcome(
             conversation: conversation(with: worker), version: version, worker: worker,
-            timing: timing, stale: stale))))
+            timing: timing, stale: stale, clientEndpoint: clientEndpoint))))
     seats[number].lastSpoken = turn.now
     // The order to leave may have been lost with the conversation before.
     if seats[number].isDraining { _ = orders(for: worker, &turn) }
@@ -329,7 +329,8 @@ extension Scheduler {
   /// ones go by their policy (S12, S101).
   mutating func loseWorker(_ id: WorkerID, counts: Bool, into turn: inout Turn) {
     guard seats.contains(id.number) else { return }
-    for operation in heldBy(id) {
+    // In an order that a restored state knows as well: who goes first may be another's reason.
+    for operation in heldBy(id).sorted() {
       let cell = graphs[operation.graph.number].cell(operation.index)
       if cell.worker != id.number { continue }
       if cell.isHeldUnstarted {

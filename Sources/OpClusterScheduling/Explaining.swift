@@ -156,23 +156,26 @@ extension Scheduler {
     if cell.flags.contains(.backingOff) {
       let until = backoffs.unordered.first { $0.operation == id }?.until
       let wait = until.map { max(($0 - now).seconds, 0) } ?? 0
-      return ["attempt \(cell.attempt) failed; the next one starts in \(Int(wait.rounded(.up))) s"]
+      return ["attempt \(cell.run) failed; the next one starts in \(Int(wait.rounded(.up))) s"]
     }
     if cell.flags.contains(.retrying) {
-      if cell.worker != 0 { return ["attempt \(cell.attempt) is with worker \(name)"] }
-      return ["attempt \(cell.attempt) ended without success; it is in line for another"]
+      if cell.worker != 0 { return ["attempt \(cell.run) is with worker \(name)"] }
+      return ["attempt \(cell.run) ended without success; it is in line for another"]
         + placementLines(graphs[id.graph.number].stages[stage].demandClass)
     }
     if cell.isCancelled { return ["worker \(name) has been told to stop it"] }
-    return ["worker \(name) runs attempt \(cell.attempt)"]
+    return ["worker \(name) runs attempt \(cell.run)"]
   }
 }
 
 extension DemandClass {
   /// The first thing in which a worker falls short.
   fileprivate func obstacle(at seat: Seat) -> String {
-    if let type, !seat.types.contains(type) {
-      return "does not have the operation type \(type.name) version \(type.version)"
+    for type in types where !seat.types.contains(where: { type.isServed(by: $0) }) {
+      let isKnown = seat.types.contains { $0.name == type.name && $0.version == type.version }
+      return isKnown
+        ? "has \(type.name)/\(type.version) with another schema; rebuild it"
+        : "does not have the operation type \(type.name) version \(type.version)"
     }
     if demand.cpus > seat.capacity.cpus {
       return "has \(seat.capacity.cpus.units) cpus, it asks for \(demand.cpus.units)"

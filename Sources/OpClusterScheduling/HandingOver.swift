@@ -56,9 +56,10 @@ extension Scheduler {
       seats[cell.worker].held -= 1
       seats[cell.worker].executing += 1
       if seats[cell.worker].reservation == id { seats[cell.worker].reservation = nil }
-      emit(.attemptStarted(cell.attempt, WorkerID(cell.worker)), id, into: &turn)
+      emit(.attemptStarted(UInt32(cell.runs) + 1, WorkerID(cell.worker)), id, into: &turn)
     }
     graphs[graph].update(id.index) { cell in
+      if cell.worker != 0 { cell.runs = min(cell.runs, .max - 1) + 1 }
       cell.flags.subtract([.recalling, .retrying])
       cell.flags.insert(.begun)
     }
@@ -88,6 +89,7 @@ extension Scheduler {
       cell.worker = 0
       cell.flags.remove(.recalling)
     }
+    forgetAttempt(of: id)
     graphs[graph].stages[stage].inFlight -= 1
     queues[graphs[graph].queue(of: id.index, stage: stage).number].inFlight -= 1
     if !graphs[graph].stages[stage].parked.isEmpty { unparkStage(graph, stage) }
@@ -138,15 +140,15 @@ extension Scheduler {
   ) {
     let graph = id.graph.number
     let stage = graphs[graph].stageNumber(of: id.index)
-    let attempt = graphs[graph].cell(id.index).attempt
+    let cell = graphs[graph].cell(id.index)
     leaveWorker(id, stage)
     graphs[graph].update(id.index) { cell in
       cell.flags.insert(.retrying)
       if delay > .zero { cell.flags.insert(.backingOff) }
     }
-    emit(.attemptEnded(attempt, cause), id, into: &turn)
+    emit(.attemptEnded(UInt32(cell.runs), cause), id, into: &turn)
     if delay > .zero {
-      backoffs.insert(Backoff(until: turn.now + delay, operation: id, attempt: attempt))
+      backoffs.insert(Backoff(until: turn.now + delay, operation: id, attempt: cell.attempt))
     } else if graphs[graph].cell(id.index).isInLine {
       enterLine(id, stage)
     }

@@ -10,6 +10,7 @@ extension Scheduler {
     for number in graphs.numbers {
       if let broken = check(graph: number, &seatTotals, &queueTotals) { return broken }
     }
+    if let broken = checkRunning() { return broken }
     for number in queues.numbers {
       let queue = queues[number]
       let found = queueTotals[number] ?? QueueTotals()
@@ -17,6 +18,9 @@ extension Scheduler {
         members: queue.members, inFlight: queue.inFlight, executing: queue.executing,
         barriers: queue.barrierCount, segments: queue.segments.reduce(0) { $0 + $1.unfinished })
       if found != counted { return "queue \(queue.settings.name): \(counted), found \(found)" }
+      if queue.toldMembers != queue.members || queue.isCountDirty {
+        return "queue \(queue.settings.name): told \(queue.toldMembers) of \(queue.members)"
+      }
     }
     for number in seats.numbers {
       let seat = seats[number]
@@ -27,6 +31,16 @@ extension Scheduler {
       if found.cpus != seat.taken.cpus.tenThousandths {
         return "worker \(seat.name): \(seat.taken.cpus.units) cpus taken, found \(found.cpus)"
       }
+    }
+    return nil
+  }
+
+  /// What is kept of attempts belongs to attempts that a worker has.
+  private func checkRunning() -> String? {
+    for id in waits.keys.sorted() + progress.keys.sorted() {
+      let isHeld =
+        graphs.contains(id.graph.number) && graphs[id.graph.number].cell(id.index).worker != 0
+      if !isHeld { return "\(id) waits or makes progress, but no worker has it" }
     }
     return nil
   }
@@ -82,7 +96,13 @@ extension Scheduler {
     if cell.blockers != open, cell.phase != .executing, !cell.isCancelled {
       return "\(name): \(cell.blockers) blockers, found \(open)"
     }
+    if cell.isHeld, cell.isCancelled || (cell.phase != .declared && cell.phase != .waiting) {
+      return "\(name) is held and \(cell.phase)"
+    }
     switch cell.phase {
+    case .waiting where isClear && !cell.isHeld && !cell.isCancelled:
+      if standsFree(graph, stage, index) { return "\(name) waits for nothing" }
+      return cell.worker == 0 ? nil : "\(name) waits but worker \(cell.worker) holds it"
     case .ready where !isClear && !cell.isCancelled: return "\(name) is ready but blocked"
     case .dispatched where cell.worker == 0: return "\(name) is dispatched to nobody"
     case .dispatched where !isClear && !cell.flags.contains(.ahead) && !cell.isCancelled:
@@ -91,6 +111,15 @@ extension Scheduler {
       return "\(name) is \(cell.phase) but worker \(cell.worker) holds it"
     default: return nil
     }
+  }
+
+  /// Whether no barrier, and for a barrier nothing else, is before it in its queue.
+  private func standsFree(_ graph: Graph, _ stage: Int, _ index: UInt32) -> Bool {
+    let queue = graph.queue(of: index, stage: stage).number
+    if graph.stages[stage].template.isBarrier {
+      return queues[queue].openableBarrier == graph.operation(index)
+    }
+    return queues[queue].segment(of: graph.enqueuePlace(of: index)) == 0
   }
 
   private func add(

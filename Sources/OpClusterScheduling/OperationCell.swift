@@ -20,6 +20,8 @@ struct OperationCell: Equatable, Sendable {
   var losses: UInt8 = 0
   /// Attempts that failed and were followed by another.
   var failures: UInt8 = 0
+  /// Attempts that began, in whatever way they ended; those recalled unstarted are none.
+  var runs: UInt16 = 0
 
   struct Flags: OptionSet, Sendable {
     let rawValue: UInt16
@@ -65,6 +67,8 @@ struct OperationCell: Equatable, Sendable {
   var isHeldUnstarted: Bool {
     phase == .dispatched || (phase == .executing && worker != 0 && flags.contains(.retrying))
   }
+  /// The run that a worker holds or runs, else the newest, as people count; 0 before the first.
+  var run: UInt32 { UInt32(runs) + (isHeldUnstarted ? 1 : 0) }
   /// Stands in line for a worker.
   var isInLine: Bool {
     (phase == .ready || (phase == .executing && worker == 0 && !flags.contains(.backingOff)))

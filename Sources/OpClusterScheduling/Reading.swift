@@ -24,6 +24,8 @@ extension Scheduler {
       return .structure(structure)
     case .explain(let selection):
       return try explain(selection, at: now)
+    case .submission(let graph):
+      return try submission(of: graph)
     case .queues:
       return .queues(queues.numbers.prefix(Limits.rowsPerReply).map { row(ofQueue: $0) })
     case .workers:
@@ -57,7 +59,10 @@ extension Scheduler {
         }
       }
     }
-    if rows.count == 1, !more { addCommand(to: &rows[0]) }
+    if rows.count == 1, !more {
+      addCommand(to: &rows[0])
+      addBlockers(to: &rows[0])
+    }
     return .operations(rows, more: more)
   }
 
@@ -69,6 +74,14 @@ extension Scheduler {
     row.command = stage.template.payload
     let arguments = stage.template.elementArguments
     if !arguments.isEmpty { row.commandArgument = arguments[Int(stage.element(row.id.index))] }
+  }
+
+  /// What stands in its way besides dependencies, for who asks for it alone (S39, S86).
+  private func addBlockers(to row: inout OperationRow) {
+    let graph = graphs[row.id.graph.number]
+    guard graph.cell(row.id.index).phase == .waiting else { return }
+    let blockers = barriersBefore(row.id, graph.stageNumber(of: row.id.index))
+    row.blockedBy = Array(blockers.prefix(100))
   }
 
   func row(of id: GraphID) -> GraphRow {
@@ -104,7 +117,8 @@ extension Scheduler {
     row.priority = graph.priority(of: id.index, stage: number)
     row.qos = stage.template.qos ?? queues.find(queue)?.settings.qos ?? .default
     row.workerName = seats.find(cell.worker)?.name ?? ""
-    row.attempt = cell.attempt
+    row.attempt = UInt32(cell.runs)
+    row.progress = progress[id]
     row.needs = needs(of: id, stage)
     row.submittedAt = graph.submittedAt
     row.startedAt = startedExecuting[id] ?? .unknown

@@ -60,7 +60,10 @@ extension Scheduler {
         turn.note(.recalled, id)
         giveBack(id, into: &turn)
       }
-    case .cancelTaken, .progress:
+    case .progress(let attempt, let fraction, let text):
+      guard isCurrent(attempt, worker, into: &turn) else { return false }
+      noteProgress(of: attempt.operation, fraction, text)
+    case .cancelTaken:
       break
     }
     return false
@@ -142,12 +145,13 @@ extension Scheduler {
       result.isSuccess
       ? (cell.isCancelled ? .cancelled : .succeeded)
       : outcome(of: result, isCancelled: cell.isCancelled)
-    turn.history.append(
-      AttemptHistory(
-        attempt: AttemptID(operation: id, attempt: cell.attempt),
-        outcome: ends ? outcome : nil, reason: graphs[id.graph.number].reason(of: id.index),
-        workerName: seats.contains(worker.number) ? seats[worker.number].name : "",
-        result: result))
+    var line = AttemptHistory(
+      attempt: AttemptID(operation: id, attempt: cell.attempt),
+      outcome: ends ? outcome : nil, reason: graphs[id.graph.number].reason(of: id.index),
+      workerName: seats.contains(worker.number) ? seats[worker.number].name : "",
+      result: result)
+    line.run = cell.run
+    turn.history.append(line)
   }
 
   /// Tells the holder of a running attempt to stop (S92).

@@ -58,12 +58,14 @@ extension Scheduler {
       return try change(asker, target, .queue(queue), into: &turn)
     case .addBlocks(let id, let bytes):
       return try addBlocks(id, bytes, into: &turn)
-    case .beginWait, .endWait, .submission:
-      throw Refusal(.badRequest, "this coordinator does not do that")
+    case .beginWait(let waiter, let target):
+      return try beginWait(waiter, target)
+    case .endWait(let waiter):
+      return endWait(waiter)
     case .drainWorker(let name):
       return try drain(name, into: &turn)
-    case .graphs, .operations, .structure, .explain, .queues, .workers, .configuration, .ping,
-      .log, .subscribe, .grantCredit, .unsubscribe:
+    case .graphs, .operations, .structure, .explain, .submission, .queues, .workers, .configuration,
+      .ping, .log, .subscribe, .grantCredit, .unsubscribe:
       return try read(request, at: turn.now)
     }
   }

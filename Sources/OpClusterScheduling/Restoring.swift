@@ -72,7 +72,8 @@ extension Scheduler {
         UInt8(truncatingIfNeeded: cell.flags.intersection(.durable).rawValue))
       state.outcomes.append(cell.ending.rawValue)
       state.attempts.append(cell.attempt)
-      state.losses.append(UInt32(cell.losses) << 8 | UInt32(cell.failures))
+      state.losses.append(
+        UInt32(cell.runs) << 16 | UInt32(cell.losses) << 8 | UInt32(cell.failures))
       state.eventSequences.append(cell.eventSequence)
       state.workers.append(cell.worker)
     }
@@ -141,6 +142,7 @@ extension Scheduler {
         cell.attempt = state.attempts[at]
         cell.losses = UInt8(truncatingIfNeeded: state.losses[at] >> 8)
         cell.failures = UInt8(truncatingIfNeeded: state.losses[at])
+        cell.runs = UInt16(truncatingIfNeeded: state.losses[at] >> 16)
         cell.eventSequence = state.eventSequences[at]
         cell.worker = state.workers[at]
       }
@@ -186,11 +188,9 @@ extension Scheduler {
     for number in graphs.numbers { recount(number) }
     for number in graphs.numbers { countOpenDependencies(number) }
     placeBarriers()
-    for number in graphs.numbers {
-      for index in 0..<graphs[number].operationCount {
-        takePlace(graphs[number].operation(index))
-      }
-    }
+    // All are counted before any is looked at: a barrier must not find its queue empty.
+    forEachUnfinished { $0.countIn($1) }
+    forEachUnfinished { $0.takePlace($1) }
     for number in queues.numbers { queues[number].toldMembers = queues[number].members }
   }
 
@@ -256,11 +256,20 @@ extension Scheduler {
     }
   }
 
-  /// Puts one operation where its cell says it is: in line, parked, or with its worker.
-  private mutating func takePlace(_ id: OperationID) {
+  /// Of those that are in a queue.
+  private mutating func forEachUnfinished(_ body: (inout Scheduler, OperationID) -> Void) {
+    for number in graphs.numbers {
+      for index in 0..<graphs[number].operationCount {
+        let phase = graphs[number].cell(index).phase
+        if phase != .finished && phase != .declared { body(&self, graphs[number].operation(index)) }
+      }
+    }
+  }
+
+  /// Counts one operation in its queue, and with the worker that has it.
+  private mutating func countIn(_ id: OperationID) {
     let graph = id.graph.number
     let cell = graphs[graph].cell(id.index)
-    if cell.phase == .finished || cell.phase == .declared { return }
     let stage = graphs[graph].stageNumber(of: id.index)
     let queue = graphs[graph].queue(of: id.index, stage: stage).number
     if !graphs[graph].stages[stage].template.isBarrier {
@@ -270,7 +279,15 @@ extension Scheduler {
     }
     if cell.phase == .executing { queues[queue].executing += 1 }
     if cell.worker != 0 { sitDown(id, cell, stage, queue) }
+  }
+
+  /// Puts one operation where its cell says it is: in line, parked, or nowhere.
+  private mutating func takePlace(_ id: OperationID) {
+    let graph = id.graph.number
+    let cell = graphs[graph].cell(id.index)
+    let stage = graphs[graph].stageNumber(of: id.index)
     if cell.isCancelled, cell.phase == .waiting || cell.phase == .ready {
+      let queue = graphs[graph].queue(of: id.index, stage: stage).number
       queues[queue].cancelledMembers.append(id)
     } else if cell.isInLine {
       enterLine(id, stage)

@@ -56,6 +56,12 @@ public struct Scheduler: Sendable {
   var rotation: UInt32 = 0
   var lastTick: Instant = .zero
   var startedExecuting: [OperationID: WallTime] = [:]
+  /// What running attempts last said of themselves.
+  var progress: [OperationID: OperationRow.Progress] = [:]
+  /// What running attempts wait for (S141). Looked up, never iterated.
+  var waits: [OperationID: WaitTarget] = [:]
+  /// Where clients connect to; told to workers, for operations that submit others.
+  public var clientEndpoint = ""
   /// Late words from workers, counted (S17).
   public internal(set) var lateReports: UInt64 = 0
 

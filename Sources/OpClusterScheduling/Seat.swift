@@ -28,8 +28,8 @@ struct Seat: Blankable {
   var lastSpoken: Instant = .zero
   var isSuspect = false
   var isDraining = false
-  /// Templates it has been told in this conversation, by graph.
-  var toldTemplates: [GraphID: Set<UInt32>] = [:]
+  /// Templates it has been told in this conversation, by graph, with the queue's name.
+  var toldTemplates: [GraphID: [UInt32: String]] = [:]
 
   // What it holds
   /// Sum of the demands of everything it holds.
@@ -96,8 +96,9 @@ struct Seat: Blankable {
     return now - ordersBehindSince > patience
   }
 
-  mutating func told(_ template: UInt32, of graph: GraphID) -> Bool {
-    return !toldTemplates[graph, default: []].insert(template).inserted
+  /// Whether it knows a template, with the queue as it is called now; from now on it does.
+  mutating func told(_ template: UInt32, of graph: GraphID, queue name: String) -> Bool {
+    toldTemplates[graph, default: [:]].updateValue(name, forKey: template) == name
   }
 }
 
@@ -105,8 +106,8 @@ struct Seat: Blankable {
 struct DemandClass: Hashable, Sendable {
   var demand: Resources
   var requirements: [LabelRequirement]
-  /// nil: a process, which every worker can run, or nothing at all.
-  var type: OperationType?
+  /// All of which a worker must have; none: a process, which every worker can run, or nothing.
+  var types: [OperationType] = []
   /// Runs inside the coordinator (S4).
   var isInside: Bool
 
@@ -116,25 +117,25 @@ struct DemandClass: Hashable, Sendable {
     switch template.work {
     case .nothing:
       isInside = true
-      type = nil
       demand = .none
       requirements = []
     case .command:
       isInside = false
-      type = nil
     case .call(let wanted):
       isInside = false
-      type = wanted
+      types = [wanted]
     case .blocks(let wanted):
       isInside = false
-      type = wanted.first
+      types = wanted
     }
   }
 
   /// Whether a worker with these could ever run it (S61, S128).
   func fits(capacity: Resources, labels: [Label], types: [OperationType]) -> Bool {
     if isInside { return false }
-    if let type, !types.contains(type) { return false }
+    guard self.types.allSatisfy({ wanted in types.contains { wanted.isServed(by: $0) } }) else {
+      return false
+    }
     return capacity.covers(demand) && requirements.allSatisfy { $0.isMet(by: labels) }
   }
 }

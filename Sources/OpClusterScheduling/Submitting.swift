@@ -11,9 +11,12 @@ extension Scheduler {
     build(id, submission, fingerprint, at)
     let count = graphs[id.number].operationCount
     emit(.graphSubmitted(operations: count), about: .graph(id), into: &turn)
-    if count == 0 { justEnded.append(id) }
+    takeOver(id, into: &turn)
+    if graphs[id.number].unfinished == 0 { justEnded.append(id) }
     if !submission.isDeclaredOnly { joinQueues(id) }
+    let impossible = releaseReused(id)
     skipForEndedDependencies(id, into: &turn)
+    end(impossible, into: &turn)
     if submission.isDeclaredOnly { return }
     for stage in graphs[id.number].stages.indices
     where graphs[id.number].stages[stage].gates == 0 {
@@ -142,7 +145,7 @@ extension Scheduler {
     let graph = id.number
     for stage in graphs[graph].stages.indices {
       let queue = graphs[graph].stages[stage].queue.number
-      let count = graphs[graph].stages[stage].template.count
+      let count = graphs[graph].stages[stage].unfinished
       let first = graphs[graph].stages[stage].firstIndex
       if count == 0 { continue }
       if graphs[graph].stages[stage].template.isBarrier {

@@ -67,6 +67,11 @@ struct Book: Sendable {
     /// What it waits for.
     var needs: [(on: OperationID, policy: EdgePolicy)] = []
     var queue: UInt32 = 0
+    /// Declared ones are in no queue before they are enqueued.
+    var isQueued = true
+    var isHeld = false
+    /// Blocks that were added to it.
+    var blocks: [UInt8] = []
     var attempt: UInt32 = 0
     /// Who holds the attempt; 0: nobody.
     var worker: UInt32 = 0

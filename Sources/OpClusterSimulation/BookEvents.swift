@@ -10,7 +10,9 @@ extension Book {
     }
     lastEvent = event.sequence
     switch event.subject {
-    case .graph, .queue, .worker: return
+    case .graph, .worker: return
+    case .queue(let queue):
+      if case .queueCount(let count) = event.kind { expect(count, in: queue) }
     case .operation(let id, let sequence):
       guard contains(id) else { return complain("I15", "an event of unknown \(id)") }
       if sequence != self[id].sequence + 1 {
@@ -34,7 +36,9 @@ extension Book {
       if let template = template(of: id), self[id].losses >= template.maximumLosses {
         complain("I14", "\(shown(id)) goes on after \(self[id].losses) losses")
       }
-    case .isCancelled: self[id].isCancelled = true
+    case .isCancelled:
+      self[id].isCancelled = true
+      self[id].isHeld = false
     case .completion:
       if self[id].wasCompleted { complain("S109", "\(shown(id)) is completed twice") }
       self[id].wasCompleted = true
@@ -57,6 +61,19 @@ extension Book {
       complain("S100", "\(shown(id)) ended as \(outcome), cancelled: \(self[id].isCancelled)")
     }
     close(id, .ended)
+  }
+
+  /// S81, S105: what is told of a queue at the end of a turn is what there is, barriers apart.
+  private mutating func expect(_ told: UInt32, in queue: QueueID) {
+    var count: UInt32 = 0
+    for graph in graphs {
+      guard let graph, !graph.hasEnded else { continue }
+      for (index, entry) in graph.operations.enumerated()
+      where entry.queue == queue.number && entry.isQueued && entry.outcome == nil {
+        if !graph.submission.templates[graph.templates[index]].isBarrier { count += 1 }
+      }
+    }
+    if count != told { complain("S105", "queue \(queue.number) has \(count), told are \(told)") }
   }
 
   /// G10: in the order of events, nothing starts before its dependencies ended as asked.

@@ -31,6 +31,7 @@ extension Book {
     guard isCurrent(attempt, at: launch.session) else { return judgeLate(launch, name) }
     expectNeedsEnded(launch, name)
     expectQueueAllows(id, name)
+    if self[id].isHeld { complain("S44", "\(name) starts, but it is held") }
     if self[id].isSealed { complain("S91", "\(name) starts after its cancellation was answered") }
   }
 

@@ -30,7 +30,23 @@ extension Book {
     switch record {
     case .submitted(let graph, let submission, _, _): add(graph, submission)
     case .enqueued(let operations, let queue):
-      for id in operations { self[id].queue = queue.number }
+      for id in operations {
+        if self[id].isQueued { complain("S11", "\(shown(id)) is enqueued twice") }
+        self[id].queue = queue.number
+        self[id].isQueued = true
+      }
+    case .moved(let id, let queue):
+      expectUnstarted(id, "is moved")
+      self[id].queue = queue.number
+    case .held(let runs):
+      eachOf(runs) { book, id in
+        book.expectUnstarted(id, "is held")
+        book[id].isHeld = true
+      }
+    case .released(let runs): eachOf(runs) { $0[$1].isHeld = false }
+    case .blocksAdded(let id, let bytes):
+      expectUnstarted(id, "takes further blocks")
+      self[id].blocks += bytes
     case .queueCreated(let id, let settings):
       lastQueue = max(lastQueue, id.number)
       addQueue(id.number, settings)
@@ -59,6 +75,7 @@ extension Book {
     case .cancelled(let runs, let reason):
       eachOf(runs) { book, id in
         book[id].isCancelled = true
+        book[id].isHeld = false
         if reason == .failurePolicy { book[id].isDoomed = true }
       }
     case .started, .prioritySet, .restoredGraph, .restoredEnding, .restoredCounters: break
@@ -73,6 +90,14 @@ extension Book {
         let id = OperationID(graph: runs.graph, index: index)
         if contains(id) { body(&self, id) } else { complain("G2", "unknown \(id) in a record") }
       }
+    }
+  }
+
+  /// What changes an operation that has not started never meets one that a worker has.
+  private mutating func expectUnstarted(_ id: OperationID, _ what: String) {
+    guard contains(id) else { return complain("G2", "unknown \(id) in a record") }
+    if self[id].worker != 0 || self[id].outcome != nil {
+      complain("S97", "\(shown(id)) \(what), but worker \(self[id].worker) has it")
     }
   }
 
@@ -117,6 +142,8 @@ extension Book {
         entry.templates.append(at)
         var operation = OperationEntry()
         operation.queue = queues[Int(template.queue)]
+        operation.isQueued = !submission.isDeclaredOnly
+        operation.isHeld = template.isHeld
         entry.operations.append(operation)
       }
     }
@@ -174,6 +201,8 @@ extension Book {
   private mutating func handOver(_ id: OperationID, to worker: WorkerID) {
     if self[id].worker != 0 { complain("I7", "\(shown(id)) is handed over twice") }
     if self[id].outcome != nil { complain("I2", "\(shown(id)) has ended and is handed over") }
+    if self[id].isHeld { complain("S44", "\(shown(id)) is held and is handed over") }
+    if !self[id].isQueued { complain("S15", "\(shown(id)) is in no queue and is handed over") }
     if seats[worker.number].map({ $0.isLost }) ?? true {
       complain("I7", "\(shown(id)) is handed to worker \(worker.number), which is not there")
     }

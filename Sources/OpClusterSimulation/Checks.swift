@@ -45,7 +45,19 @@ extension World {
     case .orders(let orders):
       let silence = now - (heard[session] ?? .zero)
       if !orders.isHeartbeat, silence >= plan.timing.suspect { orderedInSilence.insert(session) }
+      checkBlocks(orders.dispatches)
     case .refused, .logRequest: break
+    }
+  }
+
+  /// S120: a block operation goes out with the blocks that were added to it until then.
+  private func checkBlocks(_ dispatches: [Dispatch]) {
+    for dispatch in dispatches where book.contains(dispatch.attempt.operation) {
+      let id = dispatch.attempt.operation
+      guard case .blocks = book.template(of: id)?.work, book[id].outcome == nil else { continue }
+      if book[id].blocks != dispatch.argument {
+        fail("S120", "\(id) has blocks \(book[id].blocks), sent are \(dispatch.argument)")
+      }
     }
   }
 

@@ -54,10 +54,13 @@ struct GraphMaker {
     case 0: template.work = .nothing
     case 1, 2: template.work = .command
     case 3: template.work = .call(Plan.rareType)
+    case 4: template.work = .blocks([Plan.plainType])
     default: break
     }
     if template.work == .command { template.payload = command() }
-    if chance.percent(20) {
+    if case .blocks = template.work {
+      if chance.percent(50) { template.payload = [UInt8(chance.below(100)), 1] }
+    } else if chance.percent(20) {
       for at in 0..<count { template.elementArguments.append([UInt8(at & 255), 7]) }
     }
     template.queue = UInt32(chance.below(max(submission.queues.count, 1)))
@@ -73,6 +76,7 @@ struct GraphMaker {
     template.isFinal = chance.percent(5)
     template.isBarrier = count == 1 && chance.percent(6)
     template.wantsInputs = chance.percent(25)
+    template.isHeld = chance.percent(5)
     return template
   }
 

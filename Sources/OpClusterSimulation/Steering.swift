@@ -5,11 +5,9 @@ import OpClusterModel
 
 extension World {
   func steeringRequest(_ at: Int) -> ClientRequest? {
-    switch clients[at].chance.below(14) {
+    switch clients[at].chance.below(20) {
     case 0, 1, 2:
-      return someSelection(at).map {
-        .cancel(.selection($0), reason: "enough", grace: someGrace(at))
-      }
+      return someTarget(at).map { .cancel($0, reason: "enough", grace: someGrace(at)) }
     case 3: return .cancelQueue(someQueue(at), reason: "empty it")
     case 4:
       return someGraph(at).map { .suspendGraphs(.graph($0), clients[at].chance.percent(55)) }
@@ -21,9 +19,13 @@ extension World {
       return .addDependency(from: from, to: to, clients[at].chance.pick(EdgePolicy.allCases))
     case 11: return edgeToRemove(at)
     case 12:
-      return someOperation(at).map {
-        .setPriority(.operations([$0]), clients[at].chance.pick(Priority.allCases))
-      }
+      return someTarget(at).map { .setPriority($0, clients[at].chance.pick(Priority.allCases)) }
+    case 13, 14:
+      return someTarget(at).map { .hold($0, clients[at].chance.percent(50)) }
+    case 15, 16, 17:
+      return someTarget(at).map { .setQueue($0, queue: someKnownQueue(at)) }
+    case 18:
+      return someBlockOperation(at).map { .addBlocks($0, [UInt8(clients[at].chance.below(100))]) }
     default:
       if clients[at].chance.percent(30) {
         return .drainWorker(workers[clients[at].chance.below(workers.count)].name)
@@ -66,9 +68,40 @@ extension World {
     return selection
   }
 
+  private func someTarget(_ at: Int) -> OperationTarget? {
+    switch clients[at].chance.below(6) {
+    case 0, 1:
+      let ids = (0..<clients[at].chance.between(1, 5)).compactMap { _ in someOperation(at) }
+      return ids.isEmpty ? nil : .operations(ids)
+    case 2: return someOperation(at).map { .dependents(of: $0) }
+    case 3:
+      return someSelection(at).map { known in
+        var selection = known
+        selection.operation = clients[at].chance.pick(["*", "t?", "t1*", "*2", "?*3"])
+        if clients[at].chance.percent(30) { selection.states = [.dispatched, .ready] }
+        return .selection(selection)
+      }
+    default: return someSelection(at).map { .selection($0) }
+    }
+  }
+
+  private func someBlockOperation(_ at: Int) -> OperationID? {
+    for _ in 0..<8 {
+      guard let id = someOperation(at) else { return nil }
+      if case .blocks = book.template(of: id)?.work { return id }
+    }
+    return nil
+  }
+
   private func someQueue(_ at: Int) -> String {
     if clients[at].chance.percent(20), let graph = someGraph(at) { return "\(graph.number)/own" }
     return clients[at].chance.pick(["default", "default", "q0", "q1", "q2"])
+  }
+
+  /// Mostly one that exists, and no other graph's own.
+  private func someKnownQueue(_ at: Int) -> String {
+    let known = book.queueByName.keys.filter { !$0.contains("/") }.sorted()
+    return clients[at].chance.percent(70) ? clients[at].chance.pick(known) : someQueue(at)
   }
 
   private func someSettings(_ at: Int) -> QueueSettings {
@@ -130,6 +163,9 @@ extension World {
     for graph in book.liveGraphs {
       guard let entry = book.graphs[Int(graph.number)] else { continue }
       if entry.isSuspended { ask(.suspendGraphs(.graph(graph), false), 0) }
+      if entry.operations.contains(where: { $0.isHeld && $0.outcome == nil }) {
+        ask(.hold(.selection(.graph(graph)), false), 0)
+      }
       if entry.submission.isDeclaredOnly { enqueueOrCancel(graph, entry) }
     }
     for at in clients.indices where clients[at].submissionsLeft > 0 { submitSomething(at) }

@@ -78,11 +78,10 @@ extension WorkerLoop {
 
   private func answer(_ request: LogRequest) {
     guard chunks.count < Self.chunksWaiting else { return }
-    let running = commands.stream(request.stream, of: request.attempt)
     chunks.append(
       LogFiles.answer(
-        request, running ?? scratch.log(request.attempt, request.stream),
-        isRunning: running != nil || tasks.isRunning(request.attempt)))
+        request, attempts.log(request.attempt, request.stream),
+        isRunning: attempts.isRunning(request.attempt)))
   }
 
   /// One line for people at the first welcome, log lines at every change.

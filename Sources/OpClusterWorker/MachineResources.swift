@@ -71,6 +71,8 @@ public enum MachineResources {
     return String(letters) + "-\(getpid())"
   }
 
+  static var processNumber: Int32 { getpid() }
+
   static var host: String {
     let name = Folders.text(of: "/proc/sys/kernel/hostname")?.trimmed ?? ""
     return name.isEmpty ? "localhost" : String(name)

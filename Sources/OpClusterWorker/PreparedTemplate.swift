@@ -1,12 +1,21 @@
-// What the worker makes of a template once, so that starting its operations is cheap. Loop thread.
+// What the worker makes of a template once, so that starting its operations is cheap. Made on the
+// loop thread; never changed.
 
 import OpClusterModel
 import OpClusterWire
 
 /// A template, decoded.
-struct PreparedTemplate {
-  var announcement: TemplateAnnouncement
-  var work: PreparedWork
+final class PreparedTemplate: Sendable {
+  /// Without its payload, which is decoded: large ones are not kept twice.
+  let announcement: TemplateAnnouncement
+  let work: PreparedWork
+
+  init(_ announcement: TemplateAnnouncement) {
+    work = PreparedWork(announcement)
+    var kept = announcement
+    kept.payload = []
+    self.announcement = kept
+  }
 
   /// The element's number as people see it.
   func shownIndex(of operation: OperationID) -> UInt32 {
@@ -17,47 +26,52 @@ struct PreparedTemplate {
     }
     return rest &+ 1
   }
+
+  /// From the start to being asked to stop: what the template says, else the command itself.
+  var timeout: Span? { announcement.timeout ?? work.command?.timeout }
+  /// From being asked to stop to the kill, likewise.
+  var grace: Span? { announcement.grace ?? work.command?.grace }
 }
 
-enum PreparedWork {
+enum PreparedWork: Sendable {
   case command(CommandSpecification)
   /// The second is the argument where an element has none of its own.
-  case call(OperationRegistry.Kind, argument: [UInt8])
+  case call(OperationType, argument: [UInt8])
+  /// Those of the template; an attempt may bring more (S120).
+  case blocks([OperationBlock])
   /// Ends at once, well.
   case nothing
-  /// Ends at once: this worker cannot run it.
+  /// Ends at once: it cannot be run.
   case unusable(AttemptProblem)
 
-  init(_ announcement: TemplateAnnouncement, registry: OperationRegistry) {
+  init(_ announcement: TemplateAnnouncement) {
     switch announcement.work {
     case .nothing: self = .nothing
+    case .call(let type): self = .call(type, argument: announcement.payload)
     case .command:
       do throws(WireError) {
         self = .command(try Wire.decodeCommand(announcement.payload))
       } catch {
-        self = .unusable(
-          AttemptProblem(
-            cause: .badArgument,
-            message:
-              "the command cannot be read (\(error)); submit it with a client of this release"))
+        self = .unusable(.unreadable("command", error))
       }
-    case .call(let type):
-      if let kind = registry.kind(of: type) {
-        self = .call(kind, argument: announcement.payload)
-      } else {
-        self = .unusable(
-          AttemptProblem(
-            cause: .unknownType,
-            message: "this worker has no operation type '\(type.name)' version \(type.version)"))
+    case .blocks:
+      do throws(WireError) {
+        self = .blocks(try Wire.decodeBlocks(announcement.payload))
+      } catch {
+        self = .unusable(.unreadable("list of blocks", error))
       }
     }
   }
 
-  /// What the brain has to know of it.
-  var timeout: Span? {
-    if case .command(let command) = self { command.timeout } else { nil }
+  var command: CommandSpecification? {
+    if case .command(let command) = self { command } else { nil }
   }
-  var grace: Span? {
-    if case .command(let command) = self { command.grace } else { nil }
+}
+
+extension AttemptProblem {
+  static func unreadable(_ what: String, _ error: WireError) -> AttemptProblem {
+    AttemptProblem(
+      cause: .badArgument,
+      message: "the \(what) cannot be read (\(error)); submit it with a client of this release")
   }
 }

@@ -10,6 +10,7 @@
 //   SCRATCH/12/7.1.out .err  streams of attempt 1 of operation 7 of graph 12 after its end: only
 //                            what was written, or a link where the command sent it elsewhere
 //   SCRATCH/tasks/12.7.1/    of a registered operation that asks for a folder
+//   SCRATCH/tasks/12.7.1.3/  of one that is block 3 of an attempt
 //
 // Slots are used again because making and removing a folder and two files costs a third of what
 // starting a small program costs, on ext4 with discard more than that; a command that writes
@@ -129,16 +130,21 @@ final class Scratch {
   }
 
   /// The folder of a registered operation's attempt, if it asks for one.
-  func taskFolder(_ attempt: AttemptID) -> String {
-    "\(path)/tasks/\(attempt.operation.graph.number).\(attempt.operation.index)."
-      + "\(attempt.attempt)"
+  func taskFolder(_ part: Part) -> String { Self.taskFolder(part.folderName, in: path) }
+
+  static func taskFolder(_ name: String, in scratch: String) -> String {
+    "\(scratch)/tasks/\(name)"
   }
 
   /// Where a stream of an ended attempt is.
   func log(_ attempt: AttemptID, _ stream: LogStream) -> String {
+    Self.log(attempt, stream, in: path)
+  }
+
+  static func log(_ attempt: AttemptID, _ stream: LogStream, in scratch: String) -> String {
     let (operation, number) = (attempt.operation, attempt.attempt)
     let suffix = stream == .standardOutput ? "out" : "err"
-    return "\(path)/\(operation.graph.number)/\(operation.index).\(number).\(suffix)"
+    return "\(scratch)/\(operation.graph.number)/\(operation.index).\(number).\(suffix)"
   }
 
   /// Keeps a stream of an ended attempt: the file of its slot, or where it really went. What is
@@ -147,16 +153,28 @@ final class Scratch {
     _ file: String, of attempt: AttemptID, _ stream: LogStream, isOwn: Bool, size: Int?
   ) {
     if isOwn, size.map(Int64.init) ?? Folders.size(of: file) ?? 0 == 0 { return }
-    let graph = attempt.operation.graph.number
-    if !graphs.contains(graph) {
-      try? Folders.make("\(path)/\(graph)")
-      graphs.insert(graph)
-    }
+    try? makeLogFolder(attempt)
     let log = log(attempt, stream)
     if !isOwn { return Folders.link(log, to: file) }
     Folders.move(file, to: log)
     // The next command in the slot begins with an empty file, come what may.
     Folders.remove(file)
+  }
+
+  /// For streams that are written to where they stay.
+  func makeLogFolder(_ attempt: AttemptID) throws(Folders.Problem) {
+    let graph = attempt.operation.graph.number
+    guard !graphs.contains(graph) else { return }
+    try Folders.make("\(path)/\(graph)")
+    graphs.insert(graph)
+  }
+
+  /// Removes of an ended attempt's streams those that are empty; for what wrote to where they stay.
+  func dropEmptyLogs(_ attempt: AttemptID) {
+    for stream in [LogStream.standardOutput, .standardError] {
+      let file = log(attempt, stream)
+      if Folders.size(of: file) == 0 { Folders.remove(file) }
+    }
   }
 
   /// Nothing more will come of the graph; its logs are still on disk.

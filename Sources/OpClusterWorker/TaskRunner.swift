@@ -6,43 +6,73 @@ import OpClusterZeroMQ
 
 /// What a task tells the loop.
 enum TaskNews: Sendable {
-  case ended(AttemptID, AttemptResult)
-  case progress(AttemptID, fraction: Double, text: String)
+  case ended(Part, AttemptResult)
+  case progress(Part, fraction: Double, text: String)
 }
 
 final class TaskRunner {
-  /// Ends never find it full: it has room for all that may run.
+  /// Never full: what may run is bounded where it is started.
   let ends: Mailbox<TaskNews>
   /// What does not fit here is not told: only the newest matters.
   let progress: Mailbox<TaskNews>
-  private var running: [AttemptID: (context: OperationContext, task: Task<Void, Never>)] = [:]
+  private let registry: OperationRegistry
+  private let scratch: Scratch
+  private var running: [Part: (context: OperationContext, task: Task<Void, Never>)] = [:]
 
-  init(maximumRunning: Int) throws(SocketError) {
-    ends = try Mailbox(capacity: maximumRunning * 2)
+  init(_ registry: OperationRegistry, scratch: Scratch) throws(SocketError) {
+    self.registry = registry
+    self.scratch = scratch
+    ends = try Mailbox(capacity: .max)
     progress = try Mailbox(capacity: 1_024)
   }
 
-  var count: Int { running.count }
+  func isRunning(_ part: Part) -> Bool { running[part] != nil }
 
-  func isRunning(_ attempt: AttemptID) -> Bool { running[attempt] != nil }
-
+  /// Starts the work; its result, if it has ended by then.
   func start(
-    _ context: OperationContext, qos: QualityOfService, argument: [UInt8],
-    _ make: @escaping @Sendable ([UInt8]) throws -> OperationRegistry.Work
-  ) {
-    let task = Self.task(context, Self.priority(qos), argument, make, ends)
-    running[context.attempt] = (context, task)
+    _ part: Part, _ job: Job, _ type: OperationType, argument: [UInt8]
+  ) -> AttemptResult? {
+    switch registry.kind(of: type) {
+    case nil:
+      return AttemptProblem(
+        cause: .unknownType,
+        message: "this worker has no operation type '\(type.name)' version \(type.version)"
+      ).result
+    case .inline(let run):
+      do {
+        return Self.result(of: try run(argument, job.inputs))
+      } catch {
+        return AttemptProblem(
+          cause: error is BadArgument ? .badArgument : .failed, message: "\(error)"
+        ).result
+      }
+    case .task(let make):
+      let context = context(part, job)
+      let priority = Self.priority(job.announcement.qos)
+      running[part] = (context, Self.task(part, context, priority, argument, make, ends))
+      return nil
+    }
+  }
+
+  private func context(_ part: Part, _ job: Job) -> OperationContext {
+    let progress = progress
+    return OperationContext(
+      attempt: job.attempt, name: job.announcement.name, graphName: job.announcement.graphName,
+      index: job.announcement.isArray ? job.shownIndex : nil,
+      inputs: job.inputs, scratchPath: scratch.taskFolder(part)
+    ) { _, fraction, text in
+      _ = progress.post(.progress(part, fraction: fraction, text: text))
+    }
   }
 
   private static func task(
-    _ context: OperationContext, _ priority: TaskPriority, _ argument: [UInt8],
+    _ part: Part, _ context: OperationContext, _ priority: TaskPriority, _ argument: [UInt8],
     _ make: @escaping @Sendable ([UInt8]) throws -> OperationRegistry.Work,
     _ ends: Mailbox<TaskNews>
   ) -> Task<Void, Never> {
     Task.detached(priority: priority) {
       let result = await run(context, argument, make)
-      // Cannot be full; see above.
-      _ = ends.post(.ended(context.attempt, result))
+      _ = ends.post(.ended(part, result))
     }
   }
 
@@ -96,15 +126,36 @@ final class TaskRunner {
   }
 
   /// Sets the flag and cancels the task; heeding it is the operation's affair (S87, S134).
-  func stop(_ attempt: AttemptID) {
-    guard let (context, task) = running[attempt] else { return }
+  func stop(_ part: Part) {
+    guard let (context, task) = running[part] else { return }
     context.cancel()
     task.cancel()
   }
 
-  /// The task has ended: forgets it and removes its folder.
-  func forget(_ attempt: AttemptID, folder: String) {
-    guard let (context, _) = running.removeValue(forKey: attempt) else { return }
-    if context.madeScratch { Folders.removeTree(folder) }
+  /// What was told since the last call: of each the newest comes last.
+  func takeProgress() -> [(Part, Double, String)] {
+    var news: [TaskNews] = []
+    if !running.isEmpty { progress.takeAll(into: &news) }
+    return news.compactMap { news in
+      if case .progress(let part, let fraction, let text) = news {
+        (part, fraction, text)
+      } else {
+        nil
+      }
+    }
+  }
+
+  /// What has ended since the last call; its folder is gone.
+  func takeEnded() -> [(Part, AttemptResult)] {
+    guard !running.isEmpty else { return [] }
+    var news: [TaskNews] = []
+    ends.takeAll(into: &news)
+    var ended: [(Part, AttemptResult)] = []
+    for case .ended(let part, let result) in news {
+      guard let (context, _) = running.removeValue(forKey: part) else { continue }
+      if context.madeScratch { Folders.removeTree(scratch.taskFolder(part)) }
+      ended.append((part, result))
+    }
+    return ended
   }
 }

@@ -20,8 +20,7 @@ final class WorkerLoop {
   let logger: Logger
   let orders: Mailbox<WorkerOrder>
   let scratch: Scratch
-  let commands: CommandRunner
-  let tasks: TaskRunner
+  let attempts: AttemptRunner
   let session: WorkerSession
   var core: ExecutionCore
   var effects: [ExecutionEffect] = []
@@ -56,7 +55,6 @@ final class WorkerLoop {
   struct Items {
     var socket: Poller.Item?
     var signals: Poller.Item?
-    var host: Poller.Item?
     var guardian: Poller.Item?
     var lifeline: Poller.Item?
   }
@@ -99,16 +97,17 @@ final class WorkerLoop {
     // may have the same name.
     ProcessHost.removeLeftovers(worker: fence.worker)
     try scratch.clear()
+    let host: ProcessHost
     do throws(SpawnError) {
-      let host = try ProcessHost(fence: fence)
-      commands = CommandRunner(host: host, scratch: scratch, session: session)
+      host = try ProcessHost(fence: fence)
       guardian = try ProcessGuard.start(for: host)
     } catch {
       throw WorkerError(.machine, error.description)
     }
-    let settings = ExecutionSettings()
     do throws(SocketError) {
-      tasks = try TaskRunner(maximumRunning: settings.maximumRunning)
+      attempts = AttemptRunner(
+        host: host, scratch: scratch, session: session.number,
+        tasks: try TaskRunner(registry, scratch: scratch))
     } catch {
       throw WorkerError(.machine, error.description)
     }
@@ -117,8 +116,7 @@ final class WorkerLoop {
       capacity: configuration.capacity,
       labels: MachineResources.labels + configuration.labels, types: registry.types)
     core = ExecutionCore(
-      identity: identity, jitterSeed: UInt64.random(in: 0...UInt64.max), settings: settings,
-      at: now)
+      identity: identity, jitterSeed: UInt64.random(in: 0...UInt64.max), at: now)
     rebuildPoller()
     sweepLogs()
   }
@@ -144,7 +142,7 @@ final class WorkerLoop {
       passTime()
       work()
       speak()
-      commands.tidy()
+      attempts.tidy()
       if let exit = exit() {
         leave()
         return exit
@@ -154,6 +152,7 @@ final class WorkerLoop {
 
   private func wait() throws(WorkerError) {
     var deadline = core.nextDeadline?.nanoseconds
+    if let next = attempts.nextDeadline?.nanoseconds { deadline = min(next, deadline ?? next) }
     if let speakAt { deadline = deadline.map { min($0, speakAt.nanoseconds) } }
     if isHurried { deadline = now.nanoseconds }
     if let leaveAt { deadline = leaveAt.nanoseconds }
@@ -180,12 +179,11 @@ final class WorkerLoop {
     if let descriptor = signals?.descriptor {
       items.signals = poller.add(descriptor: descriptor)
     }
-    items.host = poller.add(descriptor: commands.host.descriptor)
     if let guardian { items.guardian = poller.add(descriptor: guardian.descriptor) }
     if let lifeline = configuration.lifeline, !lifelineIsCut {
       items.lifeline = poller.add(descriptor: lifeline)
     }
-    for descriptor in [orders.descriptor, tasks.ends.descriptor, tasks.progress.descriptor] {
+    for descriptor in [orders.descriptor] + attempts.descriptors {
       _ = poller.add(descriptor: descriptor)
     }
   }
@@ -228,26 +226,16 @@ final class WorkerLoop {
 
   /// Ends of processes and of tasks, and progress.
   private func takeEnds() {
-    if let item = items.host, !poller.readiness(of: item).isEmpty {
-      for (attempt, result) in commands.collectEnded() { apply(.ended(attempt, result)) }
-    }
     if let item = items.guardian, !poller.readiness(of: item).isEmpty { renewGuard() }
-    guard tasks.count > 0 else { return }
-    var news: [TaskNews] = []
-    tasks.progress.takeAll(into: &news)
-    for case .progress(let attempt, let fraction, let text) in news {
+    let ended = attempts.collect(at: now) { attempt, fraction, text in
       apply(.progress(attempt, fraction: fraction, text: text))
     }
-    tasks.ends.takeAll(into: &news)
-    for case .ended(let attempt, let result) in news {
-      tasks.forget(attempt, folder: scratch.taskFolder(attempt))
-      apply(.ended(attempt, result))
-    }
+    for (attempt, result) in ended { apply(.ended(attempt, result)) }
   }
 
   private func renewGuard() {
     do throws(SpawnError) {
-      guardian = try ProcessGuard.start(for: commands.host)
+      guardian = try ProcessGuard.start(for: attempts.host)
       logger.warning("the guard had died; another one watches now")
     } catch {
       guardian = nil
@@ -320,7 +308,7 @@ final class WorkerLoop {
   }
 
   private func leave() {
-    commands.endAll(within: .seconds(2))
+    attempts.endAll(within: .seconds(2))
     socket = nil
     if !configuration.isNameGiven { scratch.removeAll() }
   }

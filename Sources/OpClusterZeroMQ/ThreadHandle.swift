@@ -21,6 +21,9 @@ public final class ThreadHandle: Sendable {
     isJoined.withLock { joined in if !joined { pthread_detach(thread) } }
   }
 
+  /// Whether this is the thread that asks.
+  public var isCurrent: Bool { pthread_self() == thread }
+
   /// Waits until the thread's body has returned.
   public func join() {
     precondition(pthread_self() != thread, "thread \(name) would wait for itself")

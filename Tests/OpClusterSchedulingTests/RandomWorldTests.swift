@@ -27,8 +27,13 @@ struct Seeded: RandomNumberGenerator {
     var chance = Seeded(state: seed)
     var world = World()
     for at in 0..<(1 + chance.below(3)) { world.join("w\(at)", cpus: Int64(1 + chance.below(3))) }
-    for _ in 0..<(2 + chance.below(4)) { world.ask(.submit(randomGraph(&chance))) }
-    for _ in 0..<120 { act(&world, &chance) }
+    world.ask(.createQueue(QueueSettings(name: "other")))
+    var submitted: [UInt32: GraphSubmission] = [:]
+    for _ in 0..<(2 + chance.below(4)) { submit(randomGraph(&chance), &world, &submitted) }
+    for _ in 0..<120 {
+      act(&world, &chance)
+      if chance.chance(5) { runAgain(&world, &chance, &submitted) }
+    }
     heal(&world)
     #expect(world.brokenInvariant == nil, "seed \(seed)")
     #expect(world.scheduler.graphs.numbers.isEmpty, "seed \(seed): graphs left")
@@ -56,15 +61,57 @@ struct Seeded: RandomNumberGenerator {
             match: same ? .sameIndex : .all))
       }
     }
+    RandomSteering.decorate(&submission, &chance)
     if chance.chance(30) { submission.failurePolicy = .cancel }
     if chance.chance(20) { submission.failurePolicy = .stop }
     return submission
   }
 
+  private func submit(
+    _ submission: GraphSubmission, _ world: inout World,
+    _ submitted: inout [UInt32: GraphSubmission]
+  ) {
+    if case .accepted(let graph, _, _)? = world.ask(.submit(submission)) {
+      submitted[graph.number] = submission
+    }
+  }
+
+  /// S11: a graph that has ended once more, without some of what has succeeded in it.
+  private func runAgain(
+    _ world: inout World, _ chance: inout Seeded, _ submitted: inout [UInt32: GraphSubmission]
+  ) {
+    guard let ending = world.endings.randomElement(using: &chance),
+      var submission = submitted[ending.structure.row.graph.number]
+    else { return }
+    let share = chance.chance(30) ? 100 : 60
+    var reused = OperationRuns(graph: ending.structure.row.graph)
+    for (at, outcome) in ending.outcomes.enumerated()
+    where outcome == Outcome.succeeded.rawValue && chance.chance(share) {
+      reused.append(UInt32(at))
+    }
+    submission.continued = ContinuedGraph(graph: ending.structure.row.graph, reused: reused)
+    submission.isDeclaredOnly = false
+    submit(submission, &world, &submitted)
+  }
+
+  /// S142: an operation that a worker has waits for others, or gives up.
+  private func waitForSomething(_ world: inout World, _ chance: inout Seeded, _ at: Int) {
+    guard let waiter = world.workers[at].executing.first?.operation else { return }
+    if chance.chance(20) {
+      world.ask(.endWait(waiter))
+    } else if chance.chance(10) {
+      world.ask(.beginWait(waiter, .queue("default")))
+    } else {
+      let graph = chance.chance(50) ? waiter.graph.number : UInt32(1 + chance.below(5))
+      let ids = (0..<(1 + chance.below(3))).map { _ in operation(graph, UInt32(chance.below(6))) }
+      world.ask(.beginWait(waiter, .operations(ids)))
+    }
+  }
+
   private func act(_ world: inout World, _ chance: inout Seeded) {
     let at = chance.below(world.workers.count)
     world.now = world.now + .milliseconds(Int64(chance.below(30)))
-    switch chance.below(13) {
+    switch chance.below(20) {
     case 0...2:
       if let dispatch = world.workers[at].held.first(where: { $0.awaits.isEmpty }) {
         world.start(at, dispatch.attempt.operation)
@@ -80,13 +127,20 @@ struct Seeded: RandomNumberGenerator {
       world.workers[at].peer.number += 1000
       world.greet(at)
     case 10: cancelSomething(&world, &chance)
-    case 11:
+    case 11: waitForSomething(&world, &chance, at)
+    case 12:
+      if let running = world.workers[at].executing.first {
+        world.workers[at].outbox.append(.progress(running, fraction: 0.5, text: ""))
+      }
+    case 13:
       world.ask(
         .changeQueue(
           "default",
           QueueChange(
             limit: chance.chance(50) ? .unlimited : .atMost(UInt32(chance.below(3))),
             isSuspended: chance.chance(30))))
+    case 14...18:
+      if let request = RandomSteering.request(&chance) { world.ask(request) }
     default:
       let graph = UInt32(1 + chance.below(3))
       world.ask(.setPriority(.operations([operation(graph, UInt32(chance.below(4)))]), .high))
@@ -107,6 +161,10 @@ struct Seeded: RandomNumberGenerator {
   /// The fault-free end: everything answers, everything must end.
   private func heal(_ world: inout World) {
     world.ask(.changeQueue("default", QueueChange(limit: .unlimited, isSuspended: false)))
+    for _ in 0..<4 {
+      world.runAll()
+      RandomSteering.letGo(&world)
+    }
     for _ in 0..<40 {
       world.runAll()
       world.tick(after: .milliseconds(100))
@@ -122,10 +180,15 @@ struct Seeded: RandomNumberGenerator {
   private func expectLegalEvents(_ world: World, _ seed: UInt64) {
     var own: [OperationID: UInt32] = [:]
     var finished: Set<OperationID> = []
+    var ready: Set<OperationID> = []
     for event in world.events {
       guard case .operation(let id, let sequence) = event.subject else { continue }
       #expect(sequence == own[id, default: 0] + 1, "seed \(seed): \(id) has a gap")
       own[id] = sequence
+      if case .isReady(let value) = event.kind {
+        let isNew = value ? ready.insert(id).inserted : ready.remove(id) != nil
+        #expect(isNew, "seed \(seed): \(id) is told ready \(value) twice")
+      }
       if case .isExecuting(true) = event.kind { #expect(!finished.contains(id)) }
       if case .isFinished = event.kind { #expect(finished.insert(id).inserted) }
     }
@@ -138,9 +201,12 @@ struct Seeded: RandomNumberGenerator {
     var world = World()
     world.join("w1")
     world.join("w2")
-    for _ in 0..<3 { world.ask(.submit(randomGraph(&chance))) }
+    world.ask(.createQueue(QueueSettings(name: "other")))
+    var submitted: [UInt32: GraphSubmission] = [:]
+    for _ in 0..<3 { submit(randomGraph(&chance), &world, &submitted) }
     for _ in 0..<10 {
       for _ in 0..<8 { act(&world, &chance) }
+      runAgain(&world, &chance, &submitted)
       let snapshot = world.scheduler.snapshot()
       let replayed = world.replayed()
       #expect(replayed.snapshot() == snapshot, "seed \(seed)")

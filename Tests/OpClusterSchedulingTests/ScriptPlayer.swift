@@ -173,6 +173,15 @@ struct ScriptPlayer {
       return .setPriority(try target(words.dropLast()), priority)
     case "suspend-graph", "resume-graph":
       return .suspendGraphs(try selection(["graph"] + words), verb == "suspend-graph")
+    case "begin-wait":
+      if words.count == 2, words[1].hasPrefix("queue=") {
+        return .beginWait(try id(0), .queue(words[1].keyAndValue.1))
+      }
+      var ids: [OperationID] = []
+      for at in 1..<words.count { ids.append(try id(at)) }
+      return .beginWait(try id(0), .operations(ids))
+    case "end-wait": return .endWait(try id(0))
+    case "submission": return .submission(GraphID(UInt32(words.first ?? "") ?? 0))
     case "drain": return .drainWorker(words.first ?? "")
     case "show": return .operations(try selection(words), after: nil, limit: 0)
     case "why": return .explain(try selection(words))
@@ -272,7 +281,7 @@ struct ScriptPlayer {
       switch key {
       case "slots": worker.capacity.cpus = ResourceAmount(Int64(value) ?? 1)
       case "types":
-        worker.types = value.split(separator: ",").map { OperationType(name: String($0)) }
+        worker.types = value.split(separator: ",").map { OperationType(word: String($0)) }
       default: throw ScriptError("worker: unknown \(word)")
       }
     }
@@ -345,6 +354,11 @@ struct ScriptPlayer {
     case "cancel-taken":
       for attempt in world.workers[at].executing where attempt.operation == id {
         world.workers[at].outbox.append(.cancelTaken(attempt))
+      }
+    case "progress":
+      for attempt in world.workers[at].executing where attempt.operation == id {
+        let fraction = (Double(value) ?? 0) / 100
+        world.workers[at].outbox.append(.progress(attempt, fraction: fraction, text: "so far"))
       }
     case "forget": world.workers[at].held.removeAll { $0.attempt.operation == id }
     case "claim":

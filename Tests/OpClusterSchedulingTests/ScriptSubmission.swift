@@ -61,6 +61,14 @@ struct SubmissionParser {
     switch key {
     case "queue": submission.queues = [.named(value)]
     case "key": submission.key = SubmissionKey(value)
+    case "continue":
+      let graph = GraphID(UInt32(value) ?? 0)
+      submission.continued = ContinuedGraph(graph: graph, reused: OperationRuns(graph: graph))
+    case "reuse":
+      for name in value.split(separator: ",") {
+        guard let id = names.operation(String(name)) else { throw ScriptError("no \(name)") }
+        submission.continued?.reused.append(id.index)
+      }
     case "on-failure":
       submission.failurePolicy = value == "stop" ? .stop : value == "cancel" ? .cancel : .continue
     default: throw ScriptError("unknown option \(word)")
@@ -108,7 +116,10 @@ struct SubmissionParser {
     case "final": submission.templates[at].isFinal = true
     case "inputs": submission.templates[at].wantsInputs = true
     case "priority": submission.templates[at].priority = Priority(normalising: Int(value) ?? 0)
-    case "type": submission.templates[at].work = .call(OperationType(name: value))
+    case "type": submission.templates[at].work = .call(OperationType(word: value))
+    case "types":
+      submission.templates[at].work = .blocks(
+        value.split(separator: "+").map { OperationType(word: String($0)) })
     case "retry": submission.templates[at].retry.maximum = UInt32(value) ?? 0
     case "backoff": submission.templates[at].retry.backoff = try duration(value)
     case "losses": submission.templates[at].maximumLosses = UInt32(value) ?? 0
@@ -230,6 +241,14 @@ extension QualityOfService {
     case "user-interactive": self = .userInteractive
     default: return nil
     }
+  }
+}
+
+extension OperationType {
+  /// `denoise`, or `denoise#7` with the fingerprint 7.
+  init(word: String) {
+    let parts = word.split(separator: "#").map(String.init)
+    self.init(name: parts[0], fingerprint: parts.count == 2 ? UInt64(parts[1]) ?? 0 : 0)
   }
 }
 

@@ -147,6 +147,7 @@ struct ScriptTrace {
 
   private func words(_ dispatch: Dispatch) -> String {
     var text = names.name(dispatch.attempt)
+    if dispatch.run != dispatch.attempt.attempt { text += "(run \(dispatch.run))" }
     if !dispatch.awaits.isEmpty {
       let awaits = dispatch.awaits.map { "\(names.name($0.operation)):\($0.policy)" }
       text += "(after \(awaits.joined(separator: ",")))"
@@ -249,6 +250,9 @@ struct ScriptTrace {
     case .suspended(let executing):
       executing.isEmpty ? "nothing executing" : "executing \(names.names(executing))"
     case .effect(let value): value ? "effect" : "no effect"
+    case .submission(let submission, let outcomes):
+      submission.templates.map(\.name).joined(separator: " ") + ": "
+        + outcomes.map { Outcome(rawValue: $0).map { "\($0)" } ?? "-" }.joined(separator: " ")
     case .changed(let count, let unchanged):
       "changed \(count)\(unchanged > 0 ? ", too late for \(unchanged)" : "")"
     case .workers(let rows):
@@ -268,6 +272,10 @@ struct ScriptTrace {
     words.append("priority=\(row.priority.rawValue)")
     if row.qos != .default { words.append("qos=\(row.qos)") }
     if row.attempt > 0 { words.append("attempt=\(row.attempt)") }
+    if let progress = row.progress {
+      words.append("progress=\(progress.fraction) \(progress.text)")
+    }
+    if !row.blockedBy.isEmpty { words.append("blocked-by=\(names.names(row.blockedBy))") }
     if !row.needs.isEmpty {
       let needs = row.needs.map { "\(names.name($0.id)):\($0.policy)" }
       words.append("needs=\(needs.joined(separator: ","))")

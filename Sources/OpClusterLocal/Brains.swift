@@ -1,0 +1,269 @@
+// Both brains and what they say to each other, as values. Touched by the stepper alone. A round:
+// take arrivals in, let the brains talk until neither has anything to say, collect what is to be
+// done outside.
+
+import OpClusterExecution
+import OpClusterModel
+import OpClusterScheduling
+
+struct Brains: Sendable {
+  var scheduler: Scheduler
+  var core: ExecutionCore
+  var turn = Turn()
+  var now: Instant
+  var wall: WallTime = .unknown
+  /// What the worker's brain says of itself; types may join later.
+  var types: [OperationType]
+  /// Where the worker's brain speaks: each conversation has a number of its own.
+  var worker = PeerID(1)
+  var isObserved = false
+  /// The turn has taken something in and is not closed.
+  var isTurnOpen = false
+  var output = Output()
+  var history = History()
+  private var closures = ClosureNumbers()
+  private var effects: [ExecutionEffect] = []
+  private var spareEffects: [ExecutionEffect] = []
+  private var templates: [AnnouncedTemplate?] = []
+  private var completions: [UInt64: Completion] = [:]
+  private var lastRequest: UInt64 = 0
+  var closers: [@Sendable () -> Void] = []
+  /// Operations that were started by hand and run.
+  var runsByHand = 0
+
+  /// What a round wants done outside of the lock, in this order.
+  struct Output: Sendable {
+    var deeds: [Deed] = []
+    var events: [Event] = []
+    var answers: [(Completion, Result<ClientReply, Refusal>)] = []
+    /// Closures whose operations have finished.
+    var usedClosures: [UInt64] = []
+    var calls: [@Sendable () -> Void] = []
+    /// When to look again though nothing has come; nil: never.
+    var deadline: Instant?
+
+    mutating func clear() {
+      deeds.removeAll(keepingCapacity: true)
+      events.removeAll(keepingCapacity: true)
+      answers.removeAll(keepingCapacity: true)
+      usedClosures.removeAll(keepingCapacity: true)
+      calls.removeAll(keepingCapacity: true)
+    }
+  }
+
+  enum Deed: Sendable {
+    case launch(ReadyLaunch)
+    case stop(AttemptID)
+  }
+
+  init(types: [OperationType], slots: Int, at now: Instant) {
+    self.now = now
+    self.types = types
+    scheduler = Scheduler(timing: .withoutSilence)
+    let hello = WorkerHello(
+      name: Brains.workerName, session: WorkerSession(1),
+      capacity: Resources(cpus: ResourceAmount(Int64(slots)), memoryBytes: .max / 4), types: types)
+    var settings = ExecutionSettings()
+    settings.shortestBackoff = .zero
+    settings.longestBackoff = .zero
+    settings.maximumRunning = slots
+    core = ExecutionCore(identity: hello, jitterSeed: 1, settings: settings, at: now)
+    turn.begin(at: now, wall: wall)
+    scheduler.start(into: &turn)
+    isTurnOpen = true
+    converse(.timePassed)
+    settle()
+  }
+
+  static let workerName = "local"
+  static let client = PeerID(UInt64.max)
+
+  // MARK: - A round
+
+  /// Takes everything in, in order; `output` says what is to be done about it.
+  mutating func round(_ arrivals: [Arrival], at now: Instant, wall: WallTime) {
+    self.now = now
+    self.wall = wall
+    if let deadline = scheduler.nextDeadline(), deadline <= now { steer(.tick) }
+    if let deadline = core.nextDeadline, deadline <= now { converse(.timePassed) }
+    for arrival in arrivals { take(arrival) }
+    settle()
+    tellClosers()
+    output.deadline = nextDeadline
+  }
+
+  private mutating func take(_ arrival: Arrival) {
+    switch arrival {
+    case .request(let request, let completion): take(request, completion)
+    case .ended(let attempt, let result): converse(.ended(attempt, result))
+    case .progress(let attempt, let fraction, let text):
+      converse(.progress(attempt, fraction: fraction, text: text))
+    case .typesChanged(let types):
+      guard types != self.types else { return }
+      self.types = types
+      greetAgain()
+    case .wake: break
+    case .close(let tell): close(tell)
+    }
+  }
+
+  private mutating func take(_ request: ClientRequest, _ completion: @escaping Completion) {
+    if request.isQuestion {
+      // What was asked for before has taken effect (S3).
+      settle()
+      output.answers.append((completion, answer(request)))
+      return
+    }
+    if let refusal = request.localRefusal {
+      output.answers.append((completion, .failure(refusal)))
+      return
+    }
+    lastRequest += 1
+    completions[lastRequest] = completion
+    steer(.client(Brains.client, RequestID(lastRequest), request))
+  }
+
+  /// Gives the coordinator's brain an input of the open turn.
+  mutating func steer(_ input: Input) {
+    openTurn()
+    scheduler.handle(input, into: &turn)
+  }
+
+  mutating func openTurn() {
+    if isTurnOpen { return }
+    turn.begin(at: now, wall: wall)
+    isTurnOpen = true
+  }
+
+  /// Gives the worker's brain an event.
+  mutating func converse(_ event: ExecutionEvent) {
+    core.apply(event, at: now, into: &effects)
+    if !effects.isEmpty { carryOut() }
+  }
+
+  /// Lets the brains talk until neither has anything to say.
+  mutating func settle() {
+    while true {
+      while core.startReady(atMost: 64, at: now, into: &effects) > 0 { carryOut() }
+      while let message = core.takeMessage(at: now) { hear(message) }
+      if !isTurnOpen { return }
+      closeTurn()
+    }
+  }
+
+  private mutating func hear(_ message: WorkerMessage) {
+    guard case .hello(var hello) = message else { return steer(.worker(worker, message)) }
+    hello.types = types
+    steer(.worker(worker, .hello(hello)))
+  }
+
+  private mutating func closeTurn() {
+    scheduler.close(&turn)
+    isTurnOpen = false
+    history.take(turn)
+    collectEvents()
+    for effect in turn.atOnce { carryOut(effect) }
+    for effect in turn.afterDurable { carryOut(effect) }
+  }
+
+  private mutating func collectEvents() {
+    for accepted in turn.submissions {
+      closures.take(accepted.submission, graph: accepted.graph)
+    }
+    for run in turn.events {
+      if case .isFinished = run.first.kind, case .operation(let first, _) = run.first.subject {
+        closures.finish(first, count: run.count, into: &output.usedClosures)
+      }
+      if isObserved { run.forEach { output.events.append($0) } }
+    }
+    for ending in turn.endings { closures.forget(ending.structure.row.graph) }
+  }
+
+  private mutating func carryOut(_ effect: Effect) {
+    switch effect {
+    case .toWorker(let peer, let message):
+      if peer == worker { converse(.message(message)) }
+    case .toClient(_, let request, let reply):
+      guard let completion = completions.removeValue(forKey: request.number) else { return }
+      if case .refused(let refusal) = reply {
+        output.answers.append((completion, .failure(refusal)))
+      } else {
+        output.answers.append((completion, .success(reply)))
+      }
+    case .close: break
+    }
+  }
+
+  mutating func takeAllCompletions() -> [Completion] {
+    defer { completions = [:] }
+    return completions.keys.sorted().compactMap { completions[$0] }
+  }
+
+  // MARK: - The worker's side
+
+  /// Effects may bring further effects: the list grows while it is worked off.
+  private mutating func carryOut() {
+    while !effects.isEmpty {
+      swap(&effects, &spareEffects)
+      for effect in spareEffects { carryOut(effect) }
+      spareEffects.removeAll(keepingCapacity: true)
+    }
+  }
+
+  private mutating func carryOut(_ effect: ExecutionEffect) {
+    switch effect {
+    case .renewConversation: worker.number += 1
+    case .learn(let number, let announcement): learn(number, announcement)
+    case .forget(let number): templates[Int(number.position)] = nil
+    case .forgetGraph: break
+    case .launch(let launch):
+      guard let template = templates[Int(launch.template.position)] else {
+        preconditionFailure("launched \(launch.attempt) of a template that was forgotten")
+      }
+      output.deeds.append(.launch(ReadyLaunch(launch: launch, template: template)))
+    case .stop(let attempt), .kill(let attempt): output.deeds.append(.stop(attempt))
+    }
+  }
+
+  private mutating func learn(_ number: TemplateNumber, _ announcement: TemplateAnnouncement) {
+    while templates.count <= Int(number.position) { templates.append(nil) }
+    templates[Int(number.position)] = AnnouncedTemplate(announcement)
+    if announcement.timeout != nil || announcement.grace != nil {
+      let limits = TemplateLimits(timeout: announcement.timeout, grace: announcement.grace)
+      core.apply(.prepared(number, limits), at: now, into: &effects)
+    }
+  }
+
+  /// A worker tells its types when it says hello: it does so again.
+  private mutating func greetAgain() {
+    settle()
+    converse(.disconnected)
+    converse(.timePassed)
+    settle()
+  }
+
+  // MARK: - Time
+
+  /// Nothing that is as far away as silence is awaited.
+  private var nextDeadline: Instant? {
+    var next = scheduler.nextDeadline()
+    if let other = core.nextDeadline { next = next.map { min($0, other) } ?? other }
+    guard let next, next - now < .seconds(365 * 24 * 3600) else { return nil }
+    return next
+  }
+}
+
+extension Timing {
+  /// Two brains that are called in turn never miss each other: all times of silence are beyond any
+  /// program's life. Graces stay what they are.
+  static var withoutSilence: Timing {
+    let year = Span.seconds(365 * 24 * 3600)
+    var timing = Timing()
+    timing.heartbeat = Span(nanoseconds: year.nanoseconds * 10)
+    timing.suspect = Span(nanoseconds: year.nanoseconds * 20)
+    timing.lost = Span(nanoseconds: year.nanoseconds * 30)
+    timing.resync = Span(nanoseconds: year.nanoseconds * 40)
+    timing.orphan = Span(nanoseconds: year.nanoseconds * 50)
+    return timing
+  }
+}

@@ -1,0 +1,101 @@
+// The coordinator's brain and the worker's brain in one process: operations and queues without a
+// daemon, a socket or a journal. Any thread may call; nothing here has a thread that decides.
+
+import Glibc
+public import OpClusterModel
+public import OpClusterOperations
+import OpClusterZeroMQ
+import Synchronization
+
+/// A cluster that is this process alone.
+///
+/// Requests mean what they mean to the coordinator, and are refused for the same reasons. What is
+/// decided is decided on the thread that asks, or on one that has just run an operation: whoever
+/// finds nobody deciding decides for all.
+///
+/// Observers and completions are called on such a thread. They may call back, but must not block
+/// until something else has been decided: nobody else would decide it.
+public final class LocalCluster: Sendable {
+  let inbox = Inbox()
+  let brains: Mutex<Brains>
+  let registry: Mutex<OperationRegistry>
+  let running = RunningAttempts()
+  let alarm = Alarm()
+  private let observer = Mutex(Observer())
+
+  /// A type of its own: a closure by itself would be wrapped once more by each look at it.
+  private struct Observer {
+    var handler: (@Sendable ([Event]) -> Void)?
+  }
+
+  /// - Parameters:
+  ///   - registry: Operation types that are known from the start.
+  ///   - slots: Operations that run at once where their queue has no lower limit (S64), 1 to 4,096;
+  ///     by default as many as there are processors, at least 2. A program whose operations wait
+  ///     rather than compute may give more.
+  public init(
+    registry: OperationRegistry = OperationRegistry(), slots: Int = LocalCluster.defaultSlots
+  ) {
+    self.registry = Mutex(registry)
+    let now = Instant(nanoseconds: MonotonicClock.now())
+    let types = registry.types + [OperationRegistry.closureType]
+    brains = Mutex(
+      Brains(types: types, slots: min(max(slots, 1), LocalCluster.maximumSlots), at: now))
+    alarm.atDeadline { [weak self] in _ = self?.post(.wake) }
+  }
+
+  deinit { alarm.end() }
+
+  /// Asks for something. `completion` is called exactly once, possibly before this returns.
+  /// Requests of one thread take effect in order.
+  public func send(
+    _ request: ClientRequest,
+    completion: @escaping @Sendable (Result<ClientReply, Refusal>) -> Void
+  ) {
+    if !post(.request(request, completion)) { completion(.failure(Self.closedRefusal)) }
+  }
+
+  /// Sets the one observer, before the first request. It is called with the events of a turn, in
+  /// order, before the completions of that turn's requests, never by two threads at once.
+  public func observe(_ handler: @escaping @Sendable ([Event]) -> Void) {
+    observer.withLock { $0.handler = handler }
+    brains.withLock { $0.isObserved = true }
+  }
+
+  /// Registers an operation type; of two with the same name and version the later one counts.
+  public func register<Operation: RegisteredOperation>(_ type: Operation.Type) {
+    let types = registry.withLock { registry in
+      registry.add(type)
+      return registry.types
+    }
+    post(.typesChanged(types + [OperationRegistry.closureType]))
+  }
+
+  /// Keeps a closure for one operation (S124). The number is the argument, in decimal digits, of
+  /// an operation of the type `OperationRegistry.closureType`, or of one element of an array of
+  /// it. The closure is let go of when that operation has finished.
+  public func register(
+    closure: @escaping @Sendable (OperationContext) async throws -> [UInt8]
+  ) -> UInt64 {
+    registry.withLock { $0 }.add(encodingClosure: closure)
+  }
+
+  /// Refuses what comes from now on, cancels what there is, and returns when nothing runs.
+  public func close() async {
+    inbox.close()
+    await withCheckedContinuation { continuation in
+      _ = post(.close { continuation.resume() })
+    }
+  }
+
+  /// As many as there are processors, at least 2.
+  public static var defaultSlots: Int { max(2, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
+  static let maximumSlots = 4_096
+  static let closedRefusal = Refusal(
+    .shuttingDown, "the local cluster has been closed", hint: "make a new one")
+
+  /// Calls the observer; only the stepper does.
+  func tell(_ events: [Event]) {
+    if let handler = observer.withLock({ $0.handler }) { handler(events) }
+  }
+}

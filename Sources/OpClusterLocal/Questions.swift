@@ -1,0 +1,192 @@
+// Which requests are questions, and which make no sense in one process.
+
+import OpClusterModel
+import OpClusterScheduling
+
+extension ClientRequest {
+  /// Changes nothing.
+  var isQuestion: Bool {
+    switch self {
+    case .graphs, .operations, .structure, .explain, .submission, .queues, .workers, .ping,
+      .configuration, .log, .subscribe, .grantCredit, .unsubscribe:
+      true
+    case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
+      .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue, .addBlocks,
+      .beginWait, .endWait, .drainWorker:
+      false
+    }
+  }
+
+  /// Why it is refused here, whatever a coordinator would say; nil: it is not.
+  var localRefusal: Refusal? {
+    switch self {
+    case .drainWorker:
+      Refusal(
+        .badRequest, "a local cluster has no worker that could be drained",
+        hint: "close the cluster")
+    case .subscribe, .grantCredit, .unsubscribe:
+      Refusal(.badRequest, "a local cluster has one observer; set it with observe(_:)")
+    case .log:
+      Refusal(.noSuchLog, "a local cluster keeps no logs")
+    case .createQueue(let settings) where settings.name == Brains.outsideQueue:
+      Refusal(.queueExists, "the name \(settings.name) is taken")
+    case .changeQueue(Brains.outsideQueue, _), .removeQueue(Brains.outsideQueue),
+      .cancelQueue(Brains.outsideQueue, _), .enqueue(_, Brains.outsideQueue),
+      .setQueue(_, Brains.outsideQueue):
+      Refusal(.unknownQueue, "there is no queue \(Brains.outsideQueue)")
+    case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
+      .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue, .addBlocks,
+      .beginWait, .endWait, .graphs, .operations, .structure, .explain, .submission, .queues,
+      .workers, .ping, .configuration:
+      nil
+    }
+  }
+}
+
+extension Brains {
+  /// The answer to a question, from what lives and from what is remembered.
+  func answer(_ question: ClientRequest) -> Result<ClientReply, Refusal> {
+    do throws(Refusal) {
+      if let refusal = question.localRefusal { throw refusal }
+      switch question {
+      case .configuration:
+        return .success(
+          .configuration(
+            ConfigurationValues(
+              timing: Timing(), clientEndpoint: "", workerEndpoint: "", stateFolder: "")))
+      case .graphs(let selection, let after, let limit):
+        return .success(try graphs(selection, after, limit))
+      case .operations(let selection, let after, let limit):
+        return .success(try operations(selection, after, limit))
+      case .structure(let selection):
+        return .success(try structure(selection, question))
+      case .explain(let selection):
+        return .success(try explain(selection, question))
+      case .submission(let graph):
+        return .success(try submission(graph))
+      case .queues:
+        guard case .queues(var rows) = try scheduler.answer(question, at: now) else { break }
+        rows.removeAll { $0.settings.name == Brains.outsideQueue }
+        return .success(.queues(rows))
+      case .workers:
+        guard case .workers(var rows) = try scheduler.answer(question, at: now) else { break }
+        rows.removeAll { $0.name != Brains.workerName }
+        return .success(.workers(rows))
+      default: break
+      }
+      return .success(try scheduler.answer(question, at: now))
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  private func bounded(_ limit: UInt32) -> Int {
+    limit == 0 ? Limits.rowsPerReply : min(Int(limit), Limits.rowsPerReply)
+  }
+
+  private func graphs(
+    _ selection: Selection, _ after: GraphID?, _ limit: UInt32
+  ) throws(Refusal) -> ClientReply {
+    var rows: [GraphRow] = []
+    var more = false
+    if case .graphs(let living, let isMore) = try scheduler.answer(
+      .graphs(selection, after: after, limit: limit), at: now)
+    {
+      rows = living
+      more = isMore
+    }
+    for ended in history.graphs(selection) where after.map({ $0 < ended.graph }) ?? true {
+      if ended.matchesAsGraph(selection) { rows.append(ended.ending.structure.row) }
+    }
+    return .graphs(page(&rows, limit, \.graph), more: more || rows.count > bounded(limit))
+  }
+
+  private func page<Row, Key: Comparable>(
+    _ rows: inout [Row], _ limit: UInt32, _ key: KeyPath<Row, Key>
+  ) -> [Row] {
+    rows.sort { $0[keyPath: key] < $1[keyPath: key] }
+    return Array(rows.prefix(bounded(limit)))
+  }
+
+  private func operations(
+    _ selection: Selection, _ after: OperationID?, _ limit: UInt32
+  ) throws(Refusal) -> ClientReply {
+    var rows: [OperationRow] = []
+    var more = false
+    var refusal: Refusal?
+    do throws(Refusal) {
+      if case .operations(let living, let isMore) = try scheduler.answer(
+        .operations(selection, after: after, limit: limit), at: now)
+      {
+        rows = living
+        more = isMore
+      }
+    } catch {
+      refusal = error
+    }
+    var known = false
+    for ended in history.graphs(selection) {
+      known = true
+      if let after, ended.graph < after.graph { continue }
+      rows += ended.rows(selection, after: after, limit: bounded(limit) + 1)
+    }
+    if let refusal, !known { throw refusal }
+    let isSingle = rows.count == 1 && !more
+    var shown = page(&rows, limit, \.id)
+    if isSingle { history.addAttempts(to: &shown[0]) }
+    return .operations(shown, more: more || rows.count > bounded(limit))
+  }
+
+  private func structure(
+    _ selection: Selection, _ question: ClientRequest
+  ) throws(Refusal) -> ClientReply {
+    do throws(Refusal) {
+      return try scheduler.answer(question, at: now)
+    } catch {
+      guard let ended = history.graphs(selection).first else { throw error }
+      return .structure(ended.ending.structure)
+    }
+  }
+
+  private func explain(
+    _ selection: Selection, _ question: ClientRequest
+  ) throws(Refusal) -> ClientReply {
+    do throws(Refusal) {
+      return try scheduler.answer(question, at: now)
+    } catch {
+      let rows = history.graphs(selection).flatMap {
+        $0.rows(selection, after: nil, limit: EndedGraphMemory.explained + 1)
+      }
+      if rows.isEmpty { throw error }
+      return .explanations(
+        rows.prefix(EndedGraphMemory.explained).map { history.explanation(of: $0) },
+        more: rows.count > EndedGraphMemory.explained)
+    }
+  }
+
+  private func submission(_ graph: GraphID) throws(Refusal) -> ClientReply {
+    if let ended = history.graph(graph) {
+      return .submission(ended.submission, outcomes: ended.ending.outcomes)
+    }
+    guard let living = history.living(graph) else {
+      throw Refusal(
+        .unknownGraph, "there is no graph \(graph.number), or it ended too long ago")
+    }
+    return .submission(living, outcomes: try outcomes(of: graph))
+  }
+
+  /// One byte an operation, 0 for what has not finished.
+  private func outcomes(of graph: GraphID) throws(Refusal) -> [UInt8] {
+    var outcomes: [UInt8] = []
+    var after: OperationID?
+    while true {
+      guard
+        case .operations(let rows, let more) = try scheduler.answer(
+          .operations(.graph(graph), after: after, limit: 0), at: now)
+      else { return outcomes }
+      for row in rows { outcomes.append(row.outcome?.rawValue ?? 0) }
+      after = rows.last?.id
+      if !more || after == nil { return outcomes }
+    }
+  }
+}

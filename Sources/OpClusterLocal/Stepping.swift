@@ -1,0 +1,88 @@
+// The stepper: takes arrivals, turns the brains, and does outside of their lock what they decided.
+// On whatever thread found nobody stepping.
+
+import OpClusterModel
+import OpClusterOperations
+import OpClusterZeroMQ
+import Synchronization
+
+extension LocalCluster {
+  /// Adds an arrival, and steps if nobody does; false: the cluster is closed.
+  @discardableResult
+  func post(_ arrival: Arrival) -> Bool {
+    switch inbox.post(arrival) {
+    case .isClosed: return false
+    case .isStepped: return true
+    case .mayStep:
+      _ = step(as: .passerBy)
+      return true
+    }
+  }
+
+  /// Who steps.
+  enum Stepper {
+    /// A thread with other things to do: it does not step for others for long.
+    case passerBy
+    /// A task that ran an operation and may run the next.
+    case runner(QualityOfService)
+    /// The alarm's thread, which has nothing else to do.
+    case alarm
+  }
+
+  /// How long a thread that only came to ask for something works for others.
+  static let patience: Int64 = 1_000_000
+
+  /// Turns until nothing is left, or a passer-by has done enough. Returns what a runner should run
+  /// next, if anything.
+  func step(as stepper: Stepper) -> AttemptRun? {
+    var arrivals: [Arrival] = []
+    var output = Brains.Output()
+    var inHand: AttemptRun?
+    let began = MonotonicClock.now()
+    var now = began
+    while inbox.take(into: &arrivals) {
+      // Nothing that is to run waits for the brains.
+      if let launch = inHand { run(launch) }
+      inHand = nil
+      for case .ended(let attempt, _) in arrivals { running.remove(attempt) }
+      brains.withLock { brains in
+        swap(&brains.output, &output)
+        brains.output.clear()
+        brains.round(
+          arrivals, at: Instant(nanoseconds: now), wall: WallTime(milliseconds: WallClock.now()))
+        swap(&brains.output, &output)
+      }
+      inHand = carryOut(output, as: stepper)
+      now = MonotonicClock.now()
+      if case .passerBy = stepper, now - began > LocalCluster.patience, alarm.takeOver(self) {
+        return nil
+      }
+    }
+    return inHand
+  }
+
+  /// Does what a round decided. What starts, starts before anybody is told of it.
+  private func carryOut(_ output: Brains.Output, as stepper: Stepper) -> AttemptRun? {
+    var inHand: AttemptRun?
+    for deed in output.deeds {
+      switch deed {
+      case .stop(let attempt): running.stop(attempt)
+      case .launch(let launch):
+        guard let ready = prepare(launch) else { continue }
+        if inHand == nil, case .runner(let qos) = stepper, qos == ready.qos {
+          inHand = ready
+        } else {
+          run(ready)
+        }
+      }
+    }
+    if let deadline = output.deadline { alarm.set(deadline) }
+    if !output.events.isEmpty { tell(output.events) }
+    for (completion, result) in output.answers { completion(result) }
+    for call in output.calls { call() }
+    if !output.usedClosures.isEmpty {
+      registry.withLock { $0 }.remove(closures: output.usedClosures)
+    }
+    return inHand
+  }
+}

@@ -1,0 +1,109 @@
+// The child's side of a `FrameChannel`: a process that was started with a channel takes it from its
+// standard input. Frames are received by one thread, which waits for them; sent by any.
+
+import CProcess
+import Glibc
+import Synchronization
+
+/// The channel to the process that has started this one.
+public final class ParentChannel: Sendable {
+  private let number: Int32
+  private let sending = Mutex(())
+
+  private init(_ number: Int32) { self.number = number }
+
+  deinit { close(number) }
+
+  /// Takes the channel away from the standard input, which is empty from then on; nil if there is
+  /// none.
+  public static func take() -> ParentChannel? {
+    var information = stat()
+    guard unsafe fstat(0, &information) == 0, information.st_mode & S_IFMT == S_IFSOCK else {
+      return nil
+    }
+    let number = fcntl(0, F_DUPFD_CLOEXEC, 3)
+    guard number >= 0 else { return nil }
+    if let nullDevice = Descriptor.open("/dev/null", O_RDWR) { dup2(nullDevice.number, 0) }
+    return ParentChannel(number)
+  }
+
+  /// Waits for the next frame; nil when the parent is gone, or has no more use for this process.
+  public func receive() -> [UInt8]? {
+    guard let header = read(Frame.headerSize), let length = Frame.length(header),
+      length <= FrameChannel.frameLimit
+    else { return nil }
+    return read(length)
+  }
+
+  /// Sends a frame and waits until the kernel has it. What a parent that is gone should have got
+  /// is dropped: `receive` tells of its end.
+  public func send(_ frame: [UInt8]) {
+    precondition(frame.count <= FrameChannel.frameLimit, "a frame of \(frame.count) bytes")
+    let bytes = Frame.header(frame.count) + frame
+    sending.withLock { _ in
+      var sent = 0
+      while sent < bytes.count {
+        let count = unsafe bytes.withUnsafeBytes { bytes in
+          unsafe Glibc.send(
+            number, bytes.baseAddress! + sent, bytes.count - sent, Int32(MSG_NOSIGNAL))
+        }
+        if count < 0, errno == EINTR { continue }
+        guard count > 0 else { return }
+        sent += count
+      }
+    }
+  }
+
+  /// Exactly so many bytes; nil if there are not so many.
+  private func read(_ wanted: Int) -> [UInt8]? {
+    var bytes: [UInt8] = []
+    while bytes.count < wanted {
+      var count = 0
+      var error: Int32 = 0
+      let size = min(wanted - bytes.count, 1 << 20)
+      let piece = unsafe [UInt8](unsafeUninitializedCapacity: size) { buffer, filled in
+        unsafe count = recv(number, buffer.baseAddress, size, 0)
+        error = errno
+        filled = max(0, count)
+      }
+      if count < 0, error == EINTR { continue }
+      guard count > 0 else { return nil }
+      bytes += piece
+    }
+    return bytes
+  }
+}
+
+/// The output streams of this very process, for one that works for several masters in turn.
+public enum StandardStreams {
+  /// From now on what is written to standard output and standard error is appended to these files,
+  /// made with mode 0600; nil: it is dropped.
+  public static func redirect(output: String?, error: String?) {
+    for (number, path) in [(Int32(1), output), (Int32(2), error)] {
+      fflush(nil)
+      let flags = path == nil ? O_WRONLY : O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW
+      guard let file = Descriptor.open(path ?? "/dev/null", flags, mode: 0o600) else { continue }
+      dup2(file.number, number)
+    }
+  }
+}
+
+extension OperationEnvironment {
+  /// The variables of this process, for a child that is to be like it, without the marks of the
+  /// process trees it belongs to itself.
+  public static var inherited: [(name: String, value: String)] {
+    var variables: [(name: String, value: String)] = []
+    guard let bytes = Descriptor.open("/proc/self/environ", O_RDONLY)?.read(upTo: 4 << 20) else {
+      return []
+    }
+    for entry in bytes.split(separator: 0) {
+      guard let equals = entry.firstIndex(of: UInt8(ascii: "=")), equals != entry.startIndex else {
+        continue
+      }
+      let name = String(decoding: entry[..<equals], as: UTF8.self)
+      if name == ProcessFence.variable { continue }
+      variables.append((name, String(decoding: entry[(equals + 1)...], as: UTF8.self)))
+    }
+    return variables
+  }
+}

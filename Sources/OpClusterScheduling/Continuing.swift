@@ -1,0 +1,192 @@
+// A new life for a graph that has ended (S11): the same operations under a new number, of which
+// some are not run again, because they succeeded there. They begin finished.
+
+import OpClusterModel
+
+extension Scheduler {
+  /// Whether everything that a submission would take over is there to be taken over.
+  func checkContinued(_ submission: GraphSubmission) throws(Refusal) {
+    guard let continued = submission.continued else { return }
+    let before = continued.graph
+    if graphs.contains(before.number) {
+      throw Refusal(
+        .badRequest, "graph \(before.number) has not ended, so it cannot be run again",
+        hint: "wait for it, or cancel what is left of it")
+    }
+    guard let known = ended[before] else { throw gone(before) }
+    guard known.operationCount == UInt32(submission.operationCount) else {
+      throw Refusal(
+        .badRequest,
+        "graph \(before.number) had \(known.operationCount) operations, this one has "
+          + "\(submission.operationCount): it is another graph",
+        hint: "submit it without taking anything over")
+    }
+    try checkReused(continued.reused, of: known)
+  }
+
+  private func gone(_ graph: GraphID) -> Refusal {
+    if graph.number > 0, graph.number <= counters.lastGraph {
+      return Refusal(
+        .expired, "graph \(graph.number) ended too long ago: its outputs are not kept any more",
+        hint: "submit it without taking anything over")
+    }
+    return Refusal(
+      .unknownGraph, "there is no graph \(graph.number)", hint: "see them with: opbatch ls -a")
+  }
+
+  private func checkReused(_ reused: OperationRuns, of known: EndedGraph) throws(Refusal) {
+    guard reused.graph == known.graph || reused.isEmpty else {
+      throw Refusal(
+        .badRequest,
+        "what is to be taken over is of graph \(reused.graph.number), not of graph "
+          + "\(known.graph.number)")
+    }
+    var next: UInt32 = 0
+    for at in 0..<reused.runCount {
+      let run = reused.run(at)
+      guard run.lowerBound >= next, run.upperBound <= known.operationCount else {
+        throw Refusal(
+          .badRequest,
+          "the operations to be taken over are not in ascending order, or there are "
+            + "only \(known.operationCount) of them")
+      }
+      next = run.upperBound
+      for index in run where known.outcome(of: index) & 0x7F != Outcome.succeeded.rawValue {
+        let id = OperationID(graph: known.graph, index: index)
+        let word = Outcome(rawValue: known.outcome(of: index) & 0x7F).map { StateWord($0) }
+        throw Refusal(
+          .badRequest,
+          "operation \(shown(id)) ended as \(word?.rawValue ?? "unknown"): only what succeeded "
+            + "can be taken over", hint: "let it run again", operations: [id])
+      }
+    }
+  }
+
+  // MARK: - The fact
+
+  /// Makes what is taken over finished, before anything is queued or opened.
+  mutating func takeOver(_ id: GraphID, into turn: inout Turn) {
+    let graph = id.number
+    guard let continued = graphs[graph].submission.continued else { return }
+    let reused = continued.reused
+    for at in 0..<reused.runCount {
+      for index in reused.run(at) { finishReused(graph, index) }
+    }
+    for entry in ended[continued.graph]?.outputs ?? [] where graphs[graph].isReused(entry.index) {
+      graphs[graph].outputs[entry.index] = entry.output
+    }
+    for kind in [Event.Kind.isFinished(.succeeded), .completion] {
+      let own: UInt32 = kind == .completion ? 2 : 1
+      for at in 0..<reused.runCount {
+        let run = reused.run(at)
+        emitRun(
+          kind, first: graphs[graph].operation(run.lowerBound), count: UInt32(run.count), own: own,
+          into: &turn)
+      }
+    }
+  }
+
+  private mutating func finishReused(_ graph: UInt32, _ index: UInt32) {
+    let stage = graphs[graph].stageNumber(of: index)
+    let before = graphs[graph].cell(index).word
+    graphs[graph].update(index) { cell in
+      cell.phase = .finished
+      cell.ending = OperationCell.Ending(.succeeded)
+      cell.blockers = 0
+      cell.flags = []
+      // Its end and its completion, told in runs.
+      cell.eventSequence = 2
+    }
+    count(graphs[graph].operation(index), stage, from: before, to: .succeeded)
+    graphs[graph].stages[stage].unfinished -= 1
+    graphs[graph].unfinished -= 1
+  }
+
+  /// Meets the edges from what is taken over; returns what they make impossible. Opens nothing and
+  /// ends nothing: whoever calls does that for the whole graph.
+  mutating func releaseReused(_ id: GraphID) -> [End] {
+    let graph = id.number
+    guard let reused = graphs[graph].submission.continued?.reused else { return [] }
+    var impossible: [End] = []
+    for at in 0..<reused.runCount {
+      for index in reused.run(at) { releaseSingle(graph, index, &impossible) }
+    }
+    for stage in graphs[graph].stages.indices {
+      releaseWhole(graph, stage, &impossible)
+    }
+    return impossible
+  }
+
+  /// Edges on one operation.
+  private mutating func releaseSingle(_ graph: UInt32, _ index: UInt32, _ impossible: inout [End]) {
+    let end = reusedEnd(graph, index)
+    for position in graphs[graph].dependents.range(of: index) {
+      let edge = graphs[graph].dependents[position]
+      meet(graph, edge.index, edge.policy, end, &impossible)
+    }
+    let from = graphs[graph].stages[graphs[graph].stageNumber(of: index)]
+    for edge in from.outgoing where edge.match == .sameIndex {
+      let dependent = graphs[graph].stages[edge.stage].firstIndex + from.element(index)
+      meet(graph, dependent, edge.policy, end, &impossible)
+    }
+  }
+
+  private mutating func meet(
+    _ graph: UInt32, _ dependent: UInt32, _ policy: EdgePolicy, _ end: End,
+    _ impossible: inout [End]
+  ) {
+    let cell = graphs[graph].cell(dependent)
+    if cell.phase == .finished { return }
+    if policy.isSatisfied(by: .succeeded) {
+      graphs[graph].update(dependent) { $0.blockers -= 1 }
+    } else if let skip = skip(graphs[graph].operation(dependent), cell, because: end) {
+      impossible.append(skip)
+    }
+  }
+
+  /// Edges on a whole stage.
+  private mutating func releaseWhole(
+    _ graph: UInt32, _ stage: Int, _ impossible: inout [End]
+  ) {
+    let from = graphs[graph].stages[stage]
+    guard from.unfinished < from.template.count,
+      let first = from.indices.first(where: { graphs[graph].cell($0).phase == .finished })
+    else { return }
+    for edge in from.outgoing where edge.match == .all {
+      if !edge.policy.isSatisfied(by: .succeeded) {
+        for index in graphs[graph].stages[edge.stage].indices {
+          meet(graph, index, edge.policy, reusedEnd(graph, first), &impossible)
+        }
+      } else if from.unfinished == 0, graphs[graph].stages[edge.stage].gates > 0 {
+        graphs[graph].stages[edge.stage].gates -= 1
+      }
+    }
+  }
+
+  private func reusedEnd(_ graph: UInt32, _ index: UInt32) -> End {
+    End(
+      id: graphs[graph].operation(index), ending: OperationCell.Ending(.succeeded), reason: nil)
+  }
+
+  // MARK: - Run again
+
+  /// A living graph as it was submitted, and how its operations have ended so far. What the
+  /// history keeps is closer to the original.
+  func submission(of id: GraphID) throws(Refusal) -> ClientReply {
+    guard let graph = graphs.find(id.number) else {
+      throw Refusal(
+        .unknownGraph, "there is no graph \(id.number)", hint: "see them with: opbatch ls -a")
+    }
+    return .submission(
+      graph.fullSubmission,
+      outcomes: (0..<graph.operationCount).map { graph.cell($0).ending.rawValue & 0x7F })
+  }
+}
+
+extension Graph {
+  /// Whether an operation was taken over from the graph that this one continues.
+  fileprivate func isReused(_ index: UInt32) -> Bool {
+    let cell = cell(index)
+    return cell.phase == .finished && cell.ending.outcome == .succeeded && cell.runs == 0
+  }
+}

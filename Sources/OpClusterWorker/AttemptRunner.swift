@@ -1,0 +1,219 @@
+// Runs the work of attempts, whatever it is: commands, registered types, blocks of both. Tells the
+// end of each when nothing of it is left. Lives on one thread, the worker's loop or a command lane,
+// which watches `descriptors` and then calls `collect`.
+
+import OpClusterModel
+import OpClusterProcesses
+import OpClusterWire
+import OpClusterZeroMQ
+
+/// What runs now, and how it is stopped.
+final class AttemptRunner {
+  let host: ProcessHost
+  private let scratch: Scratch
+  private let commands: CommandRunner
+  private let tasks: TaskRunner
+  private var blockRuns: [AttemptID: BlockRun] = [:]
+  /// When blocks that have a time of their own are asked to stop, and when they are killed.
+  private var blockTimers: [BlockTimer] = []
+
+  private struct BlockTimer {
+    var part: Part
+    var due: Instant
+    var grace: Span?
+    var isGrace: Bool
+  }
+
+  init(host: ProcessHost, scratch: Scratch, session: UInt64, tasks: TaskRunner) {
+    self.host = host
+    self.scratch = scratch
+    self.tasks = tasks
+    commands = CommandRunner(host: host, scratch: scratch, session: session)
+  }
+
+  /// Readable when `collect` has something to do.
+  var descriptors: [Int32] {
+    [host.descriptor, tasks.ends.descriptor, tasks.progress.descriptor]
+  }
+
+  /// When `collect` is wanted, whatever is readable.
+  var nextDeadline: Instant? { blockTimers.lazy.map(\.due).min() }
+
+  func isRunning(_ attempt: AttemptID) -> Bool {
+    blockRuns[attempt] != nil || tasks.isRunning(Part(attempt: attempt))
+      || commands.stream(.standardOutput, of: attempt) != nil
+  }
+
+  /// Where a stream of an attempt is now.
+  func log(_ attempt: AttemptID, _ stream: LogStream) -> String {
+    commands.stream(stream, of: attempt) ?? scratch.log(attempt, stream)
+  }
+
+  // MARK: - Start
+
+  /// Starts an attempt; its result, if it has ended by then.
+  func start(_ job: Job, argument: [UInt8], at now: Instant) -> AttemptResult? {
+    let whole = Part(attempt: job.attempt)
+    switch job.template.work {
+    case .nothing: return .success
+    case .unusable(let problem): return problem.result
+    case .command(let command): return start(whole, job, command, argument: argument)
+    case .call(let type, let own):
+      return tasks.start(whole, job, type, argument: argument.isEmpty ? own : argument)
+    case .blocks(let blocks): return start(job, blocks, further: argument, at: now)
+    }
+  }
+
+  private func start(
+    _ part: Part, _ job: Job, _ command: CommandSpecification, argument: [UInt8]
+  ) -> AttemptResult? {
+    do throws(AttemptProblem) {
+      try commands.start(part, job, command, argument: argument)
+      return nil
+    } catch {
+      var result = error.result
+      result.startedAt = WallTime(milliseconds: WallClock.now())
+      result.endedAt = result.startedAt
+      return result
+    }
+  }
+
+  /// `further` are the blocks that were added after the submission, encoded (S120).
+  private func start(
+    _ job: Job, _ blocks: [OperationBlock], further: [UInt8], at now: Instant
+  ) -> AttemptResult? {
+    let all: [OperationBlock]
+    do throws(AttemptProblem) {
+      all = try blocks + BlockRun.further(further, besides: blocks.count)
+    } catch {
+      return error.result
+    }
+    guard !all.isEmpty else { return .success }
+    blockRuns[job.attempt] = BlockRun(
+      job, all, startedAt: WallTime(milliseconds: WallClock.now()))
+    return advance(job.attempt, at: now)
+  }
+
+  /// Starts the blocks that there is room for; the operation's result, if that was the last.
+  private func advance(_ attempt: AttemptID, at now: Instant) -> AttemptResult? {
+    while let block = blockRuns[attempt]?.takeNext(), let run = blockRuns[attempt] {
+      let part = Part(attempt: attempt, block: block)
+      if let result = start(part, run, at: now) { blockRuns[attempt]?.ended(block, result) }
+    }
+    guard let run = blockRuns[attempt], run.isOver else { return nil }
+    blockRuns[attempt] = nil
+    scratch.dropEmptyLogs(attempt)
+    return run.result(endedAt: WallTime(milliseconds: WallClock.now()))
+  }
+
+  private func start(_ part: Part, _ run: BlockRun, at now: Instant) -> AttemptResult? {
+    switch run.blocks[Int(part.block)] {
+    case .call(let type, let argument):
+      return tasks.start(part, run.job, type, argument: argument)
+    case .command(let command):
+      let result = start(part, run.job, command, argument: [])
+      if result == nil, let timeout = command.timeout {
+        blockTimers.append(
+          BlockTimer(part: part, due: now + timeout, grace: command.grace, isGrace: false))
+      }
+      return result
+    }
+  }
+
+  // MARK: - Stop
+
+  /// Asks it to stop: processes by their signal, operations by their flag; blocks that have not
+  /// begun are skipped (S122).
+  func stop(_ attempt: AttemptID) {
+    guard let run = blockRuns[attempt] else { return stop(Part(attempt: attempt)) }
+    blockRuns[attempt]?.stop()
+    for block in run.running { stop(Part(attempt: attempt, block: block)) }
+  }
+
+  private func stop(_ part: Part) {
+    commands.stop(part)
+    tasks.stop(part)
+  }
+
+  /// Kills what can be killed: process trees. The rest is asked once more.
+  func kill(_ attempt: AttemptID) {
+    guard let run = blockRuns[attempt] else { return kill(Part(attempt: attempt)) }
+    blockRuns[attempt]?.stop()
+    for block in run.running { kill(Part(attempt: attempt, block: block)) }
+  }
+
+  private func kill(_ part: Part) {
+    commands.kill(part)
+    tasks.stop(part)
+  }
+
+  // MARK: - Ends
+
+  /// What has ended since the last call. To be called once the descriptors were waited for.
+  func collect(
+    at now: Instant, progress: (AttemptID, Double, String) -> Void
+  ) -> [(AttemptID, AttemptResult)] {
+    passTime(at: now)
+    var ended: [(AttemptID, AttemptResult)] = []
+    for end in host.collectEnded() {
+      if let (part, result) = commands.ended(end) { finish(part, result, at: now, &ended) }
+    }
+    for (part, fraction, text) in tasks.takeProgress() where part.isWhole {
+      progress(part.attempt, fraction, text)
+    }
+    for (part, result) in tasks.takeEnded() { finish(part, result, at: now, &ended) }
+    return ended
+  }
+
+  private func finish(
+    _ part: Part, _ result: AttemptResult, at now: Instant,
+    _ ended: inout [(AttemptID, AttemptResult)]
+  ) {
+    if part.isWhole { return ended.append((part.attempt, result)) }
+    var result = result
+    if !blockTimers.isEmpty {
+      if blockTimers.contains(where: { $0.part == part && $0.isGrace }) { result.cause = .timeout }
+      blockTimers.removeAll { $0.part == part }
+    }
+    blockRuns[part.attempt]?.ended(part.block, result)
+    if let whole = advance(part.attempt, at: now) { ended.append((part.attempt, whole)) }
+  }
+
+  /// Blocks whose own time is up are asked to stop, and killed after their grace.
+  private func passTime(at now: Instant) {
+    for index in blockTimers.indices where now >= blockTimers[index].due {
+      let timer = blockTimers[index]
+      if timer.isGrace { kill(timer.part) } else { stop(timer.part) }
+      blockTimers[index].isGrace = true
+      blockTimers[index].due = now + (timer.grace ?? Timing().grace)
+    }
+  }
+
+  /// Keeps the logs of what has ended and frees what it used: at the end of a turn.
+  func tidy() { commands.tidy() }
+
+  /// Kills what is left; for the end of the worker.
+  func endAll(within limit: Duration) { _ = host.endAll(within: limit) }
+}
+
+extension BlockRun {
+  /// The blocks of an encoded list, for which there must be room.
+  static func further(
+    _ bytes: [UInt8], besides count: Int
+  ) throws(AttemptProblem) -> [OperationBlock] {
+    if bytes.isEmpty { return [] }
+    let blocks: [OperationBlock]
+    do throws(WireError) {
+      blocks = try Wire.decodeBlocks(bytes)
+    } catch {
+      throw .unreadable("list of further blocks", error)
+    }
+    guard count + blocks.count <= Limits.blocksPerOperation else {
+      throw AttemptProblem(
+        cause: .badArgument,
+        message: "it has \(count + blocks.count) blocks, more than "
+          + "\(Limits.blocksPerOperation); spread them over several operations")
+    }
+    return blocks
+  }
+}

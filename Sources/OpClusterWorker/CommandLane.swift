@@ -1,0 +1,106 @@
+// Runs commands and blocks for a program that is no worker: for the library where it runs graphs
+// without a cluster. A thread of its own has the processes; every call comes from any thread and
+// returns at once.
+
+public import OpClusterModel
+import OpClusterProcesses
+import OpClusterZeroMQ
+import Synchronization
+
+/// Runs the work of attempts in this program's own name. The program's other children are left
+/// alone: nothing is reaped and nobody adopted but what the lane has started.
+///
+/// Results are raw, as the worker's brain takes them: after a stop a command ends by its signal or
+/// as it likes; a block operation of which blocks were skipped has failed and `wasStopped`. Why it
+/// was stopped (cancelled, out of time) is the caller's to say, and so are the times.
+public final class CommandLane: Sendable {
+  private let orders: Mailbox<LaneOrder>
+  private let thread: ThreadHandle
+  private let folder: String
+  private let isEnded = Mutex(false)
+  private let onEnd: @Sendable (AttemptID, AttemptResult) -> Void
+
+  /// - Parameters:
+  ///   - types: what the calls among blocks may name; all run in this process.
+  ///   - onProgress: what a registered operation tells of itself; on the lane's thread.
+  ///   - onEnd: called once for each start, on the lane's thread.
+  /// - Throws: when the machine has no room for a thread or a descriptor. Without room for a folder
+  ///   each start ends as `.cannotStart`.
+  public init(
+    types registry: OperationRegistry = OperationRegistry(),
+    onProgress: @escaping @Sendable (AttemptID, Double, String) -> Void = { _, _, _ in },
+    onEnd: @escaping @Sendable (AttemptID, AttemptResult) -> Void
+  ) throws(WorkerError) {
+    let folder = Self.freshFolder()
+    self.folder = folder
+    self.onEnd = onEnd
+    do throws(SocketError) {
+      // What waits here is what the caller has started and not heard of.
+      let orders = try Mailbox<LaneOrder>(capacity: .max)
+      self.orders = orders
+      thread = try startThread(name: "commands") {
+        LaneLoop(folder, registry, orders, onProgress, onEnd).run()
+      }
+    } catch {
+      throw WorkerError(.machine, error.description)
+    }
+  }
+
+  deinit { end() }
+
+  /// Starts an attempt of a command or of blocks. After `end` it ends at once as
+  /// `.workerStopped`.
+  ///
+  /// - Parameters:
+  ///   - argument: the element's own; of a block operation: further blocks, encoded (S120).
+  ///   - inputs: what its dependencies left.
+  ///   - run: which run of the operation it is, from 1 (`OP_ATTEMPT`).
+  public func start(
+    _ attempt: AttemptID, _ announcement: TemplateAnnouncement, argument: [UInt8] = [],
+    inputs: [DependencyInput] = [], run: UInt32 = 1
+  ) {
+    let order = LaneOrder.start(attempt, announcement, argument, inputs, run: run)
+    let isTaken = isEnded.withLock { ended in !ended && orders.post(order) == .posted }
+    if !isTaken { onEnd(attempt, .stoppedWithWorker) }
+  }
+
+  /// Asks it to stop: all its processes by their signal and `OP_CANCELLED`, its calls by their
+  /// flag; blocks that have not begun are skipped (S122).
+  public func stop(_ attempt: AttemptID) { _ = orders.post(.stop(attempt)) }
+
+  /// Kills its process trees.
+  public func kill(_ attempt: AttemptID) { _ = orders.post(.kill(attempt)) }
+
+  /// Where a stream of an attempt that has ended is on disk until `end`, if anything was written.
+  public func log(_ attempt: AttemptID, _ stream: LogStream) -> String {
+    let path = Scratch.log(attempt, stream, in: folder)
+    return Folders.target(of: path) ?? path
+  }
+
+  /// From the start to being asked to stop, and from there to the kill: what the template says,
+  /// else the command itself; nil: nobody says.
+  public static func limits(
+    of announcement: TemplateAnnouncement
+  ) -> (timeout: Span?, grace: Span?) {
+    let template = PreparedTemplate(announcement)
+    return (template.timeout, template.grace)
+  }
+
+  /// Kills what runs, tells its end, and removes the lane's folder. Further calls do nothing.
+  public func end() {
+    let isFirst = isEnded.withLock { ended in
+      defer { ended = true }
+      return !ended
+    }
+    guard isFirst else { return }
+    _ = orders.post(.end)
+    if !thread.isCurrent { thread.join() }
+  }
+
+  private static func freshFolder() -> String {
+    let given = Terminal.variable("TMPDIR") ?? ""
+    let base = given.hasPrefix("/") ? given : "/tmp"
+    return "\(base)/opcluster-\(MachineResources.processNumber)-"
+      + String(UInt64.random(in: 0...UInt64.max), radix: 36)
+  }
+}

@@ -1,0 +1,77 @@
+// What the random worlds ask of operations that have not started: holds, moves, blocks, explicit
+// sets and what depends on one; and how everything is let go in the end.
+
+import OpClusterModel
+
+@testable import OpClusterScheduling
+
+enum RandomSteering {
+  static func decorate(_ submission: inout GraphSubmission, _ chance: inout Seeded) {
+    submission.isDeclaredOnly = chance.chance(20)
+    submission.queues = [.named("default")]
+    if chance.chance(60) { submission.queues.append(.named("other")) }
+    if chance.chance(40) { submission.queues.append(.own(QueueSettings(name: "own"))) }
+    for at in submission.templates.indices {
+      submission.templates[at].queue = UInt32(chance.below(submission.queues.count))
+      submission.templates[at].isHeld = chance.chance(10)
+      if chance.chance(15), submission.templates[at].work != .nothing {
+        submission.templates[at].work = .blocks([OperationType(name: "noop")])
+      }
+    }
+  }
+
+  static func request(_ chance: inout Seeded) -> ClientRequest? {
+    switch chance.below(9) {
+    case 0, 1: .hold(target(&chance), chance.chance(60))
+    case 2, 3: .setQueue(target(&chance), queue: queue(&chance))
+    case 4: .setPriority(target(&chance), Priority.allCases.randomElement(using: &chance) ?? .low)
+    case 5: .addBlocks(someOperation(&chance), [UInt8(chance.below(200))])
+    case 6: .enqueue((0...chance.below(3)).map { _ in someOperation(&chance) }, queue: "other")
+    case 7:
+      .changeQueue(
+        "other",
+        QueueChange(
+          limit: chance.chance(50) ? .unlimited : .atMost(UInt32(chance.below(3))),
+          isSuspended: chance.chance(30)))
+    default: chance.chance(40) ? .cancel(target(&chance), reason: "", grace: nil) : nil
+    }
+  }
+
+  private static func target(_ chance: inout Seeded) -> OperationTarget {
+    switch chance.below(4) {
+    case 0: .operations((0...chance.below(4)).map { _ in someOperation(&chance) })
+    case 1: .dependents(of: someOperation(&chance))
+    case 2:
+      .selection(
+        Selection(
+          graphs: chance.chance(30) ? .all : Selection.graph(GraphID(1)).graphs,
+          operation: ["t?", "*1", "t*", "t2"].randomElement(using: &chance)))
+    default: .operations([someOperation(&chance)])
+    }
+  }
+
+  private static func someOperation(_ chance: inout Seeded) -> OperationID {
+    operation(UInt32(1 + chance.below(4)), UInt32(chance.below(7)))
+  }
+
+  private static func queue(_ chance: inout Seeded) -> String {
+    ["default", "other", "other", "\(1 + chance.below(4))/own"].randomElement(using: &chance)
+      ?? "default"
+  }
+
+  /// Whatever holds something back is taken away.
+  static func letGo(_ world: inout World) {
+    world.ask(.changeQueue("other", QueueChange(limit: .unlimited, isSuspended: false)))
+    world.ask(.hold(.selection(Selection(graphs: .all)), false))
+    for number in world.scheduler.graphs.numbers {
+      let graph = world.scheduler.graphs[number]
+      for index in 0..<graph.operationCount where graph.cell(index).phase == .declared {
+        let id = graph.operation(index)
+        if case .refused = world.ask(.enqueue([id], queue: "default")) {
+          // A barrier there waits for it.
+          world.ask(.cancel(.operations([id]), reason: "", grace: nil))
+        }
+      }
+    }
+  }
+}

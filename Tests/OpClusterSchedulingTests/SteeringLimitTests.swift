@@ -1,0 +1,114 @@
+// Bounds of what steers many operations at once, at the limit and one past it, and names that are
+// patterns.
+
+import OpClusterModel
+import Testing
+
+@testable import OpClusterScheduling
+
+@Suite struct SteeringLimits {
+  /// A suspended graph of one array.
+  private func world(holding count: UInt32, work: Work? = nil) -> World {
+    var world = World()
+    world.checksEveryTurn = false
+    var submission = GraphSubmission(name: "many")
+    submission.templates = [noops("x", count)]
+    if let work { submission.templates[0].work = work }
+    world.ask(.submit(submission))
+    return world
+  }
+
+  // S97 S145
+  @Test func anExplicitSetHasABound() {
+    let limit = UInt32(Limits.operationsPerTarget)
+    var world = world(holding: limit + 1)
+    let all = (0...limit).map { operation(1, $0) }
+    guard case .refused(let refusal) = world.ask(.hold(.operations(all), true)) else {
+      Issue.record("one past the limit was accepted")
+      return
+    }
+    #expect(refusal.code == .limitExceeded)
+    let most = OperationTarget.operations(Array(all.dropLast()))
+    #expect(world.ask(.hold(most, true)) == .changed(limit, unchanged: 0))
+    #expect(world.cell(1, 0)?.word == .held)
+    #expect(world.cell(1, limit)?.word == .ready)
+    #expect(world.scheduler.brokenInvariant() == nil)
+  }
+
+  // S58 S145
+  @Test func enqueueingHasABound() {
+    var world = World()
+    world.checksEveryTurn = false
+    let limit = UInt32(Limits.operationsPerTarget)
+    var submission = GraphSubmission(name: "declared")
+    submission.templates = [noops("x", limit + 1)]
+    submission.isDeclaredOnly = true
+    world.ask(.submit(submission))
+    let all = (0...limit).map { operation(1, $0) }
+    guard case .refused(let refusal) = world.ask(.enqueue(all, queue: "default")) else {
+      Issue.record("one past the limit was accepted")
+      return
+    }
+    #expect(refusal.code == .limitExceeded)
+    #expect(world.scheduler.queues[0].members == 0)
+    guard case .done = world.ask(.enqueue(Array(all.dropLast()), queue: "default")) else {
+      Issue.record("the limit itself was refused")
+      return
+    }
+    #expect(world.scheduler.queues[0].members == limit)
+  }
+
+  // S120: what it came with counts too.
+  @Test func blocksHaveABound() {
+    var world = world(holding: 1, work: .blocks([]))
+    let most = Array(repeating: UInt8(1), count: Limits.payloadBytes)
+    guard case .done = world.ask(.addBlocks(operation(1, 0), most)) else {
+      Issue.record("the limit itself was refused")
+      return
+    }
+    guard case .refused(let refusal) = world.ask(.addBlocks(operation(1, 0), [1])) else {
+      Issue.record("one past the limit was accepted")
+      return
+    }
+    #expect(refusal.code == .limitExceeded)
+    // None is no change, and no commit.
+    let before = world.scheduler.lastCommit
+    #expect(world.ask(.addBlocks(operation(1, 0), [])) == .done(before))
+    // They go with the operation's end.
+    world.ask(.cancel(.operations([operation(1, 0)]), reason: "", grace: nil))
+    #expect(!world.scheduler.graphs.contains(1))
+  }
+
+  // S97: a whole stage is gone through once, however many wait for all of it.
+  @Test func dependentsOfLargeStagesAreFoundOnce() {
+    var world = World()
+    world.checksEveryTurn = false
+    var submission = GraphSubmission(name: "wide")
+    submission.templates = [noops("a"), noops("b", 20_000), noops("c", 20_000), noops("d")]
+    submission.groupEdges = (0..<3).map { GroupEdge(from: $0, to: $0 + 1, policy: .succeeded) }
+    world.ask(.submit(submission))
+    let reply = world.ask(.setPriority(.dependents(of: operation(1, 0)), .low))
+    #expect(reply == .changed(40_001, unchanged: 0))
+    let last = world.ask(.hold(.dependents(of: operation(1, 40_001)), true))
+    #expect(last == .changed(0, unchanged: 0))
+  }
+
+  // S97
+  @Test(arguments: [
+    ("align", "align", true), ("align", "aligned", false), ("al*", "align", true),
+    ("al*", "al", true), ("*", "", true), ("?", "", false), ("?", "é", true), ("??", "a", false),
+    ("*a*b", "xaxxb", true), ("*a*b", "xaxxbc", false), ("a**c", "ac", true), ("", "a", false),
+    ("*.fastq?", "r.fastq1", true), ("a?c", "abc", true), ("a?c", "a*c", true), ("a*", "ba", false),
+  ])
+  func patterns(pattern: String, name: String, isMeant: Bool) {
+    #expect(NamePattern(pattern).matches(name) == isMeant)
+  }
+
+  // S97: what looks like a pattern means itself first, and no length of it takes for ever.
+  @Test func patternsOfPatterns() {
+    #expect(NamePattern("a?*").matches("a?*"))
+    #expect(!NamePattern("align").isPattern)
+    let stars = String(repeating: "*a", count: 60)
+    #expect(!NamePattern(stars + "b").matches(String(repeating: "a", count: 120)))
+  }
+}

@@ -1,0 +1,131 @@
+// The command lane: work of attempts in a program that is no worker.
+
+import Glibc
+import OpClusterModel
+import OpClusterWire
+import OpClusterZeroMQ
+import Synchronization
+import Testing
+
+@testable import OpClusterWorker
+
+/// Collects what a lane tells.
+private final class LaneEnds: Sendable {
+  private let ends = Mutex<[AttemptID: [AttemptResult]]>([:])
+
+  func add(_ attempt: AttemptID, _ result: AttemptResult) {
+    ends.withLock { $0[attempt, default: []].append(result) }
+  }
+
+  func all(_ attempt: AttemptID) -> [AttemptResult] { ends.withLock { $0[attempt] ?? [] } }
+
+  func wait(_ attempt: AttemptID) throws -> AttemptResult {
+    try poll("the end of \(attempt)") { !all(attempt).isEmpty }
+    return try #require(all(attempt).first)
+  }
+}
+
+/// Waits for a condition that another thread or process brings about.
+private func poll(_ what: String, _ condition: () -> Bool) throws {
+  let deadline = MonotonicClock.now() + 30_000_000_000
+  while !condition() {
+    try #require(MonotonicClock.now() < deadline, "never: \(what)")
+    usleep(2_000)
+  }
+}
+
+extension WorkerTests {
+  // A command with its values and outputs, and a block operation.
+  @Test func laneEndToEnd() throws {
+    let ends = LaneEnds()
+    let lane = try CommandLane(onEnd: ends.add)
+    let attempt = FakeCoordinator.attempt(0)
+    let command = FakeCoordinator.shell("echo \"$OP_NAME $OP_ATTEMPT\"; echo k=v > $OP_OUTPUT")
+    lane.start(attempt, FakeCoordinator.command(name: "local", command), run: 3)
+    let result = try ends.wait(attempt)
+    #expect(result.isSuccess)
+    #expect(try Wire.decodeOutputs(result.output).map(\.value) == ["v"])
+    let log = lane.log(attempt, .standardOutput)
+    #expect(Folders.text(of: log) == "local 3\n")
+    let second = FakeCoordinator.attempt(1)
+    lane.start(
+      second,
+      FakeCoordinator.blocks([
+        .call(OperationType(name: "sleep"), argument: Array("0.01".utf8)),
+        .command(FakeCoordinator.shell("exit 1")),
+      ]))
+    let blocks = try Wire.decodeBlockResults(try ends.wait(second).output)
+    #expect(blocks.first == .succeeded([]) && blocks.count == 2)
+    lane.end()
+    #expect(Folders.size(of: log) == nil)
+    let late = FakeCoordinator.attempt(2)
+    lane.start(late, FakeCoordinator.command(command))
+    #expect(ends.all(late).map(\.cause) == [.workerStopped])
+    #expect(ends.all(attempt).count == 1 && ends.all(second).count == 1)
+  }
+
+  // Stop by signal, kill of a whole tree, and the end of the lane.
+  @Test func laneStopsAndKills() throws {
+    let ends = LaneEnds()
+    let folder = try TestWorker.freshFolder()
+    defer { Folders.removeTree(folder) }
+    let lane = try CommandLane(onEnd: ends.add)
+    let attempts = (0..<3).map { FakeCoordinator.attempt($0) }
+    for (attempt, trap) in zip(attempts, ["exit 5", "", ""]) {
+      let text = """
+        trap '\(trap)' TERM
+        sh -c 'trap "" TERM; while :; do sleep 0.05; done' \(folder)/child.\(attempt.operation.index) &
+        touch \(folder)/\(attempt.operation.index); wait; wait
+        """
+      lane.start(
+        attempt,
+        FakeCoordinator.command(firstIndex: attempt.operation.index, FakeCoordinator.shell(text)))
+    }
+    try poll("all beginnings") {
+      (0..<3).allSatisfy { Folders.size(of: "\(folder)/\($0)") != nil }
+    }
+    lane.stop(attempts[0])
+    #expect(try ends.wait(attempts[0]).exitStatus == 5)
+    try poll("no rest of the first") { processes(with: "\(folder)/child.0").isEmpty }
+    lane.kill(attempts[1])
+    #expect(try ends.wait(attempts[1]).signal == SIGKILL)
+    try poll("no rest of the second") { processes(with: "\(folder)/child.1").isEmpty }
+    lane.end()
+    #expect(ends.all(attempts[2]).map(\.cause) == [.workerStopped])
+    try poll("nothing") { processes(with: folder).isEmpty }
+  }
+
+  // The program's other children stay its own: the lane neither reaps nor adopts nor kills them.
+  @Test func laneLeavesOtherChildrenAlone() throws {
+    let ends = LaneEnds()
+    let lane = try CommandLane(onEnd: ends.add)
+    var child: pid_t = 0
+    var words: [UnsafeMutablePointer<CChar>?] = unsafe [
+      strdup("/bin/sh"), strdup("-c"), strdup("exit 7"), nil,
+    ]
+    defer { unsafe words.forEach { unsafe free($0) } }
+    #expect(unsafe posix_spawn(&child, "/bin/sh", nil, nil, &words, environ) == 0)
+    for index in UInt32(0)..<20 {
+      lane.start(
+        FakeCoordinator.attempt(index),
+        FakeCoordinator.command(FakeCoordinator.shell("true & sleep 0.01 & exit 0")))
+    }
+    for index in UInt32(0)..<20 { #expect(try ends.wait(FakeCoordinator.attempt(index)).isSuccess) }
+    var status: Int32 = 0
+    #expect(unsafe waitpid(child, &status, 0) == child)
+    #expect(status >> 8 & 0xff == 7)
+    lane.end()
+  }
+
+  // What the local backend needs to keep the times.
+  @Test func laneLimits() {
+    var template = FakeCoordinator.command(
+      FakeCoordinator.shell("true") {
+        $0.timeout = .seconds(3)
+        $0.grace = .seconds(4)
+      })
+    #expect(CommandLane.limits(of: template) == (.seconds(3), .seconds(4)))
+    template.timeout = .seconds(1)
+    #expect(CommandLane.limits(of: template) == (.seconds(1), .seconds(4)))
+  }
+}

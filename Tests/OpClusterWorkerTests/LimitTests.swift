@@ -1,0 +1,68 @@
+// Times and numbers that a template and a dispatch bring for every kind of work.
+
+import OpClusterModel
+import OpClusterWire
+import OpClusterZeroMQ
+import Testing
+
+@testable import OpClusterWorker
+
+extension WorkerTests {
+  // G21: what the template says wins over what the command says.
+  @Test func theTemplatesTimeWins() throws {
+    let coordinator = try FakeCoordinator()
+    let worker = try TestWorker(coordinator.endpoint)
+    var template = FakeCoordinator.command(
+      FakeCoordinator.shell("trap '' TERM; while :; do sleep 0.05; done") {
+        $0.timeout = .seconds(3_600)
+        $0.grace = .seconds(3_600)
+      })
+    template.timeout = .milliseconds(100)
+    template.grace = .milliseconds(100)
+    let result = try coordinator.run(template)
+    #expect(result.cause == .timeout && result.wasForced)
+    let prepared = PreparedTemplate(
+      FakeCoordinator.command(FakeCoordinator.shell("true") { $0.timeout = .seconds(7) }))
+    #expect(prepared.timeout == .seconds(7) && prepared.grace == nil)
+    withExtendedLifetime(worker) {}
+  }
+
+  // S87, G21: a call that runs out of time is asked to stop, keeps its slot until it returns, and
+  // ends as a timeout.
+  @Test func aCallRunsOutOfTime() throws {
+    let coordinator = try FakeCoordinator()
+    let worker = try TestWorker(coordinator.endpoint) {
+      $0.capacity = Resources(cpus: ResourceAmount(1), memoryBytes: 1 << 30)
+    }
+    var template = FakeCoordinator.template(
+      work: .call(OperationType(name: "sleep")), payload: Array("3600".utf8))
+    template.timeout = .milliseconds(100)
+    let result = try coordinator.run(template)
+    #expect(result.cause == .timeout && !result.wasForced)
+    let next = try coordinator.run(
+      FakeCoordinator.template(
+        at: 1, firstIndex: 1, work: .call(OperationType(name: "sleep")), payload: Array("0".utf8)))
+    #expect(next.isSuccess)
+    withExtendedLifetime(worker) {}
+  }
+
+  // `Dispatch.run` is what a command is told; the attempt's own number stays in files and fences.
+  @Test func runsAreCountedAsPeopleDo() throws {
+    let coordinator = try FakeCoordinator()
+    let worker = try TestWorker(coordinator.endpoint)
+    try coordinator.until("a welcome") { coordinator.conversation != nil }
+    let attempt = FakeCoordinator.attempt(0, 9)
+    try coordinator.order {
+      $0.templates = [
+        FakeCoordinator.command(FakeCoordinator.shell("echo $OP_ATTEMPT ${OP_FENCE#*-}"))
+      ]
+      var dispatch = Dispatch(attempt: attempt, template: 0)
+      dispatch.run = 2
+      $0.dispatches = [dispatch]
+    }
+    try coordinator.until("the end") { coordinator.result(attempt) != nil }
+    let chunk = try coordinator.log(attempt, .standardOutput)
+    #expect(String(decoding: chunk.bytes, as: UTF8.self) == "2 12.0.9\n")
+    #expect(Folders.names(in: "\(worker.folder)/12") == ["0.9.out"])
+  }
+}
