@@ -88,6 +88,12 @@ let package = Package(
       name: "OpClusterClient",
       dependencies: ["OpClusterModel", "OpClusterWire", "OpClusterZeroMQ"]),
     .target(
+      name: "OpClusterLocal",
+      dependencies: [
+        "OpClusterScheduling", "OpClusterExecution", "OpClusterOperations", "OpClusterZeroMQ",
+        "OpClusterModel", deque,
+      ]),
+    .target(
       name: "OpClusterSimulation",
       dependencies: [
         "OpClusterScheduling", "OpClusterExecution", "OpClusterWire", "OpClusterModel",
@@ -167,6 +173,9 @@ let package = Package(
         "OpClusterCoordinator", "OpClusterScheduling", "OpClusterWire", "OpClusterZeroMQ",
         "OpClusterJournal", "OpClusterModel",
       ]),
+    .testTarget(
+      name: "OpClusterLocalTests",
+      dependencies: ["OpClusterLocal", "OpClusterOperations", "OpClusterModel"]),
     .testTarget(
       name: "OpClusterSimulationTests",
       dependencies: [
