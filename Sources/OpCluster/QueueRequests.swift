@@ -63,47 +63,9 @@ extension ClusterOperationQueue {
     state.withLock { $0.isMade = false }
   }
 
-  // MARK: - For threads
-
-  /// As the method for tasks; the calling thread waits for the answer.
-  @available(*, noasync, message: "await the method of the same name")
-  public func addOperation(_ operation: ClusterOperation) throws(ClusterError) {
-    try blocked { done in adding([operation], asBarrier: false, done) }
-  }
-
-  @available(*, noasync, message: "await the method of the same name")
-  public func addOperations(
-    _ operations: [ClusterOperation], waitUntilFinished: Bool = false
-  ) throws(ClusterError) {
-    try blocked { done in adding(operations, asBarrier: false, done) }
-    if waitUntilFinished { for operation in operations { operation.waitUntilFinished() } }
-  }
-
-  @available(*, noasync, message: "await the method of the same name")
-  @discardableResult
-  public func addOperation(_ body: @escaping OperationClosure) throws(ClusterError) -> ClusterOperation
-  {
-    let operation = ClusterOperation(name: nil, body)
-    try addOperation(operation)
-    return operation
-  }
-
-  @available(*, noasync, message: "await the method of the same name")
-  public func addBarrier(_ operation: ClusterOperation) throws(ClusterError) {
-    try blocked { done in adding([operation], asBarrier: true, done) }
-  }
-
-  @available(*, noasync, message: "await the method of the same name")
-  @discardableResult
-  public func cancelAllOperations(reason: String = "") throws(ClusterError) -> [CancelVerdict] {
-    let reply = try cluster.ask(.cancelQueue(name, reason: reason))
-    if case .cancelled(let verdicts, total: _) = reply { return verdicts }
-    return []
-  }
-
   // MARK: - Inside
 
-  private func adding(
+  func adding(
     _ operations: [ClusterOperation], asBarrier: Bool, _ done: @escaping DoneHandler
   ) {
     guard !operations.isEmpty else { return done(.success(())) }

@@ -15,13 +15,7 @@ extension ClusterOperation {
     try await awaited { done in cancelling(reason, done) }
   }
 
-  @available(*, noasync, message: "await the method of the same name")
-  @discardableResult
-  public func cancel(reason: String = "") throws(ClusterError) -> CancelVerdict.Verdict {
-    try blocked { done in cancelling(reason, done) }
-  }
-
-  private func cancelling(
+  func cancelling(
     _ reason: String,
     _ done: @escaping @Sendable (Result<CancelVerdict.Verdict, ClusterError>) -> Void
   ) {

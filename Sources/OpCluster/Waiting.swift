@@ -1,7 +1,6 @@
 // Waiting for operations and queues (S141, S142): a wait is an entry in the mirror that the finish
 // event fires; it holds no thread of the cluster and survives reconnects.
 
-import Dispatch
 import OpClusterModel
 import OpClusterOperations
 import Synchronization
@@ -22,14 +21,6 @@ extension ClusterOperation {
   /// Returns false when the time has passed first; the operation is untouched.
   public func waitUntilFinished(timeout: Duration) async throws(ClusterError) -> Bool {
     try await within(timeout) { () async throws(ClusterError) in try await self.waitUntilFinished() }
-  }
-
-  /// The calling thread waits.
-  @available(*, noasync, message: "await the method of the same name")
-  public func waitUntilFinished() {
-    let semaphore = DispatchSemaphore(value: 0)
-    guard addWaiter({ semaphore.signal() }) != nil else { return }
-    semaphore.wait()
   }
 
   /// Calls `handler` at the end; nil: it has finished already, nothing is called.
@@ -66,18 +57,22 @@ extension ClusterOperationQueue {
   public func waitUntilAllOperationsAreFinished() async throws(ClusterError) {
     try await cluster.guardedWait(.queue(name)) { () async throws(ClusterError) in
       try await suspended { resume in
-        let number = self.state.withLock { life -> UInt64? in
-          guard !life.isIdle else { return nil }
-          life.lastObserver += 1
-          life.idlers[life.lastObserver] = resume
-          return life.lastObserver
-        }
-        guard let number else {
+        guard let number = self.addIdler(resume) else {
           resume()
           return {}
         }
         return { _ = self.state.withLock { $0.idlers.removeValue(forKey: number) } }
       }
+    }
+  }
+
+  /// Calls `handler` when the queue is empty; nil: it is, nothing is called.
+  func addIdler(_ handler: @escaping @Sendable () -> Void) -> UInt64? {
+    state.withLock { life in
+      guard !life.isIdle else { return nil }
+      life.lastObserver += 1
+      life.idlers[life.lastObserver] = handler
+      return life.lastObserver
     }
   }
 
@@ -90,18 +85,6 @@ extension ClusterOperationQueue {
     }
   }
 
-  /// The calling thread waits.
-  @available(*, noasync, message: "await the method of the same name")
-  public func waitUntilAllOperationsAreFinished() {
-    let semaphore = DispatchSemaphore(value: 0)
-    let waits = state.withLock { life -> Bool in
-      guard !life.isIdle else { return false }
-      life.lastObserver += 1
-      life.idlers[life.lastObserver] = { semaphore.signal() }
-      return true
-    }
-    if waits { semaphore.wait() }
-  }
 }
 
 extension OperationCluster {
