@@ -171,7 +171,7 @@ let package = Package(
       name: "OpClusterCoordinatorTests",
       dependencies: [
         "OpClusterCoordinator", "OpClusterScheduling", "OpClusterWire", "OpClusterZeroMQ",
-        "OpClusterJournal", "OpClusterModel",
+        "OpClusterJournal", "OpClusterModel", "OpClusterClient",
       ]),
     .testTarget(
       name: "OpClusterLocalTests",
