@@ -24,6 +24,7 @@ let package = Package(
   name: "opcluster",
   platforms: [.macOS(.v15)],
   products: [
+    .library(name: "OpCluster", targets: ["OpCluster", "OpClusterOperations", "OpClusterModel"]),
     .library(name: "OpClusterOperations", targets: ["OpClusterOperations"]),
     .library(name: "OpClusterServing", targets: ["OpClusterServing"]),
     .executable(name: "opcoord", targets: ["opcoord"]),
@@ -96,6 +97,14 @@ let package = Package(
       name: "OpClusterSimulation",
       dependencies: [
         "OpClusterScheduling", "OpClusterExecution", "OpClusterWire", "OpClusterModel",
+      ]),
+
+    // the library: operations and queues as objects
+    .target(
+      name: "OpCluster",
+      dependencies: [
+        "OpClusterClient", "OpClusterLocal", "OpClusterOperations", "OpClusterWire",
+        "OpClusterModel",
       ]),
 
     // commands
