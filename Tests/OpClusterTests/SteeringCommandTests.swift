@@ -33,8 +33,8 @@ import Testing
       version: 1
       name: again
       operations:
-        a: {run: "echo n=$$ >> \"$OP_OUTPUT\""}
-        b: {needs: a, run: "echo m=${{ needs.a.outputs.n }} >> \"$OP_OUTPUT\"; test -e \(ok)"}
+        a: {run: "echo n=$$ >> \\"$OP_OUTPUT\\""}
+        b: {needs: a, run: "echo m=${{ needs.a.outputs.n }} >> \\"$OP_OUTPUT\\"; test -e \(ok)"}
         c: {needs: b, run: "true"}
         d: {run: "true"}
       """, "--wait")
@@ -173,7 +173,7 @@ import Testing
           resources: {cpus: 2}
           env: {A: env}
           blocks:
-            - "echo k=$A-$OP_INDEX >> \"$OP_OUTPUT\""
+            - "echo k=$A-$OP_INDEX >> \\"$OP_OUTPUT\\""
             - call: {type: noop}
           array: 7-7
         bad: {blocks: ["true", [sh, -c, "exit 3"]]}
