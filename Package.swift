@@ -24,6 +24,7 @@ let package = Package(
   name: "opcluster",
   platforms: [.macOS(.v15)],
   products: [
+    .library(name: "OpCluster", targets: ["OpCluster", "OpClusterOperations", "OpClusterModel"]),
     .library(name: "OpClusterOperations", targets: ["OpClusterOperations"]),
     .library(name: "OpClusterServing", targets: ["OpClusterServing"]),
     .executable(name: "opcoord", targets: ["opcoord"]),
@@ -89,13 +90,21 @@ let package = Package(
     .target(
       name: "OpClusterLocal",
       dependencies: [
-        "OpClusterScheduling", "OpClusterExecution", "OpClusterOperations", "OpClusterZeroMQ",
-        "OpClusterModel", deque,
+        "OpClusterScheduling", "OpClusterExecution", "OpClusterOperations", "OpClusterWorker",
+        "OpClusterWire", "OpClusterZeroMQ", "OpClusterModel", deque,
       ]),
     .target(
       name: "OpClusterSimulation",
       dependencies: [
         "OpClusterScheduling", "OpClusterExecution", "OpClusterWire", "OpClusterModel",
+      ]),
+
+    // the library: operations and queues as objects
+    .target(
+      name: "OpCluster",
+      dependencies: [
+        "OpClusterClient", "OpClusterLocal", "OpClusterOperations", "OpClusterWire",
+        "OpClusterModel",
       ]),
 
     // commands
@@ -166,7 +175,9 @@ let package = Package(
       ]),
     .testTarget(
       name: "OpClusterLocalTests",
-      dependencies: ["OpClusterLocal", "OpClusterOperations", "OpClusterModel"]),
+      dependencies: [
+        "OpClusterLocal", "OpClusterOperations", "OpClusterWire", "OpClusterModel",
+      ]),
     .testTarget(
       name: "OpClusterSimulationTests",
       dependencies: [
