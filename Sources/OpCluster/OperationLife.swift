@@ -122,8 +122,7 @@ extension OperationLife {
   }
 
   private mutating func finish(_ outcome: Outcome, _ effects: inout LifeEffects) {
-    effects.waiters = waiters.keys.sorted().compactMap { waiters[$0] }
-    waiters = [:]
+    effects.waiters = takeWaiters()
     effects.completion = takeCompletion()
     if isCounted, let queue { effects.ended = (queue, hasExecuted, outcome) }
     // Whoever holds this object keeps it, but not what it depended on and ran.

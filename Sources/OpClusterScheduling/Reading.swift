@@ -59,7 +59,7 @@ extension Scheduler {
         }
       }
     }
-    if rows.count == 1, !more {
+    if rows.count == 1, limit == 1 || !more {
       addCommand(to: &rows[0])
       addBlockers(to: &rows[0])
     }
