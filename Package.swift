@@ -5,6 +5,7 @@ import PackageDescription
 //
 //   commands    opcoord          opworker         opbatch           opsim / opbench
 //   bodies      Coordinator      Worker           Client            Simulation
+//   library                      Operations
 //   brains      Scheduling       Execution        –                 Scheduling Execution
 //   hands       Wire Journal     Wire Processes   Wire Manifest     Wire
 //               ZeroMQ           ZeroMQ           ZeroMQ            –
@@ -22,6 +23,7 @@ let package = Package(
   name: "opcluster",
   platforms: [.macOS(.v15)],
   products: [
+    .library(name: "OpClusterOperations", targets: ["OpClusterOperations"]),
     .executable(name: "opcoord", targets: ["opcoord"]),
     .executable(name: "opworker", targets: ["opworker"]),
     .executable(name: "opbatch", targets: ["opbatch"]),
@@ -56,6 +58,10 @@ let package = Package(
     .target(name: "OpClusterManifest", dependencies: ["OpClusterModel", yams]),
     .target(name: "OpClusterPresentation", dependencies: ["OpClusterModel"]),
 
+    // library: what a programmer writes for the running side
+    .target(
+      name: "OpClusterOperations", dependencies: ["OpClusterModel", "OpClusterWire", logging]),
+
     // bodies
     .target(
       name: "OpClusterCoordinator",
@@ -66,8 +72,8 @@ let package = Package(
     .target(
       name: "OpClusterWorker",
       dependencies: [
-        "OpClusterExecution", "OpClusterWire", "OpClusterProcesses", "OpClusterZeroMQ",
-        "OpClusterModel", logging,
+        "OpClusterOperations", "OpClusterExecution", "OpClusterWire", "OpClusterProcesses",
+        "OpClusterZeroMQ", "OpClusterModel", logging,
       ]),
     .target(
       name: "OpClusterClient",
@@ -125,10 +131,13 @@ let package = Package(
       name: "OpClusterPresentationTests",
       dependencies: ["OpClusterPresentation", "OpClusterModel"]),
     .testTarget(
+      name: "OpClusterOperationsTests",
+      dependencies: ["OpClusterOperations", "OpClusterWire", "OpClusterModel", logging]),
+    .testTarget(
       name: "OpClusterWorkerTests",
       dependencies: [
-        "OpClusterWorker", "OpClusterExecution", "OpClusterWire", "OpClusterZeroMQ",
-        "OpClusterProcesses", "OpClusterModel",
+        "OpClusterWorker", "OpClusterOperations", "OpClusterExecution", "OpClusterWire",
+        "OpClusterZeroMQ", "OpClusterProcesses", "OpClusterModel",
       ]),
     .testTarget(
       name: "OpClusterCoordinatorTests",

@@ -171,9 +171,19 @@ extension CoordinatorLoop {
     let living = scheduler.livingGraphs(Selection(graphs: .all))
     let graphs = GraphSet(
       wish.selection.graphs, living: living, last: scheduler.lastGraph(back: 0)?.number ?? 0)
-    let filter = EventFilter(wish.selection, graphs: graphs, graphsOnly: wish.graphsOnly)
+    let filter = EventFilter(
+      wish.selection, graphs: graphs, graphsOnly: wish.graphsOnly, includesOwn: wish.includesOwn)
     subscriptions.add(
       wish, filter, peer: peer, request: request, decided: scheduler.lastEvent, into: &effects)
+  }
+
+  /// Whoever follows its own graphs hears of those that this turn has accepted.
+  func noteOwnGraphs() {
+    for case .toClient(let peer, _, .accepted(let graph, _, let repeated)) in turn.afterDurable {
+      // One that is known already may have ended long ago.
+      if repeated, scheduler.livingGraphs(.graph(graph)).isEmpty { continue }
+      subscriptions.noteOwn(graph, of: peer)
+    }
   }
 
   func performSubscriptionEffects() {

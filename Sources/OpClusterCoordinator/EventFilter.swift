@@ -19,11 +19,18 @@ struct EventFilter: Sendable, Equatable {
   let selection: Selection
   /// Also events of queues and workers.
   let tellsCluster: Bool
+  /// Also graphs that the subscriber's own connection submits, and events of queues.
+  let includesOwn: Bool
+  /// Living graphs that came over the subscriber's connection: told in full. Looked up only.
+  private var own: Set<GraphID> = []
   /// By graph, as far as it had to be found out. Looked up, never iterated.
   private(set) var scopes: [GraphID: Scope] = [:]
 
-  init(_ selection: Selection, graphs: GraphSet, graphsOnly: Bool) {
+  init(
+    _ selection: Selection, graphs: GraphSet, graphsOnly: Bool, includesOwn: Bool = false
+  ) {
     self.graphs = graphs
+    self.includesOwn = includesOwn
     self.graphsOnly = graphsOnly
     self.selection = selection
     switch selection.graphs {
@@ -47,19 +54,32 @@ struct EventFilter: Sendable, Equatable {
   /// Takes over what has been found out about a graph.
   mutating func learn(_ scope: Scope, of graph: GraphID) { scopes[graph] = scope }
 
-  mutating func forget(_ graph: GraphID) { scopes[graph] = nil }
+  /// A graph has come over the subscriber's own connection.
+  mutating func learnOwn(_ graph: GraphID) { if includesOwn { own.insert(graph) } }
+
+  mutating func forget(_ graph: GraphID) {
+    scopes[graph] = nil
+    own.remove(graph)
+  }
 
   /// The graph whose submission must be looked up before this run can be judged.
   func unknownGraph(of run: EventRun) -> GraphID? {
-    guard needsScope, let graph = run.graph, graphs.contains(graph.number) else { return nil }
+    guard needsScope, let graph = run.graph, graphs.contains(graph.number), !own.contains(graph)
+    else { return nil }
     return scopes[graph] == nil ? graph : nil
   }
 
   /// Hands over the parts of a run that are told, in order. The scope of its graph is known, if it
   /// is needed.
   func forEachPart(of run: EventRun, _ body: (EventRun) -> Void) {
+    if let graph = run.graph, own.contains(graph) {
+      if case .operation = run.first.subject, graphsOnly { return }
+      return body(run)
+    }
     switch run.first.subject {
-    case .queue, .worker:
+    case .queue:
+      if tellsCluster || includesOwn { body(run) }
+    case .worker:
       if tellsCluster { body(run) }
     case .graph(let graph):
       if graphs.contains(graph.number), scope(of: graph) != .nothing { body(run) }
@@ -146,6 +166,12 @@ extension EventRun {
         OperationID(graph: operation.graph, index: operation.index + offset), sequence: own)
     }
     return EventRun(first: event, count: count)
+  }
+
+  /// What of it comes at `sequence` or before; nil when nothing does.
+  func prefix(through sequence: UInt64) -> EventRun? {
+    if sequence < first.sequence { return nil }
+    return sequence >= end - 1 ? self : part(from: 0, count: UInt32(sequence - first.sequence + 1))
   }
 
   /// What of it comes at `sequence` or later; nil when nothing does.

@@ -15,6 +15,7 @@ extension CoordinatorLoop {
     var items: [Held] = []
     items.reserveCapacity(turn.afterDurable.count + questions.count)
     if hasInput { for effect in turn.afterDurable { items.append(held(effect)) } }
+    if hasInput, !subscriptions.isEmpty { noteOwnGraphs() }
     answerQuestions(into: &items)
     let isDurable = hasInput && turn.isDurable
     release.hold(

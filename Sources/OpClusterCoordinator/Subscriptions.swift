@@ -36,6 +36,8 @@ struct Subscriptions {
     /// Since when it has had events waiting without taking any.
     var stalledSince: Instant?
     var hasCaughtUp = false
+    /// The slice that is being read does not know graphs that came since: it counts up to here.
+    var readThrough: UInt64?
     /// Told in this turn, not sent yet.
     var batch: [Event] = []
   }
@@ -123,6 +125,16 @@ struct Subscriptions {
     return true
   }
 
+  /// A peer has submitted a graph, of which nothing is durable yet.
+  mutating func noteOwn(_ graph: GraphID, of peer: PeerID) {
+    for key in order where key.peer == peer {
+      guard let entry = entries[key], entry.filter.includesOwn else { continue }
+      entries[key]?.filter.learnOwn(graph)
+      let isAsking = entry.state == .reading || entry.state == .opening
+      if isAsking, entry.readThrough == nil { entries[key]?.readThrough = told }
+    }
+  }
+
   // MARK: - What becomes durable
 
   /// A turn has become durable whose last event is `last`. nil for `runs`: nobody had subscribed
@@ -199,9 +211,13 @@ struct Subscriptions {
       }
       for (graph, scope) in found.scopes { entry.filter.learn(scope, of: graph) }
       entry.state = .live
-      for run in found.runs where entry.state == .live { entry.takeFiltered(run, &effects) }
+      let last = entry.readThrough ?? .max
+      entry.readThrough = nil
+      for run in found.runs where entry.state == .live {
+        if let part = run.prefix(through: last) { entry.takeFiltered(part, &effects) }
+      }
       if entry.state == .live {
-        entry.position = max(entry.position, found.next)
+        entry.position = max(entry.position, min(found.next, last == .max ? last : last + 1))
         if entry.position <= told { entry.state = .behind }
       }
     }

@@ -28,6 +28,8 @@ public enum Limits {
   // Operations
   /// Outputs (`OP_OUTPUT`) of one operation; more is a failure of the operation.
   public static let outputBytes = 64 * 1024
+  /// A field of a typed output that commands can read by itself; longer ones are in the value only.
+  public static let outputFieldBytes = 4 * 1024
   /// End of stderr that travels with a failed attempt.
   public static let diagnosticBytes = 4 * 1024
   /// Losses of its worker after which an operation ends as lost (S12, G17).

@@ -112,7 +112,14 @@ public enum Wire {
     proto.value = outputs.map(\.value)
     return bytes(of: proto)
   }
+  /// What an operation of either kind left.
+  public static func encode(output: OperationOutput) -> [UInt8] { bytes(of: output.proto) }
   /// At most `Limits.outputBytes`.
+  public static func decodeOutput(_ bytes: [UInt8]) throws(WireError) -> OperationOutput {
+    try checkCount(bytes.count, Limits.outputBytes, "outputs")
+    return try OperationOutput(proto: parsed(ProtoOutputs.self, bytes, "outputs"))
+  }
+  /// The pairs alone. At most `Limits.outputBytes`.
   public static func decodeOutputs(
     _ bytes: [UInt8]
   ) throws(WireError) -> [(key: String, value: String)] {

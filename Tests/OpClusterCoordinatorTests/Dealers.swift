@@ -182,6 +182,7 @@ final class TestWorker {
   let name: String
   private(set) var welcome: Welcome?
   private(set) var dispatched: [Dispatch] = []
+  private(set) var templates: [TemplateAnnouncement] = []
   private(set) var acknowledged: UInt64 = 0
   private(set) var logRequests: [LogRequest] = []
   private(set) var refusals: [Refusal] = []
@@ -225,6 +226,7 @@ final class TestWorker {
       lastOrders = orders.number
       acknowledged = max(acknowledged, orders.acknowledged)
       dispatched += orders.dispatches
+      templates += orders.templates
       if !orders.recalls.isEmpty { try giveBack(orders.recalls) }
     }
     return true

@@ -23,13 +23,15 @@ import Testing
 
     mutating func subscribe(
       number: UInt64 = 1, _ selection: Selection = Selection(graphs: .all), since: UInt64? = nil,
-      backlogOnly: Bool = false, credit: UInt32 = 1_000, decided: UInt64? = nil
+      backlogOnly: Bool = false, credit: UInt32 = 1_000, decided: UInt64? = nil,
+      includesOwn: Bool = false
     ) {
       let wish = EventSubscription(
         number: number, selection: selection, since: since, backlogOnly: backlogOnly,
-        credit: credit)
+        includesOwn: includesOwn, credit: credit)
       let filter = EventFilter(
-        selection, graphs: GraphSet(selection.graphs, living: [], last: 0), graphsOnly: false)
+        selection, graphs: GraphSet(selection.graphs, living: [], last: 0), graphsOnly: false,
+        includesOwn: includesOwn)
       var effects: [Subscriptions.Effect] = []
       subscriptions.add(
         wish, filter, peer: peer, request: RequestID(number), decided: decided ?? last,
@@ -108,6 +110,58 @@ import Testing
     #expect(world.sequences == [4, 5, 6])
     #expect(world.batches.last?.resumeAt == 6)
     #expect(world.readings.isEmpty)
+  }
+
+  /// S115: what was decided before is not told, and the answer waits until it is durable.
+  @Test func fromNowOnIsAfterWhatIsDecided() {
+    var world = World()
+    world.happen([3])
+    world.subscribe(decided: 5)
+    #expect(world.replies.isEmpty && world.batches.isEmpty)
+    world.happen([2], isHeld: false)
+    #expect(world.replies == [.subscribed(since: 5)])
+    #expect(world.batches.map(\.caughtUp) == [true])
+    world.happen([2])
+    #expect(world.sequences == [6, 7])
+    #expect(world.readings.isEmpty, "nothing had to be read")
+  }
+
+  /// What a peer is told can be sent before the others, ahead of a reply to it.
+  @Test func onePeerIsFlushedAlone() {
+    var world = World()
+    world.subscribe()
+    var effects: [Subscriptions.Effect] = []
+    let subject = Event.Subject.operation(OperationID(graph: GraphID(1), index: 0), sequence: 1)
+    let first = Event(
+      sequence: 1, commit: CommitIndex(1), time: .unknown, subject: subject, kind: .isReady(true))
+    world.subscriptions.tell(
+      [EventRun(first: first, count: 1)], through: 1, canTake: { _ in true }, into: &effects)
+    world.subscriptions.flush(peer: PeerID(99), into: &effects)
+    #expect(effects.isEmpty)
+    world.subscriptions.flush(peer: world.peer, into: &effects)
+    world.perform(effects)
+    #expect(world.sequences == [1])
+  }
+
+  /// A graph of its own that comes while a slice is being read: the slice did not look for it.
+  @Test func ownGraphsAreNotLostInASlice() {
+    var world = World()
+    world.subscribe(Selection(graphs: .numbers([])), since: 0, includesOwn: true)
+    world.subscriptions.noteOwn(GraphID(1), of: world.peer)
+    var effects: [Subscriptions.Effect] = []
+    let subject = Event.Subject.operation(OperationID(graph: GraphID(1), index: 0), sequence: 1)
+    let run = EventRun(
+      first: Event(
+        sequence: 1, commit: CommitIndex(1), time: .unknown, subject: subject,
+        kind: .isReady(true)), count: 2)
+    world.log.append(run)
+    // The reader is ahead of the loop, and has left them out.
+    let content = Slice.Content(from: 1, runs: [], next: 3, scopes: [])
+    world.subscriptions.take(Slice(number: 1, content: .success(content)), into: &effects)
+    world.subscriptions.tell([run], through: 2, canTake: { _ in true }, into: &effects)
+    world.perform(effects)
+    world.flush()
+    #expect(world.sequences == [1, 2])
   }
 
   /// The backlog comes first, then the mark, then what happens; what happened meanwhile comes once.

@@ -65,6 +65,15 @@ struct FuzzTarget: Sendable, CustomTestStringConvertible {
       },
       decode: { _ = Wire.encode(outputs: try Wire.decodeOutputs($0)) }),
     FuzzTarget(
+      testDescription: "typed output",
+      make: { dice in
+        Wire.encode(
+          output: OperationOutput(
+            pairs: dice.many { .init(key: $0.text(), value: $0.text()) },
+            typeName: dice.text(), value: dice.bytes()))
+      },
+      decode: { _ = Wire.encode(output: try Wire.decodeOutput($0)) }),
+    FuzzTarget(
       testDescription: "graph row", make: { Wire.encode(graphRow: $0.graphRow()) },
       decode: { _ = Wire.encode(graphRow: try Wire.decodeGraphRow($0)) }),
     FuzzTarget(

@@ -138,6 +138,13 @@ import Testing
       let decoded = try Wire.decodeOutputs(Wire.encode(outputs: outputs))
       #expect(decoded.map(\.key) == outputs.map(\.key))
       #expect(decoded.map(\.value) == outputs.map(\.value))
+      let typed = OperationOutput(
+        pairs: outputs.map { OperationOutput.Pair(key: $0.key, value: $0.value) },
+        typeName: dice.text(), value: dice.bytes())
+      #expect(try Wire.decodeOutput(Wire.encode(output: typed)) == typed)
+      // The pairs are the same to those who read nothing else (G32).
+      let pairs = try Wire.decodeOutputs(Wire.encode(output: typed))
+      #expect(pairs.map(\.key) == outputs.map(\.key))
     }
   }
 

@@ -4,6 +4,6 @@
 enum ProtoDigest {
   static let client = "1320638152 16067"
   static let journal = "1639017879 4951"
-  static let submission = "1307078857 15569"
+  static let submission = "3411895355 15813"
   static let worker = "1382163980 6169"
 }

@@ -1873,7 +1873,8 @@ nonisolated struct ProtoBlockResults: Sendable {
   init() {}
 }
 
-/// Outputs of an operation, in the order written: key[i] has value[i].
+/// Outputs of an operation, in the order written: key[i] has value[i]. Those of a registered operation
+/// are a typed value, whose scalar fields are also pairs.
 nonisolated struct ProtoOutputs: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -1882,6 +1883,12 @@ nonisolated struct ProtoOutputs: Sendable {
   var key: [String] = []
 
   var value: [String] = []
+
+  /// The unqualified name of the value's type; empty: there are the pairs only.
+  var typeName: String = String()
+
+  /// The value, as JSON.
+  var typedValue: Data = Data()
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -4015,7 +4022,7 @@ nonisolated extension ProtoBlockResults.Result: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension ProtoOutputs: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Outputs"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}key\0\u{1}value\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}key\0\u{1}value\0\u{3}type_name\0\u{3}typed_value\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4025,6 +4032,8 @@ nonisolated extension ProtoOutputs: SwiftProtobuf.Message, SwiftProtobuf._Messag
       switch fieldNumber {
       case 1: try { try decoder.decodeRepeatedStringField(value: &self.key) }()
       case 2: try { try decoder.decodeRepeatedStringField(value: &self.value) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.typeName) }()
+      case 4: try { try decoder.decodeSingularBytesField(value: &self.typedValue) }()
       default: break
       }
     }
@@ -4037,12 +4046,20 @@ nonisolated extension ProtoOutputs: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if !self.value.isEmpty {
       try visitor.visitRepeatedStringField(value: self.value, fieldNumber: 2)
     }
+    if !self.typeName.isEmpty {
+      try visitor.visitSingularStringField(value: self.typeName, fieldNumber: 3)
+    }
+    if !self.typedValue.isEmpty {
+      try visitor.visitSingularBytesField(value: self.typedValue, fieldNumber: 4)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   static func ==(lhs: ProtoOutputs, rhs: ProtoOutputs) -> Bool {
     if lhs.key != rhs.key {return false}
     if lhs.value != rhs.value {return false}
+    if lhs.typeName != rhs.typeName {return false}
+    if lhs.typedValue != rhs.typedValue {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -1,0 +1,26 @@
+// What an operation left, as its dependents read it: texts for commands, a typed value for
+// registered operations, in one envelope. Opaque to the coordinator.
+
+/// The output of an operation.
+public struct OperationOutput: Hashable, Sendable {
+  /// `key=value` lines of a command's `OP_OUTPUT`, or the scalar fields of a typed value.
+  public var pairs: [Pair]
+  /// The unqualified name of the value's type; empty: there are the pairs only.
+  public var typeName: String
+  /// The value, as JSON.
+  public var value: [UInt8]
+  public init(pairs: [Pair] = [], typeName: String = "", value: [UInt8] = []) {
+    self.pairs = pairs
+    self.typeName = typeName
+    self.value = value
+  }
+
+  public struct Pair: Hashable, Sendable {
+    public var key: String
+    public var value: String
+    public init(key: String, value: String) {
+      self.key = key
+      self.value = value
+    }
+  }
+}

@@ -1,0 +1,33 @@
+// Closures that wait for their start in a local queue (S124). Any thread.
+
+import Synchronization
+
+/// Closures by number. Its size is that of the local queues that hold their operations.
+final class ClosureTable: Sendable {
+  private let state = Mutex(State())
+
+  private struct State {
+    var newest: UInt64 = 0
+    var closures: [UInt64: (work: OperationRegistry.Work, isRepeatable: Bool)] = [:]
+  }
+
+  func add(isRepeatable: Bool, _ work: @escaping OperationRegistry.Work) -> UInt64 {
+    state.withLock { state in
+      state.newest += 1
+      state.closures[state.newest] = (work, isRepeatable)
+      return state.newest
+    }
+  }
+
+  func remove(_ number: UInt64) { _ = state.withLock { $0.closures.removeValue(forKey: number) } }
+
+  /// The closure that an argument names; nil when it is not there (any more).
+  func take(_ argument: [UInt8]) -> OperationRegistry.Work? {
+    guard let number = UInt64(String(decoding: argument, as: UTF8.self)) else { return nil }
+    return state.withLock { state in
+      guard let closure = state.closures[number] else { return nil }
+      if !closure.isRepeatable { state.closures[number] = nil }
+      return closure.work
+    }
+  }
+}

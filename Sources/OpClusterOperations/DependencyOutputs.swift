@@ -1,0 +1,137 @@
+// What the direct dependencies of a running operation left (S135 to S140): by name, by operation, by
+// type. Values are fixed when a dependency has finished; asking twice gives equal answers.
+
+public import OpClusterModel
+
+/// One direct dependency, as the operation that waited for it sees it. Others than direct ones are
+/// not visible (S139).
+public struct DependencyResult: Hashable, Sendable {
+  public let operation: OperationID
+  /// Its name; that of an array's element is the array's.
+  public let name: String
+  /// The number that people see for an array's element; nil for a plain operation.
+  public let index: UInt32?
+  public let outcome: Outcome
+  /// What it left, opaque: ``OutputValue`` reads it. nil for an operation that did not succeed, or
+  /// that left nothing (S138).
+  public let output: [UInt8]?
+
+  init(_ input: DependencyInput) {
+    operation = input.operation
+    name = input.name
+    index = input.index
+    outcome = input.outcome
+    output = input.usableOutput
+  }
+
+  /// `fetch`, or `tiles/3`.
+  public var shownName: String { index.map { "\(name)/\($0)" } ?? name }
+}
+
+extension OperationContext {
+  /// The direct dependencies, in order of addition (S135).
+  public var dependencies: [DependencyResult] { inputs.map(DependencyResult.init) }
+
+  /// What the dependency of this name left; of an array, the first element that left something.
+  /// - Returns: nil when it left nothing, or is not among the dependencies (S138, S139).
+  /// - Throws: ``BadOutput`` when what it left is of another type.
+  public func output<Value: Decodable>(
+    of name: String, as type: Value.Type = Value.self
+  ) throws -> Value? {
+    guard let input = inputs.first(where: { $0.name == name && $0.usableOutput != nil }) else {
+      return nil
+    }
+    return try value(type, of: input)
+  }
+
+  /// What this dependency left, as ``output(of:as:)-(String,_)`` says.
+  public func output<Value: Decodable>(
+    of operation: OperationID, as type: Value.Type = Value.self
+  ) throws -> Value? {
+    guard let input = inputs.first(where: { $0.operation == operation }) else { return nil }
+    return try value(type, of: input)
+  }
+
+  /// The output of the first dependency that succeeded and left a value of this type (S136).
+  public func output<Value: Decodable>(_ type: Value.Type = Value.self) -> Value? {
+    for case let output? in openedInputs {
+      if let value = OutputValue.value(type, of: output) { return value }
+    }
+    return nil
+  }
+
+  /// What the elements of an array left, in order of addition; those that left nothing are not
+  /// among them.
+  /// - Throws: ``BadOutput`` when one of them left something of another type.
+  public func outputs<Value: Decodable>(
+    of name: String, as type: Value.Type = Value.self
+  ) throws -> [Value] {
+    try inputs.compactMap { $0.name == name ? try value(type, of: $0) : nil }
+  }
+
+  /// ``output(of:as:)-(String,_)`` for what `main` cannot do without.
+  /// - Throws: ``MissingInput`` when it is absent, ``BadOutput`` when it is of another type.
+  public func requireOutput<Value: Decodable>(
+    of name: String, as type: Value.Type = Value.self
+  ) throws -> Value {
+    guard let value = try output(of: name, as: type) else {
+      throw MissingInput("'\(name)' left no \(TypeName.of(type)); " + leftByDependencies)
+    }
+    return value
+  }
+
+  /// ``output(of:as:)-(OperationID,_)`` for what `main` cannot do without.
+  /// - Throws: ``MissingInput`` when it is absent, ``BadOutput`` when it is of another type.
+  public func requireOutput<Value: Decodable>(
+    of operation: OperationID, as type: Value.Type = Value.self
+  ) throws -> Value {
+    guard let value = try output(of: operation, as: type) else {
+      throw MissingInput(
+        "operation \(operation.index) of graph \(operation.graph.number) left no "
+          + "\(TypeName.of(type)); " + leftByDependencies)
+    }
+    return value
+  }
+
+  /// ``output(_:)`` for what `main` cannot do without.
+  /// - Throws: ``MissingInput`` when there is none.
+  public func requireOutput<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
+    guard let value = output(type) else {
+      throw MissingInput("no dependency left a \(TypeName.of(type)); " + leftByDependencies)
+    }
+    return value
+  }
+
+  private func value<Value: Decodable>(
+    _ type: Value.Type, of input: DependencyInput
+  ) throws -> Value? {
+    guard let bytes = input.usableOutput else { return nil }
+    do {
+      return try OutputValue.decode(type, from: bytes)
+    } catch {
+      throw BadOutput("'\(DependencyResult(input).shownName)': \(CodingText.describe(error))")
+    }
+  }
+
+  /// For people who look for what is missing.
+  var leftByDependencies: String {
+    if inputs.isEmpty { return "it has no dependencies" }
+    let shown = inputs.prefix(20).map { input in
+      let name = DependencyResult(input).shownName
+      guard let bytes = input.usableOutput else {
+        return "\(name) (\(StateWord(input.outcome).rawValue)) left nothing"
+      }
+      return "\(name) left \(OutputValue.describe(bytes))"
+    }
+    let rest = inputs.count > 20 ? ", and \(inputs.count - 20) more" : ""
+    return shown.joined(separator: ", ") + rest
+  }
+}
+
+extension DependencyInput {
+  /// The output of a success; no bytes are no output.
+  var usableOutput: [UInt8]? {
+    guard outcome == .succeeded, let output, !output.isEmpty else { return nil }
+    return output
+  }
+}

@@ -1,0 +1,39 @@
+// A folder for one attempt: who makes it and who removes it. The worker has its own way; this is
+// what others use.
+
+import FoundationEssentials
+
+/// Makes and removes an attempt's folder, each at most once, on the operation's thread.
+public struct OperationScratch: Sendable {
+  let make: @Sendable () throws -> String
+  let remove: @Sendable (String) -> Void
+
+  /// - Parameters:
+  ///   - make: makes the folder and returns its path.
+  ///   - remove: removes it with all that is in it.
+  public init(
+    make: @escaping @Sendable () throws -> String, remove: @escaping @Sendable (String) -> Void
+  ) {
+    self.make = make
+    self.remove = remove
+  }
+
+  /// There are no folders here.
+  public static let none = OperationScratch(
+    make: { throw NoScratch() }, remove: { _ in })
+
+  /// This folder, readable by its owner only; folders above it are made, too, and stay.
+  public static func folder(_ path: String) -> OperationScratch {
+    OperationScratch(
+      make: {
+        try FileManager.default.createDirectory(
+          atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        return path
+      },
+      remove: { try? FileManager.default.removeItem(atPath: $0) })
+  }
+}
+
+struct NoScratch: Error, CustomStringConvertible {
+  var description: String { "what runs this operation gives it no folder; make one of your own" }
+}

@@ -1,0 +1,98 @@
+// Runs one attempt of a registered type as a task on Swift's own threads, and makes its result of
+// whatever comes of it (S16).
+
+import FoundationEssentials
+public import OpClusterModel
+
+/// What became of the wish to start an attempt.
+public enum StartedAttempt: Sendable {
+  /// It has ended by now; `onEnd` is not called.
+  case ended(AttemptResult)
+  /// `onEnd` brings its end.
+  case running(RunningAttempt)
+}
+
+/// An attempt that runs, or has ended in the meantime.
+public struct RunningAttempt: Sendable {
+  public let context: OperationContext
+  private let task: Task<Void, Never>
+
+  init(
+    _ context: OperationContext, qos: QualityOfService, argument: [UInt8],
+    _ work: @escaping OperationRegistry.Work,
+    _ onEnd: @escaping @Sendable (AttemptResult) -> Void
+  ) {
+    self.context = context
+    task = Task.detached(priority: qos.taskPriority) {
+      let result = await Self.result(of: work, argument, context)
+      context.end()
+      onEnd(result)
+    }
+  }
+
+  /// Asks it to stop: sets the flag, cancels the task, has its handlers called. Heeding that is the
+  /// operation's affair; this ends nothing by itself (S87, S134). Again: nothing.
+  public func cancel() {
+    context.cancel()
+    task.cancel()
+  }
+
+  private static func result(
+    of work: OperationRegistry.Work, _ argument: [UInt8], _ context: OperationContext
+  ) async -> AttemptResult {
+    let startedAt = WallTime.now
+    var result: AttemptResult
+    do {
+      // Asked to stop before it began: `main` is not run (S91).
+      try context.checkCancellation()
+      result = AttemptResult()
+      result.output = try await OperationContext.$current.withValue(context) {
+        try await work(argument, context)
+      }
+    } catch {
+      result = AttemptResult(thrown: error, isCancelled: context.isCancelled)
+    }
+    result.startedAt = startedAt
+    result.endedAt = .now
+    return result
+  }
+}
+
+extension AttemptResult {
+  init(_ cause: FailureCause, _ diagnostic: String) {
+    self.init()
+    self.cause = cause
+    self.diagnostic = CodingText.clip(diagnostic)
+  }
+
+  /// Everything that is thrown ends the attempt as failed, one way or another (S16).
+  init(thrown error: any Error, isCancelled: Bool) {
+    switch error {
+    case is BadArgument: self.init(.badArgument, "\(error)")
+    case is MissingInput: self.init(.missingInput, "\(error)")
+    case is BadOutput: self.init(.badOutput, "\(error)")
+    case is CancellationError where isCancelled:
+      self.init(.failed, "it was cancelled")
+      wasStopped = true
+    default: self.init(.failed, "\(error)")
+    }
+  }
+}
+
+extension WallTime {
+  /// For people (G31).
+  fileprivate static var now: WallTime {
+    WallTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000))
+  }
+}
+
+extension QualityOfService {
+  fileprivate var taskPriority: TaskPriority {
+    switch self {
+    case .background: .background
+    case .utility: .utility
+    case .default: .medium
+    case .userInitiated, .userInteractive: .high
+    }
+  }
+}

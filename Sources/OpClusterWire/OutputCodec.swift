@@ -1,0 +1,24 @@
+// The envelope of what an operation left. Pure functions for any thread.
+
+import OpClusterModel
+import SwiftProtobuf
+
+extension OperationOutput: WireConvertible {
+  var proto: ProtoOutputs {
+    var proto = ProtoOutputs()
+    proto.key = pairs.map(\.key)
+    proto.value = pairs.map(\.value)
+    proto.typeName = typeName
+    proto.typedValue = data(value)
+    return proto
+  }
+
+  /// Nothing in it needs a limit of its own: the whole has one.
+  init(proto: ProtoOutputs) throws(WireError) {
+    try checkEqual(proto.value.count, proto.key.count, "outputs.value")
+    self.init(
+      pairs: zip(proto.key, proto.value).map { Pair(key: $0, value: $1) },
+      typeName: proto.typeName,
+      value: try opaque(proto.typedValue, Limits.outputBytes, "outputs.typed_value"))
+  }
+}
