@@ -130,7 +130,7 @@ package func eventually<Value>(
   details: () async throws -> String = { "" },
   _ answer: () async throws -> Value?
 ) async throws -> Value {
-  package let deadline = ContinuousClock.now + limit
+  let deadline = ContinuousClock.now + limit
   while true {
     if let value = try await answer() { return value }
     guard ContinuousClock.now < deadline else {
