@@ -4,6 +4,7 @@ import PackageDescription
 // The manifest is the law: an arrow that is not drawn here does not compile.
 //
 //   commands    opcoord          opworker         opbatch           opsim / opbench
+//   programs                     Serving
 //   bodies      Coordinator      Worker           Client            Simulation
 //   library                      Operations
 //   brains      Scheduling       Execution        –                 Scheduling Execution
@@ -24,6 +25,7 @@ let package = Package(
   platforms: [.macOS(.v15)],
   products: [
     .library(name: "OpClusterOperations", targets: ["OpClusterOperations"]),
+    .library(name: "OpClusterServing", targets: ["OpClusterServing"]),
     .executable(name: "opcoord", targets: ["opcoord"]),
     .executable(name: "opworker", targets: ["opworker"]),
     .executable(name: "opbatch", targets: ["opbatch"]),
@@ -76,8 +78,20 @@ let package = Package(
         "OpClusterZeroMQ", "OpClusterModel", logging,
       ]),
     .target(
+      name: "OpClusterServing",
+      dependencies: [
+        "OpClusterWorker", "OpClusterOperations", "OpClusterZeroMQ", "OpClusterModel", arguments,
+        logging,
+      ]),
+    .target(
       name: "OpClusterClient",
       dependencies: ["OpClusterModel", "OpClusterWire", "OpClusterZeroMQ"]),
+    .target(
+      name: "OpClusterLocal",
+      dependencies: [
+        "OpClusterScheduling", "OpClusterExecution", "OpClusterOperations", "OpClusterZeroMQ",
+        "OpClusterModel", deque,
+      ]),
     .target(
       name: "OpClusterSimulation",
       dependencies: [
@@ -86,7 +100,8 @@ let package = Package(
 
     // commands
     .executableTarget(name: "opcoord", dependencies: ["OpClusterCoordinator", arguments]),
-    .executableTarget(name: "opworker", dependencies: ["OpClusterWorker", arguments]),
+    .executableTarget(
+      name: "opworker", dependencies: ["OpClusterServing"]),
     .executableTarget(
       name: "opbatch",
       dependencies: [
@@ -130,14 +145,18 @@ let package = Package(
     .testTarget(
       name: "OpClusterPresentationTests",
       dependencies: ["OpClusterPresentation", "OpClusterModel"]),
+    .executableTarget(
+      name: "WorkerStandIn", dependencies: ["OpClusterServing", logging],
+      path: "Tests/WorkerStandIn"),
     .testTarget(
       name: "OpClusterOperationsTests",
       dependencies: ["OpClusterOperations", "OpClusterWire", "OpClusterModel", logging]),
     .testTarget(
       name: "OpClusterWorkerTests",
       dependencies: [
-        "OpClusterWorker", "OpClusterOperations", "OpClusterExecution", "OpClusterWire",
-        "OpClusterZeroMQ", "OpClusterProcesses", "OpClusterModel",
+        "WorkerStandIn", "opworker", "OpClusterServing", "OpClusterWorker", "OpClusterOperations",
+        "OpClusterExecution", "OpClusterWire", "OpClusterZeroMQ", "OpClusterProcesses",
+        "OpClusterModel",
       ]),
     .testTarget(
       name: "OpClusterCoordinatorTests",
@@ -145,6 +164,9 @@ let package = Package(
         "OpClusterCoordinator", "OpClusterScheduling", "OpClusterWire", "OpClusterZeroMQ",
         "OpClusterJournal", "OpClusterModel",
       ]),
+    .testTarget(
+      name: "OpClusterLocalTests",
+      dependencies: ["OpClusterLocal", "OpClusterOperations", "OpClusterModel"]),
     .testTarget(
       name: "OpClusterSimulationTests",
       dependencies: [

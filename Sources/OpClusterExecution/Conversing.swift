@@ -4,8 +4,10 @@ public import OpClusterModel
 
 extension ExecutionCore {
   /// What to send now; nil: nothing. Asked for when the socket can take a message: at the end of a
-  /// turn, until it gives nothing.
-  public mutating func takeMessage(at now: Instant) -> WorkerMessage? {
+  /// turn, until it gives nothing. Progress waits for the next heartbeat, unless it is asked for.
+  public mutating func takeMessage(
+    at now: Instant, withProgress: Bool = false
+  ) -> WorkerMessage? {
     switch link.state {
     case .greeting(let deadline, isHelloTaken: false):
       link.state = .greeting(deadline: deadline, isHelloTaken: true)
@@ -13,7 +15,7 @@ extension ExecutionCore {
     case .talking(let conversation):
       let isHeartbeatDue = now >= link.nextHeartbeat
       reportStarts()
-      if isHeartbeatDue { reportProgress() }
+      if isHeartbeatDue || withProgress { reportProgress() }
       if isHeartbeatDue || !outbox.pending.isEmpty {
         link.nextHeartbeat = now + link.timing.heartbeat
         return .report(outbox.take(conversation, ordersTaken: link.ordersTaken))
@@ -25,6 +27,17 @@ extension ExecutionCore {
     case .greeting, .waiting, .closed: return nil
     }
   }
+
+  /// Whether there is more to tell than starts and progress: those the next report brings along.
+  public var hasNews: Bool {
+    switch link.state {
+    case .talking: !outbox.pending.isEmpty || isGoodbyeDue
+    case .greeting(_, let isHelloTaken): !isHelloTaken
+    case .waiting, .closed: false
+    }
+  }
+  /// Whether something has started, or said how far it is, that was not told yet.
+  public var hasUntoldStarts: Bool { !newlyStarted.isEmpty || !progressOrder.isEmpty }
 
   /// Says what it holds and what it executes. What has ended and is not acknowledged counts as
   /// executing: to the coordinator it is, until the report follows.

@@ -27,9 +27,11 @@ struct Brains: Sendable {
   private var templates: [AnnouncedTemplate?] = []
   private var completions: [UInt64: Completion] = [:]
   private var lastRequest: UInt64 = 0
+  /// When what has started is told at the latest.
+  private var tellStartsAt: Instant?
+  private static let startsUntold = Span.milliseconds(1)
   var closers: [@Sendable () -> Void] = []
-  /// Operations that were started by hand and run.
-  var runsByHand = 0
+  var byHand = HandWorker()
 
   /// What a round wants done outside of the lock, in this order.
   struct Output: Sendable {
@@ -73,6 +75,9 @@ struct Brains: Sendable {
     isTurnOpen = true
     converse(.timePassed)
     settle()
+    seatHandWorker()
+    settle()
+    output.clear()
   }
 
   static let workerName = "local"
@@ -87,7 +92,12 @@ struct Brains: Sendable {
     if let deadline = scheduler.nextDeadline(), deadline <= now { steer(.tick) }
     if let deadline = core.nextDeadline, deadline <= now { converse(.timePassed) }
     for arrival in arrivals { take(arrival) }
-    settle()
+    if let moment = tellStartsAt, moment <= now { settleAll() } else { settle() }
+    if !core.hasUntoldStarts {
+      tellStartsAt = nil
+    } else if tellStartsAt == nil {
+      tellStartsAt = now + Brains.startsUntold
+    }
     tellClosers()
     output.deadline = nextDeadline
   }
@@ -103,6 +113,8 @@ struct Brains: Sendable {
       self.types = types
       greetAgain()
     case .wake: break
+    case .start(let operation, let answer): startByHand(operation, answer)
+    case .endedByHand(let attempt, let result): endByHand(attempt, result)
     case .close(let tell): close(tell)
     }
   }
@@ -110,7 +122,7 @@ struct Brains: Sendable {
   private mutating func take(_ request: ClientRequest, _ completion: @escaping Completion) {
     if request.isQuestion {
       // What was asked for before has taken effect (S3).
-      settle()
+      settleAll()
       output.answers.append((completion, answer(request)))
       return
     }
@@ -145,10 +157,20 @@ struct Brains: Sendable {
   mutating func settle() {
     while true {
       while core.startReady(atMost: 64, at: now, into: &effects) > 0 { carryOut() }
-      while let message = core.takeMessage(at: now) { hear(message) }
+      while core.hasNews, let message = core.takeMessage(at: now) { hear(message) }
       if !isTurnOpen { return }
       closeTurn()
     }
+  }
+
+  /// The same, and what has started is told. Else that is told along with the next end, or at
+  /// `tellStartsAt`: it saves short operations a turn.
+  mutating func settleAll() {
+    settle()
+    tellStartsAt = nil
+    guard core.hasUntoldStarts else { return }
+    while let message = core.takeMessage(at: now, withProgress: true) { hear(message) }
+    settle()
   }
 
   private mutating func hear(_ message: WorkerMessage) {
@@ -182,7 +204,7 @@ struct Brains: Sendable {
   private mutating func carryOut(_ effect: Effect) {
     switch effect {
     case .toWorker(let peer, let message):
-      if peer == worker { converse(.message(message)) }
+      if peer == worker { converse(.message(message)) } else { hearByHand(message) }
     case .toClient(_, let request, let reply):
       guard let completion = completions.removeValue(forKey: request.number) else { return }
       if case .refused(let refusal) = reply {
@@ -220,7 +242,11 @@ struct Brains: Sendable {
       guard let template = templates[Int(launch.template.position)] else {
         preconditionFailure("launched \(launch.attempt) of a template that was forgotten")
       }
-      output.deeds.append(.launch(ReadyLaunch(launch: launch, template: template)))
+      output.deeds.append(
+        .launch(
+          ReadyLaunch(
+            attempt: launch.attempt, run: launch.run, argument: launch.argument,
+            inputs: launch.inputs, template: template)))
     case .stop(let attempt), .kill(let attempt): output.deeds.append(.stop(attempt))
     }
   }
@@ -247,7 +273,9 @@ struct Brains: Sendable {
   /// Nothing that is as far away as silence is awaited.
   private var nextDeadline: Instant? {
     var next = scheduler.nextDeadline()
-    if let other = core.nextDeadline { next = next.map { min($0, other) } ?? other }
+    for other in [core.nextDeadline, tellStartsAt] {
+      if let other { next = next.map { min($0, other) } ?? other }
+    }
     guard let next, next - now < .seconds(365 * 24 * 3600) else { return nil }
     return next
   }

@@ -15,15 +15,11 @@ extension Brains {
   /// Nothing runs any more: those that close are told so, and what still waits for an answer is
   /// answered.
   mutating func tellClosers() {
-    guard !closers.isEmpty, core.counts.running == 0, runsByHand == 0 else { return }
+    guard !closers.isEmpty, core.counts.running == 0, byHand.running.isEmpty else { return }
     output.calls += closers
     closers = []
     for completion in takeAllCompletions() {
       output.answers.append((completion, .failure(LocalCluster.closedRefusal)))
     }
   }
-}
-
-extension Brains {
-  static let outsideQueue = ":outside"
 }

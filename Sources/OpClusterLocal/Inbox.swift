@@ -16,6 +16,10 @@ enum Arrival: Sendable {
   case typesChanged([OperationType])
   /// A deadline has come, or somebody wants the stepping to go on elsewhere.
   case wake
+  /// Runs a declared operation by hand (S15); the answer says what to run.
+  case start(OperationID, @Sendable (Result<ReadyLaunch?, Refusal>) -> Void)
+  /// The end of what was started by hand.
+  case endedByHand(AttemptID, AttemptResult)
   /// Cancel what runs, and tell when it has ended.
   case close(@Sendable () -> Void)
 }
@@ -29,6 +33,10 @@ final class Inbox: Sendable {
     var isClosed = false
   }
   private let state = Mutex(State())
+  private let stepping = Atomic<Bool>(false)
+
+  /// Whether somebody steps, as far as one can tell without asking for the lock.
+  var isStepping: Bool { stepping.load(ordering: .relaxed) }
 
   enum Posting { case mayStep, isStepped, isClosed }
 
@@ -38,13 +46,14 @@ final class Inbox: Sendable {
       if state.isClosed {
         // What runs may still end; nothing new comes in.
         switch arrival {
-        case .request: return .isClosed
-        case .ended, .progress, .typesChanged, .wake, .close: break
+        case .request, .start: return .isClosed
+        case .ended, .progress, .typesChanged, .wake, .endedByHand, .close: break
         }
       }
       state.arrivals.append(arrival)
       if state.isStepping { return .isStepped }
       state.isStepping = true
+      stepping.store(true, ordering: .relaxed)
       return .mayStep
     }
   }
@@ -55,6 +64,7 @@ final class Inbox: Sendable {
     return state.withLock { state in
       if state.arrivals.isEmpty {
         state.isStepping = false
+        stepping.store(false, ordering: .relaxed)
         return false
       }
       swap(&batch, &state.arrivals)

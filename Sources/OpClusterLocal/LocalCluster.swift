@@ -20,6 +20,7 @@ public final class LocalCluster: Sendable {
   let brains: Mutex<Brains>
   let registry: Mutex<OperationRegistry>
   let running = RunningAttempts()
+  let idle = IdleRunners()
   let alarm = Alarm()
   private let observer = Mutex(Observer())
 

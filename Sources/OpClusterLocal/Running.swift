@@ -1,6 +1,5 @@
 // Attempts that run: prepared and started by the stepper, ended on whatever thread they end.
 
-import OpClusterExecution
 import OpClusterModel
 import OpClusterOperations
 import Synchronization
@@ -13,7 +12,12 @@ final class AnnouncedTemplate: Sendable {
 
 /// A decided start.
 struct ReadyLaunch: Sendable {
-  var launch: Launch
+  var attempt: AttemptID
+  /// Which run of the operation it is, as people count.
+  var run: UInt32
+  /// The element's own.
+  var argument: [UInt8]
+  var inputs: [DependencyInput]
   var template: AnnouncedTemplate
 }
 
@@ -63,8 +67,51 @@ final class Runner: Sendable {
   private struct State {
     var task: Task<Void, Never>?
     var isCancelled = false
+    var next: AttemptRun?
   }
   private let state = Mutex(State())
+  /// It waits for another attempt.
+  private let isIdle = Atomic<Bool>(false)
+
+  /// Waits until the stepper gives it an attempt, or has nothing to give any more. That is some
+  /// microseconds, in which a task that ended and another that begins would cost more.
+  func waitForNext(
+    _ qos: QualityOfService, in idle: IdleRunners, while isStepped: () -> Bool
+  ) -> AttemptRun? {
+    isIdle.store(true, ordering: .sequentiallyConsistent)
+    idle.add(self, qos)
+    var looks = 0
+    while isIdle.load(ordering: .acquiring), looks < Runner.looks, isStepped() { looks += 1 }
+    // Whoever turns the flag decides: the stepper, who gives, or the runner, who goes.
+    let goes = isIdle.compareExchange(
+      expected: true, desired: false, ordering: .acquiringAndReleasing
+    ).exchanged
+    if goes { return nil }
+    while true {
+      if let next = state.withLock({ state in
+        defer { state.next = nil }
+        return state.next
+      }) {
+        return next
+      }
+    }
+  }
+
+  /// Some ten microseconds.
+  private static let looks = 2_000
+
+  /// Gives it an attempt; false: it waits no more.
+  func give(_ next: AttemptRun) -> Bool {
+    state.withLock { state in
+      guard !state.isCancelled,
+        isIdle.compareExchange(
+          expected: true, desired: false, ordering: .acquiringAndReleasing
+        ).exchanged
+      else { return false }
+      state.next = next
+      return true
+    }
+  }
 
   func isRun(by task: Task<Void, Never>) {
     let isCancelled = state.withLock { state in
@@ -86,6 +133,25 @@ final class Runner: Sendable {
   var isCancelled: Bool { state.withLock { $0.isCancelled } }
 }
 
+/// Runners that wait for the stepper to give them an attempt.
+final class IdleRunners: Sendable {
+  private let runners = Mutex<[(qos: QualityOfService, runner: Runner)]>([])
+
+  func add(_ runner: Runner, _ qos: QualityOfService) {
+    runners.withLock { $0.append((qos, runner)) }
+  }
+
+  /// Whether one of them took it.
+  func take(_ run: AttemptRun) -> Bool {
+    while let runner = runners.withLock({ runners in
+      runners.lastIndex { $0.qos == run.qos }.map { runners.remove(at: $0).runner }
+    }) {
+      if runner.give(run) { return true }
+    }
+    return false
+  }
+}
+
 /// What can be asked to stop. Changed by the stepper alone.
 final class RunningAttempts: Sendable {
   private let attempts = Mutex<[AttemptID: AttemptRun]>([:])
@@ -97,35 +163,35 @@ final class RunningAttempts: Sendable {
 
 extension LocalCluster {
   /// What a launch comes to; nil: it has ended, or runs elsewhere.
-  func prepare(_ ready: ReadyLaunch) -> AttemptRun? {
+  func prepare(_ ready: ReadyLaunch, isByHand: Bool = false) -> AttemptRun? {
     let template = ready.template.announcement
-    let attempt = ready.launch.attempt
+    let attempt = ready.attempt
     switch template.work {
     case .call(let type):
-      let argument = ready.launch.argument.isEmpty ? template.payload : ready.launch.argument
+      let argument = ready.argument.isEmpty ? template.payload : ready.argument
       let run = AttemptRun(context(of: ready), type, argument: argument, qos: template.qos)
       running.add(run)
       return run
     case .nothing:
-      post(.ended(attempt, .success))
+      post(isByHand ? .endedByHand(attempt, .success) : .ended(attempt, .success))
     case .command, .blocks:
       var result = AttemptResult()
       result.cause = .cannotStart
       result.diagnostic = "this cluster runs operations of this process only"
-      post(.ended(attempt, result))
+      post(isByHand ? .endedByHand(attempt, result) : .ended(attempt, result))
     }
     return nil
   }
 
   private func context(of ready: ReadyLaunch) -> OperationContext {
     let template = ready.template.announcement
-    let attempt = ready.launch.attempt
+    let attempt = ready.attempt
     let element = attempt.operation.index - template.firstIndex
     return OperationContext(
-      attempt: attempt, run: ready.launch.run, name: template.name,
+      attempt: attempt, run: ready.run, name: template.name,
       graphName: template.graphName,
       index: template.isArray ? template.shownIndex(ofElement: element) : nil,
-      queueName: template.queueName, inputs: ready.launch.inputs, home: .local(self),
+      queueName: template.queueName, inputs: ready.inputs, home: .local(self),
       onProgress: { [weak self] fraction, text in
         self?.post(.progress(attempt, fraction: fraction, text: text))
       })
@@ -133,6 +199,7 @@ extension LocalCluster {
 
   /// Runs an attempt, and what comes after it, as a task.
   func run(_ first: AttemptRun) {
+    if idle.take(first) { return }
     let runner = Runner()
     let task = Task.detached(priority: first.qos.taskPriority) { [self] in
       await runAll(first, on: runner)
@@ -146,7 +213,7 @@ extension LocalCluster {
     while let run = next {
       run.begin(on: runner)
       let result = await registry.run(run.type, argument: run.argument, context: run.context)
-      next = ended(run.context.attempt, result, qos: run.qos)
+      next = ended(run.context.attempt, result, qos: run.qos, on: runner)
       if let waiting = next, runner.isCancelled {
         self.run(waiting)
         return
@@ -155,11 +222,12 @@ extension LocalCluster {
   }
 
   private func ended(
-    _ attempt: AttemptID, _ result: AttemptResult, qos: QualityOfService
+    _ attempt: AttemptID, _ result: AttemptResult, qos: QualityOfService, on runner: Runner
   ) -> AttemptRun? {
     switch inbox.post(.ended(attempt, result)) {
     case .mayStep: step(as: .runner(qos))
-    case .isStepped, .isClosed: nil
+    case .isStepped: runner.waitForNext(qos, in: idle, while: { inbox.isStepping })
+    case .isClosed: nil
     }
   }
 }

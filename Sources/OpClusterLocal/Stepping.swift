@@ -44,7 +44,12 @@ extension LocalCluster {
       // Nothing that is to run waits for the brains.
       if let launch = inHand { run(launch) }
       inHand = nil
-      for case .ended(let attempt, _) in arrivals { running.remove(attempt) }
+      for arrival in arrivals {
+        switch arrival {
+        case .ended(let attempt, _), .endedByHand(let attempt, _): running.remove(attempt)
+        default: break
+        }
+      }
       brains.withLock { brains in
         swap(&brains.output, &output)
         brains.output.clear()

@@ -7,9 +7,30 @@ struct CommandBuilder {
   private var findings: Findings { substitution.findings }
   private var settings: DeclaredSettings { substitution.operation.settings }
 
-  /// nil after a finding.
+  /// The command of a whole operation; nil after a finding.
   func build(_ run: ManifestNode) -> CommandSpecification? {
-    guard let form = form(run) else { return nil }
+    guard var command = command(run, "'run'") else { return nil }
+    command.timeout = settings.timeout
+    command.grace = settings.grace
+    command.elementKeys = substitution.operation.elements?.keys ?? []
+    return command
+  }
+
+  /// A command that is one of several blocks: the operation as a whole has the times, and the
+  /// values of its elements do not reach it. nil after a finding.
+  func block(_ run: ManifestNode) -> CommandSpecification? {
+    guard let command = command(run, "a block") else { return nil }
+    if command.readsElements {
+      findings.error(
+        "the values of an element do not reach blocks, its 'index' does", run.place,
+        hint: "write an operation with the array for each command")
+      return nil
+    }
+    return command
+  }
+
+  private func command(_ run: ManifestNode, _ what: String) -> CommandSpecification? {
+    guard let form = form(run, what) else { return nil }
     let surroundings = findings.surroundings
     var command = CommandSpecification(form: form)
     for variable in settings.environment {
@@ -30,25 +51,22 @@ struct CommandBuilder {
       command.standardError = path
     }
     command.successStatuses = settings.successStatuses
-    command.timeout = settings.timeout
     command.stopSignal = settings.stopSignal
-    command.grace = settings.grace
     command.outputs = substitution.operation.outputs
-    command.elementKeys = substitution.operation.elements?.keys ?? []
     if let bytes = settings.maximumOutputBytes { command.maximumOutputBytes = bytes }
     return command
   }
 
-  private func form(_ run: ManifestNode) -> CommandSpecification.Form? {
+  private func form(_ run: ManifestNode, _ what: String) -> CommandSpecification.Form? {
     if case .sequence(let items) = run.value {
-      let words = items.compactMap { substitution.plain($0, "a word of 'run'") }
+      let words = items.compactMap { substitution.plain($0, "a word of \(what)") }
       return words.count == items.count ? .arguments(words) : nil
     }
     guard let interpreter = settings.interpreter else {
-      findings.error("without a shell, 'run' must be a list", run.place)
+      findings.error("without a shell, \(what) must be a list", run.place)
       return nil
     }
-    guard let text = substitution.shell(run) else { return nil }
+    guard let text = substitution.shell(run, what) else { return nil }
     let program = interpreter[0].split(separator: "/").last.map(String.init) ?? ""
     let isShell = ["sh", "bash", "dash", "ash", "ksh", "zsh"].contains(program)
     let quotes = text.segments.contains { segment in
@@ -110,9 +128,18 @@ extension CommandSpecification {
 
   /// Whether a text holds an output of a dependency.
   var readsOutputs: Bool {
+    holds { if case .output = $0 { true } else { false } }
+  }
+
+  /// Whether a text holds a value that is not the same for all elements, its index aside.
+  var readsElements: Bool {
+    holds { if case .element = $0 { true } else { false } }
+  }
+
+  private func holds(_ isWanted: (CommandText.Value) -> Bool) -> Bool {
     texts.contains { text in
       text.segments.contains { segment in
-        if case .value(.output, _) = segment { true } else { false }
+        if case .value(let value, _) = segment { isWanted(value) } else { false }
       }
     }
   }

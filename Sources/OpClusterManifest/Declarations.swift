@@ -35,19 +35,45 @@ struct OperationDeclaration {
   var outputs: [String] = []
   var allowedFailures = AllowedFailures.none
   var settings: DeclaredSettings
+  /// Full names of what a group holds, groups inside opened; nil for anything but a group.
+  var members: [String]?
 }
 
 enum DeclaredWork {
   case nothing
   /// `run`: a text for the shell, or a list.
   case run(ManifestNode)
-  case call(OperationType, input: ManifestNode?)
+  case call(DeclaredCall)
+  case blocks([DeclaredBlock])
+}
+
+struct DeclaredCall {
+  var type: OperationType
+  var input: ManifestNode?
+}
+
+enum DeclaredBlock {
+  case run(ManifestNode)
+  case call(DeclaredCall)
 }
 
 struct DeclaredNeed {
   var on: PlacedName
   var policy: EdgePolicy
   var match: GroupEdge.Match
+  /// As the manifest says it; `on` is the full name, once it is known to mean a member of a group.
+  let written: String
+  var isResolved: Bool
+
+  init(
+    on: PlacedName, policy: EdgePolicy, match: GroupEdge.Match, isResolved: Bool = false
+  ) {
+    self.on = on
+    self.policy = policy
+    self.match = match
+    self.isResolved = isResolved
+    written = on.name
+  }
 }
 
 /// What `defaults` and an operation can both say. Mappings (env, labels, resources, require,

@@ -34,6 +34,10 @@ struct Edges {
       var seen: Set<Int> = []
       for need in operation.needs {
         guard let from = position(of: need, for: operation) else { continue }
+        if let members = operations[from].members, need.policy != .succeeded {
+          addMembers(members, need, operation, to, &seen, &needs, &edges)
+          continue
+        }
         if !seen.insert(from).inserted {
           findings.error(
             "'\(operation.name)' needs '\(need.on.name)' twice", need.on.place)
@@ -55,6 +59,26 @@ struct Edges {
     }
     reportCycles(needs)
     return edges
+  }
+
+  /// A group's join point is skipped as soon as a member fails, so who wants its end whatever it is
+  /// waits for every member.
+  private func addMembers(
+    _ members: [String], _ need: DeclaredNeed, _ operation: OperationDeclaration, _ to: Int,
+    _ seen: inout Set<Int>, _ needs: inout [[Int]], _ edges: inout [GroupEdge]
+  ) {
+    guard need.policy == .finished else {
+      findings.error(
+        "'\(operation.name)' cannot wait for the failure of the group '\(need.on.name)'",
+        need.on.place,
+        hint: members.first.map { "name an operation of it, such as '\($0)'" } ?? "")
+      return
+    }
+    for member in members {
+      guard let from = positions[member], seen.insert(from).inserted else { continue }
+      needs[to].append(from)
+      edges.append(GroupEdge(from: UInt32(from), to: UInt32(to), policy: .finished))
+    }
   }
 
   private func position(of need: DeclaredNeed, for operation: OperationDeclaration) -> Int? {
@@ -80,6 +104,10 @@ struct Edges {
   /// Looking through all names is worth it for the first few mistakes only.
   private func hint(for name: String) -> String {
     guard findings.diagnostics.count < 100 else { return "" }
+    // From outside, what is in a group is named with it.
+    if let member = operations.first(where: { $0.name.hasSuffix("." + name) }) {
+      return "did you mean '\(member.name)'?"
+    }
     return NearNames.hint(for: name, among: operations.lazy.map { $0.name })
   }
 

@@ -13,7 +13,7 @@ public struct ExpandedOperation: Hashable, Sendable {
   /// Parameters are put in; `${{ item }}` and the like stand where each element differs.
   public var command: String
   private let template: OperationTemplate
-  private let specification: CommandSpecification?
+  private let work: LoweredWork
 
   public struct Need: Hashable, Sendable {
     public var name: String
@@ -32,19 +32,20 @@ public struct ExpandedOperation: Hashable, Sendable {
 
   /// An element, counted from 0 to `count`.
   public func element(_ element: UInt32) -> Element {
-    let keys = specification?.elementKeys ?? []
+    var keys: [String] = []
+    if case .command(let command) = work { keys = command.elementKeys }
     var values: [String] = []
     if !keys.isEmpty, Int(element) < template.elementArguments.count {
       values =
         ElementValues.decode(template.elementArguments[Int(element)], keyCount: keys.count) ?? []
     }
     let index = template.shownIndex(ofElement: element)
-    let command = specification.map { Self.describe($0, index: index, values: values) }
-    return Element(index: index, values: values, keys: keys, command: command ?? self.command)
+    let command = Self.describe(work, index: index, values: values)
+    return Element(index: index, values: values, keys: keys, command: command)
   }
 
   static func list(
-    _ submission: GraphSubmission, _ commands: [CommandSpecification?]
+    _ submission: GraphSubmission, _ work: [LoweredWork]
   ) -> [ExpandedOperation] {
     var needs = [[Need]](repeating: [], count: submission.templates.count)
     for edge in submission.groupEdges {
@@ -54,15 +55,15 @@ public struct ExpandedOperation: Hashable, Sendable {
           match: edge.match))
     }
     return submission.templates.indices.map { at in
-      ExpandedOperation(submission, at, commands[at], needs[at])
+      ExpandedOperation(submission, at, work[at], needs[at])
     }
   }
 
   private init(
-    _ submission: GraphSubmission, _ at: Int, _ command: CommandSpecification?, _ needs: [Need]
+    _ submission: GraphSubmission, _ at: Int, _ work: LoweredWork, _ needs: [Need]
   ) {
     template = submission.templates[at]
-    specification = command
+    self.work = work
     name = template.name
     count = template.count
     isArray = template.isArray
@@ -71,12 +72,30 @@ public struct ExpandedOperation: Hashable, Sendable {
     case .named(let name): queue = name
     case .own(let settings): queue = settings.name
     }
-    switch template.work {
-    case .nothing: self.command = "(barrier)"
-    case .call(let type): self.command = "(call \(type.name))"
-    case .command:
-      self.command = command.map { Self.describe($0, index: nil, values: nil) } ?? ""
+    command = Self.describe(work, index: nil, values: nil)
+  }
+
+  /// One line a block.
+  private static func describe(
+    _ work: LoweredWork, index: UInt32?, values: [String]?
+  ) -> String {
+    switch work {
+    case .barrier: return "(barrier)"
+    case .group: return "(group)"
+    case .call(let type): return describe(type)
+    case .command(let command): return describe(command, index: index, values: values)
+    case .blocks(let blocks):
+      return blocks.map { block in
+        switch block {
+        case .call(let type, _): describe(type)
+        case .command(let command): describe(command, index: index, values: values)
+        }
+      }.joined(separator: "\n")
     }
+  }
+
+  private static func describe(_ type: OperationType) -> String {
+    type.version == 1 ? "(call \(type.name))" : "(call \(type.name)@\(type.version))"
   }
 
   private static func describe(

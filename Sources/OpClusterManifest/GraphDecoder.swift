@@ -21,7 +21,9 @@ struct GraphDecoder {
     graph.queues = queues()
     decodeFailures(&graph)
     fields.refuse("deadline", hint: "'timeout' bounds an operation")
-    graph.operations = operations()
+    let decoded = operations()
+    graph.operations = decoded.operations
+    addQueues(decoded.queues, &graph)
     return graph
   }
 
@@ -92,7 +94,7 @@ struct GraphDecoder {
     }
   }
 
-  private func operations() -> [OperationDeclaration] {
+  private func operations() -> DecodedOperations {
     var defaults = DeclaredSettings()
     if let node = fields.node("env") {
       SettingsDecoder.environment(node, findings, onto: &defaults.environment)
@@ -106,19 +108,37 @@ struct GraphDecoder {
     if fields["operations"] == nil {
       findings.error("the manifest has no 'operations'", fields.place)
     }
-    let joints = barriers(&all)
-    return all + joints + decode("finally", defaults, isFinal: true)
+    all.operations += barriers(&all.operations)
+    all.append(decode("finally", defaults, isFinal: true))
+    return all
   }
 
   private func decode(
     _ key: String, _ defaults: DeclaredSettings, isFinal: Bool
-  ) -> [OperationDeclaration] {
-    guard let node = fields.node(key) else { return [] }
+  ) -> DecodedOperations {
+    var all = DecodedOperations()
+    guard let node = fields.node(key) else { return all }
     let table = KeyTable(name: "'\(key)'", keys: [], isOpen: true)
-    guard let operations = Fields(node, table, findings) else { return [] }
+    guard let operations = Fields(node, table, findings) else { return all }
     if operations.entries.isEmpty { findings.error("'\(key)' is empty", node.place) }
-    let decoder = OperationDecoder(findings: findings, defaults: defaults)
-    return operations.entries.compactMap { decoder.decode($0, isFinal: isFinal) }
+    let decoder = OperationDecoder(findings: findings, defaults: defaults, isFinal: isFinal)
+    for entry in operations.entries { all.append(decoder.decode(entry)) }
+    return all
+  }
+
+  /// Those of groups, beside the manifest's own.
+  private func addQueues(_ queues: [QueueSettings], _ graph: inout GraphDeclaration) {
+    for queue in queues {
+      if graph.queues.contains(where: { $0.name == queue.name }) {
+        findings.error(
+          "the group '\(queue.name)' has a queue of its own, and there is one of this name",
+          fields["queues"]?.place, hint: "name the queue or the group otherwise")
+      }
+      graph.queues.append(queue)
+    }
+    if graph.queues.count > Limits.queuesPerGraph, !queues.isEmpty {
+      findings.error("more than \(Limits.queuesPerGraph) queues", fields["queues"]?.place)
+    }
   }
 
   /// `barriers`: join points between the operations of two lists.
@@ -146,7 +166,9 @@ struct GraphDecoder {
           continue
         }
         let on = PlacedName(name: name, place: before.place)
-        all[at].needs.append(DeclaredNeed(on: on, policy: .succeeded, match: .all))
+        for at in all[at].members.map({ $0.compactMap { known[$0] } }) ?? [at] {
+          all[at].needs.append(DeclaredNeed(on: on, policy: .succeeded, match: .all))
+        }
       }
     }
     return joints

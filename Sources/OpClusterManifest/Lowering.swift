@@ -1,32 +1,29 @@
 // From declarations to a submission: templates, edges, queues, and the command of each. The last
 // step of the compiler.
 
-import OpClusterModel
+public import OpClusterModel
 
 struct Lowering {
   let findings: Findings
   let graph: GraphDeclaration
   let name: String
-  let encodeCommand: (CommandSpecification) -> [UInt8]
+  let encoders: PayloadEncoders
 
-  /// The submission, and the commands by template. Meaningless when there were errors.
-  func lower() -> (submission: GraphSubmission, commands: [CommandSpecification?]) {
+  /// The submission, and what runs by template. Meaningless when there were errors.
+  func lower() -> (submission: GraphSubmission, work: [LoweredWork]) {
     var submission = GraphSubmission(name: name)
     submission.failurePolicy = graph.failurePolicy
     submission.labels = graph.labels
     var queues = QueueTable(own: graph.queues, findings: findings)
     let edges = Edges(findings: findings, operations: graph.operations)
     submission.groupEdges = edges.resolve()
-    var commands: [CommandSpecification?] = []
+    var lowered: [LoweredWork] = []
     var total = 0
     var bytes = 0
     for operation in graph.operations {
       var template = template(operation)
       template.queue = queues.position(operation.settings.queue, isJoint: operation.isJoint)
-      let needs = operation.needs.compactMap { edges.positions[$0.on.name] }
-        .map { graph.operations[$0] }
-      let command = work(operation, needs, &template)
-      commands.append(command)
+      lowered.append(work(operation, edges, &template))
       submission.templates.append(template)
       total += Int(template.count)
       bytes += template.payload.count + template.elementArguments.bytes.count
@@ -34,7 +31,7 @@ struct Lowering {
     submission.queues = queues.references
     submission.maximumFailures = maximumFailures(submission.templates)
     checkLimits(submission, total: total, bytes: bytes)
-    return (submission, commands)
+    return (submission, lowered)
   }
 
   private func template(_ operation: OperationDeclaration) -> OperationTemplate {
@@ -64,31 +61,88 @@ struct Lowering {
   }
 
   private func work(
-    _ operation: OperationDeclaration, _ needs: [OperationDeclaration],
-    _ template: inout OperationTemplate
-  ) -> CommandSpecification? {
-    let outputs = Dictionary(needs.map { ($0.name, $0.outputs) }, uniquingKeysWith: { a, _ in a })
+    _ operation: OperationDeclaration, _ edges: Edges, _ template: inout OperationTemplate
+  ) -> LoweredWork {
+    var outputs: [String: Substitution.NeedOutputs] = [:]
+    for need in operation.needs {
+      guard let at = edges.positions[need.on.name] else { continue }
+      let on = graph.operations[at]
+      outputs[need.written] = .init(operation: on.name, keys: on.outputs)
+    }
     let substitution = Substitution(
       findings: findings, operation: operation, outputsByNeed: outputs)
+    let isRead = outputs.contains { !$0.value.keys.isEmpty }
     switch operation.work {
-    case .nothing: return nil
-    case .call(let type, let input):
-      template.work = .call(type)
-      if let input { fillCall(input, substitution, &template) }
-      return nil
+    case .nothing: return operation.members == nil ? .barrier : .group
+    case .call(let call):
+      template.work = .call(call.type)
+      template.timeout = operation.settings.timeout
+      template.grace = operation.settings.grace
+      if let input = call.input { fillCall(input, substitution, &template) }
+      return .call(call.type)
     case .run(let node):
       template.work = .command
       let builder = CommandBuilder(substitution: substitution)
-      guard let command = builder.build(node) else { return nil }
-      template.payload = encodeCommand(command)
-      template.wantsInputs = command.readsOutputs || needs.contains { !$0.outputs.isEmpty }
-      if template.payload.count > Limits.payloadBytes {
-        findings.error(
-          "the command of '\(operation.name)' has more than \(Limits.payloadBytes / 1024) KiB",
-          operation.place, hint: "put the text in a file")
-      }
-      return command
+      guard let command = builder.build(node) else { return .barrier }
+      template.payload = encoders.command(command)
+      template.wantsInputs = command.readsOutputs || isRead
+      checkPayload(template, operation, "the command")
+      return .command(command)
+    case .blocks(let declared):
+      let blocks = self.blocks(declared, substitution)
+      template.work = .blocks(Self.types(of: blocks))
+      template.timeout = operation.settings.timeout
+      template.grace = operation.settings.grace
+      // Further blocks would stand there (S120).
+      template.elementArguments = ElementArguments()
+      template.payload = encoders.blocks(blocks)
+      template.wantsInputs =
+        isRead
+        || blocks.contains { block in
+          if case .command(let command) = block { command.readsOutputs } else { false }
+        }
+      checkPayload(template, operation, "the blocks")
+      return .blocks(blocks)
     }
+  }
+
+  private func checkPayload(
+    _ template: OperationTemplate, _ operation: OperationDeclaration, _ what: String
+  ) {
+    guard template.payload.count > Limits.payloadBytes else { return }
+    findings.error(
+      "\(what) of '\(operation.name)' has more than \(Limits.payloadBytes / 1024) KiB",
+      operation.place, hint: "put the text in a file")
+  }
+
+  private func blocks(
+    _ declared: [DeclaredBlock], _ substitution: Substitution
+  ) -> [OperationBlock] {
+    let builder = CommandBuilder(substitution: substitution)
+    let call = CallInput(substitution: substitution)
+    return declared.compactMap { block in
+      switch block {
+      case .run(let node): return builder.block(node).map { .command($0) }
+      case .call(let declared):
+        guard let input = declared.input else { return .call(declared.type, argument: []) }
+        if call.dependsOnElement(input) {
+          findings.error(
+            "the input of a block is the same for all elements", input.place,
+            hint: "write an operation with the array for each call")
+          return nil
+        }
+        return call.json(input, element: 0, shownIndex: 0)
+          .map { .call(declared.type, argument: $0) }
+      }
+    }
+  }
+
+  /// What the blocks call, each type once, in their order.
+  private static func types(of blocks: [OperationBlock]) -> [OperationType] {
+    var types: [OperationType] = []
+    var seen: Set<OperationType> = []
+    for case .call(let type, _) in blocks where seen.insert(type).inserted { types.append(type) }
+    return types
   }
 
   private func fillCall(
@@ -141,6 +195,29 @@ struct Lowering {
     if bytes > Limits.messageBytes * 3 / 4 {
       findings.error("the commands and items have more than 12 MiB together", nil)
     }
+  }
+}
+
+/// What an operation runs, ready to be shown.
+enum LoweredWork: Hashable, Sendable {
+  case barrier
+  case group
+  case command(CommandSpecification)
+  case call(OperationType)
+  case blocks([OperationBlock])
+}
+
+/// Makes the payloads of templates, which are opaque to the coordinator. The words of this module
+/// have no bytes of their own, so who calls it brings them.
+public struct PayloadEncoders {
+  public var command: (CommandSpecification) -> [UInt8]
+  public var blocks: ([OperationBlock]) -> [UInt8]
+  public init(
+    command: @escaping (CommandSpecification) -> [UInt8],
+    blocks: @escaping ([OperationBlock]) -> [UInt8]
+  ) {
+    self.command = command
+    self.blocks = blocks
   }
 }
 

@@ -53,8 +53,8 @@ public struct ManifestCompiler: Sendable {
     public var diagnostics: [Diagnostic]
   }
 
-  /// `encodeCommand` makes the payload of a template that runs a command.
-  public func compile(encodeCommand: @escaping (CommandSpecification) -> [UInt8]) -> Result {
+  /// Reads everything, and reports all that is wrong at once.
+  public func compile(encoders: PayloadEncoders) -> Result {
     let (root, problems) = YAMLReader.read(source)
     let findings = Findings(source: source, surroundings: surroundings)
     for problem in problems { findings.add(problem) }
@@ -69,12 +69,12 @@ public struct ManifestCompiler: Sendable {
     let graph = GraphDecoder(fields: fields).decode()
     let lowering = Lowering(
       findings: findings, graph: graph, name: graph.name ?? defaultName,
-      encodeCommand: encodeCommand)
-    let (submission, commands) = lowering.lower()
+      encoders: encoders)
+    let (submission, work) = lowering.lower()
     if findings.hasErrors {
       return Result(submission: nil, expanded: [], diagnostics: findings.sorted)
     }
-    let expanded = ExpandedOperation.list(submission, commands)
+    let expanded = ExpandedOperation.list(submission, work)
     return Result(submission: submission, expanded: expanded, diagnostics: findings.sorted)
   }
 

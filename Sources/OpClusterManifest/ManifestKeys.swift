@@ -38,7 +38,10 @@ enum ManifestKeys {
       "description", "run", "call", "blocks", "group", "barrier", "needs", "needs_any", "array",
       "matrix", "if", "files", "outputs", "allow_failure",
     ] + settings.keys)
-  static let call = KeyTable(name: "'call'", keys: ["type", "input"])
+  /// What an operation can be, exactly one of them.
+  static let kinds = ["run", "call", "blocks", "group", "barrier"]
+  static let call = KeyTable(name: "'call'", keys: ["type", "input", "version"])
+  static let block = KeyTable(name: "a block", keys: ["call"])
   static let group = KeyTable(
     name: "'group'", keys: ["operations", "max_concurrent", "on_failure", "same_worker"])
   static let edge = KeyTable(name: "a need", keys: ["when", "match", "optional"])
@@ -64,13 +67,15 @@ enum ManifestKeys {
 
   /// Keys that mean something only for a command (`run`).
   static let commandOnly = [
-    "timeout", "warn_before_timeout", "needs_time", "env", "workdir", "shell", "stdin", "stdout",
-    "stderr", "logs", "ok_exit_codes", "outputs", "cancel", "export_env", "suspend_signal",
+    "warn_before_timeout", "needs_time", "env", "workdir", "shell", "stdin", "stdout", "stderr",
+    "logs", "ok_exit_codes", "outputs", "export_env", "suspend_signal",
   ]
   /// Keys that mean something only where something runs: not for a join point.
   static let runningOnly =
     commandOnly + [
-      "array", "matrix", "queue", "priority", "qos", "resources", "require", "retry", "max_lost",
-      "on_worker_lost", "allow_failure", "files",
+      "timeout", "cancel", "array", "matrix", "queue", "priority", "qos", "resources", "require",
+      "retry", "max_lost", "on_worker_lost", "allow_failure", "files",
     ]
+  /// Keys of an operation that its members have, not a group.
+  static let notForGroups = ["array", "matrix", "outputs", "allow_failure", "files"]
 }

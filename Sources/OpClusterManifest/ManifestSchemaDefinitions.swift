@@ -3,6 +3,23 @@
 extension ManifestSchema {
   static let definitions = #"""
       "definitions": {
+        "block": {
+          "description": "A command as 'run' takes it, or the call of an operation type.",
+          "anyOf": [
+            {"type": "string", "minLength": 1},
+            {
+              "type": "array",
+              "minItems": 1,
+              "items": {"type": ["string", "number", "boolean"]}
+            },
+            {
+              "type": "object",
+              "required": ["call"],
+              "additionalProperties": false,
+              "properties": {"call": {"$ref": "#/definitions/call"}}
+            }
+          ]
+        },
         "bytes": {
           "anyOf": [
             {
@@ -12,6 +29,25 @@ extension ManifestSchema {
             {"type": "integer", "minimum": 0},
             {"$ref": "#/definitions/parameter"}
           ]
+        },
+        "call": {
+          "type": "object",
+          "required": ["type"],
+          "additionalProperties": false,
+          "properties": {
+            "type": {"$ref": "#/definitions/name"},
+            "version": {
+              "anyOf": [
+                {"type": "integer", "minimum": 1, "maximum": 4294967295},
+                {"$ref": "#/definitions/parameter"}
+              ],
+              "description": "Only workers that have this version of the type run it.",
+              "default": 1
+            },
+            "input": {"description": "Given to it as JSON."}
+          },
+          "description": "An operation type registered in a worker by the Swift library. \#
+    'timeout' and 'cancel.grace' are kept for it as for a command."
         },
         "cancel": {
           "type": "object",
@@ -227,24 +263,16 @@ extension ManifestSchema {
               "description": "A list is executed directly; a string goes to the shell. Values \#
     put in with ${{ }} are shell-quoted."
             },
-            "call": {
-              "type": "object",
-              "required": ["type"],
-              "additionalProperties": false,
-              "properties": {
-                "type": {"$ref": "#/definitions/name"},
-                "input": {"description": "Given to it as JSON."}
-              },
-              "description": "An operation type registered in a worker by the Swift library."
-            },
+            "call": {"$ref": "#/definitions/call"},
             "blocks": {
               "type": "array",
               "minItems": 1,
-              "items": {
-                "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]
-              },
-              "description": "BlockOperation: commands that run side by side on one worker as \#
-    one operation. Not supported yet."
+              "maxItems": 10000,
+              "items": {"$ref": "#/definitions/block"},
+              "description": "A BlockOperation: these run on one worker as one operation, as many \#
+    at once as it has cpus. It has ended when all have, and failed if one did. 'env', 'workdir', \#
+    'shell', 'stdin', 'ok_exit_codes' and 'logs' are about each block, 'timeout' and 'cancel' \#
+    about the whole."
             },
             "group": {
               "type": "object",
@@ -256,21 +284,27 @@ extension ManifestSchema {
                   "anyOf": [
                     {"type": "integer", "minimum": 1},
                     {"$ref": "#/definitions/parameter"}
-                  ]
+                  ],
+                  "description": "Operations of the group at once: it gets a queue of its own, \#
+    named like the group. Operations that name another queue are not counted."
                 },
                 "on_failure": {
                   "anyOf": [
                     {"enum": ["continue", "stop", "cancel"]},
                     {"$ref": "#/definitions/parameter"}
-                  ]
+                  ],
+                  "description": "Only 'continue' is supported yet."
                 },
                 "same_worker": {
                   "anyOf": [{"type": "boolean"}, {"$ref": "#/definitions/parameter"}],
+                  "description": "true is not supported yet; 'blocks' run on one worker.",
                   "default": false
                 }
               },
-              "description": "A GroupOperation: its own little graph, one operation to the \#
-    outside. Not supported yet."
+              "description": "A GroupOperation: operations under one name. Those of group g are \#
+    g.NAME outside of it ('opbatch cancel 12/g.*'); among themselves they use their names alone. \#
+    What the group says (needs, env, timeout, labels, ...) is said of each of them. Who needs g \#
+    waits for all of them; one that fails, unless it may, fails the group."
             },
             "barrier": {"const": true, "description": "Does nothing; a joint for dependencies."},
             "needs": {"$ref": "#/definitions/needs"},

@@ -1,78 +1,70 @@
-// Reads one operation: what it runs, what it needs, its elements. Called by the graph decoder.
+// Reads one operation: what it runs, what it needs, its elements. Called by the graph decoder and,
+// for the members of groups, by the group decoder.
 
 import OpClusterModel
 
 struct OperationDecoder {
   let findings: Findings
   let defaults: DeclaredSettings
+  let isFinal: Bool
+  /// What stands before the names of members of a group: `build.`; empty outside of groups.
+  var prefix = ""
 
-  func decode(_ entry: ManifestNode.Entry, isFinal: Bool) -> OperationDeclaration? {
-    guard Names.isName(entry.key) else {
+  /// One operation, or the members of a group, and the group after them.
+  func decode(_ entry: ManifestNode.Entry) -> DecodedOperations {
+    let fullName = prefix + entry.key
+    guard Names.isName(entry.key), Names.isName(fullName) else {
       findings.error(
-        "'\(entry.key)' cannot name an operation", entry.place, hint: Findings.nameHint)
-      return nil
+        "'\(fullName)' cannot name an operation", entry.place, hint: Findings.nameHint)
+      return DecodedOperations()
     }
     let name = "operation '\(entry.key)'"
     guard let fields = Fields(entry.value, ManifestKeys.operation, name: name, findings) else {
-      return nil
+      return DecodedOperations()
     }
+    if fields["group"] != nil, checkKind(fields, name, entry.place) {
+      return GroupDecoder(findings: findings, outer: self)
+        .decode(fields, name: fullName, entry.place)
+    }
+    let operation = operation(fields, name, named: fullName, entry.place)
+    return DecodedOperations(operations: [operation])
+  }
+
+  private func operation(
+    _ fields: Fields, _ name: String, named fullName: String, _ place: Place
+  ) -> OperationDeclaration {
     var operation = OperationDeclaration(
-      name: entry.key, place: entry.place, isFinal: isFinal, settings: defaults)
-    operation.work = work(fields, name, entry.place) ?? .nothing
+      name: fullName, place: place, isFinal: isFinal, settings: defaults)
+    operation.work = work(fields, name, place) ?? .nothing
     operation.settings = SettingsDecoder(fields: fields).decode(onto: defaults)
     operation.needs = fields.node("needs").map { NeedsDecoder(findings: findings).decode($0) } ?? []
     decodeElements(fields, &operation)
     decodeRest(fields, &operation)
-    checkMeaning(fields, operation, name)
+    checkMeaning(fields, operation)
     return operation
   }
 
+  /// Whether an operation says exactly once what it is.
+  private func checkKind(_ fields: Fields, _ name: String, _ place: Place) -> Bool {
+    let kinds = ManifestKeys.kinds.filter { fields[$0] != nil }
+    if kinds.count == 1 { return true }
+    let all = kinds.map { "'\($0)'" }.joined(separator: " and ")
+    findings.error(
+      kinds.isEmpty ? "\(name) does nothing" : "\(name) has \(all)", place,
+      hint: "exactly one of " + ManifestKeys.kinds.joined(separator: ", "))
+    return false
+  }
+
   private func work(_ fields: Fields, _ name: String, _ place: Place) -> DeclaredWork? {
-    fields.refuse("blocks", hint: "write an operation for each command")
-    fields.refuse("group", hint: "write its operations beside the others")
-    let kinds = ["run", "call", "blocks", "group", "barrier"].filter { fields[$0] != nil }
-    guard kinds.count == 1 else {
-      let all = kinds.map { "'\($0)'" }.joined(separator: " and ")
-      findings.error(
-        kinds.isEmpty ? "\(name) does nothing" : "\(name) has \(all)", place,
-        hint: "exactly one of run, call, barrier")
-      return nil
+    guard checkKind(fields, name, place) else { return nil }
+    let decoder = WorkDecoder(findings: findings)
+    if let node = fields.node("run") { return decoder.run(node, "'run'") }
+    if let node = fields.node("call") { return decoder.call(node).map { .call($0) } }
+    if let node = fields.node("blocks") { return decoder.blocks(node) }
+    if let node = fields.node("barrier"), fields.bool("barrier") == false {
+      findings.error("'barrier' can only be true", node.place)
     }
-    switch kinds[0] {
-    case "run": return fields.node("run").flatMap(run)
-    case "call": return fields.node("call").flatMap(call)
-    case "barrier":
-      if let node = fields.node("barrier"), fields.bool("barrier") == false {
-        findings.error("'barrier' can only be true", node.place)
-      }
-      return .nothing
-    default: return nil
-    }
-  }
-
-  private func run(_ node: ManifestNode) -> DeclaredWork? {
-    switch node.value {
-    case .scalar(let text, _):
-      if node.isNull || text.trimmed.isEmpty { findings.error("'run' is empty", node.place) }
-    case .sequence(let items):
-      if items.isEmpty { findings.error("'run' is empty", node.place) }
-    case .mapping:
-      findings.error("'run' must be a text or a list, not a mapping", node.place)
-      return nil
-    }
-    return .run(node)
-  }
-
-  private func call(_ node: ManifestNode) -> DeclaredWork? {
-    guard let fields = Fields(node, ManifestKeys.call, findings) else { return nil }
-    guard let type = fields.text("type") else {
-      if fields["type"] == nil { findings.error("'call' needs 'type'", node.place) }
-      return nil
-    }
-    if !Names.isName(type), let node = fields.node("type") {
-      findings.error("'\(type)' cannot name an operation type", node.place)
-    }
-    return .call(OperationType(name: type), input: fields.node("input"))
+    return .nothing
   }
 
   private func decodeElements(_ fields: Fields, _ operation: inout OperationDeclaration) {
@@ -124,25 +116,43 @@ struct OperationDecoder {
   }
 
   /// A setting that cannot take effect on this kind of operation is a mistake.
-  private func checkMeaning(
-    _ fields: Fields, _ operation: OperationDeclaration, _ name: String
-  ) {
-    var without: [String] = []
-    var kind = ""
+  private func checkMeaning(_ fields: Fields, _ operation: OperationDeclaration) {
     switch operation.work {
-    case .nothing where fields["barrier"] != nil:
-      (without, kind) = (ManifestKeys.runningOnly, "a barrier")
+    case .nothing:
+      if fields["barrier"] != nil { forbid(ManifestKeys.runningOnly, fields, "a barrier") }
     case .call:
-      (without, kind) = (ManifestKeys.commandOnly, "a call")
-      if operation.settings.timeout != nil, fields["timeout"] == nil {
-        findings.warning("the default 'timeout' does not reach the call of \(name)", fields.place)
+      forbid(ManifestKeys.commandOnly, fields, "a call")
+      if let node = fields.node("cancel"), case .mapping(let entries) = node.value,
+        let signal = entries.first(where: { $0.key == "signal" })
+      {
+        findings.error(
+          "'signal' has no meaning for a call", signal.place,
+          hint: "it is asked by its flag; 'grace' is how long it may take")
       }
-    case .nothing, .run: break
+    case .blocks:
+      forbid(["stdout", "stderr"], fields, "blocks", hint: "redirect in each block")
+      forbid(["outputs"], fields, "blocks", hint: "what each block leaves is kept by its position")
+    case .run: break
     }
-    for key in without {
+  }
+
+  private func forbid(_ keys: [String], _ fields: Fields, _ kind: String, hint: String = "") {
+    for key in keys {
       if let entry = fields[key] {
-        findings.error("'\(key)' has no meaning for \(kind)", entry.place)
+        findings.error("'\(key)' has no meaning for \(kind)", entry.place, hint: hint)
       }
     }
+  }
+}
+
+/// What one entry of `operations` comes to.
+struct DecodedOperations {
+  var operations: [OperationDeclaration] = []
+  /// Queues of groups with a `max_concurrent`.
+  var queues: [QueueSettings] = []
+
+  mutating func append(_ more: DecodedOperations) {
+    operations += more.operations
+    queues += more.queues
   }
 }

@@ -6,8 +6,14 @@ import OpClusterModel
 struct Substitution {
   let findings: Findings
   let operation: OperationDeclaration
-  /// Outputs that each direct dependency declares.
-  let outputsByNeed: [String: [String]]
+  /// The direct dependencies, by the names that the operation may use for them.
+  let outputsByNeed: [String: NeedOutputs]
+
+  /// A dependency as the graph names it, and the outputs that it declares.
+  struct NeedOutputs {
+    var operation: String
+    var keys: [String]
+  }
 
   /// A text in which values are not quoted: arguments, environment, paths, stdin. nil after a
   /// finding; all of a text are found.
@@ -35,8 +41,8 @@ struct Substitution {
   }
 
   /// A text for the shell: every value is quoted, but for `raw(…)`.
-  func shell(_ node: ManifestNode) -> CommandText? {
-    guard let pieces = pieces(node, "'run'") else { return nil }
+  func shell(_ node: ManifestNode, _ what: String) -> CommandText? {
+    guard let pieces = pieces(node, what) else { return nil }
     var text = TextBuilder()
     var scanner = ShellScanner()
     var isFine = true
@@ -135,14 +141,14 @@ struct Substitution {
         hint: near.isEmpty ? "add it to 'needs'" : near)
       return nil
     }
-    if !declared.isEmpty, !declared.contains(key) {
-      let near = NearNames.hint(for: key, among: declared)
+    if !declared.keys.isEmpty, !declared.keys.contains(key) {
+      let near = NearNames.hint(for: key, among: declared.keys)
       findings.error(
         "'\(name)' has no output '\(key)'", place,
-        hint: near.isEmpty ? "its outputs: " + declared.joined(separator: ", ") : near)
+        hint: near.isEmpty ? "its outputs: " + declared.keys.joined(separator: ", ") : near)
       return nil
     }
-    return .output(operation: name, key: key)
+    return .output(operation: declared.operation, key: key)
   }
 }
 

@@ -34,7 +34,8 @@ public enum ClientRequest: Hashable, Sendable {
   case hold(OperationTarget, Bool)
   /// Takes what has not started out of its queue and puts it at the end of another.
   case setQueue(OperationTarget, queue: String)
-  /// Further blocks, an encoded `[OperationBlock]`, for a block operation not yet dispatched (S120).
+  /// Further blocks, an encoded `[OperationBlock]`, for a block operation that has not been
+  /// dispatched (S120).
   case addBlocks(OperationID, [UInt8])
   /// An executing operation is about to wait; refused if that could never end (S142).
   case beginWait(OperationID, WaitTarget)

@@ -21,6 +21,17 @@ final class ClosureTable: Sendable {
 
   func remove(_ number: UInt64) { _ = state.withLock { $0.closures.removeValue(forKey: number) } }
 
+  func remove(_ numbers: [UInt64]) {
+    // What they have captured ends outside of the lock: it may call back.
+    var removed: [OperationRegistry.Work] = []
+    removed.reserveCapacity(numbers.count)
+    state.withLock { state in
+      for number in numbers {
+        if let closure = state.closures.removeValue(forKey: number) { removed.append(closure.work) }
+      }
+    }
+  }
+
   /// The closure that an argument names; nil when it is not there (any more).
   func take(_ argument: [UInt8]) -> OperationRegistry.Work? {
     guard let number = UInt64(String(decoding: argument, as: UTF8.self)) else { return nil }

@@ -23,7 +23,7 @@ public struct OperationRegistry: Sendable {
   }
 
   private var entries: [Name: Entry] = [:]
-  private let closures = ClosureTable()
+  let closures = ClosureTable()
   /// What is offered, in the order in which it was added.
   public private(set) var types: [OperationType] = []
 
@@ -117,20 +117,28 @@ public struct OperationRegistry: Sendable {
     _ type: OperationType, argument: [UInt8], context: @autoclosure () -> OperationContext,
     qos: QualityOfService, onEnd: @escaping @Sendable (AttemptResult) -> Void
   ) -> StartedAttempt {
-    let work: Work
-    if type == Self.closureType {
-      guard let closure = closures.take(argument) else {
-        return .ended(
-          AttemptResult(
-            .badArgument, "there is no such closure here; each is started once (S120)"))
-      }
-      work = closure
-    } else {
-      guard let entry = entry(type) else { return .ended(unknown(type)) }
-      guard let own = entry.work else { return .ended(.success) }
-      work = own
+    switch work(type, argument: argument) {
+    case .failure(let reason): return .ended(reason.result)
+    case .success(nil): return .ended(.success)
+    case .success(let work?):
+      return .running(RunningAttempt(context(), qos: qos, argument: argument, work, onEnd))
     }
-    return .running(RunningAttempt(context(), qos: qos, argument: argument, work, onEnd))
+  }
+
+  /// Why an attempt ends without having begun.
+  struct Reason: Error { var result: AttemptResult }
+
+  /// What does the work of a type; nil: there is nothing to do.
+  func work(_ type: OperationType, argument: [UInt8]) -> Result<Work?, Reason> {
+    if type == Self.closureType {
+      if let closure = closures.take(argument) { return .success(closure) }
+      return .failure(
+        Reason(
+          result: AttemptResult(
+            .badArgument, "there is no such closure here; each is started once (S120)")))
+    }
+    guard let entry = entry(type) else { return .failure(Reason(result: unknown(type))) }
+    return .success(entry.work)
   }
 
   /// Why a type cannot be run, for people.

@@ -37,7 +37,7 @@ public struct RunningAttempt: Sendable {
     task.cancel()
   }
 
-  private static func result(
+  static func result(
     of work: OperationRegistry.Work, _ argument: [UInt8], _ context: OperationContext
   ) async -> AttemptResult {
     let startedAt = WallTime.now

@@ -44,6 +44,13 @@ private func eventWords(_ kind: Event.Kind, names: some EventNames) -> (String, 
     return ("attempt \(attempt) ended: \(cause.sentence); to be tried again", .warning)
   case .completion: return ("completion", .faint)
   case .priority(let priority): return ("priority \(priority.word)", .plain)
+  case .isHeld(let value): return value ? ("held", .warning) : ("released", .plain)
+  case .dependencyAdded(let id, let policy):
+    let when = policy == .succeeded ? "" : " (\(policy.word))"
+    return ("now needs " + names.path(of: id) + when, .plain)
+  case .dependencyRemoved(let id):
+    return ("does not need \(names.path(of: id)) any more", .plain)
+  case .enqueued(let queue): return ("into queue " + names.name(of: queue), .plain)
   default: return clusterWords(kind)
   }
 }
@@ -59,13 +66,14 @@ private func clusterWords(_ kind: Event.Kind) -> (String, Tone) {
   case .queueCreated(let settings): ("created" + settingsWords(settings), .plain)
   case .queueChanged(let settings): ("changed" + settingsWords(settings), .plain)
   case .queueRemoved: ("removed", .plain)
+  case .queueCount(let count): (shownCount(count, "operation"), .faint)
   case .workerJoined: ("joined", .good)
   case .workerSuspect: ("not heard of lately", .warning)
   case .workerLost: ("lost", .bad)
   case .workerDraining: ("draining", .warning)
   case .workerLeft: ("left", .plain)
   case .isReady, .isExecuting, .isFinished, .isCancelled, .attemptStarted, .attemptEnded,
-    .completion, .priority:
+    .completion, .priority, .isHeld, .dependencyAdded, .dependencyRemoved, .enqueued:
     ("", .plain)
   }
 }

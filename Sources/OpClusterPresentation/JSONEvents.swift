@@ -60,6 +60,16 @@ extension JSONText {
       field("reason", cause.word)
     case .completion: flag("completion", true)
     case .priority(let priority): kind("priority", priority.word)
+    case .isHeld(let value): flag("is_held", value)
+    case .dependencyAdded(let id, let policy):
+      kind("dependency", "added")
+      field("need", names.path(of: id))
+      field("when", policy.word)
+    case .dependencyRemoved(let id):
+      kind("dependency", "removed")
+      field("need", names.path(of: id))
+    case .enqueued(let queue):
+      kind("enqueued", names.name(of: queue))
     default: clusterKind(of: event)
     }
   }
@@ -78,13 +88,16 @@ extension JSONText {
       kind("queue", "changed")
       queueSettings(settings)
     case .queueRemoved: kind("queue", "removed")
+    case .queueCount(let count):
+      kind("queue", "count")
+      field("operation_count", count)
     case .workerJoined: kind("worker", "joined")
     case .workerSuspect: kind("worker", "suspect")
     case .workerLost: kind("worker", "lost")
     case .workerDraining: kind("worker", "draining")
     case .workerLeft: kind("worker", "left")
     case .isReady, .isExecuting, .isFinished, .isCancelled, .attemptStarted, .attemptEnded,
-      .completion, .priority:
+      .completion, .priority, .isHeld, .dependencyAdded, .dependencyRemoved, .enqueued:
       break
     }
   }

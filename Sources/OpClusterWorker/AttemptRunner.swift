@@ -2,7 +2,9 @@
 // end of each when nothing of it is left. Lives on one thread, the worker's loop or a command lane,
 // which watches `descriptors` and then calls `collect`.
 
+import Logging
 import OpClusterModel
+import OpClusterOperations
 import OpClusterProcesses
 import OpClusterWire
 import OpClusterZeroMQ
@@ -12,7 +14,14 @@ final class AttemptRunner {
   let host: ProcessHost
   private let scratch: Scratch
   private let commands: CommandRunner
+  private let registry: OperationRegistry
   private let tasks: TaskRunner
+  /// nil: every type runs in this process.
+  private let children: ChildPool?
+  /// Where operations find the cluster that they belong to.
+  var home: OperationHome {
+    didSet { children?.home = home }
+  }
   private var blockRuns: [AttemptID: BlockRun] = [:]
   /// When blocks that have a time of their own are asked to stop, and when they are killed.
   private var blockTimers: [BlockTimer] = []
@@ -24,10 +33,19 @@ final class AttemptRunner {
     var isGrace: Bool
   }
 
-  init(host: ProcessHost, scratch: Scratch, session: UInt64, tasks: TaskRunner) {
+  /// - Parameter childCommand: starts this program as a child; nil: there are no children.
+  init(
+    host: ProcessHost, scratch: Scratch, session: UInt64, types registry: OperationRegistry,
+    home: OperationHome = .none, logger: Logger, childCommand: [String]? = nil
+  ) throws(SocketError) {
+    self.home = home
     self.host = host
     self.scratch = scratch
-    self.tasks = tasks
+    self.registry = registry
+    tasks = try TaskRunner(registry, scratch: scratch, logger: logger)
+    children = childCommand.map {
+      ChildPool(host: host, scratch: scratch, command: $0, logger: logger)
+    }
     commands = CommandRunner(host: host, scratch: scratch, session: session)
   }
 
@@ -37,10 +55,16 @@ final class AttemptRunner {
   }
 
   /// When `collect` is wanted, whatever is readable.
-  var nextDeadline: Instant? { blockTimers.lazy.map(\.due).min() }
+  func nextDeadline(at now: Instant) -> Instant? {
+    let timers = blockTimers.lazy.map(\.due).min()
+    guard let next = children?.nextDeadline(at: now) else { return timers }
+    return min(next, timers ?? next)
+  }
 
   func isRunning(_ attempt: AttemptID) -> Bool {
-    blockRuns[attempt] != nil || tasks.isRunning(Part(attempt: attempt))
+    let whole = Part(attempt: attempt)
+    return blockRuns[attempt] != nil || tasks.isRunning(whole)
+      || children?.isRunning(whole) ?? false
       || commands.stream(.standardOutput, of: attempt) != nil
   }
 
@@ -59,9 +83,18 @@ final class AttemptRunner {
     case .unusable(let problem): return problem.result
     case .command(let command): return start(whole, job, command, argument: argument)
     case .call(let type, let own):
-      return tasks.start(whole, job, type, argument: argument.isEmpty ? own : argument)
+      return call(whole, job, type, argument: argument.isEmpty ? own : argument)
     case .blocks(let blocks): return start(job, blocks, further: argument, at: now)
     }
+  }
+
+  private func call(
+    _ part: Part, _ job: Job, _ type: OperationType, argument: [UInt8]
+  ) -> AttemptResult? {
+    if let children, registry.isolation(of: type) == .child {
+      return children.start(part, job, type, argument: argument)
+    }
+    return tasks.start(part, job, type, argument: argument, home: home)
   }
 
   private func start(
@@ -109,7 +142,7 @@ final class AttemptRunner {
   private func start(_ part: Part, _ run: BlockRun, at now: Instant) -> AttemptResult? {
     switch run.blocks[Int(part.block)] {
     case .call(let type, let argument):
-      return tasks.start(part, run.job, type, argument: argument)
+      return call(part, run.job, type, argument: argument)
     case .command(let command):
       let result = start(part, run.job, command, argument: [])
       if result == nil, let timeout = command.timeout {
@@ -133,6 +166,7 @@ final class AttemptRunner {
   private func stop(_ part: Part) {
     commands.stop(part)
     tasks.stop(part)
+    children?.stop(part)
   }
 
   /// Kills what can be killed: process trees. The rest is asked once more.
@@ -145,6 +179,7 @@ final class AttemptRunner {
   private func kill(_ part: Part) {
     commands.kill(part)
     tasks.stop(part)
+    children?.kill(part)
   }
 
   // MARK: - Ends
@@ -155,10 +190,23 @@ final class AttemptRunner {
   ) -> [(AttemptID, AttemptResult)] {
     passTime(at: now)
     var ended: [(AttemptID, AttemptResult)] = []
+    var news = children?.collect(at: now) ?? []
     for end in host.collectEnded() {
-      if let (part, result) = commands.ended(end) { finish(part, result, at: now, &ended) }
+      if let (part, result) = commands.ended(end) {
+        finish(part, result, at: now, &ended)
+      } else if let children {
+        news += children.ended(end, at: now)
+      }
     }
-    for (part, fraction, text) in tasks.takeProgress() where part.isWhole {
+    for news in news {
+      switch news {
+      case .ended(let part, let result): finish(part, result, at: now, &ended)
+      case .progress(let part, let fraction, let text):
+        if part.isWhole { progress(part.attempt, fraction, text) }
+      }
+    }
+    for (part, fraction, text) in tasks.takeProgress()
+    where part.isWhole {
       progress(part.attempt, fraction, text)
     }
     for (part, result) in tasks.takeEnded() { finish(part, result, at: now, &ended) }

@@ -2,7 +2,9 @@
 // without a cluster. A thread of its own has the processes; every call comes from any thread and
 // returns at once.
 
+public import Logging
 public import OpClusterModel
+public import OpClusterOperations
 import OpClusterProcesses
 import OpClusterZeroMQ
 import Synchronization
@@ -22,12 +24,15 @@ public final class CommandLane: Sendable {
 
   /// - Parameters:
   ///   - types: what the calls among blocks may name; all run in this process.
+  ///   - home: where those calls find the cluster that they belong to.
+  ///   - logger: gets the log lines of those calls.
   ///   - onProgress: what a registered operation tells of itself; on the lane's thread.
   ///   - onEnd: called once for each start, on the lane's thread.
   /// - Throws: when the machine has no room for a thread or a descriptor. Without room for a folder
   ///   each start ends as `.cannotStart`.
   public init(
-    types registry: OperationRegistry = OperationRegistry(),
+    types registry: OperationRegistry = OperationRegistry(), home: OperationHome = .none,
+    logger: Logger = Logger(label: "opcluster"),
     onProgress: @escaping @Sendable (AttemptID, Double, String) -> Void = { _, _, _ in },
     onEnd: @escaping @Sendable (AttemptID, AttemptResult) -> Void
   ) throws(WorkerError) {
@@ -39,7 +44,7 @@ public final class CommandLane: Sendable {
       let orders = try Mailbox<LaneOrder>(capacity: .max)
       self.orders = orders
       thread = try startThread(name: "commands") {
-        LaneLoop(folder, registry, orders, onProgress, onEnd).run()
+        LaneLoop(folder, registry, home, logger, orders, onProgress, onEnd).run()
       }
     } catch {
       throw WorkerError(.machine, error.description)

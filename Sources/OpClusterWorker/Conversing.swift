@@ -4,6 +4,7 @@
 import Logging
 import OpClusterExecution
 import OpClusterModel
+import OpClusterOperations
 import OpClusterWire
 import OpClusterZeroMQ
 
@@ -63,6 +64,9 @@ extension WorkerLoop {
     do throws(WireError) {
       let message = try Wire.decodeCoordinatorMessage(bytes)
       if case .logRequest(let request) = message { answer(request) }
+      if case .welcome(let welcome) = message, !welcome.clientEndpoint.isEmpty {
+        attempts.home = .endpoint(welcome.clientEndpoint)
+      }
       apply(.message(message))
       noteConversation()
     } catch {

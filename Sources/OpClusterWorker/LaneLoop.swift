@@ -1,7 +1,9 @@
 // The thread of a `CommandLane`: takes orders, runs what they say, tells the ends. Everything here
 // runs on that thread.
 
+import Logging
 import OpClusterModel
+import OpClusterOperations
 import OpClusterProcesses
 import OpClusterZeroMQ
 
@@ -31,7 +33,8 @@ final class LaneLoop {
   private var isEnding = false
 
   init(
-    _ folder: String, _ registry: OperationRegistry, _ orders: Mailbox<LaneOrder>,
+    _ folder: String, _ registry: OperationRegistry, _ home: OperationHome, _ logger: Logger,
+    _ orders: Mailbox<LaneOrder>,
     _ onProgress: @escaping @Sendable (AttemptID, Double, String) -> Void,
     _ onEnd: @escaping @Sendable (AttemptID, AttemptResult) -> Void
   ) {
@@ -40,14 +43,14 @@ final class LaneLoop {
     self.onProgress = onProgress
     self.onEnd = onEnd
     do throws(WorkerError) {
-      attempts = .success(try Self.open(folder, registry))
+      attempts = .success(try Self.open(folder, registry, home, logger))
     } catch {
       attempts = .failure(error)
     }
   }
 
   private static func open(
-    _ folder: String, _ registry: OperationRegistry
+    _ folder: String, _ registry: OperationRegistry, _ home: OperationHome, _ logger: Logger
   ) throws(WorkerError) -> AttemptRunner {
     let scratch = try Scratch(folder)
     try scratch.clear()
@@ -58,9 +61,9 @@ final class LaneLoop {
     do {
       // The kernel kills the main processes with this thread, should the program be killed.
       let host = try ProcessHost(fence: fence, adoptsOrphans: false)
-      return AttemptRunner(
-        host: host, scratch: scratch, session: session,
-        tasks: try TaskRunner(registry, scratch: scratch))
+      return try AttemptRunner(
+        host: host, scratch: scratch, session: session, types: registry, home: home,
+        logger: logger)
     } catch {
       throw WorkerError(.machine, "\(error)")
     }
@@ -86,7 +89,7 @@ final class LaneLoop {
 
   private var nextDeadline: Int64? {
     guard case .success(let attempts) = attempts else { return nil }
-    return attempts.nextDeadline?.nanoseconds
+    return attempts.nextDeadline(at: now)?.nanoseconds
   }
 
   private var now: Instant { Instant(nanoseconds: MonotonicClock.now()) }

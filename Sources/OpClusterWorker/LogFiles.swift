@@ -32,6 +32,15 @@ enum LogFiles {
     return chunk
   }
 
+  /// What a crashed process said of it: Swift's own line, which a trace of calls may follow, else
+  /// the end of the file.
+  static func lastWords(of path: String) -> String {
+    let part = try? OutputTail.last(of: OutputFile(path: path))
+    let lines = String(decoding: part?.bytes ?? [], as: UTF8.self).split(separator: "\n")
+    let fatal = lines.last { $0.contains("Fatal error") }
+    return fatal.map(String.init) ?? end(of: path)
+  }
+
   /// The end of a stream's file, as text for people.
   static func end(of path: String) -> String {
     guard let part = try? OutputTail.last(Limits.diagnosticBytes, of: OutputFile(path: path)) else {

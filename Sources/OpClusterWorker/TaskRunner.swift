@@ -1,7 +1,9 @@
-// Runs registered types that may wait, as tasks on Swift's own threads; their ends come back
-// through a mailbox. Lives on the loop thread.
+// Runs registered types in this process, as tasks on Swift's own threads; what they tell comes back
+// through mailboxes. Belongs to `AttemptRunner`, on its thread.
 
+import Logging
 import OpClusterModel
+import OpClusterOperations
 import OpClusterZeroMQ
 
 /// What a task tells the loop.
@@ -17,11 +19,15 @@ final class TaskRunner {
   let progress: Mailbox<TaskNews>
   private let registry: OperationRegistry
   private let scratch: Scratch
-  private var running: [Part: (context: OperationContext, task: Task<Void, Never>)] = [:]
+  private let logger: Logger
+  private var running: [Part: RunningAttempt] = [:]
 
-  init(_ registry: OperationRegistry, scratch: Scratch) throws(SocketError) {
+  init(
+    _ registry: OperationRegistry, scratch: Scratch, logger: Logger
+  ) throws(SocketError) {
     self.registry = registry
     self.scratch = scratch
+    self.logger = logger
     ends = try Mailbox(capacity: .max)
     progress = try Mailbox(capacity: 1_024)
   }
@@ -30,132 +36,65 @@ final class TaskRunner {
 
   /// Starts the work; its result, if it has ended by then.
   func start(
-    _ part: Part, _ job: Job, _ type: OperationType, argument: [UInt8]
+    _ part: Part, _ job: Job, _ type: OperationType, argument: [UInt8], home: OperationHome
   ) -> AttemptResult? {
-    switch registry.kind(of: type) {
-    case nil:
-      return AttemptProblem(
-        cause: .unknownType,
-        message: "this worker has no operation type '\(type.name)' version \(type.version)"
-      ).result
-    case .inline(let run):
-      do {
-        return Self.result(of: try run(argument, job.inputs))
-      } catch {
-        return AttemptProblem(
-          cause: error is BadArgument ? .badArgument : .failed, message: "\(error)"
-        ).result
-      }
-    case .task(let make):
-      let context = context(part, job)
-      let priority = Self.priority(job.announcement.qos)
-      running[part] = (context, Self.task(part, context, priority, argument, make, ends))
+    let (ends, progress) = (ends, progress)
+    let started = registry.start(
+      type, argument: argument,
+      context: job.context(scratch: scratch.taskFolder(part), home: home, logger: logger) {
+        _ = progress.post(.progress(part, fraction: $0, text: $1))
+      },
+      qos: job.announcement.qos
+    ) { result in _ = ends.post(.ended(part, result)) }
+    switch started {
+    case .ended(let result): return result
+    case .running(let work):
+      running[part] = work
       return nil
     }
   }
 
-  private func context(_ part: Part, _ job: Job) -> OperationContext {
-    let progress = progress
-    return OperationContext(
-      attempt: job.attempt, name: job.announcement.name, graphName: job.announcement.graphName,
-      index: job.announcement.isArray ? job.shownIndex : nil,
-      inputs: job.inputs, scratchPath: scratch.taskFolder(part)
-    ) { _, fraction, text in
-      _ = progress.post(.progress(part, fraction: fraction, text: text))
-    }
-  }
-
-  private static func task(
-    _ part: Part, _ context: OperationContext, _ priority: TaskPriority, _ argument: [UInt8],
-    _ make: @escaping @Sendable ([UInt8]) throws -> OperationRegistry.Work,
-    _ ends: Mailbox<TaskNews>
-  ) -> Task<Void, Never> {
-    Task.detached(priority: priority) {
-      let result = await run(context, argument, make)
-      _ = ends.post(.ended(part, result))
-    }
-  }
-
-  private static func priority(_ qos: QualityOfService) -> TaskPriority {
-    switch qos {
-    case .background: .background
-    case .utility: .utility
-    case .default: .medium
-    case .userInitiated, .userInteractive: .high
-    }
-  }
-
-  /// Catches everything: whatever is thrown is a failure of the attempt (S16).
-  private static func run(
-    _ context: OperationContext, _ argument: [UInt8],
-    _ make: @Sendable ([UInt8]) throws -> OperationRegistry.Work
-  ) async -> AttemptResult {
-    let startedAt = WallTime(milliseconds: WallClock.now())
-    var result = AttemptResult()
-    do {
-      let work = try make(argument)
-      do {
-        result = Self.result(of: try await work(context))
-      } catch is CancellationError {
-        result.cause = .failed
-        result.wasStopped = context.isCancelled
-        result.diagnostic = "it was cancelled"
-      } catch {
-        result = AttemptProblem(cause: .failed, message: "\(error)").result
-      }
-    } catch {
-      result = AttemptProblem(cause: .badArgument, message: "\(error)").result
-    }
-    result.startedAt = startedAt
-    result.endedAt = WallTime(milliseconds: WallClock.now())
-    return result
-  }
-
-  /// A success, if its output is not too long.
-  static func result(of output: [UInt8]) -> AttemptResult {
-    guard output.count <= Limits.outputBytes else {
-      return AttemptProblem(
-        cause: .badOutput,
-        message: "its output has \(output.count) bytes, more than \(Limits.outputBytes); leave a "
-          + "reference to larger data"
-      ).result
-    }
-    var result = AttemptResult()
-    result.output = output
-    return result
-  }
-
   /// Sets the flag and cancels the task; heeding it is the operation's affair (S87, S134).
-  func stop(_ part: Part) {
-    guard let (context, task) = running[part] else { return }
-    context.cancel()
-    task.cancel()
-  }
+  func stop(_ part: Part) { running[part]?.cancel() }
 
   /// What was told since the last call: of each the newest comes last.
   func takeProgress() -> [(Part, Double, String)] {
+    guard !running.isEmpty else { return [] }
     var news: [TaskNews] = []
-    if !running.isEmpty { progress.takeAll(into: &news) }
+    progress.takeAll(into: &news)
     return news.compactMap { news in
-      if case .progress(let part, let fraction, let text) = news {
-        (part, fraction, text)
-      } else {
-        nil
-      }
+      guard case .progress(let part, let fraction, let text) = news else { return nil }
+      return (part, fraction, text)
     }
   }
 
-  /// What has ended since the last call; its folder is gone.
+  /// What has ended since the last call.
   func takeEnded() -> [(Part, AttemptResult)] {
     guard !running.isEmpty else { return [] }
     var news: [TaskNews] = []
     ends.takeAll(into: &news)
-    var ended: [(Part, AttemptResult)] = []
-    for case .ended(let part, let result) in news {
-      guard let (context, _) = running.removeValue(forKey: part) else { continue }
-      if context.madeScratch { Folders.removeTree(scratch.taskFolder(part)) }
-      ended.append((part, result))
+    return news.compactMap { news in
+      guard case .ended(let part, let result) = news else { return nil }
+      return running.removeValue(forKey: part).map { _ in (part, result) }
     }
-    return ended
+  }
+}
+
+extension Job {
+  /// What a registered operation of this job is told.
+  func context(
+    scratch folder: String, home: OperationHome, logger: Logger,
+    say: @escaping @Sendable (Double, String) -> Void
+  ) -> OperationContext {
+    OperationContext(
+      attempt: attempt, run: run, name: announcement.name, graphName: announcement.graphName,
+      index: announcement.isArray ? shownIndex : nil, queueName: announcement.queueName,
+      inputs: inputs, home: home, logger: logger,
+      scratch: OperationScratch(
+        make: {
+          try Folders.make(folder)
+          return folder
+        }, remove: { Folders.removeTree($0) }),
+      onProgress: say)
   }
 }

@@ -2,6 +2,7 @@
 // calls `run`, stopped from any other.
 
 public import OpClusterModel
+public import OpClusterOperations
 public import OpClusterZeroMQ
 
 /// A worker. `Worker(configuration, types: registry).run()` on the main thread is a whole program.
@@ -26,6 +27,13 @@ public struct Worker: Sendable {
   /// that thread ends, so it must be one that lives as long as the worker.
   public func run() throws(WorkerError) -> WorkerExit {
     try configuration.check()
+    let isolated = registry.types.first { registry.isolation(of: $0) == .child }
+    if configuration.childCommand == nil, let isolated {
+      throw WorkerError(
+        .configuration,
+        "'\(isolated.name)' wants a child process, which this program does not start; make it a "
+          + "WorkerProgram, or set childCommand and call ChildProgram.serveIfAsked first")
+    }
     let loop = try WorkerLoop(configuration, registry, orders)
     return try loop.run()
   }

@@ -27,6 +27,9 @@ public struct WorkerConfiguration: Sendable {
   /// A descriptor that the program that started this worker holds the other end of: when it
   /// closes, the worker stops. nil: there is none.
   public var lifeline: Int32?
+  /// What starts this program as a child, for types that want a process of their own; a program
+  /// that sets it calls `ChildProgram.serveIfAsked` first of all. nil: it has no such types.
+  public var childCommand: [String]?
   public var logger: Logger
 
   /// Takes everything the machine has, under a name of the host and the process.
@@ -42,6 +45,7 @@ public struct WorkerConfiguration: Sendable {
     logRetention = .seconds(7 * 24 * 3600)
     handlesSignals = true
     lifeline = nil
+    childCommand = nil
   }
 
   /// Where a worker of this name keeps its files unless told otherwise.

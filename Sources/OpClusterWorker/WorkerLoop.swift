@@ -5,6 +5,7 @@ import Glibc
 import Logging
 import OpClusterExecution
 import OpClusterModel
+import OpClusterOperations
 import OpClusterProcesses
 import OpClusterZeroMQ
 
@@ -105,9 +106,9 @@ final class WorkerLoop {
       throw WorkerError(.machine, error.description)
     }
     do throws(SocketError) {
-      attempts = AttemptRunner(
-        host: host, scratch: scratch, session: session.number,
-        tasks: try TaskRunner(registry, scratch: scratch))
+      attempts = try AttemptRunner(
+        host: host, scratch: scratch, session: session.number, types: registry,
+        logger: logger, childCommand: configuration.childCommand)
     } catch {
       throw WorkerError(.machine, error.description)
     }
@@ -152,7 +153,9 @@ final class WorkerLoop {
 
   private func wait() throws(WorkerError) {
     var deadline = core.nextDeadline?.nanoseconds
-    if let next = attempts.nextDeadline?.nanoseconds { deadline = min(next, deadline ?? next) }
+    if let next = attempts.nextDeadline(at: now)?.nanoseconds {
+      deadline = min(next, deadline ?? next)
+    }
     if let speakAt { deadline = deadline.map { min($0, speakAt.nanoseconds) } }
     if isHurried { deadline = now.nanoseconds }
     if let leaveAt { deadline = leaveAt.nanoseconds }

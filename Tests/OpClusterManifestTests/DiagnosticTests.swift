@@ -8,7 +8,7 @@ import Testing
 @testable import OpClusterManifest
 
 @Suite struct DiagnosticTests {
-  static let files = ["shape", "values", "edges", "values-put-in", "arrays", "yaml"]
+  static let files = ["shape", "values", "edges", "values-put-in", "arrays", "yaml", "work"]
 
   @Test(arguments: files) func theFindingsAreAsExpected(name: String) throws {
     let script = try fixtureText("Expected/\(name).txt")

@@ -67,8 +67,7 @@ import Testing
       try fixtureText("Fixtures/tiles.yaml"), ["src": "/scans"], files: ["/scans/a.tif": ""])
     #expect(
       compiled.errors == [
-        "'max_failures' is not supported yet", "'blocks' is not supported yet",
-        "'group' is not supported yet",
+        "'max_failures' is not supported yet", "'on_failure' is not supported yet",
       ])
     #expect(compiled.result.submission == nil)
     #expect(

@@ -102,6 +102,9 @@ struct JSONSchema {
     case "minItems":
       if case .list(let items) = value { return Double(items.count) >= rule.number ?? 0 }
       return true
+    case "maxItems":
+      if case .list(let items) = value { return Double(items.count) <= rule.number ?? 0 }
+      return true
     case "minProperties":
       if case .object(let members) = value { return Double(members.count) >= rule.number ?? 0 }
       return true

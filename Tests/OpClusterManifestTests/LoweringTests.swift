@@ -178,7 +178,7 @@ import Testing
     let compiler = ManifestCompiler(
       source: "version: 1\noperations: {a: {run: x, array: {lines: in/a.bin}}}", fileName: "f",
       surroundings: Surroundings(baseFolder: folder))
-    let found = compiler.compile { _ in [] }.diagnostics.map { $0.message }
+    let found = compiler.compile(encoders: .empty).diagnostics.map { $0.message }
     #expect(found == ["cannot read 'in/a.bin': it is not UTF-8"])
   }
 
@@ -188,7 +188,9 @@ import Testing
       source: "version: 1\noperations: {a: {run: x}}", fileName: "f",
       surroundings: Surroundings(baseFolder: "/"))
     for (bytes, isFine) in [(Limits.payloadBytes, true), (Limits.payloadBytes + 1, false)] {
-      let result = compiler.compile { _ in Array(repeating: 0, count: bytes) }
+      let result = compiler.compile(
+        encoders: PayloadEncoders(
+          command: { _ in Array(repeating: 0, count: bytes) }, blocks: { _ in [] }))
       #expect((result.submission != nil) == isFine)
     }
   }

@@ -20,7 +20,7 @@ import Testing
     (ManifestKeys.parameter, "properties/params/additionalProperties/oneOf/1"),
     (ManifestKeys.queue, "properties/queues/additionalProperties"),
     (ManifestKeys.barrier, "properties/barriers/items"),
-    (ManifestKeys.call, "definitions/operation/properties/call"),
+    (ManifestKeys.call, "definitions/call"), (ManifestKeys.block, "definitions/block/anyOf/2"),
     (ManifestKeys.group, "definitions/operation/properties/group"),
     (ManifestKeys.edge, "definitions/edge"), (ManifestKeys.listedEdge, "definitions/listedEdge"),
     (ManifestKeys.array, "definitions/operation/properties/array/anyOf/1"),

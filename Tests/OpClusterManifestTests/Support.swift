@@ -25,6 +25,8 @@ func filesInMemory(_ files: [String: String]) -> FileAccess {
 struct Compiled {
   var result: ManifestCompiler.Result
   var commands: [CommandSpecification]
+  /// The lists of blocks as they were given to the encoder.
+  var blocks: [[OperationBlock]]
 
   var submission: GraphSubmission {
     get throws {
@@ -46,6 +48,10 @@ struct Compiled {
     let payload = try template(name).payload
     return commands[Int(try #require(payload.first)) * 256 + Int(payload[1])]
   }
+  /// The blocks of an operation: its payload is the number of its list.
+  func blocks(_ name: String) throws -> [OperationBlock] {
+    blocks[Int(try #require(try template(name).payload.first))]
+  }
   func shellText(_ name: String) throws -> CommandText {
     guard case .shell(_, let text) = try command(name).form else {
       Issue.record("'\(name)' is not given to a shell")
@@ -64,16 +70,27 @@ func compile(
       baseFolder: "/base", workingFolder: "/here", files: filesInMemory(files)),
     parameters: parameters)
   let box = CommandBox()
-  let result = compiler.compile { command in
+  let encoders = PayloadEncoders { command in
     box.commands.append(command)
     let number = box.commands.count - 1
     return [UInt8(number / 256), UInt8(number % 256)]
+  } blocks: { blocks in
+    box.blocks.append(blocks)
+    return [UInt8(box.blocks.count - 1)]
   }
-  return Compiled(result: result, commands: box.commands)
+  let result = compiler.compile(encoders: encoders)
+  return Compiled(result: result, commands: box.commands, blocks: box.blocks)
+}
+
+extension PayloadEncoders {
+  static var empty: PayloadEncoders {
+    PayloadEncoders(command: { _ in [] }, blocks: { _ in [] })
+  }
 }
 
 private final class CommandBox {
   var commands: [CommandSpecification] = []
+  var blocks: [[OperationBlock]] = []
 }
 
 /// A file beside the tests.

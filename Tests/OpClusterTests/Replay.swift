@@ -40,14 +40,17 @@ struct Replay {
     let compiler = ManifestCompiler(
       source: yaml, fileName: "trace.yaml", surroundings: Surroundings(baseFolder: scene.folder))
     let frame = scene.preamble + Self.frame
-    let result = compiler.compile { specification in
+    let encoders = PayloadEncoders { specification in
       var specification = specification
       if case .shell(let interpreter, let text) = specification.form {
         let framed = CommandText(segments: [.literal(frame)] + text.segments)
         specification.form = .shell(interpreter: interpreter, text: framed)
       }
       return Wire.encode(command: specification)
+    } blocks: {
+      Wire.encode(blocks: $0)
     }
+    let result = compiler.compile(encoders: encoders)
     let submission = try #require(result.submission, "\(result.diagnostics)")
     try await self.init(submission, in: scene)
   }

@@ -14,20 +14,25 @@ final class OpworkerProcess {
   private var status: Int32?
 
   /// nil where the command is not built beside the tests.
-  static var path: String? {
+  static func path(_ program: String) -> String? {
     var folder = CommandLine.arguments[0]
     // The bundle of tests is in the folder of the products, or in a folder in it.
     while let slash = folder.lastIndex(of: "/") {
       folder = String(folder[..<slash])
-      if Folders.size(of: "\(folder)/opworker") != nil { return "\(folder)/opworker" }
+      if Folders.size(of: "\(folder)/\(program)") != nil { return "\(folder)/\(program)" }
     }
     return nil
   }
 
-  init(_ arguments: [String]) throws {
-    let path = try #require(Self.path, "opworker is not built")
+  convenience init(_ arguments: [String]) throws {
+    try self.init(program: "opworker") { _ in arguments }
+  }
+
+  /// Any program with the flags of `opworker`; they may name its folder.
+  init(program: String, _ arguments: (String) -> [String]) throws {
+    let path = try #require(Self.path(program), "\(program) is not built")
     folder = try TestWorker.freshFolder()
-    process = try Self.spawn(path, arguments, output: folder)
+    process = try Self.spawn(path, arguments(folder), output: folder)
   }
 
   /// Its streams go to the files `output` and `error` of a folder.

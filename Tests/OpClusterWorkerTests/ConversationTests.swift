@@ -2,6 +2,7 @@
 
 import Glibc
 import OpClusterModel
+import OpClusterOperations
 import OpClusterZeroMQ
 import Testing
 
@@ -12,15 +13,11 @@ struct PatientOperation: RegisteredOperation {
   static let typeName = "test.patient"
   static let version: UInt32 = 3
   let text: String
-  init(argument: [UInt8]) throws {
-    guard !argument.isEmpty else { throw BadArgument("patient wants a text") }
-    text = String(decoding: argument, as: UTF8.self)
-  }
-  func run(_ context: OperationContext) async throws -> [UInt8] {
+  func main(_ context: OperationContext) async throws -> String {
     let folder = try context.scratchFolder()
     context.reportProgress(0.5, text)
     while !context.isCancelled { try? await Task.sleep(for: .milliseconds(5)) }
-    return Array("\(context.name) \(context.isCancelled) \(folder)".utf8)
+    return "\(context.name) \(context.isCancelled) \(folder)"
   }
 }
 
@@ -92,13 +89,14 @@ extension WorkerTests {
     #expect(
       try run(1, OperationType(name: "test.patient", version: 2), "x").cause == .unknownType)
     let bad = try run(2, patient, "")
-    #expect(bad.cause == .badArgument && bad.diagnostic == "patient wants a text")
+    #expect(bad.cause == .badArgument && bad.diagnostic.contains("text"))
     #expect(try run(3, OperationType(name: "sleep"), "{\"seconds\": -1}").cause == .badArgument)
     #expect(try run(4, OperationType(name: "sleep"), "{\"seconds\": 0.01}").isSuccess)
     try coordinator.order {
       $0.templates = [
         FakeCoordinator.template(
-          at: 5, firstIndex: 5, name: "wait", work: .call(patient), payload: Array("half".utf8))
+          at: 5, firstIndex: 5, name: "wait", work: .call(patient),
+          payload: Array("{\"text\":\"half\"}".utf8))
       ]
       $0.dispatches = [Dispatch(attempt: FakeCoordinator.attempt(5), template: 5)]
     }
@@ -108,7 +106,8 @@ extension WorkerTests {
     }
     try coordinator.order { $0.cancels = [CancelOrder(attempt: attempt)] }
     try coordinator.until("its end") { coordinator.result(attempt) != nil }
-    let output = String(decoding: coordinator.result(attempt)!.output, as: UTF8.self)
+    let output = try OutputValue.decode(
+      String.self, from: try #require(coordinator.result(attempt)).output)
     #expect(output == "wait true \(worker.folder)/tasks/12.5.1")
     #expect(Folders.age(of: "\(worker.folder)/tasks/12.5.1") == nil)
   }

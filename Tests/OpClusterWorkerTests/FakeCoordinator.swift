@@ -4,6 +4,7 @@
 import Glibc
 import Logging
 import OpClusterModel
+import OpClusterOperations
 import OpClusterWire
 import OpClusterZeroMQ
 import Testing
@@ -25,6 +26,7 @@ final class FakeCoordinator {
   var timing = Timing()
   var stale: [AttemptID] = []
   var refusal: Refusal?
+  var clientEndpoint = ""
   /// Neither listens nor speaks while true.
   var isSilent = false
   /// Acknowledges reports at once.
@@ -94,7 +96,8 @@ final class FakeCoordinator {
       try send(
         .welcome(
           Welcome(
-            conversation: fresh, version: 1, worker: WorkerID(1), timing: timing, stale: stale)))
+            conversation: fresh, version: 1, worker: WorkerID(1), timing: timing, stale: stale,
+            clientEndpoint: clientEndpoint)))
     case .report(let report):
       guard report.conversation == conversation else { return }
       #expect(report.number == reportTaken + 1)

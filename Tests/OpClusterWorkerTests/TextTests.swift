@@ -59,18 +59,6 @@ import Testing
     #expect(throws: AttemptProblem.self) { try OutputValues.parse(limit + [0x78]) }
   }
 
-  @Test(arguments: [
-    ("0.5", 0.5), (" 2 ", 2), ("{\"seconds\": 0.25}", 0.25), ("{ \"milliseconds\" : 500 }", 0.5),
-  ])
-  func sleepArguments(text: String, seconds: Double) throws {
-    #expect(try SleepOperation(argument: Array(text.utf8)).seconds == seconds)
-  }
-
-  @Test(arguments: ["", "soon", "-1", "nan", "inf", "{}", "{\"hours\": 1}", "1e9"])
-  func badSleepArguments(text: String) {
-    #expect(throws: BadArgument.self) { try SleepOperation(argument: Array(text.utf8)) }
-  }
-
   @Test func matrixVariables() {
     #expect(CommandRunner.variableName("tile-size") == "OP_MATRIX_TILE_SIZE")
     #expect(CommandRunner.text(ResourceAmount(tenThousandths: 5_000)) == "0.5")

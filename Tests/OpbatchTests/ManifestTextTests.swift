@@ -24,7 +24,9 @@ import Testing
     let compiler = ManifestCompiler(
       source: text, fileName: "test.yaml",
       surroundings: Surroundings(baseFolder: "/base", files: access), parameters: parameters)
-    return compiler.compile { Wire.encode(command: $0) }
+    return compiler.compile(
+      encoders: PayloadEncoders(
+        command: { Wire.encode(command: $0) }, blocks: { Wire.encode(blocks: $0) }))
   }
 
   @Test(arguments: Initialize.Example.allCases)

@@ -38,7 +38,9 @@ struct ManifestSource {
       surroundings: Surroundings(baseFolder: baseFolder, workingFolder: workingFolder),
       parameters: Dictionary(
         parameters.map { ($0.key, $0.value) }, uniquingKeysWith: { _, last in last }))
-    let result = compiler.compile { Wire.encode(command: $0) }
+    let result = compiler.compile(
+      encoders: PayloadEncoders(
+        command: { Wire.encode(command: $0) }, blocks: { Wire.encode(blocks: $0) }))
     guard let submission = result.submission else {
       throw failure(result.diagnostics, source, console)
     }

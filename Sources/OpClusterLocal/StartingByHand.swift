@@ -1,0 +1,160 @@
+// Operations that are started by hand (S15): on the calling thread, outside of all queues. To the
+// coordinator's brain they run at a second worker, which is drained and so takes nothing else.
+
+public import OpClusterModel
+import OpClusterOperations
+import OpClusterScheduling
+import OpClusterZeroMQ
+import Synchronization
+
+extension LocalCluster {
+  /// Runs a declared, ready operation on the calling thread, outside of all queues, limits and
+  /// suspensions (S15), and returns when it has returned. One that has finished is not an error
+  /// (S13).
+  ///
+  /// - Throws: `notReady`, `alreadyStarted`, `alreadyEnqueued`, `unknownOperation`.
+  public func start(_ operation: OperationID) throws(Refusal) {
+    let answer = HandAnswer()
+    guard post(.start(operation, { answer.put($0) })) else { throw LocalCluster.closedRefusal }
+    let ready: ReadyLaunch
+    do throws(Refusal) {
+      guard let launch = try answer.wait() else { return }
+      ready = launch
+    } catch {
+      if error.code == .alreadyFinished { return }
+      throw error
+    }
+    let attempt = ready.attempt
+    guard let run = prepare(ready, isByHand: true) else { return }
+    let registry = registry.withLock { $0 }
+    let runner = Runner()
+    run.begin(on: runner)
+    var result = AttemptResult()
+    do throws(SocketError) {
+      result = try runOnThisThread(began: { runner.isRun(by: $0) }) {
+        await registry.run(run.type, argument: run.argument, context: run.context)
+      }
+    } catch {
+      result.cause = .cannotStart
+      result.diagnostic = "\(error)"
+    }
+    post(.endedByHand(attempt, result))
+  }
+}
+
+/// The answer to a start by hand, on its way from the stepper to the thread that waits for it;
+/// nil: there is nothing to run.
+final class HandAnswer: Sendable {
+  private struct State {
+    var answer: Result<ReadyLaunch?, Refusal>?
+    var bell: Mailbox<Bool>?
+  }
+  private let state = Mutex(State())
+
+  func put(_ answer: Result<ReadyLaunch?, Refusal>) {
+    state.withLock { state in
+      state.answer = answer
+      _ = state.bell?.post(true)
+    }
+  }
+
+  /// Waits for the answer, which is mostly there already.
+  func wait() throws(Refusal) -> ReadyLaunch? {
+    while true {
+      let (answer, bell) = state.withLock { state in
+        if state.answer == nil, state.bell == nil { state.bell = try? Mailbox(capacity: 2) }
+        return (state.answer, state.bell)
+      }
+      if let answer { return try answer.get() }
+      guard let bell else { continue }
+      var poller = Poller()
+      _ = poller.add(descriptor: bell.descriptor)
+      _ = try? poller.wait(until: nil)
+    }
+  }
+}
+
+/// The second worker.
+struct HandWorker: Sendable {
+  static let peer = PeerID(UInt64.max - 1)
+  static let name = "by-hand"
+  var conversation: Conversation?
+  var reports: UInt64 = 0
+  var templates: [GraphID: [UInt32: AnnouncedTemplate]] = [:]
+  var waiting: [OperationID: @Sendable (Result<ReadyLaunch?, Refusal>) -> Void] = [:]
+  /// What it runs.
+  var running: Set<AttemptID> = []
+}
+
+extension Brains {
+  /// The queue in which operations stand that are outside of all queues; not shown.
+  static let outsideQueue = ":outside"
+
+  /// The second worker says hello, and is drained.
+  mutating func seatHandWorker() {
+    let hello = WorkerHello(
+      name: HandWorker.name, session: WorkerSession(2), capacity: .none)
+    steer(.worker(HandWorker.peer, .hello(hello)))
+    steer(.client(Brains.client, RequestID(0), .drainWorker(HandWorker.name)))
+    steer(
+      .client(
+        Brains.client, RequestID(0), .createQueue(QueueSettings(name: Brains.outsideQueue))))
+  }
+
+  mutating func startByHand(
+    _ operation: OperationID, _ answer: @escaping @Sendable (Result<ReadyLaunch?, Refusal>) -> Void
+  ) {
+    openTurn()
+    do throws(Refusal) {
+      let runs = try scheduler.startByHand(
+        operation, at: HandWorker.peer, queue: Brains.outsideQueue, into: &turn)
+      if runs {
+        byHand.waiting[operation] = answer
+      } else {
+        output.calls.append { answer(.success(nil)) }
+      }
+    } catch {
+      let refusal = error
+      output.calls.append { answer(.failure(refusal)) }
+    }
+  }
+
+  /// What the coordinator's brain tells the second worker.
+  mutating func hearByHand(_ message: CoordinatorMessage) {
+    switch message {
+    case .welcome(let welcome): byHand.conversation = welcome.conversation
+    case .refused, .logRequest: break
+    case .orders(let orders):
+      for template in orders.templates {
+        byHand.templates[template.graph, default: [:]][template.template] =
+          AnnouncedTemplate(template)
+      }
+      for dispatch in orders.dispatches { takeByHand(dispatch) }
+      for cancel in orders.cancels { output.deeds.append(.stop(cancel.attempt)) }
+      for graph in orders.forgottenGraphs { byHand.templates[graph] = nil }
+    }
+  }
+
+  private mutating func takeByHand(_ dispatch: Dispatch) {
+    let operation = dispatch.attempt.operation
+    guard let template = byHand.templates[operation.graph]?[dispatch.template] else {
+      preconditionFailure("started \(dispatch.attempt) of a template that was not told")
+    }
+    let ready = ReadyLaunch(
+      attempt: dispatch.attempt, run: dispatch.run, argument: dispatch.argument,
+      inputs: dispatch.inputs, template: template)
+    byHand.running.insert(dispatch.attempt)
+    guard let answer = byHand.waiting.removeValue(forKey: operation) else { return }
+    output.calls.append { answer(.success(ready)) }
+  }
+
+  mutating func endByHand(_ attempt: AttemptID, _ result: AttemptResult) {
+    guard byHand.running.remove(attempt) != nil, let conversation = byHand.conversation else {
+      return
+    }
+    byHand.reports += 1
+    let report = WorkerReport(
+      conversation: conversation, number: byHand.reports, entries: [.finished(attempt, result)])
+    steer(.worker(HandWorker.peer, .report(report)))
+  }
+}

@@ -1,0 +1,105 @@
+// A group: operations under one name. Its members become operations `GROUP.MEMBER` of the graph, and
+// the group itself a join point behind them. Called by the operation decoder.
+
+import OpClusterModel
+
+struct GroupDecoder {
+  let findings: Findings
+  /// Reads what stands beside the group.
+  let outer: OperationDecoder
+
+  func decode(_ fields: Fields, name: String, _ place: Place) -> DecodedOperations {
+    forbidMeaningless(fields)
+    let needs = fields.node("needs").map { NeedsDecoder(findings: findings).decode($0) } ?? []
+    guard let node = fields.node("group"), let group = Fields(node, ManifestKeys.group, findings)
+    else { return DecodedOperations() }
+    var result = DecodedOperations()
+    var settings = SettingsDecoder(fields: fields).decode(onto: outer.defaults)
+    if let limit = group.integer("max_concurrent", 1...Int(UInt32.max)) {
+      if let entry = fields["queue"] {
+        findings.error(
+          "a group with 'max_concurrent' has a queue of its own", entry.place,
+          hint: "leave out 'queue', or set the limit at that queue")
+      }
+      result.queues.append(QueueSettings(name: name, maximumConcurrent: UInt32(limit)))
+      settings.queue = PlacedName(name: name, place: node.place)
+    }
+    refuseRest(group)
+    result.append(members(group, settings, name, needs, node.place))
+    var joint = OperationDeclaration(
+      name: name, place: place, isFinal: outer.isFinal, settings: DeclaredSettings())
+    joint.members = result.operations.filter { $0.members == nil }.map { $0.name }
+    joint.needs = result.operations.filter { $0.members == nil }.map { member in
+      // What is allowed to fail does not make the group fail.
+      DeclaredNeed(
+        on: PlacedName(name: member.name, place: member.place),
+        policy: member.allowedFailures == .all ? .finished : .succeeded, match: .all,
+        isResolved: true)
+    }
+    result.operations.append(joint)
+    return result
+  }
+
+  private func members(
+    _ group: Fields, _ settings: DeclaredSettings, _ name: String, _ needs: [DeclaredNeed],
+    _ place: Place
+  ) -> DecodedOperations {
+    guard let node = group.node("operations") else {
+      findings.error("'group' needs 'operations'", place)
+      return DecodedOperations()
+    }
+    let table = KeyTable(name: "'operations'", keys: [], isOpen: true)
+    guard let fields = Fields(node, table, findings) else { return DecodedOperations() }
+    if fields.entries.isEmpty { findings.error("'operations' is empty", node.place) }
+    let decoder = OperationDecoder(
+      findings: findings, defaults: settings, isFinal: outer.isFinal, prefix: name + ".")
+    var result = DecodedOperations()
+    for entry in fields.entries { result.append(decoder.decode(entry)) }
+    let siblings = Set(fields.entries.map { $0.key })
+    for at in result.operations.indices {
+      result.operations[at].resolveNeeds(siblings, prefix: name + ".")
+      // A group inside waits by its members.
+      if result.operations[at].members == nil { result.operations[at].addNeeds(needs) }
+    }
+    return result
+  }
+
+  private func forbidMeaningless(_ fields: Fields) {
+    for key in ManifestKeys.notForGroups {
+      if let entry = fields[key] {
+        findings.error(
+          "'\(key)' has no meaning for a group", entry.place, hint: "give it to its operations")
+      }
+    }
+    if fields["description"] != nil { _ = fields.text("description") }
+    fields.refuse("needs_any", hint: "'needs' waits for all")
+    fields.refuse("if")
+  }
+
+  private func refuseRest(_ group: Fields) {
+    let policies = [("continue", true), ("stop", false), ("cancel", false)]
+    if group.choice("on_failure", policies) == false {
+      group.refuse("on_failure", hint: "the 'on_failure' of the whole graph can say so")
+    }
+    if group.bool("same_worker") == true {
+      group.refuse("same_worker", hint: "'blocks' run on one worker")
+    }
+  }
+}
+
+extension OperationDeclaration {
+  /// Names of the same group come before those outside.
+  fileprivate mutating func resolveNeeds(_ siblings: Set<String>, prefix: String) {
+    for at in needs.indices where !needs[at].isResolved {
+      guard siblings.contains(needs[at].on.name) else { continue }
+      needs[at].on.name = prefix + needs[at].on.name
+      needs[at].isResolved = true
+    }
+  }
+
+  fileprivate mutating func addNeeds(_ more: [DeclaredNeed]) {
+    for need in more where !needs.contains(where: { $0.on.name == need.on.name }) {
+      needs.append(need)
+    }
+  }
+}

@@ -1,0 +1,63 @@
+// What a worker offers, by its flags, and the command that prints it. Run once, on the main thread.
+
+import ArgumentParser
+import Glibc
+import OpClusterModel
+import OpClusterWorker
+
+/// What the worker offers; shared by both commands.
+struct Offer: ParsableArguments {
+  @Option(help: "Processors to offer: a number, or auto. [OPWORKER_CPUS]")
+  var cpus: String?
+  @Option(help: "Memory to offer: bytes, 500M, 16G, or a percentage. [OPWORKER_MEMORY]")
+  var memory: String?
+  @Option(help: "Gpus to offer. [OPWORKER_GPUS]")
+  var gpus: String?
+  @Option(name: .customLong("resource"), help: "Another resource, NAME=N; may be repeated.")
+  var resources: [String] = []
+
+  func capacity() throws(ValidationError) -> Resources {
+    var offered = MachineResources.capacity
+    if let text = setting(cpus, "CPUS"), text != "auto" {
+      offered.cpus = try Quantity.amount(text, of: "--cpus")
+    }
+    if let text = setting(memory, "MEMORY") {
+      offered.memoryBytes = try Quantity.bytes(text, of: MachineResources.memoryBytes)
+    }
+    if let text = setting(gpus, "GPUS") {
+      offered.gpus = try Quantity.amount(text, of: "--gpus")
+    }
+    var custom: [Resources.NamedAmount] = []
+    for text in resources {
+      let (name, value) = try Quantity.pair(text, of: "--resource")
+      if custom.contains(where: { $0.name == name }) {
+        throw ValidationError("--resource \(name) is given twice")
+      }
+      custom.append(
+        Resources.NamedAmount(name: name, amount: try Quantity.amount(value, of: "--resource")))
+    }
+    return Resources(
+      cpus: offered.cpus, memoryBytes: offered.memoryBytes, gpus: offered.gpus, custom: custom)
+  }
+}
+
+struct ShowResources<Program: WorkerProgram>: ParsableCommand {
+  static var configuration: CommandConfiguration {
+    CommandConfiguration(
+      commandName: "resources", abstract: "Print what a worker on this machine would offer.")
+  }
+
+  @OptionGroup var offer: Offer
+
+  func run() throws {
+    print(try offer.capacity().summary)
+    for label in MachineResources.labels { print("label \(label.key)=\(label.value)") }
+  }
+}
+
+/// A flag, else its environment variable.
+func setting(_ flag: String?, _ name: String) -> String? {
+  if let flag { return flag }
+  guard let text = Terminal.variable("OPWORKER_\(name)"), !text.isEmpty else { return nil }
+  return text
+}

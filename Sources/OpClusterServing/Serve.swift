@@ -1,0 +1,110 @@
+// The command that serves: flags and environment in, exit code out. Its thread becomes the worker's.
+
+import ArgumentParser
+import Glibc
+import Logging
+import OpClusterModel
+import OpClusterWorker
+import OpClusterZeroMQ
+
+/// `serve`, what the program does unless told otherwise.
+struct Serve<Program: WorkerProgram>: ParsableCommand {
+  static var configuration: CommandConfiguration {
+    CommandConfiguration(
+      commandName: "serve",
+      abstract: "Connect to a coordinator and run operations until told to stop.",
+      discussion: """
+        A first SIGTERM or SIGINT asks what runs to stop, reports it and leaves; a second one kills.
+        Exit codes: 0 stopped or drained, 1 killed, 69 unreachable, 73 folder in use, 74 machine
+        error, 76 protocol version, 78 bad configuration.
+        """)
+  }
+
+  @Option(help: "Where the coordinator listens for workers. [OPWORKER_COORDINATOR]")
+  var coordinator: String?
+  @Option(help: "Unique name; default: host and process. [OPWORKER_NAME]")
+  var name: String?
+  @OptionGroup var offer: Offer
+  @Option(name: .customLong("label"), help: "A label, KEY=VALUE; may be repeated.")
+  var labels: [String] = []
+  @Option(help: "Folder for logs and scratch, absolute. [OPWORKER_SCRATCH]")
+  var scratch: String?
+  @Option(help: "Give up after so many seconds without a coordinator.")
+  var exitWhenUnreachable: UInt32?
+  @Option(help: "trace, debug, info, notice, warning, error or critical. [OPWORKER_LOG_LEVEL]")
+  var logLevel: String?
+  @Option(help: "text or json. [OPWORKER_LOG_FORMAT]")
+  var logFormat: String?
+  @Flag(help: .hidden) var untilStdinCloses = false
+
+  func run() throws {
+    let worker: Worker
+    do {
+      worker = try Worker(try configuration(), types: Program.registry)
+    } catch let error as ValidationError {
+      throw error
+    } catch {
+      fail("\(error)", status: 74)
+    }
+    do throws(WorkerError) {
+      let exit = try worker.run()
+      if case .refused(let refusal) = exit {
+        fail(
+          [refusal.message, refusal.hint].filter { !$0.isEmpty }.joined(separator: "; "),
+          status: exit.status)
+      }
+      if exit == .unreachable {
+        fail("no coordinator at \(worker.configuration.coordinator)", status: exit.status)
+      }
+      Glibc.exit(exit.status)
+    } catch {
+      fail(error.description, status: error.status)
+    }
+  }
+
+  private func configuration() throws -> WorkerConfiguration {
+    let endpoint: Endpoint
+    do throws(EndpointError) {
+      endpoint = try Endpoint(setting(coordinator, "COORDINATOR") ?? "tcp://127.0.0.1:7421")
+    } catch {
+      fail("--coordinator: \(error)", status: 78)
+    }
+    var configuration = WorkerConfiguration(coordinator: endpoint, logger: try logger())
+    if let name = setting(name, "NAME") {
+      configuration.name = name
+      configuration.isNameGiven = true
+      configuration.scratch = WorkerConfiguration.defaultScratch(worker: name)
+    }
+    if let scratch = setting(scratch, "SCRATCH") {
+      configuration.scratch = scratch
+      configuration.isNameGiven = true
+    }
+    configuration.capacity = try offer.capacity()
+    configuration.labels = try labels.map { text in
+      let (key, value) = try Quantity.pair(text, of: "--label")
+      return Label(key: key, value: value)
+    }
+    configuration.lifeline = untilStdinCloses ? 0 : nil
+    configuration.childCommand = ChildProgram.command
+    configuration.patience = exitWhenUnreachable.map { .seconds(Int64($0)) }
+    return configuration
+  }
+
+  private func logger() throws -> Logger {
+    let levelText = setting(logLevel, "LOG_LEVEL") ?? "info"
+    guard let level = Logger.Level(rawValue: levelText) else {
+      throw ValidationError("--log-level '\(levelText)' is not one of trace … critical")
+    }
+    let formatText = setting(logFormat, "LOG_FORMAT") ?? "text"
+    guard let format = StandardErrorLog.Format(rawValue: formatText) else {
+      throw ValidationError("--log-format '\(formatText)' is not text or json")
+    }
+    return Logger(label: Program.name) { _ in StandardErrorLog(format: format, level: level) }
+  }
+
+  /// Says why on standard error and ends the process.
+  private func fail(_ message: String, status: Int32) -> Never {
+    Terminal.write("\(Program.name): \(message)", to: .error)
+    Glibc.exit(status)
+  }
+}

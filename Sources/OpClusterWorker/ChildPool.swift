@@ -1,0 +1,286 @@
+// Child processes of the worker that run registered types which want one: started when they are
+// needed, used again, killed when their grace is over. Belongs to `AttemptRunner`, on its thread.
+// A child is this very program once more, with a hidden argument (`ChildProgram`).
+
+import Logging
+import OpClusterModel
+import OpClusterOperations
+import OpClusterProcesses
+import OpClusterWire
+import OpClusterZeroMQ
+
+/// What children tell.
+enum ChildNews {
+  case ended(Part, AttemptResult)
+  case progress(Part, Double, String)
+}
+
+final class ChildPool {
+  /// One child process.
+  private final class Child {
+    let reference: ProcessReference
+    let channel: FrameChannel
+    let nice: Int32
+    /// What it runs; nil: nothing.
+    var part: Part?
+    var startedAt = WallTime.unknown
+    /// Since when it has had nothing to do.
+    var idleSince = Instant.zero
+    /// The address of the cluster, as it knows it.
+    var endpoint = ""
+    /// Killed, or let go of: nothing more is given to it.
+    var isCondemned = false
+
+    init(_ reference: ProcessReference, _ channel: FrameChannel, nice: Int32) {
+      self.reference = reference
+      self.channel = channel
+      self.nice = nice
+    }
+  }
+
+  /// Children end after so long without work.
+  static let idleTime = Span.seconds(60)
+  /// Idle children at most; more end at once.
+  static let idleLimit = 64
+  /// Tokens of children begin here; commands count from 1.
+  private static let firstToken: UInt64 = 1 << 62
+  /// How soon to try again what the kernel would not take.
+  private static let flushTime = Span.milliseconds(5)
+
+  private let host: ProcessHost
+  private let scratch: Scratch
+  /// The program and the arguments that make it a child.
+  private let command: [String]
+  private let logger: Logger
+  /// Told to a child with its next attempt.
+  var home = OperationHome.none
+  private var children: [UInt64: Child] = [:]
+  private var busy: [Part: UInt64] = [:]
+  private var newestToken = ChildPool.firstToken
+  private var orders: UInt64 = 0
+
+  init(host: ProcessHost, scratch: Scratch, command: [String], logger: Logger) {
+    self.logger = logger
+    self.host = host
+    self.scratch = scratch
+    self.command = command + [scratch.path]
+  }
+
+  func isRunning(_ part: Part) -> Bool { busy[part] != nil }
+
+  /// When `collect` is wanted, whatever is readable.
+  func nextDeadline(at now: Instant) -> Instant? {
+    if children.isEmpty { return nil }
+    let idle = children.values.lazy.filter { $0.part == nil && !$0.isCondemned }
+      .map { $0.idleSince + Self.idleTime }.min()
+    let hasUnsent = children.values.contains { $0.channel.hasUnsent }
+    return hasUnsent ? now + Self.flushTime : idle
+  }
+
+  // MARK: - Start and stop
+
+  /// Gives the work to a child; its result, if it could not be given.
+  func start(
+    _ part: Part, _ job: Job, _ type: OperationType, argument: [UInt8]
+  ) -> AttemptResult? {
+    let frame = Wire.encode(.orders(orders(for: job, type, argument)))
+    guard frame.count <= FrameChannel.frameLimit else {
+      return AttemptProblem(
+        cause: .badArgument,
+        message: "its argument and inputs are more than \(FrameChannel.frameLimit) bytes"
+      ).result
+    }
+    do {
+      try scratch.makeLogFolder(part.attempt)
+      let child = try takeChild(nice: CommandRunner.nice(job.announcement.qos))
+      child.part = part
+      child.startedAt = WallTime(milliseconds: WallClock.now())
+      busy[part] = child.reference.token
+      if case .endpoint(let endpoint) = home, endpoint != child.endpoint {
+        child.endpoint = endpoint
+        child.channel.send(Wire.encode(.welcome(ChildWords.welcome(endpoint))))
+      }
+      child.channel.send(frame)
+      return nil
+    } catch {
+      return AttemptProblem(cause: .cannotStart, message: "\(error)").result
+    }
+  }
+
+  /// The template as a child has to know it, and the dispatch.
+  private func orders(
+    for job: Job, _ type: OperationType, _ argument: [UInt8]
+  ) -> WorkerOrders {
+    var announcement = job.announcement
+    announcement.work = .call(type)
+    var dispatch = Dispatch(
+      attempt: job.attempt, template: announcement.template, argument: argument,
+      inputs: job.inputs)
+    dispatch.run = job.run
+    var orders = nextOrders()
+    orders.templates = [announcement]
+    orders.dispatches = [dispatch]
+    return orders
+  }
+
+  private func nextOrders() -> WorkerOrders {
+    orders += 1
+    return WorkerOrders(conversation: ChildWords.conversation, number: orders, acknowledged: 0)
+  }
+
+  /// An idle child of the same niceness, the last used first, or a fresh one.
+  private func takeChild(nice: Int32) throws(SpawnError) -> Child {
+    let idle = children.values.filter { $0.part == nil && !$0.isCondemned && $0.nice == nice }
+    if let child = idle.max(by: { $0.idleSince < $1.idleSince }) { return child }
+    let (near, far) = try FrameChannel.pair()
+    newestToken += 1
+    let reference = try host.start(
+      ProcessSpecification(
+        command: .arguments(command), environment: OperationEnvironment.inherited,
+        input: .channel(far), nice: nice), token: newestToken)
+    _ = host.watch(near)
+    let child = Child(reference, near, nice: nice)
+    children[newestToken] = child
+    return child
+  }
+
+  /// Sets the operation's flag.
+  func stop(_ part: Part) {
+    guard let token = busy[part], let child = children[token], !child.isCondemned else { return }
+    var orders = nextOrders()
+    orders.cancels = [CancelOrder(attempt: part.attempt)]
+    child.channel.send(Wire.encode(.orders(orders)))
+  }
+
+  /// Kills the child with all that it has started (S92).
+  func kill(_ part: Part) {
+    guard let token = busy[part], let child = children[token] else { return }
+    condemn(child)
+  }
+
+  private func condemn(_ child: Child) {
+    child.isCondemned = true
+    host.killTree(child.reference)
+  }
+
+  // MARK: - News
+
+  /// What children have told since the last call.
+  func collect(at now: Instant) -> [ChildNews] {
+    var news: [ChildNews] = []
+    for child in children.values {
+      if child.channel.hasUnsent { child.channel.flush() }
+      take(from: child, at: now, &news)
+    }
+    endIdle(at: now)
+    return news
+  }
+
+  private func take(from child: Child, at now: Instant, _ news: inout [ChildNews]) {
+    while true {
+      switch child.channel.receive() {
+      case .nothing: return
+      case .closed:
+        // Its end is told by the host. One that lives without its channel is of no use.
+        if !child.isCondemned { condemn(child) }
+        return
+      case .frame(let bytes):
+        switch try? Wire.decodeWorkerMessage(bytes) {
+        case .report(let report):
+          for entry in report.entries { take(entry, from: child, at: now, &news) }
+        case .logChunk(let line): ChildWords.log(line, to: logger)
+        case .hello, .goodbye, nil: return condemn(child)
+        }
+      }
+    }
+  }
+
+  private func take(
+    _ entry: WorkerReport.Entry, from child: Child, at now: Instant, _ news: inout [ChildNews]
+  ) {
+    guard let part = child.part else { return }
+    switch entry {
+    case .finished(part.attempt, let result):
+      release(child, part, at: now)
+      news.append(.ended(part, result))
+    case .progress(part.attempt, let fraction, let text):
+      news.append(.progress(part, fraction, text))
+    // Words of an operation that has returned and talks on.
+    case .finished, .progress: break
+    case .started, .recalled, .alreadyStarted, .cancelTaken: break
+    }
+  }
+
+  private func release(_ child: Child, _ part: Part, at now: Instant) {
+    busy[part] = nil
+    child.part = nil
+    child.idleSince = now
+    if part.isWhole { scratch.dropEmptyLogs(part.attempt) }
+  }
+
+  /// Lets go of children that nobody needs: they see their channel close.
+  private func endIdle(at now: Instant) {
+    let idle = children.values.filter { $0.part == nil && !$0.isCondemned }
+      .sorted { $0.idleSince > $1.idleSince }
+    for (place, child) in idle.enumerated()
+    where place >= Self.idleLimit || now - child.idleSince >= Self.idleTime {
+      condemn(child)
+    }
+  }
+
+  /// A process tree is gone. If it was a child at work: what that means for its part.
+  func ended(_ end: EndedProcess, at now: Instant) -> [ChildNews] {
+    guard let child = children[end.reference.token] else { return [] }
+    // What it said at last counts.
+    var news: [ChildNews] = []
+    child.isCondemned = true
+    take(from: child, at: now, &news)
+    children[end.reference.token] = nil
+    guard let part = child.part else { return news }
+    release(child, part, at: now)
+    Folders.removeTree(
+      scratch.taskFolder(Part(attempt: part.attempt)) + ".\(end.reference.process)")
+    var result = Self.result(of: end.status)
+    let words = LogFiles.lastWords(of: scratch.log(part.attempt, .standardError))
+    if !words.isEmpty {
+      result = AttemptProblem(
+        cause: result.cause, message: result.diagnostic + ": " + words
+      ).result(exitStatus: result.exitStatus, signal: result.signal)
+    }
+    result.startedAt = child.startedAt
+    result.endedAt = WallTime(milliseconds: WallClock.now())
+    return news + [.ended(part, result)]
+  }
+
+  /// Crashes are told from kills by others (S16).
+  private static func result(of status: EndedProcess.Status) -> AttemptResult {
+    switch status {
+    case .exited(let status):
+      AttemptProblem(cause: .failed, message: "its process ended before it returned")
+        .result(exitStatus: status)
+    case .signalled(let signal):
+      AttemptProblem(
+        cause: .signal,
+        message: crashes[signal].map { "it crashed (\($0))" }
+          ?? "its process was killed by signal \(signal)"
+      ).result(signal: signal)
+    case .unknown:
+      AttemptProblem(cause: .failed, message: "the end of its process was not seen").result
+    }
+  }
+
+  /// Signals by which the processor, or the program itself, says that something is wrong with it.
+  private static let crashes: [Int32: String] = [
+    4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV",
+    31: "SIGSYS",
+  ]
+}
+
+extension AttemptProblem {
+  func result(exitStatus: Int32 = 0, signal: Int32 = 0) -> AttemptResult {
+    var result = result
+    result.exitStatus = exitStatus
+    result.signal = signal
+    return result
+  }
+}

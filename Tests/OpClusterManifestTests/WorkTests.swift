@@ -1,0 +1,214 @@
+// What operations run besides one command: calls with their times, blocks, groups.
+
+import FoundationEssentials
+import OpClusterModel
+import Testing
+
+@testable import OpClusterManifest
+
+@Suite struct WorkTests {
+  /// S125: the type with its version, the times on the template.
+  @Test func aCallHasItsTimes() throws {
+    let compiled = compile(
+      """
+      version: 1
+      defaults: {cancel: {grace: 4s}}
+      operations:
+        a: {call: {type: noop}, timeout: 90s}
+        b: {call: {type: image.tilt, version: 3, input: {x: 1}}, cancel: {grace: 1s}}
+      """)
+    #expect(compiled.result.diagnostics.isEmpty)
+    let a = try compiled.template("a")
+    #expect(a.work == .call(OperationType(name: "noop")))
+    #expect(a.timeout == .seconds(90))
+    #expect(a.grace == .seconds(4))
+    let b = try compiled.template("b")
+    #expect(b.work == .call(OperationType(name: "image.tilt", version: 3)))
+    #expect(b.timeout == nil)
+    #expect(b.grace == .seconds(1))
+    #expect(compiled.result.expanded.map { $0.command } == ["(call noop)", "(call image.tilt@3)"])
+  }
+
+  /// A command keeps its own times, and its template has none.
+  @Test func aCommandKeepsItsTimes() throws {
+    let compiled = compile("version: 1\noperations: {a: {run: x, timeout: 3s}}")
+    #expect(try compiled.command("a").timeout == .seconds(3))
+    #expect(try compiled.template("a").timeout == nil)
+  }
+
+  /// S118: what is said of the operation is said of each block, the times of the whole.
+  @Test func blocksAreMadeOfCommandsAndCalls() throws {
+    let compiled = compile(
+      """
+      version: 1
+      params: {p: a b}
+      operations:
+        first: {run: x, outputs: [k]}
+        b:
+          needs: first
+          env: {A: b}
+          workdir: /w
+          ok_exit_codes: [0, 3]
+          timeout: 10s
+          cancel: {signal: INT, grace: 2s}
+          blocks:
+            - "make ${{ params.p }} ${{ needs.first.outputs.k }}"
+            - [sum, "${{ params.p }}"]
+            - call: {type: noop, version: 2, input: {n: 1}}
+            - call: {type: noop, version: 2}
+      """)
+    let template = try compiled.template("b")
+    let noop = OperationType(name: "noop", version: 2)
+    #expect(template.work == .blocks([noop]))
+    #expect(template.timeout == .seconds(10))
+    #expect(template.grace == .seconds(2))
+    #expect(template.wantsInputs)
+    let blocks = try compiled.blocks("b")
+    #expect(blocks.count == 4)
+    #expect(blocks[2] == .call(noop, argument: Array("{\"n\":1}".utf8)))
+    #expect(blocks[3] == .call(noop, argument: []))
+    for block in blocks.prefix(2) {
+      guard case .command(let command) = block else {
+        Issue.record("a block is no command")
+        continue
+      }
+      #expect(command.environment.map { $0.name } == ["A"])
+      #expect(command.workingDirectory == "/w")
+      #expect(command.successStatuses == [0, 3])
+      #expect(command.stopSignal == 2)
+      #expect(command.timeout == nil)
+      #expect(command.grace == nil)
+    }
+    #expect(
+      compiled.result.expanded[1].command == """
+        make 'a b' ${{ needs.first.outputs.k }}
+        sum 'a b'
+        (call noop@2)
+        (call noop@2)
+        """)
+  }
+
+  @Test func anArrayOfBlocksKnowsItsIndex() throws {
+    let compiled = compile(
+      "version: 1\noperations: {a: {array: {items: [p, q]}, blocks: ['x ${{ index }}', y]}}")
+    let template = try compiled.template("a")
+    #expect(template.count == 2)
+    #expect(template.elementArguments.isEmpty)
+    #expect(compiled.result.expanded[0].element(1).command == "x 2\ny")
+  }
+
+  private static let groups = """
+    version: 1
+    operations:
+      prepare: {run: x, outputs: [k]}
+      build:
+        needs: prepare
+        queue: big
+        env: {A: b}
+        labels: {team: blue}
+        group:
+          operations:
+            make: {run: "make ${{ needs.prepare.outputs.k }}", outputs: [path]}
+            test:
+              needs: make
+              array: 1-3
+              run: "test ${{ needs.make.outputs.path }}"
+            extra: {run: "true", allow_failure: true}
+            deep: {needs: {test: finished}, group: {operations: {leaf: {run: l}}}}
+      ship: {run: s, needs: build}
+      sweep: {run: s, needs: {build: finished}}
+    """
+
+  @Test func aGroupIsItsMembersAndAJoint() throws {
+    let compiled = compile(Self.groups)
+    let submission = try compiled.submission
+    #expect(
+      submission.templates.map { $0.name } == [
+        "prepare", "build.make", "build.test", "build.extra", "build.deep.leaf", "build.deep",
+        "build", "ship", "sweep",
+      ])
+    let names = submission.templates.map { $0.name }
+    let edges = submission.groupEdges.map {
+      "\(names[Int($0.from)]) \($0.policy) \(names[Int($0.to)])"
+    }
+    #expect(
+      edges == [
+        "prepare succeeded build.make", "build.make succeeded build.test",
+        "prepare succeeded build.test", "prepare succeeded build.extra",
+        "build.test finished build.deep.leaf", "prepare succeeded build.deep.leaf",
+        "build.deep.leaf succeeded build.deep",
+        "build.make succeeded build", "build.test succeeded build", "build.extra finished build",
+        "build.deep.leaf succeeded build",
+        "build succeeded ship",
+        "build.make finished sweep", "build.test finished sweep", "build.extra finished sweep",
+        "build.deep.leaf finished sweep",
+      ])
+    for name in ["build.make", "build.test", "build.deep.leaf"] {
+      let template = try compiled.template(name)
+      #expect(submission.queues[Int(template.queue)] == .named("big"))
+      #expect(template.labels == [Label(key: "team", value: "blue")])
+      #expect(try compiled.command(name).environment.map { $0.name } == ["A"])
+    }
+    let joint = try compiled.template("build")
+    #expect(joint.work == .nothing)
+    #expect(joint.demand == .none)
+    #expect(
+      try compiled.shellText("build.test").segments == [
+        .literal("test "),
+        .value(.output(operation: "build.make", key: "path"), quoting: .shell),
+      ])
+    #expect(try compiled.template("build.test").wantsInputs)
+  }
+
+  @Test func aGroupsLimitIsAQueue() throws {
+    let compiled = compile(
+      """
+      version: 1
+      operations:
+        g: {group: {max_concurrent: 2, operations: {a: {run: x}, b: {run: x, queue: own}}}}
+      """)
+    let submission = try compiled.submission
+    #expect(
+      submission.queues == [
+        .own(QueueSettings(name: "g", maximumConcurrent: 2)), .named("own"), .named("default"),
+      ])
+    #expect(submission.templates.map { $0.queue } == [0, 1, 2])
+  }
+
+  /// The list of join points knows groups, too.
+  @Test func barriersBeforeAndAfterGroups() throws {
+    let compiled = compile(
+      """
+      version: 1
+      operations:
+        g: {group: {operations: {a: {run: x}, b: {run: x}}}}
+        h: {group: {operations: {c: {run: x}}}}
+      barriers: [{name: j, after: [g], before: [h]}]
+      """)
+    let submission = try compiled.submission
+    let names = submission.templates.map { $0.name }
+    let edges = submission.groupEdges.map { "\(names[Int($0.from)]) \(names[Int($0.to)])" }
+    #expect(Set(edges).isSuperset(of: ["g j", "j h.c"]))
+    #expect(!edges.contains("j h"))
+  }
+
+  /// The schema takes and refuses what the decoder does.
+  @Test(arguments: [
+    ("blocks: [make, [sum, 1], {call: {type: noop, version: 2, input: [1]}}]", true),
+    ("blocks: []", false), ("blocks: make", false), ("blocks: [{run: x}]", false),
+    ("blocks: ['']", false), ("blocks: [[]]", false), ("call: {type: t, version: 2}", true),
+    ("call: {type: t, version: 0}", false), ("call: {version: 1}", false),
+    ("group: {operations: {x: {run: y}}, max_concurrent: 2, on_failure: continue}", true),
+    ("group: {operations: {}}", false), ("group: {max_concurrent: 2}", false),
+    ("group: {operations: {x: {run: y}}, max_concurrent: 0}", false),
+    ("group: {operations: {x: {run: y}}, same_worker: false}", true),
+  ])
+  func theSchemaAgrees(work: String, isFine: Bool) throws {
+    let text = "version: 1\noperations: {a: {\(work)}}"
+    let bytes = Data(ManifestSchema.text.utf8)
+    let schema = JSONSchema(root: try JSONDecoder().decode(JSON.self, from: bytes))
+    let root = try #require(YAMLReader.read(text).root)
+    #expect(try schema.accepts(JSON(root)) == isFine, "\(work)")
+    #expect(compile(text).errors.isEmpty == isFine, "\(compile(text).errors)")
+  }
+}

@@ -1,0 +1,88 @@
+// A state that was restored from a snapshot goes on exactly as the one that it was taken from:
+// what became of the past in another order must not show later (G4).
+
+import OpClusterModel
+import Testing
+
+@testable import OpClusterScheduling
+
+@Suite struct RestoredOrder {
+  /// The state of `world` by way of a snapshot.
+  private func restored(_ world: World) -> Scheduler {
+    var fresh = Scheduler()
+    fresh.restore(world.scheduler.snapshot(), commit: world.scheduler.lastCommit)
+    return fresh
+  }
+
+  /// Both states after the same request.
+  private func expectSame(_ world: World, after request: ClientRequest) {
+    var (live, again) = (world.scheduler, restored(world))
+    var turn = Turn()
+    for state in [0, 1] {
+      turn.begin(at: world.now, wall: .unknown)
+      let input = Input.client(PeerID(1), RequestID(1), request)
+      if state == 0 {
+        live.handle(input, into: &turn)
+        live.close(&turn)
+      } else {
+        again.handle(input, into: &turn)
+        again.close(&turn)
+      }
+    }
+    #expect(live.snapshot() == again.snapshot())
+    #expect(live.lastEvent == again.lastEvent)
+  }
+
+  // G4 S23 S75: x waits for both; whichever ends first is its reason.
+  @Test func cancelledMembersEndInOneOrder() {
+    var world = World()
+    world.ask(.changeQueue("default", QueueChange(isSuspended: true)))
+    var submission = graph(["a", "b", "x", "rest"], [("a", "x"), ("b", "x")])
+    submission.templates[3].isHeld = true
+    world.ask(.submit(submission))
+    for index in [UInt32(1), 0] {
+      world.ask(.cancel(.operations([operation(1, index)]), reason: "", grace: nil))
+    }
+    expectSame(world, after: .changeQueue("default", QueueChange(isSuspended: false)))
+  }
+
+  // G4 S77: its own number is lower than that of what it has come to wait for.
+  @Test func aMovedBarrierStillWaits() {
+    var world = World()
+    world.ask(.createQueue(QueueSettings(name: "other")))
+    var submission = graph(["barrier", "a"])
+    submission.templates[0].isBarrier = true
+    submission.templates[0].queue = 1
+    submission.queues = [.named("default"), .named("other")]
+    world.ask(.submit(submission))
+    #expect(world.cell(1, 0)?.phase == .ready)
+    world.ask(.setQueue(.operations([operation(1, 0)]), queue: "default"))
+    #expect(world.cell(1, 0)?.phase == .waiting)
+    let again = restored(world)
+    #expect(again.graphs[1].cell(0).phase == .waiting)
+    #expect(again.snapshot() == world.scheduler.snapshot())
+    expectSame(world, after: .cancel(.operations([operation(1, 1)]), reason: "", grace: nil))
+  }
+
+  // G4 S5: all that it had was moved away, and then it was removed.
+  @Test func aQueueThatIsGoneIsRestoredAsNone() {
+    var world = World()
+    world.ask(.createQueue(QueueSettings(name: "other")))
+    var submission = graph(["first"])
+    submission.templates.append(noops("x", 3))
+    submission.groupEdges = [GroupEdge(from: 0, to: 1, policy: .succeeded)]
+    submission.queues = [.named("other")]
+    world.ask(.submit(submission))
+    world.ask(.setQueue(.selection(.graph(GraphID(1))), queue: "default"))
+    guard case .done = world.ask(.removeQueue("other")) else {
+      Issue.record("the queue is empty and was not removed")
+      return
+    }
+    #expect(restored(world).snapshot() == world.scheduler.snapshot())
+    #expect(restored(world).brokenInvariant() == nil)
+    world.join("w1")
+    world.runAll()
+    #expect(world.endings.count == 1)
+    #expect(world.brokenInvariant == nil)
+  }
+}

@@ -1,0 +1,195 @@
+// Types that run in child processes of the worker, and worker programs as users write them: the
+// stand-in serves a coordinator of the test.
+
+import Glibc
+import OpClusterModel
+import OpClusterOperations
+import OpClusterWire
+import OpClusterZeroMQ
+import Testing
+
+@testable import OpClusterWorker
+
+/// A running `WorkerStandIn`.
+private final class StandIn {
+  let process: OpworkerProcess
+  let coordinator: FakeCoordinator
+  private var templates: UInt32 = 0
+
+  init() throws {
+    let coordinator = try FakeCoordinator()
+    self.coordinator = coordinator
+    coordinator.clientEndpoint = "tcp://127.0.0.1:7420"
+    process = try OpworkerProcess(program: "WorkerStandIn") { folder in
+      [
+        "--coordinator", "\(coordinator.endpoint)", "--name", "stand-in-\(getpid())",
+        "--scratch", "\(folder)/scratch", "--cpus", "4",
+      ]
+    }
+    try coordinator.until("a welcome") { coordinator.conversation != nil }
+  }
+
+  var folder: String { process.folder }
+
+  func template(_ type: String, _ argument: String) -> TemplateAnnouncement {
+    defer { templates += 1 }
+    return FakeCoordinator.template(
+      at: templates, firstIndex: templates, name: type,
+      work: .call(OperationType(name: "stand-in.\(type)")), payload: Array(argument.utf8))
+  }
+
+  func run(_ type: String, _ argument: String = "{}") throws -> AttemptResult {
+    try coordinator.run(template(type, argument))
+  }
+
+  /// Starts one that makes a file when it runs, and waits for that.
+  func start(_ type: String) throws -> AttemptID {
+    let file = "\(folder)/\(type)"
+    let template = template(type, "{\"file\":\"\(file)\"}")
+    let attempt = FakeCoordinator.attempt(template.firstIndex)
+    try coordinator.order {
+      $0.templates = [template]
+      $0.dispatches = [Dispatch(attempt: attempt, template: template.template)]
+    }
+    try coordinator.until("its beginning") { Folders.size(of: file) != nil }
+    return attempt
+  }
+
+  /// The words of a `Describe`.
+  func describe(_ word: String) throws -> [String] {
+    let result = try run("describe", "{\"word\":\"\(word)\"}")
+    try #require(result.isSuccess, "\(result)")
+    return try OutputValue.decode([String].self, from: result.output)
+  }
+}
+
+extension WorkerTests {
+  // S92: what an isolated type is told and says; its process is used again.
+  @Test func isolatedTypes() throws {
+    let standIn = try StandIn()
+    let first = try standIn.describe("one")
+    let attempt = FakeCoordinator.attempt(0)
+    #expect(first[..<4] == ["one", "describe", "1", "tcp://127.0.0.1:7420"])
+    #expect(Folders.size(of: first[4]) == nil, "its folder is gone")
+    #expect(first[5] != "\(standIn.process.process)" && first[6] == "-1")
+    let output = try standIn.coordinator.log(attempt, .standardOutput)
+    #expect(String(decoding: output.bytes, as: UTF8.self) == "printed one\n")
+    #expect(standIn.process.error.contains("logged one graph=12 operation=describe run=1"))
+    #expect(
+      standIn.coordinator.entries.contains(.progress(attempt, fraction: 0.5, text: "half of one"))
+        || standIn.coordinator.result(attempt) != nil)
+    let second = try standIn.describe("two")
+    #expect(second[5] == first[5], "the same process")
+    let failed = try standIn.run("fail")
+    #expect(failed.cause == .badArgument && failed.diagnostic.contains("not today"))
+    #expect(try standIn.describe("three")[5] == first[5])
+    // The child goes with its worker.
+    kill(standIn.process.process, SIGTERM)
+    try standIn.coordinator.until("goodbye") { standIn.coordinator.saidGoodbye }
+    #expect(try standIn.process.wait() == 0)
+    let child = try #require(Int32(first[5]))
+    #expect(kill(child, 0) != 0)
+  }
+
+  // S16: a crash is the attempt's own; the cause tells crash, kill and exit apart.
+  @Test func aCrashInAChild() throws {
+    let standIn = try StandIn()
+    let pid = try standIn.describe("before")[5]
+    let crash = try standIn.run("trap")
+    #expect(crash.cause == .signal && [SIGILL, SIGTRAP].contains(crash.signal))
+    #expect(crash.diagnostic.hasPrefix("it crashed (SIG"), "\(crash.diagnostic)")
+    #expect(crash.diagnostic.contains("trapped on purpose"), "\(crash.diagnostic)")
+    let left = try standIn.run("leave")
+    #expect(left.cause == .failed && left.exitStatus == 9)
+    let other = try standIn.describe("after")[5]
+    #expect(other != pid)
+    let attempt = try standIn.start("heed")
+    kill(try #require(Int32(other)), SIGKILL)
+    try standIn.coordinator.until("its end") { standIn.coordinator.result(attempt) != nil }
+    let killed = try #require(standIn.coordinator.result(attempt))
+    #expect(killed.cause == .signal && killed.signal == SIGKILL)
+    #expect(killed.diagnostic.hasPrefix("its process was killed by signal 9"))
+    #expect(standIn.process.ended() == nil)
+  }
+
+  // S92: one that heeds nothing is killed after its grace, with all that it has started.
+  @Test func aDeafChildIsKilled() throws {
+    let standIn = try StandIn()
+    let attempt = try standIn.start("deaf")
+    #expect(!processes(with: "\(standIn.folder)/deaf").isEmpty)
+    try standIn.coordinator.order {
+      $0.cancels = [CancelOrder(attempt: attempt, grace: .milliseconds(200))]
+    }
+    try standIn.coordinator.until("its end") { standIn.coordinator.result(attempt) != nil }
+    let result = try #require(standIn.coordinator.result(attempt))
+    #expect(result.wasStopped && result.wasForced && result.cause == .none)
+    #expect(processes(with: "\(standIn.folder)/deaf").isEmpty)
+    #expect(try standIn.describe("next")[0] == "next")
+  }
+
+  // S87: one that looks at its flag ends by itself, and its process lives.
+  @Test func aChildHeedsItsFlag() throws {
+    let standIn = try StandIn()
+    let pid = try standIn.describe("before")[5]
+    let attempt = try standIn.start("heed")
+    try standIn.coordinator.order {
+      $0.cancels = [CancelOrder(attempt: attempt, grace: .seconds(600))]
+    }
+    try standIn.coordinator.until("its end") { standIn.coordinator.result(attempt) != nil }
+    let result = try #require(standIn.coordinator.result(attempt))
+    #expect(result.wasStopped && !result.wasForced)
+    #expect(try standIn.describe("after")[5] == pid)
+  }
+
+  // S118 with S92: blocks of isolated types have a process each, while they run side by side.
+  @Test func isolatedBlocks() throws {
+    let standIn = try StandIn()
+    let block = OperationBlock.call(
+      OperationType(name: "stand-in.describe"), argument: Array("{\"word\":\"w\"}".utf8))
+    let crash = OperationBlock.call(
+      OperationType(name: "stand-in.trap"), argument: Array("{}".utf8))
+    let result = try standIn.coordinator.run(
+      FakeCoordinator.blocks(at: 70, firstIndex: 70, [block, crash, block]))
+    #expect(result.cause == .failed)
+    let results = try Wire.decodeBlockResults(result.output)
+    guard case .succeeded(let first) = results[0], case .failed(let second) = results[1],
+      case .succeeded = results[2]
+    else {
+      Issue.record("\(results)")
+      return
+    }
+    #expect(try OutputValue.decode([String].self, from: first)[0] == "w")
+    #expect(second.contains("it crashed"))
+  }
+
+  // G25: children do not outlive a worker that is killed.
+  @Test func childrenDoNotOutliveTheWorker() throws {
+    let standIn = try StandIn()
+    _ = try standIn.start("deaf")
+    let mark = "\(standIn.folder)/"
+    #expect(!processes(with: mark).isEmpty)
+    kill(standIn.process.process, SIGKILL)
+    _ = try standIn.process.wait()
+    let deadline = MonotonicClock.now() + 30_000_000_000
+    while !processes(with: mark).isEmpty {
+      try #require(MonotonicClock.now() < deadline, "something outlives the worker")
+      usleep(5_000)
+    }
+  }
+
+  // A user's program has the flags and the commands of `opworker`, under its own name.
+  @Test func aProgramOfOnesOwn() throws {
+    let resources = try OpworkerProcess(program: "WorkerStandIn") { _ in
+      ["resources", "--cpus", "3"]
+    }
+    #expect(try resources.wait() == 0)
+    #expect(resources.output.hasPrefix("cpus=3 memory="))
+    let wrong = try OpworkerProcess(program: "WorkerStandIn") { _ in ["--coordinator", "nowhere"] }
+    #expect(try wrong.wait() == 78)
+    #expect(wrong.error.hasPrefix("WorkerStandIn: --coordinator"))
+    let child = try OpworkerProcess(program: "WorkerStandIn") { _ in
+      [ChildProgram.argument, "/nowhere"]
+    }
+    #expect(try child.wait() == 64)
+  }
+}
