@@ -7,7 +7,7 @@ public import OpClusterModel
 public struct Sight: Codable, Hashable, Sendable {
   public var queue: String
   public var name: String
-  public var graph: UInt64
+  public var graph: UInt32
   public var index: UInt32
   public var run: UInt32
   /// The direct dependencies, in order of addition.

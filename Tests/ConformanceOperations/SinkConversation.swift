@@ -75,14 +75,14 @@ final class SinkConversation: Sendable {
   }
 
   /// Ends every wait of this conversation.
-  func giveUp() { shutdown(descriptor, Int32(SHUT_RDWR.rawValue)) }
+  func giveUp() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
   private func send(_ line: String) throws {
     var rest = Array(line.utf8)[...]
     while !rest.isEmpty {
       let count = unsafe rest.withUnsafeBytes { bytes in
         unsafe Glibc.send(
-          descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL.rawValue))
+          descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
       }
       if count < 0, errno == EINTR { continue }
       guard count > 0 else { throw SinkTrouble(description: "the sink is gone: \(errno)") }

@@ -111,7 +111,7 @@ final class Sink: Sendable {
   /// Opens every gate and ends. Who still writes gets an error.
   func close() {
     openAll()
-    shutdown(listener, Int32(SHUT_RDWR.rawValue))
+    shutdown(listener, Int32(SHUT_RDWR))
   }
 
   /// Opens every gate, named or not.
@@ -141,7 +141,7 @@ final class Sink: Sendable {
         read(descriptor, &buffers)
       }
       guard polled.contains(listener) else { continue }
-      let new = unsafe accept(listener, nil, nil)
+      let new = accept(listener, nil, nil)
       // The listener was shut down: the case is over.
       guard new >= 0 else { return }
       buffers[new] = []
@@ -150,7 +150,7 @@ final class Sink: Sendable {
 
   private func read(_ descriptor: Int32, _ buffers: inout [Int32: [UInt8]]) {
     var bytes = [UInt8](repeating: 0, count: 4_096)
-    let count = unsafe recv(descriptor, &bytes, bytes.count, Int32(MSG_DONTWAIT.rawValue))
+    let count = unsafe recv(descriptor, &bytes, bytes.count, Int32(MSG_DONTWAIT))
     if count < 0, errno == EAGAIN || errno == EINTR { return }
     guard count > 0 else {
       buffers[descriptor] = nil
@@ -181,7 +181,7 @@ final class Sink: Sendable {
           state.waiting[words[1], default: []].append(descriptor)
         }
       }
-    } else if words.count == 6, let graph = UInt64(words[1]), let index = UInt32(words[2]),
+    } else if words.count == 6, let graph = UInt32(words[1]), let index = UInt32(words[2]),
       let run = UInt32(words[3]), let process = pid_t(words[4])
     {
       let id = OperationID(graph: GraphID(graph), index: index)
@@ -204,7 +204,7 @@ final class Sink: Sendable {
   private func answer(_ descriptor: Int32, _ word: String) {
     let bytes = Array("\(word)\n".utf8)
     // Whoever has gone needs no answer.
-    _ = unsafe send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL.rawValue))
+    _ = unsafe send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
   }
 }
 

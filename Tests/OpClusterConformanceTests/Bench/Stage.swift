@@ -50,7 +50,8 @@ final class Stage: Sendable {
 
   /// Another connection to the cluster, as of another program; to be closed by the case.
   func anotherClient() async throws -> OperationCluster {
-    try await OperationCluster.connect(to: try #require(cluster.address))
+    let address: String = try #require(cluster.address)
+    return try await OperationCluster.connect(to: address)
   }
 
   // MARK: - The words of the list
