@@ -182,11 +182,17 @@ let package = Package(
     .executableTarget(
       name: "ConformanceWorker", dependencies: ["ConformanceOperations", "OpClusterServing"],
       path: "Tests/ConformanceWorker"),
+    .executableTarget(
+      name: "ConformanceClient",
+      dependencies: [
+        "ConformanceOperations", "OpCluster", "OpClusterOperations", "OpClusterModel",
+      ],
+      path: "Tests/ConformanceClient"),
     .testTarget(
       name: "OpClusterConformanceTests",
       dependencies: [
-        "RealCluster", "ConformanceOperations", "ConformanceWorker", "opcoord", "OpCluster",
-        "OpClusterOperations", "OpClusterClient", "OpClusterModel",
+        "RealCluster", "ConformanceOperations", "ConformanceWorker", "ConformanceClient", "opcoord",
+        "OpCluster", "OpClusterOperations", "OpClusterClient", "OpClusterModel",
       ]),
     .testTarget(
       name: "OpClusterTests",

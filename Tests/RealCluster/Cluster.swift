@@ -166,6 +166,14 @@ package final class Cluster: Sendable {
     return (status, program.output, program.error)
   }
 
+  /// Starts another client program of ours.
+  package func startClient(_ program: String, _ arguments: [String]) throws -> ChildProgram {
+    let number = count.add(1, ordering: .relaxed).newValue
+    return try ChildProgram(
+      "client-\(number)", try Self.executable(program), arguments, environment: environment,
+      folder: folder)
+  }
+
   private var environment: [String] {
     [
       "PATH=/usr/local/bin:/usr/bin:/bin", "HOME=\(folder)", "XDG_RUNTIME_DIR=\(folder)",
