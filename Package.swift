@@ -24,6 +24,7 @@ let package = Package(
   name: "opcluster",
   platforms: [.macOS(.v15)],
   products: [
+    .library(name: "OpCluster", targets: ["OpCluster", "OpClusterOperations", "OpClusterModel"]),
     .library(name: "OpClusterOperations", targets: ["OpClusterOperations"]),
     .library(name: "OpClusterServing", targets: ["OpClusterServing"]),
     .executable(name: "opcoord", targets: ["opcoord"]),
@@ -98,6 +99,14 @@ let package = Package(
         "OpClusterScheduling", "OpClusterExecution", "OpClusterWire", "OpClusterModel",
       ]),
 
+    // the library: operations and queues as objects
+    .target(
+      name: "OpCluster",
+      dependencies: [
+        "OpClusterClient", "OpClusterLocal", "OpClusterOperations", "OpClusterWire",
+        "OpClusterModel",
+      ]),
+
     // commands
     .executableTarget(name: "opcoord", dependencies: ["OpClusterCoordinator", arguments]),
     .executableTarget(
@@ -162,7 +171,7 @@ let package = Package(
       name: "OpClusterCoordinatorTests",
       dependencies: [
         "OpClusterCoordinator", "OpClusterScheduling", "OpClusterWire", "OpClusterZeroMQ",
-        "OpClusterJournal", "OpClusterModel",
+        "OpClusterJournal", "OpClusterModel", "OpClusterClient",
       ]),
     .testTarget(
       name: "OpClusterLocalTests",

@@ -27,6 +27,8 @@ public struct ClientError: Error, Sendable, Hashable, CustomStringConvertible {
     case timedOut
     /// The address is not one that can be connected to.
     case badAddress
+    /// A configuration file cannot be read or understood.
+    case badConfiguration
     /// The task that waited was cancelled. The request may still be carried out.
     case cancelled
   }

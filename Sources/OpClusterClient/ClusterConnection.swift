@@ -12,8 +12,9 @@ import Synchronization
 /// were; what is not safe fails with `.connectionLost` (G34). While the coordinator is away, the
 /// connection tries again with growing pauses; who waits is told after 60 s.
 public final class ClusterConnection: Sendable {
-  /// Requests without an answer on one connection; one more is refused as busy.
-  public static let maximumRequests = 1_024
+  /// Requests without an answer on one connection; one more is refused as busy. Those beyond the
+  /// coordinator's own bound (`Limits.requestsInFlightPerClient`) wait here for their turn.
+  public static let maximumRequests = 65_536
   /// Bytes of requests without an answer on one connection.
   public static let maximumRequestBytes = 256 << 20
 
@@ -21,12 +22,7 @@ public final class ClusterConnection: Sendable {
   public let address: String
   private let shared: ConnectionShared
   private let lastRequest = Atomic<UInt64>(0)
-  private let load = Mutex(Load())
-
-  private struct Load {
-    var requests = 0
-    var bytes = 0
-  }
+  private let load = RequestLoad()
 
   private init(address: String, shared: ConnectionShared) {
     self.address = address
@@ -86,30 +82,57 @@ public final class ClusterConnection: Sendable {
   public func request(
     _ request: ClientRequest, timeout: Duration? = nil
   ) async throws(ClientError) -> ClientReply {
-    let id = nextRequestID()
-    // Encoded here, so that a large submission does not keep the thread from its heartbeats.
-    let bytes = Wire.encode(ClientMessage.request(id, request))
-    guard bytes.count <= Limits.messageBytes else {
-      throw ClientError(
-        Refusal(
-          .limitExceeded,
-          "the request has \(bytes.count) bytes, more than the \(Limits.messageBytes) that fit "
-            + "into one message",
-          hint: "split the graph, or pass large items by file"))
-    }
-    try admit(bytes.count)
-    defer { dismiss(bytes.count) }
     let slot = ReplySlot<ClientReply>()
-    let deadline = timeout.map { Instant.now + Span($0) }
-    let pending = PendingRequest(
-      id: id, bytes: bytes, isRepeatable: request.isSafeToRepeat, deadline: deadline, slot: slot)
-    guard shared.post(.request(pending)) else { throw shared.endError }
+    let id = begin(request, timeout) { slot.fill($0) }
     do throws(ClientError) {
       return try await slot.value()
     } catch  where error.kind == .cancelled {
-      _ = shared.post(.abandon(id))
+      if let id { _ = shared.post(.abandon(id)) }
       throw error
     }
+  }
+
+  /// Sends one request without waiting; what one thread sends leaves in the order of its calls.
+  ///
+  /// - Parameters:
+  ///   - timeout: nil waits for as long as the coordinator is there.
+  ///   - completion: Called exactly once, with the errors of `request`: on the connection's
+  ///     thread, which it must not keep; or at once on the caller's, when the request cannot be
+  ///     sent. It may send and observe, but not wait for that.
+  public func send(
+    _ request: ClientRequest, timeout: Duration? = nil,
+    completion: @escaping @Sendable (Result<ClientReply, ClientError>) -> Void
+  ) {
+    _ = begin(request, timeout, completion)
+  }
+
+  /// Hands a request to the thread; nil when it has failed already.
+  private func begin(
+    _ request: ClientRequest, _ timeout: Duration?,
+    _ completion: @escaping @Sendable (Result<ClientReply, ClientError>) -> Void
+  ) -> RequestID? {
+    // Encoded here, so that a large submission does not keep the thread from its heartbeats.
+    let id = nextRequestID()
+    let bytes = Wire.encode(ClientMessage.request(id, request))
+    let size = bytes.count
+    do throws(ClientError) {
+      try admit(size)
+    } catch {
+      completion(.failure(error))
+      return nil
+    }
+    let load = load
+    let isSubmission = if case .submit = request { true } else { false }
+    let pending = PendingRequest(
+      id: id, bytes: bytes, isRepeatable: request.isSafeToRepeat, isSubmission: isSubmission,
+      deadline: timeout.map { Instant.now + Span($0) }
+    ) { result in
+      load.dismiss(size)
+      completion(result)
+    }
+    if shared.post(.request(pending)) { return id }
+    pending.completion(.failure(shared.endError))
+    return nil
   }
 
   /// Events as they come, in order and without a gap, over losses of the connection too.
@@ -121,12 +144,48 @@ public final class ClusterConnection: Sendable {
     _ subscription: EventSubscription
   ) -> AsyncThrowingStream<EventBatch, any Error> {
     let mailbox = shared.mailbox
+    let feed = EventFeed(credit: max(1, subscription.credit)) { _ = mailbox.post(.look) }
+    let reader = EventReader(feed)
+    begin(subscription, feed)
+    return AsyncThrowingStream { try await reader.next() }
+  }
+
+  /// Events as they come, handed over on the connection's thread: in order, without a gap over
+  /// losses of the connection, and before any reply that came later is completed.
+  ///
+  /// What a handler has returned from is granted to the coordinator again. `number` of the
+  /// subscription is the caller's own.
+  ///
+  /// - Parameters:
+  ///   - events: Called on the connection's thread, which it must not keep: what comes meanwhile
+  ///     waits. It may send, observe and cancel.
+  ///   - ended: Called at most once, likewise, or at once on the caller's thread: nothing follows.
+  ///     Not called after `cancel`, nor at the end of a backlog, which `caughtUp` tells.
+  /// - Returns: Letting go of it ends the subscription. It does not keep the connection.
+  public func observe(
+    _ subscription: EventSubscription, events: @escaping @Sendable (EventBatch) -> Void,
+    ended: @escaping @Sendable (ClientError) -> Void
+  ) -> Observation {
+    let mailbox = shared.mailbox
+    let handler = EventHandler(events: events, ended: ended) { _ = mailbox.post(.look) }
+    begin(subscription, handler)
+    return Observation(handler)
+  }
+
+  private func begin(_ subscription: EventSubscription, _ sink: any EventSink) {
     var wish = subscription
     wish.credit = max(1, wish.credit)
-    let feed = EventFeed(credit: wish.credit) { _ = mailbox.post(.look) }
-    let reader = EventReader(feed)
-    if !shared.post(.subscribe(wish, feed)) { feed.end(.failure(shared.endError)) }
-    return AsyncThrowingStream { try await reader.next() }
+    guard !wish.includesOwn || wish.selection.canIncludeOwn else {
+      return sink.end(
+        .failure(
+          ClientError(
+            Refusal(
+              .badRequest,
+              "a subscription that includes what its connection submits selects graphs by "
+                + "numbers, or all, without further conditions",
+              hint: "make a second subscription for the other selection"))))
+    }
+    if !shared.post(.subscribe(wish, sink)) { sink.end(.failure(shared.endError)) }
   }
 
   /// Ends the connection: what waits fails, streams end, the thread is gone on return.
@@ -142,21 +201,42 @@ public final class ClusterConnection: Sendable {
   }
 
   private func admit(_ bytes: Int) throws(ClientError) {
-    let isFree = load.withLock { load in
-      guard load.requests < Self.maximumRequests,
-        load.bytes + bytes <= Self.maximumRequestBytes
+    guard bytes <= Limits.messageBytes else {
+      throw ClientError(
+        Refusal(
+          .limitExceeded,
+          "the request has \(bytes) bytes, more than the \(Limits.messageBytes) that fit into "
+            + "one message",
+          hint: "split the graph, or pass large items by file"))
+    }
+    guard load.admit(bytes) else {
+      throw .busy("\(Self.maximumRequests) requests or \(Self.maximumRequestBytes >> 20) MiB")
+    }
+  }
+}
+
+/// How much of a connection's requests is not answered yet. Any thread.
+private final class RequestLoad: Sendable {
+  private struct State {
+    var requests = 0
+    var bytes = 0
+  }
+  private let state = Mutex(State())
+
+  /// Whether there was room.
+  func admit(_ bytes: Int) -> Bool {
+    state.withLock { load in
+      guard load.requests < ClusterConnection.maximumRequests,
+        load.bytes + bytes <= ClusterConnection.maximumRequestBytes
       else { return false }
       load.requests += 1
       load.bytes += bytes
       return true
     }
-    guard isFree else {
-      throw .busy("\(Self.maximumRequests) requests or \(Self.maximumRequestBytes >> 20) MiB")
-    }
   }
 
-  private func dismiss(_ bytes: Int) {
-    load.withLock { load in
+  func dismiss(_ bytes: Int) {
+    state.withLock { load in
       load.requests -= 1
       load.bytes -= bytes
     }

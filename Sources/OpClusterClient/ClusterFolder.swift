@@ -79,6 +79,16 @@ struct ClusterFolder: Sendable {
       hint: "install it next to this program or in a folder of PATH")
   }
 
+  /// A program that somebody else named, if it can be started.
+  static func checked(_ path: String) throws(ClientError) -> String {
+    guard FileManager.default.isExecutableFile(atPath: path) else {
+      throw ClientError(
+        .unreachable, "cannot start \(path): it is not a program",
+        hint: "name an executable file by its whole path")
+    }
+    return path
+  }
+
   static var user: UInt32 { getuid() }
 
   /// CPUs that this process may use.

@@ -20,11 +20,14 @@ struct ClusterLaunch {
 
   /// Starts a coordinator, then workers, and waits until they have joined.
   mutating func start(
-    workers: Int, cpusPerWorker: Int?, deadline: Duration
+    workers: Int, cpusPerWorker: Int?, workerExecutable: String? = nil, deadline: Duration
   ) async throws(ClientError) -> ClusterConnection {
     let end = ContinuousClock().now + deadline
     let coordinator = try ClusterFolder.executable("opcoord")
-    let worker = try ClusterFolder.executable("opworker")
+    let worker =
+      if let workerExecutable { try ClusterFolder.checked(workerExecutable) } else {
+        try ClusterFolder.executable("opworker")
+      }
     try launch(
       coordinator, name: "opcoord",
       ["--client", folder.clientAddress, "--worker", folder.workerAddress, "--state", state])

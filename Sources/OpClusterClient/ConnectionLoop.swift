@@ -17,7 +17,9 @@ struct ConnectionLoop: ~Copyable {
   private var requests = PendingRequests()
   private var subscriptions = Subscriptions()
   /// Words of our own that the socket had no room for.
-  private var unsentWords: [[UInt8]] = []
+  private var unsentWords: [(id: RequestID?, bytes: [UInt8])] = []
+  /// Requests of our own that are not answered yet.
+  private var ownInFlight: Set<RequestID> = []
   private var orders: [ConnectionOrder] = []
   private var lastOwnRequest: UInt64 = 0
   private var isClosing = false
@@ -67,7 +69,8 @@ struct ConnectionLoop: ~Copyable {
     socketItem = nil
     if socket != nil {
       // Whether there is room matters only to who has something to say.
-      let isFull = link.isOpen && (!unsentWords.isEmpty || requests.next != nil)
+      let isFull =
+        link.isOpen && isInBounds && (!unsentWords.isEmpty || requests.next() != nil)
       socketItem = poller.add(socket!, for: isFull ? [.readable, .writable] : .readable)
     }
     var moment = link.nextMoment(isAwaited: isAwaited)
@@ -87,7 +90,7 @@ struct ConnectionLoop: ~Copyable {
       switch order {
       case .request(let request): requests.add(request)
       case .abandon(let id): requests.abandon(id)
-      case .subscribe(let wish, let feed): subscriptions.add(wish, feed: feed)
+      case .subscribe(let wish, let sink): subscriptions.add(wish, sink: sink)
       case .look: break
       case .close: isClosing = true
       }
@@ -102,7 +105,8 @@ struct ConnectionLoop: ~Copyable {
       switch event {
       case .connected:
         link.connected()
-        sendOwn(Wire.encode(ClientMessage.hello(ClientHello(build: clientBuild))))
+        unsentWords = [(nil, Wire.encode(ClientMessage.hello(ClientHello(build: clientBuild))))]
+        sendUnsent()
       case .refused:
         loseSocket(.unreachable(shared.address, "nobody listens there"))
       case .disconnected:
@@ -160,10 +164,15 @@ struct ConnectionLoop: ~Copyable {
       // The answer to our hello.
       loseSocket(ClientError(refusal))
     case .reply(let id, let reply):
+      ownInFlight.remove(id)
+      if case .accepted(let graph, _, let isRepeated) = reply {
+        subscriptions.accepted(graph, by: id, isRepeated: isRepeated)
+      }
       requests.answer(id, reply)
-      subscriptions.answer(id, reply)
+      subscriptions.answer(id, reply, submissions: { requests.sentSubmissions })
     case .events(let batch):
-      if let error = subscriptions.take(batch) { loseSocket(error) }
+      let error = subscriptions.take(batch, hasSubmissions: requests.hasSubmissions)
+      if let error { loseSocket(error) }
     case .heartbeat: break
     }
   }
@@ -209,8 +218,9 @@ struct ConnectionLoop: ~Copyable {
     socket = nil
     unsentWords = []
     link.socketLost(at: .now, chance: Double.random(in: 0...1))
+    ownInFlight = []
     requests.connectionEnded(.lost(shared.address))
-    subscriptions.connectionEnded()
+    subscriptions.connectionEnded(submissions: requests.sentSubmissions)
     let isFinal =
       switch error.kind {
       case .versionMismatch: true
@@ -225,15 +235,33 @@ struct ConnectionLoop: ~Copyable {
 
   // What is to be said
 
-  /// Sends as much as the socket takes.
+  /// Sends as much as the socket takes and the coordinator allows.
   private mutating func flush() {
     guard link.isOpen else { return }
-    for (id, request) in subscriptions.due(&lastOwnRequest) { say(request, as: id) }
-    while let words = unsentWords.first {
-      guard send(words) else { return }
-      unsentWords.removeFirst()
+    if !requests.hasSubmissions { subscriptions.allAnswered() }
+    let due = subscriptions.due(&lastOwnRequest, submissions: { requests.sentSubmissions })
+    for (id, request) in due { say(request, as: id) }
+    // Subscriptions go before requests: who observes and then submits is told from the beginning.
+    sendUnsent()
+    guard unsentWords.isEmpty else { return }
+    while isInBounds, let request = requests.next(), send(request.bytes) {
+      requests.markNextSent()
     }
-    while let request = requests.next, send(request.bytes) { requests.markNextSent() }
+  }
+
+  /// Whether the coordinator will take one more request (`Limits.requestsInFlightPerClient`).
+  private var isInBounds: Bool {
+    requests.inFlightCount + ownInFlight.count < Limits.requestsInFlightPerClient
+  }
+
+  private mutating func sendUnsent() {
+    var sent = 0
+    while isInBounds, sent < unsentWords.count, send(unsentWords[sent].bytes) {
+      if let id = unsentWords[sent].id { ownInFlight.insert(id) }
+      sent += 1
+    }
+    // Empty when the socket was lost.
+    unsentWords.removeFirst(min(sent, unsentWords.count))
   }
 
   private mutating func nextOwnRequest() -> RequestID {
@@ -241,15 +269,12 @@ struct ConnectionLoop: ~Copyable {
     return RequestID(lastOwnRequest)
   }
 
+  /// Sends it, or keeps it for when there is room. Bounded: one ping each 3 s, and few words for
+  /// each subscription and quarter of its credit.
   private mutating func say(_ request: ClientRequest, as id: RequestID? = nil) {
     let number = id ?? nextOwnRequest()
-    sendOwn(Wire.encode(ClientMessage.request(number, request)))
-  }
-
-  /// Sends now, or keeps it for when there is room. Bounded: one ping each 3 s, and one word for
-  /// each subscription and quarter of its credit.
-  private mutating func sendOwn(_ words: [UInt8]) {
-    if !unsentWords.isEmpty || !send(words), socket != nil { unsentWords.append(words) }
+    unsentWords.append((number, Wire.encode(ClientMessage.request(number, request))))
+    sendUnsent()
   }
 
   /// Whether the socket took it.

@@ -9,7 +9,7 @@ enum ConnectionOrder: Sendable {
   case request(PendingRequest)
   /// Nobody waits for this request any more.
   case abandon(RequestID)
-  case subscribe(EventSubscription, EventFeed)
+  case subscribe(EventSubscription, any EventSink)
   /// A feed was read or let go of.
   case look
   case close

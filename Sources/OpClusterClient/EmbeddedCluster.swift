@@ -11,10 +11,17 @@ public final class EmbeddedCluster: Sendable {
     public var cpusPerWorker: Int?
     /// Time for all of it to be ready.
     public var deadline: Duration
-    public init(workers: Int = 2, cpusPerWorker: Int? = nil, deadline: Duration = .seconds(15)) {
+    /// The path of the program that serves as worker, with the arguments of `opworker serve`; nil:
+    /// opworker itself.
+    public var workerExecutable: String?
+    public init(
+      workers: Int = 2, cpusPerWorker: Int? = nil, deadline: Duration = .seconds(15),
+      workerExecutable: String? = nil
+    ) {
       self.workers = min(max(workers, 1), 64)
       self.cpusPerWorker = cpusPerWorker
       self.deadline = deadline
+      self.workerExecutable = workerExecutable
     }
   }
 
@@ -51,7 +58,7 @@ public final class EmbeddedCluster: Sendable {
     do throws(ClientError) {
       let connection = try await launch.start(
         workers: settings.workers, cpusPerWorker: settings.cpusPerWorker,
-        deadline: settings.deadline)
+        workerExecutable: settings.workerExecutable, deadline: settings.deadline)
       return EmbeddedCluster(connection: connection, folder: folder, daemons: launch.daemons)
     } catch {
       await launch.end(grace: .seconds(1))

@@ -5,7 +5,7 @@ import OpClusterModel
 import Synchronization
 
 /// Batches of one subscription on their way to its reader. Bounded by the subscription's credit.
-final class EventFeed: Sendable {
+final class EventFeed: EventSink {
   private struct State {
     var batches: [EventBatch] = []
     var queuedEvents = 0
@@ -29,7 +29,6 @@ final class EventFeed: Sendable {
 
   // The connection's thread
 
-  /// Whether there was room; a batch without room is a violation of the credit.
   func deliver(_ batch: EventBatch) -> Bool {
     while let reader = nextReader() {
       guard reader.fill(.success(batch)) else { continue }
@@ -47,7 +46,6 @@ final class EventFeed: Sendable {
     }
   }
 
-  /// Nothing follows.
   func end(_ ending: Result<Void, ClientError>) {
     let readers = state.withLock { state -> [ReplySlot<EventBatch?>] in
       if state.ending == nil { state.ending = ending }
@@ -57,7 +55,6 @@ final class EventFeed: Sendable {
     for reader in readers { reader.fill(ending.map { nil }) }
   }
 
-  /// Events read since the last call with `atLeast` of them; 0 until there are so many.
   func takeConsumed(atLeast count: UInt32) -> UInt32 {
     state.withLock { state in
       guard state.consumedEvents >= count else { return 0 }
@@ -66,8 +63,6 @@ final class EventFeed: Sendable {
     }
   }
 
-  /// The subscription begins again with new credit: what was read is granted by that. Returns
-  /// the events that are delivered and not read.
   func startAnew() -> Int {
     state.withLock { state in
       state.consumedEvents = 0
@@ -75,7 +70,6 @@ final class EventFeed: Sendable {
     }
   }
 
-  /// Nobody will read any more.
   var isAbandoned: Bool { state.withLock { $0.isAbandoned } }
 
   private func nextReader() -> ReplySlot<EventBatch?>? {

@@ -10,9 +10,12 @@ struct PendingRequest: Sendable {
   var bytes: [UInt8]
   /// It may be sent again on another connection without doing anything twice (G34).
   var isRepeatable: Bool
+  /// A graph: what its acceptance says matters to subscriptions, too.
+  var isSubmission = false
   /// When its caller gives up; nil: never.
   var deadline: Instant?
-  var slot: ReplySlot<ClientReply>
+  /// Called once, whatever becomes of it.
+  var completion: @Sendable (Result<ClientReply, ClientError>) -> Void
 }
 
 struct PendingRequests {
@@ -20,90 +23,153 @@ struct PendingRequests {
   /// heartbeats and subscriptions.
   static let inFlightLimit = Limits.requestsInFlightPerClient - 32
 
-  /// Not sent on the present connection; oldest first.
-  private var waiting: [PendingRequest] = []
-  /// Sent on the present connection, by number.
-  private var inFlight: [UInt64: PendingRequest] = [:]
-  /// Turned away by a coordinator that is shutting down: they wait for the next connection.
-  private var parked: [PendingRequest] = []
+  private enum Stage {
+    /// Not sent on the present connection.
+    case waiting
+    case inFlight
+    /// Turned away by a coordinator that is shutting down: waits for the next connection.
+    case parked
+  }
+  private struct Entry {
+    var request: PendingRequest
+    var stage = Stage.waiting
+    /// Given to a socket, be it of an earlier connection.
+    var wasSent = false
+    /// Its caller has been told already; its place is kept until its answer comes, since the
+    /// coordinator counts it, too.
+    var isSettled = false
+  }
+
+  /// By number. Iterated only where the order is made by sorting.
+  private var entries: [UInt64: Entry] = [:]
+  /// Numbers of those that wait, in the order in which they are sent; some may be gone.
+  private var line: [UInt64] = []
+  private var head = 0
+  private(set) var inFlightCount = 0
+  private var submissions = 0
+  /// No deadline is earlier; a later one may be the next.
+  private(set) var nextDeadline: Instant?
 
   /// Whether somebody waits for an answer.
-  var isEmpty: Bool { waiting.isEmpty && inFlight.isEmpty && parked.isEmpty }
+  var isEmpty: Bool { entries.isEmpty }
+  var hasSubmissions: Bool { submissions > 0 }
+  /// Submissions that the coordinator may have got, on whichever connection.
+  var sentSubmissions: Set<RequestID> {
+    guard hasSubmissions else { return [] }
+    return Set(
+      entries.values.lazy.filter { $0.wasSent && $0.request.isSubmission }.map(\.request.id))
+  }
 
-  mutating func add(_ request: PendingRequest) { waiting.append(request) }
+  mutating func add(_ request: PendingRequest) {
+    entries[request.id.number] = Entry(request: request)
+    line.append(request.id.number)
+    if request.isSubmission { submissions += 1 }
+    if let deadline = request.deadline { nextDeadline = min(nextDeadline ?? deadline, deadline) }
+  }
 
   /// The next one to send, if there is one and the coordinator will take it.
-  var next: PendingRequest? { inFlight.count < Self.inFlightLimit ? waiting.first : nil }
+  mutating func next() -> PendingRequest? {
+    guard inFlightCount < Self.inFlightLimit else { return nil }
+    while head < line.count {
+      if let entry = entries[line[head]], entry.stage == .waiting { return entry.request }
+      head += 1
+    }
+    line.removeAll(keepingCapacity: true)
+    head = 0
+    return nil
+  }
 
-  /// `next` has been given to the socket.
+  /// What `next` gave has been given to the socket.
   mutating func markNextSent() {
-    var request = waiting.removeFirst()
-    if !request.isRepeatable { request.bytes = [] }
-    inFlight[request.id.number] = request
+    let number = line[head]
+    head += 1
+    if head >= 4_096 {
+      line.removeFirst(head)
+      head = 0
+    }
+    guard var entry = entries.removeValue(forKey: number) else { return }
+    if !entry.request.isRepeatable { entry.request.bytes = [] }
+    entry.stage = .inFlight
+    entry.wasSent = true
+    inFlightCount += 1
+    entries[number] = entry
   }
 
   /// The answer to one of ours; an unknown number is late and dropped.
   mutating func answer(_ id: RequestID, _ reply: ClientReply) {
-    guard let request = inFlight.removeValue(forKey: id.number) else { return }
+    guard let entry = entries[id.number], entry.stage == .inFlight else { return }
     if case .refused(let refusal) = reply {
-      guard refusal.code != .shuttingDown || !request.isRepeatable else {
-        parked.append(request)
+      if refusal.code == .shuttingDown, entry.request.isRepeatable, !entry.isSettled {
+        inFlightCount -= 1
+        entries[id.number]?.stage = .parked
         return
       }
-      request.slot.fill(.failure(ClientError(refusal)))
+      remove(id.number, .failure(ClientError(refusal)))
     } else {
-      request.slot.fill(.success(reply))
+      remove(id.number, .success(reply))
     }
   }
 
-  /// Nobody waits for this one any more. One that is on its way keeps its place until its answer
-  /// comes, since the coordinator counts it, too.
+  private mutating func remove(
+    _ number: UInt64, _ result: Result<ClientReply, ClientError>
+  ) {
+    guard let entry = entries.removeValue(forKey: number) else { return }
+    if entry.stage == .inFlight { inFlightCount -= 1 }
+    if entry.request.isSubmission { submissions -= 1 }
+    if !entry.isSettled { entry.request.completion(result) }
+  }
+
+  /// Nobody waits for this one any more.
   mutating func abandon(_ id: RequestID) {
-    waiting.removeAll { $0.id == id }
-    parked.removeAll { $0.id == id }
+    settle(
+      id.number, ClientError(.cancelled, "the task that waited for the answer was cancelled"))
+  }
+
+  /// Tells the caller; what is on its way keeps its place until its answer comes.
+  private mutating func settle(_ number: UInt64, _ error: ClientError) {
+    guard let entry = entries[number] else { return }
+    guard entry.stage == .inFlight else { return remove(number, .failure(error)) }
+    guard !entry.isSettled else { return }
+    entries[number]?.isSettled = true
+    entry.request.completion(.failure(error))
   }
 
   /// Ends what nobody will wait for after `now`.
   mutating func expire(at now: Instant, address: String) {
+    guard let soonest = nextDeadline, soonest <= now else { return }
     let error = ClientError(
       .timedOut, "the coordinator at \(address) did not answer in the time given",
       hint: "it may still carry the request out; look at the present state")
-    let isOver = { (request: PendingRequest) in
-      guard let deadline = request.deadline, deadline <= now else { return false }
-      request.slot.fill(.failure(error))
-      return true
-    }
-    waiting.removeAll(where: isOver)
-    parked.removeAll(where: isOver)
-    for (number, request) in inFlight where isOver(request) { inFlight[number]?.deadline = nil }
-  }
-
-  /// The soonest deadline.
-  var nextDeadline: Instant? {
-    let unsent = (waiting + parked).compactMap(\.deadline).min()
-    let sent = inFlight.values.compactMap(\.deadline).min()
-    return [sent, unsent].compactMap(\.self).min()
+    let due = entries.values.filter { $0.request.deadline.map { $0 <= now } ?? false }
+    for number in due.map(\.request.id.number).sorted() { settle(number, error) }
+    nextDeadline = entries.values.lazy.filter { !$0.isSettled }.compactMap(\.request.deadline).min()
   }
 
   /// The connection has ended: what may be repeated waits again, in the order in which it was
   /// asked; the rest has failed.
   mutating func connectionEnded(_ error: ClientError) {
-    var again = parked
-    for request in inFlight.values {
-      if request.isRepeatable { again.append(request) } else { request.slot.fill(.failure(error)) }
+    let lost = entries.values.filter { $0.stage != .waiting }.map(\.request.id.number).sorted()
+    var again: [UInt64] = []
+    for number in lost {
+      guard var entry = entries[number] else { continue }
+      guard entry.request.isRepeatable, !entry.isSettled else {
+        remove(number, .failure(error))
+        continue
+      }
+      entry.stage = .waiting
+      entries[number] = entry
+      again.append(number)
     }
-    again.sort { $0.id.number < $1.id.number }
-    waiting.insert(contentsOf: again, at: 0)
-    inFlight = [:]
-    parked = []
+    line.replaceSubrange(0..<head, with: again)
+    head = 0
+    inFlightCount = 0
   }
 
   /// Nothing will be answered any more.
   mutating func failAll(_ error: ClientError) {
-    for request in waiting + parked + Array(inFlight.values) { request.slot.fill(.failure(error)) }
-    waiting = []
-    parked = []
-    inFlight = [:]
+    for number in entries.keys.sorted() { remove(number, .failure(error)) }
+    line = []
+    head = 0
   }
 }
 
@@ -113,11 +179,12 @@ extension ClientRequest {
   public var isSafeToRepeat: Bool {
     switch self {
     case .submit(let submission): !submission.key.text.isEmpty
-    case .graphs, .operations, .structure, .explain, .queues, .workers, .configuration, .ping,
-      .log:
+    case .graphs, .operations, .structure, .explain, .submission, .queues, .workers,
+      .configuration, .ping, .log:
       true
     case .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
-      .removeQueue, .addDependency, .removeDependency, .setPriority, .drainWorker:
+      .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue,
+      .addBlocks, .beginWait, .endWait, .drainWorker:
       false
     case .subscribe, .grantCredit, .unsubscribe: false
     }

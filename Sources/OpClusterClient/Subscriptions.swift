@@ -5,8 +5,8 @@
 import OpClusterModel
 
 struct Subscriptions {
-  private struct Entry {
-    let feed: EventFeed
+  fileprivate struct Entry {
+    let sink: any EventSink
     /// As the reader asked for it; `number` is the reader's.
     let wish: EventSubscription
     /// What the coordinator knows it by; another one after each loss, so that late batches of an
@@ -15,8 +15,12 @@ struct Subscriptions {
     var state = State.unsent
     /// The request that opened it; a refusal may come at any time.
     var request: RequestID?
-    /// After which sequence the next subscribing goes on; nil: from then on.
-    var since: UInt64?
+    /// Everything through here has been told; nil: it begins when it is subscribed.
+    var seen: UInt64?
+    /// With `includesOwn`.
+    var own = OwnGraphs()
+    /// Events that came a second time and were not delivered, not yet granted again.
+    var dropped: UInt32 = 0
     /// Events the coordinator may send under `number` before it is granted more.
     var credit: UInt32
     /// Events received under `number`.
@@ -25,75 +29,114 @@ struct Subscriptions {
     var delivered: UInt64 = 0
     var hasCaughtUp = false
   }
-  private enum State { case unsent, sent, parked }
+  fileprivate enum State { case unsent, sent, parked }
 
   private var entries: [Entry] = []
   private var lastNumber: UInt64 = 0
 
   var isEmpty: Bool { entries.isEmpty }
 
-  mutating func add(_ wish: EventSubscription, feed: EventFeed) {
+  mutating func add(_ wish: EventSubscription, sink: any EventSink) {
     lastNumber += 1
     entries.append(
-      Entry(feed: feed, wish: wish, number: lastNumber, since: wish.since, credit: wish.credit))
+      Entry(sink: sink, wish: wish, number: lastNumber, seen: wish.since, credit: wish.credit))
   }
 
   /// What is to be said to the coordinator now; `lastRequest` numbers the requests on.
-  mutating func due(_ lastRequest: inout UInt64) -> [(RequestID, ClientRequest)] {
+  /// `submissions` are those of ours that are on their way.
+  mutating func due(
+    _ lastRequest: inout UInt64, submissions: () -> Set<RequestID> = { [] }
+  ) -> [(RequestID, ClientRequest)] {
     func makeID() -> RequestID {
       lastRequest += ConnectionLoop.requestStep
       return RequestID(lastRequest)
     }
     var result: [(RequestID, ClientRequest)] = []
     for at in entries.indices where entries[at].state != .parked {
+      if entries[at].own.isOutdated, entries[at].state == .sent, !entries[at].sink.isAbandoned {
+        result.append((makeID(), .unsubscribe(subscription: entries[at].number)))
+        restart(at, submissions())
+      }
       let entry = entries[at]
       if entry.state == .unsent {
-        guard !entry.feed.isAbandoned else { continue }
+        guard !entry.sink.isAbandoned else { continue }
         let id = makeID()
         result.append((id, .subscribe(subscription(of: entry))))
         entries[at].request = id
         entries[at].state = .sent
-      } else if entry.feed.isAbandoned {
+      } else if entry.sink.isAbandoned {
         result.append((makeID(), .unsubscribe(subscription: entry.number)))
-      } else {
-        let threshold = max(1, entry.wish.credit / 4)
-        let count = entry.feed.takeConsumed(atLeast: threshold)
-        guard count > 0 else { continue }
+      } else if let count = takeGrant(at) {
         result.append((makeID(), .grantCredit(subscription: entry.number, events: count)))
       }
     }
-    entries.removeAll { $0.feed.isAbandoned }
+    entries.removeAll { $0.sink.isAbandoned }
     return result
+  }
+
+  /// What may be sent beyond the credit so far, if it is worth a word.
+  private mutating func takeGrant(_ at: Int) -> UInt32? {
+    let threshold = max(1, entries[at].wish.credit / 4)
+    let dropped = entries[at].dropped
+    let read = entries[at].sink.takeConsumed(atLeast: threshold - min(dropped, threshold))
+    guard read + dropped >= threshold else { return nil }
+    entries[at].dropped = 0
+    return read + dropped
   }
 
   private func subscription(of entry: Entry) -> EventSubscription {
     var subscription = entry.wish
     subscription.number = entry.number
-    subscription.since = entry.since
+    subscription.since = entry.seen
     subscription.credit = entry.credit
+    if entry.wish.includesOwn {
+      subscription.selection = entry.own.added(to: entry.wish.selection)
+      subscription.since = entry.own.beginning ?? entry.seen
+    }
     return subscription
   }
 
   /// A reply to one of the requests of `due`; others are not ours.
-  mutating func answer(_ id: RequestID, _ reply: ClientReply) {
+  mutating func answer(
+    _ id: RequestID, _ reply: ClientReply, submissions: () -> Set<RequestID> = { [] }
+  ) {
+    if !reply.isPutOff {
+      for at in entries.indices { entries[at].own.answered(id) }
+    }
     guard let at = entries.firstIndex(where: { $0.request == id }) else { return }
     switch reply {
     case .subscribed(let since):
-      if entries[at].since == nil { entries[at].since = since }
+      if entries[at].seen == nil { entries[at].seen = since }
     case .refused(let refusal) where refusal.code == .shuttingDown:
       entries[at].state = .parked
     case .refused(let refusal) where refusal.code == .evicted:
-      restart(at)
+      restart(at, submissions())
     case .refused(let refusal):
-      entries[at].feed.end(.failure(ClientError(refusal)))
+      entries[at].sink.end(.failure(ClientError(refusal)))
       entries.remove(at: at)
     default: break
     }
   }
 
+  /// A graph of this connection was accepted; called before whoever submitted it is told.
+  ///
+  /// - Parameter isRepeated: It had been accepted before (G19).
+  mutating func accepted(_ graph: GraphID, by request: RequestID, isRepeated: Bool) {
+    for at in entries.indices where entries[at].wish.followsOwn(graph) {
+      entries[at].own.accepted(graph, by: request, isRepeated: isRepeated)
+    }
+  }
+
+  /// No submission is unanswered.
+  mutating func allAnswered() {
+    for at in entries.indices { entries[at].own.allAnswered() }
+  }
+
   /// A batch from the coordinator. Returns what is wrong with it, if anything; the connection
   /// cannot be trusted then.
-  mutating func take(_ batch: EventBatch) -> ClientError? {
+  ///
+  /// - Parameter hasSubmissions: Submissions of ours are unanswered.
+  mutating func take(_ batch: EventBatch, hasSubmissions: Bool = false) -> ClientError? {
     // An unknown number is of an earlier time, or of one just abandoned.
     guard let at = entries.firstIndex(where: { $0.number == batch.subscription }) else {
       return nil
@@ -104,13 +147,19 @@ struct Subscriptions {
         "events were lost on the way: \(batch.first) were sent, \(entries[at].received) came")
     }
     entries[at].received += UInt64(batch.events.count)
+    var news = batch
+    if entries[at].wish.includesOwn {
+      news.events = batch.events.filter { entries[at].isNews($0, hasSubmissions) }
+      entries[at].dropped += UInt32(batch.events.count - news.events.count)
+    } else if let last = batch.events.last {
+      entries[at].seen = last.sequence
+    }
     if batch.caughtUp {
       // Everything up to there has been told, whether it was selected or not.
-      entries[at].since = batch.resumeAt
-    } else if let last = batch.events.last {
-      entries[at].since = last.sequence
+      entries[at].seen = max(entries[at].seen ?? 0, batch.resumeAt)
+      entries[at].own.caughtUp()
     }
-    return deliver(batch, at)
+    return deliver(news, at)
   }
 
   private mutating func deliver(_ batch: EventBatch, _ at: Int) -> ClientError? {
@@ -122,40 +171,70 @@ struct Subscriptions {
     entries[at].delivered += UInt64(batch.events.count)
     entries[at].hasCaughtUp = entries[at].hasCaughtUp || batch.caughtUp
     if shown.caughtUp || !shown.events.isEmpty {
-      guard entries[at].feed.deliver(shown) else {
+      guard entries[at].sink.deliver(shown) else {
         let error = ClientError(
           .protocolViolation, "the coordinator sent more events than it was allowed to")
-        entries[at].feed.end(.failure(error))
+        entries[at].sink.end(.failure(error))
         entries.remove(at: at)
         return error
       }
     }
     if batch.caughtUp, entries[at].wish.backlogOnly {
-      entries[at].feed.end(.success(()))
+      entries[at].sink.end(.success(()))
       entries.remove(at: at)
     }
     return nil
   }
 
   /// The connection has ended: every subscription goes on from where it was on the next one.
-  mutating func connectionEnded() {
-    for at in entries.indices { restart(at) }
+  /// These submissions will be said again.
+  mutating func connectionEnded(submissions: Set<RequestID> = []) {
+    for at in entries.indices { restart(at, submissions) }
   }
 
-  private mutating func restart(_ at: Int) {
+  private mutating func restart(_ at: Int, _ submissions: Set<RequestID>) {
     lastNumber += 1
     entries[at].number = lastNumber
     entries[at].state = .unsent
     entries[at].request = nil
     entries[at].received = 0
+    entries[at].dropped = 0
+    if entries[at].wish.includesOwn {
+      entries[at].own.renewed(awaiting: submissions, seen: entries[at].seen)
+    }
     // What is delivered but not read counts against the new credit.
-    let unread = UInt32(clamping: entries[at].feed.startAnew())
+    let unread = UInt32(clamping: entries[at].sink.startAnew())
     entries[at].credit = max(1, entries[at].wish.credit - min(unread, entries[at].wish.credit))
   }
 
   /// Nothing will come any more.
   mutating func failAll(_ error: ClientError) {
-    for entry in entries { entry.feed.end(.failure(error)) }
+    for entry in entries { entry.sink.end(.failure(error)) }
     entries = []
+  }
+}
+
+extension Subscriptions.Entry {
+  /// Whether the reader has not been told of it yet; then it is told now.
+  fileprivate mutating func isNews(_ event: Event, _ hasSubmissions: Bool) -> Bool {
+    guard own.isNews(event, seen: seen) else { return false }
+    seen = max(seen ?? 0, event.sequence)
+    own.note(event, hasUnanswered: hasSubmissions)
+    return true
+  }
+}
+
+extension ClientReply {
+  /// The next coordinator will answer.
+  fileprivate var isPutOff: Bool {
+    if case .refused(let refusal) = self { refusal.code == .shuttingDown } else { false }
+  }
+}
+
+extension EventSubscription {
+  /// Whether it follows this graph only because it is submitted over its connection.
+  fileprivate func followsOwn(_ graph: GraphID) -> Bool {
+    guard includesOwn, case .numbers(let ranges) = selection.graphs else { return false }
+    return !ranges.contains { $0.first <= graph && graph <= $0.last }
   }
 }

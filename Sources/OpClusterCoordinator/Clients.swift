@@ -177,11 +177,11 @@ extension CoordinatorLoop {
       wish, filter, peer: peer, request: request, decided: scheduler.lastEvent, into: &effects)
   }
 
-  /// Whoever follows its own graphs hears of those that this turn has accepted.
+  /// Whoever follows its own graphs hears of those that this turn has accepted, from their first
+  /// events on. One that had been accepted before is not among them: part of it may have been told,
+  /// and the client, which knows how far, subscribes again and names it.
   func noteOwnGraphs() {
-    for case .toClient(let peer, _, .accepted(let graph, _, let repeated)) in turn.afterDurable {
-      // One that is known already may have ended long ago.
-      if repeated, scheduler.livingGraphs(.graph(graph)).isEmpty { continue }
+    for case .toClient(let peer, _, .accepted(let graph, _, repeated: false)) in turn.afterDurable {
       subscriptions.noteOwn(graph, of: peer)
     }
   }

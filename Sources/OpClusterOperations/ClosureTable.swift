@@ -8,18 +8,16 @@ final class ClosureTable: Sendable {
 
   private struct State {
     var newest: UInt64 = 0
-    var closures: [UInt64: (work: OperationRegistry.Work, isRepeatable: Bool)] = [:]
+    var closures: [UInt64: OperationRegistry.Work] = [:]
   }
 
-  func add(isRepeatable: Bool, _ work: @escaping OperationRegistry.Work) -> UInt64 {
+  func add(_ work: @escaping OperationRegistry.Work) -> UInt64 {
     state.withLock { state in
       state.newest += 1
-      state.closures[state.newest] = (work, isRepeatable)
+      state.closures[state.newest] = work
       return state.newest
     }
   }
-
-  func remove(_ number: UInt64) { _ = state.withLock { $0.closures.removeValue(forKey: number) } }
 
   func remove(_ numbers: [UInt64]) {
     // What they have captured ends outside of the lock: it may call back.
@@ -27,18 +25,14 @@ final class ClosureTable: Sendable {
     removed.reserveCapacity(numbers.count)
     state.withLock { state in
       for number in numbers {
-        if let closure = state.closures.removeValue(forKey: number) { removed.append(closure.work) }
+        if let work = state.closures.removeValue(forKey: number) { removed.append(work) }
       }
     }
   }
 
   /// The closure that an argument names; nil when it is not there (any more).
-  func take(_ argument: [UInt8]) -> OperationRegistry.Work? {
+  func closure(_ argument: [UInt8]) -> OperationRegistry.Work? {
     guard let number = UInt64(String(decoding: argument, as: UTF8.self)) else { return nil }
-    return state.withLock { state in
-      guard let closure = state.closures[number] else { return nil }
-      if !closure.isRepeatable { state.closures[number] = nil }
-      return closure.work
-    }
+    return state.withLock { $0.closures[number] }
   }
 }

@@ -1,5 +1,6 @@
-// What the direct dependencies of a running operation left (S135 to S140): by name, by operation, by
-// type. Values are fixed when a dependency has finished; asking twice gives equal answers.
+// What the direct dependencies of a running operation left (S135 to S140): by name, by operation,
+// by type. Values are fixed when a dependency has finished; asking twice gives equal answers. Any
+// thread.
 
 public import OpClusterModel
 

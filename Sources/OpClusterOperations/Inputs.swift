@@ -10,9 +10,10 @@ import OpClusterModel
 ///
 ///     @Input var image: Image? = nil
 ///
-/// (With `= nil` the memberwise initialiser takes an `Image?`, which may be left out.) What was set before the submission wins (S136). Otherwise, when an attempt begins, it becomes
-/// the output of the first direct dependency, in order of addition, that succeeded and whose output
-/// is of this type. It stays nil when there is none (S138).
+/// (With `= nil` the memberwise initialiser takes an `Image?`, which may be left out.) What was set
+/// before the submission wins (S136). Otherwise, when an attempt begins, it becomes the output of
+/// the first direct dependency, in order of addition, that succeeded and whose output is of this
+/// type. It stays nil when there is none (S138).
 @propertyWrapper
 public struct Input<Value: Codable & Sendable>: Codable, Sendable {
   public var wrappedValue: Value?
@@ -34,10 +35,11 @@ public struct Input<Value: Codable & Sendable>: Codable, Sendable {
 ///
 ///     @RequiredInput var image: Image
 ///
-/// Set it as a property, as those of an `Operation` are, or as `Publish(image: RequiredInput(image))`.
-/// `$image` is the same as an optional, for those who make and look at operations. To read the plain
-/// property of an operation that has not got its input yet is a programmer's error, as it is with an
-/// implicitly unwrapped optional; in `main` it is always there.
+/// Set it as a property, as those of an `Operation` are, or in the initialiser:
+/// `Publish(image: RequiredInput(image))`. `$image` is the same as an optional, for those who make
+/// and look at operations. To read the plain property of an operation that has not got its input
+/// yet is a programmer's error, as it is with an implicitly unwrapped optional; in `main` it is
+/// always there.
 @propertyWrapper
 public struct RequiredInput<Value: Codable & Sendable>: Codable, Sendable {
   public var projectedValue: Value?

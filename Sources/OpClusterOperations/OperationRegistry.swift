@@ -23,7 +23,7 @@ public struct OperationRegistry: Sendable {
   }
 
   private var entries: [Name: Entry] = [:]
-  let closures = ClosureTable()
+  private let closures = ClosureTable()
   /// What is offered, in the order in which it was added.
   public private(set) var types: [OperationType] = []
 
@@ -38,8 +38,8 @@ public struct OperationRegistry: Sendable {
   public mutating func add<Operation: RegisteredOperation>(_ type: Operation.Type) {
     precondition(
       Self.isFitting(Operation.typeName),
-      "the type name '\(Operation.typeName)' of \(TypeName.of(type)) is not 1 to 128 of A-Z a-z 0-9 "
-        + ". _ -, or is the reserved 'closure'; give it another")
+      "the type name '\(Operation.typeName)' of \(TypeName.of(type)) is not 1 to 128 of A-Z a-z "
+        + "0-9 . _ -, or is the reserved 'closure'; give it another")
     insert(
       Entry(type: Operation.operationType, isolation: Operation.isolation) { argument, context in
         let operation = try OperationArgument.decode(type, from: argument, for: context)
@@ -85,20 +85,23 @@ public struct OperationRegistry: Sendable {
 
   // MARK: - Closures of local queues
 
-  /// Keeps a closure for one start of ``closureType`` with its number as the argument
-  /// (`OperationArgument.encode(number)`). Copies of the registry share their closures.
-  /// - Parameter isRepeatable: it may be started again (a retry) until it is removed.
+  /// Keeps a closure, which operations of ``closureType`` run whose argument is its number in
+  /// decimal digits, until it is removed. Copies of the registry share their closures.
   public func add<Output: Encodable & Sendable>(
-    isRepeatable: Bool = false,
     closure: @escaping @Sendable (OperationContext) async throws -> Output
   ) -> UInt64 {
-    closures.add(isRepeatable: isRepeatable) { _, context in
-      try OutputValue.encode(await closure(context))
-    }
+    add(encodingClosure: { try OutputValue.encode(await closure($0)) })
   }
 
-  /// Lets go of a closure that will not be started (again).
-  public func remove(closure number: UInt64) { closures.remove(number) }
+  /// The same for a closure that encodes its output itself (`OutputValue.encode`).
+  public func add(
+    encodingClosure closure: @escaping @Sendable (OperationContext) async throws -> [UInt8]
+  ) -> UInt64 {
+    closures.add { _, context in try OutputValue.checked(await closure(context)) }
+  }
+
+  /// Lets go of closures that will not be started (again).
+  public func remove(closures numbers: [UInt64]) { closures.remove(numbers) }
 
   // MARK: - Running
 
@@ -112,33 +115,49 @@ public struct OperationRegistry: Sendable {
   ///   - qos: sets the priority of its task (S55).
   ///   - onEnd: called exactly once, on any thread, if `running` was returned; perhaps before that.
   /// - Returns: `ended` for what ends at once: `noop`, a type that is not here (S128), a closure
-  ///   that has been started before.
+  ///   that has been removed.
   public func start(
     _ type: OperationType, argument: [UInt8], context: @autoclosure () -> OperationContext,
     qos: QualityOfService, onEnd: @escaping @Sendable (AttemptResult) -> Void
   ) -> StartedAttempt {
-    switch work(type, argument: argument) {
-    case .failure(let reason): return .ended(reason.result)
-    case .success(nil): return .ended(.success)
-    case .success(let work?):
-      return .running(RunningAttempt(context(), qos: qos, argument: argument, work, onEnd))
+    switch work(of: type, argument) {
+    case .none(let result): .ended(result)
+    case .some(let work): .running(RunningAttempt(context(), qos: qos, argument, work, onEnd))
     }
   }
 
-  /// Why an attempt ends without having begun.
-  struct Reason: Error { var result: AttemptResult }
-
-  /// What does the work of a type; nil: there is nothing to do.
-  func work(_ type: OperationType, argument: [UInt8]) -> Result<Work?, Reason> {
-    if type == Self.closureType {
-      if let closure = closures.take(argument) { return .success(closure) }
-      return .failure(
-        Reason(
-          result: AttemptResult(
-            .badArgument, "there is no such closure here; each is started once (S120)")))
+  /// Runs an attempt to its end in the caller's task, for what runs one operation after the other
+  /// and does not want a task for each. To be cancelled with `OperationContext.cancel` and by
+  /// cancelling that task.
+  ///
+  /// A success without an output has no times: it is `AttemptResult.success`, which costs nothing
+  /// to remember.
+  public func run(
+    _ type: OperationType, argument: [UInt8], context: OperationContext
+  ) async -> AttemptResult {
+    switch work(of: type, argument) {
+    case .none(let result): return result
+    case .some(let work):
+      let result = await RunningAttempt.run(work, argument, context)
+      return result.isSuccess && result.output.isEmpty ? .success : result
     }
-    guard let entry = entry(type) else { return .failure(Reason(result: unknown(type))) }
-    return .success(entry.work)
+  }
+
+  /// What is to be done for an attempt.
+  private enum Found {
+    case some(Work)
+    /// Nothing, and this is its end.
+    case none(AttemptResult)
+  }
+
+  private func work(of type: OperationType, _ argument: [UInt8]) -> Found {
+    if type == Self.closureType {
+      if let closure = closures.closure(argument) { return .some(closure) }
+      return .none(
+        AttemptResult(.badArgument, "there is no such closure here (any more); add it anew"))
+    }
+    guard let entry = entry(type) else { return .none(unknown(type)) }
+    return entry.work.map { .some($0) } ?? .none(.success)
   }
 
   /// Why a type cannot be run, for people.
@@ -148,8 +167,8 @@ public struct OperationRegistry: Sendable {
       if others.isEmpty {
         "there is no operation type '\(type.name)' here; register it with the worker"
       } else if others.contains(String(type.version)) {
-        "'\(type.name)' version \(type.version) has another argument or output here; build those who "
-          + "submit and those who run from the same source, or give it another version"
+        "'\(type.name)' version \(type.version) has another argument or output here; build those "
+          + "who submit and those who run from the same source, or give it another version"
       } else {
         "'\(type.name)' is here in version \(others.joined(separator: ", ")), not \(type.version)"
       }

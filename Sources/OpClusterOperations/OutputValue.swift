@@ -8,8 +8,8 @@ import OpClusterWire
 /// Encodes what an operation returns and decodes what one left.
 ///
 /// A value is known by the unqualified name of its type: the type lives in a module that those who
-/// submit and those who run share, or in two programs that each have their own. The scalar fields of
-/// a value that is an object are also `key=value` pairs, for commands
+/// submit and those who run share, or in two programs that each have their own. The scalar fields
+/// of a value that is an object are also `key=value` pairs, for commands
 /// (`${{ needs.OPERATION.outputs.KEY }}`); the pairs that a command left are read as
 /// `[String: String]`.
 public enum OutputValue {
@@ -24,20 +24,24 @@ public enum OutputValue {
     } catch {
       throw BadOutput("the output cannot be encoded: \(CodingText.describe(error))")
     }
-    let bare = Wire.encode(output: output).count
-    guard bare <= Limits.outputBytes else {
-      throw BadOutput(
-        "its output has \(bare) bytes, more than \(Limits.outputBytes); leave a reference to "
-          + "larger data")
-    }
     // Twelve bytes are more than a pair needs around its texts.
-    var room = Limits.outputBytes - bare
+    var room = Limits.outputBytes - (try checked(Wire.encode(output: output)).count)
     for pair in ScalarFields.pairs(in: output.value) {
       room -= pair.key.utf8.count + pair.value.utf8.count + 12
       if room < 0 { break }
       output.pairs.append(pair)
     }
     return Wire.encode(output: output)
+  }
+
+  /// The bytes, if there are not too many.
+  static func checked(_ output: [UInt8]) throws(BadOutput) -> [UInt8] {
+    guard output.count <= Limits.outputBytes else {
+      throw BadOutput(
+        "its output has \(output.count) bytes, more than \(Limits.outputBytes); leave a reference "
+          + "to larger data")
+    }
+    return output
   }
 
   /// The value of a message.
@@ -55,7 +59,7 @@ public enum OutputValue {
     } catch {
       throw BadOutput("the output cannot be read: \(error)")
     }
-    if let pairs = output.dictionary as? Value { return pairs }
+    if let pairs = output.pairs(as: type) { return pairs }
     guard output.typeName == typeName(of: type) else {
       throw BadOutput("it left \(describe(output)), not a \(typeName(of: type))")
     }
@@ -75,7 +79,7 @@ public enum OutputValue {
   static func value<Value: Decodable>(
     _ type: Value.Type, of output: OperationOutput
   ) -> Value? {
-    if let pairs = output.dictionary as? Value { return pairs }
+    if let pairs = output.pairs(as: type) { return pairs }
     guard output.typeName == typeName(of: type) else { return nil }
     return try? JSONDecoder().decode(type, from: Data(output.value))
   }
@@ -94,10 +98,10 @@ public enum OutputValue {
 }
 
 extension OperationOutput {
-  /// What a command left; nil for a typed value.
-  fileprivate var dictionary: [String: String]? {
-    guard typeName.isEmpty else { return nil }
-    return Dictionary(pairs.map { ($0.key, $0.value) }, uniquingKeysWith: { $1 })
+  /// What a command left, for those who ask for `[String: String]`; nil for a typed value.
+  fileprivate func pairs<Value>(as type: Value.Type) -> Value? {
+    guard typeName.isEmpty, type == [String: String].self else { return nil }
+    return Dictionary(pairs.map { ($0.key, $0.value) }, uniquingKeysWith: { $1 }) as? Value
   }
 }
 

@@ -1,5 +1,6 @@
-// What a programmer writes: a type of operation (S125). Code does not travel between machines (S124):
-// the type's name and its properties do. Used by programs that submit and by those that run.
+// What a programmer writes: a type of operation (S125). Code does not travel between machines
+// (S124): the type's name and its properties do. Used by programs that submit and by those that
+// run, on any thread.
 
 public import OpClusterModel
 
@@ -22,14 +23,14 @@ public import OpClusterModel
 ///
 /// A value is made anew from the argument for each attempt. `main` runs once per attempt on one of
 /// Swift's own threads; it may wait there (`await`), but what blocks a thread for long belongs into
-/// an ``AsynchronousOperation`` or a child process (``OperationIsolation/child``). Nothing has to be
-/// said about executing or finished: the worker does all of that (S132).
+/// an ``AsynchronousOperation`` or a child process (``OperationIsolation/child``). Nothing has to
+/// be said about executing or finished: the worker does all of that (S132).
 public protocol RegisteredOperation: Codable, Sendable {
   /// What `main` leaves: at most `Limits.outputBytes` as JSON; larger data is left elsewhere, and a
   /// reference to it returned. ``NoOutput`` if there is nothing to say.
   associatedtype Output: Codable & Sendable
-  /// The name by which it is known everywhere, such as `image.tilt-shift`: 1 to 128 of `A-Z`, `a-z`,
-  /// `0-9`, `.`, `_` and `-`. Keep it when the Swift type is renamed.
+  /// The name by which it is known everywhere, such as `image.tilt-shift`: 1 to 128 of `A-Z`,
+  /// `a-z`, `0-9`, `.`, `_` and `-`. Keep it when the Swift type is renamed.
   static var typeName: String { get }
   /// Another version of the same name is another type, so that both can be on offer. Default: 1.
   static var version: UInt32 { get }

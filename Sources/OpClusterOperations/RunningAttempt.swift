@@ -18,15 +18,12 @@ public struct RunningAttempt: Sendable {
   private let task: Task<Void, Never>
 
   init(
-    _ context: OperationContext, qos: QualityOfService, argument: [UInt8],
-    _ work: @escaping OperationRegistry.Work,
-    _ onEnd: @escaping @Sendable (AttemptResult) -> Void
+    _ context: OperationContext, qos: QualityOfService, _ argument: [UInt8],
+    _ work: @escaping OperationRegistry.Work, _ onEnd: @escaping @Sendable (AttemptResult) -> Void
   ) {
     self.context = context
     task = Task.detached(priority: qos.taskPriority) {
-      let result = await Self.result(of: work, argument, context)
-      context.end()
-      onEnd(result)
+      onEnd(await Self.run(work, argument, context))
     }
   }
 
@@ -37,8 +34,9 @@ public struct RunningAttempt: Sendable {
     task.cancel()
   }
 
-  static func result(
-    of work: OperationRegistry.Work, _ argument: [UInt8], _ context: OperationContext
+  /// The whole attempt, in the caller's task.
+  static func run(
+    _ work: OperationRegistry.Work, _ argument: [UInt8], _ context: OperationContext
   ) async -> AttemptResult {
     let startedAt = WallTime.now
     var result: AttemptResult
@@ -54,6 +52,7 @@ public struct RunningAttempt: Sendable {
     }
     result.startedAt = startedAt
     result.endedAt = .now
+    context.end()
     return result
   }
 }

@@ -10,16 +10,25 @@ import Synchronization
 /// A type is decoded from nothing by a decoder that writes down which keys it is asked for, and
 /// of what types; every value that it gives is zero, empty or absent. The order of keys does not
 /// count, and neither does the name of a type that can be looked into. What cannot be decoded from
-/// nothing (an enumeration with other cases than that) counts by its name.
+/// nothing counts by its name: an enumeration of texts, say. If that is neither `CaseIterable` nor
+/// optional nor in a list, the look into the type around it ends there.
+///
+/// The decoding runs `init(from:)` where a type has one of its own: it must throw, and not trap, at
+/// values that it does not like.
 public enum SchemaFingerprint {
-  /// The same in every process and on every machine; never 0.
-  public static func of<Value>(_ type: Value.Type) -> UInt64 { number(description(of: type)) }
+  /// The same in every process and on every machine; never 0. Of a registered operation: its
+  /// argument, and its output with the name by which that is known.
+  public static func of<Value>(_ type: Value.Type) -> UInt64 {
+    guard let operation = type as? any RegisteredOperation.Type else {
+      return number(description(of: type))
+    }
+    return number(description(of: type) + "->" + outputDescription(of: operation))
+  }
 
-  /// Of an operation: its argument, and its output with the name by which it is known.
-  static func ofOperation<Operation: RegisteredOperation>(_ type: Operation.Type) -> UInt64 {
-    number(
-      description(of: type) + "->" + TypeName.of(Operation.Output.self)
-        + description(of: Operation.Output.self))
+  private static func outputDescription<Operation: RegisteredOperation>(
+    of type: Operation.Type
+  ) -> String {
+    TypeName.of(Operation.Output.self) + " " + description(of: Operation.Output.self)
   }
 
   /// What the number is made of: `{count:Int,name:String?,tags:[String]}`.
@@ -46,7 +55,7 @@ enum KnownTypes {
     let isAnyArgument = operation is any BuiltInOperation.Type
     let type = OperationType(
       name: Operation.typeName, version: Operation.version,
-      fingerprint: isAnyArgument ? 0 : SchemaFingerprint.ofOperation(operation))
+      fingerprint: isAnyArgument ? 0 : SchemaFingerprint.of(operation))
     types.withLock { $0[ObjectIdentifier(operation)] = type }
     return type
   }

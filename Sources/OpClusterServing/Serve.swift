@@ -1,4 +1,5 @@
-// The command that serves: flags and environment in, exit code out. Its thread becomes the worker's.
+// The command that serves: flags and environment in, exit code out. Its thread becomes the
+// worker's.
 
 import ArgumentParser
 import Glibc

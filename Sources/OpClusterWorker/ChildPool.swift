@@ -218,7 +218,7 @@ final class ChildPool {
     if part.isWhole { scratch.dropEmptyLogs(part.attempt) }
   }
 
-  /// Lets go of children that nobody needs: they see their channel close.
+  /// Ends children that nobody needs, with whatever they have left running.
   private func endIdle(at now: Instant) {
     let idle = children.values.filter { $0.part == nil && !$0.isCondemned }
       .sorted { $0.idleSince > $1.idleSince }

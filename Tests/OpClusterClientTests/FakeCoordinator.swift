@@ -124,14 +124,26 @@ final class FakeCoordinator: Sendable {
         peer = sender
         guard let message = try? Wire.decodeClientMessage(bytes) else { continue }
         for answer in answers(to: message, script, record) {
-          _ = router.send(Wire.encode(answer), to: sender)
+          send(answer, to: sender, router)
         }
       }
       orders.takeAll(into: &batch)
       for order in batch {
         guard case .say(let answer) = order else { return }
-        if let peer { _ = router.send(Wire.encode(answer), to: peer) }
+        if let peer { send(answer, to: peer, router) }
       }
+    }
+  }
+
+  /// A client that has no room at the moment is waited for.
+  private static func send(
+    _ answer: ClientAnswer, to peer: RoutingID, _ router: borrowing Socket
+  ) {
+    let bytes = Wire.encode(answer)
+    let deadline = MonotonicClock.now() + 10_000_000_000
+    var poller = Poller()
+    while case .wouldBlock = router.send(bytes, to: peer), MonotonicClock.now() < deadline {
+      _ = try? poller.wait(until: MonotonicClock.now() + 1_000_000)
     }
   }
 

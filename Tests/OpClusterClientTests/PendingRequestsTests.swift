@@ -7,41 +7,47 @@ import Testing
 
 @Suite struct PendingRequestsTests {
   static func request(
-    _ number: UInt64, isRepeatable: Bool = true, deadline: Instant? = nil
+    _ number: UInt64, isRepeatable: Bool = true, isSubmission: Bool = false,
+    deadline: Instant? = nil, slot: ReplySlot<ClientReply> = ReplySlot()
   ) -> PendingRequest {
     PendingRequest(
-      id: RequestID(number), bytes: [1], isRepeatable: isRepeatable, deadline: deadline,
-      slot: ReplySlot())
+      id: RequestID(number), bytes: [1], isRepeatable: isRepeatable, isSubmission: isSubmission,
+      deadline: deadline
+    ) { result in
+      let isFirst = slot.fill(result)
+      #expect(isFirst, "a completion is called once")
+    }
   }
 
   /// The kind of error that a slot was filled with; nil for an answer.
-  static func kind(_ request: PendingRequest) async -> ClientError.Kind? {
-    if case .failure(let error) = await request.slot.outcome() { error.kind } else { nil }
+  static func kind(_ slot: ReplySlot<ClientReply>) async -> ClientError.Kind? {
+    if case .failure(let error) = await slot.outcome() { error.kind } else { nil }
   }
 
   @Test func noMoreThanTheCoordinatorTakes() {
     var requests = PendingRequests()
     for number in 0...UInt64(PendingRequests.inFlightLimit) { requests.add(Self.request(number)) }
     for _ in 0..<PendingRequests.inFlightLimit {
-      #expect(requests.next != nil)
+      #expect(requests.next() != nil)
       requests.markNextSent()
     }
-    #expect(requests.next == nil)
+    #expect(requests.next() == nil)
     requests.answer(RequestID(5), .queues([]))
-    #expect(requests.next?.id == RequestID(UInt64(PendingRequests.inFlightLimit)))
+    #expect(requests.next()?.id == RequestID(UInt64(PendingRequests.inFlightLimit)))
   }
 
   @Test func repeatedInTheOrderInWhichTheyWereAsked() async {
     var requests = PendingRequests()
-    let unrepeatable = Self.request(2, isRepeatable: false)
+    let slot = ReplySlot<ClientReply>()
+    let unrepeatable = Self.request(2, isRepeatable: false, slot: slot)
     for request in [Self.request(1), unrepeatable, Self.request(3), Self.request(4)] {
       requests.add(request)
     }
     for _ in 0..<3 { requests.markNextSent() }
     requests.connectionEnded(.lost("x"))
-    #expect(await Self.kind(unrepeatable) == .connectionLost)
+    #expect(await Self.kind(slot) == .connectionLost)
     var order: [UInt64] = []
-    while let next = requests.next {
+    while let next = requests.next() {
       order.append(next.id.number)
       requests.markNextSent()
     }
@@ -50,15 +56,15 @@ import Testing
 
   @Test func lateAnswersAndUnknownOnesAreDropped() async {
     var requests = PendingRequests()
-    let request = Self.request(1, deadline: Instant(nanoseconds: 10))
-    requests.add(request)
+    let slot = ReplySlot<ClientReply>()
+    requests.add(Self.request(1, deadline: Instant(nanoseconds: 10), slot: slot))
     requests.markNextSent()
     #expect(requests.nextDeadline == Instant(nanoseconds: 10))
     requests.expire(at: Instant(nanoseconds: 9), address: "x")
     #expect(!requests.isEmpty)
     requests.expire(at: Instant(nanoseconds: 10), address: "x")
     #expect(requests.nextDeadline == nil)
-    #expect(await Self.kind(request) == .timedOut)
+    #expect(await Self.kind(slot) == .timedOut)
     // Its place is free when the answer comes.
     #expect(!requests.isEmpty)
     requests.answer(RequestID(1), .queues([]))
@@ -70,7 +76,7 @@ import Testing
     var requests = PendingRequests()
     requests.add(Self.request(1))
     requests.abandon(RequestID(1))
-    #expect(requests.next == nil)
+    #expect(requests.next() == nil)
     #expect(requests.isEmpty)
   }
 
@@ -82,7 +88,7 @@ import Testing
     var last: UInt64 = 0
     let wish = EventSubscription(
       number: 1, selection: Selection(graphs: .all), since: 0, credit: 8)
-    subscriptions.add(wish, feed: feed)
+    subscriptions.add(wish, sink: feed)
     func subscribed() -> EventSubscription? {
       for case (_, .subscribe(let subscription)) in subscriptions.due(&last) {
         return subscription
@@ -120,7 +126,7 @@ import Testing
     var last: UInt64 = 0
     subscriptions.add(
       EventSubscription(number: 1, selection: Selection(graphs: .all), since: 0, credit: 1),
-      feed: feed)
+      sink: feed)
     _ = subscriptions.due(&last)
     let count = UInt64(Limits.entriesPerMessage)
     func take(_ first: UInt64, _ events: ClosedRange<UInt64>) -> ClientError.Kind? {

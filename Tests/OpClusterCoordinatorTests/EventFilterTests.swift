@@ -81,6 +81,27 @@ import Testing
     #expect(parts(filter(Selection(graphs: .all, queue: "io")), lost).isEmpty)
   }
 
+  @Test func ownGraphsAndQueues() {
+    let nothing = Selection(graphs: .numbers([]))
+    var filter = EventFilter(
+      nothing, graphs: GraphSet(nothing.graphs, living: [], last: 9), graphsOnly: false,
+      includesOwn: true)
+    let mine = run(3, 0, 5, .isReady(true))
+    #expect(parts(filter, mine).isEmpty)
+    filter.learnOwn(GraphID(3))
+    #expect(parts(filter, mine) == [mine])
+    #expect(parts(filter, run(4, 0, 5, .isReady(true))).isEmpty)
+    let changed = single(.queue(.main), .queueCount(7))
+    #expect(parts(filter, changed) == [changed])
+    #expect(parts(filter, single(.worker(WorkerID(1)), .workerLost)).isEmpty)
+    filter.forget(GraphID(3))
+    #expect(parts(filter, mine).isEmpty)
+    // Nobody else follows, even if it is told to.
+    var plain = self.filter(nothing)
+    plain.learnOwn(GraphID(3))
+    #expect(parts(plain, mine).isEmpty && parts(plain, changed).isEmpty)
+  }
+
   @Test func graphsOnly() {
     let filter = filter(Selection(graphs: .all), graphsOnly: true)
     let finished = single(.graph(GraphID(3)), .graphFinished(.succeeded))

@@ -51,6 +51,8 @@ final class SteeredJournal: Journal {
   init(_ inner: MemoryJournal) { self.inner = inner }
 
   func hold() { isHolding.store(true, ordering: .sequentiallyConsistent) }
+  /// What is held back may become durable from now on, at the latest at the end.
+  func letGo() { isHolding.store(false, ordering: .sequentiallyConsistent) }
   func commit() { inner.commit() }
   func fail(_ error: JournalError) { inner.fail(error) }
 

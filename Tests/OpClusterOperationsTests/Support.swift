@@ -145,3 +145,31 @@ enum Rig {
       Operation.operationType, OperationArgument.encode(operation), context)
   }
 }
+
+/// Lets everybody through once it is open.
+final class Gate: Sendable {
+  private struct State {
+    var isOpen = false
+    var waiting: [CheckedContinuation<Void, Never>] = []
+  }
+  private let state = Mutex(State())
+
+  func passage() async {
+    await withCheckedContinuation { continuation in
+      let isOpen = state.withLock { state in
+        if !state.isOpen { state.waiting.append(continuation) }
+        return state.isOpen
+      }
+      if isOpen { continuation.resume() }
+    }
+  }
+
+  func open() {
+    let waiting = state.withLock { state in
+      state.isOpen = true
+      defer { state.waiting = [] }
+      return state.waiting
+    }
+    for continuation in waiting { continuation.resume() }
+  }
+}

@@ -148,8 +148,10 @@ extension WorkerTests {
     let coordinator = try FakeCoordinator()
     let worker = try TestWorker(coordinator.endpoint)
     let stubborn = FakeCoordinator.shell(
-      "trap '' TERM; sh -c 'trap \"\" TERM; while :; do sleep 0.05; done' \(worker.folder) & wait; wait"
-    )
+      """
+      trap '' TERM
+      sh -c 'trap "" TERM; while :; do sleep 0.05; done' \(worker.folder) & wait; wait
+      """)
     var template = FakeCoordinator.blocks([.command(stubborn), .command(stubborn)])
     template.timeout = .milliseconds(300)
     template.grace = .milliseconds(200)

@@ -74,7 +74,8 @@ extension WorkerTests {
     for (attempt, trap) in zip(attempts, ["exit 5", "", ""]) {
       let text = """
         trap '\(trap)' TERM
-        sh -c 'trap "" TERM; while :; do sleep 0.05; done' \(folder)/child.\(attempt.operation.index) &
+        sh -c \
+          'trap "" TERM; while :; do sleep 0.05; done' \(folder)/child.\(attempt.operation.index) &
         touch \(folder)/\(attempt.operation.index); wait; wait
         """
       lane.start(

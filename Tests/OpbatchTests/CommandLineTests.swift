@@ -75,19 +75,4 @@ import Testing
     #expect(UsageError.format(of: ["ls", "--output=jsonl"]) == .jsonl)
     #expect(UsageError.format(of: ["run", "--", "-o", "json"]) == .table)
   }
-
-  @Test func configurationFile() throws {
-    let text = "# mine\ncoordinator: tcp://127.0.0.1:7420   # lab\n\n"
-    #expect(
-      try ConfigurationFile.parse(text, "f") == ["coordinator": "tcp://127.0.0.1:7420"])
-    #expect(
-      try ConfigurationFile.parse("coordinator: \"ipc:///a #b\"", "f")["coordinator"] != nil)
-    #expect(try ConfigurationFile.parse("---\ncoordinator: 'x'", "f") == ["coordinator": "x"])
-    let unknown = #expect(throws: Failure.self) {
-      try ConfigurationFile.parse("\ncordinator: x", "f")
-    }
-    #expect(unknown?.status == .badConfiguration)
-    #expect(unknown?.message.contains("line 2") == true)
-    #expect(throws: Failure.self) { try ConfigurationFile.parse("nonsense", "f") }
-  }
 }

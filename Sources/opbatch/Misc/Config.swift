@@ -53,7 +53,7 @@ struct ConfigShow: Command {
   }
 
   private func collect() async throws -> [Setting] {
-    let address = try CoordinatorAddress.resolve(global)
+    let address = try ClusterAddress.find(flag: global.coordinator)
     var settings = [
       Setting(
         name: "coordinator", value: address?.text ?? "none",

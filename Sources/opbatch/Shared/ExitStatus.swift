@@ -90,7 +90,7 @@ extension ExitStatus {
       default: self = .refused
       }
     case .timedOut: self = .timedOut
-    case .badAddress: self = .badConfiguration
+    case .badAddress, .badConfiguration: self = .badConfiguration
     case .cancelled: self = .cancelled
     }
   }

@@ -58,6 +58,7 @@ extension Failure {
       case .connectionLost: "connection_lost"
       case .timedOut: "timed_out"
       case .badAddress: "bad_address"
+      case .badConfiguration: "bad_configuration"
       case .cancelled: "cancelled"
       }
     self.init(ExitStatus(error.kind), code: code, error.message, hint: error.hint)

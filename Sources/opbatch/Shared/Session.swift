@@ -20,12 +20,12 @@ struct Session {
 extension Command {
   /// Connects to the configured coordinator; a command that cannot do without one.
   func connect() async throws -> ClusterConnection {
-    guard let address = try CoordinatorAddress.resolve(global) else {
+    guard let address = try ClusterAddress.find(flag: global.coordinator) else {
       throw Failure(
         .unreachable, code: "unreachable",
         "no coordinator is configured and none was started with 'opbatch up'",
         hint: "start one with 'opbatch up', or name one with --coordinator or "
-          + CoordinatorAddress.variable)
+          + ClusterAddress.variable)
     }
     return try await connect(to: address)
   }
@@ -33,7 +33,7 @@ extension Command {
   /// Connects to the configured coordinator, or starts a cluster for this command alone if
   /// nobody named one. A configured one that does not answer is an error, never a silent local run.
   func openSession(workers: Int = 2, _ console: Console) async throws -> Session {
-    if let address = try CoordinatorAddress.resolve(global) {
+    if let address = try ClusterAddress.find(flag: global.coordinator) {
       return Session(connection: try await connect(to: address), embedded: nil)
     }
     let cluster = try await EmbeddedCluster.start(EmbeddedCluster.Settings(workers: workers))
@@ -65,7 +65,7 @@ extension Command {
     try await connection.request(request, timeout: global.timeout?.duration)
   }
 
-  private func connect(to address: CoordinatorAddress) async throws -> ClusterConnection {
+  private func connect(to address: ClusterAddress) async throws -> ClusterConnection {
     let deadline = min(global.timeout?.duration ?? .seconds(3), .seconds(3))
     do {
       return try await ClusterConnection.connect(to: address.text, deadline: deadline)

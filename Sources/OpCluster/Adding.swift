@@ -1,0 +1,268 @@
+// How operations enter a cluster: claimed all or none, what they depend on declared if nobody knows
+// it yet, sent as one submission (S58). Any thread; nothing here waits.
+
+import OpClusterModel
+import Synchronization
+
+extension OperationCluster {
+  /// Adds a batch to a queue. `done` is called when the cluster has it durably, or refused it: then
+  /// nothing of it is anywhere.
+  func add(
+    _ operations: [ClusterOperation], to queue: ClusterOperationQueue, asBarrier: Bool,
+    _ done: @escaping DoneHandler
+  ) {
+    do throws(ClusterError) {
+      let declared = try claim(operations, for: queue, asBarrier: asBarrier)
+      let fail: @Sendable (ClusterError) -> Void = { error in
+        self.release(operations)
+        done(.failure(error))
+      }
+      let members = Set(operations.map(ObjectIdentifier.init))
+      let dependencies = operations.flatMap { operation in
+        operation.life.withLock { $0.dependencies.map(\.operation) }
+      }
+      .filter { !members.contains(ObjectIdentifier($0)) }
+      declareFresh(dependencies) { result in
+        if case .failure(let error) = result { return fail(error) }
+        if declared.isEmpty {
+          self.submit(operations, to: queue.name) { result in
+            if case .failure(let error) = result { return fail(error) }
+            queue.took(operations, asBarrier: asBarrier)
+            self.cancelThoseCancelled(operations, done)
+          }
+        } else {
+          self.enqueueDeclared(operations, declared, to: queue, done, fail)
+        }
+      }
+    } catch {
+      done(.failure(error))
+    }
+  }
+
+  /// Takes every operation of a batch for this call, or none. Returns those that the cluster
+  /// knows as declared.
+  private func claim(
+    _ operations: [ClusterOperation], for queue: ClusterOperationQueue, asBarrier: Bool
+  ) throws(ClusterError) -> [ClusterOperation] {
+    var declared: [ClusterOperation] = []
+    for at in operations.indices {
+      let operation = operations[at]
+      do throws(ClusterError) {
+        let isDeclared = try operation.claim(by: self, for: queue, asBarrier: asBarrier)
+        if isDeclared { declared.append(operation) }
+      } catch {
+        release(Array(operations[..<at]))
+        throw error
+      }
+    }
+    return declared
+  }
+
+  /// Gives back what `claim` took.
+  private func release(_ operations: [ClusterOperation]) {
+    for operation in operations { operation.giveBack() }
+  }
+
+  /// One submission; the objects stand for its operations when `done` is called.
+  private func submit(
+    _ operations: [ClusterOperation], to queue: String?, isDeclaredOnly: Bool = false,
+    _ done: @escaping DoneHandler
+  ) {
+    var builder = GraphBuilder(
+      key: newKey(), queue: queue, local: backend.local, isDeclaredOnly: isDeclaredOnly)
+    do throws(ClusterError) {
+      try builder.add(operations)
+    } catch {
+      return done(.failure(error))
+    }
+    let objects = builder.objects
+    book.submissionBegins()
+    backend.send(.submit(builder.graph)) { result in
+      switch result.refused {
+      case .success(.accepted(let graph, _, _)):
+        for (index, operation) in objects.enumerated() {
+          let id = OperationID(graph: graph, index: UInt32(index))
+          operation?.becomes(isDeclaredOnly ? .declared(id) : .enqueued(id))
+        }
+        self.book.submissionEnds(graph, objects)
+        done(.success(()))
+      case .success(let reply):
+        self.book.submissionEnds(nil, [])
+        done(.failure(.unexpected(reply)))
+      case .failure(let error):
+        self.book.submissionEnds(nil, [])
+        done(.failure(error))
+      }
+    }
+  }
+
+  /// What was cancelled while it was fresh went out held: it ends without having run (S93).
+  private func cancelThoseCancelled(
+    _ operations: [ClusterOperation], _ done: @escaping DoneHandler
+  ) {
+    let cancelled = operations.filter { $0.isCancelled && !$0.isFinished }.compactMap(\.id)
+    guard !cancelled.isEmpty else { return done(.success(())) }
+    backend.send(.cancel(.operations(cancelled), reason: "", grace: nil)) { result in
+      done(result.refused.map { _ in () })
+    }
+  }
+
+  // MARK: - Declared operations
+
+  /// Makes known what nobody has added yet but others wait for, with what it waits for itself
+  /// (S28). What is known already is passed over.
+  func declareFresh(_ operations: [ClusterOperation], _ done: @escaping DoneHandler) {
+    guard !operations.isEmpty else { return done(.success(())) }
+    var fresh: [ClusterOperation] = []
+    var open = operations
+    while let operation = open.popLast() {
+      guard operation.claimForDeclaring(by: self) else { continue }
+      fresh.append(operation)
+      open += operation.dependencies
+    }
+    let stranger = operations.first { $0.belongs(toOtherThan: self) }
+    if let stranger {
+      release(fresh)
+      return done(
+        .failure(
+          ClusterError(
+            .unknownDependency, "'\(stranger)' belongs to another cluster",
+            hint: "dependencies hold within one cluster")))
+    }
+    guard !fresh.isEmpty else { return settle(operations, done) }
+    let declaring = Array(fresh.reversed())
+    submit(declaring, to: nil, isDeclaredOnly: true) { result in
+      if case .failure = result { self.release(declaring) }
+      if case .failure(let error) = result { return done(.failure(error)) }
+      self.settle(operations, done)
+    }
+  }
+
+  /// Waits for the answers that others wait for: an operation on its way has no number yet.
+  private func settle(_ operations: [ClusterOperation], _ done: @escaping DoneHandler) {
+    guard let moving = operations.first(where: \.isLeaving) else { return done(.success(())) }
+    moving.whenSettled { self.settle(operations, done) }
+  }
+
+  /// A batch with declared operations: the fresh ones are declared, too, then all enter the queue
+  /// in one commit.
+  private func enqueueDeclared(
+    _ operations: [ClusterOperation], _ declared: [ClusterOperation],
+    to queue: ClusterOperationQueue, _ done: @escaping DoneHandler,
+    _ fail: @escaping @Sendable (ClusterError) -> Void
+  ) {
+    let known = Set(declared)
+    let fresh = operations.filter { !known.contains($0) }
+    let enqueue: DoneHandler = { result in
+      if case .failure(let error) = result { return fail(error) }
+      self.enqueue(operations, queue) { result in
+        if case .failure(let error) = result { return fail(error) }
+        queue.took(operations, asBarrier: false)
+        self.cancelThoseCancelled(operations, done)
+      }
+    }
+    if fresh.isEmpty { return enqueue(.success(())) }
+    submit(fresh, to: nil, isDeclaredOnly: true, enqueue)
+  }
+
+  private func enqueue(
+    _ operations: [ClusterOperation], _ queue: ClusterOperationQueue, _ done: @escaping DoneHandler
+  ) {
+    let ids = operations.compactMap(\.id)
+    let cancelled = operations.filter { $0.isCancelled && !$0.isFinished }.compactMap(\.id)
+    if !cancelled.isEmpty { backend.send(.hold(.operations(cancelled), true)) { _ in } }
+    backend.send(.enqueue(ids, queue: queue.name)) { result in
+      if case .success = result.refused {
+        for (operation, id) in zip(operations, ids) { operation.becomes(.enqueued(id)) }
+      }
+      done(result.refused.map { _ in () })
+    }
+  }
+}
+
+// MARK: - The objects' part
+
+extension ClusterOperation {
+  /// Takes the operation for one batch; whether the cluster knows it as declared.
+  fileprivate func claim(
+    by cluster: OperationCluster, for queue: ClusterOperationQueue, asBarrier: Bool
+  ) throws(ClusterError) -> Bool {
+    try life.withLock { (life) throws(ClusterError) -> Bool in
+      if life.isFinished {
+        throw ClusterError(
+          .alreadyFinished, "'\(life.shownName)' has finished and cannot run again",
+          hint: "add a clone() of it")
+      }
+      if let other = life.cluster, other !== cluster {
+        throw ClusterError(.badRequest, "'\(life.shownName)' belongs to another cluster")
+      }
+      switch life.stage {
+      case .enqueued, .leaving:
+        throw ClusterError(
+          .alreadyEnqueued, "'\(life.shownName)' is in a queue already",
+          hint: "an operation goes through one queue, once; add a clone() of it")
+      case .declared:
+        guard life.queue == nil else {
+          throw ClusterError(.alreadyEnqueued, "'\(life.shownName)' is being added already")
+        }
+        life.queue = queue
+        return true
+      case .fresh:
+        life.stage = .leaving
+        life.cluster = cluster
+        life.queue = queue
+        life.isBarrier = asBarrier
+        return false
+      }
+    }
+  }
+
+  /// Takes a fresh operation to be declared; false: it is known, or on its way.
+  fileprivate func claimForDeclaring(by cluster: OperationCluster) -> Bool {
+    life.withLock { life in
+      guard case .fresh = life.stage, !life.isFinished else { return false }
+      life.stage = .leaving
+      life.cluster = cluster
+      return true
+    }
+  }
+
+  fileprivate func giveBack() {
+    let settled = life.withLock { life -> [@Sendable () -> Void] in
+      life.queue = nil
+      if case .leaving = life.stage {
+        life.stage = .fresh
+        life.cluster = nil
+        life.isBarrier = false
+      }
+      return life.takeSettled()
+    }
+    for handler in settled { handler() }
+  }
+
+  fileprivate func becomes(_ stage: OperationLife.Stage) {
+    let settled = life.withLock { life -> [@Sendable () -> Void] in
+      if case .leaving = life.stage { life.isReady = life.isFreshlyReady }
+      life.stage = stage
+      return life.takeSettled()
+    }
+    for handler in settled { handler() }
+  }
+
+  fileprivate var isLeaving: Bool {
+    life.withLock { if case .leaving = $0.stage { true } else { false } }
+  }
+
+  fileprivate func whenSettled(_ handler: @escaping @Sendable () -> Void) {
+    let isSettled = life.withLock { life in
+      guard case .leaving = life.stage else { return true }
+      life.settling.append(handler)
+      return false
+    }
+    if isSettled { handler() }
+  }
+
+  fileprivate func belongs(toOtherThan cluster: OperationCluster) -> Bool {
+    life.withLock { life in life.cluster.map { $0 !== cluster } ?? false }
+  }
+}

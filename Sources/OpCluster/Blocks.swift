@@ -1,0 +1,66 @@
+// Block operations: several blocks side by side on one worker, one operation, one slot (S118 to
+// S123).
+
+import OpClusterLocal
+import OpClusterModel
+public import OpClusterOperations
+import OpClusterWire
+import Synchronization
+
+extension ClusterOperation {
+  /// A block operation without blocks yet; one that gets none finishes at once (S121).
+  public static func blocks(name: String? = nil) -> ClusterOperation {
+    ClusterOperation(.blocks([]), name: name)
+  }
+
+  /// Adds a block that runs a value of a registered type, until the operation is dispatched
+  /// (S120). On an operation that is added, the calling thread waits for the answer.
+  ///
+  /// - Throws: `alreadyStarted`; `badRequest` if this is not a block operation.
+  public func addBlock<Body: RegisteredOperation>(_ body: Body) throws(ClusterError) {
+    try add(.call(OperationWork.Invocation(body)))
+  }
+
+  /// Adds a block that runs a process.
+  public func addBlock(_ command: ClusterCommand) throws(ClusterError) {
+    try add(.command(command.specification))
+  }
+
+  /// Adds a closure as a block: local clusters only, until the operation is added to a queue.
+  public func addExecutionBlock(_ body: @escaping OperationClosure) throws(ClusterError) {
+    try add(
+      .closure { context in
+        try await body(context)
+        return []
+      })
+  }
+
+  private func add(_ block: OperationBlockWork) throws(ClusterError) {
+    let place = try life.withLock {
+      (life) throws(ClusterError) -> (OperationCluster, OperationID)? in
+      guard case .blocks(var blocks) = life.work else {
+        throw ClusterError(
+          .badRequest, "'\(life.shownName)' is not a block operation",
+          hint: "make one with ClusterOperation.blocks()")
+      }
+      if case .leaving = life.stage { throw .onItsWay(self) }
+      if life.isExecuting || life.isFinished {
+        throw ClusterError(.alreadyStarted, "'\(life.shownName)' has started")
+      }
+      guard let id = life.id, let cluster = life.cluster else {
+        guard blocks.count < Limits.blocksPerOperation else {
+          throw ClusterError(
+            .limitExceeded, "more than \(Limits.blocksPerOperation) blocks in one operation",
+            hint: "make several operations")
+        }
+        blocks.append(block)
+        life.work = .blocks(blocks)
+        return nil
+      }
+      return (cluster, id)
+    }
+    guard let (cluster, id) = place else { return }
+    let lowered = try block.lowered(for: cluster.backend.local)
+    _ = try cluster.ask(.addBlocks(id, Wire.encode(blocks: [lowered])))
+  }
+}

@@ -1,0 +1,64 @@
+// A process to run, as a program says it. Becomes the CommandSpecification that workers read.
+
+import OpClusterModel
+
+/// A command: a program with its arguments, or a shell text.
+///
+/// It gets a small clean environment, what `environment` says, and the `OP_…` variables of the
+/// manifest's operations; this program's own environment is not copied.
+public struct ClusterCommand: Hashable, Sendable {
+  var specification: CommandSpecification
+
+  /// Runs a program directly; the first argument is its name or path.
+  public init(_ arguments: [String]) {
+    specification = CommandSpecification(form: .arguments(arguments.map { CommandText($0) }))
+  }
+
+  /// Runs a text by `/bin/sh -c`. Values that come from elsewhere must be quoted.
+  public init(shell text: String) {
+    specification = CommandSpecification(
+      form: .shell(interpreter: ["/bin/sh", "-c"], text: CommandText(text)))
+  }
+
+  /// Variables beside the clean ones.
+  public var environment: [String: String] {
+    get {
+      var all: [String: String] = [:]
+      for variable in specification.environment { all[variable.name] = Self.text(variable.value) }
+      return all
+    }
+    set {
+      specification.environment = newValue.sorted { $0.key < $1.key }.map {
+        CommandSpecification.Variable(name: $0.key, value: CommandText($0.value))
+      }
+    }
+  }
+
+  /// Absolute; empty: a scratch folder of its own.
+  public var workingDirectory: String {
+    get { specification.workingDirectory }
+    set { specification.workingDirectory = newValue }
+  }
+
+  /// What it reads; nil: nothing.
+  public var standardInput: String? {
+    get { if case .text(let text) = specification.standardInput { Self.text(text) } else { nil } }
+    set { specification.standardInput = newValue.map { .text(CommandText($0)) } ?? .nothing }
+  }
+
+  /// Exit statuses that count as success; empty means 0 alone.
+  public var successStatuses: [UInt8] {
+    get { specification.successStatuses }
+    set { specification.successStatuses = newValue }
+  }
+
+  /// What asks it to stop; TERM unless said otherwise.
+  public var stopSignal: Int32 {
+    get { specification.stopSignal }
+    set { specification.stopSignal = newValue }
+  }
+
+  private static func text(_ text: CommandText) -> String {
+    text.segments.reduce(into: "") { if case .literal(let part) = $1 { $0 += part } }
+  }
+}

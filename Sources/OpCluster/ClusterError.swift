@@ -1,0 +1,78 @@
+// The one error of this library: what is wrong, in the words of semantics.md (S145), and what to do.
+// Plain values.
+
+import OpClusterClient
+public import OpClusterModel
+
+/// Why a call came to nothing. A call that throws has changed nothing, unless its code is
+/// `connectionLost` or `timedOut`: then it is not known.
+public struct ClusterError: Error, Hashable, Sendable, CustomStringConvertible {
+  public var code: Code
+  /// One sentence, naming the thing.
+  public var message: String
+  /// What to do about it; may be empty.
+  public var hint: String
+  /// The operations concerned: the path of a cycle, an unknown dependency.
+  public var operations: [OperationID]
+
+  /// What programs can decide by.
+  public enum Code: String, Hashable, Sendable, CaseIterable {
+    // What the coordinator, or this library before it, refuses (S145)
+    case alreadyEnqueued, alreadyFinished, notReady, badLimit, alreadyStarted
+    case queueNotEmpty, queueExists, unknownDependency, expired, selfDependency, cycle
+    case conflictingEdge, unknownQueue, unknownGraph, unknownOperation, unknownWorker
+    case wouldDeadlock, wouldStarve, badRequest, limitExceeded, conflict, versionMismatch
+    case forbidden, busy, shuttingDown, evicted, noSuchLog, workerUnavailable
+    // The way to the coordinator
+    case unreachable, connectionLost, timedOut, cancelled, protocolViolation, badAddress
+    case badConfiguration
+    /// A closure cannot travel to another process (S124).
+    case localOnly
+    /// The operation has not finished, was cancelled, failed, or left nothing (S126).
+    case noOutput
+    /// It left a value of another type.
+    case wrongType
+  }
+
+  public init(
+    _ code: Code, _ message: String, hint: String = "", operations: [OperationID] = []
+  ) {
+    self.code = code
+    self.message = message
+    self.hint = hint
+    self.operations = operations
+  }
+
+  public var description: String { hint.isEmpty ? message : "\(message); \(hint)" }
+}
+
+extension ClusterError {
+  init(_ refusal: Refusal) {
+    self.init(
+      Code(rawValue: refusal.code.text) ?? .badRequest, refusal.message, hint: refusal.hint,
+      operations: refusal.operations)
+  }
+
+  init(_ error: ClientError) {
+    let code: Code =
+      switch error.kind {
+      case .refused(let refusal): Code(rawValue: refusal.code.text) ?? .badRequest
+      case .unreachable: .unreachable
+      case .versionMismatch: .versionMismatch
+      case .protocolViolation: .protocolViolation
+      case .connectionLost: .connectionLost
+      case .timedOut: .timedOut
+      case .badAddress: .badAddress
+      case .badConfiguration: .badConfiguration
+      case .cancelled: .cancelled
+      }
+    var operations: [OperationID] = []
+    if case .refused(let refusal) = error.kind { operations = refusal.operations }
+    self.init(code, error.message, hint: error.hint, operations: operations)
+  }
+
+  /// The other side answered with something that does not belong to the question.
+  static func unexpected(_ reply: ClientReply) -> ClusterError {
+    ClusterError(.protocolViolation, "the coordinator gave an answer to another question")
+  }
+}

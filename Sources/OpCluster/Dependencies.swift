@@ -1,0 +1,107 @@
+// Dependencies between operations: free to change while the operation is fresh, a request to the
+// cluster afterwards (S20 to S38).
+
+public import OpClusterModel
+import Synchronization
+
+extension ClusterOperation {
+  /// Makes this operation wait for another one.
+  ///
+  /// Before this operation is added nothing leaves the program. Afterwards the cluster is asked,
+  /// and the calling thread waits for its answer: false if it came too late (S35).
+  ///
+  /// - Parameter condition: `finished` is Apple's meaning: however it ends (S22).
+  /// - Throws: `selfDependency`, `conflictingEdge` (the same pair with another condition), `cycle`.
+  @discardableResult
+  public func addDependency(
+    _ other: ClusterOperation, when condition: Condition = .finished
+  ) throws(ClusterError) -> Bool {
+    guard other !== self else {
+      throw ClusterError(.selfDependency, "'\(self)' cannot depend on itself")
+    }
+    let known = try life.withLock { (life) throws(ClusterError) -> (OperationCluster, OperationID)? in
+      if let old = life.dependencies.first(where: { $0.operation === other }) {
+        guard old.condition == condition else { throw conflict(other, old.condition, condition) }
+        return nil
+      }
+      if case .leaving = life.stage { throw .onItsWay(self) }
+      guard let id = life.id, let cluster = life.cluster, !life.isFinished else {
+        // What has ended is told nothing any more (S35).
+        if life.isFinished { return nil }
+        life.dependencies.append(Dependency(operation: other, condition: condition))
+        return nil
+      }
+      return (cluster, id)
+    }
+    guard let (cluster, id) = known else { return !isFinished }
+    return try cluster.addLateDependency(of: self, id, on: other, condition)
+  }
+
+  private func conflict(
+    _ other: ClusterOperation, _ old: Condition, _ new: Condition
+  ) -> ClusterError {
+    ClusterError(
+      .conflictingEdge, "'\(self)' depends on '\(other)' already, when it \(old), not \(new)",
+      hint: "remove the dependency first")
+  }
+
+  /// Takes a dependency back. Without the last unfinished one the operation is ready (S37).
+  /// Removing what is not there changes nothing.
+  ///
+  /// - Returns: false if it came too late, or there was none.
+  @discardableResult
+  public func removeDependency(_ other: ClusterOperation) throws(ClusterError) -> Bool {
+    let (wasThere, known) = life.withLock { life -> (Bool, (OperationCluster, OperationID)?) in
+      let wasThere = life.dependencies.contains { $0.operation === other }
+      guard wasThere else { return (false, nil) }
+      if case .leaving = life.stage { return (false, nil) }
+      if let id = life.id, let cluster = life.cluster { return (true, (cluster, id)) }
+      life.dependencies.removeAll { $0.operation === other }
+      return (true, nil)
+    }
+    guard let (cluster, id) = known else { return wasThere }
+    guard let otherID = other.id else { return false }
+    let took = try cluster.ask(.removeDependency(from: otherID, to: id)).effect
+    if took { life.withLock { $0.dependencies.removeAll { $0.operation === other } } }
+    return took
+  }
+}
+
+extension OperationCluster {
+  /// The dependency may be fresh: then it is declared first, so that it can be waited for (S28).
+  func addLateDependency(
+    of operation: ClusterOperation, _ id: OperationID, on other: ClusterOperation,
+    _ condition: EdgePolicy
+  ) throws(ClusterError) -> Bool {
+    try block { done in declareFresh([other], done) }
+    guard let otherID = other.id else {
+      throw ClusterError(.unknownDependency, "'\(other)' is on its way to the cluster")
+    }
+    let took = try ask(.addDependency(from: otherID, to: id, condition)).effect
+    if took {
+      operation.life.withLock {
+        $0.dependencies.append(Dependency(operation: other, condition: condition))
+      }
+    }
+    return took
+  }
+}
+
+extension ClusterError {
+  static func onItsWay(_ operation: ClusterOperation) -> ClusterError {
+    ClusterError(
+      .busy, "'\(operation)' is on its way to the cluster",
+      hint: "await the call that adds it before you change it")
+  }
+}
+
+extension ClientReply {
+  /// Whether a steering request came in time; other replies mean that it did.
+  var effect: Bool {
+    switch self {
+    case .effect(let took): took
+    case .changed(let count, unchanged: _): count > 0
+    default: true
+    }
+  }
+}

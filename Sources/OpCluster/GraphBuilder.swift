@@ -1,0 +1,145 @@
+// From objects to a submission: one template for each run of neighbours that differ only in their
+// argument, edges by index, edges to what the cluster knows already by number. Pure but for the
+// registration of closures and types with a local cluster.
+
+import OpClusterLocal
+import OpClusterModel
+import OpClusterOperations
+import OpClusterWire
+import Synchronization
+
+struct GraphBuilder {
+  private(set) var graph: GraphSubmission
+  /// The objects by operation index; nil for what has none (a completion function).
+  private(set) var objects: [ClusterOperation?] = []
+  private let local: LocalCluster?
+  private var indices: [ObjectIdentifier: UInt32] = [:]
+  /// What the newest template was made of, to tell whether the next operation may join it.
+  private var newest: (settings: OperationSettings, work: OperationType, isBarrier: Bool)?
+
+  init(key: SubmissionKey, queue: String?, local: LocalCluster?, isDeclaredOnly: Bool) {
+    graph = GraphSubmission(key: key, name: "")
+    graph.isDeclaredOnly = isDeclaredOnly
+    if let queue { graph.queues = [.named(queue)] }
+    self.local = local
+  }
+
+  /// Adds operations in their order, with the dependencies among them and on what is known.
+  mutating func add(_ operations: [ClusterOperation]) throws(ClusterError) {
+    for operation in operations { indices[ObjectIdentifier(operation)] = UInt32(indices.count) }
+    for operation in operations { try addTemplate(operation) }
+    for operation in operations { try addEdges(operation) }
+    graph.name = graph.templates.count == 1 ? graph.templates[0].name : "operations"
+    for operation in operations { addCompletionFunction(operation) }
+  }
+
+  // MARK: - Templates
+
+  private mutating func addTemplate(_ operation: ClusterOperation) throws(ClusterError) {
+    let (settings, work, isBarrier) = operation.life.withLock {
+      ($0.settings, $0.work, $0.isBarrier)
+    }
+    let (lowered, payload) = try lower(work)
+    objects.append(operation)
+    if case .call(let type) = lowered, let newest, newest.work == type,
+      newest.settings == settings, newest.isBarrier == isBarrier, !payload.isEmpty
+    {
+      extendNewest(payload)
+      return
+    }
+    var template = OperationTemplate(name: settings.name ?? work.defaultName, work: lowered)
+    template.payload = payload
+    template.isBarrier = isBarrier
+    settings.fill(&template)
+    if operation.isCancelled { template.isHeld = true }
+    graph.templates.append(template)
+    if case .call(let type) = lowered, !operation.isCancelled {
+      newest = (settings, type, isBarrier)
+    } else {
+      newest = nil
+    }
+  }
+
+  private mutating func extendNewest(_ payload: [UInt8]) {
+    let last = graph.templates.count - 1
+    if graph.templates[last].elementArguments.isEmpty {
+      graph.templates[last].elementArguments.append(graph.templates[last].payload)
+      graph.templates[last].payload = []
+    }
+    graph.templates[last].elementArguments.append(payload)
+    graph.templates[last].count += 1
+    graph.templates[last].isArray = true
+  }
+
+  private func lower(_ work: OperationWork) throws(ClusterError) -> (Work, [UInt8]) {
+    switch work {
+    case .nothing: return (.nothing, [])
+    case .command(let command): return (.command, Wire.encode(command: command))
+    case .call(let invocation):
+      if let local { invocation.register(local) }
+      return (.call(invocation.type), try invocation.argument.get())
+    case .closure(let body):
+      guard let local else { throw .localOnly }
+      let number = local.register(closure: body)
+      return (.call(OperationRegistry.closureType), ClosureNumber.argument(number))
+    case .blocks(let blocks):
+      var lowered: [OperationBlock] = []
+      for block in blocks { lowered.append(try block.lowered(for: local)) }
+      return (.blocks(Self.types(of: lowered)), Wire.encode(blocks: lowered))
+    }
+  }
+
+  /// Each type once, in order of appearance.
+  private static func types(of blocks: [OperationBlock]) -> [OperationType] {
+    var types: [OperationType] = []
+    for case .call(let type, _) in blocks where !types.contains(type) { types.append(type) }
+    return types
+  }
+
+  // MARK: - Edges
+
+  private mutating func addEdges(_ operation: ClusterOperation) throws(ClusterError) {
+    let dependencies = operation.life.withLock { $0.dependencies }
+    guard !dependencies.isEmpty, let to = indices[ObjectIdentifier(operation)] else { return }
+    for dependency in dependencies {
+      if let from = indices[ObjectIdentifier(dependency.operation)] {
+        graph.elementEdges.from.append(from)
+        graph.elementEdges.to.append(to)
+        graph.elementEdges.policies.append(dependency.condition)
+      } else if let from = dependency.operation.id {
+        graph.externalEdges.append(ExternalEdge(from: from, to: to, policy: dependency.condition))
+      } else {
+        throw ClusterError(
+          .unknownDependency, "'\(operation)' depends on '\(dependency.operation)', which no "
+            + "cluster knows", hint: "add it in the same call, or before")
+      }
+    }
+  }
+
+  /// A completion function is an operation of its own, in no queue of anybody, whose failure
+  /// counts for nothing and which runs at most once (S109, S112).
+  private mutating func addCompletionFunction(_ operation: ClusterOperation) {
+    guard let invocation = operation.life.withLock({ $0.completionFunction }),
+      let from = indices[ObjectIdentifier(operation)],
+      case .success(let argument) = invocation.argument
+    else { return }
+    if let local { invocation.register(local) }
+    if graph.queues.count < 2 {
+      if graph.queues.isEmpty { graph.queues = [.named("default")] }
+      graph.queues.append(.own(QueueSettings(name: "completions")))
+    }
+    var template = OperationTemplate(name: "completion", work: .call(invocation.type))
+    template.payload = argument
+    template.queue = 1
+    template.demand = .none
+    template.maximumLosses = 0
+    template.allowedFailures = .all
+    template.wantsInputs = true
+    graph.templates.append(template)
+    graph.elementEdges.from.append(from)
+    graph.elementEdges.to.append(UInt32(objects.count))
+    graph.elementEdges.policies.append(.finished)
+    objects.append(nil)
+    newest = nil
+  }
+}

@@ -1,0 +1,89 @@
+// The cluster as a running operation sees it: it may add operations, steer others, and wait (S3,
+// S98, S142).
+
+import OpClusterLocal
+import OpClusterModel
+public import OpClusterOperations
+import Synchronization
+
+extension OperationContext {
+  /// The cluster that this operation belongs to. One connection for the whole worker process,
+  /// opened by the first that asks.
+  ///
+  /// - Throws: `unreachable`.
+  public func cluster() async throws(ClusterError) -> OperationCluster {
+    switch home {
+    case .none:
+      throw ClusterError(
+        .unreachable, "the worker was not told where clients connect to",
+        hint: "the coordinator is of another release")
+    case .endpoint(let address): return try await HomeConnections.shared.cluster(at: address)
+    case .local(let cluster):
+      guard let local = cluster as? LocalCluster else {
+        throw ClusterError(.unreachable, "the local cluster is of another kind")
+      }
+      guard let found = LocalHomes.shared.cluster(of: local) else {
+        throw ClusterError(.shuttingDown, "the local cluster has been let go of")
+      }
+      return found
+    }
+  }
+
+  /// The queue that this operation runs in: the counterpart of `OperationQueue.current` (S146).
+  public func queue() async throws(ClusterError) -> ClusterOperationQueue {
+    ClusterOperationQueue(name: queueName, on: try await cluster())
+  }
+
+  /// Asks this operation itself to stop; it goes on until it returns (S98).
+  public func cancel(reason: String = "") async throws(ClusterError) {
+    try await cluster().cancel(.operations([operation]), reason: reason)
+  }
+
+  /// Cancels all that depends on this operation, directly or through others.
+  public func cancelDependents(reason: String = "") async throws(ClusterError) {
+    try await cluster().cancel(.dependents(of: operation), reason: reason)
+  }
+}
+
+/// The connections that operations of this process opened to their own clusters.
+private final class HomeConnections: Sendable {
+  static let shared = HomeConnections()
+  private let clusters = Mutex<[String: Task<Result<OperationCluster, ClusterError>, Never>]>([:])
+
+  func cluster(at address: String) async throws(ClusterError) -> OperationCluster {
+    let task = clusters.withLock { clusters in
+      if let task = clusters[address] { return task }
+      let task = Task { () -> Result<OperationCluster, ClusterError> in
+        do throws(ClusterError) {
+          return .success(try await OperationCluster.connect(to: address))
+        } catch {
+          return .failure(error)
+        }
+      }
+      clusters[address] = task
+      return task
+    }
+    let result = await task.value
+    // A failure is not remembered: the next one tries again.
+    if case .failure = result { clusters.withLock { $0[address] = nil } }
+    return try result.get()
+  }
+}
+
+/// Which object stands for a local cluster.
+final class LocalHomes: Sendable {
+  static let shared = LocalHomes()
+  private struct WeakCluster { weak var cluster: OperationCluster? }
+  private let clusters = Mutex<[ObjectIdentifier: WeakCluster]>([:])
+
+  func register(_ cluster: OperationCluster, for local: LocalCluster) {
+    clusters.withLock { clusters in
+      clusters = clusters.filter { $0.value.cluster != nil }
+      clusters[ObjectIdentifier(local)] = WeakCluster(cluster: cluster)
+    }
+  }
+
+  func cluster(of local: LocalCluster) -> OperationCluster? {
+    clusters.withLock { $0[ObjectIdentifier(local)]?.cluster }
+  }
+}

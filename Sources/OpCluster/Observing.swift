@@ -1,0 +1,101 @@
+// Observation in place of KVO (S104, S105, S116, S117): callbacks and asynchronous sequences, in the
+// order of the coordinator's log, without a gap over reconnects.
+
+import OpClusterModel
+import Synchronization
+
+/// One change of a queue (S105).
+public struct OperationQueueChange: Hashable, Sendable {
+  /// Position in the coordinator's single ordered log (S1).
+  public var commit: UInt64
+  public var kind: Kind
+
+  public enum Kind: Hashable, Sendable {
+    /// What `operations` gives has changed.
+    case operations
+    case operationCount(Int)
+    case maxConcurrentOperationCount(Int)
+    case isSuspended(Bool)
+    case name(String)
+  }
+}
+
+/// A registered observer; letting go of it ends the observation.
+public final class OperationObservation: Sendable {
+  private let cancellation: @Sendable () -> Void
+  init(_ cancellation: @escaping @Sendable () -> Void) { self.cancellation = cancellation }
+  deinit { cancellation() }
+  /// No call begins after this one.
+  public func invalidate() { cancellation() }
+}
+
+/// Changes that may wait for one reader of a sequence; beyond them the sequence ends with an error
+/// rather than with a gap.
+private let changesKept = 65_536
+
+extension ClusterOperation {
+  /// Calls `handler` for every change from now on, one at a time, in order. It may call back into
+  /// this API and may wait (S117).
+  public func observe(_ handler: @escaping @Sendable (OperationChange) -> Void) -> OperationObservation
+  {
+    let number = life.withLock { life -> UInt64 in
+      life.lastObserver += 1
+      life.observers[life.lastObserver] = handler
+      return life.lastObserver
+    }
+    return OperationObservation { [weak self] in
+      _ = self?.life.withLock { $0.observers.removeValue(forKey: number) }
+    }
+  }
+
+  /// Every change from now on; ends after `completed`.
+  ///
+  /// The sequence number of its elements is gapless (S106). A reader that leaves 65,536 changes
+  /// unread gets the error `evicted`.
+  public var changes: AsyncThrowingStream<OperationChange, any Error> {
+    let (stream, continuation) = AsyncThrowingStream<OperationChange, any Error>.makeStream(
+      bufferingPolicy: .bufferingOldest(changesKept))
+    let observation = observe { change in
+      continuation.give(change)
+      if change.kind == .completed { continuation.finish() }
+    }
+    continuation.onTermination = { _ in observation.invalidate() }
+    return stream
+  }
+}
+
+extension ClusterOperationQueue {
+  /// Calls `handler` for every change from now on, one at a time, in order.
+  public func observe(
+    _ handler: @escaping @Sendable (OperationQueueChange) -> Void
+  ) -> OperationObservation {
+    let number = state.withLock { life -> UInt64 in
+      life.lastObserver += 1
+      life.observers[life.lastObserver] = handler
+      return life.lastObserver
+    }
+    return OperationObservation { [weak self] in
+      _ = self?.state.withLock { $0.observers.removeValue(forKey: number) }
+    }
+  }
+
+  /// Every change from now on, until its reader lets go of it.
+  public var changes: AsyncThrowingStream<OperationQueueChange, any Error> {
+    let (stream, continuation) = AsyncThrowingStream<OperationQueueChange, any Error>.makeStream(
+      bufferingPolicy: .bufferingOldest(changesKept))
+    let observation = observe { continuation.give($0) }
+    continuation.onTermination = { _ in observation.invalidate() }
+    return stream
+  }
+}
+
+extension AsyncThrowingStream.Continuation where Failure == any Error {
+  fileprivate func give(_ element: sending Element) {
+    if case .dropped = yield(element) {
+      finish(
+        throwing: ClusterError(
+          .evicted, "more than \(changesKept) changes were not read",
+          hint: "read the sequence, or observe with a callback"))
+    }
+  }
+}

@@ -1,0 +1,136 @@
+// Which object stands for which operation of the cluster, and which for which queue: events come in
+// here and reach the objects. Called by the backend's delivering thread and by replies; any thread.
+
+import Dispatch
+import OpClusterModel
+import Synchronization
+
+final class OperationBook: Sendable {
+  private struct State {
+    /// By graph: the objects by index. A graph leaves when it has ended.
+    var graphs: [GraphID: [ClusterOperation?]] = [:]
+    /// Submissions whose answer is not here yet: events of unknown graphs may be theirs.
+    var submissionsUnderway = 0
+    var unclaimed: [GraphID: [Event]] = [:]
+    var queues: [QueueID: WeakQueue] = [:]
+    /// Queues that exist, by name; kept for objects that are made later.
+    var queueNames: [String: QueueID] = [:]
+    var observers: DispatchQueue?
+  }
+  private struct WeakQueue { weak var queue: ClusterOperationQueue? }
+  private let state = Mutex(State())
+
+
+  func attach(_ observers: DispatchQueue) { state.withLock { $0.observers = observers } }
+
+  // MARK: - Events
+
+  /// Events in the order of the log.
+  func take(_ events: [Event]) {
+    for event in events {
+      switch event.subject {
+      case .operation(let id, let own): take(event, id, own)
+      case .queue(let id): take(event, id)
+      case .graph(let graph): if case .graphFinished = event.kind { finish(graph, event) }
+      case .worker: break
+      }
+    }
+  }
+
+  private func take(_ event: Event, _ id: OperationID, _ own: UInt32) {
+    let (operation, observers) = state.withLock { state -> (ClusterOperation?, DispatchQueue?) in
+      guard let objects = state.graphs[id.graph] else {
+        if state.submissionsUnderway > 0 { state.unclaimed[id.graph, default: []].append(event) }
+        return (nil, nil)
+      }
+      let isKnown = Int(id.index) < objects.count
+      return (isKnown ? objects[Int(id.index)] : nil, state.observers)
+    }
+    operation?.take(event, own: own, observers)
+  }
+
+  private func finish(_ graph: GraphID, _ event: Event) {
+    state.withLock { state in
+      if state.graphs.removeValue(forKey: graph) == nil, state.submissionsUnderway > 0 {
+        state.unclaimed[graph, default: []].append(event)
+      }
+    }
+  }
+
+  // MARK: - Submissions
+
+  func submissionBegins() { state.withLock { $0.submissionsUnderway += 1 } }
+
+  /// The answer came: these objects stand for the operations of the graph. What was told of them
+  /// before the answer reaches them now.
+  func submissionEnds(_ graph: GraphID?, _ objects: [ClusterOperation?]) {
+    let early = state.withLock { state -> [Event] in
+      if let graph { state.graphs[graph] = objects }
+      let early = graph.flatMap { state.unclaimed.removeValue(forKey: $0) } ?? []
+      state.submissionsUnderway -= 1
+      if state.submissionsUnderway == 0 { state.unclaimed = [:] }
+      return early
+    }
+    take(early)
+  }
+
+  /// An operation of somebody else's submission, by its number; an object that stands for it
+  /// already is given back.
+  func adopt(_ id: OperationID, _ make: () -> ClusterOperation) -> (ClusterOperation, isNew: Bool) {
+    state.withLock { state in
+      var objects = state.graphs[id.graph] ?? []
+      while objects.count <= Int(id.index) { objects.append(nil) }
+      if let object = objects[Int(id.index)] { return (object, false) }
+      let object = make()
+      objects[Int(id.index)] = object
+      state.graphs[id.graph] = objects
+      return (object, true)
+    }
+  }
+
+  func follows(_ graph: GraphID) -> Bool { state.withLock { $0.graphs[graph] != nil } }
+
+  // MARK: - Queues
+
+  /// A queue object wants to hear of the queue of its name.
+  func register(_ queue: ClusterOperationQueue, as id: QueueID) {
+    state.withLock { $0.queues[id] = WeakQueue(queue: queue) }
+  }
+
+  /// The number of a queue that was created while this program listened.
+  func queueID(named name: String) -> QueueID? { state.withLock { $0.queueNames[name] } }
+
+  private func take(_ event: Event, _ id: QueueID) {
+    let queue = state.withLock { state -> ClusterOperationQueue? in
+      switch event.kind {
+      case .queueCreated(let settings): state.queueNames[settings.name] = id
+      case .queueChanged(let settings):
+        if let old = state.queueNames.first(where: { $0.value == id })?.key {
+          state.queueNames[old] = nil
+        }
+        state.queueNames[settings.name] = id
+      case .queueRemoved:
+        if let old = state.queueNames.first(where: { $0.value == id })?.key {
+          state.queueNames[old] = nil
+        }
+      default: break
+      }
+      return state.queues[id]?.queue
+    }
+    queue?.take(event)
+  }
+}
+
+extension ClusterOperation {
+  /// An event of this operation. Waiters go on at once; observers are called where they may call
+  /// back, completion blocks where they may take their time (S112).
+  func take(_ event: Event, own: UInt32, _ observers: DispatchQueue?) {
+    let effects = life.withLock { $0.take(event, own: own) }
+    if let ended = effects.ended { ended.queue.took(endOf: self, ended.hasExecuted, ended.outcome) }
+    if let change = effects.change, !effects.observers.isEmpty {
+      observers?.async { for observer in effects.observers { observer(change) } }
+    }
+    for waiter in effects.waiters { waiter() }
+    if let completion = effects.completion { DispatchQueue.global().async { completion() } }
+  }
+}

@@ -1,0 +1,118 @@
+// A cluster as a program holds it: where operations run. One object for each of the three backends;
+// queues and operations are made against it. Any thread.
+
+import Dispatch
+public import OpClusterClient
+import OpClusterLocal
+import OpClusterModel
+public import OpClusterOperations
+import Synchronization
+
+/// Where operations run: in this process, in daemons of our own, or on a cluster.
+///
+/// What works on one works on the others, except closures and `start()`, which need a local one.
+public final class OperationCluster: Sendable {
+  let backend: any ClusterBackend
+  let book: OperationBook
+  /// Observers are called here, in order, so that they may call back (S117).
+  let observers = DispatchQueue(label: "opcluster.observers")
+  /// The coordinator's address; nil for a cluster in this process.
+  public let address: String?
+  private let errorHandler = Mutex<(@Sendable (ClusterError, String) -> Void)?>(nil)
+  private let keyStem = String(UInt64.random(in: 0 ... .max), radix: 36)
+  private let lastKey = Atomic<UInt64>(0)
+
+  init(backend: any ClusterBackend, book: OperationBook, address: String? = nil) {
+    self.address = address
+    self.backend = backend
+    self.book = book
+    book.attach(observers)
+  }
+
+  /// The cluster in this process that queues use if they are told no other.
+  public static let inProcess = OperationCluster.local()
+
+  /// A cluster in this process: no daemon, no socket, no disk; gone with the process.
+  ///
+  /// - Parameters:
+  ///   - types: Operation types that others may name; those of values that are added here become
+  ///     known by themselves.
+  ///   - slots: Operations that run at once; the number of processors unless said otherwise.
+  public static func local(
+    types: [any RegisteredOperation.Type] = [], slots: Int? = nil
+  ) -> OperationCluster {
+    var registry = OperationRegistry()
+    for type in types { registry.add(type) }
+    let cluster = slots.map { LocalCluster(registry: registry, slots: $0) }
+      ?? LocalCluster(registry: registry)
+    let book = OperationBook()
+    cluster.observe { book.take($0) }
+    let object = OperationCluster(backend: LocalBackend(cluster: cluster), book: book)
+    LocalHomes.shared.register(object, for: cluster)
+    return object
+  }
+
+  /// A coordinator and workers of our own on this machine, over private sockets; they end with
+  /// `close()`, or with this process however it ends.
+  ///
+  /// - Throws: `unreachable` with the end of a daemon's log if one does not come up.
+  public static func embedded(
+    _ settings: EmbeddedCluster.Settings = EmbeddedCluster.Settings()
+  ) async throws(ClusterError) -> OperationCluster {
+    do throws(ClientError) {
+      let embedded = try await EmbeddedCluster.start(settings)
+      return remote(embedded.connection, embedded: embedded)
+    } catch {
+      throw ClusterError(error)
+    }
+  }
+
+  /// A cluster by the address of its coordinator.
+  ///
+  /// - Parameter address: `tcp://HOST:PORT` or `ipc:///PATH`; nil: the one that is configured
+  ///   (`OPBATCH_COORDINATOR`, the configuration file, or the one that `opbatch up` started).
+  /// - Throws: `unreachable`, `badAddress`, `versionMismatch`, `forbidden`.
+  public static func connect(to address: String? = nil) async throws(ClusterError) -> OperationCluster {
+    do throws(ClientError) {
+      let configured = address == nil ? try ClusterAddress.configured() : address
+      guard let address = configured else {
+        throw ClientError(
+          .unreachable, "no cluster is configured",
+          hint: "give an address, set OPBATCH_COORDINATOR, or start one with 'opbatch up'")
+      }
+      return remote(try await ClusterConnection.connect(to: address), embedded: nil)
+    } catch {
+      throw ClusterError(error)
+    }
+  }
+
+  static func remote(
+    _ connection: ClusterConnection, embedded: EmbeddedCluster?
+  ) -> OperationCluster {
+    let book = OperationBook()
+    let backend = RemoteBackend(connection, embedded: embedded) { book.take($0) }
+    return OperationCluster(backend: backend, book: book, address: connection.address)
+  }
+
+  /// Whether operations run in this process.
+  public var isLocal: Bool { backend.local != nil }
+
+  /// Lets go of the cluster: an own one ends with what runs on it, another goes on (S5).
+  public func close() async { await backend.close() }
+
+  /// Takes what goes wrong where nothing can be thrown, such as in the setter of a property; with
+  /// the thing concerned. Unless it is set, such errors are written to standard error.
+  public func setErrorHandler(_ handler: (@Sendable (ClusterError, String) -> Void)?) {
+    errorHandler.withLock { $0 = handler }
+  }
+
+  func report(_ error: ClusterError, of thing: String) {
+    if let handler = errorHandler.withLock({ $0 }) { return handler(error, thing) }
+    StandardError.write("opcluster: \(thing): \(error)\n")
+  }
+
+  /// A name that no other submission has, so that a repeated message is recognised (G19).
+  func newKey() -> SubmissionKey {
+    SubmissionKey("\(keyStem)-\(lastKey.wrappingAdd(1, ordering: .relaxed).newValue)")
+  }
+}

@@ -1,0 +1,145 @@
+// What an operation object knows of its operation: settings while it is fresh, a mirror of the
+// coordinator's state afterwards. A value without I/O; ClusterOperation guards one with its lock.
+
+import OpClusterModel
+
+/// A dependency as the object holds it.
+struct Dependency: Sendable {
+  var operation: ClusterOperation
+  var condition: EdgePolicy
+}
+
+struct OperationLife: Sendable {
+  /// Where the operation stands between this program and the cluster.
+  enum Stage: Sendable {
+    /// Known to this object alone; everything may be changed.
+    case fresh
+    /// On its way to the cluster; nothing may be changed until the answer came.
+    case leaving
+    /// Known to the cluster, in no queue (S28).
+    case declared(OperationID)
+    case enqueued(OperationID)
+  }
+
+  var stage = Stage.fresh
+  var settings: OperationSettings
+  var work: OperationWork
+  var dependencies: [Dependency] = []
+  var isBarrier = false
+  /// Whether its queue object counts it among what it holds.
+  var isCounted = false
+  /// The queue that it was added to.
+  var queue: ClusterOperationQueue?
+  /// The cluster that knows it.
+  var cluster: OperationCluster?
+
+  // The mirror
+  var isReady = true
+  var isExecuting = false
+  var isCancelled = false
+  var isHeld = false
+  var outcome: Outcome?
+  var cancelReason: CancelReason?
+  var hasExecuted = false
+  /// The newest run, as people count; 0 before the first.
+  var run: UInt32 = 0
+  /// The operation's own sequence of its newest event (S106).
+  var sequence: UInt32 = 0
+
+  // Who wants to know
+  var completion: (@Sendable () -> Void)?
+  /// Runs on a worker after the end (S109).
+  var completionFunction: OperationWork.Invocation?
+  var hasCompleted = false
+  var observers: [UInt64: @Sendable (OperationChange) -> Void] = [:]
+  var lastObserver: UInt64 = 0
+  var waiters: [UInt64: @Sendable () -> Void] = [:]
+  /// Who needs its number and waits for the answer that brings it.
+  var settling: [@Sendable () -> Void] = []
+
+  var isFinished: Bool { outcome != nil }
+
+  var id: OperationID? {
+    switch stage {
+    case .fresh, .leaving: nil
+    case .declared(let id), .enqueued(let id): id
+    }
+  }
+}
+
+extension OperationLife {
+  var shownName: String { settings.name ?? work.defaultName }
+
+  mutating func takeSettled() -> [@Sendable () -> Void] {
+    defer { settling = [] }
+    return settling
+  }
+}
+
+/// What is to be done, outside of the lock, after the mirror has changed.
+struct LifeEffects: Sendable {
+  var change: OperationChange?
+  var observers: [@Sendable (OperationChange) -> Void] = []
+  var waiters: [@Sendable () -> Void] = []
+  var completion: (@Sendable () -> Void)?
+  /// It has just finished: whether its main had run, and of which queue it was.
+  var ended: (queue: ClusterOperationQueue, hasExecuted: Bool, outcome: Outcome)?
+}
+
+extension OperationLife {
+  /// Takes an event of this operation in. An event that was seen before changes nothing.
+  mutating func take(_ event: Event, own: UInt32) -> LifeEffects {
+    var effects = LifeEffects()
+    guard own > sequence, let kind = OperationChange.Kind(event.kind) else { return effects }
+    sequence = own
+    apply(kind)
+    effects.change = OperationChange(
+      sequence: own, commit: event.commit.number, kind: kind)
+    // In the order of registration, so that a program behaves alike from run to run.
+    effects.observers = observers.keys.sorted().compactMap { observers[$0] }
+    if case .isFinished(let outcome) = kind { finish(outcome, &effects) }
+    return effects
+  }
+
+  private mutating func apply(_ kind: OperationChange.Kind) {
+    switch kind {
+    case .isReady(let value): isReady = value
+    case .isExecuting(let value):
+      isExecuting = value
+      if value { hasExecuted = true }
+    case .isFinished(let value):
+      outcome = value
+      isReady = true
+      isExecuting = false
+    case .isCancelled(let reason):
+      isCancelled = true
+      cancelReason = reason
+    case .isHeld(let value): isHeld = value
+    case .queuePriority(let value): settings.queuePriority = value
+    case .attemptStarted(let number): run = number
+    case .attemptEnded, .completed, .dependencies: break
+    }
+  }
+
+  private mutating func finish(_ outcome: Outcome, _ effects: inout LifeEffects) {
+    effects.waiters = waiters.keys.sorted().compactMap { waiters[$0] }
+    waiters = [:]
+    effects.completion = takeCompletion()
+    if isCounted, let queue { effects.ended = (queue, hasExecuted, outcome) }
+    // Whoever holds this object keeps it, but not what it depended on and ran.
+    work = work.remains
+  }
+
+  /// The completion block, once (S109, S113).
+  mutating func takeCompletion() -> (@Sendable () -> Void)? {
+    guard !hasCompleted else { return nil }
+    hasCompleted = true
+    defer { completion = nil }
+    return completion
+  }
+
+  /// A fresh operation's own view (S42): no unfinished dependency, or cancelled.
+  var isFreshlyReady: Bool {
+    isCancelled || (!isHeld && dependencies.allSatisfy { $0.operation.isFinished })
+  }
+}

@@ -1,0 +1,61 @@
+// What can be said of an operation before it is added: order, resources, retries, times.
+
+public import OpClusterModel
+
+/// The settings of an operation. All have defaults; they are fixed when the operation is added,
+/// except where a call of `ClusterOperation` says otherwise.
+public struct OperationSettings: Hashable, Sendable {
+  /// For people, and for dependents that read outputs by name; need not be unique (S2).
+  public var name: String?
+  /// Order among the ready operations of one queue (S47).
+  public var queuePriority: Priority = .normal
+  /// nil: the queue's (S55).
+  public var qualityOfService: QualityOfService?
+  /// What a worker must have free; one cpu unless said otherwise.
+  public var resources = Resources()
+  /// Labels that a worker must have.
+  public var requirements: [LabelRequirement] = []
+  /// Further attempts after failures; none unless said otherwise (S12).
+  public var retry: RetryPolicy = .never
+  /// Losses of a worker before the operation ends as lost; 0 is Apple's "main runs at most once".
+  public var maximumLosses: UInt32 = Limits.lossesBeforeGivingUp
+  /// From the start of an attempt to being asked to stop; nil: as long as it takes.
+  public var timeout: Duration?
+  /// From being asked to stop to the kill, where something can be killed (S92); nil: the cluster's.
+  public var cancelGrace: Duration?
+  /// Starts held: nothing of it runs before `release()` (S44).
+  public var isHeld = false
+  /// Free words to find and cancel operations by (S97).
+  public var labels: [String: String] = [:]
+  /// Informative only, as in Foundation (S130).
+  public var isAsynchronous = false
+
+  public init() {}
+}
+
+extension OperationSettings {
+  /// The part of a template that is the same for all kinds of work.
+  func fill(_ template: inout OperationTemplate) {
+    template.priority = queuePriority
+    template.qos = qualityOfService
+    template.demand = resources
+    template.requirements = requirements
+    template.retry = retry
+    template.maximumLosses = maximumLosses
+    template.timeout = timeout.map(Span.init)
+    template.grace = cancelGrace.map(Span.init)
+    template.isHeld = isHeld
+    template.labels = labels.sorted { $0.key < $1.key }.map { Label(key: $0.key, value: $0.value) }
+    template.wantsInputs = true
+  }
+}
+
+extension Span {
+  /// Whole nanoseconds; a century is as good as for ever.
+  init(_ duration: Duration) {
+    let century: Int64 = 100 * 365 * 86_400
+    let (seconds, attoseconds) = duration.components
+    let bounded = min(max(seconds, 0), century)
+    self.init(nanoseconds: bounded * 1_000_000_000 + (seconds < 0 ? 0 : attoseconds / 1_000_000_000))
+  }
+}

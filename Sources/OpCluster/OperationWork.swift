@@ -1,0 +1,125 @@
+// What an operation runs: nothing (a join point), a process, a value of a registered type, blocks,
+// or a closure. Made by ClusterOperation's initialisers, lowered to a template by Submission.
+
+import OpClusterLocal
+import OpClusterModel
+public import OpClusterOperations
+import OpClusterWire
+
+/// A closure that runs as an operation; local clusters only (S124).
+public typealias OperationClosure = @Sendable (OperationContext) async throws -> Void
+
+/// One kind of work, with all that running it takes.
+enum OperationWork: Sendable {
+  case nothing
+  case command(CommandSpecification)
+  case call(Invocation)
+  case blocks([OperationBlockWork])
+  case closure(@Sendable (OperationContext) async throws -> [UInt8])
+
+  /// A value of a registered type, encoded, and how to make the type known to a local cluster.
+  struct Invocation: Sendable {
+    var type: OperationType
+    var argument: Result<[UInt8], ClusterError>
+    var isAsynchronous: Bool
+    var register: @Sendable (LocalCluster) -> Void
+  }
+
+  /// What is kept of it when the operation has finished.
+  var remains: OperationWork {
+    switch self {
+    case .closure: .nothing
+    case .nothing, .command, .call, .blocks: self
+    }
+  }
+
+  /// The name that people see if the operation has none.
+  var defaultName: String {
+    switch self {
+    case .nothing: "join"
+    case .command(let command): command.shortName
+    case .call(let invocation): invocation.type.name
+    case .blocks: "blocks"
+    case .closure: "closure"
+    }
+  }
+
+  /// Whether it can leave this process.
+  var isPortable: Bool {
+    switch self {
+    case .nothing, .command, .call: true
+    case .blocks(let blocks): blocks.allSatisfy(\.isPortable)
+    case .closure: false
+    }
+  }
+}
+
+/// One block of a block operation.
+enum OperationBlockWork: Sendable {
+  case command(CommandSpecification)
+  case call(OperationWork.Invocation)
+  case closure(@Sendable (OperationContext) async throws -> [UInt8])
+
+  var isPortable: Bool {
+    if case .closure = self { false } else { true }
+  }
+
+  /// The block as a worker reads it; closures become numbers that `local` knows.
+  func lowered(for local: LocalCluster?) throws(ClusterError) -> OperationBlock {
+    switch self {
+    case .command(let command): return .command(command)
+    case .call(let invocation):
+      if let local { invocation.register(local) }
+      return .call(invocation.type, argument: try invocation.argument.get())
+    case .closure(let body):
+      guard let local else { throw .localOnly }
+      let number = local.register(closure: body)
+      return .call(OperationRegistry.closureType, argument: ClosureNumber.argument(number))
+    }
+  }
+}
+
+/// How the number of a closure travels as an argument.
+enum ClosureNumber {
+  static func argument(_ number: UInt64) -> [UInt8] { Array(String(number).utf8) }
+}
+
+extension ClusterError {
+  static let localOnly = ClusterError(
+    .localOnly, "a closure cannot run in another process",
+    hint: "make it a RegisteredOperation and give its type to a worker, or use a local cluster")
+}
+
+extension OperationWork.Invocation {
+  init<Body: RegisteredOperation>(_ body: Body) {
+    type = OperationType(
+      name: Body.typeName, version: Body.version, fingerprint: SchemaFingerprint.of(Body.self))
+    isAsynchronous = body is any AsynchronousOperation
+    register = { $0.register(Body.self) }
+    do {
+      argument = .success(try OperationArgument.encode(body))
+    } catch {
+      argument = .failure(
+        ClusterError(.badRequest, "the value of \(Body.typeName) cannot be encoded: \(error)"))
+    }
+  }
+}
+
+extension CommandSpecification {
+  /// The program's file name, or the first word of the shell text.
+  fileprivate var shortName: String {
+    let first: String
+    switch form {
+    case .arguments(let arguments): first = arguments.first?.literalText ?? "command"
+    case .shell(_, let text):
+      first = text.literalText.split(whereSeparator: \.isWhitespace).first.map(String.init) ?? "sh"
+    }
+    return first.split(separator: "/").last.map(String.init) ?? "command"
+  }
+}
+
+extension CommandText {
+  fileprivate var literalText: String {
+    segments.reduce(into: "") { if case .literal(let text) = $1 { $0 += text } }
+  }
+}

@@ -1,0 +1,180 @@
+// What an operation left behind, asked for (S126): its value, its error, its attempts.
+
+public import OpClusterModel
+public import OpClusterOperations
+import OpClusterWire
+import Synchronization
+
+/// The result of an operation (S126).
+public enum OperationResult: Sendable {
+  /// It has not finished.
+  case pending
+  /// It succeeded and left something.
+  case value(OperationOutput)
+  /// It succeeded and left nothing.
+  case void
+  /// It was cancelled or skipped, whatever else happened (S100).
+  case cancelled(CancelReason?)
+  case failed(OperationFailure)
+  case lost
+}
+
+/// What an operation left for others, encoded.
+public struct OperationOutput: Hashable, Sendable {
+  public var bytes: [UInt8]
+
+  /// - Throws: `wrongType` if it is something else.
+  public func decode<Value: Decodable>(_ type: Value.Type = Value.self) throws(ClusterError) -> Value {
+    do {
+      return try OutputValue.decode(type, from: bytes)
+    } catch {
+      throw ClusterError(.wrongType, "\(error)")
+    }
+  }
+}
+
+/// Why an operation failed.
+public struct OperationFailure: Error, Hashable, Sendable, CustomStringConvertible {
+  public var cause: FailureCause
+  /// The thrown error, or the end of what the command wrote to standard error.
+  public var message: String
+  /// Of a command; 0 otherwise.
+  public var exitStatus: Int32
+  /// The signal that ended a command; 0 for none.
+  public var signal: Int32
+  public var description: String { message.isEmpty ? "\(cause)" : message }
+}
+
+extension ClusterOperation {
+  /// The result as it is now; does not wait for the end.
+  public func result() async throws(ClusterError) -> OperationResult {
+    guard let row = try await row() else { return isCancelled ? .cancelled(cancelReason) : .pending }
+    return OperationResult(row)
+  }
+
+  /// The value of an operation of this type, when it has finished; waits for that.
+  ///
+  /// - Throws: `noOutput` if it was cancelled, failed, was lost or left nothing (S126, S138).
+  public func output<Body: RegisteredOperation>(
+    of type: Body.Type
+  ) async throws(ClusterError) -> Body.Output {
+    try await output(as: Body.Output.self)
+  }
+
+  /// The value, when it has finished; waits for that.
+  public func output<Value: Decodable>(
+    as type: Value.Type = Value.self
+  ) async throws(ClusterError) -> Value {
+    try await waitUntilFinished()
+    switch try await result() {
+    case .value(let output): return try output.decode(type)
+    case .void:
+      if let nothing = NoOutput() as? Value { return nothing }
+      throw noOutput("it left nothing")
+    case .pending: throw noOutput("it has not finished")
+    case .cancelled: throw noOutput("it was cancelled")
+    case .lost: throw noOutput("it was lost with its worker")
+    case .failed(let failure): throw noOutput("it failed: \(failure)")
+    }
+  }
+
+  private func noOutput(_ why: String) -> ClusterError {
+    ClusterError(.noOutput, "'\(self)' has no output: \(why)", operations: id.map { [$0] } ?? [])
+  }
+
+  /// What became of the blocks of a block operation, by position (S123); empty before its end.
+  public func blockResults() async throws(ClusterError) -> [BlockResult] {
+    guard let bytes = try await row()?.result?.output, !bytes.isEmpty else { return [] }
+    do throws(WireError) {
+      return try Wire.decodeBlockResults(bytes)
+    } catch {
+      throw ClusterError(.wrongType, "'\(self)' left no block results: \(error)")
+    }
+  }
+
+  /// Everything the cluster knows of it: attempts, times, worker, what stands in its way (S39).
+  public func details() async throws(ClusterError) -> OperationRow? { try await row() }
+
+  /// Why it is where it is, in sentences, the most decisive first.
+  public func explanation() async throws(ClusterError) -> [String] {
+    guard let (cluster, id) = place, let row = try await row() else { return [] }
+    var selection = Selection.graph(id.graph)
+    selection.operation = row.name
+    if let index = row.index { selection.elements = [IndexRun(first: index, count: 1)] }
+    guard case .explanations(let all, more: _) = try await cluster.request(.explain(selection))
+    else { return [] }
+    return all.first { $0.operation == id }?.lines ?? []
+  }
+
+  private func row() async throws(ClusterError) -> OperationRow? {
+    guard let (cluster, id) = place else { return nil }
+    return try await cluster.row(of: id)
+  }
+}
+
+extension OperationCluster {
+  func row(of id: OperationID) async throws(ClusterError) -> OperationRow? {
+    let before = id.index == 0 ? nil : OperationID(graph: id.graph, index: id.index - 1)
+    let reply = try await request(.operations(.graph(id.graph), after: before, limit: 1))
+    guard case .operations(let rows, more: _) = reply else { throw .unexpected(reply) }
+    return rows.first { $0.id == id }
+  }
+
+  /// An operation of an earlier submission, of this program or another, by its number.
+  ///
+  /// - Throws: `unknownOperation`, or `expired` when it is too old to be remembered.
+  public func operation(_ id: OperationID) async throws(ClusterError) -> ClusterOperation {
+    let (operation, isNew) = book.adopt(id) { ClusterOperation(.nothing) }
+    guard isNew else { return operation }
+    // First the events, then the state: what changes in between is told.
+    await withCheckedContinuation { continuation in
+      backend.follow(id.graph) { continuation.resume() }
+    }
+    guard let row = try await row(of: id) else {
+      throw ClusterError(
+        .unknownOperation, "there is no operation \(id.graph.number)/\(id.index)",
+        operations: [id])
+    }
+    operation.mirror(row, in: self)
+    return operation
+  }
+}
+
+extension ClusterOperation {
+  /// Takes over what a row says; events that came before it say no more than it does.
+  fileprivate func mirror(_ row: OperationRow, in cluster: OperationCluster) {
+    life.withLock { life in
+      life.cluster = cluster
+      life.stage = row.state == .declared ? .declared(row.id) : .enqueued(row.id)
+      life.settings.name = row.name
+      life.settings.queuePriority = row.priority
+      life.isReady = row.isReady
+      life.isExecuting = row.isExecuting
+      life.isCancelled = row.isCancelled
+      life.outcome = life.outcome ?? row.outcome
+      life.cancelReason = row.reason
+      life.run = row.attempt
+      life.hasExecuted = row.attempt > 0
+    }
+  }
+}
+
+extension OperationResult {
+  init(_ row: OperationRow) {
+    guard let outcome = row.outcome else {
+      self = .pending
+      return
+    }
+    let output = row.result?.output ?? []
+    switch outcome {
+    case .succeeded: self = output.isEmpty ? .void : .value(OperationOutput(bytes: output))
+    case .cancelled, .skipped: self = .cancelled(row.reason)
+    case .lost: self = .lost
+    case .failed, .timedOut:
+      self = .failed(
+        OperationFailure(
+          cause: row.result?.cause ?? .failed, message: row.result?.diagnostic ?? "",
+          exitStatus: row.result?.exitStatus ?? 0, signal: row.result?.signal ?? 0))
+    }
+  }
+}

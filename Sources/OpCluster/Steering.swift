@@ -1,0 +1,157 @@
+// What can be asked of operations that have been added: cancelling, holding, priorities (S44, S52,
+// S87 to S103). Any thread.
+
+public import OpClusterModel
+public import OpClusterOperations
+import Synchronization
+
+extension ClusterOperation {
+  /// Asks the operation to stop. One that has not started never will; one that executes goes on
+  /// until it looks at its flag, or, with `cancelGrace`, is killed (S87 to S92).
+  ///
+  /// When this has returned it is known which of the two it was.
+  @discardableResult
+  public func cancel(reason: String = "") async throws(ClusterError) -> CancelVerdict.Verdict {
+    try await awaited { done in cancelling(reason, done) }
+  }
+
+  func cancelling(
+    _ reason: String,
+    _ done: @escaping @Sendable (Result<CancelVerdict.Verdict, ClusterError>) -> Void
+  ) {
+    enum Step { case told(CancelVerdict.Verdict), ask(OperationCluster, OperationID) }
+    let step = life.withLock { life -> Step? in
+      if life.isFinished { return .told(.alreadyFinished) }
+      switch (life.stage, life.cluster) {
+      case (.enqueued(let id), let cluster?): return .ask(cluster, id)
+      // In this process a declared operation is an object like any other: it does not finish
+      // before it is started or added (S93).
+      case (.declared(let id), let cluster?) where !cluster.isLocal: return .ask(cluster, id)
+      case (.leaving, _): return nil
+      case (.fresh, _), (.declared, _), (.enqueued, nil):
+        if life.isCancelled { return .told(.alreadyCancelled) }
+        life.isCancelled = true
+        life.cancelReason = .request(reason)
+        return .told(.cancelled)
+      }
+    }
+    switch step {
+    case .told(let verdict): done(.success(verdict))
+    case .ask(let cluster, let id):
+      cluster.cancelling(.operations([id]), reason, grace: nil) { result in
+        done(result.map { $0.first?.verdict ?? .alreadyFinished })
+      }
+    case nil: done(.failure(.onItsWay(self)))
+    }
+  }
+
+  /// Order inside the queue. Set while it is queued, it goes to the tail of its new level; after
+  /// the start it has no effect (S52, S62). On an operation that is added, the calling thread
+  /// waits for the answer.
+  public var queuePriority: QueuePriority {
+    get { settings.queuePriority }
+    set {
+      guard let (cluster, id) = place else { return settings.queuePriority = newValue }
+      do throws(ClusterError) {
+        let took = try cluster.ask(.setPriority(.operations([id]), newValue)).effect
+        if took { life.withLock { $0.settings.queuePriority = newValue } }
+      } catch {
+        cluster.report(error, of: "operation '\(self)'")
+      }
+    }
+  }
+
+  /// As the property, for tasks. Returns false if it came too late.
+  @discardableResult
+  public func setQueuePriority(_ priority: QueuePriority) async throws(ClusterError) -> Bool {
+    guard let (cluster, id) = place else {
+      settings.queuePriority = priority
+      return true
+    }
+    let took = try await cluster.request(.setPriority(.operations([id]), priority)).effect
+    if took { life.withLock { $0.settings.queuePriority = priority } }
+    return took
+  }
+
+  /// Nothing of it starts until `release()`; others pass by (S44). False if it has started.
+  @discardableResult
+  public func hold() async throws(ClusterError) -> Bool { try await setHeld(true) }
+
+  @discardableResult
+  public func release() async throws(ClusterError) -> Bool { try await setHeld(false) }
+
+  private func setHeld(_ isHeld: Bool) async throws(ClusterError) -> Bool {
+    guard let (cluster, id) = place else {
+      settings.isHeld = isHeld
+      return true
+    }
+    return try await cluster.request(.hold(.operations([id]), isHeld)).effect
+  }
+
+  /// A function of a registered type that a worker runs after the end, at most once; its failure
+  /// counts for nothing (S109). Before the operation is added.
+  public func setCompletion<Body: RegisteredOperation>(_ body: Body) throws(ClusterError) {
+    let invocation = OperationWork.Invocation(body)
+    _ = try invocation.argument.get()
+    try life.withLock { (life) throws(ClusterError) in
+      guard case .fresh = life.stage else {
+        throw ClusterError(.alreadyEnqueued, "'\(life.shownName)' is in a queue already")
+      }
+      life.completionFunction = invocation
+    }
+  }
+
+  /// The cluster that knows it, and its number there.
+  var place: (OperationCluster, OperationID)? {
+    life.withLock { life in
+      guard let id = life.id, let cluster = life.cluster else { return nil }
+      return (cluster, id)
+    }
+  }
+}
+
+extension OperationCluster {
+  /// Cancels a chosen set in one commit (S96, S97); what has not been added is not among them.
+  ///
+  /// - Returns: For each: cancelled, already finished, already cancelled, or executing.
+  @discardableResult
+  public func cancel(
+    _ operations: [ClusterOperation], reason: String = "", grace: Duration? = nil
+  ) async throws(ClusterError) -> [CancelVerdict] {
+    try await cancel(.operations(operations.compactMap(\.id)), reason: reason, grace: grace)
+  }
+
+  /// Cancels by graph, name pattern, labels, queue or priority, or all that depends on something.
+  @discardableResult
+  public func cancel(
+    _ target: OperationTarget, reason: String = "", grace: Duration? = nil
+  ) async throws(ClusterError) -> [CancelVerdict] {
+    try await awaited { done in cancelling(target, reason, grace: grace, done) }
+  }
+
+  /// Every operation that carries all of these labels and has not finished.
+  @discardableResult
+  public func cancelOperations(
+    labelled labels: [String: String], priority: ClusterOperation.QueuePriority? = nil,
+    reason: String = ""
+  ) async throws(ClusterError) -> [CancelVerdict] {
+    let words = labels.sorted { $0.key < $1.key }.map { Label(key: $0.key, value: $0.value) }
+    let selection = Selection(graphs: .all, labels: words, priority: priority)
+    return try await cancel(.selection(selection), reason: reason)
+  }
+
+  func cancelling(
+    _ target: OperationTarget, _ reason: String, grace: Duration?,
+    _ done: @escaping @Sendable (Result<[CancelVerdict], ClusterError>) -> Void
+  ) {
+    backend.send(.cancel(target, reason: reason, grace: grace.map(Span.init))) { result in
+      done(
+        result.refused.flatMap { reply in
+          guard case .cancelled(let verdicts, total: _) = reply else {
+            return .failure(.unexpected(reply))
+          }
+          return .success(verdicts)
+        })
+    }
+  }
+}

@@ -1,0 +1,187 @@
+// Waiting for operations and queues (S141, S142): a wait is an entry in the mirror that the finish
+// event fires; it holds no thread of the cluster and survives reconnects.
+
+import OpClusterModel
+import OpClusterOperations
+import Synchronization
+
+extension ClusterOperation {
+  /// Returns when the operation has finished; at once if it has (S141). Not later than that: its
+  /// completion block may still run.
+  ///
+  /// - Throws: inside an operation, `wouldDeadlock` or `wouldStarve` for a wait that could never end
+  ///   (S142); `CancellationError` as `cancelled` when the waiting task is cancelled.
+  public func waitUntilFinished() async throws(ClusterError) {
+    guard !isFinished else { return }
+    try await guardedWait(.operations(id.map { [$0] } ?? [])) { () async throws(ClusterError) in
+      try await suspendUntilFinished()
+    }
+  }
+
+  /// Returns false when the time has passed first; the operation is untouched.
+  public func waitUntilFinished(timeout: Duration) async throws(ClusterError) -> Bool {
+    try await within(timeout) { () async throws(ClusterError) in try await self.waitUntilFinished() }
+  }
+
+  /// Calls `handler` at the end; nil: it has finished already, nothing is called.
+  func addWaiter(_ handler: @escaping @Sendable () -> Void) -> UInt64? {
+    life.withLock { life in
+      guard !life.isFinished else { return nil }
+      life.lastObserver += 1
+      life.waiters[life.lastObserver] = handler
+      return life.lastObserver
+    }
+  }
+
+  func suspendUntilFinished() async throws(ClusterError) {
+    try await suspended { resume in
+      guard let number = self.addWaiter(resume) else {
+        resume()
+        return {}
+      }
+      return { _ = self.life.withLock { $0.waiters.removeValue(forKey: number) } }
+    }
+  }
+
+  /// A wait by an operation that runs is checked first: it may be one that cannot end (S142).
+  private func guardedWait(
+    _ target: WaitTarget, _ body: () async throws(ClusterError) -> Void
+  ) async throws(ClusterError) {
+    guard let cluster = life.withLock({ $0.cluster }) else { return try await body() }
+    try await cluster.guardedWait(target, body)
+  }
+}
+
+extension ClusterOperationQueue {
+  /// Returns when the queue is empty, what is added meanwhile included (S141).
+  public func waitUntilAllOperationsAreFinished() async throws(ClusterError) {
+    try await cluster.guardedWait(.queue(name)) { () async throws(ClusterError) in
+      try await suspended { resume in
+        guard let number = self.addIdler(resume) else {
+          resume()
+          return {}
+        }
+        return { _ = self.state.withLock { $0.idlers.removeValue(forKey: number) } }
+      }
+    }
+  }
+
+  /// Calls `handler` when the queue is empty; nil: it is, nothing is called.
+  func addIdler(_ handler: @escaping @Sendable () -> Void) -> UInt64? {
+    state.withLock { life in
+      guard !life.isIdle else { return nil }
+      life.lastObserver += 1
+      life.idlers[life.lastObserver] = handler
+      return life.lastObserver
+    }
+  }
+
+  /// Returns false when the time has passed first; the queue is untouched.
+  public func waitUntilAllOperationsAreFinished(
+    timeout: Duration
+  ) async throws(ClusterError) -> Bool {
+    try await within(timeout) { () async throws(ClusterError) in
+      try await self.waitUntilAllOperationsAreFinished()
+    }
+  }
+
+}
+
+extension OperationCluster {
+  /// Returns when all of these have finished.
+  public func waitUntilFinished(_ operations: [ClusterOperation]) async throws(ClusterError) {
+    let ids = operations.filter { !$0.isFinished }.compactMap(\.id)
+    try await guardedWait(.operations(ids)) { () async throws(ClusterError) in
+      for operation in operations { try await operation.suspendUntilFinished() }
+    }
+  }
+
+  /// Inside an operation of this cluster, asks before it waits; elsewhere just waits.
+  func guardedWait(
+    _ target: WaitTarget, _ body: () async throws(ClusterError) -> Void
+  ) async throws(ClusterError) {
+    guard let waiter = OperationContext.current, isHome(of: waiter) else { return try await body() }
+    _ = try await request(.beginWait(waiter.operation, target))
+    defer { backend.send(.endWait(waiter.operation)) { _ in } }
+    try await body()
+  }
+
+  /// Whether the operation that runs this code is one of this cluster.
+  private func isHome(of context: OperationContext) -> Bool {
+    switch context.home {
+    case .none: false
+    case .endpoint(let address): address == self.address
+    case .local(let cluster): backend.local.map { $0 === cluster } ?? false
+    }
+  }
+}
+
+/// Suspends the task until `resume` is called, or the task is cancelled. `begin` returns what undoes
+/// the registration.
+func suspended(
+  _ begin: (@escaping @Sendable () -> Void) -> @Sendable () -> Void
+) async throws(ClusterError) {
+  let turnstile = Turnstile()
+  let undo = begin { turnstile.open(.success(())) }
+  let result = await withTaskCancellationHandler {
+    await turnstile.wait()
+  } onCancel: {
+    turnstile.open(
+      .failure(ClusterError(.cancelled, "the task that waited was cancelled")))
+  }
+  undo()
+  try result.get()
+}
+
+/// Runs `body`; false when the time has passed first.
+func within(
+  _ timeout: Duration, _ body: @escaping @Sendable () async throws(ClusterError) -> Void
+) async throws(ClusterError) -> Bool {
+  let result = await withTaskGroup(of: Result<Bool, ClusterError>.self) { group in
+    group.addTask {
+      do throws(ClusterError) {
+        try await body()
+        return .success(true)
+      } catch {
+        return .failure(error)
+      }
+    }
+    group.addTask {
+      try? await Task.sleep(for: timeout)
+      return .success(false)
+    }
+    let first = await group.next() ?? .success(false)
+    group.cancelAll()
+    return first
+  }
+  return try result.get()
+}
+
+/// Opened once, by whoever is first; one task waits.
+private final class Turnstile: Sendable {
+  private enum State {
+    case closed(CheckedContinuation<Result<Void, ClusterError>, Never>?)
+    case open(Result<Void, ClusterError>)
+  }
+  private let state = Mutex(State.closed(nil))
+
+  func open(_ result: Result<Void, ClusterError>) {
+    let waiting = state.withLock { state -> CheckedContinuation<Result<Void, ClusterError>, Never>? in
+      guard case .closed(let waiting) = state else { return nil }
+      state = .open(result)
+      return waiting
+    }
+    waiting?.resume(returning: result)
+  }
+
+  func wait() async -> Result<Void, ClusterError> {
+    await withCheckedContinuation { continuation in
+      let result = state.withLock { state -> Result<Void, ClusterError>? in
+        if case .open(let result) = state { return result }
+        state = .closed(continuation)
+        return nil
+      }
+      if let result { continuation.resume(returning: result) }
+    }
+  }
+}

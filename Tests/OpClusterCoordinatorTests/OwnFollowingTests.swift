@@ -1,0 +1,232 @@
+// Who follows what its own connection submits: told from the first event on, before the reply,
+// nothing of others, and gapless when the coordinator is gone in between (S104, S115, G19, G34).
+// The real coordinator, and the real connection.
+
+import OpClusterClient
+import OpClusterJournal
+import OpClusterModel
+import OpClusterZeroMQ
+import Synchronization
+import Testing
+
+@testable import OpClusterCoordinator
+
+@Suite struct OwnFollowingTests {
+  static let nothingButOwn = EventSubscription(
+    number: 1, selection: Selection(graphs: .numbers([])), includesOwn: true)
+
+  /// `name` with an operation that ends at once, and one that waits for a worker if it is to last.
+  static func graph(_ name: String, lasts: Bool = false) -> GraphSubmission {
+    var submission = GraphSubmission(key: SubmissionKey(name), name: name)
+    submission.templates = [OperationTemplate(name: "a", work: .nothing)]
+    if lasts { submission.templates.append(OperationTemplate(name: "b", work: .command)) }
+    return submission
+  }
+
+  // MARK: - The coordinator
+
+  /// All of a graph is there before the reply to its submission, and nothing of others.
+  @Test func eventsBeforeTheReply() throws {
+    let service = try Service(.memory(MemoryDisk()), in: TestFolder())
+    let own = try TestClient(service)
+    let other = try TestClient(service)
+    _ = try own.ask(.subscribe(Self.nothingButOwn))
+    _ = try other.submit(Self.graph("others", lasts: true))
+    for number in 1...20 {
+      let before = own.batches.count
+      let graph = try own.submit(Self.graph("mine-\(number)"))
+      let events = own.batches.dropFirst(before).flatMap(\.events)
+      let kinds = events.filter { $0.graph == graph }.map(\.kind)
+      #expect(kinds.first == .graphSubmitted(operations: 1))
+      #expect(kinds.last == .graphFinished(.succeeded))
+      #expect(events.allSatisfy { $0.graph == graph || $0.graph == nil })
+    }
+    // A graph that had been accepted before is not followed anew.
+    _ = try own.ask(.submit(Self.graph("others", lasts: true)))
+    // All events of queues, whoever made them; none of workers.
+    _ = try other.ask(.createQueue(QueueSettings(name: "made-by-another")))
+    _ = try TestWorker(service)
+    _ = try own.ask(.ping)
+    let rest = own.batches.flatMap(\.events)
+    #expect(
+      rest.contains {
+        guard case .queueCreated(let settings) = $0.kind else { return false }
+        return settings.name == "made-by-another"
+      })
+    #expect(!rest.contains { if case .worker = $0.subject { true } else { false } })
+    service.stop()
+  }
+
+  // MARK: - The connection
+
+  /// What an observer and its completions have heard.
+  final class Heard: Sendable {
+    private struct State {
+      var events: [Event] = []
+      var accepted: [String: (graph: GraphID, isRepeated: Bool)] = [:]
+      var failures: [String] = []
+    }
+    private let state = Mutex(State())
+    func take(_ batch: EventBatch) { state.withLock { $0.events += batch.events } }
+    func fail(_ text: String) { state.withLock { $0.failures.append(text) } }
+    func take(_ name: String, _ result: Result<ClientReply, ClientError>) {
+      switch result {
+      case .success(.accepted(let graph, _, let isRepeated)):
+        state.withLock { $0.accepted[name] = (graph, isRepeated) }
+      case .success(let reply): fail("\(name): \(reply)")
+      case .failure(let error): fail("\(name): \(error)")
+      }
+    }
+    var events: [Event] { state.withLock { $0.events } }
+    var accepted: [String: (graph: GraphID, isRepeated: Bool)] { state.withLock { $0.accepted } }
+    var failures: [String] { state.withLock { $0.failures } }
+  }
+
+  /// Every event there has been since the beginning, as another client sees it.
+  static func everything(_ service: Service) throws -> [Event] {
+    let client = try TestClient(service)
+    _ = try client.ask(
+      .subscribe(
+        EventSubscription(
+          number: 1, selection: Selection(graphs: .all), since: 0, backlogOnly: true,
+          credit: 1_000_000)))
+    var events: [Event] = []
+    while true {
+      let batch = try client.nextBatch()
+      events += batch.events
+      if batch.caughtUp { return events }
+    }
+  }
+
+  /// Graph by graph the observer has heard all there is, once and in order, and nothing else.
+  static func expectComplete(_ heard: Heard, _ service: Service) throws {
+    let graphs = Set(heard.accepted.values.map(\.graph))
+    let all = try everything(service)
+    try eventually("the end of every graph") {
+      let ended = heard.events.filter { if case .graphFinished = $0.kind { true } else { false } }
+      return ended.count >= graphs.count
+    }
+    let told = heard.events
+    #expect(told.allSatisfy { event in event.graph.map { graphs.contains($0) } ?? true })
+    for graph in graphs.sorted() {
+      let wanted = all.filter { $0.graph == graph }
+      #expect(told.filter { $0.graph == graph } == wanted, "graph \(graph.number)")
+    }
+    let queueEvents = told.filter { $0.graph == nil }.map(\.sequence)
+    #expect(queueEvents == queueEvents.sorted() && Set(queueEvents).count == queueEvents.count)
+    #expect(heard.failures.isEmpty)
+  }
+
+  static func observe(_ connection: ClusterConnection, _ heard: Heard) -> Observation {
+    connection.observe(
+      nothingButOwn, events: { heard.take($0) }, ended: { heard.fail("ended: \($0)") })
+  }
+
+  /// Waits until the coordinator has taken in what was sent before; facts may still be held.
+  static func awaitTaken(_ connection: ClusterConnection) throws {
+    let isTaken = Mutex(false)
+    connection.send(.configuration) { _ in isTaken.withLock { $0 = true } }
+    try eventually("an answer to a question") { isTaken.withLock { $0 } }
+  }
+
+  /// Four graphs in one loss: accepted and lasting; two whose answers did not arrive, with the
+  /// acceptance on disk or lost with the last writes; and one never sent before.
+  @Test(arguments: [true, false])
+  func coordinatorKilled(isDurable: Bool) async throws {
+    let disk = MemoryDisk()
+    let first = try Service(.memory(disk), in: TestFolder())
+    let journal = try #require(first.journal)
+    let connection = try await ClusterConnection.connect(to: first.ready.clientEndpoint.address)
+    try Self.kill(first, journal, disk, connection, isDurable: isDurable)
+    await connection.close()
+  }
+
+  /// Without a pause of the task: sockets stay on their thread (A13).
+  private static func kill(
+    _ first: Service, _ journal: SteeredJournal, _ disk: MemoryDisk,
+    _ connection: ClusterConnection, isDurable: Bool
+  ) throws {
+    let heard = Heard()
+    let observation = observe(connection, heard)
+    func submit(_ name: String, lasts: Bool) {
+      connection.send(.submit(graph(name, lasts: lasts))) { heard.take(name, $0) }
+    }
+    submit("known", lasts: true)
+    try eventually("an acceptance") { heard.accepted["known"] != nil }
+    _ = try TestClient(first).submit(graph("others", lasts: true))
+    journal.hold()
+    submit("unanswered", lasts: true)
+    submit("unanswered and ended", lasts: false)
+    try awaitTaken(connection)
+    if isDurable { journal.letGo() }
+    first.stop()
+    #expect(heard.accepted.count == 1)
+    submit("new", lasts: true)
+    let second = try Service(.memory(disk), in: first.folder)
+    try eventually("all acceptances") { heard.accepted.count == 4 || !heard.failures.isEmpty }
+    #expect(heard.accepted["unanswered"]?.isRepeated == isDurable)
+    #expect(heard.accepted["unanswered and ended"]?.isRepeated == isDurable)
+    #expect(heard.accepted["new"]?.isRepeated == false)
+    let worker = try TestWorker(second)
+    try worker.work(through: 4)
+    try expectComplete(heard, second)
+    observation.cancel()
+    second.stop()
+  }
+
+  /// A program that adds graphs one by one without waiting, while the coordinator is killed again
+  /// and again, with and without its last writes.
+  @Test(arguments: 1...3 as ClosedRange<UInt64>) func killedAgainAndAgain(seed: UInt64) async throws
+  {
+    let disk = MemoryDisk()
+    let service = try Service(.memory(disk), in: TestFolder())
+    let connection = try await ClusterConnection.connect(to: service.ready.clientEndpoint.address)
+    var dice = Dice(state: seed &* 0x9E37_79B9_7F4A_7C15)
+    try Self.killAgain(service, disk, connection, &dice)
+    await connection.close()
+  }
+
+  private static func killAgain(
+    _ first: Service, _ disk: MemoryDisk, _ connection: ClusterConnection, _ dice: inout Dice
+  ) throws {
+    var service = first
+    let heard = Heard()
+    let observation = observe(connection, heard)
+    var submitted = 0
+    func submit(_ count: UInt32) {
+      for _ in 0..<count {
+        submitted += 1
+        let name = "g\(submitted)"
+        connection.send(.submit(graph(name))) { heard.take(name, $0) }
+      }
+    }
+    submit(20)
+    for _ in 0..<4 {
+      let journal = try #require(service.journal)
+      submit(dice.below(300))
+      let enough = heard.accepted.count + Int(dice.below(100))
+      try eventually("some acceptances") { heard.accepted.count >= min(enough, submitted) }
+      journal.hold()
+      submit(dice.below(300))
+      let isDurable = dice.below(2) == 0
+      if isDurable { journal.letGo() }
+      service.stop()
+      submit(dice.below(20))
+      service = try Service(.memory(disk), in: first.folder)
+    }
+    try eventually("all acceptances") { heard.accepted.count == submitted }
+    try expectComplete(heard, service)
+    observation.cancel()
+    service.stop()
+  }
+}
+
+extension Event {
+  fileprivate var graph: GraphID? {
+    switch subject {
+    case .operation(let operation, _): operation.graph
+    case .graph(let graph): graph
+    case .queue, .worker: nil
+    }
+  }
+}
