@@ -1,5 +1,6 @@
 // A client program of its own, for cases in which the client leaves (C11): submits `gate(g)` and
-// `mark(b)`, which waits for it, says their numbers on standard output, and stays until it is killed.
+// `mark(b)`, which waits for it, says their numbers on standard output, and stays until it is
+// killed.
 
 import ConformanceOperations
 import Glibc
@@ -25,7 +26,7 @@ struct ConformanceClient {
     }
     // It does not leave by itself while the test lives.
     print("submitted")
-    unsafe fflush(nil)
+    fflush(nil)
     while readLine() != nil {}
     await cluster.close()
   }

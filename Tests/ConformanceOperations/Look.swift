@@ -1,7 +1,7 @@
 // The operation that tells what it sees around it (S135 to S139, S146).
 
-public import OpClusterOperations
 public import OpClusterModel
+public import OpClusterOperations
 
 /// What an operation's context shows.
 public struct Sight: Codable, Hashable, Sendable {

@@ -1,5 +1,6 @@
-// What a running operation of a conformance case tells its test, and what it waits for: a connection
-// to the test's own sink, a unix socket. Any thread; one conversation belongs to one attempt.
+// What a running operation of a conformance case tells its test, and what it waits for: a
+// connection to the test's own sink, a unix socket. Any thread; one conversation belongs to one
+// attempt.
 
 import Dispatch
 import Glibc
@@ -47,8 +48,8 @@ final class SinkConversation: Sendable {
     guard answer == "ok" else { throw SinkTrouble(description: "the sink said '\(answer)'") }
   }
 
-  /// Calls `done` when the gate is open (nil), or the sink has gone or `giveUp` was called. A thread
-  /// of its own waits, not one of those that operations share.
+  /// Calls `done` when the gate is open (nil), or the sink has gone or `giveUp` was called. A
+  /// thread of its own waits, not one of those that operations share.
   func whenOpen(_ gate: String, _ done: @escaping @Sendable ((any Error)?) -> Void) throws {
     try send("wait \(gate)\n")
     DispatchQueue(label: "gate").async {
@@ -63,7 +64,8 @@ final class SinkConversation: Sendable {
 
   /// Returns when the gate is open.
   func pass(_ gate: String) async throws {
-    try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+    try await withCheckedThrowingContinuation {
+      (continuation: CheckedContinuation<Void, any Error>) in
       do {
         try whenOpen(gate) { error in
           if let error { continuation.resume(throwing: error) } else { continuation.resume() }

@@ -1,11 +1,12 @@
-// The operation that steers its own cluster from inside: adds to it, cancels, waits (S3, S98, S142).
+// The operation that steers its own cluster from inside: adds to it, cancels, waits (S3, S98,
+// S142).
 
 import OpCluster
 import OpClusterModel
 public import OpClusterOperations
 
-/// Does one thing to the cluster that runs it, then writes what came of it: `name done`, or the code
-/// of the error, such as `name wouldDeadlock`.
+/// Does one thing to the cluster that runs it, then writes what came of it: `name done`, or the
+/// code of the error, such as `name wouldDeadlock`.
 public struct Steer: RegisteredOperation {
   public static let typeName = "conformance.steer"
 

@@ -1,5 +1,6 @@
-// The registered types of the conformance cases: what they do is as little as a case can see. Shared
-// by the worker program, by clients and by the tests; `sink` is the path of the test's own socket.
+// The registered types of the conformance cases: what they do is as little as a case can see.
+// Shared by the worker program, by clients and by the tests; `sink` is the path of the test's own
+// socket.
 
 import Glibc
 public import OpClusterOperations

@@ -2,6 +2,7 @@
 
 import ConformanceOperations
 import OpCluster
+import OpClusterClient
 import OpClusterModel
 import RealCluster
 import Testing
@@ -83,8 +84,8 @@ extension Conformance {
         try graph.mark("x", stage)
         let y = try graph.mark("y", stage)
         graph.edge(from: unknown, to: y)
-        let refusal = try await stage.raw { connection in
-          try await refusal { _ = try await connection.request(.submit(graph.submission)) }
+        let refusal = try await stage.raw { connection -> Refusal? in
+          try await whyRefused { _ = try await connection.request(.submit(graph.submission)) }
         }
         #expect(refusal?.code == .unknownDependency)
         #expect(refusal?.operations == [unknown])
@@ -127,8 +128,8 @@ extension Conformance {
         let (a, b) = (try graph.mark("a", stage), try graph.mark("b", stage))
         graph.edge(from: a, to: b, when: .finished)
         graph.edge(from: a, to: b, when: .succeeded)
-        let refusal = try await stage.raw { connection in
-          try await refusal { _ = try await connection.request(.submit(graph.submission)) }
+        let refusal = try await stage.raw { connection -> Refusal? in
+          try await whyRefused { _ = try await connection.request(.submit(graph.submission)) }
         }
         #expect(refusal?.code == .conflictingEdge)
         try await stays("nothing runs") { stage.sink.trace.isEmpty }

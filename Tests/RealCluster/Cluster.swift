@@ -1,6 +1,6 @@
 // A real cluster for a test: opcoord and opworkers as processes, sockets and state in a folder of
-// their own. Daemons are started, killed and started again by the test; what is left is killed
-// when the test ends. Any task.
+// their own. Daemons are started, killed and started again by the test; what is left is killed when
+// the test ends. Any task.
 
 import FoundationEssentials
 import Glibc

@@ -63,7 +63,7 @@ extension Stage {
 }
 
 /// The refusal with which a request was answered; nil: it was accepted.
-func refusal(_ body: () async throws -> Void) async throws -> Refusal? {
+func whyRefused(_ body: () async throws -> Void) async throws -> Refusal? {
   do {
     try await body()
     return nil

@@ -1,5 +1,5 @@
-// What is told of operations, as a case compares it: attached before they are added, so that nothing
-// is missed.
+// What is told of operations, as a case compares it: attached before they are added, so that
+// nothing is missed.
 
 import OpCluster
 import Synchronization

@@ -1,6 +1,6 @@
-// Where the operations of one case write their trace and wait at their gates: a unix socket that one
-// thread serves. The order in which lines arrive is the trace; an operation goes on when its line is
-// in it. `SinkConversation` of ConformanceOperations is the other end.
+// Where the operations of one case write their trace and wait at their gates: a unix socket that
+// one thread serves. The order in which lines arrive is the trace; an operation goes on when its
+// line is in it. `SinkConversation` of ConformanceOperations is the other end.
 
 import Dispatch
 import FoundationEssentials

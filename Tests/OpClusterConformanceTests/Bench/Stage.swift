@@ -105,8 +105,8 @@ final class Stage: Sendable {
     return "\(operation.flags) \(lines)"
   }
 
-  /// Opens every gate, lets go of everything that is left, and makes sure that it has gone: the next
-  /// case wants every slot.
+  /// Opens every gate, lets go of everything that is left, and makes sure that it has gone: the
+  /// next case wants every slot.
   fileprivate func end() async throws {
     sink.openAll()
     let queues = self.queues.withLock { $0 }
