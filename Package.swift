@@ -90,8 +90,8 @@ let package = Package(
     .target(
       name: "OpClusterLocal",
       dependencies: [
-        "OpClusterScheduling", "OpClusterExecution", "OpClusterOperations", "OpClusterZeroMQ",
-        "OpClusterModel", deque,
+        "OpClusterScheduling", "OpClusterExecution", "OpClusterOperations", "OpClusterWorker",
+        "OpClusterWire", "OpClusterZeroMQ", "OpClusterModel", deque,
       ]),
     .target(
       name: "OpClusterSimulation",
@@ -104,7 +104,7 @@ let package = Package(
       name: "OpCluster",
       dependencies: [
         "OpClusterClient", "OpClusterLocal", "OpClusterOperations", "OpClusterWire",
-        "OpClusterModel",
+        "OpClusterModel", logging,
       ]),
 
     // commands
@@ -129,8 +129,8 @@ let package = Package(
     .testTarget(
       name: "OpClusterInProcessTests",
       dependencies: [
-        "ScenarioBody", "OpClusterCoordinator", "OpClusterWorker", "OpClusterClient",
-        "OpClusterZeroMQ", "OpClusterModel", logging,
+        "ScenarioBody", "OpClusterCoordinator", "OpClusterWorker", "OpClusterOperations",
+        "OpClusterClient", "OpClusterZeroMQ", "OpClusterModel", logging,
       ]),
     .executableTarget(
       name: "ProcessStandIn", dependencies: ["OpClusterProcesses"],
@@ -175,7 +175,9 @@ let package = Package(
       ]),
     .testTarget(
       name: "OpClusterLocalTests",
-      dependencies: ["OpClusterLocal", "OpClusterOperations", "OpClusterModel"]),
+      dependencies: [
+        "OpClusterLocal", "OpClusterOperations", "OpClusterWire", "OpClusterModel",
+      ]),
     .testTarget(
       name: "OpClusterSimulationTests",
       dependencies: [

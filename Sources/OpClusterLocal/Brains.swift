@@ -5,6 +5,7 @@
 import OpClusterExecution
 import OpClusterModel
 import OpClusterScheduling
+import OpClusterWorker
 
 struct Brains: Sendable {
   var scheduler: Scheduler
@@ -56,6 +57,7 @@ struct Brains: Sendable {
   enum Deed: Sendable {
     case launch(ReadyLaunch)
     case stop(AttemptID)
+    case kill(AttemptID)
   }
 
   init(types: [OperationType], slots: Int, at now: Instant) {
@@ -105,7 +107,12 @@ struct Brains: Sendable {
   private mutating func take(_ arrival: Arrival) {
     switch arrival {
     case .request(let request, let completion): take(request, completion)
-    case .ended(let attempt, let result): converse(.ended(attempt, result))
+    case .ended(let attempt, let result):
+      if byHand.running[attempt] != nil {
+        endByHand(attempt, result)
+      } else {
+        converse(.ended(attempt, result))
+      }
     case .progress(let attempt, let fraction, let text):
       converse(.progress(attempt, fraction: fraction, text: text))
     case .typesChanged(let types):
@@ -114,7 +121,7 @@ struct Brains: Sendable {
       greetAgain()
     case .wake: break
     case .start(let operation, let answer): startByHand(operation, answer)
-    case .endedByHand(let attempt, let result): endByHand(attempt, result)
+    case .awaitByHand(let attempt, let answer): awaitByHand(attempt, answer)
     case .close(let tell): close(tell)
     }
   }
@@ -129,6 +136,11 @@ struct Brains: Sendable {
     if let refusal = request.localRefusal {
       output.answers.append((completion, .failure(refusal)))
       return
+    }
+    if case .addBlocks(let operation, let blocks) = request,
+      history.living(operation.graph) != nil
+    {
+      closures.take(blocks, of: operation)
     }
     lastRequest += 1
     completions[lastRequest] = completion
@@ -247,15 +259,17 @@ struct Brains: Sendable {
           ReadyLaunch(
             attempt: launch.attempt, run: launch.run, argument: launch.argument,
             inputs: launch.inputs, template: template)))
-    case .stop(let attempt), .kill(let attempt): output.deeds.append(.stop(attempt))
+    case .stop(let attempt): output.deeds.append(.stop(attempt))
+    case .kill(let attempt): output.deeds.append(.kill(attempt))
     }
   }
 
   private mutating func learn(_ number: TemplateNumber, _ announcement: TemplateAnnouncement) {
     while templates.count <= Int(number.position) { templates.append(nil) }
     templates[Int(number.position)] = AnnouncedTemplate(announcement)
-    if announcement.timeout != nil || announcement.grace != nil {
-      let limits = TemplateLimits(timeout: announcement.timeout, grace: announcement.grace)
+    let limits = CommandLane.limits(of: announcement)
+    if limits.timeout != nil || limits.grace != nil {
+      let limits = TemplateLimits(timeout: limits.timeout, grace: limits.grace)
       core.apply(.prepared(number, limits), at: now, into: &effects)
     }
   }

@@ -3,14 +3,31 @@
 
 import OpClusterModel
 import OpClusterOperations
+import OpClusterWire
 
 /// Which operations of living graphs have which closures.
 struct ClosureNumbers: Sendable {
   /// By operation; 0 for those of other types.
   private var numbers: [GraphID: [UInt64]] = [:]
+  /// Closures among blocks.
+  private var blocks: [GraphID: [UInt32: [UInt64]]] = [:]
 
   mutating func take(_ submission: GraphSubmission, graph: GraphID) {
-    guard submission.templates.contains(where: { $0.isClosure }) else { return }
+    if submission.templates.contains(where: { $0.isClosure }) {
+      numbers[graph] = Self.numbers(in: submission)
+    }
+    var index: UInt32 = 0
+    for template in submission.templates {
+      if case .blocks = template.work {
+        for element in 0..<template.count {
+          take(template.payload, of: OperationID(graph: graph, index: index + element))
+        }
+      }
+      index += template.count
+    }
+  }
+
+  private static func numbers(in submission: GraphSubmission) -> [UInt64] {
     var own: [UInt64] = []
     own.reserveCapacity(submission.operationCount)
     for template in submission.templates {
@@ -24,18 +41,35 @@ struct ClosureNumbers: Sendable {
         own.append(closureNumber(in: argument))
       }
     }
-    numbers[graph] = own
+    return own
   }
 
-  /// Adds the numbers of operations that have finished to `used`.
-  func finish(_ first: OperationID, count: UInt32, into used: inout [UInt64]) {
-    guard let own = numbers[first.graph] else { return }
-    for number in own[Int(first.index)..<Int(first.index + count)] where number > 0 {
-      used.append(number)
+  /// Takes in the blocks of an operation, encoded.
+  mutating func take(_ encoded: [UInt8], of operation: OperationID) {
+    for case .call(OperationRegistry.closureType, let argument)
+      in (try? Wire.decodeBlocks(encoded)) ?? []
+    {
+      blocks[operation.graph, default: [:]][operation.index, default: []].append(
+        closureNumber(in: argument))
     }
   }
 
-  mutating func forget(_ graph: GraphID) { numbers[graph] = nil }
+  /// Adds the numbers of operations that have finished to `used`.
+  mutating func finish(_ first: OperationID, count: UInt32, into used: inout [UInt64]) {
+    let range = first.index..<first.index + count
+    if let own = numbers[first.graph] {
+      for number in own[Int(range.lowerBound)..<Int(range.upperBound)] where number > 0 {
+        used.append(number)
+      }
+    }
+    if blocks.isEmpty || blocks[first.graph] == nil { return }
+    for index in range { used += blocks[first.graph]?.removeValue(forKey: index) ?? [] }
+  }
+
+  mutating func forget(_ graph: GraphID) {
+    numbers[graph] = nil
+    if !blocks.isEmpty { blocks[graph] = nil }
+  }
 }
 
 extension OperationTemplate {

@@ -18,8 +18,8 @@ enum Arrival: Sendable {
   case wake
   /// Runs a declared operation by hand (S15); the answer says what to run.
   case start(OperationID, @Sendable (Result<ReadyLaunch?, Refusal>) -> Void)
-  /// The end of what was started by hand.
-  case endedByHand(AttemptID, AttemptResult)
+  /// Somebody waits for the end of what was started by hand.
+  case awaitByHand(AttemptID, @Sendable (Result<ReadyLaunch?, Refusal>) -> Void)
   /// Cancel what runs, and tell when it has ended.
   case close(@Sendable () -> Void)
 }
@@ -47,7 +47,7 @@ final class Inbox: Sendable {
         // What runs may still end; nothing new comes in.
         switch arrival {
         case .request, .start: return .isClosed
-        case .ended, .progress, .typesChanged, .wake, .endedByHand, .close: break
+        case .ended, .progress, .typesChanged, .wake, .awaitByHand, .close: break
         }
       }
       state.arrivals.append(arrival)

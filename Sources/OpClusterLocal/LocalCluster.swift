@@ -21,6 +21,7 @@ public final class LocalCluster: Sendable {
   let registry: Mutex<OperationRegistry>
   let running = RunningAttempts()
   let idle = IdleRunners()
+  let lanes = CommandLanes()
   let alarm = Alarm()
   private let observer = Mutex(Observer())
 
@@ -45,7 +46,10 @@ public final class LocalCluster: Sendable {
     alarm.atDeadline { [weak self] in _ = self?.post(.wake) }
   }
 
-  deinit { alarm.end() }
+  deinit {
+    alarm.end()
+    lanes.end()
+  }
 
   /// Asks for something. `completion` is called exactly once, possibly before this returns.
   /// Requests of one thread take effect in order.
@@ -87,6 +91,7 @@ public final class LocalCluster: Sendable {
     await withCheckedContinuation { continuation in
       _ = post(.close { continuation.resume() })
     }
+    lanes.end()
   }
 
   /// As many as there are processors, at least 2.

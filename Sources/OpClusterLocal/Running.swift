@@ -2,6 +2,7 @@
 
 import OpClusterModel
 import OpClusterOperations
+import OpClusterWorker
 import Synchronization
 
 /// A template as the worker's brain was told it.
@@ -158,12 +159,17 @@ final class RunningAttempts: Sendable {
 
   func add(_ run: AttemptRun) { attempts.withLock { $0[run.context.attempt] = run } }
   func remove(_ attempt: AttemptID) { attempts.withLock { $0[attempt] = nil } }
-  func stop(_ attempt: AttemptID) { attempts.withLock { $0[attempt] }?.stop() }
+  /// Whether it was one of these.
+  func stop(_ attempt: AttemptID) -> Bool {
+    guard let run = attempts.withLock({ $0[attempt] }) else { return false }
+    run.stop()
+    return true
+  }
 }
 
 extension LocalCluster {
   /// What a launch comes to; nil: it has ended, or runs elsewhere.
-  func prepare(_ ready: ReadyLaunch, isByHand: Bool = false) -> AttemptRun? {
+  func prepare(_ ready: ReadyLaunch) -> AttemptRun? {
     let template = ready.template.announcement
     let attempt = ready.attempt
     switch template.work {
@@ -173,12 +179,16 @@ extension LocalCluster {
       running.add(run)
       return run
     case .nothing:
-      post(isByHand ? .endedByHand(attempt, .success) : .ended(attempt, .success))
+      post(.ended(attempt, .success))
     case .command, .blocks:
-      var result = AttemptResult()
-      result.cause = .cannotStart
-      result.diagnostic = "this cluster runs operations of this process only"
-      post(isByHand ? .endedByHand(attempt, result) : .ended(attempt, result))
+      do throws(WorkerError) {
+        try lanes.start(ready, for: self)
+      } catch {
+        var result = AttemptResult()
+        result.cause = .cannotStart
+        result.diagnostic = "\(error)"
+        post(.ended(attempt, result))
+      }
     }
     return nil
   }

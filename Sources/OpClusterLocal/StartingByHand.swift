@@ -25,7 +25,13 @@ extension LocalCluster {
       throw error
     }
     let attempt = ready.attempt
-    guard let run = prepare(ready, isByHand: true) else { return }
+    guard let run = prepare(ready) else {
+      // It runs elsewhere.
+      let end = HandAnswer()
+      post(.awaitByHand(attempt, { end.put($0) }))
+      _ = try end.wait()
+      return
+    }
     let registry = registry.withLock { $0 }
     let runner = Runner()
     run.begin(on: runner)
@@ -38,7 +44,7 @@ extension LocalCluster {
       result.cause = .cannotStart
       result.diagnostic = "\(error)"
     }
-    post(.endedByHand(attempt, result))
+    post(.ended(attempt, result))
   }
 }
 
@@ -82,8 +88,8 @@ struct HandWorker: Sendable {
   var reports: UInt64 = 0
   var templates: [GraphID: [UInt32: AnnouncedTemplate]] = [:]
   var waiting: [OperationID: @Sendable (Result<ReadyLaunch?, Refusal>) -> Void] = [:]
-  /// What it runs.
-  var running: Set<AttemptID> = []
+  /// What it runs, and who waits for the end.
+  var running: [AttemptID: [@Sendable (Result<ReadyLaunch?, Refusal>) -> Void]] = [:]
 }
 
 extension Brains {
@@ -143,15 +149,24 @@ extension Brains {
     let ready = ReadyLaunch(
       attempt: dispatch.attempt, run: dispatch.run, argument: dispatch.argument,
       inputs: dispatch.inputs, template: template)
-    byHand.running.insert(dispatch.attempt)
+    byHand.running[dispatch.attempt] = []
     guard let answer = byHand.waiting.removeValue(forKey: operation) else { return }
     output.calls.append { answer(.success(ready)) }
   }
 
-  mutating func endByHand(_ attempt: AttemptID, _ result: AttemptResult) {
-    guard byHand.running.remove(attempt) != nil, let conversation = byHand.conversation else {
-      return
+  mutating func awaitByHand(
+    _ attempt: AttemptID, _ answer: @escaping @Sendable (Result<ReadyLaunch?, Refusal>) -> Void
+  ) {
+    if byHand.running[attempt]?.append(answer) == nil {
+      output.calls.append { answer(.success(nil)) }
     }
+  }
+
+  mutating func endByHand(_ attempt: AttemptID, _ result: AttemptResult) {
+    guard let waiting = byHand.running.removeValue(forKey: attempt),
+      let conversation = byHand.conversation
+    else { return }
+    for answer in waiting { output.calls.append { answer(.success(nil)) } }
     byHand.reports += 1
     let report = WorkerReport(
       conversation: conversation, number: byHand.reports, entries: [.finished(attempt, result)])

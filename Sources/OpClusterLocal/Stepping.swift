@@ -44,12 +44,7 @@ extension LocalCluster {
       // Nothing that is to run waits for the brains.
       if let launch = inHand { run(launch) }
       inHand = nil
-      for arrival in arrivals {
-        switch arrival {
-        case .ended(let attempt, _), .endedByHand(let attempt, _): running.remove(attempt)
-        default: break
-        }
-      }
+      for case .ended(let attempt, _) in arrivals { running.remove(attempt) }
       brains.withLock { brains in
         swap(&brains.output, &output)
         brains.output.clear()
@@ -71,7 +66,8 @@ extension LocalCluster {
     var inHand: AttemptRun?
     for deed in output.deeds {
       switch deed {
-      case .stop(let attempt): running.stop(attempt)
+      case .stop(let attempt): if !running.stop(attempt) { lanes.stop(attempt) }
+      case .kill(let attempt): if !running.stop(attempt) { lanes.kill(attempt) }
       case .launch(let launch):
         guard let ready = prepare(launch) else { continue }
         if inHand == nil, case .runner(let qos) = stepper, qos == ready.qos {
