@@ -37,7 +37,8 @@ public struct OperationRegistry: Sendable {
 
   /// Adds a type; one of the same name and version takes the place of the earlier one.
   ///
-  /// A name that is not 1 to 128 of `A-Z a-z 0-9 . _ -`, or is `closure` or `noop`, is a programmer's error.
+  /// A name that is not 1 to 128 of `A-Z a-z 0-9 . _ -`, or is `closure` or `noop`, is a
+  /// programmer's error.
   public mutating func add<Operation: RegisteredOperation>(_ type: Operation.Type) {
     precondition(
       Self.isFitting(Operation.typeName),
