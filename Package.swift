@@ -104,7 +104,7 @@ let package = Package(
       name: "OpCluster",
       dependencies: [
         "OpClusterClient", "OpClusterLocal", "OpClusterOperations", "OpClusterWire",
-        "OpClusterModel",
+        "OpClusterModel", logging,
       ]),
 
     // commands
@@ -129,8 +129,8 @@ let package = Package(
     .testTarget(
       name: "OpClusterInProcessTests",
       dependencies: [
-        "ScenarioBody", "OpClusterCoordinator", "OpClusterWorker", "OpClusterClient",
-        "OpClusterZeroMQ", "OpClusterModel", logging,
+        "ScenarioBody", "OpClusterCoordinator", "OpClusterWorker", "OpClusterOperations",
+        "OpClusterClient", "OpClusterZeroMQ", "OpClusterModel", logging,
       ]),
     .executableTarget(
       name: "ProcessStandIn", dependencies: ["OpClusterProcesses"],
