@@ -4,6 +4,7 @@
 import OpClusterClient
 import OpClusterModel
 import OpClusterWire
+import RealCluster
 import Testing
 
 @Suite(.sharedCluster, .serialized) struct ProcessTests {

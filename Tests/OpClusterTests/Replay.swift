@@ -7,6 +7,7 @@ import OpClusterClient
 import OpClusterManifest
 import OpClusterModel
 import OpClusterWire
+import RealCluster
 import Testing
 
 /// One run of a submission whose operations write `NAME+` and `NAME-`.

@@ -2,6 +2,7 @@
 // to a file, which the kernel puts in one order. And gates, by which a test holds them.
 
 import Glibc
+import RealCluster
 import Synchronization
 
 /// One line of a trace: `what run process fence`.

@@ -3,6 +3,7 @@
 
 import OpClusterClient
 import OpClusterModel
+import RealCluster
 import Testing
 
 @Suite struct WorkerLossTests {
