@@ -57,7 +57,7 @@ import Testing
     for case .command(let command) in try compiled.blocks("b") {
       #expect(command.elementKeys == ["x", "y"])
     }
-    let operation = try #require(compiled.result.operations.first)
+    let operation = try #require(compiled.result.expanded.first)
     #expect(
       operation.command == "make ${{ matrix.x }}\nsum ${{ matrix.y }} ${{ index }}\n(call noop)")
     let element = operation.element(1)
@@ -122,7 +122,8 @@ import Testing
       "version: 1\noperations: {a: {array: {items: [p, q]}, blocks: ['x ${{ index }}', y]}}")
     let template = try compiled.template("a")
     #expect(template.count == 2)
-    #expect(template.elementArguments.isEmpty)
+    // The items go along: commands see them as OP_ITEM.
+    #expect(template.elementArguments.count == 2)
     #expect(compiled.result.expanded[0].element(1).command == "x 2\ny")
   }
 
