@@ -14,7 +14,7 @@ extension Conformance {
     ///      └─ C ─┘
     ///
     /// S20, S21, S114
-    @Test("C13 diamond", arguments: Setting.all)
+    @Test("C13 diamond", arguments: Setting.allCases)
     func c13(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let operations = ["A", "B", "C", "D"].map(stage.mark)
