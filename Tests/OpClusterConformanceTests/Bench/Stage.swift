@@ -3,6 +3,7 @@
 
 import ConformanceOperations
 import OpCluster
+import OpClusterClient
 import OpClusterModel
 import RealCluster
 import Synchronization
@@ -15,7 +16,7 @@ final class Stage: Sendable {
   let sink: Sink
   /// The queue `q`, unlimited.
   let queue: ClusterOperationQueue
-  /// The processes of the cluster; nil: it is in this process.
+  /// The processes of the cluster, where a case may get at them.
   let processes: Cluster?
   private let stem = String(UInt32.random(in: 0 ... .max), radix: 36)
   private let queues = Mutex<[ClusterOperationQueue]>([])
@@ -126,7 +127,8 @@ final class Stage: Sendable {
 }
 
 /// Runs a case in a setting: `.local` in a cluster of its own in this process with six slots,
-/// `.cluster` over a connection of its own to the cluster that the cases share.
+/// `.cluster` over a connection of its own to the cluster that the cases share, `.embedded` in daemons
+/// that end with it.
 func onStage(_ setting: Setting, _ body: (Stage) async throws -> Void) async throws {
   switch setting {
   case .local:
@@ -134,6 +136,12 @@ func onStage(_ setting: Setting, _ body: (Stage) async throws -> Void) async thr
     try await perform(on: try Stage(setting, cluster, nil), body)
   case .cluster:
     try await onStage(of: try #require(ConformanceCluster.current), body)
+  case .embedded:
+    let settings = EmbeddedCluster.Settings(
+      workers: 3, cpusPerWorker: 2, deadline: patience,
+      workerExecutable: try Cluster.executable("ConformanceWorker"))
+    let cluster = try await OperationCluster.embedded(settings)
+    try await perform(on: try Stage(setting, cluster, nil), body)
   }
 }
 
