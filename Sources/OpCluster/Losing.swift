@@ -53,7 +53,8 @@ extension OperationBook.State {
     }
     loss = error
     let operations = graphs.keys.sorted().flatMap { (graphs[$0] ?? []).compactMap { $0 } }
-    return ((operations, queues.keys.sorted().compactMap { queues[$0]?.queue }), lossHandler)
+    let objects = queues.keys.sorted().flatMap { (queues[$0] ?? []).compactMap(\.queue) }
+    return ((operations, objects), lossHandler)
   }
 }
 
