@@ -13,13 +13,14 @@ extension OperationBook {
       .connectionLost, "what happens there is not told any more: \(cause.message)",
       hint: cause.hint)
     let (waiting, handler) = state.withLock { $0.lose(graph, error) }
+    // Before anybody goes on because of it.
+    handler?(error)
     for operation in waiting.operations {
       for waiter in operation.life.withLock({ $0.takeWaiters() }) { waiter() }
     }
     for queue in waiting.queues {
       for idler in queue.state.withLock({ $0.takeAllIdlers() }) { idler() }
     }
-    handler?(error)
   }
 
   /// Why nothing is told of an operation (nil: of queues) any more; nil: it is.
