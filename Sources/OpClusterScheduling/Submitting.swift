@@ -36,6 +36,8 @@ extension Scheduler {
       cells: CellTable(count: count), dependents: lowered.dependents,
       dependencies: lowered.dependencies, unfinished: count,
       isSuspended: submission.isSuspended)
+    graph.scopeFailures = submission.failureScopes.map { _ in 0 }
+    graph.stoppedScopes = submission.failureScopes.map { _ in false }
     let queues = resolveQueues(of: id, submission, &graph)
     graph.stages = makeStages(submission, lowered.groupEdges, queues)
     for edge in submission.externalEdges {
