@@ -264,7 +264,7 @@ extension Conformance {
     ///     c ─┘
     ///
     /// S4, S20, S21
-    @Test("C10 noop join", arguments: Setting.all)
+    @Test("C10 noop join", arguments: Setting.allCases)
     func c10(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let gates = ["a", "b", "c"].map { stage.gate($0) }

@@ -1,5 +1,6 @@
-// Where a case runs: operations in this process, or a real cluster that all cases share. Three
-// workers with two slots each, started once for the whole test process.
+// Where a case runs: operations in this process, a real cluster that all cases share, or daemons
+// that the library starts. Three workers with two slots each, started once for the whole test
+// process.
 
 import RealCluster
 import Testing
@@ -10,7 +11,10 @@ enum Setting: String, CaseIterable, CustomStringConvertible, Sendable {
   case local
   /// opcoord and worker processes.
   case cluster
-  static let all = Setting.allCases
+  /// The same, started by the library itself for this case alone: for a handful of cases.
+  case embedded
+  /// What a case marked [LK] runs in.
+  static let all = [Setting.local, .cluster]
   var description: String { rawValue }
 }
 

@@ -3,6 +3,7 @@
 
 import ConformanceOperations
 import OpCluster
+import OpClusterClient
 import OpClusterModel
 import RealCluster
 import Synchronization
@@ -15,7 +16,7 @@ final class Stage: Sendable {
   let sink: Sink
   /// The queue `q`, unlimited.
   let queue: ClusterOperationQueue
-  /// The processes of the cluster; nil: it is in this process.
+  /// The processes of the cluster, where a case may get at them.
   let processes: Cluster?
   private let stem = String(UInt32.random(in: 0 ... .max), radix: 36)
   private let queues = Mutex<[ClusterOperationQueue]>([])
@@ -73,6 +74,10 @@ final class Stage: Sendable {
   func fail(_ message: String, name: String? = nil) -> ClusterOperation {
     ClusterOperation(Fail(message: message), name: name)
   }
+  /// Fails on its first runs.
+  func flaky(_ text: String, failures: UInt32) -> ClusterOperation {
+    ClusterOperation(Flaky(sink: sink.path, text: text, failures: failures), name: text)
+  }
   /// Kills its worker on these runs.
   func kill(_ name: String, runs: [UInt32], value: Int = 0) -> ClusterOperation {
     ClusterOperation(Kill(sink: sink.path, text: name, runs: runs, value: value), name: name)
@@ -86,6 +91,9 @@ final class Stage: Sendable {
   func steer(_ name: String, _ deed: Steer.Deed, gate: String? = nil) -> ClusterOperation {
     ClusterOperation(Steer(sink: sink.path, name: name, deed: deed, gate: gate), name: name)
   }
+  func urgency(_ text: String) -> ClusterOperation {
+    ClusterOperation(Urgency(sink: sink.path, text: text), name: text)
+  }
   /// A join point.
   func join(_ name: String) -> ClusterOperation { ClusterOperation(name: name) }
 
@@ -97,6 +105,21 @@ final class Stage: Sendable {
       guard try await operation.waitUntilFinished(timeout: patience) else {
         throw Trouble("'\(operation)' does not end: \(await why(operation)); trace \(sink.lines)")
       }
+    }
+  }
+
+  /// Waits until an operation is told to execute: its first line may come before.
+  func began(_ operation: ClusterOperation) async throws {
+    try await soon("'\(operation)' executes") { operation.isExecuting || operation.isFinished }
+    #expect(operation.isExecuting)
+  }
+
+  /// Waits until the queue is empty.
+  func emptied(_ queue: ClusterOperationQueue) async throws {
+    guard try await queue.waitUntilAllOperationsAreFinished(timeout: patience) else {
+      let left = queue.operations
+      let reason = if let first = left.first { await why(first) } else { "" }
+      throw Trouble("\(queue.name) does not empty: \(left) \(reason); trace \(sink.lines)")
     }
   }
 
@@ -126,14 +149,19 @@ final class Stage: Sendable {
 }
 
 /// Runs a case in a setting: `.local` in a cluster of its own in this process with six slots,
-/// `.cluster` over a connection of its own to the cluster that the cases share.
+/// `.cluster` over a connection of its own to the cluster that the cases share, `.embedded` in daemons
+/// that end with it.
 func onStage(_ setting: Setting, _ body: (Stage) async throws -> Void) async throws {
   switch setting {
-  case .local:
-    let cluster = OperationCluster.local(types: conformanceTypes, slots: 6)
-    try await perform(on: try Stage(setting, cluster, nil), body)
+  case .local: try await onLocalStage(slots: 6, body)
   case .cluster:
     try await onStage(of: try #require(ConformanceCluster.current), body)
+  case .embedded:
+    let settings = EmbeddedCluster.Settings(
+      workers: 3, cpusPerWorker: 2, deadline: patience,
+      workerExecutable: try Cluster.executable("ConformanceWorker"))
+    let cluster = try await OperationCluster.embedded(settings)
+    try await perform(on: try Stage(setting, cluster, nil), body)
   }
 }
 
@@ -153,6 +181,20 @@ func onOwnCluster(
   try await Cluster.with(shape) { cluster in
     try await onStage(of: cluster) { try await body($0, cluster) }
   }
+}
+
+/// As `onStage`, with room for one operation, so that every choice shows in the trace.
+func onOneSlot(_ setting: Setting, _ body: (Stage) async throws -> Void) async throws {
+  switch setting {
+  case .local: try await onLocalStage(slots: 1, body)
+  case .cluster, .embedded:
+    try await onOwnCluster(workers: 1, slots: 1) { stage, _ in try await body(stage) }
+  }
+}
+
+private func onLocalStage(slots: Int, _ body: (Stage) async throws -> Void) async throws {
+  let cluster = OperationCluster.local(types: conformanceTypes, slots: slots)
+  try await perform(on: try Stage(.local, cluster, nil), body)
 }
 
 private func perform(on stage: Stage, _ body: (Stage) async throws -> Void) async throws {
