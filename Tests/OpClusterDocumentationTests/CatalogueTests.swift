@@ -1,5 +1,5 @@
-// Every block of Swift that the README and the catalogues show is a piece of a file that is compiled
-// here, and nearly all of them are run. Links and names of symbols lead somewhere.
+// Every block of Swift that the README and the catalogues show is a piece of a file that is
+// compiled here, and nearly all of them are run. Links and names of symbols lead somewhere.
 
 import Testing
 

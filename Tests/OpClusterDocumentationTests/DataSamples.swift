@@ -62,7 +62,7 @@ import Testing
     #expect(try await difference.output(of: Difference.self) == 3)
   }
 
-  // S131, S132: the type does no more than keep and use its token.
+  // S131, S132: the asynchronous type does no more than keep and use its token.
   @Test func patience() async throws {
     let sum = ClusterOperation(PatientSum(numbers: [4, 5]))
     let answer = ClusterOperation(Answer(milliseconds: 1))

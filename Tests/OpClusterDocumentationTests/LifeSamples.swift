@@ -1,4 +1,5 @@
-// The samples of "The life of an operation", "Queues and order" and "Cancellation", as they are run.
+// The samples of "The life of an operation", "Queues and order" and "Cancellation", as they are
+// run.
 
 import OpCluster
 import OpClusterModel
