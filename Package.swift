@@ -233,7 +233,9 @@ let package = Package(
       ]),
     .testTarget(
       name: "OpClusterClientTests",
-      dependencies: ["OpClusterClient", "OpClusterWire", "OpClusterZeroMQ", "OpClusterModel"]),
+      dependencies: [
+        "OpCluster", "OpClusterClient", "OpClusterWire", "OpClusterZeroMQ", "OpClusterModel",
+      ]),
   ],
   swiftLanguageModes: [.v6],
   cLanguageStandard: .gnu17
