@@ -10,7 +10,7 @@ import OpClusterWorker
 struct Brains: Sendable {
   var scheduler: Scheduler
   var core: ExecutionCore
-  var turn = Turn()
+  var turn = Turn(keepsRecords: false)
   var now: Instant
   var wall: WallTime = .unknown
   /// What the worker's brain says of itself; types may join later.

@@ -24,6 +24,12 @@ extension Scheduler {
   /// back where that helps: another worker has room, or something more urgent waits (S47). A
   /// draining worker gives back all of them.
   mutating func recallSurplus(into turn: inout Turn) {
+    var holds = false
+    seats.forEachNumber { number in
+      holds = seats[number].held > 0 && seats[number].peer != nil
+      return !holds
+    }
+    if !holds { return }
     for number in seats.numbers where seats[number].held > 0 && seats[number].peer != nil {
       if seats[number].isDraining {
         for id in heldBy(WorkerID(number)) { askRecall(id, into: &turn) }

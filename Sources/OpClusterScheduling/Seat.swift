@@ -67,6 +67,9 @@ struct Seat: Blankable {
     return free
   }
 
+  /// More cpus have been given away than there are.
+  var isOverFull: Bool { capacity.cpus < taken.cpus }
+
   /// Operations it may hold unstarted at a moment: what it ends in some milliseconds, so that it
   /// never waits for a round trip, and nothing where operations are long or have become so.
   func prefetch(at now: Instant) -> UInt32 {

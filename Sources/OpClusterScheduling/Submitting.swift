@@ -180,6 +180,7 @@ extension Scheduler {
 
   /// Graphs whose last operation ended: told, remembered in short, and dropped as a whole.
   mutating func endGraphs(into turn: inout Turn) {
+    if justEnded.isEmpty { return }
     // In an order that does not depend on how this state came about: by replay or by restore.
     let leaving = justEnded.sorted()
     justEnded = []
