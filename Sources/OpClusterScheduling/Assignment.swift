@@ -164,7 +164,8 @@ extension Scheduler {
     var most: UInt32 = 1
     for number in candidates where seats[number].fits[demandClass] {
       eligible += 1
-      most = max(most, seats[number].free.count(fitting: demand))
+      most = max(
+        most, Seat.free(seats[number].capacity, seats[number].taken).count(fitting: demand))
       let window = seats[number].prefetch(at: now)
       if window > seats[number].held { most = max(most, window - seats[number].held) }
     }
@@ -211,7 +212,7 @@ extension Scheduler {
     var reserve: UInt32?
     for number in candidates where seats[number].fits[demandClass] {
       eligible += 1
-      let free = seats[number].free
+      let free = Seat.free(seats[number].capacity, seats[number].taken)
       let fitting = free.count(fitting: demand)
       if fitting > 0, seats[number].reservation == nil {
         let score = free.cpus.units / max(seats[number].capacity.cpus.units, 0.001)
@@ -249,7 +250,9 @@ extension Scheduler {
         dispatchAhead(after: id, to: seat, into: &turn)
       }
     }
-    if count == 1, seats[seat.number].held == 1, seats[seat.number].isOverFull {
+    if count == 1, seats[seat.number].held == 1,
+      seats[seat.number].capacity.cpus < seats[seat.number].taken.cpus
+    {
       seats[seat.number].reservation = OperationID(graph: run.graph, index: run.first)
     }
   }

@@ -61,14 +61,15 @@ struct Seat: Blankable {
   /// Whether new work may go to it.
   var takesWork: Bool { peer != nil && !isSuspect && !isDraining }
 
-  var free: Resources {
+  var free: Resources { Seat.free(capacity, taken) }
+
+  /// Of two of its parts, so that nobody copies the whole seat for it.
+  @inline(__always)
+  static func free(_ capacity: Resources, _ taken: Resources) -> Resources {
     var free = capacity
     free.take(taken)
     return free
   }
-
-  /// More cpus have been given away than there are.
-  var isOverFull: Bool { capacity.cpus < taken.cpus }
 
   /// Operations it may hold unstarted at a moment: what it ends in some milliseconds, so that it
   /// never waits for a round trip, and nothing where operations are long or have become so.

@@ -14,9 +14,9 @@ extension Scheduler {
     takeOver(id, into: &turn)
     if graphs[id.number].unfinished == 0 { justEnded.append(id) }
     if !submission.isDeclaredOnly { joinQueues(id) }
-    let impossible = releaseReused(id)
-    skipForEndedDependencies(id, into: &turn)
-    end(impossible, into: &turn)
+    let impossible = submission.continued == nil ? [] : releaseReused(id)
+    if !submission.externalEdges.isEmpty { skipForEndedDependencies(id, into: &turn) }
+    if !impossible.isEmpty { end(impossible, into: &turn) }
     if submission.isDeclaredOnly { return }
     for stage in graphs[id.number].stages.indices
     where graphs[id.number].stages[stage].gates == 0 {

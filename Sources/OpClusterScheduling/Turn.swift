@@ -21,7 +21,7 @@ public struct Turn: Sendable {
   public internal(set) var afterDurable: [Effect] = []
   public internal(set) var atOnce: [Effect] = []
   /// Somebody keeps the records; else it is only known whether there were any.
-  private let keepsRecords: Bool
+  let keepsRecords: Bool
   private var hadRecords = false
   /// Replay counts events but does not keep them.
   var isReplay = false
