@@ -104,7 +104,7 @@ let package = Package(
       name: "OpCluster",
       dependencies: [
         "OpClusterClient", "OpClusterLocal", "OpClusterOperations", "OpClusterWire",
-        "OpClusterModel",
+        "OpClusterModel", logging,
       ]),
 
     // commands
@@ -129,8 +129,8 @@ let package = Package(
     .testTarget(
       name: "OpClusterInProcessTests",
       dependencies: [
-        "ScenarioBody", "OpClusterCoordinator", "OpClusterWorker", "OpClusterClient",
-        "OpClusterZeroMQ", "OpClusterModel", logging,
+        "ScenarioBody", "OpClusterCoordinator", "OpClusterWorker", "OpClusterOperations",
+        "OpClusterClient", "OpClusterZeroMQ", "OpClusterModel", logging,
       ]),
     .executableTarget(
       name: "ProcessStandIn", dependencies: ["OpClusterProcesses"],
@@ -183,10 +183,32 @@ let package = Package(
       dependencies: [
         "OpClusterSimulation", "OpClusterScheduling", "OpClusterExecution", "OpClusterModel",
       ]),
+    .target(
+      name: "RealCluster", dependencies: ["OpClusterClient", "OpClusterModel"],
+      path: "Tests/RealCluster"),
+    .target(
+      name: "ConformanceOperations",
+      dependencies: ["OpCluster", "OpClusterOperations", "OpClusterModel"],
+      path: "Tests/ConformanceOperations"),
+    .executableTarget(
+      name: "ConformanceWorker", dependencies: ["ConformanceOperations", "OpClusterServing"],
+      path: "Tests/ConformanceWorker"),
+    .executableTarget(
+      name: "ConformanceClient",
+      dependencies: [
+        "ConformanceOperations", "OpCluster", "OpClusterOperations", "OpClusterModel",
+      ],
+      path: "Tests/ConformanceClient"),
+    .testTarget(
+      name: "OpClusterConformanceTests",
+      dependencies: [
+        "RealCluster", "ConformanceOperations", "ConformanceWorker", "ConformanceClient", "opcoord",
+        "OpCluster", "OpClusterOperations", "OpClusterClient", "OpClusterModel",
+      ]),
     .testTarget(
       name: "OpClusterTests",
       dependencies: [
-        "ScenarioBody", "OpClusterClient", "OpClusterManifest", "OpClusterWire",
+        "RealCluster", "ScenarioBody", "OpClusterClient", "OpClusterManifest", "OpClusterWire",
         "OpClusterModel", "OpClusterProcesses", "opcoord", "opworker", "opbatch",
       ]),
     .testTarget(

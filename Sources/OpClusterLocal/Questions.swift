@@ -131,9 +131,9 @@ extension Brains {
       rows += ended.rows(selection, after: after, limit: bounded(limit) + 1)
     }
     if let refusal, !known { throw refusal }
-    let isSingle = rows.count == 1 && !more
+    let isSingle = rows.count == 1 && !more || limit == 1
     var shown = page(&rows, limit, \.id)
-    if isSingle { history.addAttempts(to: &shown[0]) }
+    if isSingle, !shown.isEmpty { history.addAttempts(to: &shown[0]) }
     return .operations(shown, more: more || rows.count > bounded(limit))
   }
 

@@ -27,7 +27,6 @@ public final class OperationContext: Sendable {
   /// Where the cluster is to which this attempt belongs.
   public let home: OperationHome
   let inputs: [DependencyInput]
-  /// nil: made when it is first asked for.
   private let baseLogger: Logger?
   private let scratch: OperationScratch
   private let onProgress: @Sendable (Double, String) -> Void
@@ -45,7 +44,8 @@ public final class OperationContext: Sendable {
   /// For what runs operations, and for tests of operations.
   /// - Parameters:
   ///   - inputs: what its direct dependencies left, in order of addition.
-  ///   - logger: one for the label `opcluster.operation` unless given; gets the metadata `graph`, `operation` and `run`.
+  ///   - logger: gets the metadata `graph`, `operation` and `run`; nil: one labelled
+  ///     `opcluster.operation`, made when it is asked for.
   ///   - onProgress: 0…1 and a text; called on the operation's thread, as often as it reports.
   public init(
     attempt: AttemptID, run: UInt32 = 1, name: String, graphName: String = "",
