@@ -15,7 +15,7 @@ extension Scheduler {
     try checkElementEdges(submission)
     try checkExternalEdges(submission)
     try checkContinued(submission)
-    if !submission.allowsCycles {
+    if !submission.allowsCycles, submission.hasEdges {
       let search = CycleSearch(submission)
       if let cycle = search.find() {
         throw Refusal(

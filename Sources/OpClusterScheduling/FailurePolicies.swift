@@ -6,6 +6,7 @@ import OpClusterModel
 extension Scheduler {
   /// Looks at every graph that has failures and has not drawn its conclusion yet.
   mutating func applyFailurePolicies(into turn: inout Turn) {
+    if failedGraphs.isEmpty { return }
     let affected = failedGraphs
     failedGraphs = []
     for id in affected where graphs.contains(id.number) {
