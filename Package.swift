@@ -44,6 +44,7 @@ let package = Package(
     // C as it is
     .systemLibrary(name: "CZeroMQ", pkgConfig: "libzmq", providers: [.apt(["libzmq3-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+    .systemLibrary(name: "CPNG", pkgConfig: "libpng", providers: [.apt(["libpng-dev"])]),
     .target(name: "CProcess"),
 
     // words
@@ -105,6 +106,18 @@ let package = Package(
       dependencies: [
         "OpClusterClient", "OpClusterLocal", "OpClusterOperations", "OpClusterWire",
         "OpClusterModel",
+      ]),
+
+    // examples: what they work on, the examples themselves, their worker and their command
+    .target(name: "ExampleMaterials", dependencies: ["CPNG"]),
+    .target(name: "OpClusterExamples",
+      dependencies: ["OpCluster", "OpClusterModel", "ExampleMaterials"]),
+    .executableTarget(
+      name: "opexampleworker", dependencies: ["OpClusterExamples", "OpClusterServing"]),
+    .executableTarget(
+      name: "opexamples",
+      dependencies: [
+        "OpClusterExamples", "ExampleMaterials", "OpCluster", "OpClusterClient", arguments,
       ]),
 
     // commands
@@ -194,6 +207,12 @@ let package = Package(
       dependencies: [
         "opbatch", "OpClusterClient", "OpClusterManifest", "OpClusterWire", "OpClusterModel",
         arguments,
+      ]),
+    .testTarget(
+      name: "OpClusterExamplesTests",
+      dependencies: [
+        "OpClusterExamples", "ExampleMaterials", "opexamples", "opexampleworker", "opcoord",
+        "opbatch", "OpCluster", "OpClusterClient", "OpClusterModel",
       ]),
     .testTarget(
       name: "OpClusterClientTests",

@@ -92,8 +92,7 @@ extension ClusterError {
 
 extension OperationWork.Invocation {
   init<Body: RegisteredOperation>(_ body: Body) {
-    type = OperationType(
-      name: Body.typeName, version: Body.version, fingerprint: SchemaFingerprint.of(Body.self))
+    type = Body.operationType
     isAsynchronous = body is any AsynchronousOperation
     register = { $0.register(Body.self) }
     do {
