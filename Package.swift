@@ -105,7 +105,7 @@ let package = Package(
       name: "OpCluster",
       dependencies: [
         "OpClusterClient", "OpClusterLocal", "OpClusterOperations", "OpClusterWire",
-        "OpClusterModel",
+        "OpClusterModel", logging,
       ]),
 
     // examples: what they work on, the examples themselves, their worker and their command
@@ -142,8 +142,8 @@ let package = Package(
     .testTarget(
       name: "OpClusterInProcessTests",
       dependencies: [
-        "ScenarioBody", "OpClusterCoordinator", "OpClusterWorker", "OpClusterClient",
-        "OpClusterZeroMQ", "OpClusterModel", logging,
+        "ScenarioBody", "OpClusterCoordinator", "OpClusterWorker", "OpClusterOperations",
+        "OpClusterClient", "OpClusterZeroMQ", "OpClusterModel", logging,
       ]),
     .executableTarget(
       name: "ProcessStandIn", dependencies: ["OpClusterProcesses"],

@@ -32,8 +32,9 @@ public struct BlockingQueue: Sendable {
   }
 
   @discardableResult
-  public func addOperation(_ body: @escaping OperationClosure) throws(ClusterError) -> ClusterOperation
-  {
+  public func addOperation(
+    _ body: @escaping OperationClosure
+  ) throws(ClusterError) -> ClusterOperation {
     let operation = ClusterOperation(name: nil, body)
     try addOperation(operation)
     return operation

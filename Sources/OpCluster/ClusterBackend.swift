@@ -1,5 +1,5 @@
-// What the objects of this library need of a cluster, wherever it is: requests out, events in. Three
-// backends share it, so that everything above is written once.
+// What the objects of this library need of a cluster, wherever it is: requests out, events in.
+// Three backends share it, so that everything above is written once.
 
 import OpClusterClient
 import OpClusterLocal

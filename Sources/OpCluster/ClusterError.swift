@@ -1,4 +1,5 @@
-// The one error of this library: what is wrong, in the words of semantics.md (S145), and what to do.
+// The one error of this library: what is wrong, in the words of semantics.md (S145), and what to
+// do.
 // Plain values.
 
 import OpClusterClient

@@ -62,7 +62,8 @@ public final class ClusterOperation: Sendable {
 
   /// Runs a closure in this process that leaves a value for dependents.
   public convenience init<Value: Codable & Sendable>(
-    name: String? = nil, returning body: @escaping @Sendable (OperationContext) async throws -> Value
+    name: String? = nil,
+    returning body: @escaping @Sendable (OperationContext) async throws -> Value
   ) {
     self.init(.closure { try OutputValue.encode(try await body($0)) }, name: name)
   }

@@ -59,7 +59,8 @@ public final class ClusterOperationQueue: Sendable {
     set { report { () throws(ClusterError) in try set(QueueChange(newName: newValue)) } }
   }
 
-  /// How many run at once, over all workers; −1: as many as the workers take; 0: none (S63 to S66).
+  /// How many run at once, over all workers; −1: as many as the workers take; 0: none (S63 to
+  /// S66).
   public var maxConcurrentOperationCount: Int {
     get { state.withLock { $0.settings.maximumConcurrent.map(Int.init) ?? -1 } }
     set { report { () throws(ClusterError) in try set(QueueLife.change(limit: newValue)) } }

@@ -31,9 +31,10 @@ extension ClusterOperation {
     guard let id = self.id else { throw .onItsWay(self) }
     if isCancelled {
       // Straight to finished, without main (S14).
-      _ = try blocked { done in
-        cluster.cancelling(.operations([id]), "", grace: nil, done)
-      } as [CancelVerdict]
+      _ =
+        try blocked { done in
+          cluster.cancelling(.operations([id]), "", grace: nil, done)
+        } as [CancelVerdict]
       return
     }
     do throws(Refusal) {

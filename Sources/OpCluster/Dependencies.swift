@@ -19,7 +19,8 @@ extension ClusterOperation {
     guard other !== self else {
       throw ClusterError(.selfDependency, "'\(self)' cannot depend on itself")
     }
-    let known = try life.withLock { (life) throws(ClusterError) -> (OperationCluster, OperationID)? in
+    let known = try life.withLock {
+      (life) throws(ClusterError) -> (OperationCluster, OperationID)? in
       if let old = life.dependencies.first(where: { $0.operation === other }) {
         guard old.condition == condition else { throw conflict(other, old.condition, condition) }
         return nil

@@ -110,7 +110,8 @@ struct GraphBuilder {
         graph.externalEdges.append(ExternalEdge(from: from, to: to, policy: dependency.condition))
       } else {
         throw ClusterError(
-          .unknownDependency, "'\(operation)' depends on '\(dependency.operation)', which no "
+          .unknownDependency,
+          "'\(operation)' depends on '\(dependency.operation)', which no "
             + "cluster knows", hint: "add it in the same call, or before")
       }
     }

@@ -1,5 +1,5 @@
-// Observation in place of KVO (S104, S105, S116, S117): callbacks and asynchronous sequences, in the
-// order of the coordinator's log, without a gap over reconnects.
+// Observation in place of KVO (S104, S105, S116, S117): callbacks and asynchronous sequences, in
+// the order of the coordinator's log, without a gap over reconnects.
 
 import OpClusterModel
 import Synchronization
@@ -36,8 +36,9 @@ private let changesKept = 65_536
 extension ClusterOperation {
   /// Calls `handler` for every change from now on, one at a time, in order. It may call back into
   /// this API and may wait (S117).
-  public func observe(_ handler: @escaping @Sendable (OperationChange) -> Void) -> OperationObservation
-  {
+  public func observe(
+    _ handler: @escaping @Sendable (OperationChange) -> Void
+  ) -> OperationObservation {
     let number = life.withLock { life -> UInt64 in
       life.lastObserver += 1
       life.observers[life.lastObserver] = handler

@@ -20,7 +20,6 @@ final class OperationBook: Sendable {
   private struct WeakQueue { weak var queue: ClusterOperationQueue? }
   private let state = Mutex(State())
 
-
   func attach(_ observers: DispatchQueue) { state.withLock { $0.observers = observers } }
 
   // MARK: - Events

@@ -2,6 +2,7 @@
 // queues and operations are made against it. Any thread.
 
 import Dispatch
+import Logging
 public import OpClusterClient
 import OpClusterLocal
 import OpClusterModel
@@ -43,7 +44,8 @@ public final class OperationCluster: Sendable {
   ) -> OperationCluster {
     var registry = OperationRegistry()
     for type in types { registry.add(type) }
-    let cluster = slots.map { LocalCluster(registry: registry, slots: $0) }
+    let cluster =
+      slots.map { LocalCluster(registry: registry, slots: $0) }
       ?? LocalCluster(registry: registry)
     let book = OperationBook()
     cluster.observe { book.take($0) }
@@ -72,7 +74,9 @@ public final class OperationCluster: Sendable {
   /// - Parameter address: `tcp://HOST:PORT` or `ipc:///PATH`; nil: the one that is configured
   ///   (`OPBATCH_COORDINATOR`, the configuration file, or the one that `opbatch up` started).
   /// - Throws: `unreachable`, `badAddress`, `versionMismatch`, `forbidden`.
-  public static func connect(to address: String? = nil) async throws(ClusterError) -> OperationCluster {
+  public static func connect(
+    to address: String? = nil
+  ) async throws(ClusterError) -> OperationCluster {
     do throws(ClientError) {
       let configured = address == nil ? try ClusterAddress.configured() : address
       guard let address = configured else {
@@ -101,14 +105,14 @@ public final class OperationCluster: Sendable {
   public func close() async { await backend.close() }
 
   /// Takes what goes wrong where nothing can be thrown, such as in the setter of a property; with
-  /// the thing concerned. Unless it is set, such errors are written to standard error.
+  /// the thing concerned. Unless it is set, such errors are logged (swift-log).
   public func setErrorHandler(_ handler: (@Sendable (ClusterError, String) -> Void)?) {
     errorHandler.withLock { $0 = handler }
   }
 
   func report(_ error: ClusterError, of thing: String) {
     if let handler = errorHandler.withLock({ $0 }) { return handler(error, thing) }
-    StandardError.write("opcluster: \(thing): \(error)\n")
+    Logger(label: "opcluster").error("\(thing): \(error)")
   }
 
   /// A name that no other submission has, so that a repeated message is recognised (G19).

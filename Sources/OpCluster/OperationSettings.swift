@@ -56,6 +56,7 @@ extension Span {
     let century: Int64 = 100 * 365 * 86_400
     let (seconds, attoseconds) = duration.components
     let bounded = min(max(seconds, 0), century)
-    self.init(nanoseconds: bounded * 1_000_000_000 + (seconds < 0 ? 0 : attoseconds / 1_000_000_000))
+    let rest = seconds < 0 ? 0 : attoseconds / 1_000_000_000
+    self.init(nanoseconds: bounded * 1_000_000_000 + rest)
   }
 }

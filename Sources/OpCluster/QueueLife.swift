@@ -1,5 +1,5 @@
-// What a queue object knows of its queue. A value without I/O; ClusterOperationQueue guards one with
-// its lock.
+// What a queue object knows of its queue. A value without I/O; ClusterOperationQueue guards one
+// with its lock.
 
 import OpClusterModel
 import Synchronization

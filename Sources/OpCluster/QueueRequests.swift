@@ -7,7 +7,8 @@ import Synchronization
 extension ClusterOperationQueue {
   /// Adds an operation; when this has returned, the cluster has it durably (S58).
   ///
-  /// - Throws: `alreadyEnqueued`, `alreadyFinished`, `cycle`, `unknownDependency`, `localOnly`, ….
+  /// - Throws: `alreadyEnqueued`, `alreadyFinished`, `cycle`, `unknownDependency`, `localOnly` and
+  ///   others.
   public func addOperation(_ operation: ClusterOperation) async throws(ClusterError) {
     try await addOperations([operation])
   }
@@ -77,7 +78,10 @@ extension ClusterOperationQueue {
 
   /// Makes the queue in the cluster, once; a queue of the name that is there is taken as it is.
   func make(_ done: @escaping DoneHandler) {
-    enum Step { case go, wait, create(QueueSettings) }
+    enum Step {
+      case go, wait
+      case create(QueueSettings)
+    }
     let step = state.withLock { life -> Step in
       if life.isMade, life.id != nil { return .go }
       if life.awaiting != nil {

@@ -24,7 +24,9 @@ public struct OperationOutput: Hashable, Sendable {
   public var bytes: [UInt8]
 
   /// - Throws: `wrongType` if it is something else.
-  public func decode<Value: Decodable>(_ type: Value.Type = Value.self) throws(ClusterError) -> Value {
+  public func decode<Value: Decodable>(
+    _ type: Value.Type = Value.self
+  ) throws(ClusterError) -> Value {
     do {
       return try OutputValue.decode(type, from: bytes)
     } catch {
@@ -48,7 +50,9 @@ public struct OperationFailure: Error, Hashable, Sendable, CustomStringConvertib
 extension ClusterOperation {
   /// The result as it is now; does not wait for the end.
   public func result() async throws(ClusterError) -> OperationResult {
-    guard let row = try await row() else { return isCancelled ? .cancelled(cancelReason) : .pending }
+    guard let row = try await row() else {
+      return isCancelled ? .cancelled(cancelReason) : .pending
+    }
     return OperationResult(row)
   }
 

@@ -19,7 +19,10 @@ extension ClusterOperation {
     _ reason: String,
     _ done: @escaping @Sendable (Result<CancelVerdict.Verdict, ClusterError>) -> Void
   ) {
-    enum Step { case told(CancelVerdict.Verdict), ask(OperationCluster, OperationID) }
+    enum Step {
+      case told(CancelVerdict.Verdict)
+      case ask(OperationCluster, OperationID)
+    }
     let step = life.withLock { life -> Step? in
       if life.isFinished { return .told(.alreadyFinished) }
       switch (life.stage, life.cluster) {
@@ -51,7 +54,10 @@ extension ClusterOperation {
   public var queuePriority: QueuePriority {
     get { settings.queuePriority }
     set {
-      guard let (cluster, id) = place else { return settings.queuePriority = newValue }
+      guard let (cluster, id) = place else {
+        settings.queuePriority = newValue
+        return
+      }
       do throws(ClusterError) {
         let took = try cluster.ask(.setPriority(.operations([id]), newValue)).effect
         if took { life.withLock { $0.settings.queuePriority = newValue } }

@@ -9,8 +9,8 @@ extension ClusterOperation {
   /// Returns when the operation has finished; at once if it has (S141). Not later than that: its
   /// completion block may still run.
   ///
-  /// - Throws: inside an operation, `wouldDeadlock` or `wouldStarve` for a wait that could never end
-  ///   (S142); `CancellationError` as `cancelled` when the waiting task is cancelled.
+  /// - Throws: inside an operation, `wouldDeadlock` or `wouldStarve` for a wait that could never
+  ///   end (S142); `CancellationError` as `cancelled` when the waiting task is cancelled.
   public func waitUntilFinished() async throws(ClusterError) {
     guard !isFinished else { return }
     try await guardedWait(.operations(id.map { [$0] } ?? [])) { () async throws(ClusterError) in
@@ -20,7 +20,9 @@ extension ClusterOperation {
 
   /// Returns false when the time has passed first; the operation is untouched.
   public func waitUntilFinished(timeout: Duration) async throws(ClusterError) -> Bool {
-    try await within(timeout) { () async throws(ClusterError) in try await self.waitUntilFinished() }
+    try await within(timeout) { () async throws(ClusterError) in
+      try await self.waitUntilFinished()
+    }
   }
 
   /// Calls `handler` at the end; nil: it has finished already, nothing is called.
@@ -116,8 +118,8 @@ extension OperationCluster {
   }
 }
 
-/// Suspends the task until `resume` is called, or the task is cancelled. `begin` returns what undoes
-/// the registration.
+/// Suspends the task until `resume` is called, or the task is cancelled. `begin` returns what
+/// undoes the registration.
 func suspended(
   _ begin: (@escaping @Sendable () -> Void) -> @Sendable () -> Void
 ) async throws(ClusterError) {
@@ -159,14 +161,15 @@ func within(
 
 /// Opened once, by whoever is first; one task waits.
 private final class Turnstile: Sendable {
+  private typealias Waiting = CheckedContinuation<Result<Void, ClusterError>, Never>
   private enum State {
-    case closed(CheckedContinuation<Result<Void, ClusterError>, Never>?)
+    case closed(Waiting?)
     case open(Result<Void, ClusterError>)
   }
   private let state = Mutex(State.closed(nil))
 
   func open(_ result: Result<Void, ClusterError>) {
-    let waiting = state.withLock { state -> CheckedContinuation<Result<Void, ClusterError>, Never>? in
+    let waiting = state.withLock { state -> Waiting? in
       guard case .closed(let waiting) = state else { return nil }
       state = .open(result)
       return waiting

@@ -1,4 +1,4 @@
-// A group: operations under one name. Its members become operations `GROUP.MEMBER` of the graph, and
+// A group: operations under one name. Its members become operations `GROUP.MEMBER` of the graph,
 // the group itself a join point behind them. Called by the operation decoder.
 
 import OpClusterModel

@@ -27,7 +27,7 @@ public final class OperationContext: Sendable {
   /// Where the cluster is to which this attempt belongs.
   public let home: OperationHome
   let inputs: [DependencyInput]
-  private let baseLogger: Logger
+  private let baseLogger: Logger?
   private let scratch: OperationScratch
   private let onProgress: @Sendable (Double, String) -> Void
   private let flag = Atomic<Bool>(false)
@@ -44,12 +44,13 @@ public final class OperationContext: Sendable {
   /// For what runs operations, and for tests of operations.
   /// - Parameters:
   ///   - inputs: what its direct dependencies left, in order of addition.
-  ///   - logger: gets the metadata `graph`, `operation` and `run`.
+  ///   - logger: gets the metadata `graph`, `operation` and `run`; nil: one labelled
+  ///     `opcluster.operation`, made when it is asked for.
   ///   - onProgress: 0…1 and a text; called on the operation's thread, as often as it reports.
   public init(
     attempt: AttemptID, run: UInt32 = 1, name: String, graphName: String = "",
     index: UInt32? = nil, queueName: String = "", inputs: [DependencyInput] = [],
-    home: OperationHome = .none, logger: Logger = Logger(label: "opcluster.operation"),
+    home: OperationHome = .none, logger: Logger? = nil,
     scratch: OperationScratch = .none,
     onProgress: @escaping @Sendable (Double, String) -> Void = { _, _ in }
   ) {
@@ -112,7 +113,7 @@ public final class OperationContext: Sendable {
 
   /// A logger whose lines name the graph, the operation and the run.
   public var logger: Logger {
-    var logger = baseLogger
+    var logger = baseLogger ?? Logger(label: "opcluster.operation")
     logger[metadataKey: "graph"] = "\(operation.graph.number)"
     logger[metadataKey: "operation"] = index.map { "\(name)/\($0)" } ?? "\(name)"
     logger[metadataKey: "run"] = "\(run)"

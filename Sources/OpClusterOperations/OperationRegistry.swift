@@ -8,6 +8,9 @@ public struct OperationRegistry: Sendable {
   /// What runs the closures of local queues (S124): it never leaves the process and is on no list.
   public static let closureType = OperationType(name: "closure")
 
+  /// Does nothing and leaves nothing: measures what running an operation costs (S4).
+  private static let noop = OperationType(name: "noop")
+
   /// Decodes the argument, does the work, encodes the output.
   typealias Work = @Sendable ([UInt8], OperationContext) async throws -> [UInt8]
 
@@ -28,18 +31,19 @@ public struct OperationRegistry: Sendable {
   public private(set) var types: [OperationType] = []
 
   public init() {
-    insert(Entry(type: OperationType(name: "noop"), isolation: .shared, work: nil))
+    insert(Entry(type: Self.noop, isolation: .shared, work: nil))
     add(SleepOperation.self)
   }
 
   /// Adds a type; one of the same name and version takes the place of the earlier one.
   ///
-  /// A name that is not 1 to 128 of `A-Z a-z 0-9 . _ -`, or is `closure`, is a programmer's error.
+  /// A name that is not 1 to 128 of `A-Z a-z 0-9 . _ -`, or is `closure` or `noop`, is a
+  /// programmer's error.
   public mutating func add<Operation: RegisteredOperation>(_ type: Operation.Type) {
     precondition(
       Self.isFitting(Operation.typeName),
       "the type name '\(Operation.typeName)' of \(TypeName.of(type)) is not 1 to 128 of A-Z a-z "
-        + "0-9 . _ -, or is the reserved 'closure'; give it another")
+        + "0-9 . _ -, or is the reserved 'closure' or 'noop'; give it another")
     insert(
       Entry(type: Operation.operationType, isolation: Operation.isolation) { argument, context in
         let operation = try OperationArgument.decode(type, from: argument, for: context)
@@ -60,6 +64,7 @@ public struct OperationRegistry: Sendable {
 
   static func isFitting(_ name: String) -> Bool {
     (1...Limits.nameBytes).contains(name.utf8.count) && name != closureType.name
+      && name != noop.name
       && name.utf8.allSatisfy { byte in
         switch byte {
         case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
@@ -73,7 +78,9 @@ public struct OperationRegistry: Sendable {
 
   /// Where operations of a type run; nil for one that is not here.
   public func isolation(of type: OperationType) -> OperationIsolation? {
-    type == Self.closureType ? .shared : entry(type)?.isolation
+    // No look-up for the cheapest one.
+    if type == Self.noop || type == Self.closureType { return .shared }
+    return entry(type)?.isolation
   }
 
   private func entry(_ type: OperationType) -> Entry? {
@@ -120,9 +127,11 @@ public struct OperationRegistry: Sendable {
     _ type: OperationType, argument: [UInt8], context: @autoclosure () -> OperationContext,
     qos: QualityOfService, onEnd: @escaping @Sendable (AttemptResult) -> Void
   ) -> StartedAttempt {
+    if type == Self.noop { return .ended(.success) }
     switch work(of: type, argument) {
-    case .none(let result): .ended(result)
-    case .some(let work): .running(RunningAttempt(context(), qos: qos, argument, work, onEnd))
+    case .none(let result): return .ended(result)
+    case .some(let work):
+      return .running(RunningAttempt(context(), qos: qos, argument, work, onEnd))
     }
   }
 

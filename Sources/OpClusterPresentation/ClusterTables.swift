@@ -35,7 +35,7 @@ public func workerTable(_ rows: [WorkerRow], _ style: Style) -> Table {
       .init(shownCount(row.executing)), .init(row.held == 0 ? "" : shownCount(row.held)),
       .init(shownAmount(row.free.cpus) + "/" + shownAmount(row.capacity.cpus)),
       .init(memory(row)), .init(otherResources(row)),
-      .init(row.types.map(\.name).joined(separator: ",")),
+      .init(row.types.map { "\($0.name)@\($0.version)" }.joined(separator: ",")),
       .init(shownDuration(row.lastHeard) + " ago", .faint),
     ])
   }

@@ -3,8 +3,8 @@
 public import OpClusterModel
 
 extension JSONText {
-  /// The fields of one operation.
-  public mutating func fields(of row: OperationRow) {
+  /// The fields of one operation; of a block operation, with what became of its blocks.
+  public mutating func fields(of row: OperationRow, blocks: [ShownBlock] = []) {
     field("id", OperationPath(row).description)
     field("name", row.name)
     field("graph", row.id.graph.number)
@@ -23,7 +23,22 @@ extension JSONText {
     if row.attempt > 0 { field("attempt", row.attempt) }
     if let result = row.result { status(of: result) }
     needs(row.needs)
-    if let output = row.result?.output, !output.isEmpty { self.output(output) }
+    if !row.blockedBy.isEmpty {
+      array("blocked_by") { json in
+        for id in row.blockedBy { json.value(row.shown(id)) }
+      }
+    }
+    if let progress = row.progress {
+      object("progress") { json in
+        json.field("fraction", progress.fraction)
+        json.field("text", progress.text.isEmpty ? nil : progress.text)
+      }
+    }
+    if !blocks.isEmpty {
+      blockResults(blocks)
+    } else if let output = row.result?.output, !output.isEmpty {
+      self.output("output", output)
+    }
     field("submitted_at", row.submittedAt)
     field("ready_at", row.readyAt)
     field("started_at", row.startedAt)
@@ -74,13 +89,27 @@ extension JSONText {
     }
   }
 
-  /// `key=value` lines as an object; anything else as base64.
-  private mutating func output(_ bytes: [UInt8]) {
+  /// By position: `{"state","output"}`, `{"state","message"}`.
+  private mutating func blockResults(_ blocks: [ShownBlock]) {
+    array("block_results") { json in
+      for block in blocks {
+        json.object { json in
+          json.field("state", block.state.rawValue)
+          if !block.message.isEmpty { json.field("message", block.message) }
+          if !block.output.isEmpty { json.output("output", block.output) }
+        }
+      }
+    }
+  }
+
+  /// JSON as it is, `key=value` lines as an object; anything else as base64.
+  private mutating func output(_ name: String, _ bytes: [UInt8]) {
+    if JSONSyntax.isValid(bytes) { return field(name, json: bytes) }
     guard let pairs = outputPairs(bytes) else {
-      field("output_base64", base64(bytes))
+      field(name + "_base64", base64(bytes))
       return
     }
-    object("output") { json in
+    object(name) { json in
       for pair in pairs { json.field(pair.key, pair.value) }
     }
   }

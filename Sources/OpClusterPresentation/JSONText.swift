@@ -80,6 +80,18 @@ public struct JSONText: Sendable {
   public mutating func field(_ name: String, _ time: WallTime) {
     if time != .unknown { field(name, rfc3339(time)) }
   }
+  /// Bytes that are JSON, checked by the caller; what could steer a terminal, which stands in
+  /// strings alone, is escaped.
+  public mutating func field(_ name: String, json: [UInt8]) {
+    key(name)
+    for scalar in String(decoding: json, as: UTF8.self).unicodeScalars {
+      switch scalar {
+      case "\n", "\r", "\t": bytes.append(UInt8(ascii: " "))
+      case _ where isUnsafe(scalar): escaped(scalar)
+      default: bytes.append(contentsOf: String(scalar).utf8)
+      }
+    }
+  }
   public mutating func object(_ name: String, _ body: (inout JSONText) -> Void) {
     key(name)
     object(body)

@@ -5,7 +5,7 @@ public import OpClusterModel
 
 /// Lines of the page of one operation. `command` is what runs, where the caller knows it.
 public func operationPage(
-  _ row: OperationRow, command: String? = nil, _ style: Style
+  _ row: OperationRow, command: String? = nil, blocks: [ShownBlock] = [], _ style: Style
 ) -> [String] {
   var page = Page(style)
   let path = OperationPath(row).description
@@ -15,18 +15,20 @@ public func operationPage(
     ]))
   page.blank()
   page.pair("why", endingSentence(row), row.state.tone)
+  page.pair("progress", shownProgress(row.progress), .active)
   page.pairs("command", safeLines(command ?? ""))
   page.pair("queue", queueSentence(row))
   page.pair("worker", row.workerName)
   page.pair("attempt", row.attempt > 0 ? "\(row.attempt)" : nil)
   page.pair("needs", needsSentence(row))
+  page.pair("behind", blockersSentence(row))
   page.pair("submitted", known(row.submittedAt, style))
   page.pair("ready", known(row.readyAt, style))
   page.pair("started", known(row.startedAt, style))
   page.pair("finished", known(row.finishedAt, style))
   page.pair("took", took(row, style))
   page.pair("used", usageSentence(row.result))
-  outputs(row, &page)
+  if blocks.isEmpty { outputs(row, &page) } else { results(of: blocks, &page, style) }
   earlierAttempts(row, &page, style)
   diagnostic(row, path: path, &page)
   return page.lines
@@ -78,6 +80,38 @@ private func needsSentence(_ row: OperationRow) -> String? {
   return shown.joined(separator: ", ") + (more > 0 ? ", … \(more) more" : "")
 }
 
+/// Barriers ahead, or what a barrier waits for.
+private func blockersSentence(_ row: OperationRow) -> String? {
+  guard !row.blockedBy.isEmpty else { return nil }
+  let more = row.blockedBy.count - 10
+  return row.blockedBy.prefix(10).map { row.shown($0) }.joined(separator: ", ")
+    + (more > 0 ? ", … \(more) more" : "")
+}
+
+/// One line a block, the failed ones first where not all have room.
+private func results(of blocks: [ShownBlock], _ page: inout Page, _ style: Style) {
+  let room = 20
+  var shown = Array(blocks.indices)
+  if shown.count > room {
+    let bad = shown.filter { blocks[$0].state != .succeeded }
+    shown = Array((bad + shown.filter { blocks[$0].state == .succeeded }).prefix(room)).sorted()
+  }
+  var table = Table([.number("BLOCK"), .text("STATE"), .text("RESULT", shortest: 16)])
+  for at in shown {
+    let block = blocks[at]
+    let lines = String(decoding: block.output, as: UTF8.self).split(separator: "\n")
+    let result = block.message.isEmpty ? lines.joined(separator: " ") : block.message
+    table.add([
+      .init("\(at + 1)"), .init(block.state.rawValue, block.state.tone),
+      .init(result.split(separator: "\n").joined(separator: " ")),
+    ])
+  }
+  page.blank()
+  page.table(table)
+  let hidden = blocks.count - shown.count
+  if hidden > 0 { page.line(StyledLine("  … \(shownCount(hidden, "more block"))")) }
+}
+
 private func usageSentence(_ result: AttemptResult?) -> String? {
   guard let result, result.processorMicroseconds > 0 || result.maximumResidentBytes > 0
   else { return nil }
@@ -88,6 +122,9 @@ private func usageSentence(_ result: AttemptResult?) -> String? {
 
 private func outputs(_ row: OperationRow, _ page: inout Page) {
   guard let output = row.result?.output, !output.isEmpty else { return }
+  if JSONSyntax.isValid(output) {
+    return page.pair("output", String(decoding: output, as: UTF8.self))
+  }
   guard let pairs = outputPairs(output) else {
     page.pair("output", shownSize(output.count))
     return
@@ -121,11 +158,15 @@ private let diagnosticLines = 12
 private func diagnostic(_ row: OperationRow, path: String, _ page: inout Page) {
   guard let result = row.result, result.cause != .none else { return }
   let lines = safeLines(result.diagnostic)
-  if !lines.isEmpty {
+  // One line that the page has said already is not said again.
+  if !lines.isEmpty, lines != [result.sentence] {
     page.blank()
     let hidden = lines.count - min(lines.count, diagnosticLines)
     page.line(
-      StyledLine(hidden > 0 ? "  the last \(diagnosticLines) lines that are known" : "  stderr"))
+      StyledLine(
+        hidden > 0
+          ? "  the last \(diagnosticLines) lines that are known"
+          : result.isOfProcess ? "  stderr" : "  it said"))
     page.quote(Array(lines.suffix(diagnosticLines)))
   }
   guard result.cause.hasStatus else { return }

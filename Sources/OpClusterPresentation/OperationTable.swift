@@ -14,7 +14,7 @@ public func operationTable(_ rows: [OperationRow], _ style: Style) -> Table {
       .init(OperationPath(row).description), .init(row.state.rawValue, row.state.tone),
       .init(row.queue), .init(row.workerName),
       .init(row.attempt > 1 ? "\(row.attempt)" : ""), .init(took(row, style)),
-      .init(shortReason(row), .faint),
+      .init(row.isFinished ? shortReason(row) : shownProgress(row.progress), .faint),
     ])
   }
   return table

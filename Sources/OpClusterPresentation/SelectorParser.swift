@@ -53,7 +53,7 @@ public enum SelectorParser {
 
   private static let grammar =
     "a selector is a graph (12), several (12,14-20), last, last~1, active or all; then perhaps "
-    + "/OPERATION and /ELEMENTS: 12/align/1-10:2"
+    + "/OPERATION and /ELEMENTS: 12/align/1-10:2, or '12/align*'"
 
   private static func wrong(_ message: String, _ hint: String) -> SelectorError {
     SelectorError(message: message, hint: hint)
@@ -92,13 +92,15 @@ public enum SelectorParser {
       switch byte {
       case 0x30...0x39, 0x41...0x5a, 0x61...0x7a: true
       case UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: ":"), UInt8(ascii: "-"): true
+      // A pattern of several names (S97).
+      case UInt8(ascii: "*"), UInt8(ascii: "?"): true
       default: false
       }
     }
     guard isAllowed, text.utf8.count <= Limits.nameBytes else {
       throw wrong(
         "'\(truncate(safe(text), to: 40))' cannot be an operation's name",
-        "names are 1 to \(Limits.nameBytes) of A-Z a-z 0-9 . _ : -")
+        "names are 1 to \(Limits.nameBytes) of A-Z a-z 0-9 . _ : -, with * and ? for several")
     }
     return text
   }

@@ -123,10 +123,21 @@ extension AttemptResult {
     switch cause {
     case .none where wasStopped: wasForced ? "stopped, KILL was needed" : "stopped"
     case .failed where exitStatus != 0: "exit status \(exitStatus)"
+    case .failed where !spokenOf.isEmpty: spokenOf
     case .signal where signal != 0: "killed by \(signalName(signal))"
     case .timeout where signal != 0: "\(cause.sentence), ended by \(signalName(signal))"
     default: cause.sentence
     }
+  }
+}
+
+extension AttemptResult {
+  /// Whether a process came to this end, so that the diagnostic is the end of its stderr.
+  var isOfProcess: Bool { exitStatus != 0 || signal != 0 }
+
+  /// What a type or blocks say of their failure, in a line.
+  fileprivate var spokenOf: String {
+    truncate(safeLines(diagnostic).first ?? "", to: 200)
   }
 }
 

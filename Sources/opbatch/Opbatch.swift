@@ -22,7 +22,10 @@ struct Opbatch: AsyncParsableCommand {
           Down.self, Status.self,
         ]),
       CommandGroup(name: "Follow", subcommands: FollowCommands.all),
-      CommandGroup(name: "Steer", subcommands: [Cancel.self, Suspend.self, Resume.self]),
+      CommandGroup(name: "Steer", subcommands: [
+          Cancel.self, Retry.self, Suspend.self, Resume.self, Hold.self, Release.self,
+          SetOperations.self,
+        ]),
       CommandGroup(name: "Cluster", subcommands: [Queue.self, Worker.self, Ping.self]),
       CommandGroup(
         name: "Misc",

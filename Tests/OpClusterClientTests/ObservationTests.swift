@@ -89,6 +89,73 @@ import Testing
     withExtendedLifetime(observation) {}
   }
 
+  private static func event(_ sequence: UInt64, _ graph: UInt32, _ kind: Event.Kind) -> Event {
+    Event(
+      sequence: sequence, commit: CommitIndex(sequence), time: .unknown,
+      subject: .graph(GraphID(graph)), kind: kind)
+  }
+
+  /// G19, S115: graph 5 was accepted while its answer was lost, graph 4 is known. When the answer
+  /// comes, the subscription has passed the events of graph 5: they are told after all, and nothing
+  /// of graph 4 a second time.
+  @Test func acceptedWithoutAnAnswer() async throws {
+    let first = try await FakeCoordinator.start(
+      Script { id, request, _ in
+        guard case .subscribe(let wish) = request else { return [] }
+        let begun = Self.event(10, 4, .graphSubmitted(operations: 1))
+        return [
+          .reply(id, .subscribed(since: 9)),
+          .events(
+            EventBatch(
+              subscription: wish.number, first: 0, events: [begun], caughtUp: true, resumeAt: 10)),
+        ]
+      })
+    let connection = try await ClusterConnection.connect(to: first.address)
+    let notes = Notes()
+    let wish = EventSubscription(
+      number: 1, selection: Selection(graphs: .numbers([])), includesOwn: true)
+    let observation = connection.observe(
+      wish, events: { notes.add(Self.shown($0)) }, ended: { notes.add("ended \($0)") })
+    let submission = GraphSubmission(key: SubmissionKey("k"), name: "g")
+    connection.send(.submit(submission)) { _ in notes.add("accepted") }
+    #expect(await eventually { first.requests.count == 2 && notes.lines == ["events 10"] })
+    first.stop()
+    let log = [
+      Self.event(11, 5, .graphSubmitted(operations: 1)), Self.event(12, 4, .graphSuspended(true)),
+      Self.event(13, 5, .graphFinished(.succeeded)), Self.event(14, 4, .graphFinished(.succeeded)),
+    ]
+    let second = try await FakeCoordinator.start(
+      at: first.address,
+      Script(epoch: 2) { id, request, _ in
+        switch request {
+        case .subscribe(let wish):
+          guard case .numbers(let ranges) = wish.selection.graphs else { return [] }
+          let told = log.filter { event in
+            guard case .graph(let graph) = event.subject else { return false }
+            return event.sequence > wish.since ?? 0
+              && ranges.contains { $0.first <= graph && graph <= $0.last }
+          }
+          return [
+            .reply(id, .subscribed(since: wish.since ?? 14)),
+            .events(
+              EventBatch(
+                subscription: wish.number, first: 0, events: told, caughtUp: true, resumeAt: 14)),
+          ]
+        case .submit: return [.reply(id, .accepted(GraphID(5), operations: 1, repeated: true))]
+        default: return []
+        }
+      })
+    #expect(await eventually { notes.lines.count == 4 })
+    #expect(notes.lines == ["events 10", "events 12,14", "accepted", "events 11,13"])
+    let since = second.requests.compactMap { request in
+      if case .subscribe(let wish) = request { wish.since } else { nil }
+    }
+    #expect(since == [10, 10])
+    observation.cancel()
+    await connection.close()
+    second.stop()
+  }
+
   @Test func lettingGoUnsubscribes() async throws {
     let fake = try await FakeCoordinator.start(
       Script { id, request, _ in request.isSubscription ? [.reply(id, .subscribed(since: 0))] : [] }

@@ -3,7 +3,7 @@
 
 import OpClusterClient
 import OpClusterModel
-import OpClusterWorker
+import OpClusterOperations
 import ScenarioBody
 import Testing
 
@@ -21,8 +21,8 @@ private struct InProcessSetting: ScenarioSetting {
   func run(_ scenario: Scenario) async throws -> ScenarioReport {
     var types = OperationRegistry()
     types.add(WitnessedOperation.self)
-    let witness = Witness(of: scenario)
-    var submission = scenario.submission(calling: OperationType(name: WitnessedOperation.typeName))
+    let witness = try Witness(of: scenario)
+    var submission = scenario.submission(calling: WitnessedOperation.operationType)
     for at in submission.templates.indices { submission.templates[at].payload = witness.argument }
     return try await InProcessCluster.with(workers: workers, types: types) { [submission] link in
       let graph = try await link.submit(submission)

@@ -6,6 +6,7 @@ import Logging
 import OpClusterClient
 import OpClusterCoordinator
 import OpClusterModel
+import OpClusterOperations
 import OpClusterWorker
 import OpClusterZeroMQ
 import Testing

@@ -1,8 +1,7 @@
 // The registered type of this target: it writes down when it runs, and ends as the scenario says.
 // Runs on Swift's own threads, many at a time.
 
-import OpClusterModel
-import OpClusterWorker
+import OpClusterOperations
 import ScenarioBody
 import Synchronization
 
@@ -12,19 +11,20 @@ final class Witness: Sendable {
   private static let all = Mutex<[Witness]>([])
 
   let scenario: Scenario
-  /// What operations of this scenario get as their argument.
+  /// The operation of this scenario, as its argument.
   let argument: [UInt8]
+  private let key = String(UInt64.random(in: 0 ... .max), radix: 36)
   private let seen = Mutex(ScenarioWitness())
 
   /// Kept until the process ends; tests make a handful.
-  init(of scenario: Scenario) {
+  init(of scenario: Scenario) throws {
     self.scenario = scenario
-    argument = Array(String(UInt64.random(in: 0 ... .max), radix: 36).utf8)
+    argument = try OperationArgument.encode(WitnessedOperation(witness: key))
     Self.all.withLock { $0.append(self) }
   }
 
-  static func find(_ argument: [UInt8]) -> Witness? {
-    all.withLock { all in all.first { $0.argument == argument } }
+  static func find(_ key: String) -> Witness? {
+    all.withLock { all in all.first { $0.key == key } }
   }
 
   var moments: [ScenarioReport.Moment] { seen.withLock { $0.moments } }
@@ -42,14 +42,11 @@ struct WitnessedOperation: RegisteredOperation {
     let status: Int32
   }
 
-  private let witness: Witness
+  /// The witness's key.
+  var witness: String
 
-  init(argument: [UInt8]) throws {
-    guard let witness = Witness.find(argument) else { throw BadArgument("nobody witnesses this") }
-    self.witness = witness
-  }
-
-  func run(_ context: OperationContext) async throws -> [UInt8] {
+  func main(_ context: OperationContext) async throws -> NoOutput {
+    guard let witness = Witness.find(witness) else { throw BadArgument("nobody witnesses this") }
     let element = Scenario.Element(name: context.name, index: context.index)
     let number = witness.start(element)
     defer { witness.end(element) }
@@ -59,6 +56,6 @@ struct WitnessedOperation: RegisteredOperation {
     await Task.yield()
     let status = operation.status(ofRun: number)
     if status != 0 { throw Failure(status: status) }
-    return []
+    return NoOutput()
   }
 }

@@ -1,8 +1,9 @@
 // What a registry offers and how it tells types apart.
 
 import OpClusterModel
-import OpClusterOperations
 import Testing
+
+@testable import OpClusterOperations
 
 @Suite struct RegistryTests {
   // S128: what is offered, in order; a type that is added again takes the place of the first.
@@ -19,6 +20,17 @@ import Testing
     #expect(registry.isolation(of: OperationType(name: "test.publish", version: 2)) == .child)
     #expect(registry.isolation(of: OperationRegistry.closureType) == .shared)
     #expect(registry.isolation(of: OperationType(name: "test.publish")) == nil)
+  }
+
+  // At the limit and one past it; `noop` and `closure` are taken.
+  @Test func names() {
+    let longest = String(repeating: "a", count: Limits.nameBytes)
+    for name in ["a", "image.tilt-shift", "A_9", "sleep", longest] {
+      #expect(OperationRegistry.isFitting(name), "\(name)")
+    }
+    for name in ["", "a b", "é", "a/b", "noop", "closure", longest + "a", "a\u{0}"] {
+      #expect(!OperationRegistry.isFitting(name), "\(name)")
+    }
   }
 
   // S128: tried elsewhere, and people are told why.

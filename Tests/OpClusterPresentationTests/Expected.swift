@@ -277,9 +277,9 @@ enum Expected {
     default  open        none      12,345          8            default
     """#,
     "workers 140": #"""
-    WORKER                                    STATE      EXECUTING     CPUS  MEMORY         OTHER                 TYPES          HEARD
-    node-1                                    connected          3      7/8  24 GiB/32 GiB  gpus 1/1 licence 2/2  image.denoise  400ms ago
-    a-node-with-a-very-long-name.example.org  suspect            0  0.5/1.5                                                      6.0s ago
+    WORKER                                    STATE      EXECUTING     CPUS  MEMORY         OTHER                 TYPES            HEARD
+    node-1                                    connected          3      7/8  24 GiB/32 GiB  gpus 1/1 licence 2/2  image.denoise@1  400ms ago
+    a-node-with-a-very-long-name.example.org  suspect            0  0.5/1.5                                                        6.0s ago
     """#,
     "why 140": #"""
     12/align/3  waiting

@@ -19,6 +19,8 @@ struct SelectorTests {
     ("all", Selection(graphs: .all)),
     ("12/align", Selection(graphs: graphs((12, 12)), operation: "align")),
     ("last/a.b_c:d-1", Selection(graphs: .last(back: 0), operation: "a.b_c:d-1")),
+    ("12/al*", Selection(graphs: graphs((12, 12)), operation: "al*")),
+    ("all/?.b", Selection(graphs: .all, operation: "?.b")),
     (
       "12/align/3",
       Selection(

@@ -10,7 +10,7 @@ struct Queue: ParsableCommand {
     abstract: "Look at queues, make and change them.",
     subcommands: [
       QueueList.self, QueueShow.self, QueueCreate.self, QueueSet.self, QueueSuspend.self,
-      QueueResume.self, QueueCancel.self, QueueRemove.self,
+      QueueResume.self, QueueCancel.self, QueueBarrier.self, QueueRemove.self,
     ])
 }
 

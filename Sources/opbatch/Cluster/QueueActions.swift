@@ -6,6 +6,23 @@ import OpClusterModel
 import OpClusterPresentation
 
 extension Command {
+  /// Runs `body`; where the coordinator does not know the queue, a near name is offered.
+  func namingQueue<Value>(
+    _ name: String, _ connection: ClusterConnection, _ body: () async throws -> Value
+  ) async throws -> Value {
+    do {
+      return try await body()
+    } catch let error as ClientError {
+      guard case .refused(let refusal) = error.kind, refusal.code == .unknownQueue,
+        let rows = try? await queueRows(connection)
+      else { throw error }
+      let near = nearest(name, among: rows.map(\.settings.name))
+      throw Failure(
+        .nothingSelected, code: "unknown_queue", "there is no queue '\(safe(name))'",
+        hint: near.map { "did you mean '\($0)'?" } ?? "'opbatch queue ls' lists the queues")
+    }
+  }
+
   func queueRows(_ connection: ClusterConnection) async throws -> [QueueRow] {
     guard case .queues(let rows) = try await ask(connection, .queues) else {
       throw Failure.unexpectedReply("queues")

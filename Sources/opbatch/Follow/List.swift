@@ -101,7 +101,7 @@ struct List: Command {
         console.format == .table && !all && (rows.count > room || (rows.count == room && more))
       if isCut { rows = Array(rows.prefix(room)) }
       total += rows.count
-      try output.show(rows)
+      try output.show(try await reader.opened(rows))
       if isCut {
         let filter = "--state failed,timed-out,lost"
         console.say("… and more: -a shows all, \(filter) what went wrong")
@@ -124,7 +124,8 @@ struct OperationListing {
     if console.wantsJSON { listing = JSONListing("operations", format: console.listFormat) }
   }
 
-  mutating func show(_ rows: [OperationRow]) throws {
+  mutating func show(_ opened: OpenedRows) throws {
+    let rows = opened.rows
     guard !rows.isEmpty else { return }
     switch console.format {
     case .table:
@@ -132,7 +133,9 @@ struct OperationListing {
       try console.writeLines(operationTable(rows, style).lines(style, titled: isFirst))
     case .name: try console.writeLines(rows.map { OperationPath($0).description })
     case .json, .jsonl:
-      for row in rows { listing?.row { $0.fields(of: row) } }
+      for row in rows {
+        listing?.row { $0.fields(of: row, blocks: opened.blocks[row.id] ?? []) }
+      }
       if let bytes = listing?.take() { try console.write(bytes: bytes) }
     }
     isFirst = false

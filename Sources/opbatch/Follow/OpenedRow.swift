@@ -29,11 +29,65 @@ extension OperationRow {
 
 extension AttemptResult {
   fileprivate func withReadableOutputs() -> AttemptResult {
-    guard !output.isEmpty, let pairs = try? Wire.decodeOutputs(output), !pairs.isEmpty else {
+    guard !output.isEmpty, !JSONSyntax.isValid(output), let pairs = try? Wire.decodeOutputs(output),
+      !pairs.isEmpty
+    else {
       return self
     }
     var result = self
     result.output = Array(pairs.map { "\($0.key)=\($0.value)\n" }.joined().utf8)
+    return result
+  }
+}
+
+/// What became of the blocks of a block operation, opened.
+enum BlockOutputs {
+  /// nil when these bytes are something else.
+  static func open(_ bytes: [UInt8]) -> [ShownBlock]? {
+    guard !bytes.isEmpty, let results = try? Wire.decodeBlockResults(bytes) else { return nil }
+    return results.map { result in
+      switch result {
+      case .failed(let message): ShownBlock(state: .failed, message: message)
+      case .skipped: ShownBlock(state: .skipped)
+      case .succeeded(let output):
+        ShownBlock(state: .succeeded, output: readable(output))
+      }
+    }
+  }
+
+  private static func readable(_ output: [UInt8]) -> [UInt8] {
+    var result = AttemptResult()
+    result.output = output
+    return result.withReadableOutputs().output
+  }
+}
+
+/// Rows with what their bytes mean, which depends on what the operation runs.
+struct OpenedRows {
+  var rows: [OperationRow]
+  /// Of the block operations among them.
+  var blocks: [OperationID: [ShownBlock]] = [:]
+}
+
+extension Reader {
+  /// Opens rows as the coordinator sent them. Asks for the structure of each graph of which a row
+  /// left something.
+  func opened(_ rows: [OperationRow]) async throws -> OpenedRows {
+    var result = OpenedRows(rows: rows)
+    var works: [GraphID: [String: String]] = [:]
+    for (at, row) in rows.enumerated() {
+      guard let output = row.result?.output, !output.isEmpty else { continue }
+      if works[row.id.graph] == nil {
+        let stages = try await structure(row.id.graph).stages
+        works[row.id.graph] = Dictionary(
+          stages.map { ($0.name, $0.work) }, uniquingKeysWith: { first, _ in first })
+      }
+      if works[row.id.graph]?[row.name] == "blocks", let blocks = BlockOutputs.open(output) {
+        result.blocks[row.id] = blocks
+      } else {
+        result.rows[at] = row.withReadableOutputs()
+      }
+    }
     return result
   }
 }

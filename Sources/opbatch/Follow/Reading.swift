@@ -37,9 +37,9 @@ struct Reader: Sendable {
   }
 
   /// Calls `body` with one page of operations after the other, until it returns false. The flag
-  /// says whether more would follow.
+  /// says whether more would follow. What they left is as it was sent.
   func operations(
-    _ selection: Selection, _ body: ([OperationRow], Bool) throws -> Bool
+    _ selection: Selection, _ body: ([OperationRow], Bool) async throws -> Bool
   ) async throws {
     var after: OperationID?
     while true {
@@ -47,27 +47,41 @@ struct Reader: Sendable {
       guard case .operations(let rows, let more) = try await ask(request) else {
         throw Failure.unexpectedReply("operations")
       }
-      let readable = rows.map { $0.withReadableOutputs() }
-      guard try body(readable, more), more, let last = rows.last?.id else { return }
+      guard try await body(rows, more), more, let last = rows.last?.id else { return }
       after = last
     }
   }
 
-  /// The first operations of a selection.
+  /// The first operations of a selection, with readable outputs.
   func firstOperations(
     _ selection: Selection, limit: Int
   ) async throws -> (rows: [OperationRow], more: Bool) {
+    let (opened, more) = try await firstOpened(selection, limit: limit)
+    return (opened.rows, more)
+  }
+
+  func firstOpened(
+    _ selection: Selection, limit: Int
+  ) async throws -> (rows: OpenedRows, more: Bool) {
     let limit = UInt32(min(limit, Limits.rowsPerReply))
     let request = ClientRequest.operations(selection, after: nil, limit: limit)
     guard case .operations(let rows, let more) = try await ask(request) else {
       throw Failure.unexpectedReply("operations")
     }
-    return (rows.map { $0.withReadableOutputs() }, more)
+    return (try await opened(rows), more)
   }
 
   /// The operation as it is when asked for alone: with its command and earlier attempts.
   func inFull(_ row: OperationRow) async throws -> OperationRow {
     try await firstOperations(.operation(row), limit: 1).rows.first ?? row
+  }
+
+  /// Lines of the page of an operation, with its command, attempts and blocks.
+  func page(_ row: OperationRow, _ style: Style) async throws -> [String] {
+    let opened = try await firstOpened(.operation(row), limit: 1).rows
+    let full = opened.rows.first ?? row
+    return operationPage(
+      full, command: full.shownCommand, blocks: opened.blocks[full.id] ?? [], style)
   }
 
   func structure(_ graph: GraphID) async throws -> GraphStructure {

@@ -9,6 +9,9 @@ struct Show: Command {
   static let configuration = CommandConfiguration(
     abstract: "Show a graph or an operation in full.",
     discussion: """
+      Of a single operation also how far it is and which barriers it is behind; of blocks what \
+      each came to. In JSON these are 'progress', 'blocked_by' and 'block_results'.
+
       Examples:
         opbatch show last
         opbatch show 12/align/3
@@ -51,7 +54,7 @@ struct Show: Command {
     var output = OperationListing(console: console)
     try await reader.operations(selection) { rows, _ in
       total += rows.count
-      try output.show(rows)
+      try output.show(try await reader.opened(rows))
       return true
     }
     guard total > 0 else { throw await reader.nothing(selector, selection) }
@@ -87,8 +90,7 @@ struct Show: Command {
         continue
       }
       if position > 0 { try console.writeLine("") }
-      let full = rows.count == 1 ? row : try await reader.inFull(row)
-      try console.writeLines(operationPage(full, command: full.shownCommand, console.outputStyle))
+      try console.writeLines(try await reader.page(row, console.outputStyle))
     }
     if more { console.say("… and more: opbatch ls \(safe(selector))") }
   }

@@ -35,8 +35,7 @@ struct Story: Command {
       guard console.format == .table else { return .success }
       for row in rows {
         try console.writeLine("")
-        let full = try await reader.inFull(row)
-        try console.writeLines(operationPage(full, command: full.shownCommand, console.outputStyle))
+        try console.writeLines(try await reader.page(row, console.outputStyle))
       }
       if more { console.say("… and more: opbatch ls \(safe(selector))") }
       return .success

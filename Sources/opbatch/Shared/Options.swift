@@ -20,6 +20,12 @@ struct GlobalOptions: ParsableArguments {
 
   @Option(help: ArgumentHelp("Give up after this time, such as 30s, 5m or 2h.", valueName: "time"))
   var timeout: TimeLength?
+
+  func validate() throws {
+    if let timeout, timeout.milliseconds == 0 {
+      throw ValidationError("--timeout must be longer than nothing; leave it out to wait for ever")
+    }
+  }
 }
 
 /// What stdout carries.

@@ -74,7 +74,8 @@ struct GraphRun {
     let console = console
     let connection = session.connection
     let timeout = timeout
-    return try await withThrowingTaskGroup(of: FollowEnd?.self) { group in
+    let deadline = timeout.map { ContinuousClock.now + $0 }
+    let end: FollowEnd = try await withThrowingTaskGroup(of: FollowEnd?.self) { group in
       defer { group.cancelAll() }
       group.addTask {
         try await follower.run()
@@ -110,6 +111,9 @@ struct GraphRun {
       }
       return .finished
     }
+    // What the time's end cancelled may have ended before that was told.
+    if end == .finished, let deadline, ContinuousClock.now >= deadline { return .timedOut }
+    return end
   }
 
   /// The first Ctrl-C asks, the second and all later ones kill.

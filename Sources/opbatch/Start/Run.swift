@@ -1,4 +1,4 @@
-// `opbatch run`: a manifest or one command, from submission to end, with its status.
+// `opbatch run`: a manifest, one command or one call, from submission to end, with its status.
 
 import ArgumentParser
 import OpClusterClient
@@ -7,21 +7,25 @@ import OpClusterPresentation
 
 struct Run: Command {
   static let configuration = CommandConfiguration(
-    abstract: "Run a manifest or one command; end with its status.",
+    abstract: "Run a manifest, one command or one call; end with its status.",
     usage: """
       opbatch run -m <file> [-p <key=value> ...] [<options>]
       opbatch run [<options>] -- <cmd> [<args> ...]
+      opbatch run --call <type> [--input <json>] [<options>]
       """,
     discussion: """
       With a command, its output streams are ours and its exit status is ours; 124 means that it \
       timed out, 125 that it is our fault, 126 not executable, 127 not found, 128+n signal n. \
       The first Ctrl-C asks it to stop, the second kills it.
 
+      With a call, the value that the operation type returns is on stdout as JSON, 'null' for none.
+
       Without a configured cluster it runs on one of its own.
 
       Examples:
         opbatch run -m graph.yaml
         opbatch run -- make -j4 test
+        opbatch run --call image.tilt@2 --input '{"path": "a.jpg"}' --timeout 5m
       """)
 
   @Option(
@@ -34,6 +38,16 @@ struct Run: Command {
     help: ArgumentHelp("A parameter of the manifest; may be repeated.", valueName: "key=value"))
   var parameters: [Assignment] = []
 
+  @Option(
+    help: ArgumentHelp(
+      "An operation type of the workers, NAME or NAME@VERSION.", valueName: "type"))
+  var call: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "What the call is given: JSON, @FILE, or - for stdin.", valueName: "json"))
+  var input: String?
+
   @Option(help: "The graph's name.") var name: String?
 
   @Option(
@@ -43,7 +57,7 @@ struct Run: Command {
       valueName: "name[=value]"))
   var environment: [String] = []
 
-  @Option(help: ArgumentHelp("CPUs that the command asks for.", valueName: "count"))
+  @Option(help: ArgumentHelp("CPUs that the command or call asks for.", valueName: "count"))
   var cpus: Int64 = 1
 
   @Argument(
@@ -56,16 +70,18 @@ struct Run: Command {
   static var handlesInterrupts: Bool { true }
 
   func validate() throws {
-    if (manifest == nil) == command.isEmpty {
-      throw ValidationError("give either -m FILE or a command after --")
+    guard [manifest != nil, call != nil, !command.isEmpty].count(where: { $0 }) == 1 else {
+      throw ValidationError("give one of -m FILE, --call TYPE, or a command after --")
     }
-    if manifest != nil, !environment.isEmpty {
+    if command.isEmpty, !environment.isEmpty {
       throw ValidationError("--env is for a command; a manifest has its own 'env'")
     }
+    if call == nil, input != nil { throw ValidationError("--input is for --call") }
     guard (0...1_000_000).contains(cpus) else { throw ValidationError("--cpus is 0 or more") }
   }
 
   func perform(_ console: Console) async throws -> ExitStatus {
+    if let call { return try await runCall(call, console) }
     if command.isEmpty { return try await runManifest(console) }
     do {
       return try await runCommand(console)
@@ -87,6 +103,17 @@ struct Run: Command {
       let run = GraphRun(session: session, console: console, timeout: global.timeout?.duration)
       return try await run.untilEnd(
         of: accepted.graph, showsProgress: true, onInterrupt: .cancel)
+    }
+  }
+
+  private func runCall(_ call: String, _ console: Console) async throws -> ExitStatus {
+    let request = CallRequest(
+      type: try CallRequest.type(call), input: try CallRequest.input(input))
+    var submission = request.submission(cpus: cpus)
+    try Submit.prepare(&submission, name: name, key: nil)
+    return try await inSession(console) { session in
+      try await CallRun(session: session, console: console, timeout: global.timeout?.duration)
+        .run(request, submission)
     }
   }
 

@@ -1,6 +1,7 @@
 // `opbatch cancel`: asks what has not ended to stop.
 
 import ArgumentParser
+import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
@@ -15,12 +16,14 @@ struct Cancel: Command {
       Examples:
         opbatch cancel 12
         opbatch cancel 12/align/1-10 --reason 'wrong reference'
+        opbatch cancel '12/align*' -l team=blue
+        opbatch cancel 12/align --dependents
         opbatch cancel active --grace 0
       """)
 
   @Argument(
     help: ArgumentHelp(
-      "What to cancel: 12, 12,14-20, last, active, 12/align/3.",
+      "What to cancel: 12, 12,14-20, last, active, 12/align/3, '12/align*'.",
       valueName: "selector"))
   var selectors: [String]
 
@@ -33,29 +36,81 @@ struct Cancel: Command {
       valueName: "time"))
   var grace: TimeLength?
 
+  @Flag(help: "Not these, but all that depends on them, directly or through others.")
+  var dependents = false
+
+  @OptionGroup var filters: SelectionFilters
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
   func perform(_ console: Console) async throws -> ExitStatus {
     guard reason.utf8.count <= Limits.reasonBytes else {
       throw Failure.usage("a reason has at most \(Limits.reasonBytes) bytes")
     }
-    let selections = try selectors.map { try Selectors.selection($0) }
+    let selections = try selectors.map { try filters.selection($0) }
     let grace = self.grace.map { Span.milliseconds($0.milliseconds) }
     return try await withConnection { connection in
       var results: [CancelSummary] = []
       for (text, selection) in zip(selectors, selections) {
-        let reply = try await ask(
-          connection, .cancel(.selection(selection), reason: reason, grace: grace))
-        guard case .cancelled(let verdicts, let total) = reply else {
-          throw Failure.unexpectedReply("cancel")
+        let reader = reader(connection)
+        let result = try await reader.naming(text, selection) {
+          dependents
+            ? try await cancelDependents(text, selection, grace, reader)
+            : try await cancel(text, .selection(selection), grace, connection)
         }
-        guard total > 0 else { throw Failure.nothingSelected(text) }
-        results.append(CancelSummary(what: text, verdicts: verdicts, total: total))
+        if !dependents, result.total == 0 { throw await reader.nothing(text, selection) }
+        results.append(result)
       }
       try CancelSummary.show(results, key: "cancelled", console)
       return .success
     }
   }
+}
+
+extension Cancel {
+  private func cancel(
+    _ text: String, _ target: OperationTarget, _ grace: Span?, _ connection: ClusterConnection
+  ) async throws -> CancelSummary {
+    let reply = try await ask(connection, .cancel(target, reason: reason, grace: grace))
+    guard case .cancelled(let verdicts, let total) = reply else {
+      throw Failure.unexpectedReply("cancel")
+    }
+    return CancelSummary(what: text, verdicts: verdicts, total: total)
+  }
+
+  /// All that depends on any of the operations, each once. What one step cancels is not asked
+  /// about again: the coordinator would call it cancelled already.
+  private func cancelDependents(
+    _ text: String, _ selection: Selection, _ grace: Span?, _ reader: Reader
+  ) async throws -> CancelSummary {
+    var chosen: [OperationID] = []
+    try await reader.operations(selection) { rows, _ in
+      chosen += rows.map(\.id)
+      return chosen.count <= Self.mostWithDependents
+    }
+    guard !chosen.isEmpty else { throw await reader.nothing(text, selection) }
+    guard chosen.count <= Self.mostWithDependents else {
+      throw Failure.usage(
+        "'\(safe(text))' names more than \(shownCount(Self.mostWithDependents)) operations",
+        hint: "name those whose dependents are meant")
+    }
+    var all = CancelSummary(what: text, verdicts: [], total: 0)
+    var seen: Set<OperationID> = []
+    for operation in chosen {
+      let target = OperationTarget.dependents(of: operation)
+      let request = ClientRequest.cancel(target, reason: reason, grace: grace)
+      guard
+        case .cancelled(let verdicts, let total) = try await reader.connection.request(
+          request, timeout: global.timeout?.duration)
+      else { throw Failure.unexpectedReply("cancel") }
+      let new = verdicts.filter { seen.insert($0.operation).inserted }
+      let hidden = total - UInt32(min(verdicts.count, Int(total)))
+      all.add(new, total: UInt32(new.count) + hidden)
+    }
+    return all
+  }
+
+  /// Operations whose dependents one command cancels: each is a request.
+  private static let mostWithDependents = 1_000
 }
 
 /// What became of one selector's operations.
@@ -71,6 +126,12 @@ struct CancelSummary {
     self.total = total
     for verdict in verdicts { counts[verdict.verdict, default: 0] += 1 }
     isPartial = verdicts.count < Int(total)
+  }
+
+  mutating func add(_ verdicts: [CancelVerdict], total more: UInt32) {
+    total += more
+    for verdict in verdicts { counts[verdict.verdict, default: 0] += 1 }
+    isPartial = isPartial || verdicts.count < Int(more)
   }
 
   func count(_ verdict: CancelVerdict.Verdict) -> Int { counts[verdict] ?? 0 }

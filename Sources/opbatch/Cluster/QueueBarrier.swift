@@ -1,0 +1,78 @@
+// `opbatch queue barrier`: what is in a queue now ends before it, what comes later begins after it
+// (S77, S78).
+
+import ArgumentParser
+import OpClusterClient
+import OpClusterModel
+import OpClusterPresentation
+import OpClusterWire
+
+struct QueueBarrier: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "barrier", abstract: "Put a barrier into a queue.",
+    usage: """
+      opbatch queue barrier <name> [--wait] [<options>]
+      opbatch queue barrier <name> [--wait] [<options>] -- <cmd> [<args> ...]
+      """,
+    discussion: """
+      Everything that is in the queue now ends before it, and everything that comes later begins \
+      after it. With a command, that runs in between, alone in the queue. Makes a graph of one \
+      operation.
+
+      Examples:
+        opbatch queue barrier io --wait
+        opbatch queue barrier io -- ./swap-disks
+      """)
+
+  @Argument(help: "The queue's name.") var name: String
+  @Flag(help: "Stay until it is passed; the status tells how it ended.") var wait = false
+  @Argument(
+    parsing: .postTerminator,
+    help: ArgumentHelp("A command and its arguments, after --.", valueName: "cmd"))
+  var command: [String] = []
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  static var handlesInterrupts: Bool { true }
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    var submission = Self.submission(queue: name, command: command)
+    try Submit.prepare(&submission, name: nil, key: nil)
+    return try await withConnection { connection in
+      let accepted = try await namingQueue(name, connection) {
+        try await GraphRun.submit(submission, connection, timeout: global.timeout?.duration)
+      }
+      let graph = accepted.graph
+      switch console.format {
+      case .name: try console.writeLine("\(graph.number)")
+      case .table:
+        try console.writeLine("graph \(graph.number): a barrier in queue \(safe(name))")
+      case .json, .jsonl:
+        try console.write(
+          jsonDocument {
+            $0.submission(graph, name: submission.name, operations: 1, repeated: false)
+          })
+      }
+      guard wait else { return .success }
+      let run = GraphRun(
+        session: Session(connection: connection, embedded: nil), console: console,
+        timeout: global.timeout?.duration)
+      return try await run.untilEnd(of: graph, showsProgress: false, onInterrupt: .detach)
+    }
+  }
+
+  /// A graph of one barrier, empty without a command.
+  static func submission(queue: String, command: [String]) -> GraphSubmission {
+    var submission = GraphSubmission(name: "barrier")
+    if !command.isEmpty {
+      submission = CommandRun.submission(command, environment: [], cpus: 1, timeout: nil)
+    } else {
+      var template = OperationTemplate(name: "barrier", work: .nothing)
+      template.demand = .none
+      submission.templates = [template]
+    }
+    submission.templates[0].name = "barrier"
+    submission.templates[0].isBarrier = true
+    submission.queues = [.named(queue)]
+    return submission
+  }
+}

@@ -1,0 +1,67 @@
+// What hold, release and set share: one change after the other of what selectors mean, and what is
+// said about it.
+
+import OpClusterClient
+import OpClusterModel
+import OpClusterPresentation
+
+/// What became of one selector's operations.
+struct ChangeSummary {
+  var what: String
+  var changed: UInt32
+  /// It came too late, or they were like that before.
+  var unchanged: UInt32
+
+  func sentence(_ verb: String) -> String {
+    let done = changed > 0 || unchanged == 0 ? ["\(shownCount(changed)) \(verb)"] : []
+    let late = unchanged > 0 ? ["\(shownCount(unchanged)) as before"] : []
+    return "\(safe(what)): " + (done + late).joined(separator: ", ")
+  }
+}
+
+extension Command {
+  /// Sends the requests that `requests` makes of each selector; all selectors are read first.
+  func changeOperations(
+    _ selectors: [String], _ filters: SelectionFilters, verb: String, _ console: Console,
+    _ requests: (OperationTarget) -> [ClientRequest]
+  ) async throws -> ExitStatus {
+    let selections = try selectors.map { try filters.selection($0) }
+    return try await withConnection { connection in
+      var results: [ChangeSummary] = []
+      for (text, selection) in zip(selectors, selections) {
+        var result = ChangeSummary(what: text, changed: 0, unchanged: 0)
+        for request in requests(.selection(selection)) {
+          let reply = try await reader(connection).naming(text, selection) {
+            try await ask(connection, request)
+          }
+          guard case .changed(let changed, let unchanged) = reply else {
+            throw Failure.unexpectedReply(verb)
+          }
+          result.changed = max(result.changed, changed)
+          result.unchanged = max(result.unchanged, unchanged)
+        }
+        results.append(result)
+      }
+      try show(results, verb, console)
+      return .success
+    }
+  }
+
+  private func show(_ results: [ChangeSummary], _ verb: String, _ console: Console) throws {
+    switch console.format {
+    case .name: try console.writeLines(results.map(\.what))
+    case .table: try console.writeLines(results.map { $0.sentence(verb) })
+    case .json, .jsonl:
+      var listing = JSONListing(verb, format: console.listFormat)
+      for result in results {
+        listing.row { json in
+          json.field("selector", result.what)
+          json.field("changed", result.changed)
+          json.field("unchanged", result.unchanged)
+        }
+      }
+      listing.end()
+      try console.write(bytes: listing.take())
+    }
+  }
+}

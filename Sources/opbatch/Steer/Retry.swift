@@ -1,0 +1,176 @@
+// `opbatch retry`: a graph that has ended once more, under a new number; what succeeded and is not
+// asked for again is taken over (S11).
+
+import ArgumentParser
+import OpClusterClient
+import OpClusterModel
+import OpClusterPresentation
+
+struct Retry: Command {
+  static let configuration = CommandConfiguration(
+    abstract: "Run an ended graph again, all of it or a part.",
+    usage: "opbatch retry <selector> ... [--failed] [--wait | --watch] [<options>]",
+    discussion: """
+      Makes a new graph of the same submission. A graph as a whole runs again from the start; with \
+      --failed, only what did not succeed. With operations, those run again and all that depends \
+      on them. Everything else that succeeded is taken over with its outputs. In JSON, \
+      'continued_from' is the earlier graph and 'reused' counts what is taken over; several \
+      graphs are in 'graphs'.
+
+      Examples:
+        opbatch retry 12
+        opbatch retry last --failed --watch
+        opbatch retry 12/align/3
+      """)
+
+  @Argument(help: ArgumentHelp("12, last, 12/align/3, '12/align*'.", valueName: "selector"))
+  var selectors: [String]
+  @Flag(help: "Only what did not succeed; the rest is taken over.") var failed = false
+  @Flag(help: "Stay until it has ended; the status tells how.") var wait = false
+  @Flag(help: "Like --wait, and show its stages.") var watch = false
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  static var handlesInterrupts: Bool { true }
+
+  func validate() throws {
+    if failed, selectors.contains(where: { $0.contains("/") }) {
+      throw ValidationError("--failed is about whole graphs; leave out what follows the '/'")
+    }
+  }
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    let selections = try selectors.map { try Selectors.selection($0) }
+    return try await withConnection { connection in
+      // All are planned before the first is submitted.
+      var plans: [Plan] = []
+      for (text, selection) in zip(selectors, selections) {
+        try await plan(text, selection, reader(connection), &plans)
+      }
+      var again: [Again] = []
+      for plan in plans { again.append(try await submit(plan, connection)) }
+      try show(again, console)
+      return try await stay(with: again, connection, console)
+    }
+  }
+
+  /// One graph, and which operations of it are to run again.
+  private struct Plan {
+    var graph: GraphID
+    var name: String
+    /// nil: all of them.
+    var chosen: Set<UInt32>?
+  }
+
+  /// A graph that runs again.
+  private struct Again {
+    var accepted: GraphRun.Accepted
+    var name: String
+    var from: GraphID
+    var reused: Int
+  }
+
+  private func plan(
+    _ text: String, _ selection: Selection, _ reader: Reader, _ plans: inout [Plan]
+  ) async throws {
+    let rows = try await reader.naming(text, selection) {
+      try await reader.allGraphs(Selection(graphs: selection.graphs))
+    }
+    guard !rows.isEmpty else { throw await reader.nothing(text, selection) }
+    var chosen: [GraphID: Set<UInt32>] = [:]
+    if selection.operation != nil {
+      try await reader.naming(text, selection) {
+        try await reader.operations(selection) { page, _ in
+          for row in page { chosen[row.id.graph, default: []].insert(row.id.index) }
+          return true
+        }
+      }
+      if chosen.isEmpty { throw await reader.nothing(text, selection) }
+    }
+    for row in rows where selection.operation == nil || chosen[row.graph] != nil {
+      if let at = plans.firstIndex(where: { $0.graph == row.graph }) {
+        if let more = chosen[row.graph] {
+          plans[at].chosen?.formUnion(more)
+        } else {
+          plans[at].chosen = nil
+        }
+      } else {
+        plans.append(Plan(graph: row.graph, name: row.name, chosen: chosen[row.graph]))
+      }
+    }
+  }
+
+  private func submit(_ plan: Plan, _ connection: ClusterConnection) async throws -> Again {
+    guard
+      case .submission(var submission, let outcomes) = try await ask(
+        connection, .submission(plan.graph))
+    else { throw Failure.unexpectedReply("submission") }
+    let reused = RetryPlan(submission, outcomes, of: plan.graph)
+      .reused(again: plan.chosen, onlyFailed: failed)
+    let count = reused.count
+    if failed, count == submission.operationCount {
+      throw Failure(
+        .nothingSelected, code: "nothing_failed",
+        "everything of graph \(plan.graph.number) succeeded",
+        hint: "'opbatch retry \(plan.graph.number)' runs all of it again")
+    }
+    submission.continued = ContinuedGraph(graph: plan.graph, reused: reused)
+    submission.key = GraphRun.randomKey()
+    submission.isSuspended = false
+    let accepted = try await GraphRun.submit(
+      submission, connection, timeout: global.timeout?.duration)
+    return Again(accepted: accepted, name: submission.name, from: plan.graph, reused: count)
+  }
+
+  private func show(_ again: [Again], _ console: Console) throws {
+    switch console.format {
+    case .name: try console.writeLines(again.map { "\($0.accepted.graph.number)" })
+    case .table:
+      for graph in again {
+        let count = shownCount(graph.accepted.operations, "operation")
+        let kept = graph.reused > 0 ? ", \(shownCount(graph.reused)) taken over" : ""
+        try console.writeLine(
+          "graph \(graph.accepted.graph.number) (\(safe(graph.name))) does graph "
+            + "\(graph.from.number) again: \(count)\(kept)")
+      }
+      if !wait, !watch, let first = again.first {
+        console.hint("opbatch watch \(first.accepted.graph.number)")
+      }
+    case .json, .jsonl:
+      guard again.count > 1 else {
+        return try console.write(
+          jsonDocument { json in
+            for graph in again { json.object("graph") { fields(graph, &$0) } }
+          })
+      }
+      var listing = JSONListing("graphs", format: console.listFormat)
+      for graph in again { listing.row { fields(graph, &$0) } }
+      listing.end()
+      try console.write(bytes: listing.take())
+    }
+  }
+
+  private func fields(_ graph: Again, _ json: inout JSONText) {
+    json.field("id", graph.accepted.graph.number)
+    json.field("name", graph.name)
+    json.field("operations", graph.accepted.operations)
+    json.field("continued_from", graph.from.number)
+    json.field("reused", graph.reused)
+  }
+
+  private func stay(
+    with again: [Again], _ connection: ClusterConnection, _ console: Console
+  ) async throws -> ExitStatus {
+    guard wait || watch else { return .success }
+    var status = ExitStatus.success
+    for graph in again {
+      let run = GraphRun(
+        session: Session(connection: connection, embedded: nil), console: console,
+        timeout: global.timeout?.duration)
+      let ended = try await run.untilEnd(
+        of: graph.accepted.graph, showsProgress: watch, onInterrupt: .detach)
+      if ended == .interrupted || ended == .timedOut { return ended }
+      status = status.combined(with: ended)
+    }
+    return status
+  }
+}

@@ -1,0 +1,119 @@
+// `opbatch set`: another priority or queue for operations that have not started.
+
+import ArgumentParser
+import OpClusterClient
+import OpClusterModel
+import OpClusterPresentation
+
+struct SetOperations: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "set", abstract: "Change the priority or the queue of operations.",
+    usage: "opbatch set <selector> ... [priority=<level>] [queue=<name>] [<options>]",
+    discussion: """
+      Levels are very-low, low, normal, high and very-high. What changes its queue goes to the \
+      end of the other; what has started stays where it is. For queues there is \
+      'opbatch queue set'.
+
+      Examples:
+        opbatch set 12/align priority=high
+        opbatch set '12/align*' 13 queue=big priority=low
+      """)
+
+  @Argument(
+    help: ArgumentHelp("Selectors, and what to set: key=value.", valueName: "selector|key=value"))
+  var words: [String]
+  @OptionGroup var filters: SelectionFilters
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  func validate() throws {
+    do throws(Failure) {
+      let (selectors, settings) = try Self.parse(words)
+      if selectors.isEmpty { throw .usage("no selector says what to change") }
+      if settings == OperationSettings() {
+        throw .usage("nothing to change: give priority=LEVEL or queue=NAME")
+      }
+    } catch {
+      throw ValidationError(error.hint.isEmpty ? error.message : "\(error.message): \(error.hint)")
+    }
+  }
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    let (selectors, settings) = try Self.parse(words)
+    guard let queue = settings.queue else {
+      return try await changeOperations(selectors, filters, verb: "changed", console) {
+        settings.requests($0)
+      }
+    }
+    do {
+      return try await changeOperations(selectors, filters, verb: "changed", console) {
+        settings.requests($0)
+      }
+    } catch let error as ClientError {
+      // Only now it is worth asking which queues there are.
+      return try await withConnection { connection in
+        try await namingQueue(queue, connection) { throw error }
+      }
+    }
+  }
+
+  /// Words with a `=` are settings, the others selectors.
+  static func parse(
+    _ words: [String]
+  ) throws(Failure) -> (selectors: [String], settings: OperationSettings) {
+    var selectors: [String] = []
+    var settings = OperationSettings()
+    for word in words {
+      guard word.contains("=") else {
+        selectors.append(word)
+        continue
+      }
+      guard let assignment = Assignment(argument: word) else {
+        throw .usage("'\(safe(word))' is not key=value")
+      }
+      try settings.take(assignment)
+    }
+    return (selectors, settings)
+  }
+}
+
+/// What `set` changes; nil leaves as it is.
+struct OperationSettings: Equatable {
+  var priority: Priority?
+  var queue: String?
+
+  private static let keys = ["priority", "queue"]
+
+  mutating func take(_ assignment: Assignment) throws(Failure) {
+    switch assignment.key {
+    case "priority":
+      let words = Priority.allCases.map(\.word)
+      if let number = Int(assignment.value) {
+        priority = Priority(normalising: number)
+      } else if let level = Priority.allCases.first(where: { $0.word == assignment.value }) {
+        priority = level
+      } else {
+        throw .usage(
+          "'\(safe(assignment.value))' is not a priority",
+          hint: nearest(assignment.value, among: words).map { "did you mean '\($0)'?" }
+            ?? "one of " + words.joined(separator: ", "))
+      }
+    case "queue":
+      guard (1...Limits.nameBytes).contains(assignment.value.utf8.count) else {
+        throw .usage("a queue's name has 1 to \(Limits.nameBytes) bytes")
+      }
+      queue = assignment.value
+    default:
+      throw .usage(
+        "there is no setting '\(safe(assignment.key))'",
+        hint: nearest(assignment.key, among: Self.keys).map { "did you mean '\($0)'?" }
+          ?? "settings are " + Self.keys.joined(separator: " and "))
+    }
+  }
+
+  /// The queue first: it is what may be refused.
+  func requests(_ target: OperationTarget) -> [ClientRequest] {
+    let move = queue.map { ClientRequest.setQueue(target, queue: $0) }
+    let raise = priority.map { ClientRequest.setPriority(target, $0) }
+    return [move, raise].compactMap { $0 }
+  }
+}
