@@ -11,6 +11,8 @@ import PackageDescription
 //   hands       Wire Journal     Wire Processes   Wire Manifest     Wire
 //               ZeroMQ           ZeroMQ           ZeroMQ            –
 //   words       Model ───────────────┴─────────────────┴──────────────────┘
+//
+//   examples    opexamples, opexampleworker; OpClusterExamples on OpCluster; ExampleMaterials
 
 let heap = Target.Dependency.product(name: "HeapModule", package: "swift-collections")
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")

@@ -1,10 +1,10 @@
 // Arranges pictures side by side on one sheet. Pure; any thread.
 
 extension Picture {
-  /// Small copies in rows of two, or of three if there are more than four; an empty sheet for none.
+  /// Small copies in rows of three, or of two where that leaves no gap; an empty sheet for none.
   public init(contactSheetOf pictures: [Picture], thumbnailWidth: Int = 280) {
     let margin = 10
-    let columns = pictures.count > 4 ? 3 : max(min(pictures.count, 2), 1)
+    let columns = [2, 4].contains(pictures.count) ? 2 : max(min(pictures.count, 3), 1)
     let thumbnails = pictures.map { $0.scaled(toWidth: thumbnailWidth) }
     let rows = stride(from: 0, to: thumbnails.count, by: columns).map { start in
       thumbnails[start..<min(start + columns, thumbnails.count)]

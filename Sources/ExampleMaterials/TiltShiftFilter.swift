@@ -7,13 +7,17 @@ extension Picture {
   ///   - radius: of the blur at the far end, in pixels.
   ///   - keepsOn: asked before every row; throws to stop.
   public func tiltShifted(
-    focus: Double, radius: Double, keepsOn: () throws -> Void = {}
+    focus: Double, radius: Double, keepsOn: () throws -> Void
   ) rethrows -> Picture {
     var result = self
     // Three boxes on top of each other are nearly the disc of a lens.
     for _ in 0..<3 { try result.blurRows(focus: focus, radius: radius, keepsOn) }
     result.strengthenColours()
     return result
+  }
+
+  public func tiltShifted(focus: Double, radius: Double) -> Picture {
+    tiltShifted(focus: focus, radius: radius) {}
   }
 
   /// How far to the sides and up and down the row looks.

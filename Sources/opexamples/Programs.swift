@@ -20,21 +20,21 @@ struct RunDownloads: AsyncParsableCommand {
   }
 
   func run() async throws {
-    var files = ["/stuck.txt": Array("never to be seen in full".utf8)]
+    var files = ["/0.txt": Array("never to be seen in full".utf8)]
     for number in 1...count { files["/\(number).txt"] = Array("This is file \(number).\n".utf8) }
-    let server = try WebServer(files, stuck: ["/stuck.txt"])
+    let server = try WebServer(files, stuck: ["/0.txt"])
     defer { server.stop() }
     var addresses: [String: String] = [:]
     for path in files.keys { addresses[String(path.dropFirst())] = server.address(of: path) }
     let folder = absolute(folder)
     let fetched = try await place.run { [addresses] cluster in
       try await downloadAll(
-        addresses, into: folder, atOnce: atOnce, givingUpOn: "stuck.txt", on: cluster)
+        addresses, into: folder, atOnce: atOnce, givingUpOn: "0.txt", on: cluster)
     }
     for file in fetched.values.sorted(by: { $0.path < $1.path }) {
       print("\(file.digest) \(file.size) \(file.path)")
     }
-    print("\(fetched.count) files, at most \(server.mostAtOnce) at once; stuck.txt was cancelled")
+    print("\(fetched.count) files, at most \(server.mostAtOnce) at once; 0.txt was cancelled")
   }
 }
 
