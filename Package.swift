@@ -198,10 +198,32 @@ let package = Package(
       dependencies: [
         "OpClusterSimulation", "OpClusterScheduling", "OpClusterExecution", "OpClusterModel",
       ]),
+    .target(
+      name: "RealCluster", dependencies: ["OpClusterClient", "OpClusterModel"],
+      path: "Tests/RealCluster"),
+    .target(
+      name: "ConformanceOperations",
+      dependencies: ["OpCluster", "OpClusterOperations", "OpClusterModel"],
+      path: "Tests/ConformanceOperations"),
+    .executableTarget(
+      name: "ConformanceWorker", dependencies: ["ConformanceOperations", "OpClusterServing"],
+      path: "Tests/ConformanceWorker"),
+    .executableTarget(
+      name: "ConformanceClient",
+      dependencies: [
+        "ConformanceOperations", "OpCluster", "OpClusterOperations", "OpClusterModel",
+      ],
+      path: "Tests/ConformanceClient"),
+    .testTarget(
+      name: "OpClusterConformanceTests",
+      dependencies: [
+        "RealCluster", "ConformanceOperations", "ConformanceWorker", "ConformanceClient", "opcoord",
+        "OpCluster", "OpClusterOperations", "OpClusterClient", "OpClusterModel",
+      ]),
     .testTarget(
       name: "OpClusterTests",
       dependencies: [
-        "ScenarioBody", "OpClusterClient", "OpClusterManifest", "OpClusterWire",
+        "RealCluster", "ScenarioBody", "OpClusterClient", "OpClusterManifest", "OpClusterWire",
         "OpClusterModel", "OpClusterProcesses", "opcoord", "opworker", "opbatch",
       ]),
     .testTarget(

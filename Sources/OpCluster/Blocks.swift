@@ -43,7 +43,7 @@ extension ClusterOperation {
           .badRequest, "'\(life.shownName)' is not a block operation",
           hint: "make one with ClusterOperation.blocks()")
       }
-      if case .leaving = life.stage { throw .onItsWay(self) }
+      if case .leaving = life.stage { throw .onItsWay(life.shownName) }
       if life.isExecuting || life.isFinished {
         throw ClusterError(.alreadyStarted, "'\(life.shownName)' has started")
       }

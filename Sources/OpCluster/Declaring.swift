@@ -28,7 +28,7 @@ extension ClusterOperation {
       throw ClusterError(.alreadyEnqueued, "'\(self)' is in a queue, which will start it")
     }
     try blocked { done in cluster.declareFresh([self] + dependencies, done) }
-    guard let id = self.id else { throw .onItsWay(self) }
+    guard let id = self.id else { throw .onItsWay("\(self)") }
     if isCancelled {
       // Straight to finished, without main (S14).
       _ =

@@ -19,23 +19,26 @@ extension ClusterOperation {
     guard other !== self else {
       throw ClusterError(.selfDependency, "'\(self)' cannot depend on itself")
     }
-    let known = try life.withLock {
-      (life) throws(ClusterError) -> (OperationCluster, OperationID)? in
+    enum Step { case done, ask(OperationCluster, OperationID), conflict(Condition), onItsWay }
+    let step = life.withLock { life -> Step in
       if let old = life.dependencies.first(where: { $0.operation === other }) {
-        guard old.condition == condition else { throw conflict(other, old.condition, condition) }
-        return nil
+        return old.condition == condition ? .done : .conflict(old.condition)
       }
-      if case .leaving = life.stage { throw .onItsWay(self) }
-      guard let id = life.id, let cluster = life.cluster, !life.isFinished else {
-        // What has ended is told nothing any more (S35).
-        if life.isFinished { return nil }
-        life.dependencies.append(Dependency(operation: other, condition: condition))
-        return nil
-      }
-      return (cluster, id)
+      if case .leaving = life.stage { return .onItsWay }
+      // What has ended is told nothing any more (S35).
+      if life.isFinished { return .done }
+      if let id = life.id, let cluster = life.cluster { return .ask(cluster, id) }
+      life.dependencies.append(Dependency(operation: other, condition: condition))
+      return .done
     }
-    guard let (cluster, id) = known else { return !isFinished }
-    return try cluster.addLateDependency(of: self, id, on: other, condition)
+    // Errors name operations, which takes their locks: outside of ours.
+    switch step {
+    case .done: return !isFinished
+    case .ask(let cluster, let id):
+      return try cluster.addLateDependency(of: self, id, on: other, condition)
+    case .conflict(let old): throw conflict(other, old, condition)
+    case .onItsWay: throw .onItsWay("\(self)")
+    }
   }
 
   private func conflict(
@@ -89,9 +92,9 @@ extension OperationCluster {
 }
 
 extension ClusterError {
-  static func onItsWay(_ operation: ClusterOperation) -> ClusterError {
+  static func onItsWay(_ name: String) -> ClusterError {
     ClusterError(
-      .busy, "'\(operation)' is on its way to the cluster",
+      .busy, "'\(name)' is on its way to the cluster",
       hint: "await the call that adds it before you change it")
   }
 }

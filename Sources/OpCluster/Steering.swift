@@ -44,7 +44,7 @@ extension ClusterOperation {
       cluster.cancelling(.operations([id]), reason, grace: nil) { result in
         done(result.map { $0.first?.verdict ?? .alreadyFinished })
       }
-    case nil: done(.failure(.onItsWay(self)))
+    case nil: done(.failure(.onItsWay("\(self)")))
     }
   }
 

@@ -4,6 +4,7 @@
 import FoundationEssentials
 import Glibc
 import OpClusterModel
+import RealCluster
 import Testing
 
 @Suite(.sharedCluster, .serialized) struct CommandTests {

@@ -1,6 +1,7 @@
 // JSON as a test reads it: what the contract's keys hold, without a type for each command.
 
 import FoundationEssentials
+import RealCluster
 
 /// One value of a JSON document.
 enum JSONValue: Decodable, Equatable {

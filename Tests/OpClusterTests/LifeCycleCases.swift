@@ -3,6 +3,7 @@
 import FoundationEssentials
 import OpClusterClient
 import OpClusterModel
+import RealCluster
 import Testing
 
 @Suite(.sharedCluster, .serialized) struct LifeCycleCases {

@@ -2,6 +2,7 @@
 
 import OpClusterModel
 import OpClusterWire
+import RealCluster
 
 /// What an operation of a case does. In all but `shell` its own name is the argument.
 enum Deed {

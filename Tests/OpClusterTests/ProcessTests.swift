@@ -4,6 +4,7 @@
 import OpClusterClient
 import OpClusterModel
 import OpClusterWire
+import RealCluster
 import Testing
 
 @Suite(.sharedCluster, .serialized) struct ProcessTests {
@@ -12,7 +13,7 @@ import Testing
     let scene = try await SharedCluster.scene("f16")
     try scene.makeGate("hang")
     let work = """
-      (setsid sh -c 'echo "child 1 $$" >> '"\(scene.folder)/trace"'; sleep 1000' &)
+      (setsid sh -c 'echo "child 1 $$ $OP_FENCE" >> '"\(scene.folder)/trace"'; sleep 1000' &)
       gate hang
       """
     let members = try await scene.submit { try $0.add("x", .shell(work)) }

@@ -7,6 +7,7 @@ import OpClusterClient
 import OpClusterManifest
 import OpClusterModel
 import OpClusterWire
+import RealCluster
 import Testing
 
 /// One run of a submission whose operations write `NAME+` and `NAME-`.
@@ -100,7 +101,7 @@ struct Replay {
     }
     for row in rows {
       let starts = begun[row.name] ?? []
-      #expect(Set(starts.map(\.attempt)).count == starts.count, "\(row.name): attempt ran twice")
+      #expect(Set(starts.map(\.fence)).count == starts.count, "\(row.name): attempt ran twice")
       #expect(done[row.name]?.contains { $0.attempt == Int(row.attempt) } == true, "\(row.name)")
       if starts.count == 1 { continue }
       let detail = try await history(of: row)

@@ -3,6 +3,7 @@
 
 import FoundationEssentials
 import OpClusterModel
+import RealCluster
 import Testing
 
 @Suite struct ReplayTests {

@@ -4,6 +4,7 @@
 
 import OpClusterClient
 import OpClusterModel
+import RealCluster
 import ScenarioBody
 import Testing
 

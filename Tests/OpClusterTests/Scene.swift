@@ -4,6 +4,7 @@
 import FoundationEssentials
 import OpClusterClient
 import OpClusterModel
+import RealCluster
 import Synchronization
 import Testing
 

@@ -1,6 +1,7 @@
 // One cluster for all tests of a suite, which then run one after the other: a start costs more
 // than most cases.
 
+import RealCluster
 import Testing
 
 /// Starts a cluster around a suite; its tests find it in `SharedCluster.current`.

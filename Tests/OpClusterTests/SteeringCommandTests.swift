@@ -2,6 +2,7 @@
 // barriers, dependents, calls, and what rows say about blocks.
 
 import OpClusterModel
+import RealCluster
 import Testing
 
 @Suite(.sharedCluster, .serialized) struct SteeringCommandTests {

@@ -2,22 +2,27 @@
 // to a file, which the kernel puts in one order. And gates, by which a test holds them.
 
 import Glibc
+import RealCluster
 import Synchronization
 
-/// One line of a trace: `what attempt process`.
+/// One line of a trace: `what run process fence`.
 struct TraceLine: Hashable, Sendable {
   var what: String
+  /// Which run, as people count; a start that nobody learned of is counted again.
   var attempt: Int
   var process: pid_t
+  /// What tells every start of whatever worker apart (`OP_FENCE`).
+  var fence: String
 
   init?(_ line: Substring) {
     let words = line.split(separator: " ")
-    guard words.count == 3, let attempt = Int(words[1]), let process = pid_t(words[2]) else {
+    guard words.count == 4, let attempt = Int(words[1]), let process = pid_t(words[2]) else {
       return nil
     }
     what = String(words[0])
     self.attempt = attempt
     self.process = process
+    fence = String(words[3])
   }
 
   /// The complete lines of a file.
@@ -33,7 +38,7 @@ enum Vocabulary {
   /// `mark x` · `gate x` (begins with `x+`, ends with `x-`) · `note x`.
   static func preamble(trace: String, gates: String) -> String {
     """
-    note() { echo "$1 $OP_ATTEMPT $$" >> '\(trace)'; }
+    note() { echo "$1 $OP_ATTEMPT $$ $OP_FENCE" >> '\(trace)'; }
     mark() { note "$1"; }
     gate() { note "$1+"; read -r _ < '\(gates)/'"$1"; note "$1-"; }
 

@@ -3,6 +3,7 @@
 
 import OpClusterClient
 import OpClusterModel
+import RealCluster
 import Testing
 
 @Suite struct WorkerLossTests {
@@ -74,7 +75,7 @@ import Testing
       let scene = try await Scene("f7", on: cluster)
       let work = """
         note parent
-        report='echo "$0 $OP_ATTEMPT $$" >> \(scene.folder)/trace; sleep 1000'
+        report='echo "$0 $OP_ATTEMPT $$ $OP_FENCE" >> \(scene.folder)/trace; sleep 1000'
         if [ $OP_ATTEMPT = 1 ]; then
           setsid sh -c "$report" session &
           (setsid nohup sh -c "$report" double &)

@@ -5,7 +5,8 @@ import OpClusterPresentation
 import OpClusterWire
 
 extension OperationRow {
-  /// The outputs of a command as `key=value` lines; what is something else stays as it is.
+  /// The outputs of a command as `key=value` lines, the value of a registered type as JSON; what is
+  /// something else stays as it is.
   func withReadableOutputs() -> OperationRow {
     var row = self
     row.result = result?.withReadableOutputs()
@@ -29,13 +30,14 @@ extension OperationRow {
 
 extension AttemptResult {
   fileprivate func withReadableOutputs() -> AttemptResult {
-    guard !output.isEmpty, !JSONSyntax.isValid(output), let pairs = try? Wire.decodeOutputs(output),
-      !pairs.isEmpty
-    else {
-      return self
-    }
+    guard !output.isEmpty, !JSONSyntax.isValid(output), let opened = try? Wire.decodeOutput(output)
+    else { return self }
     var result = self
-    result.output = Array(pairs.map { "\($0.key)=\($0.value)\n" }.joined().utf8)
+    if !opened.typeName.isEmpty {
+      result.output = opened.value
+    } else if !opened.pairs.isEmpty {
+      result.output = Array(opened.pairs.map { "\($0.key)=\($0.value)\n" }.joined().utf8)
+    }
     return result
   }
 }

@@ -1,32 +1,42 @@
 // A real cluster for a test: opcoord and opworkers as processes, sockets and state in a folder of
-// their own. Daemons are started, killed and started again by the test; what is left is killed
-// when the test ends. Any task.
+// their own. Daemons are started, killed and started again by the test; what is left is killed when
+// the test ends. Any task.
 
 import FoundationEssentials
 import Glibc
-import OpClusterClient
-import OpClusterModel
+package import OpClusterClient
+package import OpClusterModel
 import Synchronization
-import Testing
 
 /// The daemons of one test, or of one suite.
-final class Cluster: Sendable {
+package final class Cluster: Sendable {
   /// What to start, and how fast its clocks tick.
-  struct Shape: Sendable {
-    var workers = 3
-    var slots = 2
+  package struct Shape: Sendable {
+    package var workers = 3
+    package var slots = 2
+    /// The worker program, built beside the tests.
+    package var program = "opworker"
     /// Flags of each worker, by its position; missing ones have none.
-    var workerFlags: [[String]] = []
+    package var workerFlags: [[String]] = []
     /// Seconds, as flags of `opcoord serve`.
-    var timing = [
+    package var timing = [
       "--heartbeat", "0.2", "--suspect", "1", "--lost", "2", "--resync", "10", "--grace", "3",
     ]
+
+    package init(
+      workers: Int = 3, slots: Int = 2, program: String = "opworker", workerFlags: [[String]] = []
+    ) {
+      self.workers = workers
+      self.slots = slots
+      self.program = program
+      self.workerFlags = workerFlags
+    }
   }
 
-  let folder: String
-  let shape: Shape
-  var address: String { "ipc://\(folder)/client" }
-  var workerAddress: String { "ipc://\(folder)/worker" }
+  package let folder: String
+  package let shape: Shape
+  package var address: String { "ipc://\(folder)/client" }
+  package var workerAddress: String { "ipc://\(folder)/worker" }
   private let daemons = Mutex<[String: ChildProgram]>([:])
   private let count = Atomic<Int>(0)
 
@@ -37,8 +47,10 @@ final class Cluster: Sendable {
     guard unsafe mkdir(folder, 0o700) == 0 else { throw Trouble("cannot make \(folder)") }
   }
 
-  /// Runs `body` with a cluster that serves; shows the daemons' logs if it throws.
-  static func with(_ shape: Shape = Shape(), _ body: (Cluster) async throws -> Void) async throws {
+  /// Runs `body` with a cluster that serves; what it throws comes out with the daemons' logs.
+  package static func with(
+    _ shape: Shape = Shape(), _ body: (Cluster) async throws -> Void
+  ) async throws {
     let cluster = try Cluster(shape)
     do {
       try await cluster.startCoordinator()
@@ -51,7 +63,7 @@ final class Cluster: Sendable {
     } catch {
       let logs = cluster.logs
       await cluster.end()
-      Issue.record(error, "\(logs)")
+      throw Trouble("\(error)\n\(logs)")
     }
   }
 
@@ -68,7 +80,7 @@ final class Cluster: Sendable {
   // Daemons
 
   /// Starts it and waits until it answers.
-  func startCoordinator(_ flags: [String] = []) async throws {
+  package func startCoordinator(_ flags: [String] = []) async throws {
     try start(
       "opcoord", as: "opcoord",
       ["--client", address, "--worker", workerAddress, "--state", "\(folder)/state"] + flags
@@ -82,11 +94,11 @@ final class Cluster: Sendable {
   }
 
   /// Its folder and its name are the same at each start.
-  func startWorker(_ name: String, _ more: [String] = []) throws {
+  package func startWorker(_ name: String, _ more: [String] = []) throws {
     let position = (Int(name.dropFirst()) ?? 0) - 1
     let flags = shape.workerFlags.indices.contains(position) ? shape.workerFlags[position] : []
     try start(
-      "opworker", as: name,
+      shape.program, as: name,
       [
         "--coordinator", workerAddress, "--name", name, "--cpus", "\(shape.slots)",
         "--scratch", "\(folder)/scratch-\(name)",
@@ -100,16 +112,16 @@ final class Cluster: Sendable {
     daemons.withLock { $0[name] = child }
   }
 
-  func daemon(_ name: String) -> ChildProgram? { daemons.withLock { $0[name] } }
+  package func daemon(_ name: String) -> ChildProgram? { daemons.withLock { $0[name] } }
 
   /// Sends KILL and takes the end in.
-  func kill(_ name: String) async throws {
+  package func kill(_ name: String) async throws {
     guard let daemon = daemon(name) else { throw Trouble("there is no \(name)") }
     daemon.signal(SIGKILL)
     try await daemon.ended()
   }
 
-  func workersAreConnected(_ count: Int) async throws {
+  package func workersAreConnected(_ count: Int) async throws {
     let connection = try await connect()
     try await eventually("\(count) workers are connected") {
       try await connection.workers().count { $0.state == .connected } == count
@@ -118,7 +130,7 @@ final class Cluster: Sendable {
   }
 
   /// The ends of all logs.
-  var logs: String {
+  package var logs: String {
     daemons.withLock { $0.values.sorted { $0.name < $1.name } }
       .map {
         "--- \($0.name) (end: \($0.end.map(String.init) ?? "none"))\n\($0.error.suffix(3_000))"
@@ -128,12 +140,12 @@ final class Cluster: Sendable {
 
   // Clients
 
-  func connect() async throws -> ClusterConnection {
+  package func connect() async throws -> ClusterConnection {
     try await ClusterConnection.connect(to: address, deadline: .seconds(30))
   }
 
   /// Starts `opbatch` against this cluster.
-  func startOpbatch(
+  package func startOpbatch(
     _ arguments: [String], input: String = "/dev/null", variables: [String] = []
   ) throws -> ChildProgram {
     let number = count.add(1, ordering: .relaxed).newValue
@@ -146,12 +158,20 @@ final class Cluster: Sendable {
 
   /// Runs `opbatch` to its end.
   @discardableResult
-  func opbatch(
+  package func opbatch(
     _ arguments: String..., input: String = "/dev/null", variables: [String] = []
   ) async throws -> (status: Int32, output: String, error: String) {
     let program = try startOpbatch(arguments, input: input, variables: variables)
     let status = try await program.ended()
     return (status, program.output, program.error)
+  }
+
+  /// Starts another client program of ours.
+  package func startClient(_ program: String, _ arguments: [String]) throws -> ChildProgram {
+    let number = count.add(1, ordering: .relaxed).newValue
+    return try ChildProgram(
+      "client-\(number)", try Self.executable(program), arguments, environment: environment,
+      folder: folder)
   }
 
   private var environment: [String] {
@@ -162,7 +182,7 @@ final class Cluster: Sendable {
   }
 
   /// A program of ours: beside the tests.
-  static func executable(_ name: String) throws -> String {
+  package static func executable(_ name: String) throws -> String {
     let own =
       (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
       ?? CommandLine.arguments[0]
@@ -179,13 +199,13 @@ final class Cluster: Sendable {
 }
 
 extension ClusterConnection {
-  func workers() async throws -> [WorkerRow] {
+  package func workers() async throws -> [WorkerRow] {
     guard case .workers(let rows) = try await request(.workers) else { throw Trouble("workers?") }
     return rows
   }
 
   /// All rows of the selection, over all pages.
-  func operations(_ selection: Selection) async throws -> [OperationRow] {
+  package func operations(_ selection: Selection) async throws -> [OperationRow] {
     var all: [OperationRow] = []
     while true {
       let reply = try await request(
@@ -196,7 +216,7 @@ extension ClusterConnection {
     }
   }
 
-  func graphs(_ selection: Selection) async throws -> [GraphRow] {
+  package func graphs(_ selection: Selection) async throws -> [GraphRow] {
     var all: [GraphRow] = []
     while true {
       let reply = try await request(
@@ -208,13 +228,13 @@ extension ClusterConnection {
   }
 
   /// The sequence of the newest event.
-  func lastEvent() async throws -> UInt64 {
+  package func lastEvent() async throws -> UInt64 {
     guard case .pong(_, _, let last) = try await request(.ping) else { throw Trouble("ping?") }
     return last
   }
 
   /// Everything told about the selection until now, in order.
-  func backlog(_ selection: Selection) async throws -> [Event] {
+  package func backlog(_ selection: Selection) async throws -> [Event] {
     var all: [Event] = []
     let subscription = EventSubscription(
       number: 1, selection: selection, since: 0, backlogOnly: true)

@@ -1,16 +1,16 @@
 // One program of ours as a child of the test: started, signalled and awaited by its number, with
-// its streams in files. Used by `Cluster` for daemons and for `opbatch`; any task.
+// its streams in files. Used by `Cluster` for daemons, and for other programs; any task.
 
 import FoundationEssentials
-import Glibc
+package import Glibc
 import Synchronization
 
-/// A started opcoord, opworker or opbatch.
-final class ChildProgram: Sendable {
-  let name: String
-  let process: pid_t
-  let outputPath: String
-  let errorPath: String
+/// A started program of ours, such as opcoord, a worker or opbatch.
+package final class ChildProgram: Sendable {
+  package let name: String
+  package let process: pid_t
+  package let outputPath: String
+  package let errorPath: String
   /// The other end of its stdin; -1 if it has none. It closes when the test ends, however it ends.
   private let lifeline: Int32
   private let status = Mutex<Int32?>(nil)
@@ -19,7 +19,7 @@ final class ChildProgram: Sendable {
   ///   - path: the executable.
   ///   - folder: where its streams go, as `NAME.out` and `NAME.err`; both are appended to.
   ///   - input: a file for stdin; nil gives it a pipe that closes with the test.
-  init(
+  package init(
     _ name: String, _ path: String, _ arguments: [String], environment: [String], folder: String,
     input: String? = nil
   ) throws {
@@ -89,7 +89,7 @@ final class ChildProgram: Sendable {
   }
 
   /// Its exit status, or 128+n for signal n; nil while it runs.
-  var end: Int32? {
+  package var end: Int32? {
     status.withLock { status in
       if status == nil {
         var raw: Int32 = 0
@@ -101,7 +101,7 @@ final class ChildProgram: Sendable {
     }
   }
 
-  func signal(_ signal: Int32) {
+  package func signal(_ signal: Int32) {
     status.withLock { status in
       // Under the lock: until its end is taken in, its number is nobody else's.
       if status == nil { kill(process, signal) }
@@ -110,22 +110,22 @@ final class ChildProgram: Sendable {
 
   /// Waits for its end.
   @discardableResult
-  func ended(within limit: Duration = .seconds(60)) async throws -> Int32 {
+  package func ended(within limit: Duration = .seconds(60)) async throws -> Int32 {
     try await eventually("\(name) ends", within: limit) { self.end }
   }
 
-  var output: String { text(of: outputPath) }
-  var error: String { text(of: errorPath) }
+  package var output: String { text(of: outputPath) }
+  package var error: String { text(of: errorPath) }
 }
 
 /// Something went another way than the test needs.
-struct Trouble: Error, CustomStringConvertible {
-  var description: String
-  init(_ description: String) { self.description = description }
+package struct Trouble: Error, CustomStringConvertible {
+  package var description: String
+  package init(_ description: String) { self.description = description }
 }
 
 /// Asks again and again until there is an answer. The deadline is for failures only.
-func eventually<Value>(
+package func eventually<Value>(
   _ what: String, within limit: Duration = .seconds(60),
   details: () async throws -> String = { "" },
   _ answer: () async throws -> Value?
@@ -141,7 +141,7 @@ func eventually<Value>(
 }
 
 /// The same for a condition.
-func eventually(
+package func eventually(
   _ what: String, within limit: Duration = .seconds(60),
   details: () async throws -> String = { "" },
   holds: () async throws -> Bool
@@ -152,11 +152,11 @@ func eventually(
 }
 
 /// What a file holds; empty if there is none.
-func text(of path: String) -> String {
+package func text(of path: String) -> String {
   String(decoding: FileManager.default.contents(atPath: path) ?? Data(), as: UTF8.self)
 }
 
 /// Makes a file.
-func write(_ text: String, to path: String) throws {
+package func write(_ text: String, to path: String) throws {
   try Data(text.utf8).write(to: URL(filePath: path))
 }
