@@ -235,8 +235,8 @@ let package = Package(
     .testTarget(
       name: "OpClusterExamplesTests",
       dependencies: [
-        "OpClusterExamples", "ExampleMaterials", "opexamples", "opexampleworker", "opcoord",
-        "opbatch", "OpCluster", "OpClusterClient", "OpClusterModel",
+        "RealCluster", "OpClusterExamples", "ExampleMaterials", "opexamples", "opexampleworker",
+        "opcoord", "opbatch", "OpCluster", "OpClusterClient", "OpClusterModel",
       ]),
     .testTarget(
       name: "OpClusterClientTests",

@@ -85,10 +85,10 @@ struct History: Sendable {
     }
   }
 
-  /// Adds what the operation's attempts came to.
-  func addAttempts(to row: inout OperationRow) {
+  /// Adds what the operation's attempts came to; each of them where the row is the only one.
+  func addAttempts(to row: inout OperationRow, isSingle: Bool = true) {
     guard let known = attempts[row.id], let newest = known.last else { return }
-    row.attempts = known
+    if isSingle { row.attempts = known }
     if row.isFinished {
       row.result = newest.result
       row.attempt = max(row.attempt, newest.run)

@@ -133,7 +133,7 @@ extension Brains {
     if let refusal, !known { throw refusal }
     let isSingle = rows.count == 1 && !more
     var shown = page(&rows, limit, \.id)
-    if isSingle { history.addAttempts(to: &shown[0]) }
+    for at in shown.indices { history.addAttempts(to: &shown[at], isSingle: isSingle) }
     return .operations(shown, more: more || rows.count > bounded(limit))
   }
 

@@ -5,13 +5,14 @@ import ExampleMaterials
 import FoundationEssentials
 import OpCluster
 import OpClusterModel
+import RealCluster
 import Testing
 
 @Suite(.serialized, .timeLimit(.minutes(10))) struct Programs {
   /// Runs a program of ours to its end; what it complained about is in the failure.
   private func run(_ arguments: [String], on cluster: OperationCluster) async throws {
     let operation = ClusterOperation(
-      ClusterCommand([try program(arguments[0])] + arguments.dropFirst()))
+      ClusterCommand([try Cluster.executable(arguments[0])] + arguments.dropFirst()))
     try await ClusterOperationQueue(on: cluster).addOperation(operation)
     try await operation.waitUntilFinished()
     if operation.outcome != .succeeded {
@@ -41,7 +42,7 @@ import Testing
         "images.yaml", ["source": folder, "output": "\(folder)/out"], on: cluster)
       let first = try Picture(png: "\(folder)/harbour.png")
       #expect(
-        try Picture(png: "\(folder)/out/0.png") == first.tiltShifted(focus: 0.55, radius: 9))
+        try Picture(png: "\(folder)/out/1.png") == first.tiltShifted(focus: 0.55, radius: 9))
       #expect(try Picture(png: "\(folder)/out/contact-sheet.png").width > 240)
     }
   }

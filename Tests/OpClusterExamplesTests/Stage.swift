@@ -3,8 +3,7 @@
 import FoundationEssentials
 import OpCluster
 import OpClusterClient
-import OpClusterModel
-import Testing
+import RealCluster
 
 /// The backends behind `OperationCluster`.
 enum Backend: CaseIterable {
@@ -24,15 +23,14 @@ enum Backend: CaseIterable {
     case .local:
       try await Self.closing(.local(slots: 4)) { try await body($0, folder) }
     case .embedded:
-      try await Self.closing(.embedded(Self.daemons())) { try await body($0, folder) }
+      let settings = EmbeddedCluster.Settings(
+        workers: 2, cpusPerWorker: 2, deadline: .seconds(60),
+        workerExecutable: try Cluster.executable("opexampleworker"))
+      try await Self.closing(.embedded(settings)) { try await body($0, folder) }
     case .cluster:
-      let daemons = try await EmbeddedCluster.start(Self.daemons())
-      do {
+      let shape = Cluster.Shape(workers: 2, slots: 2, program: "opexampleworker")
+      try await Cluster.with(shape) { daemons in
         try await Self.closing(.connect(to: daemons.address)) { try await body($0, folder) }
-        await daemons.end()
-      } catch {
-        await daemons.end()
-        throw error
       }
     }
   }
@@ -48,51 +46,10 @@ enum Backend: CaseIterable {
       throw error
     }
   }
-
-  /// An opcoord and two workers that have the examples' types.
-  private static func daemons() throws -> EmbeddedCluster.Settings {
-    EmbeddedCluster.Settings(
-      workers: 2, cpusPerWorker: 2, deadline: .seconds(60),
-      workerExecutable: try program("opexampleworker"))
-  }
-}
-
-/// A program that is built beside the tests.
-func program(_ name: String) throws -> String {
-  let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-  for start in [own, CommandLine.arguments[0]] {
-    var folder = start
-    while let slash = folder.lastIndex(of: "/") {
-      folder = String(folder[..<slash])
-      let path = "\(folder)/\(name)"
-      if FileManager.default.isExecutableFile(atPath: path) { return path }
-    }
-  }
-  throw NotThere(name: name)
-}
-
-struct NotThere: Error {
-  var name: String
 }
 
 /// A file or folder of this package.
 func file(_ path: String) -> String {
   let root = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(3)
   return root.joined(separator: "/") + "/" + path
-}
-
-func text(of path: String) -> String? {
-  FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) }
-}
-
-/// Asks again and again until it holds; the deadline is for failures only.
-func eventually(_ what: Comment, _ holds: () async throws -> Bool) async throws {
-  let deadline = ContinuousClock.now + .seconds(60)
-  while try await !holds() {
-    guard ContinuousClock.now < deadline else {
-      Issue.record("not within a minute: \(what)")
-      return
-    }
-    try await Task.sleep(for: .milliseconds(5))
-  }
 }
