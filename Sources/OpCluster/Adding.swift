@@ -85,6 +85,7 @@ extension OperationCluster {
           operation?.becomes(isDeclaredOnly ? .declared(id) : .enqueued(id))
         }
         self.book.submissionEnds(graph, objects)
+        if !isDeclaredOnly { for operation in objects { operation?.waitsUnlessTold() } }
         done(.success(()))
       case .success(let reply):
         self.book.submissionEnds(nil, [])
@@ -247,6 +248,12 @@ extension ClusterOperation {
       return life.takeSettled()
     }
     for handler in settled { handler() }
+  }
+
+  /// What has been added and was not told to be ready waits: for a dependency, or for a barrier
+  /// that this program need not know of (S39).
+  fileprivate func waitsUnlessTold() {
+    life.withLock { if $0.sequence == 0, !$0.isCancelled { $0.isReady = false } }
   }
 
   fileprivate var isLeaving: Bool {

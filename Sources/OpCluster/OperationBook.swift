@@ -12,7 +12,8 @@ final class OperationBook: Sendable {
     /// Submissions whose answer is not here yet: events of unknown graphs may be theirs.
     var submissionsUnderway = 0
     var unclaimed: [GraphID: [Event]] = [:]
-    var queues: [QueueID: WeakQueue] = [:]
+    /// Several objects may stand for one queue: all hear of it.
+    var queues: [QueueID: [WeakQueue]] = [:]
     /// Queues that exist, by name; kept for objects that are made later.
     var queueNames: [String: QueueID] = [:]
     var observers: DispatchQueue?
@@ -93,14 +94,18 @@ final class OperationBook: Sendable {
 
   /// A queue object wants to hear of the queue of its name.
   func register(_ queue: ClusterOperationQueue, as id: QueueID) {
-    state.withLock { $0.queues[id] = WeakQueue(queue: queue) }
+    state.withLock { state in
+      var known = (state.queues[id] ?? []).filter { $0.queue != nil }
+      if !known.contains(where: { $0.queue === queue }) { known.append(WeakQueue(queue: queue)) }
+      state.queues[id] = known
+    }
   }
 
   /// The number of a queue that was created while this program listened.
   func queueID(named name: String) -> QueueID? { state.withLock { $0.queueNames[name] } }
 
   private func take(_ event: Event, _ id: QueueID) {
-    let queue = state.withLock { state -> ClusterOperationQueue? in
+    let queues = state.withLock { state -> [ClusterOperationQueue] in
       switch event.kind {
       case .queueCreated(let settings): state.queueNames[settings.name] = id
       case .queueChanged(let settings):
@@ -114,9 +119,9 @@ final class OperationBook: Sendable {
         }
       default: break
       }
-      return state.queues[id]?.queue
+      return state.queues[id]?.compactMap(\.queue) ?? []
     }
-    queue?.take(event)
+    for queue in queues { queue.take(event) }
   }
 }
 

@@ -127,7 +127,7 @@ extension HistoryReader {
       ended = graph.number == .max ? nil : firstEnded(question, from: graph.number + 1)
     }
     if rows.isEmpty, after == nil { throw question.otherwise }
-    let isSingle = rows.count == 1 && !more && after == nil
+    let isSingle = rows.count == 1 && (limit == 1 || !more && after == nil)
     try addAttempts(to: &rows, isSingle: isSingle)
     if isSingle { try addCommand(to: &rows[0]) }
     return .operations(rows, more: more)

@@ -59,7 +59,8 @@ extension Scheduler {
         }
       }
     }
-    if rows.count == 1, !more {
+    // Who asks for one row at a time asks for single operations, too.
+    if rows.count == 1, !more || limit == 1 {
       addCommand(to: &rows[0])
       addBlockers(to: &rows[0])
     }

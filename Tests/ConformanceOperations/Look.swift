@@ -35,13 +35,30 @@ public struct Look: RegisteredOperation {
   public init(input: Int? = nil) { _input = Input(wrappedValue: input) }
 
   public func main(_ context: OperationContext) async throws -> Sight {
-    let inputs = try context.dependencies.map { dependency in
+    let inputs = context.dependencies.map { dependency in
       Sight.Seen(
         name: dependency.name, outcome: dependency.outcome,
-        value: try context.output(of: dependency.operation, as: Int.self))
+        value: try? context.output(of: dependency.operation, as: Int.self))
     }
     return Sight(
       queue: context.queueName, name: context.name, graph: context.operation.graph.number,
       index: context.operation.index, run: context.run, inputs: inputs, input: input)
+  }
+}
+
+/// Cannot do without a number: where no dependency left one, its main is not run.
+public struct Needy: RegisteredOperation {
+  public static let typeName = "conformance.needy"
+  @RequiredInput public var number: Int
+  public var sink: String
+  public var text: String
+  public init(sink: String, text: String) {
+    self.sink = sink
+    self.text = text
+  }
+
+  public func main(_ context: OperationContext) async throws -> Int {
+    try SinkConversation(sink, context).say(text)
+    return number
   }
 }

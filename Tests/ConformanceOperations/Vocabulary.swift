@@ -93,6 +93,26 @@ public struct Fail: RegisteredOperation {
   }
 }
 
+/// Throws on its first runs, then writes its text.
+public struct Flaky: RegisteredOperation {
+  public static let typeName = "conformance.flaky"
+  public var sink: String
+  public var text: String
+  /// How many runs throw.
+  public var failures: UInt32
+  public init(sink: String, text: String, failures: UInt32) {
+    self.sink = sink
+    self.text = text
+    self.failures = failures
+  }
+
+  public func main(_ context: OperationContext) async throws -> NoOutput {
+    if context.run <= failures { throw Failure(description: "run \(context.run)") }
+    try SinkConversation(sink, context).say(text)
+    return NoOutput()
+  }
+}
+
 /// Ends its own worker process with SIGKILL on some runs. Never for a local cluster: the worker
 /// process is the test itself there.
 public struct Kill: RegisteredOperation {
@@ -147,5 +167,5 @@ public struct AsyncGate: AsynchronousOperation {
 /// All types of the conformance cases: what the worker program offers.
 public let conformanceTypes: [any RegisteredOperation.Type] = [
   Mark.self, Gate.self, Poll.self, Return.self, Fail.self, Kill.self, AsyncGate.self, Look.self,
-  Steer.self,
+  Steer.self, Urgency.self, Needy.self, Flaky.self,
 ]

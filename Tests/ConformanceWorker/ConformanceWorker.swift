@@ -5,5 +5,6 @@ import OpClusterServing
 
 @main
 struct ConformanceWorker: WorkerProgram {
-  static let types: [any RegisteredOperation.Type] = conformanceTypes
+  static let types: [any RegisteredOperation.Type] =
+    CommandLine.arguments.contains(Rare.label) ? conformanceTypes + [Rare.self] : conformanceTypes
 }

@@ -74,6 +74,10 @@ final class Stage: Sendable {
   func fail(_ message: String, name: String? = nil) -> ClusterOperation {
     ClusterOperation(Fail(message: message), name: name)
   }
+  /// Fails on its first runs.
+  func flaky(_ text: String, failures: UInt32) -> ClusterOperation {
+    ClusterOperation(Flaky(sink: sink.path, text: text, failures: failures), name: text)
+  }
   /// Kills its worker on these runs.
   func kill(_ name: String, runs: [UInt32], value: Int = 0) -> ClusterOperation {
     ClusterOperation(Kill(sink: sink.path, text: name, runs: runs, value: value), name: name)
@@ -87,6 +91,9 @@ final class Stage: Sendable {
   func steer(_ name: String, _ deed: Steer.Deed, gate: String? = nil) -> ClusterOperation {
     ClusterOperation(Steer(sink: sink.path, name: name, deed: deed, gate: gate), name: name)
   }
+  func urgency(_ text: String) -> ClusterOperation {
+    ClusterOperation(Urgency(sink: sink.path, text: text), name: text)
+  }
   /// A join point.
   func join(_ name: String) -> ClusterOperation { ClusterOperation(name: name) }
 
@@ -98,6 +105,21 @@ final class Stage: Sendable {
       guard try await operation.waitUntilFinished(timeout: patience) else {
         throw Trouble("'\(operation)' does not end: \(await why(operation)); trace \(sink.lines)")
       }
+    }
+  }
+
+  /// Waits until an operation is told to execute: its first line may come before.
+  func began(_ operation: ClusterOperation) async throws {
+    try await soon("'\(operation)' executes") { operation.isExecuting || operation.isFinished }
+    #expect(operation.isExecuting)
+  }
+
+  /// Waits until the queue is empty.
+  func emptied(_ queue: ClusterOperationQueue) async throws {
+    guard try await queue.waitUntilAllOperationsAreFinished(timeout: patience) else {
+      let left = queue.operations
+      let reason = if let first = left.first { await why(first) } else { "" }
+      throw Trouble("\(queue.name) does not empty: \(left) \(reason); trace \(sink.lines)")
     }
   }
 
@@ -131,9 +153,7 @@ final class Stage: Sendable {
 /// that end with it.
 func onStage(_ setting: Setting, _ body: (Stage) async throws -> Void) async throws {
   switch setting {
-  case .local:
-    let cluster = OperationCluster.local(types: conformanceTypes, slots: 6)
-    try await perform(on: try Stage(setting, cluster, nil), body)
+  case .local: try await onLocalStage(slots: 6, body)
   case .cluster:
     try await onStage(of: try #require(ConformanceCluster.current), body)
   case .embedded:
@@ -161,6 +181,20 @@ func onOwnCluster(
   try await Cluster.with(shape) { cluster in
     try await onStage(of: cluster) { try await body($0, cluster) }
   }
+}
+
+/// As `onStage`, with room for one operation, so that every choice shows in the trace.
+func onOneSlot(_ setting: Setting, _ body: (Stage) async throws -> Void) async throws {
+  switch setting {
+  case .local: try await onLocalStage(slots: 1, body)
+  case .cluster, .embedded:
+    try await onOwnCluster(workers: 1, slots: 1) { stage, _ in try await body(stage) }
+  }
+}
+
+private func onLocalStage(slots: Int, _ body: (Stage) async throws -> Void) async throws {
+  let cluster = OperationCluster.local(types: conformanceTypes, slots: slots)
+  try await perform(on: try Stage(.local, cluster, nil), body)
 }
 
 private func perform(on stage: Stage, _ body: (Stage) async throws -> Void) async throws {
