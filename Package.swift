@@ -3,14 +3,14 @@ import PackageDescription
 
 // The manifest is the law: an arrow that is not drawn here does not compile.
 //
-//   commands    opcoord          opworker         opbatch           opsim / opbench
-//   programs                     Serving
-//   bodies      Coordinator      Worker           Client            Simulation
-//   library                      Operations
-//   brains      Scheduling       Execution        –                 Scheduling Execution
-//   hands       Wire Journal     Wire Processes   Wire Manifest     Wire
-//               ZeroMQ           ZeroMQ           ZeroMQ            –
-//   words       Model ───────────────┴─────────────────┴──────────────────┘
+//   commands    opcoord        opworker         opbatch                      opsim, opbench
+//   programs                   Serving                   OpCluster
+//   bodies      Coordinator    Worker           Client ──┴── Local           Simulation
+//   library                    Operations                    Operations
+//   brains      Scheduling     Execution        –            both brains     both brains
+//   hands       Wire Journal   Wire Processes   Wire Manif.  Wire ZeroMQ     Wire
+//               ZeroMQ         ZeroMQ           ZeroMQ       –               –
+//   words       Model ─────────────┴────────────────┴────────────┴───────────────┘
 //
 //   examples    opexamples, opexampleworker; OpClusterExamples on OpCluster; ExampleMaterials
 
@@ -26,7 +26,9 @@ let package = Package(
   name: "opcluster",
   platforms: [.macOS(.v15)],
   products: [
-    .library(name: "OpCluster", targets: ["OpCluster", "OpClusterOperations", "OpClusterModel"]),
+    .library(
+      name: "OpCluster",
+      targets: ["OpCluster", "OpClusterOperations", "OpClusterClient", "OpClusterModel"]),
     .library(name: "OpClusterOperations", targets: ["OpClusterOperations"]),
     .library(name: "OpClusterServing", targets: ["OpClusterServing"]),
     .executable(name: "opcoord", targets: ["opcoord"]),
@@ -182,6 +184,18 @@ let package = Package(
         "OpClusterExecution", "OpClusterWire", "OpClusterZeroMQ", "OpClusterProcesses",
         "OpClusterModel",
       ]),
+    // What the documentation shows, compiled and run.
+    .executableTarget(
+      name: "DocumentationWorker", dependencies: ["OpClusterServing"],
+      path: "Tests/DocumentationWorker"),
+    .testTarget(
+      name: "OpClusterDocumentationTests",
+      dependencies: [
+        "DocumentationWorker", "OpCluster", "OpClusterOperations", "OpClusterClient",
+        "OpClusterModel",
+      ]),
+    // Foundation's own queue, which needs nothing of ours.
+    .testTarget(name: "FoundationCasesTests"),
     .testTarget(
       name: "OpClusterCoordinatorTests",
       dependencies: [
@@ -240,7 +254,9 @@ let package = Package(
       ]),
     .testTarget(
       name: "OpClusterClientTests",
-      dependencies: ["OpClusterClient", "OpClusterWire", "OpClusterZeroMQ", "OpClusterModel"]),
+      dependencies: [
+        "OpCluster", "OpClusterClient", "OpClusterWire", "OpClusterZeroMQ", "OpClusterModel",
+      ]),
   ],
   swiftLanguageModes: [.v6],
   cLanguageStandard: .gnu17

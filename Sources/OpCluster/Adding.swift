@@ -242,8 +242,12 @@ extension ClusterOperation {
   }
 
   fileprivate func becomes(_ stage: OperationLife.Stage) {
+    // Asked before the lock is taken: these have locks of their own.
+    let isUnblocked = dependencies.allSatisfy(\.isFinished)
     let settled = life.withLock { life -> [@Sendable () -> Void] in
-      if case .leaving = life.stage { life.isReady = life.isFreshlyReady }
+      if case .leaving = life.stage {
+        life.isReady = life.isCancelled || (isUnblocked && !life.isHeld)
+      }
       life.stage = stage
       return life.takeSettled()
     }

@@ -28,7 +28,10 @@ public struct BlockingQueue: Sendable {
   ) throws(ClusterError) {
     try blocked { done in queue.adding(operations, asBarrier: false, done) }
     guard waitUntilFinished else { return }
-    for operation in operations { operation.blocking.waitUntilFinished() }
+    for operation in operations {
+      operation.blocking.waitUntilFinished()
+      if !operation.isFinished, let loss = operation.loss { throw loss }
+    }
   }
 
   @discardableResult
@@ -51,9 +54,11 @@ public struct BlockingQueue: Sendable {
     return []
   }
 
+  /// Returns earlier, with operations left, only where their end will not be told: the cluster was
+  /// closed, or will not have us.
   public func waitUntilAllOperationsAreFinished() {
     let semaphore = DispatchSemaphore(value: 0)
-    if queue.addIdler({ semaphore.signal() }) != nil { semaphore.wait() }
+    if queue.addIdler({ semaphore.signal() }) != nil, queue.loss == nil { semaphore.wait() }
   }
 }
 
@@ -66,8 +71,12 @@ public struct BlockingOperation: Sendable {
     try blocked { done in operation.cancelling(reason, done) }
   }
 
+  /// Returns earlier, with `isFinished` false, only where the end will not be told: the cluster was
+  /// closed, or will not have us.
   public func waitUntilFinished() {
     let semaphore = DispatchSemaphore(value: 0)
-    if operation.addWaiter({ semaphore.signal() }) != nil { semaphore.wait() }
+    if operation.addWaiter({ semaphore.signal() }) != nil, operation.loss == nil {
+      semaphore.wait()
+    }
   }
 }

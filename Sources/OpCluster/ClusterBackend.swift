@@ -43,21 +43,19 @@ final class RemoteBackend: ClusterBackend {
   /// The daemons, where they are ours.
   private let embedded: EmbeddedCluster?
   private let observations: ObservationList
-  private let events: @Sendable ([Event]) -> Void
+  private let book: OperationBook
   var local: LocalCluster? { nil }
 
-  /// Tells `events` what becomes of all that is submitted over this connection, and of queues.
-  init(
-    _ connection: ClusterConnection, embedded: EmbeddedCluster?,
-    events: @escaping @Sendable ([Event]) -> Void
-  ) {
+  /// Tells `book` what becomes of all that is submitted over this connection, and of queues.
+  init(_ connection: ClusterConnection, embedded: EmbeddedCluster?, book: OperationBook) {
     self.connection = connection
     self.embedded = embedded
-    self.events = events
+    self.book = book
     observations = ObservationList()
     let own = EventSubscription(
       number: 0, selection: Selection(graphs: .numbers([])), includesOwn: true)
-    observations.add(connection.observe(own, events: { events($0.events) }, ended: { _ in }))
+    observations.add(
+      connection.observe(own, events: { book.take($0.events) }, ended: { book.lose(nil, $0) }))
   }
 
   func send(_ request: ClientRequest, _ handler: @escaping ReplyHandler) {
@@ -65,10 +63,10 @@ final class RemoteBackend: ClusterBackend {
   }
 
   func follow(_ graph: GraphID, opened: @escaping @Sendable () -> Void) {
-    let events = self.events
+    let book = book
     let observation = connection.observe(
       EventSubscription(number: 0, selection: .graph(graph)),
-      events: { events($0.events) }, ended: { _ in })
+      events: { book.take($0.events) }, ended: { book.lose(graph, $0) })
     observations.add(observation)
     // Requests of one thread keep their order, and so do the answers: what changes after this
     // answer is told.

@@ -116,10 +116,7 @@ public final class ClusterOperation: Sendable {
 
   /// No unfinished dependency, no hold, no barrier ahead, or cancelled (S42); true from then on.
   public var isReady: Bool {
-    life.withLock { life in
-      if case .fresh = life.stage { return life.isFreshlyReady }
-      return life.isReady
-    }
+    flags.isReady
   }
   /// From the start of its first attempt to its end, retries included (S12).
   public var isExecuting: Bool { life.withLock { $0.isExecuting } }
@@ -142,13 +139,17 @@ public final class ClusterOperation: Sendable {
 
   /// All flags at one moment: never executing and finished both (S9).
   public var flags: OperationFlags {
-    life.withLock { life in
-      var isReady = life.isReady
-      if case .fresh = life.stage { isReady = life.isFreshlyReady }
-      return OperationFlags(
-        isReady: isReady, isExecuting: life.isExecuting, isFinished: life.isFinished,
+    let (flags, dependencies) = life.withLock { life in
+      let flags = OperationFlags(
+        isReady: life.isCancelled || (life.isReady && !life.isHeld), isExecuting: life.isExecuting, isFinished: life.isFinished,
         isCancelled: life.isCancelled)
+      return (flags, life.ownDependencies)
     }
+    guard let dependencies else { return flags }
+    // Outside of the lock: these have locks of their own, and may depend on this one.
+    var fresh = flags
+    fresh.isReady = flags.isReady && dependencies.allSatisfy(\.isFinished)
+    return fresh
   }
 
   /// Called once after it has finished, for cancelled ones as well, on any thread, never on the

@@ -6,7 +6,7 @@ import OpClusterModel
 import Synchronization
 
 final class OperationBook: Sendable {
-  private struct State {
+  struct State {
     /// By graph: the objects by index. A graph leaves when it has ended.
     var graphs: [GraphID: [ClusterOperation?]] = [:]
     /// Submissions whose answer is not here yet: events of unknown graphs may be theirs.
@@ -17,9 +17,13 @@ final class OperationBook: Sendable {
     /// Queues that exist, by name; kept for objects that are made later.
     var queueNames: [String: QueueID] = [:]
     var observers: DispatchQueue?
+    /// Nothing is told any more: of anything, or of single graphs.
+    var loss: ClusterError?
+    var lostGraphs: [GraphID: ClusterError] = [:]
+    var lossHandler: (@Sendable (ClusterError) -> Void)?
   }
-  private struct WeakQueue { weak var queue: ClusterOperationQueue? }
-  private let state = Mutex(State())
+  struct WeakQueue { weak var queue: ClusterOperationQueue? }
+  let state = Mutex(State())
 
   func attach(_ observers: DispatchQueue) { state.withLock { $0.observers = observers } }
 

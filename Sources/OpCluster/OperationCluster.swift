@@ -20,6 +20,7 @@ public final class OperationCluster: Sendable {
   /// The coordinator's address; nil for a cluster in this process.
   public let address: String?
   private let errorHandler = Mutex<(@Sendable (ClusterError, String) -> Void)?>(nil)
+  private let isClosing = Atomic(false)
   private let keyStem = String(UInt64.random(in: 0 ... .max), radix: 36)
   private let lastKey = Atomic<UInt64>(0)
 
@@ -94,15 +95,24 @@ public final class OperationCluster: Sendable {
     _ connection: ClusterConnection, embedded: EmbeddedCluster?
   ) -> OperationCluster {
     let book = OperationBook()
-    let backend = RemoteBackend(connection, embedded: embedded) { book.take($0) }
-    return OperationCluster(backend: backend, book: book, address: connection.address)
+    let backend = RemoteBackend(connection, embedded: embedded, book: book)
+    let cluster = OperationCluster(backend: backend, book: book, address: connection.address)
+    book.reportLosses { [weak cluster] error in
+      guard let cluster, !cluster.isClosing.load(ordering: .acquiring) else { return }
+      cluster.report(error, of: "the cluster at \(connection.address)")
+    }
+    return cluster
   }
 
   /// Whether operations run in this process.
   public var isLocal: Bool { backend.local != nil }
 
-  /// Lets go of the cluster: an own one ends with what runs on it, another goes on (S5).
-  public func close() async { await backend.close() }
+  /// Lets go of the cluster: an own one ends with what runs on it, another goes on (S5). Who waits
+  /// for something on it is told that the connection is lost.
+  public func close() async {
+    isClosing.store(true, ordering: .releasing)
+    await backend.close()
+  }
 
   /// Takes what goes wrong where nothing can be thrown, such as in the setter of a property; with
   /// the thing concerned. Unless it is set, such errors are logged (swift-log).

@@ -122,8 +122,7 @@ extension OperationLife {
   }
 
   private mutating func finish(_ outcome: Outcome, _ effects: inout LifeEffects) {
-    effects.waiters = waiters.keys.sorted().compactMap { waiters[$0] }
-    waiters = [:]
+    effects.waiters = takeWaiters()
     effects.completion = takeCompletion()
     if isCounted, let queue { effects.ended = (queue, hasExecuted, outcome) }
     // Whoever holds this object keeps it, but not what it depended on and ran.
@@ -138,8 +137,11 @@ extension OperationLife {
     return completion
   }
 
-  /// A fresh operation's own view (S42): no unfinished dependency, or cancelled.
-  var isFreshlyReady: Bool {
-    isCancelled || (!isHeld && dependencies.allSatisfy { $0.operation.isFinished })
+  /// What a fresh operation's own view of its readiness hangs on (S42); nil: it is not fresh, and
+  /// `isReady` is what the cluster says.
+  var ownDependencies: [ClusterOperation]? {
+    guard case .fresh = stage else { return nil }
+    if isCancelled { return [] }
+    return dependencies.map(\.operation)
   }
 }

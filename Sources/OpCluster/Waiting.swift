@@ -10,7 +10,8 @@ extension ClusterOperation {
   /// completion block may still run.
   ///
   /// - Throws: inside an operation, `wouldDeadlock` or `wouldStarve` for a wait that could never
-  ///   end (S142); `CancellationError` as `cancelled` when the waiting task is cancelled.
+  ///   end (S142); `CancellationError` as `cancelled` when the waiting task is cancelled;
+  ///   `connectionLost` when its end will not be told: the cluster was closed, or will not have us.
   public func waitUntilFinished() async throws(ClusterError) {
     guard !isFinished else { return }
     try await guardedWait(.operations(id.map { [$0] } ?? [])) { () async throws(ClusterError) in
@@ -41,8 +42,10 @@ extension ClusterOperation {
         resume()
         return {}
       }
+      if self.loss != nil { resume() }
       return { _ = self.life.withLock { $0.waiters.removeValue(forKey: number) } }
     }
+    if !isFinished, let loss { throw loss }
   }
 
   /// A wait by an operation that runs is checked first: it may be one that cannot end (S142).
@@ -63,10 +66,15 @@ extension ClusterOperationQueue {
           resume()
           return {}
         }
+        if self.loss != nil { resume() }
         return { _ = self.state.withLock { $0.idlers.removeValue(forKey: number) } }
       }
+      if let loss = self.loss, !self.state.withLock({ $0.isIdle }) { throw loss }
     }
   }
+
+  /// Why its end will not be told; nil: it will be.
+  var loss: ClusterError? { cluster.book.loss(of: nil) }
 
   /// Calls `handler` when the queue is empty; nil: it is, nothing is called.
   func addIdler(_ handler: @escaping @Sendable () -> Void) -> UInt64? {

@@ -10,7 +10,8 @@ import Synchronization
 ///
 /// Requests that are safe to repeat are sent again after a loss, subscriptions go on where they
 /// were; what is not safe fails with `.connectionLost` (G34). While the coordinator is away, the
-/// connection tries again with growing pauses; who waits is told after 60 s.
+/// connection tries again with growing pauses; who waits for a request or reads a stream is told
+/// after 60 s. Observations go on whenever it comes back (S141).
 public final class ClusterConnection: Sendable {
   /// Requests without an answer on one connection; one more is refused as busy. Those beyond the
   /// coordinator's own bound (`Limits.requestsInFlightPerClient`) wait here for their turn.
@@ -42,6 +43,13 @@ public final class ClusterConnection: Sendable {
   public static func connect(
     to address: String, deadline: Duration = .seconds(3)
   ) async throws(ClientError) -> ClusterConnection {
+    try await connect(to: address, deadline: deadline, patience: Link.patience)
+  }
+
+  /// - Parameter patience: How long requests and streams outlast an absence of the coordinator.
+  static func connect(
+    to address: String, deadline: Duration, patience: Span
+  ) async throws(ClientError) -> ClusterConnection {
     let endpoint: Endpoint
     do {
       endpoint = try Endpoint(address)
@@ -56,7 +64,8 @@ public final class ClusterConnection: Sendable {
       let wait = Span(deadline)
       // The thread ends by itself when the connection is let go of.
       _ = try startThread(name: "opcluster-link") {
-        var loop = ConnectionLoop(endpoint: endpoint, shared: shared, openingTime: wait)
+        var loop = ConnectionLoop(
+          endpoint: endpoint, shared: shared, openingTime: wait, patience: patience)
         loop.run()
       }
     } catch {
@@ -152,6 +161,9 @@ public final class ClusterConnection: Sendable {
 
   /// Events as they come, handed over on the connection's thread: in order, without a gap over
   /// losses of the connection, and before any reply that came later is completed.
+  ///
+  /// It outlasts any absence of the coordinator; only a coordinator that will not have us, one that
+  /// refuses the subscription, and `close` end it.
   ///
   /// What a handler has returned from is granted to the coordinator again. `number` of the
   /// subscription is the caller's own.

@@ -27,19 +27,19 @@ struct ConnectionLoop: ~Copyable {
   /// For the first connection only.
   private let openingDeadline: Instant
 
-  init(endpoint: Endpoint, shared: ConnectionShared, openingTime: Span) {
+  init(endpoint: Endpoint, shared: ConnectionShared, openingTime: Span, patience: Span) {
     self.endpoint = endpoint
     self.shared = shared
     let now = Instant.now
-    link = Link(at: now)
+    link = Link(at: now, patience: patience)
     openingDeadline = now + openingTime
   }
 
   /// Our own requests have even numbers, those of the owner odd ones.
   static let requestStep: UInt64 = 2
 
-  /// Whether somebody waits for an answer or for events.
-  private var isAwaited: Bool { !requests.isEmpty || !subscriptions.isEmpty }
+  /// Whether somebody wants to be told when the coordinator stays away.
+  private var isAwaited: Bool { !requests.isEmpty || subscriptions.hasImpatient }
 
   mutating func run() {
     while !isClosing { turn() }
@@ -196,9 +196,9 @@ struct ConnectionLoop: ~Copyable {
     case .giveUpSocket(let why): loseSocket(.unreachable(shared.address, why))
     case .failWaiting:
       let error = ClientError.unreachable(
-        shared.address, "it has been away for \(Int(Link.patience.seconds)) seconds")
+        shared.address, "it has been away for \(Int(link.patience.seconds)) seconds")
       requests.failAll(error)
-      subscriptions.failAll(error)
+      subscriptions.failImpatient(error)
     }
   }
 

@@ -70,6 +70,8 @@ final class EventFeed: EventSink {
     }
   }
 
+  var isPatient: Bool { false }
+
   var isAbandoned: Bool { state.withLock { $0.isAbandoned } }
 
   private func nextReader() -> ReplySlot<EventBatch?>? {

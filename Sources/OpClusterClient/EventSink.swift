@@ -18,6 +18,9 @@ protocol EventSink: AnyObject, Sendable {
   func startAnew() -> Int
   /// Nobody will read any more.
   var isAbandoned: Bool { get }
+  /// Whether it goes on for as long as it takes when the coordinator is away, rather than being
+  /// told after a while.
+  var isPatient: Bool { get }
 }
 
 /// Hands batches to a handler as they come.
@@ -70,6 +73,9 @@ final class EventHandler: EventSink {
   }
 
   var isAbandoned: Bool { abandoned.load(ordering: .acquiring) }
+
+  /// Waits of programs outlast any absence (S141).
+  var isPatient: Bool { true }
 
   func abandon() {
     handlers.withLock { $0 = nil }

@@ -30,13 +30,14 @@ struct Link {
   static let askAfter = Span.seconds(3)
   /// Silence after which the coordinator counts as gone.
   static let silenceLimit = Span.seconds(10)
-  /// How long requests and streams outlast the absence of the coordinator.
+  /// How long requests and streams outlast the absence of the coordinator, unless said otherwise.
   static let patience = Span.seconds(60)
   static let firstBackoff = Span.milliseconds(100)
   static let longestBackoff = Span.seconds(5)
   /// For one attempt to connect again.
   static let reconnectDeadline = Span.seconds(3)
 
+  let patience: Span
   private(set) var phase: Phase
   private var lastHeard: Instant
   private var lastAsked: Instant
@@ -45,7 +46,8 @@ struct Link {
   private var awaySince: Instant?
 
   /// A link whose first attempt begins now.
-  init(at now: Instant) {
+  init(at now: Instant, patience: Span = Link.patience) {
+    self.patience = patience
     phase = .away(retryAt: now)
     lastHeard = now
     lastAsked = now
@@ -83,9 +85,9 @@ struct Link {
     phase = .away(retryAt: now + Span(nanoseconds: Int64(jittered)))
   }
 
-  /// What is to be done now. `isAwaited`: somebody waits for an answer or for events.
+  /// What is to be done now. `isAwaited`: somebody wants to be told of a long absence.
   mutating func due(at now: Instant, isAwaited: Bool) -> Due {
-    if isAwaited, let awaySince, now - awaySince >= Self.patience { return .failWaiting }
+    if isAwaited, let awaySince, now - awaySince >= patience { return .failWaiting }
     switch phase {
     case .away(let retryAt): return now >= retryAt ? .openSocket : .nothing
     case .connecting(let deadline):
@@ -115,6 +117,6 @@ struct Link {
       moment = min(max(lastHeard, lastAsked) + Self.askAfter, lastHeard + Self.silenceLimit)
     }
     guard isAwaited, let awaySince else { return moment }
-    return min(moment, awaySince + Self.patience)
+    return min(moment, awaySince + patience)
   }
 }

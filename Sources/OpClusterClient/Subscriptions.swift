@@ -34,7 +34,8 @@ struct Subscriptions {
   private var entries: [Entry] = []
   private var lastNumber: UInt64 = 0
 
-  var isEmpty: Bool { entries.isEmpty }
+  /// Whether a reader wants to be told when the coordinator stays away.
+  var hasImpatient: Bool { entries.contains { !$0.sink.isPatient } }
 
   mutating func add(_ wish: EventSubscription, sink: any EventSink) {
     lastNumber += 1
@@ -205,6 +206,12 @@ struct Subscriptions {
     // What is delivered but not read counts against the new credit.
     let unread = UInt32(clamping: entries[at].sink.startAnew())
     entries[at].credit = max(1, entries[at].wish.credit - min(unread, entries[at].wish.credit))
+  }
+
+  /// The coordinator has been away for long.
+  mutating func failImpatient(_ error: ClientError) {
+    for entry in entries where !entry.sink.isPatient { entry.sink.end(.failure(error)) }
+    entries.removeAll { !$0.sink.isPatient }
   }
 
   /// Nothing will come any more.

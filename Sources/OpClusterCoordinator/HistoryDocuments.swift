@@ -101,7 +101,7 @@ struct Chapters {
     var last: UInt32 = 0
     for line in lines {
       first = min(first, line.attempt.operation.index)
-      last = max(last, line.attempt.operation.index)
+      last = max(last, line.attempt.operation.index, line.members.last ?? 0)
     }
     chapters.append(
       .chapter(

@@ -130,7 +130,8 @@ struct HistoryReader: ~Copyable {
 
   // MARK: - Chapters
 
-  /// The ends of attempts of some operations of a graph, by operation and oldest first.
+  /// The ends of attempts of some operations of a graph, and of operations that no attempt ended;
+  /// of each operation the oldest first.
   mutating func attempts(
     of graph: GraphID, _ members: ClosedRange<UInt32>
   ) throws -> [AttemptHistory] {
@@ -143,8 +144,10 @@ struct HistoryReader: ~Copyable {
         limit: ReadLimit(rows: CoordinatorLimits.sliceRows))
       guard let last = rows.last else { return found }
       for row in rows {
-        found += try Wire.decodeHistory(row.body).filter {
-          members.contains($0.attempt.operation.index)
+        for line in try Wire.decodeHistory(row.body) {
+          // Operations are far fewer than 2³²: the last number is none's.
+          let wanted = members.lowerBound..<max(members.lowerBound, members.upperBound &+ 1)
+          for member in line.members.clamped(to: wanted) { found.append(line.of(member)) }
         }
       }
       after = last.row
@@ -155,7 +158,7 @@ struct HistoryReader: ~Copyable {
     let operation = question.attempt.operation
     let attempts = try attempts(of: operation.graph, operation.index...operation.index)
     let wanted = attempts.last { line in
-      question.attempt.attempt.map { $0 == line.run } ?? true
+      line.isAttempt && question.attempt.attempt.map { $0 == line.run } ?? true
     }
     guard let wanted, !wanted.workerName.isEmpty else {
       let number = question.attempt.attempt.map { "attempt \($0) of " } ?? ""

@@ -127,7 +127,7 @@ extension HistoryReader {
       ended = graph.number == .max ? nil : firstEnded(question, from: graph.number + 1)
     }
     if rows.isEmpty, after == nil { throw question.otherwise }
-    let isSingle = rows.count == 1 && (limit == 1 || !more && after == nil)
+    let isSingle = rows.count == 1 && (limit == 1 || (!more && after == nil))
     try addAttempts(to: &rows, isSingle: isSingle)
     if isSingle { try addCommand(to: &rows[0]) }
     return .operations(rows, more: more)
@@ -236,6 +236,7 @@ extension GraphRow {
 extension OperationRow {
   /// Takes in the end of one of its attempts; they come oldest first.
   fileprivate mutating func add(_ line: AttemptHistory, isSingle: Bool) {
+    guard line.isAttempt else { return addEnd(line) }
     if isSingle { attempts.append(line) }
     guard isFinished || line.run == attempt else { return }
     attempt = line.run
@@ -244,5 +245,12 @@ extension OperationRow {
     if let reason = line.reason, isCancelled { self.reason = reason }
     if line.result.startedAt != .unknown { startedAt = line.result.startedAt }
     if isFinished, line.result.endedAt != .unknown { finishedAt = line.result.endedAt }
+  }
+
+  /// Takes in an end that was not an attempt's.
+  private mutating func addEnd(_ line: AttemptHistory) {
+    guard isFinished else { return }
+    if let reason = line.reason { self.reason = reason }
+    finishedAt = line.result.endedAt
   }
 }

@@ -63,6 +63,7 @@ public enum JournalExport {
       "worker_joined worker=\(worker.number) name=\(name)"
     case .workerLost(let worker): "worker_lost worker=\(worker.number)"
     case .workerLeft(let worker): "worker_left worker=\(worker.number)"
+    case .workerDraining(let worker): "worker_draining worker=\(worker.number)"
     case .graphSuspended(let graph, let isSuspended):
       "graph_suspended graph=\(graph.number) value=\(isSuspended)"
     case .restoredGraph(let state):

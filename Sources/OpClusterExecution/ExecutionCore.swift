@@ -47,6 +47,7 @@ public struct ExecutionCore: Sendable {
     var graph: Int32
     var firstIndex: UInt32
     var name: String
+    var queueName: String
     var isArray: Bool
     var indexRuns: [IndexRun]
     /// Position in the local queue's classes.

@@ -49,7 +49,8 @@ public enum ExecutionEvent: Sendable {
 public enum ExecutionEffect: Sendable {
   /// Close the present socket, open a fresh one (A2), and send on it what `takeMessage` gives.
   case renewConversation
-  /// Decode and keep the template under its number.
+  /// Decode and keep the template under its number, in the place of what was there: told again
+  /// when its queue has another name.
   case learn(TemplateNumber, TemplateAnnouncement)
   case forget(TemplateNumber)
   case launch(Launch)

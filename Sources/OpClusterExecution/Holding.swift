@@ -9,10 +9,15 @@ extension ExecutionCore {
     guard announcement.template < UInt32(Limits.templatesPerGraph) else { return }
     let graph = operations.numberMaking(announcement.graph)
     operations[graph].isForgotten = false
-    // Told again in each conversation; it is the same.
-    guard operations[graph].template(at: announcement.template) == nil else { return }
+    if let known = operations[graph].template(at: announcement.template) {
+      // Told again in each conversation: it is the same, but for the name of its queue.
+      guard templates[Int(known.position)].queueName != announcement.queueName else { return }
+      templates[Int(known.position)].queueName = announcement.queueName
+      return effects.append(.learn(known, announcement))
+    }
     let template = Template(
       graph: graph, firstIndex: announcement.firstIndex, name: announcement.name,
+      queueName: announcement.queueName,
       isArray: announcement.isArray, indexRuns: announcement.indexRuns,
       demandClass: queue.join(announcement.demand),
       isPossible: identity.capacity.covers(announcement.demand))

@@ -13,6 +13,8 @@ struct History: Sendable {
   /// Oldest first; of living graphs, too.
   private var attempts: [OperationID: [AttemptHistory]] = [:]
   private var attemptOrder: Deque<OperationID> = []
+  /// How operations ended that no attempt ended, by graph, oldest first; of living graphs, too.
+  private var unattempted: [GraphID: [AttemptHistory]] = [:]
   private var bytes = 0
   private(set) var newest = GraphID(0)
 
@@ -27,11 +29,21 @@ struct History: Sendable {
       submissions[accepted.graph] = accepted.submission
       newest = max(newest, accepted.graph)
     }
-    for attempt in turn.history { remember(attempt) }
+    for line in turn.history {
+      if line.isAttempt {
+        remember(line)
+      } else {
+        unattempted[line.attempt.operation.graph, default: []].append(line)
+      }
+    }
     for ending in turn.endings {
       let graph = ending.structure.row.graph
       guard let submission = submissions.removeValue(forKey: graph) else { continue }
-      let memory = EndedGraphMemory(graph: graph, submission: submission, ending: ending)
+      let memory = EndedGraphMemory(
+        graph: graph, submission: submission, ending: ending,
+        unattempted: (unattempted.removeValue(forKey: graph) ?? []).sorted {
+          $0.attempt.operation < $1.attempt.operation
+        })
       ended[graph] = memory
       order.append(graph)
       bytes += memory.weight
@@ -85,29 +97,66 @@ struct History: Sendable {
     }
   }
 
-  /// Adds what the operation's attempts came to; each of them where the row is the only one.
-  func addAttempts(to row: inout OperationRow, isSingle: Bool = true) {
-    guard let known = attempts[row.id], let newest = known.last else { return }
-    if isSingle { row.attempts = known }
-    if row.isFinished {
-      row.result = newest.result
-      row.attempt = max(row.attempt, newest.run)
-      if row.reason == nil { row.reason = newest.reason }
+  /// Adds what the operation's attempts came to; the list of them only to a single row.
+  func addAttempts(to row: inout OperationRow, isSingle: Bool) {
+    if let known = attempts[row.id], let newest = known.last {
+      if isSingle { row.attempts = known }
+      if row.isFinished {
+        row.result = newest.result
+        row.attempt = max(row.attempt, newest.run)
+        row.workerName = newest.workerName
+        if row.reason == nil, row.isCancelled { row.reason = newest.reason }
+        row.startedAt = newest.result.startedAt
+        row.finishedAt = newest.result.endedAt
+      }
     }
+    if row.isFinished, let line = end(of: row.id) {
+      if let reason = line.reason { row.reason = reason }
+      row.finishedAt = line.result.endedAt
+    }
+  }
+
+  /// How an operation ended that no attempt ended.
+  private func end(of id: OperationID) -> AttemptHistory? {
+    if let ended = ended[id.graph] { return ended.unattempted(id.index) }
+    return unattempted[id.graph]?.last { $0.members.contains(id.index) }
   }
 
   func explanation(of row: OperationRow) -> Explanation {
     var row = row
-    addAttempts(to: &row)
+    addAttempts(to: &row, isSingle: false)
     var lines: [String] = []
+    switch row.reason {
+    case .dependency(let on, let outcome)?:
+      lines.append(
+        "\(shown(on)) ended as \(StateWord(outcome).rawValue), so its edge could never be met")
+    case .request(let text)?:
+      lines.append(text.isEmpty ? "somebody cancelled it" : "somebody cancelled it: \(text)")
+    case .failurePolicy?:
+      lines.append("the graph's on_failure or max_failures took effect")
+    case nil: break
+    }
     if let result = row.result, !result.isSuccess, !result.diagnostic.isEmpty {
       lines.append("attempt \(row.attempt) said: \(result.diagnostic)")
     }
     lines.append("it has ended: \(row.state.rawValue)")
-    let path = "\(row.id.graph.number)/\(row.name)"
     return Explanation(
-      operation: row.id, shown: row.index.map { "\(path)/\($0)" } ?? path, state: row.state,
-      lines: lines)
+      operation: row.id, shown: shown(row.id), state: row.state, lines: lines)
+  }
+
+  /// `12/align/3`, as far as the graph is remembered.
+  private func shown(_ id: OperationID) -> String {
+    let submission = ended[id.graph]?.submission ?? submissions[id.graph]
+    var first: UInt32 = 0
+    for template in submission?.templates ?? [] {
+      if id.index < first + template.count {
+        let path = "\(id.graph.number)/\(template.name)"
+        return template.isArray
+          ? "\(path)/\(template.shownIndex(ofElement: id.index - first))" : path
+      }
+      first += template.count
+    }
+    return "\(id.graph.number)/#\(id.index)"
   }
 }
 
@@ -116,6 +165,8 @@ struct EndedGraphMemory: Sendable {
   var graph: GraphID
   var submission: GraphSubmission
   var ending: GraphEnding
+  /// How operations ended that no attempt ended, ascending.
+  var unattempted: [AttemptHistory] = []
 
   /// Explanations of one answer.
   static let explained = 100
@@ -125,6 +176,18 @@ struct EndedGraphMemory: Sendable {
     submission.templates.reduce(1_024 + ending.outcomes.count) {
       $0 + 768 + $1.payload.count + $1.elementArguments.bytes.count + $1.name.utf8.count
     } + submission.elementEdges.count * 9 + submission.groupEdges.count * 10
+      + unattempted.count * 512
+  }
+
+  fileprivate func unattempted(_ index: UInt32) -> AttemptHistory? {
+    var low = 0
+    var high = unattempted.count
+    while low < high {
+      let middle = (low + high) / 2
+      if unattempted[middle].members.upperBound <= index { low = middle + 1 } else { high = middle }
+    }
+    guard low < unattempted.count, unattempted[low].members.contains(index) else { return nil }
+    return unattempted[low]
   }
 
   func matchesAsGraph(_ selection: Selection) -> Bool {

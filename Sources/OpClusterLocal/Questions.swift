@@ -131,7 +131,7 @@ extension Brains {
       rows += ended.rows(selection, after: after, limit: bounded(limit) + 1)
     }
     if let refusal, !known { throw refusal }
-    let isSingle = rows.count == 1 && !more || limit == 1
+    let isSingle = limit == 1 || (rows.count == 1 && !more)
     var shown = page(&rows, limit, \.id)
     for at in shown.indices { history.addAttempts(to: &shown[at], isSingle: isSingle) }
     return .operations(shown, more: more || rows.count > bounded(limit))

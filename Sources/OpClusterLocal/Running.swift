@@ -202,6 +202,7 @@ extension LocalCluster {
       graphName: template.graphName,
       index: template.isArray ? template.shownIndex(ofElement: element) : nil,
       queueName: template.queueName, inputs: ready.inputs, home: .local(self),
+      scratch: .temporary,
       onProgress: { [weak self] fraction, text in
         self?.post(.progress(attempt, fraction: fraction, text: text))
       })

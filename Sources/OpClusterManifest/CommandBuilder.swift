@@ -16,16 +16,11 @@ struct CommandBuilder {
     return command
   }
 
-  /// A command that is one of several blocks: the operation as a whole has the times, and the
-  /// values of its elements do not reach it. nil after a finding.
+  /// A command that is one of several blocks: the operation as a whole has the times. nil after a
+  /// finding.
   func block(_ run: ManifestNode) -> CommandSpecification? {
-    guard let command = command(run, "a block") else { return nil }
-    if command.readsElements {
-      findings.error(
-        "the values of an element do not reach blocks, its 'index' does", run.place,
-        hint: "write an operation with the array for each command")
-      return nil
-    }
+    guard var command = command(run, "a block") else { return nil }
+    command.elementKeys = substitution.operation.elements?.keys ?? []
     return command
   }
 

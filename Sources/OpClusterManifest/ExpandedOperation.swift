@@ -32,16 +32,25 @@ public struct ExpandedOperation: Hashable, Sendable {
 
   /// An element, counted from 0 to `count`.
   public func element(_ element: UInt32) -> Element {
-    var keys: [String] = []
-    if case .command(let command) = work { keys = command.elementKeys }
+    let (keys, arguments) = elementValues
     var values: [String] = []
-    if !keys.isEmpty, Int(element) < template.elementArguments.count {
-      values =
-        ElementValues.decode(template.elementArguments[Int(element)], keyCount: keys.count) ?? []
+    if !keys.isEmpty, Int(element) < arguments.count {
+      values = ElementValues.decode(arguments[Int(element)], keyCount: keys.count) ?? []
     }
     let index = template.shownIndex(ofElement: element)
     let command = Self.describe(work, index: index, values: values)
     return Element(index: index, values: values, keys: keys, command: command)
+  }
+
+  /// What elements give to commands: its keys, and the values of each.
+  private var elementValues: (keys: [String], values: ElementArguments) {
+    switch work {
+    case .command(let command): return (command.elementKeys, template.elementArguments)
+    case .blocks(let blocks, let values):
+      for case .command(let command) in blocks { return (command.elementKeys, values) }
+      return ([], ElementArguments())
+    case .barrier, .group, .call: return ([], ElementArguments())
+    }
   }
 
   static func list(
@@ -84,7 +93,7 @@ public struct ExpandedOperation: Hashable, Sendable {
     case .group: return "(group)"
     case .call(let type): return describe(type)
     case .command(let command): return describe(command, index: index, values: values)
-    case .blocks(let blocks):
+    case .blocks(let blocks, _):
       return blocks.map { block in
         switch block {
         case .call(let type, _): describe(type)

@@ -95,8 +95,8 @@ struct Lowering {
       template.work = .blocks(Self.types(of: blocks))
       template.timeout = operation.settings.timeout
       template.grace = operation.settings.grace
-      // Further blocks would stand there (S120).
-      template.elementArguments = ElementArguments()
+      let values = template.elementArguments
+      template.elementArguments = wrapped(values, operation)
       template.payload = encoders.blocks(blocks)
       template.wantsInputs =
         isRead
@@ -108,8 +108,26 @@ struct Lowering {
           }
         }
       checkPayload(template, operation, "the blocks")
-      return .blocks(blocks)
+      return .blocks(blocks, values: values)
     }
+  }
+
+  /// What the elements give to their blocks, as lists of blocks carry it.
+  private func wrapped(
+    _ values: ElementArguments, _ operation: OperationDeclaration
+  ) -> ElementArguments {
+    var arguments = ElementArguments()
+    for element in 0..<values.count {
+      let bytes = encoders.blockElement(values[element])
+      if bytes.count > Limits.elementArgumentBytes {
+        findings.error(
+          "an item of '\(operation.name)' is too large for blocks", operation.place,
+          hint: "pass it by file")
+        return ElementArguments()
+      }
+      arguments.append(bytes)
+    }
+    return arguments
   }
 
   private func checkPayload(
@@ -210,7 +228,8 @@ enum LoweredWork: Hashable, Sendable {
   case group
   case command(CommandSpecification)
   case call(OperationType)
-  case blocks([OperationBlock])
+  /// And what each element gives to the commands among them.
+  case blocks([OperationBlock], values: ElementArguments)
 }
 
 /// Makes the payloads of templates, which are opaque to the coordinator. The words of this module
@@ -218,12 +237,16 @@ enum LoweredWork: Hashable, Sendable {
 public struct PayloadEncoders {
   public var command: (CommandSpecification) -> [UInt8]
   public var blocks: ([OperationBlock]) -> [UInt8]
+  /// The argument of an element whose work is blocks, of its `ElementValues`.
+  public var blockElement: ([UInt8]) -> [UInt8]
   public init(
     command: @escaping (CommandSpecification) -> [UInt8],
-    blocks: @escaping ([OperationBlock]) -> [UInt8]
+    blocks: @escaping ([OperationBlock]) -> [UInt8],
+    blockElement: @escaping ([UInt8]) -> [UInt8]
   ) {
     self.command = command
     self.blocks = blocks
+    self.blockElement = blockElement
   }
 }
 

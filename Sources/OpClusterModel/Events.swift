@@ -57,8 +57,8 @@ public struct Event: Hashable, Sendable {
     /// counted (S81).
     case queueCount(UInt32)
     case workerJoined(name: String)
-    case workerSuspect
     case workerLost
+    /// It was asked to finish what it runs and to leave.
     case workerDraining
     case workerLeft
   }

@@ -16,6 +16,8 @@ public enum Record: Hashable, Sendable {
   case workerLost(WorkerID)
   /// It left in good order; nothing counts against what it held.
   case workerLeft(WorkerID)
+  /// Somebody asked it to finish what it runs and to leave.
+  case workerDraining(WorkerID)
   /// Handed to a worker; ascending operations, attempt numbers follow from the state.
   case dispatched(WorkerID, OperationRuns)
   /// Given back unstarted (S148).
@@ -204,9 +206,14 @@ public struct Counters: Hashable, Sendable {
   public init() {}
 }
 
-/// One line of the history of what ended: the end of an attempt as people ask for it later.
+/// One line of the history of what ended: the end of an attempt as people ask for it later. Or,
+/// with an attempt numbered 0, how operations ended that no attempt ended: cancelled or skipped
+/// before one began, or between two.
 public struct AttemptHistory: Hashable, Sendable {
   public var attempt: AttemptID
+  /// So many neighbours from `attempt.operation` on ended alike; above 1 only where no attempt
+  /// ended them.
+  public var count: UInt32 = 1
   /// Which run it was, as people count (`Dispatch.run`).
   public var run: UInt32 = 1
   /// nil: the operation was tried again.
@@ -223,5 +230,22 @@ public struct AttemptHistory: Hashable, Sendable {
     self.reason = reason
     self.workerName = workerName
     self.result = result
+  }
+
+  /// Whether it is the end of an attempt.
+  public var isAttempt: Bool { attempt.attempt != 0 }
+
+  /// The operations it speaks of, by index.
+  public var members: Range<UInt32> {
+    let first = attempt.operation.index
+    return first..<(first + min(count, .max - first))
+  }
+
+  /// The same of one of its members.
+  public func of(_ member: UInt32) -> AttemptHistory {
+    var line = self
+    line.attempt.operation.index = member
+    line.count = 1
+    return line
   }
 }

@@ -190,7 +190,10 @@ public struct TemplateAnnouncement: Hashable, Sendable {
   public var payload: [UInt8]
   public var demand: Resources
   public var qos: QualityOfService
-  /// The queue's name as people see it, for the operation's context (S146).
+  /// The queue's name as people see it, for the operation's context (S146). Announced again when
+  /// it is called otherwise, or when an element goes that is in another queue than the one before:
+  /// a single operation shows its own queue, but of an array whose elements are in several queues
+  /// those that wait at the worker show the one announced last.
   public var queueName = ""
   /// `OperationTemplate.timeout`.
   public var timeout: Span?
@@ -226,7 +229,7 @@ public struct Dispatch: Hashable, Sendable {
   /// The queue's own rule of order, once more at the worker (S47).
   public var priority: Priority
   public var place: UInt64
-  /// The element's own argument; of a block operation: the blocks that were added later (S120).
+  /// The element's own argument; of a block operation also the blocks that were added later (S120).
   public var argument: [UInt8]
   /// What its finished dependencies left, in order of addition (S135).
   public var inputs: [DependencyInput]

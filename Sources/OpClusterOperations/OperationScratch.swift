@@ -32,6 +32,17 @@ public struct OperationScratch: Sendable {
       },
       remove: { try? FileManager.default.removeItem(atPath: $0) })
   }
+
+  /// A new folder among the machine's temporary files, readable by its owner only.
+  public static let temporary = OperationScratch(
+    make: {
+      let name = "opcluster-\(String(UInt64.random(in: 0 ... .max), radix: 36))"
+      let path = FileManager.default.temporaryDirectory.appending(path: name).path
+      try FileManager.default.createDirectory(
+        atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+      return path
+    },
+    remove: { try? FileManager.default.removeItem(atPath: $0) })
 }
 
 struct NoScratch: Error, CustomStringConvertible {

@@ -68,7 +68,6 @@ private func clusterWords(_ kind: Event.Kind) -> (String, Tone) {
   case .queueRemoved: ("removed", .plain)
   case .queueCount(let count): (shownCount(count, "operation"), .faint)
   case .workerJoined: ("joined", .good)
-  case .workerSuspect: ("not heard of lately", .warning)
   case .workerLost: ("lost", .bad)
   case .workerDraining: ("draining", .warning)
   case .workerLeft: ("left", .plain)

@@ -92,7 +92,6 @@ extension JSONText {
       kind("queue", "count")
       field("operation_count", count)
     case .workerJoined: kind("worker", "joined")
-    case .workerSuspect: kind("worker", "suspect")
     case .workerLost: kind("worker", "lost")
     case .workerDraining: kind("worker", "draining")
     case .workerLeft: kind("worker", "left")

@@ -67,9 +67,6 @@ extension Scheduler {
     if submission.queues.isEmpty ? template.queue != 0 : template.queue >= submission.queues.count {
       throw refuse("it names queue number \(template.queue), which the graph does not have")
     }
-    if case .blocks = template.work, !arguments.isEmpty {
-      throw refuse("a block operation has blocks, not items")
-    }
     if template.isBarrier, template.count != 1 { throw refuse("a barrier is one operation") }
     let demand = template.demand
     let amounts =

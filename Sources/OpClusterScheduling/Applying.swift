@@ -38,6 +38,8 @@ extension Scheduler {
       loseWorker(id, counts: true, into: &turn)
     case .workerLeft(let id):
       loseWorker(id, counts: false, into: &turn)
+    case .workerDraining(let id):
+      drainWorker(id, into: &turn)
     case .graphSuspended(let graph, let isSuspended):
       suspendGraph(graph, isSuspended, into: &turn)
     case .restoredGraph(let state):
@@ -84,8 +86,8 @@ extension Scheduler {
     case .blocksAdded(let id, let bytes):
       addBlocks(bytes, to: id)
     case .started, .submitted, .enqueued, .queueCreated, .queueChanged, .queueRemoved,
-      .workerJoined, .workerLost, .workerLeft, .graphSuspended, .restoredGraph,
-      .restoredEnding, .restoredCounters:
+      .workerJoined, .workerLost, .workerLeft, .workerDraining, .graphSuspended,
+      .restoredGraph, .restoredEnding, .restoredCounters:
       preconditionFailure("not a fact about operations: \(record)")
     }
   }

@@ -240,12 +240,13 @@ extension Scheduler {
     return true
   }
 
+  /// The element's own, and behind it the blocks that were added: joined, they are one list (S120).
   private func argument(of id: OperationID, _ stage: Int) -> [UInt8] {
     let graph = id.graph.number
-    if let blocks = graphs[graph].addedBlocks[id.index] { return blocks }
-    if graphs[graph].stages[stage].template.elementArguments.isEmpty { return [] }
+    let blocks = graphs[graph].addedBlocks[id.index] ?? []
+    if graphs[graph].stages[stage].template.elementArguments.isEmpty { return blocks }
     let element = Int(graphs[graph].stages[stage].element(id.index))
-    return graphs[graph].stages[stage].template.elementArguments[element]
+    return graphs[graph].stages[stage].template.elementArguments[element] + blocks
   }
 
   private mutating func refuseInputs(_ id: OperationID, into turn: inout Turn) {

@@ -9,7 +9,8 @@ extension Scheduler {
   ) throws(Refusal) -> ClientReply {
     let cell = try liveCell(id)
     let graph = id.graph.number
-    let template = graphs[graph].stages[graphs[graph].stageNumber(of: id.index)].template
+    let stage = graphs[graph].stages[graphs[graph].stageNumber(of: id.index)]
+    let template = stage.template
     guard case .blocks = template.work else {
       throw Refusal(.badRequest, "\(shown(id)) is no block operation", operations: [id])
     }
@@ -23,7 +24,10 @@ extension Scheduler {
       throw Refusal(.alreadyFinished, "operation \(shown(id)) has finished", operations: [id])
     }
     if bytes.isEmpty { return .done(lastCommit) }
-    let known = template.payload.count + (graphs[graph].addedBlocks[id.index]?.count ?? 0)
+    var known = template.payload.count + (graphs[graph].addedBlocks[id.index]?.count ?? 0)
+    if !template.elementArguments.isEmpty {
+      known += template.elementArguments[Int(stage.element(id.index))].count
+    }
     guard known + bytes.count <= Limits.payloadBytes else {
       throw Refusal(
         .limitExceeded, "the blocks of \(shown(id)) exceed \(Limits.payloadBytes) bytes together",

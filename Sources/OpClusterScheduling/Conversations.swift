@@ -325,6 +325,13 @@ extension Scheduler {
     emit(.workerJoined(name: name), about: .worker(id), into: &turn)
   }
 
+  /// It gets nothing new from now on, whatever becomes of its conversation (S148).
+  mutating func drainWorker(_ id: WorkerID, into turn: inout Turn) {
+    guard seats.contains(id.number) else { return }
+    seats[id.number].isDraining = true
+    emit(.workerDraining, about: .worker(id), into: &turn)
+  }
+
   /// Everything a worker held goes on without it: unstarted attempts are ready again, running
   /// ones go by their policy (S12, S101).
   mutating func loseWorker(_ id: WorkerID, counts: Bool, into turn: inout Turn) {

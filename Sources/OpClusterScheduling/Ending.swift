@@ -42,6 +42,9 @@ extension Scheduler {
     if cell.phase == .finished { return false }
     let stage = graphs[graph].stageNumber(of: id.index)
     if let reason = end.reason { markSkipped(id, stage, cell, reason, into: &turn) }
+    if end.ending.outcome != .succeeded, cell.worker == 0 || cell.isHeldUnstarted {
+      noteUnattempted(end, into: &turn)
+    }
     leaveWorker(id, stage)
     let wasQueued = cell.phase != .declared
     let wasExecuting = cell.phase == .executing
@@ -68,6 +71,27 @@ extension Scheduler {
     leaveGraph(id, stage, end.ending)
     if wasQueued { leaveQueue(id, stage, wasExecuting: wasExecuting, into: &turn) }
     return true
+  }
+
+  /// Keeps for the history why and when it ended, where the end of an attempt does not say so.
+  private func noteUnattempted(_ end: End, into turn: inout Turn) {
+    if turn.isReplay { return }
+    let reason = end.reason ?? graphs[end.id.graph.number].reason(of: end.id.index)
+    if let last = turn.history.indices.last, !turn.history[last].isAttempt,
+      turn.history[last].attempt.operation.graph == end.id.graph,
+      turn.history[last].members.upperBound == end.id.index,
+      turn.history[last].outcome == end.ending.outcome, turn.history[last].reason == reason
+    {
+      turn.history[last].count += 1
+      return
+    }
+    var result = AttemptResult()
+    result.endedAt = turn.wall
+    var line = AttemptHistory(
+      attempt: AttemptID(operation: end.id, attempt: 0), outcome: end.ending.outcome,
+      reason: reason, workerName: "", result: result)
+    line.run = 0
+    turn.history.append(line)
   }
 
   private mutating func markSkipped(

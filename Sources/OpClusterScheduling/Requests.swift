@@ -302,10 +302,11 @@ extension Scheduler {
       throw Refusal(
         .unknownWorker, "there is no worker \(name)", hint: "see them with: opbatch worker ls")
     }
-    seats[worker.number].isDraining = true
+    if seats[worker.number].isDraining { return .done(lastCommit) }
+    commit(.workerDraining(worker), into: &turn)
     _ = orders(for: worker, &turn)
     recallSurplus(into: &turn)
-    return .done(lastCommit)
+    return .done(turn.commit)
   }
 
   // MARK: - Edges

@@ -13,6 +13,7 @@ extension Scheduler {
     for number in seats.numbers {
       let seat = seats[number]
       records.append(.workerJoined(seat.id, name: seat.name, seat.session))
+      if seat.isDraining { records.append(.workerDraining(seat.id)) }
     }
     for graph in endedOrder {
       if let ending = ended[graph] { records.append(.restoredEnding(ending)) }

@@ -8,6 +8,9 @@ struct Seat: Blankable {
   let name: String
   let session: WorkerSession
 
+  /// Asked to finish what it runs and to leave.
+  var isDraining = false
+
   // What it is, from its hello
   var capacity = Resources.none
   var labels: [Label] = []
@@ -27,7 +30,6 @@ struct Seat: Blankable {
   var lastHeard: Instant
   var lastSpoken: Instant = .zero
   var isSuspect = false
-  var isDraining = false
   /// Templates it has been told in this conversation, by graph, with the queue's name.
   var toldTemplates: [GraphID: [UInt32: String]] = [:]
 

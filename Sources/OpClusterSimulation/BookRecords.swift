@@ -78,7 +78,9 @@ extension Book {
         book[id].isHeld = false
         if reason == .failurePolicy { book[id].isDoomed = true }
       }
-    case .started, .prioritySet, .restoredGraph, .restoredEnding, .restoredCounters: break
+    case .started, .workerDraining, .prioritySet, .restoredGraph, .restoredEnding,
+      .restoredCounters:
+      break
     }
   }
 

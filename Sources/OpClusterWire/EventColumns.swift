@@ -109,7 +109,7 @@ private struct EventColumns {
     case .enqueued(let queue): proto.enqueuedIn.append(queue.number)
     case .queueCount(let count): proto.queueCount.append(count)
     case .isReady, .isExecuting, .completion, .isHeld, .graphSuspended, .graphFinished,
-      .queueRemoved, .workerSuspect, .workerLost, .workerDraining, .workerLeft:
+      .queueRemoved, .workerLost, .workerDraining, .workerLeft:
       break
     }
   }
@@ -168,7 +168,6 @@ extension Event.Kind {
     case .queueRemoved: .queueRemoved
     case .queueCount: .queueCount
     case .workerJoined: .workerJoined
-    case .workerSuspect: .workerSuspect
     case .workerLost: .workerLost
     case .workerDraining: .workerDraining
     case .workerLeft: .workerLeft

@@ -220,7 +220,6 @@ private struct EventReader {
     case .workerJoined:
       let name = try text(names.take(), Limits.nameBytes, "events.worker_name")
       return .workerJoined(name: name)
-    case .workerSuspect: return .workerSuspect
     case .workerLost: return .workerLost
     case .workerDraining: return .workerDraining
     case .workerLeft: return .workerLeft

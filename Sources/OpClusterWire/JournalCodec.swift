@@ -105,6 +105,7 @@ extension ProtoFacts {
       workerJoined.session = session.number
     case .workerLost(let worker): workerLost = worker.number
     case .workerLeft(let worker): workerLeft = worker.number
+    case .workerDraining(let worker): workerDraining = worker.number
     default: setOperations(record)
     }
   }
@@ -151,8 +152,9 @@ extension ProtoFacts {
       graphSuspended.graph = graph.number
       graphSuspended.isSuspended = isSuspended
     case .started, .submitted, .enqueued, .queueCreated, .queueChanged, .queueRemoved,
-      .workerJoined, .workerLost, .workerLeft, .dispatched, .recalled, .executing, .succeeded,
-      .finished, .attemptFailed, .cancelled, .restoredGraph, .restoredEnding, .restoredCounters:
+      .workerJoined, .workerLost, .workerLeft, .workerDraining, .dispatched, .recalled,
+      .executing, .succeeded, .finished, .attemptFailed, .cancelled, .restoredGraph,
+      .restoredEnding, .restoredCounters:
       preconditionFailure("a record of another group: \(record)")
     }
   }
@@ -187,6 +189,7 @@ extension Record {
       self = .workerJoined(WorkerID(fact.worker), name: name, WorkerSession(fact.session))
     case .workerLost(let worker): self = .workerLost(WorkerID(worker))
     case .workerLeft(let worker): self = .workerLeft(WorkerID(worker))
+    case .workerDraining(let worker): self = .workerDraining(WorkerID(worker))
     default: self = try Record(operations: body)
     }
   }
@@ -233,8 +236,9 @@ extension Record {
     case .graphSuspended(let fact):
       self = .graphSuspended(GraphID(fact.graph), fact.isSuspended)
     case .started, .submitted, .enqueued, .queueCreated, .queueChanged, .queueRemoved,
-      .workerJoined, .workerLost, .workerLeft, .dispatched, .recalled, .executing, .succeeded,
-      .finished, .attemptFailed, .cancelled, .restoredGraph, .restoredEnding, .restoredCounters:
+      .workerJoined, .workerLost, .workerLeft, .workerDraining, .dispatched, .recalled,
+      .executing, .succeeded, .finished, .attemptFailed, .cancelled, .restoredGraph,
+      .restoredEnding, .restoredCounters:
       preconditionFailure("a fact of another group")
     }
   }

@@ -179,6 +179,7 @@ extension ProtoAttemptHistories {
     worker = omitted(names.positions, ifAll: 0)
     results = ProtoAttemptResults(lines.map(\.result))
     run = omitted(lines.map(\.run), ifAll: 1)
+    self.count = omitted(lines.map(\.count), ifAll: 1)
   }
 
   func words(_ limit: Int) throws(WireError) -> [AttemptHistory] {
@@ -188,6 +189,7 @@ extension ProtoAttemptHistories {
     let workers = try NameReader(workerNames, worker, count: count, "history.worker")
     let results = try results.words(count, "history.results")
     let runs = try Column(run, count: count, else: 1, "history.run")
+    let lengths = try Column(self.count, count: count, else: 1, "history.count")
     let protos = reason
     let reasonsAt = try SparsePositions.read(
       reasonAt, below: count, entries: protos.count, "history.reason")
@@ -201,6 +203,7 @@ extension ProtoAttemptHistories {
         attempt: attempts[at], outcome: outcome, reason: nil, workerName: try workers.name(at),
         result: results[at])
       line.run = runs[at]
+      line.count = lengths[at]
       lines.append(line)
     }
     for (at, proto) in zip(reasonsAt, protos) { lines[at].reason = try CancelReason(proto: proto) }

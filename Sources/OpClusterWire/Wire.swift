@@ -95,6 +95,21 @@ public enum Wire {
     try Door.check(bytes, .blocks, "blocks")
     return try parsed(ProtoBlocks.self, bytes, "blocks").words()
   }
+  /// The argument of an array's element whose work is blocks: what their commands are given of it
+  /// (`ElementValues`). Blocks that are added later may be joined to it as bytes.
+  public static func encode(blockElement values: [UInt8]) -> [UInt8] {
+    var proto = ProtoBlocks()
+    proto.element = data(values)
+    return bytes(of: proto)
+  }
+  /// At most `Limits.elementArgumentBytes`; nothing where there is none.
+  public static func decodeBlockElement(_ bytes: [UInt8]) throws(WireError) -> [UInt8] {
+    try checkCount(bytes.count, Limits.payloadBytes, "blocks")
+    try Door.check(bytes, .blocks, "blocks")
+    return try opaque(
+      parsed(ProtoBlocks.self, bytes, "blocks").element, Limits.elementArgumentBytes,
+      "blocks.element")
+  }
   /// The output of a block operation (S123).
   public static func encode(blockResults: [BlockResult]) -> [UInt8] {
     bytes(of: ProtoBlockResults(blockResults))

@@ -111,19 +111,21 @@ final class AttemptRunner {
     }
   }
 
-  /// `further` are the blocks that were added after the submission, encoded (S120).
+  /// `further` is what its element gives to the commands and the blocks that were added after the
+  /// submission (S120), encoded.
   private func start(
     _ job: Job, _ blocks: [OperationBlock], further: [UInt8], at now: Instant
   ) -> AttemptResult? {
-    let all: [OperationBlock]
+    let run: BlockRun
     do throws(AttemptProblem) {
-      all = try blocks + BlockRun.further(further, besides: blocks.count)
+      let (added, element) = try BlockRun.further(further, besides: blocks.count)
+      run = BlockRun(
+        job, blocks + added, element: element, startedAt: WallTime(milliseconds: WallClock.now()))
     } catch {
       return error.result
     }
-    guard !all.isEmpty else { return .success }
-    blockRuns[job.attempt] = BlockRun(
-      job, all, startedAt: WallTime(milliseconds: WallClock.now()))
+    guard !run.blocks.isEmpty else { return .success }
+    blockRuns[job.attempt] = run
     return advance(job.attempt, at: now)
   }
 
@@ -144,7 +146,8 @@ final class AttemptRunner {
     case .call(let type, let argument):
       return call(part, run.job, type, argument: argument)
     case .command(let command):
-      let result = start(part, run.job, command, argument: [])
+      let argument = command.elementKeys.isEmpty ? [] : run.element
+      let result = start(part, run.job, command, argument: argument)
       if result == nil, let timeout = command.timeout {
         blockTimers.append(
           BlockTimer(part: part, due: now + timeout, grace: command.grace, isGrace: false))
@@ -245,14 +248,16 @@ final class AttemptRunner {
 }
 
 extension BlockRun {
-  /// The blocks of an encoded list, for which there must be room.
+  /// The blocks of an encoded list, for which there must be room, and what it says of the element.
   static func further(
     _ bytes: [UInt8], besides count: Int
-  ) throws(AttemptProblem) -> [OperationBlock] {
-    if bytes.isEmpty { return [] }
+  ) throws(AttemptProblem) -> (blocks: [OperationBlock], element: [UInt8]) {
+    if bytes.isEmpty { return ([], []) }
     let blocks: [OperationBlock]
+    let element: [UInt8]
     do throws(WireError) {
       blocks = try Wire.decodeBlocks(bytes)
+      element = try Wire.decodeBlockElement(bytes)
     } catch {
       throw .unreadable("list of further blocks", error)
     }
@@ -262,6 +267,6 @@ extension BlockRun {
         message: "it has \(count + blocks.count) blocks, more than "
           + "\(Limits.blocksPerOperation); spread them over several operations")
     }
-    return blocks
+    return (blocks, element)
   }
 }

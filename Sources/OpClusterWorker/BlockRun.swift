@@ -9,6 +9,8 @@ import OpClusterWire
 struct BlockRun {
   let job: Job
   let blocks: [OperationBlock]
+  /// What an array's element gives to the commands (`ElementValues`).
+  let element: [UInt8]
   /// Blocks at once at most.
   let width: Int
   let startedAt: WallTime
@@ -23,9 +25,10 @@ struct BlockRun {
   private var peakMemory: UInt64 = 0
   private var processorTime: UInt64 = 0
 
-  init(_ job: Job, _ blocks: [OperationBlock], startedAt: WallTime) {
+  init(_ job: Job, _ blocks: [OperationBlock], element: [UInt8], startedAt: WallTime) {
     self.job = job
     self.blocks = blocks
+    self.element = element
     self.startedAt = startedAt
     width = Self.width(job.announcement.demand.cpus)
     results = Array(repeating: .skipped, count: blocks.count)

@@ -57,7 +57,7 @@ public final class CommandLane: Sendable {
   /// `.workerStopped`.
   ///
   /// - Parameters:
-  ///   - argument: the element's own; of a block operation: further blocks, encoded (S120).
+  ///   - argument: the element's own; of a block operation also further blocks, encoded (S120).
   ///   - inputs: what its dependencies left.
   ///   - run: which run of the operation it is, from 1 (`OP_ATTEMPT`).
   public func start(

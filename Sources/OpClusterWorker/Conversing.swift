@@ -65,7 +65,8 @@ extension WorkerLoop {
       let message = try Wire.decodeCoordinatorMessage(bytes)
       if case .logRequest(let request) = message { answer(request) }
       if case .welcome(let welcome) = message, !welcome.clientEndpoint.isEmpty {
-        attempts.home = .endpoint(welcome.clientEndpoint)
+        attempts.home = .endpoint(
+          ClientAddress.reachable(welcome.clientEndpoint, beside: configuration.coordinator))
       }
       apply(.message(message))
       noteConversation()

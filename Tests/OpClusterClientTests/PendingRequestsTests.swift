@@ -137,6 +137,6 @@ import Testing
     }
     #expect(take(0, 1...(count + 1)) == nil)
     #expect(take(count + 1, (count + 2)...(count + 2)) == .protocolViolation)
-    #expect(subscriptions.isEmpty)
+    #expect(!subscriptions.hasImpatient)
   }
 }

@@ -10,8 +10,8 @@ import Testing
 extension Conformance {
   @Suite struct BetweenQueues {
     /// S50, S60: the queue of the better service goes first, whatever the levels inside; equal ones
-    /// take turns. Gates in place of marks: each lasts for longer than what a worker is sent ahead of
-    /// time. Where operations are short the turns are those of the dispatches, and a worker orders
+    /// take turns. Gates in place of marks: each lasts for longer than what a worker is sent ahead.
+    /// Where operations are short the turns are those of the dispatches, and a worker orders
     /// what it holds by level and place (S47, S59).
     @Test("C35 two queues, one free slot", arguments: [true, false])
     func c35(_ differ: Bool) async throws {

@@ -168,6 +168,55 @@ import Testing
       })
   }
 
+  /// Why and when operations ended that never began is kept beyond their graph's end, and a
+  /// restart; before that it is told of living graphs, too.
+  @Test func endsWithoutAnAttemptAreKept() throws {
+    let folder = try TestFolder()
+    var service = try Service(.disk, in: folder)
+    var client = try TestClient(service)
+    let many = try client.submit(arrayGraph("many", 9_000))
+    var chain = chainGraph("chain")
+    chain.templates[0].requirements = [LabelRequirement(key: "gpu", values: ["yes"])]
+    let chained = try client.submit(chain)
+    for graph in [many, chained] {
+      var selection = Selection.graph(graph)
+      selection.elements = graph == many ? [IndexRun(first: 2, count: 8_999)] : []
+      selection.operation = "a"
+      _ = try client.ask(.cancel(.selection(selection), reason: "not needed", grace: nil))
+    }
+    _ = try client.awaitEnd(of: chained)
+    var last = Selection.graph(many)
+    last.elements = [IndexRun(first: 9_000, count: 1)]
+    let living = try #require(try client.operations(last).first)
+    #expect(living.state == .cancelled && living.finishedAt != .unknown)
+    let worker = try TestWorker(service)
+    try worker.work(through: 1)
+    _ = try client.awaitEnd(of: many)
+    for restarts in [false, true] {
+      if restarts {
+        service.stop()
+        service = try Service(.disk, in: folder)
+        client = try TestClient(service)
+      }
+      let rows = try client.operations(.graph(many), limit: 1_000)
+      #expect(rows.count == 9_000 && rows[0].state == .succeeded && rows[0].reason == nil)
+      #expect(rows.dropFirst().allSatisfy { $0.reason == .request("not needed") })
+      #expect(rows.dropFirst().allSatisfy { $0.finishedAt != .unknown && $0.attempt == 0 })
+      let ends = try client.operations(.graph(chained))
+      #expect(ends.map(\.state) == [.cancelled, .skipped, .skipped])
+      #expect(ends[1].reason == .dependency(ends[0].id, .cancelled))
+      #expect(ends[2].reason == .dependency(ends[1].id, .skipped))
+      #expect(ends.allSatisfy { $0.finishedAt != .unknown })
+      let one = try #require(try client.operations(last).first)
+      #expect(one.finishedAt == living.finishedAt && one.attempts.isEmpty && one.result == nil)
+      guard case .explanations(let found, false) = try client.ask(.explain(last)) else {
+        Issue.record("no explanation")
+        return
+      }
+      #expect(found.first?.lines.first == "somebody cancelled it: not needed")
+    }
+  }
+
   /// F31: one process at a time; the second names the first and leaves with 73.
   @Test func theFolderIsInUse() throws {
     let folder = try TestFolder()

@@ -45,6 +45,19 @@ import Testing
     #expect(rig.trace() == ["launch 0.2", "report 4: started 0.2"])
   }
 
+  // S146: what is said again is the same and nothing to learn, but for the name of its queue.
+  @Test func aRenamedQueueIsLearnt() {
+    var rig = Self.started(cpus: 2, 2)
+    rig.order { $0.templates = [Rig.template()] }
+    #expect(rig.trace() == [])
+    var renamed = Rig.template()
+    renamed.queueName = "other"
+    rig.order { $0.templates = [renamed] }
+    rig.order { $0.templates = [renamed] }
+    #expect(rig.trace() == ["learn t0 as 0"])
+    #expect(rig.running.count == 2)
+  }
+
   // S13: a copy of one that runs is answered with its present state.
   @Test func aCopyOfARunningOneIsAnswered() {
     var rig = Self.started()

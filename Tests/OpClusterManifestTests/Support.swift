@@ -77,6 +77,8 @@ func compile(
   } blocks: { blocks in
     box.blocks.append(blocks)
     return [UInt8(box.blocks.count - 1)]
+  } blockElement: { values in
+    [7] + values
   }
   let result = compiler.compile(encoders: encoders)
   return Compiled(result: result, commands: box.commands, blocks: box.blocks)
@@ -84,7 +86,7 @@ func compile(
 
 extension PayloadEncoders {
   static var empty: PayloadEncoders {
-    PayloadEncoders(command: { _ in [] }, blocks: { _ in [] })
+    PayloadEncoders(command: { _ in [] }, blocks: { _ in [] }, blockElement: { $0 })
   }
 }
 

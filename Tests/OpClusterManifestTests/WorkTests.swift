@@ -36,6 +36,35 @@ import Testing
     #expect(try compiled.template("a").timeout == nil)
   }
 
+  /// The values of an array's elements reach the commands of its blocks.
+  @Test func blocksOfAnArray() throws {
+    let compiled = compile(
+      """
+      version: 1
+      operations:
+        b:
+          matrix: {x: [1, 2], y: [p]}
+          blocks:
+            - "make ${{ matrix.x }}"
+            - [sum, "${{ matrix.y }}", "${{ index }}"]
+            - call: {type: noop}
+      """)
+    let template = try compiled.template("b")
+    #expect(template.count == 2)
+    #expect(
+      (0..<2).map { template.elementArguments[$0] }
+        == [["1", "p"], ["2", "p"]].map { [7] + ElementValues.encode($0) })
+    for case .command(let command) in try compiled.blocks("b") {
+      #expect(command.elementKeys == ["x", "y"])
+    }
+    let operation = try #require(compiled.result.expanded.first)
+    #expect(
+      operation.command == "make ${{ matrix.x }}\nsum ${{ matrix.y }} ${{ index }}\n(call noop)")
+    let element = operation.element(1)
+    #expect(element.values == ["2", "p"] && element.keys == ["x", "y"])
+    #expect(element.command.hasSuffix("sum p 2\n(call noop)"))
+  }
+
   /// S118: what is said of the operation is said of each block, the times of the whole.
   @Test func blocksAreMadeOfCommandsAndCalls() throws {
     let compiled = compile(
@@ -93,7 +122,8 @@ import Testing
       "version: 1\noperations: {a: {array: {items: [p, q]}, blocks: ['x ${{ index }}', y]}}")
     let template = try compiled.template("a")
     #expect(template.count == 2)
-    #expect(template.elementArguments.isEmpty)
+    // The items go along: commands see them as OP_ITEM.
+    #expect(template.elementArguments.count == 2)
     #expect(compiled.result.expanded[0].element(1).command == "x 2\ny")
   }
 

@@ -31,6 +31,12 @@ import Testing
     world.workers[worker].peer = PeerID(900)
     world.greet(worker)
     #expect(world.workers[worker].wasToldToDrain)
+    // Nor is it forgotten with the coordinator's life; told once, however often it is asked for.
+    world.ask(.drainWorker("w1"))
+    #expect(world.events.count { $0.kind == .workerDraining } == 1)
+    var restored = Scheduler()
+    restored.restore(world.scheduler.snapshot(), commit: world.scheduler.lastCommit)
+    #expect(restored.seats[1].isDraining && world.replayed().seats[1].isDraining)
   }
 
   // S23, S27, S28: an edge on an operation that ended otherwise skips a declared dependent, too.

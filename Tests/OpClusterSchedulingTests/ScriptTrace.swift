@@ -66,6 +66,7 @@ struct ScriptTrace {
     case .workerJoined(_, let name, _): "joined \(name)"
     case .workerLost(let worker): "lost \(names.name(worker))"
     case .workerLeft(let worker): "left \(names.name(worker))"
+    case .workerDraining(let worker): "draining \(names.name(worker))"
     case .dispatched(let worker, let runs):
       "dispatched \(names.names(runs)) to \(names.name(worker))"
     case .recalled(let runs): "recalled \(names.names(runs))"
@@ -215,7 +216,6 @@ struct ScriptTrace {
     case .queueChanged(let settings): "changed \(words(settings))"
     case .queueRemoved: "removed"
     case .workerJoined: "joined"
-    case .workerSuspect: "suspect"
     case .workerLost: "lost"
     case .workerDraining: "draining"
     case .workerLeft: "left"

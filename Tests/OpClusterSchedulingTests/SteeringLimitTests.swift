@@ -58,6 +58,30 @@ import Testing
     #expect(world.scheduler.queues[0].members == limit)
   }
 
+  // S120: an element's own argument and the blocks that were added go together, and have one bound.
+  @Test func blocksOfAnArrayAreJoined() {
+    var world = World()
+    let worker = world.join("w1")
+    var submission = GraphSubmission(name: "g")
+    var template = OperationTemplate(name: "b", count: 2, work: .blocks([]))
+    template.isArray = true
+    template.isHeld = true
+    template.elementArguments.append([1, 2])
+    template.elementArguments.append([3])
+    submission.templates = [template]
+    world.ask(.submit(submission))
+    let most = Array(repeating: UInt8(9), count: Limits.payloadBytes - 2)
+    guard case .refused(let refusal) = world.ask(.addBlocks(operation(1, 0), most + [9])) else {
+      Issue.record("one past the limit was accepted")
+      return
+    }
+    #expect(refusal.code == .limitExceeded)
+    world.ask(.addBlocks(operation(1, 0), most))
+    world.ask(.hold(.operations([operation(1, 0), operation(1, 1)]), false))
+    let arguments = world.workers[worker].held.map(\.argument)
+    #expect(arguments == [[1, 2] + most, [3]])
+  }
+
   // S120: what it came with counts too.
   @Test func blocksHaveABound() {
     var world = world(holding: 1, work: .blocks([]))

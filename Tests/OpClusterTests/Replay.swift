@@ -49,6 +49,8 @@ struct Replay {
       return Wire.encode(command: specification)
     } blocks: {
       Wire.encode(blocks: $0)
+    } blockElement: {
+      Wire.encode(blockElement: $0)
     }
     let result = compiler.compile(encoders: encoders)
     let submission = try #require(result.submission, "\(result.diagnostics)")

@@ -139,6 +139,7 @@ struct Dice {
       reason: maybe { $0.reason() }, workerName: one(of: ["", "w1", "w2", "日本"]),
       result: result())
     if below(4) == 0 { history.run = number() }
+    if below(4) == 0 { history.count = number() }
     return history
   }
   mutating func refusal() -> Refusal {

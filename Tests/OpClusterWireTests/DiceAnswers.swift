@@ -176,7 +176,7 @@ extension Dice {
     }
   }
 
-  static let eventKinds = 24
+  static let eventKinds = 23
   mutating func eventKind(_ kind: Int) -> Event.Kind {
     switch kind {
     case 0: .isReady(bool())
@@ -194,14 +194,13 @@ extension Dice {
     case 12: .queueChanged(settings())
     case 13: .queueRemoved
     case 14: .workerJoined(name: text())
-    case 15: .workerSuspect
-    case 16: .workerLost
-    case 17: .workerDraining
-    case 18: .isHeld(bool())
-    case 19: .dependencyAdded(operation(), member(EdgePolicy.self))
-    case 20: .dependencyRemoved(operation())
-    case 21: .enqueued(queue())
-    case 22: .queueCount(number())
+    case 15: .workerLost
+    case 16: .workerDraining
+    case 17: .isHeld(bool())
+    case 18: .dependencyAdded(operation(), member(EdgePolicy.self))
+    case 19: .dependencyRemoved(operation())
+    case 20: .enqueued(queue())
+    case 21: .queueCount(number())
     default: .workerLeft
     }
   }
@@ -219,7 +218,7 @@ extension Dice {
     return runs
   }
 
-  /// `kind` from 0 to 26.
+  /// `kind` from 0 to 27.
   mutating func record(_ kind: Int) -> Record {
     switch kind {
     case 0: .started(Epoch(number()))
@@ -248,10 +247,11 @@ extension Dice {
     case 23: .released(runs())
     case 24: .moved(operation(), queue())
     case 25: .blocksAdded(operation(), bytes())
+    case 26: .workerDraining(worker())
     default: .restoredCounters(counters())
     }
   }
-  static let recordKinds = 27
+  static let recordKinds = 28
 
   mutating func graphState() -> GraphState {
     var state = GraphState(graph: graph())

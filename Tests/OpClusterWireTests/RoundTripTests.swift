@@ -117,6 +117,24 @@ import Testing
     }
   }
 
+  /// What an element gives to its blocks stands in a list of its own, before further blocks.
+  @Test func elementsOfBlocks() throws {
+    for seed in 0..<100 {
+      var dice = Dice(seed: UInt64(seed))
+      let values = dice.bytes()
+      let blocks = dice.many { $0.block() }
+      let bytes = Wire.encode(blockElement: values) + Wire.encode(blocks: blocks)
+      #expect(try Wire.decodeBlockElement(bytes) == values, "seed \(seed)")
+      #expect(try Wire.decodeBlocks(bytes) == blocks, "seed \(seed)")
+      #expect(try Wire.decodeBlockElement(Wire.encode(blocks: blocks)) == [])
+    }
+    let most = [UInt8](repeating: 1, count: Limits.elementArgumentBytes)
+    #expect(try Wire.decodeBlockElement(Wire.encode(blockElement: most)) == most)
+    #expect(throws: WireError.self) {
+      try Wire.decodeBlockElement(Wire.encode(blockElement: most + [1]))
+    }
+  }
+
   /// A worker joins the template's blocks and those that were added later as bytes (S120).
   @Test func joinedBlocks() throws {
     for seed in 0..<300 {

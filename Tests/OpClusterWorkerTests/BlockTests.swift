@@ -52,6 +52,33 @@ extension WorkerTests {
     withExtendedLifetime(worker) {}
   }
 
+  // What an array's element gives to the commands of its blocks, and further blocks behind it.
+  @Test func blocksOfAnArrayEndToEnd() throws {
+    let coordinator = try FakeCoordinator()
+    let worker = try TestWorker(coordinator.endpoint)
+    func command(_ text: CommandText) -> OperationBlock {
+      var command = CommandSpecification(
+        form: .shell(interpreter: ["/bin/sh", "-c"], text: text))
+      command.elementKeys = ["x", "y"]
+      return .command(command)
+    }
+    let template = FakeCoordinator.blocks([
+      command(
+        CommandText(segments: [.literal("echo "), .value(.element(1), quoting: .shell)])),
+      command(CommandText("echo $OP_MATRIX_X")),
+      .command(FakeCoordinator.shell("echo plain$OP_MATRIX_X")),
+    ])
+    let argument =
+      Wire.encode(blockElement: ElementValues.encode(["1", "p  q"]))
+      + Wire.encode(blocks: [.command(FakeCoordinator.shell("echo further"))])
+    let result = try coordinator.run(template, argument: argument)
+    #expect(result.isSuccess, "\(result)")
+    let output = try coordinator.log(FakeCoordinator.attempt(0), .standardOutput)
+    let lines = String(decoding: output.bytes, as: UTF8.self).split(separator: "\n")
+    #expect(lines.sorted() == ["1", "further", "p  q", "plain"])
+    withExtendedLifetime(worker) {}
+  }
+
   // S119: at most `width` at once, the processors asked for; and really that many.
   @Test func blocksSideBySide() throws {
     let coordinator = try FakeCoordinator()

@@ -65,12 +65,12 @@ enum Tree {
       .map { SourceFile(path: $0, lines: try lines(of: $0)) }
   }
 
-  private static func files(in folder: String) throws -> [String] {
+  static func files(in folder: String) throws -> [String] {
     try FileManager.default.subpathsOfDirectory(atPath: "\(root)/\(folder)").sorted()
       .map { "\(folder)/\($0)" }
   }
 
-  private static func lines(of path: String) throws -> [String] {
+  static func lines(of path: String) throws -> [String] {
     guard let bytes = FileManager.default.contents(atPath: "\(root)/\(path)") else {
       throw Unreadable(path: path)
     }

@@ -2,8 +2,8 @@
 // this file was made. A test compares it with what they are.
 
 enum ProtoDigest {
-  static let client = "1320638152 16067"
-  static let journal = "1639017879 4951"
-  static let submission = "3411895355 15813"
+  static let client = "3922625796 16048"
+  static let journal = "1945398131 4984"
+  static let submission = "2236245867 16164"
   static let worker = "1382163980 6169"
 }

@@ -247,7 +247,6 @@ nonisolated enum ProtoEventKind: SwiftProtobuf.Enum, Swift.CaseIterable {
 
   /// Has an entry in worker_name.
   case workerJoined // = 20
-  case workerSuspect // = 21
   case workerLost // = 22
   case workerDraining // = 23
   case workerLeft // = 24
@@ -294,7 +293,6 @@ nonisolated enum ProtoEventKind: SwiftProtobuf.Enum, Swift.CaseIterable {
     case 18: self = .queueChanged
     case 19: self = .queueRemoved
     case 20: self = .workerJoined
-    case 21: self = .workerSuspect
     case 22: self = .workerLost
     case 23: self = .workerDraining
     case 24: self = .workerLeft
@@ -331,7 +329,6 @@ nonisolated enum ProtoEventKind: SwiftProtobuf.Enum, Swift.CaseIterable {
     case .queueChanged: return 18
     case .queueRemoved: return 19
     case .workerJoined: return 20
-    case .workerSuspect: return 21
     case .workerLost: return 22
     case .workerDraining: return 23
     case .workerLeft: return 24
@@ -368,7 +365,6 @@ nonisolated enum ProtoEventKind: SwiftProtobuf.Enum, Swift.CaseIterable {
     .queueChanged,
     .queueRemoved,
     .workerJoined,
-    .workerSuspect,
     .workerLost,
     .workerDraining,
     .workerLeft,
@@ -2623,7 +2619,7 @@ nonisolated extension ProtoGraphState: SwiftProtobuf._ProtoNameProviding {
 }
 
 nonisolated extension ProtoEventKind: SwiftProtobuf._ProtoNameProviding {
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0EVENT_KIND_UNSPECIFIED\0\u{1}EVENT_KIND_READY\0\u{1}EVENT_KIND_NOT_READY\0\u{1}EVENT_KIND_EXECUTING\0\u{1}EVENT_KIND_NOT_EXECUTING\0\u{1}EVENT_KIND_FINISHED\0\u{1}EVENT_KIND_CANCELLED\0\u{1}EVENT_KIND_ATTEMPT_STARTED\0\u{1}EVENT_KIND_ATTEMPT_ENDED\0\u{1}EVENT_KIND_COMPLETION\0\u{1}EVENT_KIND_PRIORITY\0\u{1}EVENT_KIND_GRAPH_SUBMITTED\0\u{1}EVENT_KIND_GRAPH_SUSPENDED\0\u{1}EVENT_KIND_GRAPH_RESUMED\0\u{1}EVENT_KIND_GRAPH_SUCCEEDED\0\u{1}EVENT_KIND_GRAPH_FAILED\0\u{1}EVENT_KIND_GRAPH_CANCELLED\0\u{1}EVENT_KIND_QUEUE_CREATED\0\u{1}EVENT_KIND_QUEUE_CHANGED\0\u{1}EVENT_KIND_QUEUE_REMOVED\0\u{1}EVENT_KIND_WORKER_JOINED\0\u{1}EVENT_KIND_WORKER_SUSPECT\0\u{1}EVENT_KIND_WORKER_LOST\0\u{1}EVENT_KIND_WORKER_DRAINING\0\u{1}EVENT_KIND_WORKER_LEFT\0\u{1}EVENT_KIND_HELD\0\u{1}EVENT_KIND_RELEASED\0\u{1}EVENT_KIND_DEPENDENCY_ADDED\0\u{1}EVENT_KIND_DEPENDENCY_REMOVED\0\u{1}EVENT_KIND_ENQUEUED\0\u{1}EVENT_KIND_QUEUE_COUNT\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0EVENT_KIND_UNSPECIFIED\0\u{1}EVENT_KIND_READY\0\u{1}EVENT_KIND_NOT_READY\0\u{1}EVENT_KIND_EXECUTING\0\u{1}EVENT_KIND_NOT_EXECUTING\0\u{1}EVENT_KIND_FINISHED\0\u{1}EVENT_KIND_CANCELLED\0\u{1}EVENT_KIND_ATTEMPT_STARTED\0\u{1}EVENT_KIND_ATTEMPT_ENDED\0\u{1}EVENT_KIND_COMPLETION\0\u{1}EVENT_KIND_PRIORITY\0\u{1}EVENT_KIND_GRAPH_SUBMITTED\0\u{1}EVENT_KIND_GRAPH_SUSPENDED\0\u{1}EVENT_KIND_GRAPH_RESUMED\0\u{1}EVENT_KIND_GRAPH_SUCCEEDED\0\u{1}EVENT_KIND_GRAPH_FAILED\0\u{1}EVENT_KIND_GRAPH_CANCELLED\0\u{1}EVENT_KIND_QUEUE_CREATED\0\u{1}EVENT_KIND_QUEUE_CHANGED\0\u{1}EVENT_KIND_QUEUE_REMOVED\0\u{1}EVENT_KIND_WORKER_JOINED\0\u{2}\u{2}EVENT_KIND_WORKER_LOST\0\u{1}EVENT_KIND_WORKER_DRAINING\0\u{1}EVENT_KIND_WORKER_LEFT\0\u{1}EVENT_KIND_HELD\0\u{1}EVENT_KIND_RELEASED\0\u{1}EVENT_KIND_DEPENDENCY_ADDED\0\u{1}EVENT_KIND_DEPENDENCY_REMOVED\0\u{1}EVENT_KIND_ENQUEUED\0\u{1}EVENT_KIND_QUEUE_COUNT\0")
 }
 
 nonisolated extension ProtoEventSubject: SwiftProtobuf._ProtoNameProviding {

@@ -1738,6 +1738,10 @@ nonisolated struct ProtoBlocks: Sendable {
   /// At most 10,000.
   var blocks: [ProtoBlocks.Block] = []
 
+  /// What the commands are given of an array's element, framed as for a command. Comes by itself, as
+  /// the argument of an element.
+  var element: Data = Data()
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated struct Call: Sendable {
@@ -2005,7 +2009,8 @@ nonisolated struct ProtoCancelReason: Sendable {
   fileprivate var _dependency: ProtoOperation? = nil
 }
 
-/// Lines of the history of attempts.
+/// Lines of the history of attempts. A line with attempt number 0 says how operations ended that no
+/// attempt ended.
 nonisolated struct ProtoAttemptHistories: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -2060,6 +2065,12 @@ nonisolated struct ProtoAttemptHistories: @unchecked Sendable {
   var run: [UInt32] {
     get {_storage._run}
     set {_uniqueStorage()._run = newValue}
+  }
+
+  /// How many neighbours ended alike, from the operation of the attempt on; empty: 1.
+  var count: [UInt32] {
+    get {_storage._count}
+    set {_uniqueStorage()._count = newValue}
   }
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -3763,7 +3774,7 @@ nonisolated extension ProtoCommand.Variable: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension ProtoBlocks: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Blocks"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}blocks\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}blocks\0\u{1}element\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3772,6 +3783,7 @@ nonisolated extension ProtoBlocks: SwiftProtobuf.Message, SwiftProtobuf._Message
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeRepeatedMessageField(value: &self.blocks) }()
+      case 2: try { try decoder.decodeSingularBytesField(value: &self.element) }()
       default: break
       }
     }
@@ -3781,11 +3793,15 @@ nonisolated extension ProtoBlocks: SwiftProtobuf.Message, SwiftProtobuf._Message
     if !self.blocks.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.blocks, fieldNumber: 1)
     }
+    if !self.element.isEmpty {
+      try visitor.visitSingularBytesField(value: self.element, fieldNumber: 2)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   static func ==(lhs: ProtoBlocks, rhs: ProtoBlocks) -> Bool {
     if lhs.blocks != rhs.blocks {return false}
+    if lhs.element != rhs.element {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4210,7 +4226,7 @@ nonisolated extension ProtoCancelReason.Kind: SwiftProtobuf._ProtoNameProviding 
 
 nonisolated extension ProtoAttemptHistories: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".AttemptHistories"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}attempts\0\u{1}outcome\0\u{3}reason_at\0\u{1}reason\0\u{3}worker_names\0\u{1}worker\0\u{1}results\0\u{1}run\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}attempts\0\u{1}outcome\0\u{3}reason_at\0\u{1}reason\0\u{3}worker_names\0\u{1}worker\0\u{1}results\0\u{1}run\0\u{1}count\0")
 
   fileprivate class _StorageClass {
     var _attempts: ProtoAttempts? = nil
@@ -4221,6 +4237,7 @@ nonisolated extension ProtoAttemptHistories: SwiftProtobuf.Message, SwiftProtobu
     var _worker: [UInt32] = []
     var _results: ProtoAttemptResults? = nil
     var _run: [UInt32] = []
+    var _count: [UInt32] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -4239,6 +4256,7 @@ nonisolated extension ProtoAttemptHistories: SwiftProtobuf.Message, SwiftProtobu
       _worker = source._worker
       _results = source._results
       _run = source._run
+      _count = source._count
     }
   }
 
@@ -4265,6 +4283,7 @@ nonisolated extension ProtoAttemptHistories: SwiftProtobuf.Message, SwiftProtobu
         case 6: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._worker) }()
         case 7: try { try decoder.decodeSingularMessageField(value: &_storage._results) }()
         case 8: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._run) }()
+        case 9: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._count) }()
         default: break
         }
       }
@@ -4301,6 +4320,9 @@ nonisolated extension ProtoAttemptHistories: SwiftProtobuf.Message, SwiftProtobu
       if !_storage._run.isEmpty {
         try visitor.visitPackedUInt32Field(value: _storage._run, fieldNumber: 8)
       }
+      if !_storage._count.isEmpty {
+        try visitor.visitPackedUInt32Field(value: _storage._count, fieldNumber: 9)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -4318,6 +4340,7 @@ nonisolated extension ProtoAttemptHistories: SwiftProtobuf.Message, SwiftProtobu
         if _storage._worker != rhs_storage._worker {return false}
         if _storage._results != rhs_storage._results {return false}
         if _storage._run != rhs_storage._run {return false}
+        if _storage._count != rhs_storage._count {return false}
         return true
       }
       if !storagesAreEqual {return false}

@@ -1,0 +1,94 @@
+// The samples of "Data along dependencies", "Writing a worker" and "Coming from OperationQueue", as
+// they are run.
+
+import Dispatch
+import FoundationEssentials
+import OpCluster
+import OpClusterModel
+import Testing
+
+@testable import DocumentationWorker
+
+@Suite struct DataSamples {
+  let queue = ClusterOperationQueue(on: .local())
+
+  @Test func pages() async throws {
+    let path = "\(FileManager.default.temporaryDirectory.path)/\(UUID().uuidString)"
+    #expect(FileManager.default.createFile(atPath: path, contents: Data("one two three".utf8)))
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    // snippet: pages
+    let read = ClusterOperation(ReadPage(path: path))
+    let count = ClusterOperation(CountWords(shortest: 4))
+    try count.addDependency(read, when: .succeeded)
+    try await queue.addOperations([read, count])
+    let words = try await count.output(of: CountWords.self)
+    // end
+    #expect(words == 1)
+  }
+
+  // S136, S138
+  @Test func ownInputWins() async throws {
+    let read = ClusterOperation(returning: { _ in Page(text: "from the dependency") })
+    let title = ClusterOperation(Title(page: Page(text: "own")))
+    let given = ClusterOperation(Title())
+    let none = ClusterOperation(Title())
+    for operation in [title, given] { try operation.addDependency(read) }
+    try await queue.addOperations([read, title, given, none])
+    #expect(try await title.output(of: Title.self) == "own")
+    #expect(try await given.output(of: Title.self) == "from the dep")
+    #expect(try await none.output(of: Title.self) == "untitled")
+  }
+
+  // S138
+  @Test func aRequiredInputIsMissed() async throws {
+    let count = ClusterOperation(CountWords())
+    try await queue.addOperation(count)
+    try await count.waitUntilFinished()
+    guard case .failed(let failure) = try await count.result() else {
+      Issue.record("it did not fail")
+      return
+    }
+    #expect(failure.cause == .missingInput)
+  }
+
+  @Test func byName() async throws {
+    // snippet: names
+    let before = ClusterOperation(Sum(numbers: [1, 2]), name: "before")
+    let after = ClusterOperation(Sum(numbers: [1, 2, 3]), name: "after")
+    let difference = ClusterOperation(Difference())
+    for sum in [before, after] { try difference.addDependency(sum) }
+    // end
+    try await queue.addOperations([before, after, difference])
+    #expect(try await difference.output(of: Difference.self) == 3)
+  }
+
+  // S131, S132: the asynchronous type does no more than keep and use its token.
+  @Test func patience() async throws {
+    let sum = ClusterOperation(PatientSum(numbers: [4, 5]))
+    let answer = ClusterOperation(Answer(milliseconds: 1))
+    let video = ClusterOperation(DecodeVideo(path: "a.mp4"))
+    try await queue.addOperations([sum, answer, video])
+    #expect(try await sum.output(of: PatientSum.self) == 9)
+    #expect(try await answer.output(of: Answer.self) == "late, but here")
+    #expect(answer.isAsynchronous)
+    _ = try await video.output(of: DecodeVideo.self)
+  }
+
+  @Test func withoutTasks() async throws {
+    // The calls of this sample block, so they run on a thread of Dispatch.
+    let queue = queue
+    let outcome = await withCheckedContinuation { continuation in
+      DispatchQueue.global().async { continuation.resume(returning: Result { try block(queue) }) }
+    }
+    #expect(try outcome.get() == .succeeded)
+  }
+}
+
+// snippet: blocking
+func block(_ queue: ClusterOperationQueue) throws -> ClusterOperation.Outcome? {
+  let operation = ClusterOperation { _ in print("here") }
+  try queue.blocking.addOperation(operation)
+  operation.blocking.waitUntilFinished()
+  return operation.outcome
+}
+// end
