@@ -11,6 +11,8 @@ import PackageDescription
 //   hands       Wire Journal   Wire Processes   Wire Manif.  Wire ZeroMQ     Wire
 //               ZeroMQ         ZeroMQ           ZeroMQ       –               –
 //   words       Model ─────────────┴────────────────┴────────────┴───────────────┘
+//
+//   examples    opexamples, opexampleworker; OpClusterExamples on OpCluster; ExampleMaterials
 
 let heap = Target.Dependency.product(name: "HeapModule", package: "swift-collections")
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
@@ -46,6 +48,7 @@ let package = Package(
     // C as it is
     .systemLibrary(name: "CZeroMQ", pkgConfig: "libzmq", providers: [.apt(["libzmq3-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+    .systemLibrary(name: "CPNG", pkgConfig: "libpng", providers: [.apt(["libpng-dev"])]),
     .target(name: "CProcess"),
 
     // words
@@ -107,6 +110,18 @@ let package = Package(
       dependencies: [
         "OpClusterClient", "OpClusterLocal", "OpClusterOperations", "OpClusterWire",
         "OpClusterModel", logging,
+      ]),
+
+    // examples: what they work on, the examples themselves, their worker and their command
+    .target(name: "ExampleMaterials", dependencies: ["CPNG"]),
+    .target(name: "OpClusterExamples",
+      dependencies: ["OpCluster", "OpClusterModel", "ExampleMaterials"]),
+    .executableTarget(
+      name: "opexampleworker", dependencies: ["OpClusterExamples", "OpClusterServing"]),
+    .executableTarget(
+      name: "opexamples",
+      dependencies: [
+        "OpClusterExamples", "ExampleMaterials", "OpCluster", "OpClusterClient", arguments,
       ]),
 
     // commands
@@ -230,6 +245,12 @@ let package = Package(
       dependencies: [
         "opbatch", "OpClusterClient", "OpClusterManifest", "OpClusterWire", "OpClusterModel",
         arguments,
+      ]),
+    .testTarget(
+      name: "OpClusterExamplesTests",
+      dependencies: [
+        "RealCluster", "OpClusterExamples", "ExampleMaterials", "opexamples", "opexampleworker",
+        "opcoord", "opbatch", "OpCluster", "OpClusterClient", "OpClusterModel",
       ]),
     .testTarget(
       name: "OpClusterClientTests",

@@ -81,6 +81,8 @@ struct Lowering {
       template.timeout = operation.settings.timeout
       template.grace = operation.settings.grace
       if let input = call.input { fillCall(input, substitution, &template) }
+      // Its type may read what any of them left (S135).
+      template.wantsInputs = !operation.needs.isEmpty
       return .call(call.type)
     case .run(let node):
       template.work = .command
@@ -101,7 +103,11 @@ struct Lowering {
       template.wantsInputs =
         isRead
         || blocks.contains { block in
-          if case .command(let command) = block { command.readsOutputs } else { false }
+          if case .command(let command) = block {
+            command.readsOutputs
+          } else {
+            !operation.needs.isEmpty
+          }
         }
       checkPayload(template, operation, "the blocks")
       return .blocks(blocks, values: values)

@@ -176,4 +176,23 @@ import Testing
       _ = id
     }
   }
+
+  @Test("S126: each row says what its operation left, while others of its graph go on")
+  func resultsOfALivingGraph() async throws {
+    let program = Program()
+    let door = Door()
+    let number = program.cluster.register { _ in try OutputValue.encode(7) }
+    var first = OperationTemplate(name: "first", work: .call(OperationRegistry.closureType))
+    first.payload = Array(String(number).utf8)
+    var graph = GraphSubmission(name: "two")
+    graph.queues = [.named("default")]
+    graph.templates = [first, program.template("second") { _ in try await door.pass() }]
+    let id = OperationID(graph: try await program.submit(graph), index: 0)
+    try await program.witness.waitForEnd(of: [id])
+    let result = try #require(try await program.row(id).result)
+    #expect(try OutputValue.decode(Int.self, from: result.output) == 7)
+    door.open()
+    try await program.witness.waitForFinished(2)
+    #expect(try await program.row(id).result == result)
+  }
 }

@@ -267,4 +267,20 @@ import Testing
     #expect(try schema.accepts(JSON(root)) == isFine, "\(work)")
     #expect(compile(text).errors.isEmpty == isFine, "\(compile(text).errors)")
   }
+
+  @Test("S135: what a call needs, it can read") func callsWantInputs() throws {
+    let compiled = compile(
+      """
+      version: 1
+      operations:
+        first: {call: {type: noop}}
+        second: {needs: first, call: {type: noop}}
+        both: {needs: first, blocks: [{call: {type: noop}}, [sum, x]]}
+        alone: {blocks: [{call: {type: noop}}, [sum, x]]}
+      """)
+    #expect(try compiled.template("first").wantsInputs == false)
+    #expect(try compiled.template("second").wantsInputs)
+    #expect(try compiled.template("both").wantsInputs)
+    #expect(try compiled.template("alone").wantsInputs == false)
+  }
 }

@@ -1,0 +1,55 @@
+// Files as the examples need them: read, written whole or not at all, told apart by a checksum. Any
+// thread.
+
+import FoundationEssentials
+
+public enum LocalFile {
+  /// More than this is not read.
+  public static let largest = 256 * 1_024 * 1_024
+
+  public static func bytes(of path: String) throws -> [UInt8] {
+    let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? UInt64
+    guard let size, size <= largest else {
+      throw MaterialError("\(path) is not a file of at most \(largest) bytes")
+    }
+    return Array(try Data(contentsOf: URL(filePath: path)))
+  }
+
+  /// The file is there whole or not at all: an attempt that is repeated finds no half of one.
+  /// Folders on the way are made.
+  public static func write(_ bytes: [UInt8], to path: String) throws {
+    if let slash = path.lastIndex(of: "/"), slash > path.startIndex {
+      try makeFolder(String(path[..<slash]))
+    }
+    try Data(bytes).write(to: URL(filePath: path), options: .atomic)
+  }
+
+  public static func rename(_ draft: String, to path: String) throws {
+    try? FileManager.default.removeItem(atPath: path)
+    try FileManager.default.moveItem(atPath: draft, toPath: path)
+  }
+
+  public static func makeFolder(_ path: String) throws {
+    try FileManager.default.createDirectory(
+      at: URL(filePath: path), withIntermediateDirectories: true)
+  }
+
+  /// Names of the files in a folder, in order.
+  public static func names(in folder: String) throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
+  }
+
+  public static func isExecutable(_ path: String) -> Bool {
+    FileManager.default.isExecutableFile(atPath: path)
+  }
+
+  public static var currentFolder: String { FileManager.default.currentDirectoryPath }
+
+  /// FNV-1a, as 16 digits: tells files apart, and is no protection against anybody.
+  public static func digest(of bytes: [UInt8]) -> String {
+    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+    for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+    let digits = String(hash, radix: 16)
+    return String(repeating: "0", count: 16 - digits.count) + digits
+  }
+}

@@ -1,0 +1,112 @@
+// What the image example works on: a picture in memory. Plain values; any thread.
+
+/// A picture of 8 bits each of red, green and blue per pixel, row by row from the top.
+public struct Picture: Hashable, Sendable {
+  /// In pixels, 1…`Picture.longestSide`.
+  public let width: Int
+  public let height: Int
+  /// Three bytes for each pixel.
+  public var bytes: [UInt8]
+
+  public static let longestSide = 8_192
+
+  /// - Throws: `MaterialError` when the sides are out of range or do not fit the bytes.
+  public init(width: Int, height: Int, bytes: [UInt8]) throws(MaterialError) {
+    guard (1...Self.longestSide).contains(width), (1...Self.longestSide).contains(height) else {
+      throw MaterialError("a picture of \(width) x \(height) is not of 1 to \(Self.longestSide)")
+    }
+    guard bytes.count == width * height * 3 else {
+      throw MaterialError("\(bytes.count) bytes are no picture of \(width) x \(height)")
+    }
+    self.width = width
+    self.height = height
+    self.bytes = bytes
+  }
+
+  /// One colour all over.
+  public init(width: Int, height: Int, filledWith colour: Colour) {
+    self.width = min(max(width, 1), Self.longestSide)
+    self.height = min(max(height, 1), Self.longestSide)
+    bytes = []
+    bytes.reserveCapacity(self.width * self.height * 3)
+    for _ in 0..<self.width * self.height { bytes += [colour.red, colour.green, colour.blue] }
+  }
+
+  /// A pixel; those outside are black and cannot be painted.
+  public subscript(x: Int, y: Int) -> Colour {
+    get {
+      guard x >= 0, x < width, y >= 0, y < height else { return Colour(0, 0, 0) }
+      let at = (y * width + x) * 3
+      return Colour(bytes[at], bytes[at + 1], bytes[at + 2])
+    }
+    set {
+      guard x >= 0, x < width, y >= 0, y < height else { return }
+      let at = (y * width + x) * 3
+      bytes[at] = newValue.red
+      bytes[at + 1] = newValue.green
+      bytes[at + 2] = newValue.blue
+    }
+  }
+
+  /// Each pixel of the result is the mean of those that it covers.
+  public func scaled(toWidth newWidth: Int) -> Picture {
+    let newWidth = min(max(newWidth, 1), width)
+    let newHeight = max(1, height * newWidth / width)
+    var result = Picture(width: newWidth, height: newHeight, filledWith: Colour(0, 0, 0))
+    for y in 0..<newHeight {
+      let rows =
+        y * height / newHeight..<max(y * height / newHeight + 1, (y + 1) * height / newHeight)
+      for x in 0..<newWidth {
+        let columns =
+          x * width / newWidth..<max(x * width / newWidth + 1, (x + 1) * width / newWidth)
+        result[x, y] = mean(rows, columns)
+      }
+    }
+    return result
+  }
+
+  private func mean(_ rows: Range<Int>, _ columns: Range<Int>) -> Colour {
+    var (red, green, blue) = (0, 0, 0)
+    for y in rows {
+      for x in columns {
+        let pixel = self[x, y]
+        red += Int(pixel.red)
+        green += Int(pixel.green)
+        blue += Int(pixel.blue)
+      }
+    }
+    let count = rows.count * columns.count
+    return Colour(UInt8(red / count), UInt8(green / count), UInt8(blue / count))
+  }
+
+  /// Lays another picture on this one.
+  public mutating func paste(_ other: Picture, atX left: Int, y top: Int) {
+    for y in 0..<other.height {
+      for x in 0..<other.width { self[left + x, top + y] = other[x, y] }
+    }
+  }
+}
+
+public struct Colour: Hashable, Sendable {
+  public var red: UInt8
+  public var green: UInt8
+  public var blue: UInt8
+
+  public init(_ red: UInt8, _ green: UInt8, _ blue: UInt8) {
+    self.red = red
+    self.green = green
+    self.blue = blue
+  }
+
+  /// Darker below 1, lighter above.
+  public func shaded(_ factor: Double) -> Colour {
+    func part(_ value: UInt8) -> UInt8 { UInt8(min(max(Double(value) * factor, 0), 255)) }
+    return Colour(part(red), part(green), part(blue))
+  }
+}
+
+/// What the machine, a file or a server has against it, for people.
+public struct MaterialError: Error, Hashable, Sendable, CustomStringConvertible {
+  public var description: String
+  public init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,67 @@
+// Pictures in files: PNG by libpng's simplified API, and PPM, which is the pixels as they are. The
+// only file that speaks to libpng. Any thread.
+
+import CPNG
+import FoundationEssentials
+
+extension Picture {
+  /// - Throws: `MaterialError` for a file that is not there, no PNG, or too large.
+  public init(png path: String) throws(MaterialError) {
+    var image = unsafe png_image()
+    unsafe image.version = UInt32(PNG_IMAGE_VERSION)
+    guard unsafe png_image_begin_read_from_file(&image, path) != 0 else {
+      throw unsafe MaterialError("\(path): \(Self.message(of: image))")
+    }
+    defer { unsafe png_image_free(&image) }
+    let (width, height) = unsafe (Int(image.width), Int(image.height))
+    // Looked at before room is made for it.
+    let probe = Picture.longestSide
+    guard width <= probe, height <= probe else {
+      throw MaterialError("\(path): \(width) x \(height) is more than \(probe) x \(probe)")
+    }
+    unsafe image.format = UInt32(PNG_FORMAT_FLAG_COLOR)
+    var bytes = [UInt8](repeating: 0, count: width * height * 3)
+    var black = png_color(red: 0, green: 0, blue: 0)
+    guard unsafe png_image_finish_read(&image, &black, &bytes, 0, nil) != 0 else {
+      throw unsafe MaterialError("\(path): \(Self.message(of: image))")
+    }
+    try self.init(width: width, height: height, bytes: bytes)
+  }
+
+  /// The file is there whole or not at all.
+  public func writePNG(to path: String) throws {
+    let draft = "\(path).\(UInt32.random(in: 0 ... .max)).draft"
+    var image = unsafe png_image()
+    unsafe image.version = UInt32(PNG_IMAGE_VERSION)
+    unsafe image.width = UInt32(width)
+    unsafe image.height = UInt32(height)
+    unsafe image.format = UInt32(PNG_FORMAT_FLAG_COLOR)
+    guard unsafe png_image_write_to_file(&image, draft, 0, bytes, 0, nil) != 0 else {
+      throw unsafe MaterialError("\(path): \(Self.message(of: image))")
+    }
+    try LocalFile.rename(draft, to: path)
+  }
+
+  /// libpng's complaint: text in an array of C characters.
+  private static func message(of image: png_image) -> String {
+    unsafe withUnsafeBytes(of: image.message) { bytes in
+      unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+    }
+  }
+
+  /// - Throws: `MaterialError` for what `writePPM` has not written.
+  public init(ppm path: String) throws {
+    let file = try LocalFile.bytes(of: path)
+    let head = file.prefix(64).split(
+      maxSplits: 4, omittingEmptySubsequences: false, whereSeparator: { $0 == 10 || $0 == 32 })
+    guard head.count == 5, Array(head[0]) == Array("P6".utf8),
+      let width = Int(String(decoding: head[1], as: UTF8.self)),
+      let height = Int(String(decoding: head[2], as: UTF8.self))
+    else { throw MaterialError("\(path) is not a PPM file of ours") }
+    try self.init(width: width, height: height, bytes: Array(file[head[4].startIndex...]))
+  }
+
+  public func writePPM(to path: String) throws {
+    try LocalFile.write(Array("P6\n\(width) \(height)\n255\n".utf8) + bytes, to: path)
+  }
+}

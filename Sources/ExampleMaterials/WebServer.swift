@@ -1,0 +1,89 @@
+// A small web server for the download examples and their tests: files from memory, on loopback, and
+// one that gets stuck. Threads of its own; ends with `stop`.
+
+import Dispatch
+import Glibc
+import Synchronization
+
+/// Serves what it was given until it is stopped.
+public final class WebServer: Sendable {
+  private let files: [String: [UInt8]]
+  private let stuck: Set<String>
+  private let listener: Listener
+  private let state = Mutex(State())
+
+  private struct State {
+    var connections: [ObjectIdentifier: Connection] = [:]
+    var underWay = 0
+    var most = 0
+    var isStopped = false
+  }
+
+  /// - Parameters:
+  ///   - files: by their path, such as `/a.txt`.
+  ///   - stuck: paths of which half is sent, and then nothing more.
+  public init(_ files: [String: [UInt8]], stuck: Set<String> = []) throws {
+    self.files = files
+    self.stuck = stuck
+    listener = try Listener()
+    let listener = self.listener
+    DispatchQueue(label: "example.web-server").async { [weak self] in
+      while let connection = listener.accept() {
+        DispatchQueue.global().async { [weak self] in self?.serve(connection) }
+      }
+    }
+  }
+
+  deinit { stop() }
+
+  public func address(of path: String) -> String { "http://127.0.0.1:\(listener.port)\(path)" }
+
+  /// The most requests that were being answered at one time.
+  public var mostAtOnce: Int { state.withLock { $0.most } }
+
+  /// Cuts all connections and takes no more.
+  public func stop() {
+    listener.shutDown()
+    let connections = state.withLock { state in
+      state.isStopped = true
+      return Array(state.connections.values)
+    }
+    for connection in connections { connection.shutDown() }
+  }
+
+  private func serve(_ connection: Connection) {
+    let isStopped = state.withLock { state in
+      state.connections[ObjectIdentifier(connection)] = connection
+      return state.isStopped
+    }
+    defer { state.withLock { $0.connections[ObjectIdentifier(connection)] = nil } }
+    if isStopped { return }
+    let request = String(decoding: connection.receive(), as: UTF8.self).split(separator: " ")
+    guard request.count > 2, request[0] == "GET" else { return }
+    answer(String(request[1]), connection)
+  }
+
+  private func answer(_ path: String, _ connection: Connection) {
+    guard let file = files[path] else {
+      connection.send(Array("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".utf8))
+      return
+    }
+    state.withLock { state in
+      state.underWay += 1
+      state.most = max(state.most, state.underWay)
+    }
+    connection.send(Array("HTTP/1.1 200 OK\r\nContent-Length: \(file.count)\r\n\r\n".utf8))
+    let half = file.count / 2
+    connection.send(Array(file[..<half]))
+    if stuck.contains(path) {
+      // Until the other side loses its patience, or this one is stopped.
+      _ = connection.receive()
+      return state.withLock { $0.underWay -= 1 }
+    }
+    // So that downloads overlap.
+    usleep(20_000)
+    // Before the last byte: whoever has it may already ask for the next file.
+    state.withLock { $0.underWay -= 1 }
+    connection.send(Array(file[half...]))
+  }
+}

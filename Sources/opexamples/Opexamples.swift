@@ -1,0 +1,20 @@
+// The command that runs one example on a cluster of one's choice and prints what came out.
+
+import ArgumentParser
+import OpClusterExamples
+
+@main
+struct Opexamples: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "opexamples",
+    abstract: "Five classic programs with queues of operations.",
+    discussion: """
+      Each runs in this process, on a cluster of its own, or on yours, whose workers are \
+      opexampleworker:
+        opexamples images deploy/examples/images /tmp/miniatures --embedded
+      """,
+    subcommands: [
+      RunDownloads.self, RunSumOfPairs.self, RunSum.self, RunImages.self, RunUnpack.self,
+      DrawPictures.self,
+    ])
+}

@@ -1,0 +1,61 @@
+// Where an example runs: the three backends behind one flag each.
+
+import ArgumentParser
+import ExampleMaterials
+import OpCluster
+import OpClusterClient
+
+struct Place: ParsableArguments {
+  enum Backend: String, EnumerableFlag {
+    case local, embedded
+    static func help(for value: Backend) -> ArgumentHelp? {
+      switch value {
+      case .local: "In this process (default)."
+      case .embedded: "On a coordinator and two workers of its own."
+      }
+    }
+  }
+
+  @Flag(exclusivity: .exclusive) var backend: Backend?
+  @Option(help: "On the cluster with this address; all its workers share this machine's folders.")
+  var coordinator: String?
+
+  func validate() throws {
+    if backend != nil, coordinator != nil {
+      throw ValidationError("--coordinator says where; leave out --\(backend?.rawValue ?? "")")
+    }
+  }
+
+  /// Runs an example there, and lets go of the cluster however it ends.
+  func run<Result>(_ example: (OperationCluster) async throws -> Result) async throws -> Result {
+    let cluster = try await cluster()
+    do {
+      let result = try await example(cluster)
+      await cluster.close()
+      return result
+    } catch {
+      await cluster.close()
+      throw error
+    }
+  }
+
+  private func cluster() async throws -> OperationCluster {
+    if let coordinator { return try await .connect(to: coordinator) }
+    guard backend == .embedded else { return .local(slots: 4) }
+    var settings = EmbeddedCluster.Settings(workers: 2, cpusPerWorker: 2)
+    settings.workerExecutable = try Place.beside("opexampleworker")
+    return try await .embedded(settings)
+  }
+
+  /// A program in the folder of this one.
+  private static func beside(_ name: String) throws -> String {
+    var own = CommandLine.arguments.first ?? ""
+    if !own.contains("/") { own = "./\(own)" }
+    let path = own.split(separator: "/", omittingEmptySubsequences: false).dropLast() + [name[...]]
+    let joined = path.joined(separator: "/")
+    guard LocalFile.isExecutable(joined) else {
+      throw ValidationError("\(name) is not beside this program")
+    }
+    return joined
+  }
+}
