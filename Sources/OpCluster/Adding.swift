@@ -68,8 +68,10 @@ extension OperationCluster {
     _ operations: [ClusterOperation], to queue: String?, isDeclaredOnly: Bool = false,
     _ done: @escaping DoneHandler
   ) {
+    // Within a process no message is repeated.
     var builder = GraphBuilder(
-      key: newKey(), queue: queue, local: backend.local, isDeclaredOnly: isDeclaredOnly)
+      key: isLocal ? SubmissionKey("") : newKey(), queue: queue, local: backend.local,
+      isDeclaredOnly: isDeclaredOnly)
     do throws(ClusterError) {
       try builder.add(operations)
     } catch {

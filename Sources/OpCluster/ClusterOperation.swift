@@ -141,7 +141,8 @@ public final class ClusterOperation: Sendable {
   public var flags: OperationFlags {
     let (flags, dependencies) = life.withLock { life in
       let flags = OperationFlags(
-        isReady: life.isCancelled || (life.isReady && !life.isHeld), isExecuting: life.isExecuting, isFinished: life.isFinished,
+        isReady: life.isCancelled || (life.isReady && !life.isHeld), isExecuting: life.isExecuting,
+        isFinished: life.isFinished,
         isCancelled: life.isCancelled)
       return (flags, life.ownDependencies)
     }

@@ -33,16 +33,17 @@ struct GraphEntry: Sendable {
   subscript(_ index: UInt32) -> OperationEntry {
     get {
       let page = Int(index >> Self.pageBits)
-      guard page < pages.count, !pages[page].isEmpty else { return OperationEntry() }
-      return pages[page][Int(index & (1 << Self.pageBits - 1))]
+      let place = Int(index & (1 << Self.pageBits - 1))
+      guard page < pages.count, place < pages[page].count else { return OperationEntry() }
+      return pages[page][place]
     }
     _modify {
       let page = Int(index >> Self.pageBits)
       while pages.count <= page { pages.append([]) }
-      if pages[page].isEmpty {
-        pages[page] = Array(repeating: OperationEntry(), count: 1 << Int(Self.pageBits))
-      }
-      yield &pages[page][Int(index & (1 << Self.pageBits - 1))]
+      let place = Int(index & (1 << Self.pageBits - 1))
+      // As long as it has to be: most graphs have few operations.
+      while pages[page].count <= place { pages[page].append(OperationEntry()) }
+      yield &pages[page][place]
     }
   }
 

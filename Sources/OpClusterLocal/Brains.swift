@@ -10,7 +10,7 @@ import OpClusterWorker
 struct Brains: Sendable {
   var scheduler: Scheduler
   var core: ExecutionCore
-  var turn = Turn()
+  var turn = Turn(keepsRecords: false)
   var now: Instant
   var wall: WallTime = .unknown
   /// What the worker's brain says of itself; types may join later.
@@ -30,6 +30,8 @@ struct Brains: Sendable {
   private var lastRequest: UInt64 = 0
   /// When what has started is told at the latest.
   private var tellStartsAt: Instant?
+  /// The scheduler's, as of the end of the last round: nothing changes in between.
+  private var schedulerDeadline: Instant?
   private static let startsUntold = Span.milliseconds(1)
   var closers: [@Sendable () -> Void] = []
   var byHand = HandWorker()
@@ -80,6 +82,7 @@ struct Brains: Sendable {
     seatHandWorker()
     settle()
     output.clear()
+    schedulerDeadline = scheduler.nextDeadline()
   }
 
   static let workerName = "local"
@@ -91,7 +94,7 @@ struct Brains: Sendable {
   mutating func round(_ arrivals: [Arrival], at now: Instant, wall: WallTime) {
     self.now = now
     self.wall = wall
-    if let deadline = scheduler.nextDeadline(), deadline <= now { steer(.tick) }
+    if let deadline = schedulerDeadline, deadline <= now { steer(.tick) }
     if let deadline = core.nextDeadline, deadline <= now { converse(.timePassed) }
     for arrival in arrivals { take(arrival) }
     if let moment = tellStartsAt, moment <= now { settleAll() } else { settle() }
@@ -101,7 +104,7 @@ struct Brains: Sendable {
       tellStartsAt = now + Brains.startsUntold
     }
     tellClosers()
-    output.deadline = nextDeadline
+    output.deadline = nextDeadline()
   }
 
   private mutating func take(_ arrival: Arrival) {
@@ -208,7 +211,12 @@ struct Brains: Sendable {
       if case .isFinished = run.first.kind, case .operation(let first, _) = run.first.subject {
         closures.finish(first, count: run.count, into: &output.usedClosures)
       }
-      if isObserved { run.forEach { output.events.append($0) } }
+      if !isObserved { continue }
+      if run.count == 1 {
+        output.events.append(run.first)
+      } else {
+        run.forEach { output.events.append($0) }
+      }
     }
     for ending in turn.endings { closures.forget(ending.structure.row.graph) }
   }
@@ -285,14 +293,18 @@ struct Brains: Sendable {
   // MARK: - Time
 
   /// Nothing that is as far away as silence is awaited.
-  private var nextDeadline: Instant? {
-    var next = scheduler.nextDeadline()
-    for other in [core.nextDeadline, tellStartsAt] {
-      if let other { next = next.map { min($0, other) } ?? other }
-    }
+  private mutating func nextDeadline() -> Instant? {
+    schedulerDeadline = scheduler.nextDeadline()
+    var next = schedulerDeadline
+    if let other = core.nextDeadline, other < next ?? .never { next = other }
+    if let other = tellStartsAt, other < next ?? .never { next = other }
     guard let next, next - now < .seconds(365 * 24 * 3600) else { return nil }
     return next
   }
+}
+
+extension Instant {
+  fileprivate static let never = Instant(nanoseconds: .max)
 }
 
 extension Timing {

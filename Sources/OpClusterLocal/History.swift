@@ -133,7 +133,7 @@ struct History: Sendable {
     case .request(let text)?:
       lines.append(text.isEmpty ? "somebody cancelled it" : "somebody cancelled it: \(text)")
     case .failurePolicy?:
-      lines.append("the graph's on_failure or max_failures took effect")
+      lines.append("the on_failure or max_failures of its graph, group or array took effect")
     case nil: break
     }
     if let result = row.result, !result.isSuccess, !result.diagnostic.isEmpty {

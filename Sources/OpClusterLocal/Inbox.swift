@@ -58,6 +58,9 @@ final class Inbox: Sendable {
     }
   }
 
+  /// Adds an arrival that the next one is taken in with; the caller sees to it that there is one.
+  func add(_ arrival: Arrival) { state.withLock { $0.arrivals.append(arrival) } }
+
   /// Everything that waits, in order; false: nothing does, and the caller steps no more.
   func take(into batch: inout [Arrival]) -> Bool {
     batch.removeAll(keepingCapacity: true)

@@ -21,6 +21,8 @@ public final class LocalCluster: Sendable {
   let registry: Mutex<OperationRegistry>
   let running = RunningAttempts()
   let idle = IdleRunners()
+  let short = ShortStarts()
+  let scratch = StepperScratch()
   let lanes = CommandLanes()
   let alarm = Alarm()
   private let observer = Mutex(Observer())
@@ -43,7 +45,7 @@ public final class LocalCluster: Sendable {
     let types = registry.types + [OperationRegistry.closureType]
     brains = Mutex(
       Brains(types: types, slots: min(max(slots, 1), LocalCluster.maximumSlots), at: now))
-    alarm.atDeadline { [weak self] in _ = self?.post(.wake) }
+    alarm.atDeadline { [weak self] in self?.look() }
   }
 
   deinit {

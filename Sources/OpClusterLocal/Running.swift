@@ -3,6 +3,7 @@
 import OpClusterModel
 import OpClusterOperations
 import OpClusterWorker
+import OpClusterZeroMQ
 import Synchronization
 
 /// A template as the worker's brain was told it.
@@ -51,14 +52,18 @@ final class AttemptRun: Sendable {
     if isStopped { runner.cancel() }
   }
 
+  /// It is over: stopping it concerns the runner no more.
+  func end() { state.withLock { $0.runner = nil } }
+
   /// Sets the flag and cancels the task (S87).
   func stop() {
     context.cancel()
-    let runner = state.withLock { state in
+    let task = state.withLock { state in
       state.isStopped = true
-      return state.runner
+      // Under the lock: before the next attempt the runner finds that it is of no more use.
+      return state.runner?.condemn()
     }
-    runner?.cancel()
+    task?.cancel()
   }
 }
 
@@ -77,12 +82,12 @@ final class Runner: Sendable {
   /// Waits until the stepper gives it an attempt, or has nothing to give any more. That is some
   /// microseconds, in which a task that ended and another that begins would cost more.
   func waitForNext(
-    _ qos: QualityOfService, in idle: IdleRunners, while isStepped: () -> Bool
+    _ qos: QualityOfService, in idle: IdleRunners, while mayCome: () -> Bool
   ) -> AttemptRun? {
     isIdle.store(true, ordering: .sequentiallyConsistent)
     idle.add(self, qos)
     var looks = 0
-    while isIdle.load(ordering: .acquiring), looks < Runner.looks, isStepped() { looks += 1 }
+    while isIdle.load(ordering: .acquiring), looks < Runner.looks, mayCome() { looks += 1 }
     // Whoever turns the flag decides: the stepper, who gives, or the runner, who goes.
     let goes = isIdle.compareExchange(
       expected: true, desired: false, ordering: .acquiringAndReleasing
@@ -122,12 +127,14 @@ final class Runner: Sendable {
     if isCancelled { task.cancel() }
   }
 
-  func cancel() {
-    let task = state.withLock { state in
+  func cancel() { condemn()?.cancel() }
+
+  /// Runs nothing more. Returns what is to be cancelled.
+  func condemn() -> Task<Void, Never>? {
+    state.withLock { state in
       state.isCancelled = true
       return state.task
     }
-    task?.cancel()
   }
 
   /// Cancelled for an attempt, it is of no use for another.
@@ -210,6 +217,10 @@ extension LocalCluster {
 
   /// Runs an attempt, and what comes after it, as a task.
   func run(_ first: AttemptRun) {
+    if short.add(first) {
+      alarm.set(Instant(nanoseconds: MonotonicClock.now()) + ShortStarts.patience)
+      return
+    }
     if idle.take(first) { return }
     let runner = Runner()
     let task = Task.detached(priority: first.qos.taskPriority) { [self] in
@@ -219,27 +230,57 @@ extension LocalCluster {
   }
 
   private func runAll(_ first: AttemptRun, on runner: Runner) async {
-    let registry = registry.withLock { $0 }
+    let isShared = first.qos == .default
+    if isShared { short.join() }
     var next: AttemptRun? = first
     while let run = next {
-      run.begin(on: runner)
-      let result = await registry.run(run.type, argument: run.argument, context: run.context)
-      next = ended(run.context.attempt, result, qos: run.qos, on: runner)
-      if let waiting = next, runner.isCancelled {
-        self.run(waiting)
-        return
+      if runner.isCancelled {
+        // Of no use for another.
+        if isShared { for left in short.abandon() { self.run(left) } }
+        return self.run(run)
       }
+      run.begin(on: runner)
+      short.begins()
+      let began = MonotonicClock.now()
+      let registry = registry.withLock { $0 }
+      let result = await registry.run(run.type, argument: run.argument, context: run.context)
+      run.end()
+      short.ended(after: MonotonicClock.now() - began)
+      next = ended(run.context.attempt, result, qos: run.qos, on: runner, isShared)
     }
   }
 
+  /// Tells of an end, and finds what to run next.
   private func ended(
-    _ attempt: AttemptID, _ result: AttemptResult, qos: QualityOfService, on runner: Runner
+    _ attempt: AttemptID, _ result: AttemptResult, qos: QualityOfService, on runner: Runner,
+    _ isShared: Bool
   ) -> AttemptRun? {
-    switch inbox.post(.ended(attempt, result)) {
-    case .mayStep: step(as: .runner(qos))
-    case .isStepped: runner.waitForNext(qos, in: idle, while: { inbox.isStepping })
-    case .isClosed: nil
+    if isShared, let next = short.take() {
+      // The end is taken in with the next one, or when the alarm finds that nothing moves.
+      inbox.add(.ended(attempt, result))
+      alarm.set(Instant(nanoseconds: MonotonicClock.now()) + ShortStarts.patience)
+      return next
     }
+    let next: AttemptRun? =
+      switch inbox.post(.ended(attempt, result)) {
+      case .mayStep: step(as: .runner(qos))
+      case .isStepped:
+        runner.waitForNext(
+          qos, in: idle, while: { inbox.isStepping && (!isShared || short.isEmpty) })
+      case .isClosed: nil
+      }
+    return next ?? (isShared ? short.leave() : nil)
+  }
+
+  /// The alarm rings: time has come to something, or starts and ends wait for a runner that may
+  /// take long.
+  func look() {
+    guard let starts = short.look() else {
+      // Runners are at it: they take in what is due.
+      return alarm.set(Instant(nanoseconds: MonotonicClock.now()) + ShortStarts.patience)
+    }
+    for start in starts { run(start) }
+    post(.wake)
   }
 }
 

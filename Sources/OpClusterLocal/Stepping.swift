@@ -35,8 +35,8 @@ extension LocalCluster {
   /// Turns until nothing is left, or a passer-by has done enough. Returns what a runner should run
   /// next, if anything.
   func step(as stepper: Stepper) -> AttemptRun? {
-    var arrivals: [Arrival] = []
-    var output = Brains.Output()
+    var (arrivals, output) = scratch.take()
+    defer { scratch.giveBack(&arrivals, &output) }
     var inHand: AttemptRun?
     let began = MonotonicClock.now()
     var now = began
@@ -85,5 +85,32 @@ extension LocalCluster {
       registry.withLock { $0 }.remove(closures: output.usedClosures)
     }
     return inHand
+  }
+}
+
+/// Buffers of the stepper that keep their room from step to step.
+final class StepperScratch: Sendable {
+  private struct State {
+    var arrivals: [Arrival] = []
+    var output = Brains.Output()
+  }
+  private let state = Mutex(State())
+  /// Buffers that grew beyond this are let go.
+  private static let kept = 4_096
+
+  func take() -> ([Arrival], Brains.Output) {
+    var taken = State()
+    state.withLock { swap(&$0, &taken) }
+    return (taken.arrivals, taken.output)
+  }
+
+  func giveBack(_ arrivals: inout [Arrival], _ output: inout Brains.Output) {
+    guard arrivals.count <= Self.kept, output.events.count <= Self.kept else { return }
+    var own = State()
+    swap(&own.arrivals, &arrivals)
+    swap(&own.output, &output)
+    own.arrivals.removeAll(keepingCapacity: true)
+    own.output.clear()
+    state.withLock { swap(&$0, &own) }
   }
 }

@@ -7,20 +7,23 @@ struct ArrayDecoder {
   let findings: Findings
 
   /// The elements (nil after a finding) and how many may run at once (0: no bound).
-  func decode(_ node: ManifestNode) -> (columns: ElementColumns?, parallel: UInt32) {
-    guard case .mapping = node.value else { return (range(node, "'array'"), 0) }
-    guard let fields = Fields(node, ManifestKeys.array, findings) else { return (nil, 0) }
+  func decode(_ node: ManifestNode) -> DecodedElements {
+    guard case .mapping = node.value else {
+      return DecodedElements(columns: range(node, "'array'"))
+    }
+    guard let fields = Fields(node, ManifestKeys.array, findings) else { return DecodedElements() }
     let parallel = fields.integer("max_parallel", 1...Int(UInt32.max)) ?? 0
-    fields.refuse("max_failures", hint: "the graph's 'max_failures' is")
+    let failures = fields.failureBound()
     fields.refuse("csv", hint: "'lines' gives a line at a time")
     let sources = ["range", "items", "lines", "glob", "json", "csv"].filter { fields[$0] != nil }
     guard sources.count == 1 else {
       findings.error(
         sources.isEmpty ? "'array' has no elements" : "'array' has more than one source",
         node.place, hint: "one of range, items, lines, glob, json")
-      return (nil, 0)
+      return DecodedElements()
     }
-    return (columns(fields, sources[0]), UInt32(parallel))
+    return DecodedElements(
+      columns: columns(fields, sources[0]), parallel: UInt32(parallel), failures: failures)
   }
 
   private func columns(_ fields: Fields, _ source: String) -> ElementColumns? {

@@ -18,9 +18,18 @@ struct GraphDeclaration {
   /// In the order of the text: operations, then barriers, then those of `finally`.
   var operations: [OperationDeclaration] = []
 
-  enum FailureBound {
-    case count(UInt32)
-    case percent(Int)
+}
+
+/// How many failures are not too many.
+enum FailureBound {
+  case count(UInt32)
+  case percent(Int)
+
+  func count(of total: Int) -> UInt32 {
+    switch self {
+    case .count(let count): count
+    case .percent(let percent): UInt32(total * percent / 100)
+    }
   }
 }
 
@@ -32,6 +41,10 @@ struct OperationDeclaration {
   var needs: [DeclaredNeed] = []
   var elements: ElementColumns?
   var maximumParallel: UInt32 = 0
+  /// Of an array, or of a group's members: how many failures do not stop the others.
+  var maximumFailures: FailureBound?
+  /// More than these cancel what runs, too; nil: as the graph's `on_failure` says.
+  var failureCancelsRunning: Bool?
   var outputs: [String] = []
   var allowedFailures = AllowedFailures.none
   var settings: DeclaredSettings

@@ -3,6 +3,15 @@
 
 import OpClusterModel
 
+/// What `array` or `matrix` says.
+struct DecodedElements {
+  /// nil after a finding.
+  var columns: ElementColumns?
+  /// How many may run at once; 0: no bound.
+  var parallel: UInt32 = 0
+  var failures: FailureBound?
+}
+
 struct ElementColumns {
   var count: UInt32 = 0
   /// Empty: 1, 2, 3, …

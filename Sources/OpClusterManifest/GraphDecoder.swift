@@ -82,16 +82,7 @@ struct GraphDecoder {
       ("continue", .continue), ("stop", .stop), ("cancel", .cancel),
     ]
     if let policy = fields.choice("on_failure", words) { graph.failurePolicy = policy }
-    guard let node = fields.node("max_failures") else { return }
-    if case .scalar(let text, _) = node.value, text.hasSuffix("%") {
-      if let percent = Int(text.dropLast()), (0...100).contains(percent) {
-        graph.maximumFailures = .percent(percent)
-      } else {
-        findings.error("'max_failures' must be from 0% to 100%, not '\(text)'", node.place)
-      }
-    } else if let count = findings.integer(node, "'max_failures'", 0...Int(UInt32.max)) {
-      graph.maximumFailures = .count(UInt32(count))
-    }
+    graph.maximumFailures = fields.failureBound()
   }
 
   private func operations() -> DecodedOperations {
@@ -177,6 +168,23 @@ struct GraphDecoder {
   private func names(_ fields: Fields, _ key: String) -> [PlacedName] {
     (fields.list(key) ?? []).compactMap { node in
       findings.name(node, "an operation").map { PlacedName(name: $0, place: node.place) }
+    }
+  }
+}
+
+extension Fields {
+  /// `max_failures`: a number, or a share in percent.
+  func failureBound() -> FailureBound? {
+    guard let node = node("max_failures") else { return nil }
+    if case .scalar(let text, _) = node.value, text.hasSuffix("%") {
+      if let percent = Int(text.dropLast()), (0...100).contains(percent) {
+        return .percent(percent)
+      }
+      findings.error("'max_failures' must be from 0% to 100%, not '\(text)'", node.place)
+      return nil
+    }
+    return findings.integer(node, "'max_failures'", 0...Int(UInt32.max)).map {
+      .count(UInt32($0))
     }
   }
 }

@@ -24,7 +24,9 @@ struct GroupDecoder {
       result.queues.append(QueueSettings(name: name, maximumConcurrent: UInt32(limit)))
       settings.queue = PlacedName(name: name, place: node.place)
     }
-    refuseRest(group)
+    if group.bool("same_worker") == true {
+      group.refuse("same_worker", hint: "'blocks' run on one worker")
+    }
     result.append(members(group, settings, name, needs, node.place))
     var joint = OperationDeclaration(
       name: name, place: place, isFinal: outer.isFinal, settings: DeclaredSettings())
@@ -36,8 +38,20 @@ struct GroupDecoder {
         policy: member.allowedFailures == .all ? .finished : .succeeded, match: .all,
         isResolved: true)
     }
+    decodeFailures(group, &joint)
     result.operations.append(joint)
     return result
+  }
+
+  /// The group's own policy, for its members.
+  private func decodeFailures(_ group: Fields, _ joint: inout OperationDeclaration) {
+    joint.maximumFailures = group.failureBound()
+    let words: [(String, FailurePolicy)] = [
+      ("continue", .continue), ("stop", .stop), ("cancel", .cancel),
+    ]
+    guard let policy = group.choice("on_failure", words) else { return }
+    joint.failureCancelsRunning = policy == .cancel
+    if policy != .continue, joint.maximumFailures == nil { joint.maximumFailures = .count(0) }
   }
 
   private func members(
@@ -74,16 +88,6 @@ struct GroupDecoder {
     if fields["description"] != nil { _ = fields.text("description") }
     fields.refuse("needs_any", hint: "'needs' waits for all")
     fields.refuse("if")
-  }
-
-  private func refuseRest(_ group: Fields) {
-    let policies = [("continue", true), ("stop", false), ("cancel", false)]
-    if group.choice("on_failure", policies) == false {
-      group.refuse("on_failure", hint: "the 'on_failure' of the whole graph can say so")
-    }
-    if group.bool("same_worker") == true {
-      group.refuse("same_worker", hint: "'blocks' run on one worker")
-    }
   }
 }
 

@@ -29,7 +29,9 @@ struct Lowering {
       bytes += template.payload.count + template.elementArguments.bytes.count
     }
     submission.queues = queues.references
-    submission.maximumFailures = maximumFailures(submission.templates)
+    submission.maximumFailures = graph.maximumFailures?.count(
+      of: Self.running(submission.templates[...]))
+    submission.failureScopes = failureScopes(submission.templates)
     checkLimits(submission, total: total, bytes: bytes)
     return (submission, lowered)
   }
@@ -192,14 +194,27 @@ struct Lowering {
     template.elementArguments = arguments
   }
 
-  private func maximumFailures(_ templates: [OperationTemplate]) -> UInt32? {
-    switch graph.maximumFailures {
-    case nil: return nil
-    case .count(let count): return count
-    case .percent(let percent):
-      // Of what runs; join points and what comes last do not count.
-      let running = templates.filter { $0.work != .nothing && !$0.isFinal }
-      return UInt32(running.reduce(0) { $0 + Int($1.count) } * percent / 100)
+  /// Of what runs; join points and what comes last do not count.
+  private static func running(_ templates: ArraySlice<OperationTemplate>) -> Int {
+    templates.reduce(0) { $0 + ($1.work == .nothing || $1.isFinal ? 0 : Int($1.count)) }
+  }
+
+  /// Arrays and groups that stop by themselves. The members of a group stand next to each other.
+  private func failureScopes(_ templates: [OperationTemplate]) -> [FailureScope] {
+    var positions: [String: Int] = [:]
+    for (at, template) in templates.enumerated() { positions[template.name] = at }
+    return graph.operations.compactMap { operation in
+      guard let bound = operation.maximumFailures else { return nil }
+      let members = (operation.members ?? [operation.name]).compactMap { positions[$0] }
+      guard let first = members.min(), let last = members.max() else { return nil }
+      // What is in `finally` counts for a part of its own.
+      let total = templates[first...last].reduce(0) {
+        $0 + ($1.work == .nothing ? 0 : Int($1.count))
+      }
+      return FailureScope(
+        first: UInt32(first), count: UInt32(last - first + 1),
+        maximumFailures: bound.count(of: total),
+        cancelsRunning: operation.failureCancelsRunning ?? (graph.failurePolicy == .cancel))
     }
   }
 
@@ -212,6 +227,10 @@ struct Lowering {
     }
     if submission.groupEdges.count > Limits.groupEdgesPerGraph {
       findings.error("the graph has more than \(Limits.groupEdgesPerGraph) dependencies", nil)
+    }
+    if submission.failureScopes.count > Limits.failureScopesPerGraph {
+      findings.error(
+        "more than \(Limits.failureScopesPerGraph) arrays and groups have a failure policy", nil)
     }
     if submission.queues.count > Limits.queuesPerGraph {
       findings.error("the graph uses more than \(Limits.queuesPerGraph) queues", nil)

@@ -43,7 +43,8 @@ enum ManifestKeys {
   static let call = KeyTable(name: "'call'", keys: ["type", "input", "version"])
   static let block = KeyTable(name: "a block", keys: ["call"])
   static let group = KeyTable(
-    name: "'group'", keys: ["operations", "max_concurrent", "on_failure", "same_worker"])
+    name: "'group'",
+    keys: ["operations", "max_concurrent", "on_failure", "max_failures", "same_worker"])
   static let edge = KeyTable(name: "a need", keys: ["when", "match", "optional"])
   static let listedEdge = KeyTable(name: "a need", keys: ["op", "when", "match", "optional"])
   static let array = KeyTable(

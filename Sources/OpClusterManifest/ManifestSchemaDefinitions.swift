@@ -293,8 +293,11 @@ extension ManifestSchema {
                     {"enum": ["continue", "stop", "cancel"]},
                     {"$ref": "#/definitions/parameter"}
                   ],
-                  "description": "Only 'continue' is supported yet."
+                  "description": "What more failures than 'max_failures' (else the first) mean \#
+    for the rest of the group. stop: start nothing new of it. cancel: also cancel what runs of it.",
+                  "default": "continue"
                 },
+                "max_failures": {"$ref": "#/definitions/failure_bound"},
                 "same_worker": {
                   "anyOf": [{"type": "boolean"}, {"$ref": "#/definitions/parameter"}],
                   "description": "true is not supported yet; 'blocks' run on one worker.",
@@ -342,11 +345,8 @@ extension ManifestSchema {
                       ]
                     },
                     "max_failures": {
-                      "anyOf": [
-                        {"type": "integer", "minimum": 0},
-                        {"$ref": "#/definitions/parameter"}
-                      ],
-                      "description": "Not supported yet."
+                      "$ref": "#/definitions/failure_bound",
+                      "description": "One failure more stops the other elements."
                     }
                   }
                 }
@@ -365,11 +365,8 @@ extension ManifestSchema {
                   ]
                 },
                 "max_failures": {
-                  "anyOf": [
-                    {"type": "integer", "minimum": 0},
-                    {"$ref": "#/definitions/parameter"}
-                  ],
-                  "description": "Not supported yet."
+                  "$ref": "#/definitions/failure_bound",
+                  "description": "One failure more stops the other elements."
                 }
               },
               "additionalProperties": {
@@ -453,6 +450,12 @@ extension ManifestSchema {
           "minProperties": 1,
           "propertyNames": {"$ref": "#/definitions/name"},
           "additionalProperties": {"$ref": "#/definitions/operation"}
+        },
+        "failure_bound": {
+          "anyOf": [
+            {"type": "integer", "minimum": 0}, {"type": "string", "pattern": "^[0-9]{1,3}%$"},
+            {"$ref": "#/definitions/parameter"}
+          ]
         },
         "parameter": {
           "type": "string",

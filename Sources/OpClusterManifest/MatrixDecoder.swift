@@ -7,20 +7,20 @@ struct MatrixDecoder {
   let findings: Findings
   private typealias Axis = (key: String, values: [String])
 
-  func decode(_ node: ManifestNode) -> (columns: ElementColumns?, parallel: UInt32) {
-    guard let fields = Fields(node, ManifestKeys.matrix, findings) else { return (nil, 0) }
+  func decode(_ node: ManifestNode) -> DecodedElements {
+    guard let fields = Fields(node, ManifestKeys.matrix, findings) else { return DecodedElements() }
     let parallel = fields.integer("max_parallel", 1...Int(UInt32.max)) ?? 0
-    fields.refuse("max_failures", hint: "the graph's 'max_failures' is")
-    guard let axes = axes(fields, node) else { return (nil, 0) }
+    let failures = fields.failureBound()
+    guard let axes = axes(fields, node) else { return DecodedElements() }
     let keys = axes.map { $0.key }
     guard let excluded = combinations(fields, "exclude", keys, complete: false),
       let included = combinations(fields, "include", keys, complete: true)
-    else { return (nil, 0) }
+    else { return DecodedElements() }
     let columns = product(axes, excluded, included, node)
     if let columns, columns.count == 0 {
       findings.warning("the matrix has no element left", node.place)
     }
-    return (columns, UInt32(parallel))
+    return DecodedElements(columns: columns, parallel: UInt32(parallel), failures: failures)
   }
 
   private func axes(_ fields: Fields, _ node: ManifestNode) -> [Axis]? {

@@ -71,17 +71,18 @@ struct OperationDecoder {
     if let array = fields["array"], fields["matrix"] != nil {
       findings.error("an operation has either 'array' or 'matrix'", array.place)
     }
-    let (columns, parallel): (ElementColumns?, UInt32)
+    let decoded: DecodedElements
     if let node = fields.node("array") {
-      (columns, parallel) = ArrayDecoder(findings: findings).decode(node)
+      decoded = ArrayDecoder(findings: findings).decode(node)
     } else if let node = fields.node("matrix") {
-      (columns, parallel) = MatrixDecoder(findings: findings).decode(node)
+      decoded = MatrixDecoder(findings: findings).decode(node)
     } else {
       return
     }
     // After an error an empty range stands for it, so that `item` is not unknown as well.
-    operation.elements = columns ?? ElementColumns(keys: ["item"], isMatrix: false)
-    operation.maximumParallel = parallel
+    operation.elements = decoded.columns ?? ElementColumns(keys: ["item"], isMatrix: false)
+    operation.maximumParallel = decoded.parallel
+    operation.maximumFailures = decoded.failures
   }
 
   private func decodeRest(_ fields: Fields, _ operation: inout OperationDeclaration) {

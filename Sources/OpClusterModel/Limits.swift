@@ -14,6 +14,8 @@ public enum Limits {
   public static let elementEdgesPerGraph = 16_000_000
   /// Queues declared by one submission.
   public static let queuesPerGraph = 256
+  /// Parts of one graph with a failure policy of their own.
+  public static let failureScopesPerGraph = 4_096
   /// Opaque bytes of one template (a command with its environment).
   public static let payloadBytes = 256 * 1024
   /// Opaque bytes of one array element (its item).

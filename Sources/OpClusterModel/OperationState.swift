@@ -103,7 +103,7 @@ public enum CancelReason: Hashable, Sendable {
   case request(String)
   /// An edge can no longer be met: this dependency ended with this outcome (S23).
   case dependency(OperationID, Outcome)
-  /// The graph's `on_failure` or `max_failures` took effect.
+  /// The `on_failure` or `max_failures` of its graph, group or array took effect.
   case failurePolicy
 }
 

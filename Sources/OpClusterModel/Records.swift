@@ -109,6 +109,8 @@ public struct GraphState: Hashable, Sendable {
   public var failures: UInt32 = 0
   public var allowedFailures: UInt32 = 0
   public var failurePolicyTookEffect = false
+  /// Failures in each of the submission's failure scopes.
+  public var scopeFailures: [UInt32] = []
   /// Where the graph's operations stand in line: the place of index 0.
   public var basePlace: UInt64 = 0
   public var placeChanges: [PlaceChange] = []

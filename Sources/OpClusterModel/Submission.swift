@@ -283,6 +283,26 @@ public enum FailurePolicy: UInt8, Sendable, CaseIterable {
   case cancel = 2
 }
 
+/// Neighbouring templates that stop together, whatever the graph's own policy: a group, an array.
+public struct FailureScope: Hashable, Sendable {
+  /// Position of the first template, and how many there are: at least one.
+  public var first: UInt32
+  public var count: UInt32
+  /// One failure more (not an allowed one) stops them.
+  public var maximumFailures: UInt32
+  /// Stopping also cancels what runs.
+  public var cancelsRunning: Bool
+  public init(first: UInt32, count: UInt32, maximumFailures: UInt32, cancelsRunning: Bool) {
+    self.first = first
+    self.count = count
+    self.maximumFailures = maximumFailures
+    self.cancelsRunning = cancelsRunning
+  }
+  public func holds(_ template: Int) -> Bool {
+    template >= Int(first) && template < Int(first) + Int(count)
+  }
+}
+
 /// One submission: accepted as a whole or refused as a whole (S58, G2).
 public struct GraphSubmission: Hashable, Sendable {
   public var key: SubmissionKey
@@ -296,6 +316,8 @@ public struct GraphSubmission: Hashable, Sendable {
   public var failurePolicy: FailurePolicy
   /// Failures (not allowed ones) beyond which the graph is stopped; nil: the policy alone says.
   public var maximumFailures: UInt32?
+  /// Parts of the graph that stop by themselves; at most `Limits.failureScopesPerGraph`.
+  public var failureScopes: [FailureScope]
   /// Accepted, but nothing starts until the graph is resumed.
   public var isSuspended: Bool
   /// Known but in no queue until enqueued (S28).
@@ -318,6 +340,7 @@ public struct GraphSubmission: Hashable, Sendable {
     queues = []
     failurePolicy = .continue
     maximumFailures = nil
+    failureScopes = []
     isSuspended = false
     isDeclaredOnly = false
     allowsCycles = false

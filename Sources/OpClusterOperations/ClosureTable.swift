@@ -32,7 +32,20 @@ final class ClosureTable: Sendable {
 
   /// The closure that an argument names; nil when it is not there (any more).
   func closure(_ argument: [UInt8]) -> OperationRegistry.Work? {
-    guard let number = UInt64(String(decoding: argument, as: UTF8.self)) else { return nil }
+    guard let number = Self.number(argument) else { return nil }
     return state.withLock { $0.closures[number] }
+  }
+
+  private static func number(_ digits: [UInt8]) -> UInt64? {
+    if digits.isEmpty { return nil }
+    var number: UInt64 = 0
+    for digit in digits {
+      guard digit >= 0x30, digit <= 0x39 else { return nil }
+      let (tenfold, isTooMuch) = number.multipliedReportingOverflow(by: 10)
+      let (sum, isMore) = tenfold.addingReportingOverflow(UInt64(digit - 0x30))
+      if isTooMuch || isMore { return nil }
+      number = sum
+    }
+    return number
   }
 }

@@ -10,11 +10,12 @@ extension Scheduler {
       try check(template, at, submission)
     }
     try checkQueues(submission)
+    try checkFailureScopes(submission)
     try checkGroupEdges(submission)
     try checkElementEdges(submission)
     try checkExternalEdges(submission)
     try checkContinued(submission)
-    if !submission.allowsCycles {
+    if !submission.allowsCycles, submission.hasEdges {
       let search = CycleSearch(submission)
       if let cycle = search.find() {
         throw Refusal(
@@ -30,6 +31,9 @@ extension Scheduler {
     try bound(submission.elementEdges.count, Limits.elementEdgesPerGraph, "dependencies")
     try bound(submission.externalEdges.count, Limits.groupEdgesPerGraph, "dependencies")
     try bound(submission.queues.count, Limits.queuesPerGraph, "queues")
+    try bound(
+      submission.failureScopes.count, Limits.failureScopesPerGraph,
+      "parts with a failure policy of their own")
     try bound(submission.labels.count, Limits.labelsPerThing, "labels")
     try bound(submission.key.text.utf8.count, Limits.submissionKeyBytes, "bytes in its key")
     try bound(submission.name.utf8.count, Limits.nameBytes, "bytes in its name")
@@ -77,6 +81,16 @@ extension Scheduler {
     }
     if demand.custom.count > Limits.customResources {
       throw refuse("more than \(Limits.customResources) kinds of resources")
+    }
+  }
+
+  private func checkFailureScopes(_ submission: GraphSubmission) throws(Refusal) {
+    for scope in submission.failureScopes
+    where scope.count == 0
+      || UInt64(scope.first) + UInt64(scope.count) > UInt64(submission.templates.count)
+    {
+      throw Refusal(
+        .badRequest, "a failure policy is for templates that the graph does not have")
     }
   }
 

@@ -142,7 +142,7 @@ extension Scheduler {
     if isAllowed {
       graphs[graph].allowedFailures += 1
     } else {
-      graphs[graph].failures += 1
+      graphs[graph].countFailure(stage)
       failedGraphs.append(id.graph)
     }
   }

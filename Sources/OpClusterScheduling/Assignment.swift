@@ -14,9 +14,27 @@ extension Scheduler {
 
   /// One pass over all queues; whether another could find more.
   private mutating func assignOnce(into turn: inout Turn) -> Bool {
-    var pass = AssignmentPass(classes: classes.count)
-    pass.seats = seats.numbers.filter { seats[$0].takesWork }
+    let (first, isOnly) = firstWaitingQueue()
+    guard let first else { return false }
+    // Kept between turns for the sake of its arrays.
+    var pass = AssignmentPass()
+    swap(&pass, &assignmentPass)
+    defer { swap(&pass, &assignmentPass) }
+    pass.begin(classes: classes.count)
+    seats.forEachNumber { number in
+      if seats[number].takesWork { pass.seats.append(number) }
+      return true
+    }
     var joined = false
+    if isOnly {
+      while true {
+        switch serve(first, atMost: 1024, &pass, into: &turn) {
+        case .nothing: return joined
+        case .joined: joined = true
+        case .dispatched: break
+        }
+      }
+    }
     for tier in waitingQueues() {
       var active = tier
       var at = 0
@@ -37,12 +55,17 @@ extension Scheduler {
 
   private enum Service { case nothing, joined, dispatched }
 
-  /// What one pass has learned: nothing becomes free while it lasts.
-  private struct AssignmentPass {
-    var seats: [UInt32] = []
-    /// Classes that no seat can take any more in this pass.
-    var isFull: [Bool]
-    init(classes: Int) { isFull = Array(repeating: false, count: classes) }
+  /// The first queue with somebody in line, by number, and whether it is the only one.
+  private func firstWaitingQueue() -> (queue: UInt32?, isOnly: Bool) {
+    var first: UInt32?
+    var isOnly = true
+    queues.forEachNumber { number in
+      guard queues[number].room > 0, !queues[number].line.isEmpty else { return true }
+      if first != nil { isOnly = false }
+      first = first ?? number
+      return isOnly
+    }
+    return (first, isOnly)
   }
 
   /// Queues with somebody in line, best quality of service first, the one after the last served
@@ -67,7 +90,9 @@ extension Scheduler {
       swap(&line, &queues[queue].line)
       let found = line.first(
         admits: { !pass.isFull[$0] },
-        settle: { run, level in settleHead(run, level, atMost: min(room, 1024)) })
+        settle: { run, level in
+          settleHead(run, level, atMost: min(room, 1024), pass.seats, turn.now)
+        })
       guard let candidate = found else {
         swap(&line, &queues[queue].line)
         return .nothing
@@ -106,7 +131,7 @@ extension Scheduler {
 
   /// What of a run at the head of a line still stands there, looking no further than is of use.
   private mutating func settleHead(
-    _ run: ReadyRun, _ level: Int, atMost most: UInt32
+    _ run: ReadyRun, _ level: Int, atMost most: UInt32, _ candidates: [UInt32], _ now: Instant
   ) -> Line.Settling {
     let graph = run.graph.number
     guard graphs.contains(graph) else { return .gone }
@@ -123,9 +148,29 @@ extension Scheduler {
     while skip < run.count, !standsInLine(run, skip, level, stage) { skip += 1 }
     if skip == run.count { return .gone }
     var valid: UInt32 = 1
-    let bound = min(run.count - skip, most)
+    var bound = min(run.count - skip, most)
+    if bound > 8 {
+      bound = min(bound, useful(graphs[graph].stages[stage].demandClass, candidates, at: now))
+    }
     while valid < bound, standsInLine(run, skip + valid, level, stage) { valid += 1 }
     return .stands(skip: skip, valid: valid)
+  }
+
+  /// So many ready operations of a class that more would change nothing about who gets how many.
+  private func useful(_ demandClass: Int, _ candidates: [UInt32], at now: Instant) -> UInt32 {
+    if classes[demandClass].isInside { return .max }
+    let demand = classes[demandClass].demand
+    var eligible: UInt32 = 0
+    var most: UInt32 = 1
+    for number in candidates where seats[number].fits[demandClass] {
+      eligible += 1
+      most = max(
+        most, Seat.free(seats[number].capacity, seats[number].taken).count(fitting: demand))
+      let window = seats[number].prefetch(at: now)
+      if window > seats[number].held { most = max(most, window - seats[number].held) }
+    }
+    let (useful, isTooMuch) = most.multipliedReportingOverflow(by: max(eligible, 1))
+    return isTooMuch ? .max : useful
   }
 
   private func standsInLine(
@@ -167,7 +212,7 @@ extension Scheduler {
     var reserve: UInt32?
     for number in candidates where seats[number].fits[demandClass] {
       eligible += 1
-      let free = seats[number].free
+      let free = Seat.free(seats[number].capacity, seats[number].taken)
       let fitting = free.count(fitting: demand)
       if fitting > 0, seats[number].reservation == nil {
         let score = free.cpus.units / max(seats[number].capacity.cpus.units, 0.001)
@@ -205,8 +250,9 @@ extension Scheduler {
         dispatchAhead(after: id, to: seat, into: &turn)
       }
     }
-    let isOverFull = seats[seat.number].free.cpus < .zero
-    if count == 1, isOverFull, seats[seat.number].held == 1 {
+    if count == 1, seats[seat.number].held == 1,
+      seats[seat.number].capacity.cpus < seats[seat.number].taken.cpus
+    {
       seats[seat.number].reservation = OperationID(graph: run.graph, index: run.first)
     }
   }
@@ -309,6 +355,19 @@ extension Scheduler {
     return DependencyInput(
       operation: id, name: stage.template.name, index: shown, outcome: outcome,
       output: outcome == .succeeded ? graphs[id.graph.number].outputs[id.index] : nil)
+  }
+}
+
+/// What one pass has learned: nothing becomes free while it lasts.
+struct AssignmentPass: Sendable {
+  var seats: [UInt32] = []
+  /// Classes that no seat can take any more in this pass.
+  var isFull: [Bool] = []
+
+  mutating func begin(classes: Int) {
+    seats.removeAll(keepingCapacity: true)
+    isFull.removeAll(keepingCapacity: true)
+    for _ in 0..<classes { isFull.append(false) }
   }
 }
 

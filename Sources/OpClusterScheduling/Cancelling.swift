@@ -9,7 +9,10 @@ extension Scheduler {
     _ runs: OperationRuns, _ reason: CancelReason, into turn: inout Turn
   ) {
     guard graphs.contains(runs.graph.number) else { return }
-    if reason == .failurePolicy { graphs[runs.graph.number].failurePolicyTookEffect = true }
+    // A part of the graph may have stopped while the graph goes on.
+    if reason == .failurePolicy, graphs[runs.graph.number].failsAsAWhole {
+      graphs[runs.graph.number].failurePolicyTookEffect = true
+    }
     var marked: [OperationID] = []
     runs.forEachOperation { id in
       if mark(id, reason, into: &turn) { marked.append(id) }

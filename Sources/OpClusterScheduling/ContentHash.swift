@@ -51,6 +51,10 @@ extension GraphSubmission {
     }
     hash.add(UInt64(failurePolicy.rawValue))
     hash.add(Int(maximumFailures ?? .max))
+    for scope in failureScopes {
+      hash.add(UInt64(scope.first) << 32 | UInt64(scope.count))
+      hash.add(UInt64(scope.maximumFailures) << 1 | (scope.cancelsRunning ? 1 : 0))
+    }
     if let continued {
       hash.add(UInt64(continued.graph.number))
       hash.add(continued.reused.firsts)

@@ -253,13 +253,15 @@ extension Scheduler {
   public func nextDeadline() -> Instant? {
     var next = backoffs.min?.until
     func consider(_ moment: Instant) { next = next.map { min($0, moment) } ?? moment }
-    for number in seats.numbers {
-      let seat = seats[number]
-      if seat.peer != nil, !seat.isSuspect { consider(seat.lastSpoken + timing.heartbeat) }
-      consider(seat.lastHeard + (seat.isSuspect || seat.peer == nil ? timing.lost : timing.suspect))
-      let surplus = seat.busySince + Span(nanoseconds: Int64(Seat.patience * 1.1e9))
+    seats.forEachNumber { number in
+      let hasPeer = seats[number].peer != nil
+      let isSuspect = seats[number].isSuspect
+      if hasPeer, !isSuspect { consider(seats[number].lastSpoken + timing.heartbeat) }
+      consider(seats[number].lastHeard + (isSuspect || !hasPeer ? timing.lost : timing.suspect))
+      let surplus = seats[number].busySince + Span(nanoseconds: Int64(Seat.patience * 1.1e9))
       // Looked at once; what is left after that waits for other things than time.
-      if seat.held > 0, seat.peer != nil, surplus > lastTick { consider(surplus) }
+      if seats[number].held > 0, hasPeer, surplus > lastTick { consider(surplus) }
+      return true
     }
     return next
   }
@@ -417,6 +419,7 @@ extension Scheduler {
       turn.orders[at].orders.drain = seats[number].isDraining
       turn.afterDurable.append(.toWorker(peer, .orders(turn.orders[at].orders)))
     }
+    turn.orders.removeAll(keepingCapacity: true)
   }
 }
 

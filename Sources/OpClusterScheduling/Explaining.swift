@@ -61,7 +61,7 @@ extension Scheduler {
     case .dependency(let on, let outcome):
       "\(shown(on)) ended as \(StateWord(outcome).rawValue), so its edge can never be met"
     case .failurePolicy:
-      "the graph's on_failure or max_failures took effect"
+      "the on_failure or max_failures of its graph, group or array took effect"
     }
   }
 

@@ -39,6 +39,10 @@ struct Graph: Blankable {
   var allowedFailures: UInt32 = 0
   var sawCancelled = false
   var failurePolicyTookEffect = false
+  /// Failures in each of `submission.failureScopes`.
+  var scopeFailures: [UInt32] = []
+  /// Those that stopped their part already. Not durable: stopping again changes nothing.
+  var stoppedScopes: [Bool] = []
   var isSuspended: Bool
   /// Ready runs that wait for the graph to be resumed.
   var parked: [ReadyRun] = []

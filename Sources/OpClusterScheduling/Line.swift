@@ -6,7 +6,8 @@ import OpClusterModel
 
 struct Line: Sendable {
   /// Lowest first; the last level is for barriers and cannot be set (S48).
-  private var levels: [[ClassLine]] = Array(repeating: [], count: Line.levelCount)
+  /// Empty until something is added, so that an empty line costs nothing to make.
+  private var levels: [[ClassLine]] = []
   static let levelCount = 6
 
   private struct ClassLine: Sendable {
@@ -25,9 +26,13 @@ struct Line: Sendable {
   }
   static let barrierLevel = 5
 
-  var isEmpty: Bool { levels.allSatisfy(\.isEmpty) }
+  var isEmpty: Bool {
+    for level in levels where !level.isEmpty { return false }
+    return true
+  }
 
   mutating func add(_ run: ReadyRun, demandClass: Int, level: Int) {
+    if levels.isEmpty { levels = Array(repeating: [], count: Line.levelCount) }
     if let at = levels[level].firstIndex(where: { $0.demandClass == demandClass }) {
       levels[level][at].runs.insert(run)
     } else {
@@ -112,6 +117,7 @@ struct Line: Sendable {
 
   /// Whether anything may stand in line above `level`.
   func hasRuns(above level: Int) -> Bool {
-    levels[(level + 1)...].contains { !$0.isEmpty }
+    if levels.isEmpty { return false }
+    return levels[(level + 1)...].contains { !$0.isEmpty }
   }
 }

@@ -11,6 +11,7 @@ struct LoweredEdges {
 
   /// Duplicates are dropped (S30); what is refused has been refused before.
   init(_ submission: GraphSubmission) {
+    if submission.elementEdges.from.isEmpty, submission.groupEdges.isEmpty { return }
     var firsts: [UInt32] = []
     var total: UInt32 = 0
     for template in submission.templates {
@@ -66,5 +67,12 @@ extension ElementEdges {
     from.removeLast(from.count - kept)
     to.removeLast(to.count - kept)
     policies.removeLast(policies.count - kept)
+  }
+}
+
+extension GraphSubmission {
+  /// Whether anything in it waits for anything.
+  var hasEdges: Bool {
+    !elementEdges.from.isEmpty || !groupEdges.isEmpty || !externalEdges.isEmpty
   }
 }

@@ -24,6 +24,15 @@ extension Scheduler {
   /// back where that helps: another worker has room, or something more urgent waits (S47). A
   /// draining worker gives back all of them.
   mutating func recallSurplus(into turn: inout Turn) {
+    var isNeeded = false
+    seats.forEachNumber { number in
+      guard seats[number].held > 0 else { return true }
+      isNeeded =
+        seats[number].isDraining
+        || (turn.now - seats[number].busySince).seconds > Seat.patience
+      return !isNeeded
+    }
+    if !isNeeded { return }
     for number in seats.numbers where seats[number].held > 0 && seats[number].peer != nil {
       if seats[number].isDraining {
         for id in heldBy(WorkerID(number)) { askRecall(id, into: &turn) }

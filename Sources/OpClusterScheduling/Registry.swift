@@ -70,6 +70,14 @@ struct Registry<Element: Blankable>: Sendable {
     }
   }
 
+  /// Calls `body` with every number, ascending, while it returns true.
+  @inline(__always)
+  func forEachNumber(_ body: (UInt32) -> Bool) {
+    for at in 0..<slotByNumber.count where slotByNumber[at] >= 0 {
+      if !body(firstNumber + UInt32(at)) { return }
+    }
+  }
+
   /// Numbers in ascending order.
   var numbers: [UInt32] {
     slotByNumber.indices.compactMap {

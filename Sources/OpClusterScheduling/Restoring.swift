@@ -82,6 +82,7 @@ extension Scheduler {
     state.failures = graph.failures
     state.allowedFailures = graph.allowedFailures
     state.failurePolicyTookEffect = graph.failurePolicyTookEffect
+    state.scopeFailures = graph.scopeFailures
     state.basePlace = graph.basePlace
     state.submittedAt = graph.submittedAt
     addSparse(of: graph, to: &state)
@@ -152,6 +153,9 @@ extension Scheduler {
     graphs[graph].failures = state.failures
     graphs[graph].allowedFailures = state.allowedFailures
     graphs[graph].failurePolicyTookEffect = state.failurePolicyTookEffect
+    if state.scopeFailures.count == graphs[graph].scopeFailures.count {
+      graphs[graph].scopeFailures = state.scopeFailures
+    }
     graphs[graph].basePlace = state.basePlace
     graphs[graph].submittedAt = state.submittedAt
     restoreSparse(state)

@@ -55,6 +55,8 @@ public struct Scheduler: Sendable {
   var aheadPauses = 0
   var rotation: UInt32 = 0
   var lastTick: Instant = .zero
+  /// Scratch of `assign`; says nothing between turns.
+  var assignmentPass = AssignmentPass()
   var startedExecuting: [OperationID: WallTime] = [:]
   /// What running attempts last said of themselves.
   var progress: [OperationID: OperationRow.Progress] = [:]

@@ -63,7 +63,11 @@ struct Seat: Blankable {
   /// Whether new work may go to it.
   var takesWork: Bool { peer != nil && !isSuspect && !isDraining }
 
-  var free: Resources {
+  var free: Resources { Seat.free(capacity, taken) }
+
+  /// Of two of its parts, so that nobody copies the whole seat for it.
+  @inline(__always)
+  static func free(_ capacity: Resources, _ taken: Resources) -> Resources {
     var free = capacity
     free.take(taken)
     return free

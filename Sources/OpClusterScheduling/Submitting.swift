@@ -14,9 +14,9 @@ extension Scheduler {
     takeOver(id, into: &turn)
     if graphs[id.number].unfinished == 0 { justEnded.append(id) }
     if !submission.isDeclaredOnly { joinQueues(id) }
-    let impossible = releaseReused(id)
-    skipForEndedDependencies(id, into: &turn)
-    end(impossible, into: &turn)
+    let impossible = submission.continued == nil ? [] : releaseReused(id)
+    if !submission.externalEdges.isEmpty { skipForEndedDependencies(id, into: &turn) }
+    if !impossible.isEmpty { end(impossible, into: &turn) }
     if submission.isDeclaredOnly { return }
     for stage in graphs[id.number].stages.indices
     where graphs[id.number].stages[stage].gates == 0 {
@@ -36,6 +36,8 @@ extension Scheduler {
       cells: CellTable(count: count), dependents: lowered.dependents,
       dependencies: lowered.dependencies, unfinished: count,
       isSuspended: submission.isSuspended)
+    graph.scopeFailures = submission.failureScopes.map { _ in 0 }
+    graph.stoppedScopes = submission.failureScopes.map { _ in false }
     let queues = resolveQueues(of: id, submission, &graph)
     graph.stages = makeStages(submission, lowered.groupEdges, queues)
     for edge in submission.externalEdges {
@@ -180,6 +182,7 @@ extension Scheduler {
 
   /// Graphs whose last operation ended: told, remembered in short, and dropped as a whole.
   mutating func endGraphs(into turn: inout Turn) {
+    if justEnded.isEmpty { return }
     // In an order that does not depend on how this state came about: by replay or by restore.
     let leaving = justEnded.sorted()
     justEnded = []

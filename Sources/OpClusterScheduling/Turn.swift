@@ -20,6 +20,9 @@ public struct Turn: Sendable {
   public internal(set) var endings: [GraphEnding] = []
   public internal(set) var afterDurable: [Effect] = []
   public internal(set) var atOnce: [Effect] = []
+  /// Somebody keeps the records; else it is only known whether there were any.
+  let keepsRecords: Bool
+  private var hadRecords = false
   /// Replay counts events but does not keep them.
   var isReplay = false
   var openRuns = OpenEventRuns()
@@ -28,7 +31,8 @@ public struct Turn: Sendable {
   /// Orders of this turn by seat, sent as one message each when the turn closes.
   var orders: [PendingOrders] = []
 
-  public init() {}
+  /// - Parameter keepsRecords: false where there is no journal: `records` stays empty.
+  public init(keepsRecords: Bool = true) { self.keepsRecords = keepsRecords }
 
   /// Empties it for the next turn.
   public mutating func begin(at now: Instant, wall: WallTime) {
@@ -44,10 +48,11 @@ public struct Turn: Sendable {
     orders.removeAll(keepingCapacity: true)
     openRuns.closeAll()
     openFact = nil
+    hadRecords = false
   }
 
   /// Whether there is anything to commit; true only after the scheduler closed the turn.
-  public var isDurable: Bool { !records.isEmpty }
+  public var isDurable: Bool { hadRecords || !records.isEmpty }
 }
 
 /// Something to do outside of the core.
@@ -85,9 +90,9 @@ struct PendingOrders: Sendable {
 /// past an earlier change of the same operation, nor past the end of what it waited for (S114).
 struct OpenEventRuns: Sendable {
   /// Position in `Turn.events` + 1, 0 for none; by `slot(of:)`, in the order of a life.
-  private var positions = Array(repeating: 0, count: slotCount)
+  private var positions = SIMD8<Int>()
   /// The newest run of a slot that was left for another one.
-  private var left = Array(repeating: 0, count: slotCount)
+  private var left = SIMD8<Int>()
 
   static let slotCount = 6
   static let ready = 0
@@ -108,7 +113,8 @@ struct OpenEventRuns: Sendable {
     if slot == Self.ready, own < max(positions[Self.finished], left[Self.finished]) {
       return false
     }
-    return (0..<slot).allSatisfy { left[$0] < own }
+    for earlier in 0..<slot where left[earlier] >= own { return false }
+    return true
   }
 
   /// Events that come in long uniform series have a slot of their own; nil: never merged.
@@ -123,10 +129,8 @@ struct OpenEventRuns: Sendable {
     }
   }
   mutating func closeAll() {
-    for slot in positions.indices {
-      positions[slot] = 0
-      left[slot] = 0
-    }
+    positions = SIMD8()
+    left = SIMD8()
   }
 }
 
@@ -134,6 +138,10 @@ extension Turn {
   /// Adds a fact about one operation; neighbours with the same fact share a record. The newest
   /// series stays open until another fact is added (`sealRecords`).
   mutating func note(_ fact: RunFact, _ operation: OperationID) {
+    if !keepsRecords {
+      hadRecords = true
+      return
+    }
     if openFact == fact, openFactRuns.graph == operation.graph {
       openFactRuns.append(operation.index)
     } else {
@@ -145,6 +153,10 @@ extension Turn {
 
   /// Adds any other fact.
   mutating func note(_ record: Record) {
+    if !keepsRecords {
+      hadRecords = true
+      return
+    }
     sealRecords()
     records.append(record)
   }

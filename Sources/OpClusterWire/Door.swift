@@ -40,7 +40,7 @@ extension Shape {
   }
   private static let submission = one(
     2, template, one(4), one(5), one(6), many(7, Limits.queuesPerGraph, one(2)),
-    many(13, Limits.labelsPerThing), one(15, one(2)))
+    many(13, Limits.labelsPerThing), one(15, one(2)), many(16, Limits.failureScopesPerGraph))
 
   /// `WorkerMessage`
   static let workerMessage = Shape([

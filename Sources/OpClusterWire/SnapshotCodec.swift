@@ -17,6 +17,7 @@ extension GraphState: WireConvertible {
     proto.failures = failures
     proto.allowedFailures = allowedFailures
     proto.failurePolicyTookEffect = failurePolicyTookEffect
+    proto.scopeFailures = scopeFailures
     proto.basePlace = basePlace
     proto.placeIndexDelta = differences(placeChanges.map(\.index))
     proto.placePriority = placeChanges.map(\.priority.proto)
@@ -44,6 +45,8 @@ extension GraphState: WireConvertible {
     failures = proto.failures
     allowedFailures = proto.allowedFailures
     failurePolicyTookEffect = proto.failurePolicyTookEffect
+    try checkCount(proto.scopeFailures.count, Limits.failureScopesPerGraph, "scope_failures")
+    scopeFailures = proto.scopeFailures
     basePlace = proto.basePlace
     try readPlaces(proto)
     outputs = try proto.outputs.words(Limits.outputBytes, "graph.outputs")

@@ -22,6 +22,7 @@ extension GraphSubmission: WireConvertible {
     proto.labels = labels.map(\.proto)
     proto.origin = clipped(origin, to: WireLimits.sentenceBytes)
     if let continued { proto.continued = continued.proto }
+    proto.failureScopes = failureScopes.map(\.proto)
     return proto
   }
 
@@ -44,6 +45,24 @@ extension GraphSubmission: WireConvertible {
     labels = try list(proto.labels, Limits.labelsPerThing, "submission.labels")
     origin = try text(proto.origin, WireLimits.sentenceBytes, "submission.origin")
     continued = proto.hasContinued ? try ContinuedGraph(proto: proto.continued) : nil
+    failureScopes = try list(
+      proto.failureScopes, Limits.failureScopesPerGraph, "submission.failure_scopes")
+  }
+}
+
+extension FailureScope: WireConvertible {
+  var proto: ProtoFailureScope {
+    var proto = ProtoFailureScope()
+    proto.first = first
+    proto.count = count
+    proto.maximumFailures = maximumFailures
+    proto.cancelsRunning = cancelsRunning
+    return proto
+  }
+  init(proto: ProtoFailureScope) throws(WireError) {
+    self.init(
+      first: proto.first, count: proto.count, maximumFailures: proto.maximumFailures,
+      cancelsRunning: proto.cancelsRunning)
   }
 }
 

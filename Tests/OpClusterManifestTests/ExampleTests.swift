@@ -62,14 +62,20 @@ import Testing
     #expect(try compiled.template("trim").wantsInputs == false)
   }
 
-  @Test func tilesSaysWhatIsNotSupported() throws {
+  @Test func tilesPasses() throws {
     let compiled = compile(
       try fixtureText("Fixtures/tiles.yaml"), ["src": "/scans"], files: ["/scans/a.tif": ""])
+    let submission = try compiled.submission
+    func position(_ name: String) -> UInt32 {
+      UInt32(submission.templates.firstIndex { $0.name == name } ?? 99)
+    }
     #expect(
-      compiled.errors == [
-        "'max_failures' is not supported yet", "'on_failure' is not supported yet",
+      submission.failureScopes == [
+        FailureScope(
+          first: position("thumbs"), count: 1, maximumFailures: 0, cancelsRunning: false),
+        FailureScope(
+          first: position("mosaic.stitch"), count: 2, maximumFailures: 0, cancelsRunning: true),
       ])
-    #expect(compiled.result.submission == nil)
     #expect(
       compile(try fixtureText("Fixtures/tiles.yaml")).errors.contains(
         "the parameter 'src' is required"))

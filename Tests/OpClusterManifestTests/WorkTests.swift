@@ -36,6 +36,32 @@ import Testing
     #expect(try compiled.template("a").timeout == nil)
   }
 
+  /// Groups and arrays stop by themselves.
+  @Test func partsHaveFailurePolicies() throws {
+    let submission = try compile(
+      """
+      version: 1
+      on_failure: cancel
+      operations:
+        a: {run: x, array: {range: 1-10, max_failures: 25%}}
+        g:
+          group:
+            max_failures: 1
+            operations:
+              h: {group: {on_failure: stop, operations: {i: {run: x}, j: {run: x}}}}
+              k: {run: x}
+        l: {group: {on_failure: continue, operations: {m: {run: x}}}}
+      """
+    ).submission
+    #expect(submission.templates.map(\.name).prefix(4) == ["a", "g.h.i", "g.h.j", "g.h"])
+    #expect(
+      submission.failureScopes == [
+        FailureScope(first: 0, count: 1, maximumFailures: 2, cancelsRunning: true),
+        FailureScope(first: 1, count: 2, maximumFailures: 0, cancelsRunning: false),
+        FailureScope(first: 1, count: 4, maximumFailures: 1, cancelsRunning: true),
+      ])
+  }
+
   /// The values of an array's elements reach the commands of its blocks.
   @Test func blocksOfAnArray() throws {
     let compiled = compile(

@@ -269,6 +269,7 @@ extension Dice {
     state.failures = number()
     state.allowedFailures = number()
     state.failurePolicyTookEffect = bool()
+    state.scopeFailures = many { $0.number() }
     state.basePlace = number()
     state.placeChanges = many { dice in
       .init(index: dice.number(), priority: dice.member(Priority.self), place: dice.number())

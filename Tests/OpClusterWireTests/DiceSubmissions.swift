@@ -79,6 +79,11 @@ extension Dice {
       dice.bool() ? .named(dice.text()) : .own(dice.settings())
     }
     submission.failurePolicy = member(FailurePolicy.self)
+    submission.failureScopes = many { dice in
+      FailureScope(
+        first: dice.number(), count: dice.number(), maximumFailures: dice.number(),
+        cancelsRunning: dice.bool())
+    }
     submission.maximumFailures = maybe { $0.number() }
     submission.isSuspended = bool()
     submission.isDeclaredOnly = bool()

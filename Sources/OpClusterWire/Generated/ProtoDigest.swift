@@ -3,7 +3,7 @@
 
 enum ProtoDigest {
   static let client = "3922625796 16048"
-  static let journal = "1945398131 4984"
-  static let submission = "2236245867 16164"
+  static let journal = "60812115 5077"
+  static let submission = "1216782422 16493"
   static let worker = "1382163980 6169"
 }

@@ -823,6 +823,12 @@ nonisolated struct ProtoLiveGraph: @unchecked Sendable {
   /// Clears the value of `addedBlocks`. Subsequent reads from it will return its default value.
   mutating func clearAddedBlocks() {_uniqueStorage()._addedBlocks = nil}
 
+  /// One for each of the submission's failure_scopes.
+  var scopeFailures: [UInt32] {
+    get {_storage._scopeFailures}
+    set {_uniqueStorage()._scopeFailures = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -1931,7 +1937,7 @@ nonisolated extension ProtoGraphSuspended: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".LiveGraph"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{1}phases\0\u{1}flags\0\u{1}outcomes\0\u{1}attempts\0\u{1}losses\0\u{3}event_sequences\0\u{1}workers\0\u{3}is_suspended\0\u{1}failures\0\u{3}failure_policy_took_effect\0\u{3}base_place\0\u{3}place_index_delta\0\u{3}place_priority\0\u{1}place\0\u{1}outputs\0\u{3}reason_index_delta\0\u{1}reason\0\u{3}added_edges\0\u{3}removed_edges\0\u{3}enqueued_index_delta\0\u{3}enqueued_queue\0\u{3}submitted_at\0\u{3}enqueued_place\0\u{3}allowed_failures\0\u{3}reason_count\0\u{3}added_blocks\0\u{c}\u{1c}\u{14}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{1}phases\0\u{1}flags\0\u{1}outcomes\0\u{1}attempts\0\u{1}losses\0\u{3}event_sequences\0\u{1}workers\0\u{3}is_suspended\0\u{1}failures\0\u{3}failure_policy_took_effect\0\u{3}base_place\0\u{3}place_index_delta\0\u{3}place_priority\0\u{1}place\0\u{1}outputs\0\u{3}reason_index_delta\0\u{1}reason\0\u{3}added_edges\0\u{3}removed_edges\0\u{3}enqueued_index_delta\0\u{3}enqueued_queue\0\u{3}submitted_at\0\u{3}enqueued_place\0\u{3}allowed_failures\0\u{3}reason_count\0\u{3}added_blocks\0\u{3}scope_failures\0\u{c}\u{1d}\u{13}")
 
   fileprivate class _StorageClass {
     var _graph: UInt32 = 0
@@ -1961,6 +1967,7 @@ nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._Mess
     var _submittedAt: Int64 = 0
     var _allowedFailures: UInt32 = 0
     var _addedBlocks: ProtoIndexedBytes? = nil
+    var _scopeFailures: [UInt32] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1998,6 +2005,7 @@ nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._Mess
       _submittedAt = source._submittedAt
       _allowedFailures = source._allowedFailures
       _addedBlocks = source._addedBlocks
+      _scopeFailures = source._scopeFailures
     }
   }
 
@@ -2043,6 +2051,7 @@ nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._Mess
         case 25: try { try decoder.decodeSingularUInt32Field(value: &_storage._allowedFailures) }()
         case 26: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._reasonCount) }()
         case 27: try { try decoder.decodeSingularMessageField(value: &_storage._addedBlocks) }()
+        case 28: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._scopeFailures) }()
         default: break
         }
       }
@@ -2136,6 +2145,9 @@ nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._Mess
       try { if let v = _storage._addedBlocks {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 27)
       } }()
+      if !_storage._scopeFailures.isEmpty {
+        try visitor.visitPackedUInt32Field(value: _storage._scopeFailures, fieldNumber: 28)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -2172,6 +2184,7 @@ nonisolated extension ProtoLiveGraph: SwiftProtobuf.Message, SwiftProtobuf._Mess
         if _storage._submittedAt != rhs_storage._submittedAt {return false}
         if _storage._allowedFailures != rhs_storage._allowedFailures {return false}
         if _storage._addedBlocks != rhs_storage._addedBlocks {return false}
+        if _storage._scopeFailures != rhs_storage._scopeFailures {return false}
         return true
       }
       if !storagesAreEqual {return false}

@@ -1406,11 +1406,37 @@ nonisolated struct ProtoSubmission: @unchecked Sendable {
   /// Clears the value of `continued`. Subsequent reads from it will return its default value.
   mutating func clearContinued() {_uniqueStorage()._continued = nil}
 
+  /// At most 4,096.
+  var failureScopes: [ProtoFailureScope] {
+    get {_storage._failureScopes}
+    set {_uniqueStorage()._failureScopes = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 
   fileprivate var _storage = unsafe _StorageClass.defaultInstance
+}
+
+/// Neighbouring templates, from position `first` on, that stop together when one more than
+/// maximum_failures of their operations failed.
+nonisolated struct ProtoFailureScope: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var first: UInt32 = 0
+
+  var count: UInt32 = 0
+
+  var maximumFailures: UInt32 = 0
+
+  var cancelsRunning: Bool = false
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
 }
 
 /// The ended graph that a submission does again.
@@ -3231,7 +3257,7 @@ nonisolated extension ProtoQueueReference: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension ProtoSubmission: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Submission"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}key\0\u{1}name\0\u{1}templates\0\u{3}group_edges\0\u{3}element_edges\0\u{3}external_edges\0\u{1}queues\0\u{3}failure_policy\0\u{3}maximum_failures\0\u{3}is_suspended\0\u{3}is_declared_only\0\u{3}allows_cycles\0\u{1}labels\0\u{1}origin\0\u{1}continued\0\u{c}\u{10}\u{10}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}key\0\u{1}name\0\u{1}templates\0\u{3}group_edges\0\u{3}element_edges\0\u{3}external_edges\0\u{1}queues\0\u{3}failure_policy\0\u{3}maximum_failures\0\u{3}is_suspended\0\u{3}is_declared_only\0\u{3}allows_cycles\0\u{1}labels\0\u{1}origin\0\u{1}continued\0\u{3}failure_scopes\0\u{c}\u{11}\u{f}")
 
   fileprivate class _StorageClass {
     var _key: String = String()
@@ -3249,6 +3275,7 @@ nonisolated extension ProtoSubmission: SwiftProtobuf.Message, SwiftProtobuf._Mes
     var _labels: [ProtoLabel] = []
     var _origin: String = String()
     var _continued: ProtoContinuedGraph? = nil
+    var _failureScopes: [ProtoFailureScope] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -3274,6 +3301,7 @@ nonisolated extension ProtoSubmission: SwiftProtobuf.Message, SwiftProtobuf._Mes
       _labels = source._labels
       _origin = source._origin
       _continued = source._continued
+      _failureScopes = source._failureScopes
     }
   }
 
@@ -3307,6 +3335,7 @@ nonisolated extension ProtoSubmission: SwiftProtobuf.Message, SwiftProtobuf._Mes
         case 13: try { try decoder.decodeRepeatedMessageField(value: &_storage._labels) }()
         case 14: try { try decoder.decodeSingularStringField(value: &_storage._origin) }()
         case 15: try { try decoder.decodeSingularMessageField(value: &_storage._continued) }()
+        case 16: try { try decoder.decodeRepeatedMessageField(value: &_storage._failureScopes) }()
         default: break
         }
       }
@@ -3364,6 +3393,9 @@ nonisolated extension ProtoSubmission: SwiftProtobuf.Message, SwiftProtobuf._Mes
       try { if let v = _storage._continued {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 15)
       } }()
+      if !_storage._failureScopes.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._failureScopes, fieldNumber: 16)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -3388,10 +3420,56 @@ nonisolated extension ProtoSubmission: SwiftProtobuf.Message, SwiftProtobuf._Mes
         if _storage._labels != rhs_storage._labels {return false}
         if _storage._origin != rhs_storage._origin {return false}
         if _storage._continued != rhs_storage._continued {return false}
+        if _storage._failureScopes != rhs_storage._failureScopes {return false}
         return true
       }
       if !storagesAreEqual {return false}
     }
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoFailureScope: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".FailureScope"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}first\0\u{1}count\0\u{3}maximum_failures\0\u{3}cancels_running\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.first) }()
+      case 2: try { try decoder.decodeSingularUInt32Field(value: &self.count) }()
+      case 3: try { try decoder.decodeSingularUInt32Field(value: &self.maximumFailures) }()
+      case 4: try { try decoder.decodeSingularBoolField(value: &self.cancelsRunning) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.first != 0 {
+      try visitor.visitSingularUInt32Field(value: self.first, fieldNumber: 1)
+    }
+    if self.count != 0 {
+      try visitor.visitSingularUInt32Field(value: self.count, fieldNumber: 2)
+    }
+    if self.maximumFailures != 0 {
+      try visitor.visitSingularUInt32Field(value: self.maximumFailures, fieldNumber: 3)
+    }
+    if self.cancelsRunning != false {
+      try visitor.visitSingularBoolField(value: self.cancelsRunning, fieldNumber: 4)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoFailureScope, rhs: ProtoFailureScope) -> Bool {
+    if lhs.first != rhs.first {return false}
+    if lhs.count != rhs.count {return false}
+    if lhs.maximumFailures != rhs.maximumFailures {return false}
+    if lhs.cancelsRunning != rhs.cancelsRunning {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -149,7 +149,8 @@ final class Stage: Sendable {
 }
 
 /// Runs a case in a setting: `.local` in a cluster of its own in this process with six slots,
-/// `.cluster` over a connection of its own to the cluster that the cases share, `.embedded` in daemons
+/// `.cluster` over a connection of its own to the cluster that the cases share, `.embedded` in
+/// daemons
 /// that end with it.
 func onStage(_ setting: Setting, _ body: (Stage) async throws -> Void) async throws {
   switch setting {
