@@ -1,5 +1,5 @@
-// Archives as `tar` makes them, plain files only: packed for the examples' server, unpacked by one of
-// the examples. Pure but for what `LocalFile` writes; any thread.
+// Archives as `tar` makes them, plain files only: packed for the examples' server, unpacked by one
+// of the examples. Pure but for what `LocalFile` writes; any thread.
 
 public enum TarArchive {
   private static let block = 512
@@ -44,7 +44,7 @@ public enum TarArchive {
 
   /// The files of an archive, in order.
   ///
-  /// - Throws: `MaterialError` for what is no archive, breaks off, or has names that lead elsewhere.
+  /// - Throws: `MaterialError` for what is no archive, breaks off, or leads out of its folder.
   public static func files(
     in archive: [UInt8]
   ) throws(MaterialError) -> [(name: String, bytes: [UInt8])] {

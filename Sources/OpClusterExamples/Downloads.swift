@@ -1,5 +1,5 @@
-// Shows a queue with a limit: many downloads, some at a time; a table of those under way, from which
-// a completion block removes them; one cancelled by its id.
+// Shows a queue with a limit: many downloads, some at a time; a table of those under way, from
+// which a completion block removes them; one cancelled by its id.
 
 import ExampleMaterials
 public import OpCluster

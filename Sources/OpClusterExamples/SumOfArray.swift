@@ -1,5 +1,5 @@
-// Shows cancellation, which is a question that a running operation asks itself: a loop that looks at
-// each turn whether anybody still wants its result.
+// Shows cancellation, which is a question that a running operation asks itself: a loop that looks
+// at each turn whether anybody still wants its result.
 
 public import OpCluster
 

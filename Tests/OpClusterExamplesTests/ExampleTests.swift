@@ -1,5 +1,5 @@
-// The five classic programs, the same body on all three backends: what comes out is what a reader of
-// the examples is promised.
+// The five classic programs, the same body on all three backends: what comes out is what a reader
+// of the examples is promised.
 
 import ExampleMaterials
 import FoundationEssentials
@@ -73,7 +73,7 @@ import Testing
     }
   }
 
-  // S136: the filter and the writer find their inputs by type; S22: one broken picture costs itself.
+  // S136: the filter and the writer find their inputs by type; S22: a broken one costs itself.
   @Test(arguments: Backend.allCases) func imagesBecomeMiniatures(_ backend: Backend) async throws {
     try await backend.run { cluster, folder in
       for place in ToyTown.allCases {

@@ -1,4 +1,4 @@
-// Where an example is tested: the three backends, a folder, what is built beside the tests. Any task.
+// Where an example is tested: the three backends, a folder, the programs of the build. Any task.
 
 import FoundationEssentials
 import OpCluster
