@@ -23,7 +23,8 @@ import Testing
     (0..<4).map { world.cell(1, $0)?.ending.outcome }
   }
 
-  // The first failure starts nothing more of the part; what runs of it goes on, and so does the rest.
+  // The first failure starts nothing more of the part; what runs of it goes on, and so does the
+  // rest.
   @Test func stopsThePart() {
     var (world, worker) = world(
       FailureScope(first: 0, count: 3, maximumFailures: 0, cancelsRunning: false))
@@ -39,8 +40,8 @@ import Testing
     #expect(world.brokenInvariant == nil)
   }
 
-  // As many failures as are allowed stop nothing; one more cancels what runs. The count outlives the
-  // coordinator.
+  // As many failures as are allowed stop nothing; one more cancels what runs. The count outlives
+  // the coordinator.
   @Test func countsAndCancels() {
     var (world, worker) = world(
       FailureScope(first: 0, count: 3, maximumFailures: 1, cancelsRunning: true))
