@@ -78,42 +78,6 @@ import Testing
     }
     #expect(isAnswered)
     #expect(Self.numbers(fake.requests) == all)
-    await connection.close()
-    fake.stop()
-  }
-
-  /// No more is on its way than the coordinator takes from one client; the rest follows.
-  @Test func heldBack() async throws {
-    let held = Mutex<[RequestID]>([])
-    let fake = try await FakeCoordinator.start(
-      Script { id, request, _ in
-        // Signs of life, so that a slow machine is not taken for a silent coordinator.
-        if case .ping = request { return [.heartbeat, .reply(id, .graphs([], more: false))] }
-        if case .graphs = request { held.withLock { $0.append(id) } }
-        return []
-      })
-    let connection = try await ClusterConnection.connect(to: fake.address)
-    let answers = Answers()
-    let all = Array(0..<UInt32(600))
-    for number in all { connection.send(Self.page(number)) { answers.take(number, $0) } }
-    let limit = PendingRequests.inFlightLimit
-    #expect(await eventually { Self.numbers(fake.requests).count == limit })
-    // An observation has its own share, and is not held back behind them.
-    let observation = connection.observe(
-      EventStreamTests.everything, events: { _ in }, ended: { _ in })
-    #expect(await eventually { fake.requests.contains(where: \.isSubscription) })
-    #expect(Self.numbers(fake.requests).count == limit)
-    while answers.count < all.count {
-      for id in held.withLock({ waiting in
-        defer { waiting = [] }
-        return waiting
-      }) {
-        fake.say(.reply(id, .graphs([], more: false)))
-      }
-      let before = answers.count
-      guard await eventually({ answers.count > before }) else { break }
-    }
-    #expect(Self.numbers(fake.requests) == all)
     #expect(answers.count == all.count)
     observation.cancel()
     await connection.close()
