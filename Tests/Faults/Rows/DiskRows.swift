@@ -1,0 +1,3 @@
+// The rows of section disk.
+
+let diskRows: [FaultRow] = []

@@ -1,0 +1,3 @@
+// The rows of what operations themselves do: F15 to F20.
+
+let operationRows: [FaultRow] = []
