@@ -1,6 +1,6 @@
 // What one connection has in its head: its link, its requests, its subscriptions, and what each
-// answer of the coordinator does to them. Pure: no socket, no clock, no chance; ConnectionLoop gives
-// it words and carries its own to the socket. Lives on the connection's thread.
+// answer of the coordinator does to them. Pure: no socket, no clock, no chance; ConnectionLoop
+// gives it words and carries its own to the socket. Lives on the connection's thread.
 
 package import OpClusterModel
 import OpClusterWire

@@ -1,6 +1,6 @@
 // Changes to a message that keep it protobuf, so that they get past the parser and reach what lies
-// behind it: fields lost, doubled, swapped and renumbered; numbers at and past their limits; columns
-// of unequal length; text that is none; nesting and lengths beyond reason. Needs no schema.
+// behind it: fields lost, doubled, swapped and renumbered; numbers at and past their limits;
+// columns of unequal length; text that is none; nesting and lengths beyond reason. Needs no schema.
 
 /// One field as it stands on the wire.
 struct WireField {

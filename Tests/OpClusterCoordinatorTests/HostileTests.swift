@@ -1,5 +1,5 @@
-// Hostile peers on real sockets (G33, F46, F49, F51, F54 in small): whatever they do, the others are
-// answered. What messages may do to the brains is the business of FuzzWorld.
+// Hostile peers on real sockets (G33, F46, F49, F51, F54 in small): whatever they do, the others
+// are answered. What messages may do to the brains is the business of FuzzWorld.
 
 import MessageDice
 import OpClusterCoordinator
