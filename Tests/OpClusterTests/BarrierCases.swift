@@ -2,6 +2,7 @@
 
 import OpClusterClient
 import OpClusterModel
+import RealCluster
 import Testing
 
 @Suite(.sharedCluster, .serialized) struct BarrierCases {
