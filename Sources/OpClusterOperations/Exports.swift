@@ -1,5 +1,5 @@
-// What an operation type needs of the words: one import is enough for a file that declares types, or
-// tests them. By name, since other words are common ones.
+// What an operation type needs of the words: one import is enough for a file that declares types,
+// or tests them. By name, since other words are common ones.
 
 @_exported public import struct OpClusterModel.AttemptID
 @_exported public import struct OpClusterModel.DependencyInput

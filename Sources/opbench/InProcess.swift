@@ -61,7 +61,8 @@ struct InProcess: ParsableCommand {
 
   private func show(_ way: Way, _ ours: [Double], _ theirs: [Double]) {
     let ratios = zip(ours, theirs).map { $0 / $1 }
-    let shown = ratios.isEmpty
+    let shown =
+      ratios.isEmpty
       ? "–"
       : "\(twoPlaces(ratios.median)) (\(twoPlaces(ratios.min() ?? 0))"
         + "..\(twoPlaces(ratios.max() ?? 0)))"

@@ -47,7 +47,7 @@ import Testing
     let target = OperationTarget.selection(Selection(graphs: .all, operation: "waiting"))
     let verdicts: [CancelVerdict] = try await cluster.cancel(target)
     #expect(verdicts.map(\.verdict) == [.cancelled])
-    #expect(try await waiting.cancel() == .alreadyFinished)
+    #expect(try await waiting.cancel() == .alreadyCancelled)
     #expect(EmbeddedCluster.Settings(workers: 2).workers == 2)
   }
 }
