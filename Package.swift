@@ -137,7 +137,10 @@ let package = Package(
     .executableTarget(name: "opsim", dependencies: ["OpClusterSimulation", arguments]),
     .executableTarget(
       name: "opbench",
-      dependencies: ["OpClusterClient", "OpClusterWire", "OpClusterModel", arguments]),
+      dependencies: [
+        "OpCluster", "OpClusterOperations", "OpClusterClient", "OpClusterWire", "OpClusterModel",
+        arguments,
+      ]),
 
     // tests, a target for each of the above
     .testTarget(name: "TidyTests"),
