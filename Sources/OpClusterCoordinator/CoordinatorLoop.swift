@@ -226,6 +226,7 @@ final class CoordinatorLoop {
         snapshots.ended()
         logger.debug("snapshot written", metadata: ["commit": "\(commit)"])
         retain()
+      case .reserve: takeRoom(0)
       case .history(let answer): take(answer)
       case .stop: end = .stopped
       }

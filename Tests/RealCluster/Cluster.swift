@@ -25,6 +25,8 @@ package final class Cluster: Sendable {
 
     /// Done in the folder before anything is started there.
     package var prepare: @Sendable (String) throws -> Void = { _ in }
+    /// Done with it after the last daemon has ended.
+    package var cleanUp: @Sendable (String) -> Void = { _ in }
     /// How each daemon is started, by its name; missing ones plainly.
     package var launches: [String: Launch] = [:]
     /// Where the daemons listen; nil: sockets in the folder.
@@ -96,6 +98,7 @@ package final class Cluster: Sendable {
     }
     for daemon in all { daemon.signal(SIGKILL) }
     for daemon in all { _ = try? await daemon.ended() }
+    shape.cleanUp(folder)
     try? FileManager.default.removeItem(atPath: folder)
   }
 

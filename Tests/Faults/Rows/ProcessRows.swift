@@ -88,7 +88,7 @@ private func resume(_ key: String, of load: Load, on cluster: Cluster) async thr
 }
 
 /// G24: nothing ran twice because of the coordinator.
-private func noRerun(_ load: Load, _ trial: Trial) {
+func noRerun(_ load: Load, _ trial: Trial) {
   var starts: [OperationID: Int] = [:]
   for line in WitnessLine.all(in: load.witness) where line.isStart {
     starts[line.operation, default: 0] += 1

@@ -90,8 +90,8 @@ struct Series {
     let sorted = values.sorted()
     guard let first = sorted.first, let last = sorted.last else { return "none" }
     let middle = sorted[sorted.count / 2]
-    return
-      "\(Moment.text(middle)) s (\(Moment.text(first)) … \(Moment.text(last))), \(sorted.count) times"
+    let ends = "\(Moment.text(first)) … \(Moment.text(last))"
+    return "\(Moment.text(middle)) s (\(ends)), \(sorted.count) times"
   }
   var largest: Double { values.max() ?? 0 }
 }

@@ -66,6 +66,19 @@ enum Surroundings {
     }
   }
 
+  /// The same on the calling thread, for preparations.
+  static func runNow(_ words: String..., in folder: String) throws {
+    guard let path = program(words[0]) else { throw NotRun(reason: "there is no \(words[0])") }
+    let tool = try ChildProgram(
+      "tool-\(UInt32.random(in: 0 ... .max))", path, Array(words.dropFirst()),
+      environment: ["PATH=\(variable("PATH") ?? ""):/usr/sbin:/sbin"], folder: folder,
+      input: "/dev/null")
+    while tool.end == nil { usleep(2_000) }
+    guard tool.end == 0 else {
+      throw Trouble("\(words.joined(separator: " ")) ended with \(tool.end ?? 0): \(tool.error)")
+    }
+  }
+
   /// The disk that fails on command, compiled into the folder.
   static func diskLibrary(in folder: String) async throws -> String {
     guard let compiler else { throw NotRun(reason: "there is no compiler") }
