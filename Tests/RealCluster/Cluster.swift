@@ -149,7 +149,8 @@ package final class Cluster: Sendable {
   ) throws -> ChildProgram {
     let launch = shape.launches[name] ?? Launch()
     let words =
-      launch.through + [try Self.executable(program), "serve", "--until-stdin-closes"] + flags
+      launch.through
+      + [try Self.executable(program), "serve", "--until-stdin-closes", "--allow-root"] + flags
     let child = try ChildProgram(
       name, words[0], Array(words.dropFirst()),
       environment: environment
