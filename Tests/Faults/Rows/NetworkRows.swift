@@ -94,15 +94,10 @@ private func longPartition(_ trial: Trial) async throws {
 private func badLink(_ trial: Trial) async throws {
   let load = LoadShape(
     graphs: trial.scale.count(30, short: 6), operationsPerGraph: 40,
-    longest: trial.scale.isShort ? 0.1 : 2)
-  var link = LinkShape(delay: 0.05, jitter: 0.05, loss: 0.05)
+    longest: trial.scale.isShort ? 1 : 2)
   var seconds: [Double] = []
   for isBad in [false, true] {
-    if !isBad {
-      link = LinkShape()
-    } else {
-      link = LinkShape(delay: 0.05, jitter: 0.05, loss: 0.05)
-    }
+    let link = isBad ? LinkShape(delay: 0.05, jitter: 0.05, loss: 0.05) : LinkShape()
     let start = Moment.now
     try await trial.behindRelay(load: load, shape: link) { relay, cluster, load in
       try await cluster.witnessed(load.shape.graphs * load.shape.operationsPerGraph * 2, by: load)

@@ -95,15 +95,17 @@ final class Relay: Sendable {
 /// Cuts the bytes of one direction into the frames of ZMTP 3 without encryption, and mixes them up.
 private struct FrameTap {
   private var buffer: [UInt8] = []
-  private var isGreeted = false
+  /// Of the 64 bytes of a greeting, which either side sends in parts as the other goes on.
+  private var greeting = 64
   private var heldBack: [UInt8] = []
 
   /// What is to be sent for these bytes, and how many messages of it were not meant by anybody.
   mutating func mixed(
     _ bytes: ArraySlice<UInt8>, _ share: Double, _ history: inout [[UInt8]]
   ) -> (bytes: [UInt8], count: Int) {
-    buffer += bytes
-    var out: [UInt8] = []
+    var out = Array(bytes.prefix(greeting))
+    buffer += bytes.dropFirst(out.count)
+    greeting -= out.count
     var count = 0
     while let (frame, isMessage) = next() {
       guard isMessage else {
@@ -132,11 +134,6 @@ private struct FrameTap {
   }
 
   private mutating func next() -> (frame: [UInt8], isMessage: Bool)? {
-    if !isGreeted {
-      guard buffer.count >= 64 else { return nil }
-      isGreeted = true
-      return (take(64), false)
-    }
     guard let flags = buffer.first else { return nil }
     let isLong = flags & 2 != 0
     guard buffer.count >= (isLong ? 9 : 2) else { return nil }
