@@ -3,8 +3,10 @@
 // and `QualityOfService` is Foundation's, too. Those are spelled as members, such as
 // `ClusterOperation.QueuePriority`; their own members (`.high`) need no import of their own.
 
+@_exported public import OpClusterOperations
+
 @_exported public import class OpClusterClient.EmbeddedCluster
-@_exported public import struct OpClusterModel.BlockResult
+@_exported public import enum OpClusterModel.BlockResult
 @_exported public import enum OpClusterModel.CancelReason
 @_exported public import struct OpClusterModel.CancelVerdict
 @_exported public import enum OpClusterModel.EdgePolicy
@@ -16,4 +18,3 @@
 @_exported public import struct OpClusterModel.Resources
 @_exported public import struct OpClusterModel.RetryPolicy
 @_exported public import struct OpClusterModel.Selection
-@_exported public import OpClusterOperations
