@@ -69,6 +69,7 @@ extension ClusterOperation {
 
 extension OperationLife {
   mutating func takeWaiters() -> [@Sendable () -> Void] {
+    if waiters.isEmpty { return [] }
     defer { waiters = [:] }
     return waiters.keys.sorted().compactMap { waiters[$0] }
   }

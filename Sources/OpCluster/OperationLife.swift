@@ -58,6 +58,9 @@ struct OperationLife: Sendable {
   var settling: [@Sendable () -> Void] = []
 
   var isFinished: Bool { outcome != nil }
+  var end: OperationEnd? {
+    outcome.map { OperationEnd(isBarrier: isBarrier, hasExecuted: hasExecuted, outcome: $0) }
+  }
 
   var id: OperationID? {
     switch stage {
@@ -82,8 +85,16 @@ struct LifeEffects: Sendable {
   var observers: [@Sendable (OperationChange) -> Void] = []
   var waiters: [@Sendable () -> Void] = []
   var completion: (@Sendable () -> Void)?
-  /// It has just finished: whether its main had run, and of which queue it was.
-  var ended: (queue: ClusterOperationQueue, hasExecuted: Bool, outcome: Outcome)?
+  /// It has just finished, and this queue counted it.
+  var ended: (queue: ClusterOperationQueue, end: OperationEnd)?
+}
+
+/// What a queue counts of an operation that has finished.
+struct OperationEnd: Sendable {
+  var isBarrier: Bool
+  /// Whether its main had run.
+  var hasExecuted: Bool
+  var outcome: Outcome
 }
 
 extension OperationLife {
@@ -93,10 +104,11 @@ extension OperationLife {
     guard own > sequence, let kind = OperationChange.Kind(event.kind) else { return effects }
     sequence = own
     apply(kind)
-    effects.change = OperationChange(
-      sequence: own, commit: event.commit.number, kind: kind)
-    // In the order of registration, so that a program behaves alike from run to run.
-    effects.observers = observers.keys.sorted().compactMap { observers[$0] }
+    if !observers.isEmpty {
+      effects.change = OperationChange(sequence: own, commit: event.commit.number, kind: kind)
+      // In the order of registration, so that a program behaves alike from run to run.
+      effects.observers = observers.keys.sorted().compactMap { observers[$0] }
+    }
     if case .isFinished(let outcome) = kind { finish(outcome, &effects) }
     return effects
   }
@@ -124,7 +136,7 @@ extension OperationLife {
   private mutating func finish(_ outcome: Outcome, _ effects: inout LifeEffects) {
     effects.waiters = takeWaiters()
     effects.completion = takeCompletion()
-    if isCounted, let queue { effects.ended = (queue, hasExecuted, outcome) }
+    if isCounted, let queue, let end { effects.ended = (queue, end) }
     // Whoever holds this object keeps it, but not what it depended on and ran.
     work = work.remains
   }

@@ -62,10 +62,10 @@ struct QueueLife: Sendable {
   }
 
   /// One of ours has finished. Each is cleared out at constant cost.
-  mutating func ended(isBarrier: Bool, hasExecuted: Bool, outcome: Outcome) {
+  mutating func ended(_ end: OperationEnd) {
     pending -= 1
     finishedAmongAdded += 1
-    if !isBarrier { tally.ended(hasExecuted: hasExecuted, outcome: outcome) }
+    if !end.isBarrier { tally.ended(hasExecuted: end.hasExecuted, outcome: end.outcome) }
     if finishedAmongAdded > 64, finishedAmongAdded * 2 > added.count {
       added.removeAll { $0.isFinished }
       finishedAmongAdded = 0
@@ -78,6 +78,7 @@ struct QueueLife: Sendable {
     switch event.kind {
     case .queueCount(let newCount):
       count = newCount
+      if observers.isEmpty { return [] }
       kinds = [.operationCount(Int(newCount)), .operations]
     case .queueChanged(let new):
       if new.name != settings.name { kinds.append(.name(new.name)) }
@@ -90,6 +91,11 @@ struct QueueLife: Sendable {
     default: break
     }
     return kinds.map { OperationQueueChange(commit: event.commit.number, kind: $0) }
+  }
+
+  /// In the order of registration, so that a program behaves alike from run to run.
+  var observersInOrder: [@Sendable (OperationQueueChange) -> Void] {
+    observers.isEmpty ? [] : observers.keys.sorted().compactMap { observers[$0] }
   }
 
   mutating func takeIdlers() -> [@Sendable () -> Void] {

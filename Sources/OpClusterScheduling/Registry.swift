@@ -44,7 +44,7 @@ struct Registry<Element: Blankable>: Sendable {
   }
 
   /// Adds an element whose number is higher than any before.
-  mutating func insert(_ element: Element, number: UInt32) {
+  mutating func insert(_ element: consuming Element, number: UInt32) {
     if slotByNumber.isEmpty { firstNumber = number }
     precondition(number >= firstNumber + UInt32(slotByNumber.count), "numbers ascend")
     while firstNumber + UInt32(slotByNumber.count) < number { slotByNumber.append(-1) }
@@ -58,9 +58,13 @@ struct Registry<Element: Blankable>: Sendable {
     count += 1
   }
 
-  mutating func remove(_ number: UInt32) {
-    guard let slot = slot(number) else { return }
-    slots[slot] = .blank
+  mutating func remove(_ number: UInt32) { _ = take(number) }
+
+  /// Takes an element out, without a copy of it; nil where there is none.
+  mutating func take(_ number: UInt32) -> Element? {
+    guard let slot = slot(number) else { return nil }
+    var taken = Element.blank
+    swap(&taken, &slots[slot])
     freeSlots.append(Int32(slot))
     slotByNumber[Int(number - firstNumber)] = -1
     count -= 1
@@ -68,6 +72,7 @@ struct Registry<Element: Blankable>: Sendable {
       slotByNumber.removeFirst()
       firstNumber += 1
     }
+    return taken
   }
 
   /// Calls `body` with every number, ascending, while it returns true.
