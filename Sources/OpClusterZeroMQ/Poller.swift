@@ -68,7 +68,10 @@ public struct Poller: ~Copyable {
   public mutating func add(
     _ socket: borrowing Socket, for interest: PollInterest = .readable
   ) -> Item {
-    let handle = socket.handle
+    add(socket.handle, for: interest)
+  }
+
+  mutating func add(_ handle: SocketHandle, for interest: PollInterest) -> Item {
     hasSockets = true
     entries.append(Entry(handle: handle, interest: interest, place: descriptors.count))
     // libzmq's own descriptors are only ever read.
