@@ -17,21 +17,30 @@ extension OperationCluster {
         self.release(operations)
         done(.failure(error))
       }
-      let outside = haveDependencies ? dependencies(outside: operations) : []
-      declareFresh(outside) { result in
+      if declared.isEmpty, !haveDependencies {
+        return submit(operations, to: queue, asBarrier: asBarrier, done, fail)
+      }
+      declareFresh(haveDependencies ? dependencies(outside: operations) : []) { result in
         if case .failure(let error) = result { return fail(error) }
         if declared.isEmpty {
-          self.submit(operations, to: queue.name) { result in
-            if case .failure(let error) = result { return fail(error) }
-            self.cancelIfAny(
-              queue.took(operations, asBarrier: asBarrier, areSubmitted: true), done)
-          }
+          self.submit(operations, to: queue, asBarrier: asBarrier, done, fail)
         } else {
           self.enqueueDeclared(operations, declared, to: queue, done, fail)
         }
       }
     } catch {
       done(.failure(error))
+    }
+  }
+
+  /// What depends on nothing that is not known.
+  private func submit(
+    _ operations: [ClusterOperation], to queue: ClusterOperationQueue, asBarrier: Bool,
+    _ done: @escaping DoneHandler, _ fail: @escaping @Sendable (ClusterError) -> Void
+  ) {
+    submit(operations, to: queue.name) { result in
+      if case .failure(let error) = result { return fail(error) }
+      self.cancelIfAny(queue.took(operations, asBarrier: asBarrier, areSubmitted: true), done)
     }
   }
 

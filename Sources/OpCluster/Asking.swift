@@ -51,8 +51,8 @@ func blocked<Value: Sendable>(
   return try box.wait().get()
 }
 
-/// Where a thread waits for one reply. One that is there already, or comes within some microseconds,
-/// as in this process it does, costs no system call.
+/// Where a thread waits for one reply. One that is there already, or comes within microseconds, as
+/// it does in this process, costs no system call.
 private final class ReplyBox<Value: Sendable>: Sendable {
   private enum State {
     case open
@@ -77,20 +77,19 @@ private final class ReplyBox<Value: Sendable>: Sendable {
   func wait() -> Result<Value, ClusterError> {
     var looks = 0
     while looks < Self.looks, !isFilled.load(ordering: .acquiring) { looks += 1 }
+    let semaphore = DispatchSemaphore(value: 0)
+    if let reply = reply(orSignal: semaphore) { return reply }
     while true {
-      let (reply, semaphore) = state.withLock { state in
-        switch state {
-        case .filled(let reply):
-          return (reply as Result<Value, ClusterError>?, nil as DispatchSemaphore?)
-        case .awaited(let semaphore): return (nil, semaphore)
-        case .open:
-          let semaphore = DispatchSemaphore(value: 0)
-          state = .awaited(semaphore)
-          return (nil, semaphore)
-        }
-      }
-      if let reply { return reply }
-      semaphore?.wait()
+      semaphore.wait()
+      if let reply = reply(orSignal: semaphore) { return reply }
+    }
+  }
+
+  private func reply(orSignal semaphore: DispatchSemaphore) -> Result<Value, ClusterError>? {
+    state.withLock { state in
+      if case .filled(let reply) = state { return reply }
+      state = .awaited(semaphore)
+      return nil
     }
   }
 }

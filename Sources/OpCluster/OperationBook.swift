@@ -70,8 +70,8 @@ final class OperationBook: Sendable {
   private func take(_ run: EventRun, _ first: OperationID, _ own: UInt32, _ objects: Objects) {
     guard Int(first.index) < objects.operations.count else { return }
     let end = min(Int(first.index) + Int(run.count), objects.operations.count)
-    for operation in objects.operations[Int(first.index)..<end] {
-      operation?.take(run.first, own: own, objects.observers)
+    for at in Int(first.index)..<end {
+      objects.operations[at]?.take(run.first, own: own, objects.observers)
     }
   }
 
@@ -131,7 +131,7 @@ final class OperationBook: Sendable {
   func queueID(named name: String) -> QueueID? { state.withLock { $0.queueNames[name] } }
 
   private func take(_ event: Event, _ id: QueueID) {
-    let queues = state.withLock { state -> [ClusterOperationQueue] in
+    let (first, others) = state.withLock { state in
       switch event.kind {
       case .queueCreated(let settings): state.queueNames[settings.name] = id
       case .queueChanged(let settings):
@@ -145,9 +145,13 @@ final class OperationBook: Sendable {
         }
       default: break
       }
-      return state.queues[id]?.compactMap(\.queue) ?? []
+      // Mostly there is one object for a queue.
+      let known = state.queues[id] ?? []
+      let others = known.count > 1 ? known.dropFirst().compactMap(\.queue) : []
+      return (known.first?.queue, others)
     }
-    for queue in queues { queue.take(event) }
+    first?.take(event)
+    for queue in others { queue.take(event) }
   }
 }
 
@@ -155,12 +159,12 @@ extension ClusterOperation {
   /// An event of this operation. Waiters go on at once; observers are called where they may call
   /// back, completion blocks where they may take their time (S112).
   func take(_ event: Event, own: UInt32, _ observers: DispatchQueue?) {
-    let effects = life.withLock { $0.take(event, own: own) }
+    guard let effects = life.withLock({ $0.take(event, own: own) }) else { return }
     if let (queue, end) = effects.ended { queue.took(end) }
     if let change = effects.change, !effects.observers.isEmpty {
       observers?.async { for observer in effects.observers { observer(change) } }
     }
-    for waiter in effects.waiters { waiter() }
+    for waiter in effects.waiters { waiter(()) }
     if let completion = effects.completion { DispatchQueue.global().async { completion() } }
   }
 }

@@ -16,10 +16,9 @@ struct QueueLife: Sendable {
   /// Operations in the queue, of whatever program.
   var count: UInt32 = 0
   var tally = QueueTally()
-  var observers: [UInt64: @Sendable (OperationQueueChange) -> Void] = [:]
-  var lastObserver: UInt64 = 0
+  var observers = HandlerList<OperationQueueChange>()
   /// Who waits for it to be empty.
-  var idlers: [UInt64: @Sendable () -> Void] = [:]
+  var idlers = HandlerList<Void>()
   /// What this program added, in order; finished ones are cleared out now and then.
   private var added: [ClusterOperation] = []
   private var finishedAmongAdded = 0
@@ -93,14 +92,5 @@ struct QueueLife: Sendable {
     return kinds.map { OperationQueueChange(commit: event.commit.number, kind: $0) }
   }
 
-  /// In the order of registration, so that a program behaves alike from run to run.
-  var observersInOrder: [@Sendable (OperationQueueChange) -> Void] {
-    observers.isEmpty ? [] : observers.keys.sorted().compactMap { observers[$0] }
-  }
-
-  mutating func takeIdlers() -> [@Sendable () -> Void] {
-    guard isIdle, !idlers.isEmpty else { return [] }
-    defer { idlers = [:] }
-    return idlers.keys.sorted().compactMap { idlers[$0] }
-  }
+  mutating func takeIdlers() -> [HandlerList<Void>.Handler] { isIdle ? idlers.takeAll() : [] }
 }

@@ -183,19 +183,19 @@ extension ClusterOperationQueue {
       life.ended(end)
       return life.takeIdlers()
     }
-    for idler in idlers { idler() }
+    for idler in idlers { idler(()) }
   }
 
   /// An event of the queue itself.
   func take(_ event: Event) {
     let (notices, observers, idlers) = state.withLock { life in
       let notices = life.take(event)
-      return (notices, life.observersInOrder, life.takeIdlers())
+      return (notices, life.observers.all, life.takeIdlers())
     }
     if !observers.isEmpty, !notices.isEmpty {
       cluster.observers.async { for notice in notices { for each in observers { each(notice) } } }
     }
-    for idler in idlers { idler() }
+    for idler in idlers { idler(()) }
   }
 }
 

@@ -59,6 +59,7 @@ public final class LocalCluster: Sendable {
     _ request: ClientRequest,
     completion: @escaping @Sendable (Result<ClientReply, Refusal>) -> Void
   ) {
+    if case .submit = request { short.noteAddition(at: MonotonicClock.now()) }
     if !post(.request(request, completion)) { completion(.failure(Self.closedRefusal)) }
   }
 

@@ -108,8 +108,6 @@ final class Runner: Sendable {
 
   /// Some ten microseconds, while somebody decides.
   static let looks = 2_000
-  /// What it waits for the next addition of a program that adds one by one.
-  static let lingering = 5_000
 
   /// Gives it an attempt; false: it waits no more.
   func give(_ next: AttemptRun) -> Bool {
@@ -296,13 +294,26 @@ extension LocalCluster {
       alarm.set(Instant(nanoseconds: now) + ShortStarts.patience)
       return next
     }
+    if isShared, short.isAdding(at: now) {
+      // Whoever adds takes the end in with the next addition: one step for both, and no waiting for
+      // this thread. Where none comes soon, that was the last one.
+      inbox.add(.ended(attempt, result))
+      alarm.set(Instant(nanoseconds: now) + ShortStarts.patience)
+      let given = runner.waitForNext(
+        qos, in: idle, looks: .max,
+        while: { short.isEmpty && short.isAdding(at: MonotonicClock.now()) })
+      return given ?? short.take() ?? next(after: .wake, qos, on: runner, isShared)
+    }
+    return next(after: .ended(attempt, result), qos, on: runner, isShared)
+  }
+
+  /// Has an arrival taken in, and finds what to run next.
+  private func next(
+    after arrival: Arrival, _ qos: QualityOfService, on runner: Runner, _ isShared: Bool
+  ) -> AttemptRun? {
     var next: AttemptRun?
-    switch inbox.post(.ended(attempt, result)) {
-    case .mayStep:
-      next =
-        step(as: .runner(qos))
-        ?? runner.waitForNext(
-          qos, in: idle, looks: Runner.lingering, while: { !isShared || short.isEmpty })
+    switch inbox.post(arrival) {
+    case .mayStep: next = step(as: .runner(qos))
     case .isStepped:
       next = runner.waitForNext(
         qos, in: idle, looks: Runner.looks,

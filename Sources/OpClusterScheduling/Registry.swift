@@ -44,12 +44,18 @@ struct Registry<Element: Blankable>: Sendable {
   }
 
   /// Adds an element whose number is higher than any before.
-  mutating func insert(_ element: consuming Element, number: UInt32) {
+  mutating func insert(_ element: Element, number: UInt32) {
+    var element = element
+    insert(moving: &element, number: number)
+  }
+
+  /// The same without a copy: a blank one is left in its place.
+  mutating func insert(moving element: inout Element, number: UInt32) {
     if slotByNumber.isEmpty { firstNumber = number }
     precondition(number >= firstNumber + UInt32(slotByNumber.count), "numbers ascend")
     while firstNumber + UInt32(slotByNumber.count) < number { slotByNumber.append(-1) }
     if let free = freeSlots.popLast() {
-      slots[Int(free)] = element
+      swap(&slots[Int(free)], &element)
       slotByNumber.append(free)
     } else {
       slotByNumber.append(Int32(slots.count))
@@ -58,11 +64,13 @@ struct Registry<Element: Blankable>: Sendable {
     count += 1
   }
 
-  mutating func remove(_ number: UInt32) { _ = take(number) }
+  mutating func remove(_ number: UInt32) {
+    if contains(number) { _ = take(number) }
+  }
 
-  /// Takes an element out, without a copy of it; nil where there is none.
-  mutating func take(_ number: UInt32) -> Element? {
-    guard let slot = slot(number) else { return nil }
+  /// Takes out an element that the caller knows to be there, without a copy of it.
+  mutating func take(_ number: UInt32) -> Element {
+    let slot = knownSlot(number)
     var taken = Element.blank
     swap(&taken, &slots[slot])
     freeSlots.append(Int32(slot))

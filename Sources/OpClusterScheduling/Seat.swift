@@ -110,13 +110,19 @@ struct Seat: Blankable {
   /// Of one graph: the names of the queues of its templates. Most graphs have one template.
   struct ToldTemplates: Sendable {
     private var first: String?
-    private var others: [UInt32: String] = [:]
+    /// From the second template on, as far as they were told.
+    private var others: [String?] = []
 
     /// Whether the same was told before.
     mutating func tell(_ template: UInt32, queue name: String) -> Bool {
-      if template > 0 { return others.updateValue(name, forKey: template) == name }
-      defer { first = name }
-      return first == name
+      if template == 0 {
+        defer { first = name }
+        return first == name
+      }
+      let at = Int(template) - 1
+      while others.count <= at { others.append(nil) }
+      defer { others[at] = name }
+      return others[at] == name
     }
   }
 }

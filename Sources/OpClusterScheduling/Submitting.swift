@@ -48,7 +48,7 @@ extension Scheduler {
     }
     counters.lastPlace += UInt64(count)
     counters.lastGraph = max(counters.lastGraph, id.number)
-    graphs.insert(graph, number: id.number)
+    graphs.insert(moving: &graph, number: id.number)
     if !submission.key.text.isEmpty {
       rememberKey(
         submission.key, KnownKey(graph: id, fingerprint: fingerprint, operations: count))
@@ -220,7 +220,7 @@ extension Scheduler {
       let outcome = graphs[id.number].outcome
       emit(.graphFinished(outcome), about: .graph(id), into: &turn)
       forgetAtWorkers(id, into: &turn)
-      guard let graph = graphs.take(id.number) else { continue }
+      let graph = graphs.take(id.number)
       let outcomes = graph.endings
       if !turn.isReplay {
         turn.endings.append(
