@@ -45,8 +45,9 @@ extension OperationSettings {
     template.timeout = timeout.map(Span.init)
     template.grace = cancelGrace.map(Span.init)
     template.isHeld = isHeld
-    template.labels = labels.sorted { $0.key < $1.key }.map { Label(key: $0.key, value: $0.value) }
     template.wantsInputs = true
+    if labels.isEmpty { return }
+    template.labels = labels.sorted { $0.key < $1.key }.map { Label(key: $0.key, value: $0.value) }
   }
 }
 

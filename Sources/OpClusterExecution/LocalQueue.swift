@@ -77,10 +77,20 @@ struct LocalQueue: Sendable {
   /// Ready in all lines.
   private(set) var ready = 0
 
+  /// Classes that no template uses are kept for the next one, up to so many.
+  private static let kept = 64
+  /// What was joined last: most templates ask for what the one before them did.
+  private var recent: Int32?
+
   /// The class for a template's demand; one more template uses it.
   mutating func join(_ demand: Resources) -> Int32 {
+    if let recent, classes[Int(recent)].demand == demand {
+      classes[Int(recent)].templates += 1
+      return recent
+    }
     if let known = numbers[demand] {
       classes[Int(known)].templates += 1
+      recent = known
       return known
     }
     let number: Int32
@@ -93,13 +103,15 @@ struct LocalQueue: Sendable {
     }
     classes[Int(number)].templates = 1
     numbers[demand] = number
+    recent = number
     return number
   }
 
   /// One template fewer uses the class.
   mutating func leave(_ number: Int32) {
     classes[Int(number)].templates -= 1
-    guard classes[Int(number)].templates == 0 else { return }
+    guard classes[Int(number)].templates == 0, numbers.count > Self.kept else { return }
+    recent = nil
     numbers[classes[Int(number)].demand] = nil
     classes[Int(number)] = DemandClass(demand: .none)
     free.append(number)
