@@ -4,10 +4,11 @@
 import OpClusterModel
 
 extension Scheduler {
-  func admit(_ submission: GraphSubmission) throws(Refusal) {
+  func admit(_ submission: GraphSubmission, at wall: WallTime) throws(Refusal) {
     try checkSizes(submission)
     for (at, template) in submission.templates.enumerated() {
       try check(template, at, submission)
+      try checkDelay(template, at: wall)
     }
     try checkQueues(submission)
     try checkFailureScopes(submission)
@@ -82,6 +83,17 @@ extension Scheduler {
     if demand.custom.count > Limits.customResources {
       throw refuse("more than \(Limits.customResources) kinds of resources")
     }
+  }
+
+  private func checkDelay(
+    _ template: OperationTemplate, at wall: WallTime
+  ) throws(Refusal) {
+    guard let moment = template.notBefore, !moment.isWithinBounds(submittedAt: wall) else {
+      return
+    }
+    throw Refusal(
+      .badRequest, "operation \(template.name): it shall not start within ten years",
+      hint: "hold it, and release it when its time has come")
   }
 
   private func checkFailureScopes(_ submission: GraphSubmission) throws(Refusal) {

@@ -280,6 +280,8 @@ extension Scheduler {
       place: graphs[graph].place(of: id.index), argument: argument(of: id, stage),
       inputs: inputs, awaits: awaits)
     order.run = cell.run
+    order.queue = graphs[graph].queue(of: id.index, stage: stage)
+    order.service = queues[order.queue.number].settings.qos
     let at = orders(for: seat, &turn)
     announce(stage, of: id, to: seat, at, &turn)
     turn.orders[at].orders.dispatches.append(order)
@@ -320,6 +322,7 @@ extension Scheduler {
     announcement.queueName = queueName
     announcement.timeout = own.template.timeout
     announcement.grace = own.template.grace
+    announcement.fillsInput = own.template.fillsInput
     turn.orders[at].orders.templates.append(announcement)
   }
 

@@ -9,6 +9,7 @@ extension Scheduler {
     into turn: inout Turn
   ) {
     build(id, submission, fingerprint, at)
+    if !turn.isReplay { setAlarms(id, at: turn.now, wall: at) }
     let count = graphs[id.number].operationCount
     emit(.graphSubmitted(operations: count), about: .graph(id), into: &turn)
     takeOver(id, into: &turn)
@@ -39,7 +40,7 @@ extension Scheduler {
     graph.scopeFailures = submission.failureScopes.map { _ in 0 }
     graph.stoppedScopes = submission.failureScopes.map { _ in false }
     let queues = resolveQueues(of: id, submission, &graph)
-    graph.stages = makeStages(submission, lowered.groupEdges, queues)
+    graph.stages = makeStages(submission, lowered.groupEdges, queues, at)
     for edge in submission.externalEdges {
       graph.extraDependencies[edge.to, default: []].append(
         Graph.ExtraDependency(on: edge.from, policy: edge.policy, isOriginal: true))
@@ -55,7 +56,7 @@ extension Scheduler {
   }
 
   private mutating func makeStages(
-    _ submission: GraphSubmission, _ edges: [GroupEdge], _ queues: [QueueID]
+    _ submission: GraphSubmission, _ edges: [GroupEdge], _ queues: [QueueID], _ at: WallTime
   ) -> [Stage] {
     var first: UInt32 = 0
     var stages: [Stage] = []
@@ -63,7 +64,11 @@ extension Scheduler {
     for template in submission.templates {
       var pristine = OperationCell()
       pristine.phase = submission.isDeclaredOnly ? .declared : .waiting
-      if template.isHeld { pristine.flags.insert(.held) }
+      if template.isHeld {
+        pristine.flags.insert(.held)
+      } else if let moment = template.notBefore, moment.delay(submittedAt: at) > .zero {
+        pristine.flags.formUnion([.held, .timed])
+      }
       var stage = Stage(
         template: template, firstIndex: first, queue: queues[Int(template.queue)],
         demandClass: number(of: DemandClass(template)), pristine: pristine,
