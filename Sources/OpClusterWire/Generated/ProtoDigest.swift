@@ -4,6 +4,6 @@
 enum ProtoDigest {
   static let client = "3949282593 16151"
   static let journal = "60812115 5077"
-  static let submission = "2355487771 17710"
+  static let submission = "2844993606 17749"
   static let worker = "67517866 6542"
 }

@@ -1806,14 +1806,15 @@ nonisolated struct ProtoCallInput: Sendable {
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
-  /// What JSON value a text becomes: a string; a number, true or false where it is one; or whatever
-  /// it is in JSON, where it is a number, true, false, a list or an object.
+  /// What JSON value a text becomes: a string; a number, true or false where it is one; whatever it
+  /// is in JSON, where it is a number, true, false, a list or an object; a list of such values.
   nonisolated enum Form: SwiftProtobuf.Enum, Swift.CaseIterable {
     typealias RawValue = Int
     case unspecified // = 0
     case string // = 1
     case scalar // = 2
     case json // = 3
+    case list // = 4
     case UNRECOGNIZED(Int)
 
     init() {
@@ -1826,6 +1827,7 @@ nonisolated struct ProtoCallInput: Sendable {
       case 1: self = .string
       case 2: self = .scalar
       case 3: self = .json
+      case 4: self = .list
       default: self = .UNRECOGNIZED(rawValue)
       }
     }
@@ -1836,6 +1838,7 @@ nonisolated struct ProtoCallInput: Sendable {
       case .string: return 1
       case .scalar: return 2
       case .json: return 3
+      case .list: return 4
       case .UNRECOGNIZED(let i): return i
       }
     }
@@ -1846,6 +1849,7 @@ nonisolated struct ProtoCallInput: Sendable {
       .string,
       .scalar,
       .json,
+      .list,
     ]
 
   }
@@ -4123,7 +4127,7 @@ nonisolated extension ProtoCallInput: SwiftProtobuf.Message, SwiftProtobuf._Mess
 }
 
 nonisolated extension ProtoCallInput.Form: SwiftProtobuf._ProtoNameProviding {
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0FORM_UNSPECIFIED\0\u{1}FORM_STRING\0\u{1}FORM_SCALAR\0\u{1}FORM_JSON\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0FORM_UNSPECIFIED\0\u{1}FORM_STRING\0\u{1}FORM_SCALAR\0\u{1}FORM_JSON\0\u{1}FORM_LIST\0")
 }
 
 nonisolated extension ProtoCallInput.Value: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
