@@ -116,7 +116,10 @@ extension OperationLife {
 
   private mutating func apply(_ kind: OperationChange.Kind) {
     switch kind {
-    case .isReady(let value): isReady = value
+    case .isReady(let value):
+      isReady = value
+      // The cluster's clock says whether a time has passed.
+      if value { isHeld = false }
     case .isExecuting(let value):
       isExecuting = value
       if value { hasExecuted = true }

@@ -82,6 +82,8 @@ extension ExecutionCore {
     attempts[slot].template = template
     attempts[slot].priority = dispatch.priority
     attempts[slot].place = dispatch.place
+    attempts[slot].queue = dispatch.queue
+    attempts[slot].service = dispatch.service
     attempts[slot].run = dispatch.run
     guard templates[Int(template.position)].isPossible else {
       endImpossible(slot, into: &effects)

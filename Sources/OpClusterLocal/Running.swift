@@ -210,14 +210,14 @@ extension LocalCluster {
     let template = ready.template.announcement
     let attempt = ready.attempt
     switch template.work {
-    case .call(let type):
+    case .call(let type) where !template.fillsInput:
       let argument = ready.argument.isEmpty ? template.payload : ready.argument
       let run = AttemptRun(context(of: ready), type, argument: argument, qos: template.qos)
       running.add(run)
       return run
     case .nothing:
       post(.ended(attempt, .success))
-    case .command, .blocks:
+    case .command, .blocks, .call:
       do throws(WorkerError) {
         try lanes.start(ready, for: self)
       } catch {

@@ -28,6 +28,8 @@ public enum Limits {
   public static let customResources = 16
 
   // Operations
+  /// How far away the moment may be before which an operation does not start (S150): ten years.
+  public static let longestDelay = Span.seconds(10 * 366 * 86_400)
   /// Outputs (`OP_OUTPUT`) of one operation; more is a failure of the operation.
   public static let outputBytes = 64 * 1024
   /// A field of a typed output that commands can read by itself; longer ones are in the value only.
@@ -67,6 +69,9 @@ public enum Limits {
   public static let operationsPerTarget = 100_000
   /// Blocks of one block operation.
   public static let blocksPerOperation = 10_000
+
+  /// Delayed operations that are let go in one turn; the rest follows in the next (S150).
+  public static let releasesPerTurn = 65_536
 
   // Dispatch
   /// Unstarted operations a worker may hold beyond what it can run at once.

@@ -85,6 +85,11 @@ public struct OperationTemplate: Hashable, Sendable {
   public var grace: Span?
   /// Accepted with a closed hold gate: nothing of it starts before it is released (S44).
   public var isHeld: Bool
+  /// Accepted with a closed hold gate that opens by itself at this moment (S150).
+  public var notBefore: NotBefore?
+  /// The payload of a call is an encoded `CallInput`: its places are filled in when an attempt
+  /// starts.
+  public var fillsInput: Bool
   public var labels: [Label]
 
   public init(name: String, count: UInt32 = 1, work: Work) {
@@ -110,6 +115,8 @@ public struct OperationTemplate: Hashable, Sendable {
     self.timeout = nil
     self.grace = nil
     self.isHeld = false
+    self.notBefore = nil
+    self.fillsInput = false
     self.labels = []
   }
 }

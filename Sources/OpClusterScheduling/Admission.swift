@@ -4,10 +4,11 @@
 import OpClusterModel
 
 extension Scheduler {
-  func admit(_ submission: GraphSubmission) throws(Refusal) {
+  func admit(_ submission: GraphSubmission, at wall: WallTime) throws(Refusal) {
     try checkSizes(submission)
     for at in submission.templates.indices {
       try check(submission.templates[at], at, submission)
+      try checkDelay(submission.templates[at], at: wall)
     }
     try checkQueues(submission)
     try checkFailureScopes(submission)
@@ -84,6 +85,16 @@ extension Scheduler {
   }
 
   private static func isAmount(_ amount: Int64) -> Bool { amount >= 0 && amount <= 1 << 60 }
+  private func checkDelay(
+    _ template: OperationTemplate, at wall: WallTime
+  ) throws(Refusal) {
+    guard let moment = template.notBefore, !moment.isWithinBounds(submittedAt: wall) else {
+      return
+    }
+    throw Refusal(
+      .badRequest, "operation \(template.name): it shall not start within ten years",
+      hint: "hold it, and release it when its time has come")
+  }
 
   private func checkFailureScopes(_ submission: GraphSubmission) throws(Refusal) {
     for scope in submission.failureScopes

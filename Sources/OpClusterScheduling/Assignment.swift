@@ -280,6 +280,8 @@ extension Scheduler {
       place: graphs[graph].place(of: id.index), argument: argument(of: id, stage),
       inputs: inputs, awaits: awaits)
     order.run = cell.run
+    order.queue = graphs[graph].queue(of: id.index, stage: stage)
+    order.service = queues[order.queue.number].settings.qos
     let at = orders(for: seat, &turn)
     announce(stage, of: id, to: seat, at, &turn)
     turn.orders[at].orders.dispatches.append(order)
@@ -374,6 +376,7 @@ extension Stage {
       qos: template.qos ?? qos)
     announcement.timeout = template.timeout
     announcement.grace = template.grace
+    announcement.fillsInput = template.fillsInput
     return announcement
   }
 }

@@ -221,6 +221,7 @@ extension Scheduler {
       beat(number, into: &turn)
     }
     wakeBackoffs(into: &turn)
+    ringAlarms(into: &turn)
   }
 
   private mutating func beat(_ number: UInt32, into turn: inout Turn) {
@@ -253,6 +254,7 @@ extension Scheduler {
   public func nextDeadline() -> Instant? {
     var next = backoffs.min?.until
     func consider(_ moment: Instant) { next = next.map { min($0, moment) } ?? moment }
+    if let alarm = alarms.min { consider(alarm.until) }
     seats.forEachNumber { number in
       let hasPeer = seats[number].peer != nil
       let isSuspect = seats[number].isSuspect

@@ -124,6 +124,9 @@ extension Scheduler {
     row.needs = needs(of: id, stage)
     row.submittedAt = graph.submittedAt
     row.startedAt = startedExecuting[id] ?? .unknown
+    if cell.isTimed {
+      row.notBefore = stage.template.notBefore?.moment(submittedAt: graph.submittedAt)
+    }
     return row
   }
 

@@ -87,7 +87,7 @@ extension Scheduler {
       }
       return .accepted(known.graph, operations: known.operations, repeated: true)
     }
-    try admit(submission)
+    try admit(submission, at: turn.wall)
     let graph = GraphID(counters.lastGraph + 1)
     turn.submissions.append(
       AcceptedSubmission(graph: graph, submission: submission, at: turn.wall))

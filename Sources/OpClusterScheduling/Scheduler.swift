@@ -52,6 +52,7 @@ public struct Scheduler: Sendable {
   /// the number of an earlier one again.
   var lastConversation: UInt32 = 0
   var backoffs: Heap<Backoff> = []
+  var alarms: Heap<Alarm> = []
   var deferred: [DeferredRequest] = []
   /// While above 0, nothing is dispatched ahead of time: a cancellation waits for recalls.
   var aheadPauses = 0
@@ -94,6 +95,8 @@ public struct Scheduler: Sendable {
   public mutating func start(into turn: inout Turn) {
     commit(.started(Epoch(counters.epoch.number + 1)), into: &turn)
     lastTick = turn.now
+    alarms = []
+    for number in graphs.numbers { setAlarms(GraphID(number), at: turn.now, wall: turn.wall) }
     for number in seats.numbers {
       seats[number].lastHeard = turn.now + timing.resync
       let silence = Span(nanoseconds: timing.lost.nanoseconds)

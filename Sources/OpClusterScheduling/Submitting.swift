@@ -9,6 +9,7 @@ extension Scheduler {
     into turn: inout Turn
   ) {
     build(id, submission, fingerprint, at)
+    if !turn.isReplay { setAlarms(id, at: turn.now, wall: at) }
     let count = graphs[id.number].operationCount
     emit(.graphSubmitted(operations: count), about: .graph(id), into: &turn)
     takeOver(id, into: &turn)
@@ -41,7 +42,7 @@ extension Scheduler {
       graph.stoppedScopes = submission.failureScopes.map { _ in false }
     }
     let queues = resolveQueues(of: id, submission, &graph)
-    graph.stages = makeStages(submission, lowered.groupEdges, queues)
+    graph.stages = makeStages(submission, lowered.groupEdges, queues, at)
     for edge in submission.externalEdges {
       graph.extraDependencies[edge.to, default: []].append(
         Graph.ExtraDependency(on: edge.from, policy: edge.policy, isOriginal: true))
@@ -57,14 +58,14 @@ extension Scheduler {
   }
 
   private mutating func makeStages(
-    _ submission: GraphSubmission, _ edges: [GroupEdge], _ queues: [QueueID]
+    _ submission: GraphSubmission, _ edges: [GroupEdge], _ queues: [QueueID], _ at: WallTime
   ) -> [Stage] {
     var first: UInt32 = 0
     var stages: [Stage] = []
     stages.reserveCapacity(submission.templates.count)
-    for at in submission.templates.indices {
-      stages.append(makeStage(submission, at, firstIndex: first, queues))
-      first += submission.templates[at].count
+    for position in submission.templates.indices {
+      stages.append(makeStage(submission, position, firstIndex: first, queues, at))
+      first += submission.templates[position].count
     }
     for edge in edges {
       let from = Int(edge.from)
@@ -82,12 +83,17 @@ extension Scheduler {
   }
 
   private mutating func makeStage(
-    _ submission: GraphSubmission, _ at: Int, firstIndex: UInt32, _ queues: [QueueID]
+    _ submission: GraphSubmission, _ position: Int, firstIndex: UInt32, _ queues: [QueueID],
+    _ submitted: WallTime
   ) -> Stage {
-    let template = submission.templates[at]
+    let template = submission.templates[position]
     var pristine = OperationCell()
     pristine.phase = submission.isDeclaredOnly ? .declared : .waiting
-    if template.isHeld { pristine.flags.insert(.held) }
+    if template.isHeld {
+      pristine.flags.insert(.held)
+    } else if let moment = template.notBefore, moment.delay(submittedAt: submitted) > .zero {
+      pristine.flags.formUnion([.held, .timed])
+    }
     let count = template.count
     var stage = Stage(
       template: template, firstIndex: firstIndex, queue: queues[Int(template.queue)],

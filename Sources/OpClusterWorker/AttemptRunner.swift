@@ -84,6 +84,7 @@ final class AttemptRunner {
     case .command(let command): return start(whole, job, command, argument: argument)
     case .call(let type, let own):
       return call(whole, job, type, argument: argument.isEmpty ? own : argument)
+    case .filledCall(let type, let input): return call(whole, job, type, input, element: argument)
     case .blocks(let blocks): return start(job, blocks, further: argument, at: now)
     }
   }
@@ -95,6 +96,19 @@ final class AttemptRunner {
       return children.start(part, job, type, argument: argument)
     }
     return tasks.start(part, job, type, argument: argument, home: home)
+  }
+
+  /// Fills the argument in first; what is missing is the part's end (S138).
+  private func call(
+    _ part: Part, _ job: Job, _ type: OperationType, _ input: CallInput, element: [UInt8]
+  ) -> AttemptResult? {
+    do throws(AttemptProblem) {
+      let values = try AttemptValues(
+        job, input, element: input.elementKeys.isEmpty ? [] : element)
+      return call(part, job, type, argument: try values.argument(input))
+    } catch {
+      return error.result
+    }
   }
 
   private func start(
@@ -145,6 +159,8 @@ final class AttemptRunner {
     switch run.blocks[Int(part.block)] {
     case .call(let type, let argument):
       return call(part, run.job, type, argument: argument)
+    case .filledCall(let type, let input):
+      return call(part, run.job, type, input, element: run.element)
     case .command(let command):
       let argument = command.elementKeys.isEmpty ? [] : run.element
       let result = start(part, run.job, command, argument: argument)

@@ -113,6 +113,7 @@ final class ChildPool {
   ) -> WorkerOrders {
     var announcement = job.announcement
     announcement.work = .call(type)
+    announcement.fillsInput = false
     var dispatch = Dispatch(
       attempt: job.attempt, template: announcement.template, argument: argument,
       inputs: job.inputs)

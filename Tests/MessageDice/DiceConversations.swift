@@ -82,6 +82,7 @@ extension Dice {
     announcement.queueName = text()
     announcement.timeout = maybe { $0.span() }
     announcement.grace = maybe { $0.span() }
+    announcement.fillsInput = bool()
     return announcement
   }
 
@@ -90,6 +91,8 @@ extension Dice {
       attempt: attempt(), template: UInt32(below(3)),
       priority: bool() ? .normal : member(Priority.self), place: number())
     if below(4) == 0 { dispatch.run = number() }
+    if below(3) == 0 { dispatch.queue = QueueID(number()) }
+    if below(3) == 0 { dispatch.service = member(QualityOfService.self) }
     if below(3) == 0 { dispatch.argument = bytes() }
     if below(3) == 0 {
       dispatch.inputs = many { $0.input() }

@@ -2,8 +2,8 @@
 // this file was made. A test compares it with what they are.
 
 enum ProtoDigest {
-  static let client = "2224508205 16346"
+  static let client = "3949282593 16151"
   static let journal = "60812115 5077"
-  static let submission = "1216782422 16493"
-  static let worker = "3311660686 6280"
+  static let submission = "2844993606 17749"
+  static let worker = "67517866 6542"
 }
