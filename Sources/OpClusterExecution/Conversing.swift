@@ -11,6 +11,7 @@ extension ExecutionCore {
     switch link.state {
     case .greeting(let deadline, isHelloTaken: false):
       link.state = .greeting(deadline: deadline, isHelloTaken: true)
+      link.madeHello(at: now)
       return .hello(hello())
     case .talking(let conversation):
       let isHeartbeatDue = now >= link.nextHeartbeat
@@ -18,7 +19,9 @@ extension ExecutionCore {
       if isHeartbeatDue || withProgress { reportProgress() }
       if isHeartbeatDue || !outbox.pending.isEmpty {
         link.nextHeartbeat = now + link.timing.heartbeat
-        return .report(outbox.take(conversation, ordersTaken: link.ordersTaken))
+        let report = outbox.take(conversation, ordersTaken: link.ordersTaken)
+        link.made(report: report.number, at: now)
+        return .report(report)
       }
       guard isGoodbyeDue else { return nil }
       link.state = .closed
@@ -79,6 +82,7 @@ extension ExecutionCore {
   ) {
     link.welcomed(welcome, at: now)
     isOrphaned = false
+    isFenced = false
     abandon(welcome.stale, at: now, into: &effects)
     for entry in outbox.takeAll() where isWorthTelling(entry) { outbox.append(entry) }
   }
@@ -121,6 +125,8 @@ extension ExecutionCore {
       return
     }
     link.heard(at: now)
+    link.isHeard(through: max(orders.heard, orders.acknowledged))
+    if isFenced, link.holdsFence(at: now) { isFenced = false }
     // A bare heartbeat has no number.
     if orders.number == 0, orders.isHeartbeat { return }
     if orders.number <= link.ordersTaken {

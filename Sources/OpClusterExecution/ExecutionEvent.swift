@@ -39,6 +39,8 @@ public enum ExecutionEvent: Sendable {
   /// `nextDeadline` has come. Feed the frames that wait before it, so that a worker which was
   /// itself paused does not take its own silence for the coordinator's.
   case timePassed
+  /// The machine has slept: what was heard before proves nothing about now (G16).
+  case slept
   /// Stop in good order: ask everything to stop, report it, say goodbye.
   case stop
   /// Kill everything, then go.

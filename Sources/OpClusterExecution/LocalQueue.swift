@@ -55,9 +55,11 @@ struct Line: Sendable {
   }
 }
 
-/// Everything ready that asks for the same resources.
+/// Everything ready that asks for the same resources, exclusive operations apart from others.
 struct DemandClass: Sendable {
   var demand: Resources
+  /// Starts only under the lease (G16).
+  var isExclusive = false
   var line = Line()
   /// Entries of the line that still stand; others were given back and are skipped.
   var ready = 0
@@ -71,28 +73,34 @@ struct DemandClass: Sendable {
 struct LocalQueue: Sendable {
   var classes: [DemandClass] = []
   private var free: [Int32] = []
-  private var numbers: [Resources: Int32] = [:]
+  private var numbers: [Key: Int32] = [:]
   /// Classes with something ready, in the order in which they came to have it.
   private(set) var active: [Int32] = []
   /// Ready in all lines.
   private(set) var ready = 0
 
+  private struct Key: Hashable {
+    var demand: Resources
+    var isExclusive: Bool
+  }
+
   /// The class for a template's demand; one more template uses it.
-  mutating func join(_ demand: Resources) -> Int32 {
-    if let known = numbers[demand] {
+  mutating func join(_ demand: Resources, isExclusive: Bool = false) -> Int32 {
+    let key = Key(demand: demand, isExclusive: isExclusive)
+    if let known = numbers[key] {
       classes[Int(known)].templates += 1
       return known
     }
     let number: Int32
     if let again = free.popLast() {
       number = again
-      classes[Int(number)] = DemandClass(demand: demand)
+      classes[Int(number)] = DemandClass(demand: demand, isExclusive: isExclusive)
     } else {
       number = Int32(classes.count)
-      classes.append(DemandClass(demand: demand))
+      classes.append(DemandClass(demand: demand, isExclusive: isExclusive))
     }
     classes[Int(number)].templates = 1
-    numbers[demand] = number
+    numbers[key] = number
     return number
   }
 
@@ -100,7 +108,8 @@ struct LocalQueue: Sendable {
   mutating func leave(_ number: Int32) {
     classes[Int(number)].templates -= 1
     guard classes[Int(number)].templates == 0 else { return }
-    numbers[classes[Int(number)].demand] = nil
+    let gone = classes[Int(number)]
+    numbers[Key(demand: gone.demand, isExclusive: gone.isExclusive)] = nil
     classes[Int(number)] = DemandClass(demand: .none)
     free.append(number)
   }

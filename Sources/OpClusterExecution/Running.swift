@@ -16,7 +16,10 @@ extension ExecutionCore {
     var isReserved = false
     var started = 0
     while started < most, running < settings.maximumRunning, let (number, entry) = best() {
-      if room.covers(queue.classes[number].demand) {
+      if queue.classes[number].isExclusive, !mayBegin(entry.operation, at: now) {
+        isReserved = true
+        queue.classes[number].isBlocked = true
+      } else if room.covers(queue.classes[number].demand) {
         room.take(queue.classes[number].demand)
         queue.classes[number].line.removeFirst()
         change(entry.ticket.slot, .chosen, at: now, into: &effects)
@@ -29,6 +32,12 @@ extension ExecutionCore {
     }
     if isReserved { queue.unblockAll() }
     return started
+  }
+
+  /// Whether an exclusive operation may have processes here: under the lease, and not while an
+  /// attempt of its own that was given up still dies (G16).
+  private func mayBegin(_ operation: OperationID, at now: Instant) -> Bool {
+    link.holdsFence(at: now) && !leftovers.keys.contains { $0.operation == operation }
   }
 
   /// The best entry among the lines that are not blocked in this pass.
@@ -114,6 +123,7 @@ extension ExecutionCore {
     available.take(queue.classes[Int(demandClass)].demand)
     held -= 1
     running += 1
+    if isExclusive(number) { exclusivesRunning += 1 }
     launched += 1
     var launch = Launch(
       attempt: attempts[slot].id, template: number, run: attempts[slot].run, argument: [],
@@ -221,6 +231,7 @@ extension ExecutionCore {
     let demandClass = templates[Int(number.position)].demandClass
     available.giveBack(queue.classes[Int(demandClass)].demand)
     running -= 1
+    if isExclusive(number) { exclusivesRunning -= 1 }
     if running == 0, isStopping { stopDeadline = now + settings.farewell }
   }
 
@@ -264,10 +275,19 @@ extension ExecutionCore {
     return result
   }
 
+  /// What people read of an exclusive attempt that the lease ended.
+  public static let fenceDiagnostic =
+    "killed, since the coordinator had not heard of the worker for too long and might have given "
+    + "this exclusive operation to another"
+
   private static func blame(_ reason: StopReason, _ result: inout AttemptResult) {
     switch reason {
     case .timeout: result.cause = .timeout
     case .workerStop: if !result.isSuccess { result.cause = .workerStopped }
+    case .fence:
+      if result.isSuccess { return }
+      result.cause = .workerStopped
+      result.diagnostic = fenceDiagnostic
     case .cancel:
       // A result that came all the same is kept (S99); a failure is the stop's doing.
       if result.cause != .none { result.wasStopped = true }

@@ -50,6 +50,7 @@ struct Lowering {
     template.requirements = settings.requirements
     template.retry = settings.retry
     template.maximumLosses = settings.maximumLosses
+    template.isExclusive = settings.isExclusive
     template.maximumParallel = operation.maximumParallel
     template.allowedFailures = operation.allowedFailures
     template.labels = settings.labels

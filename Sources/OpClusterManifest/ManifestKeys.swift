@@ -28,7 +28,8 @@ enum ManifestKeys {
     name: "defaults",
     keys: [
       "queue", "priority", "qos", "resources", "require", "retry", "max_lost", "on_worker_lost",
-      "timeout", "warn_before_timeout", "needs_time", "cancel", "suspend_signal", "env",
+      "exclusive", "timeout", "warn_before_timeout", "needs_time", "cancel", "suspend_signal",
+      "env",
       "export_env", "workdir", "shell", "stdout", "stderr", "stdin", "logs", "ok_exit_codes",
       "labels",
     ])

@@ -85,6 +85,9 @@ public struct OperationTemplate: Hashable, Sendable {
   public var grace: Span?
   /// Accepted with a closed hold gate: nothing of it starts before it is released (S44).
   public var isHeld: Bool
+  /// Never two process trees of one operation at once, whatever becomes of its worker: it is killed
+  /// there `Timing.fence` after the last contact, and goes elsewhere only after `Timing.lost` (G16).
+  public var isExclusive: Bool
   public var labels: [Label]
 
   public init(name: String, count: UInt32 = 1, work: Work) {
@@ -110,6 +113,7 @@ public struct OperationTemplate: Hashable, Sendable {
     self.timeout = nil
     self.grace = nil
     self.isHeld = false
+    self.isExclusive = false
     self.labels = []
   }
 }

@@ -320,6 +320,7 @@ extension Scheduler {
     announcement.queueName = queueName
     announcement.timeout = own.template.timeout
     announcement.grace = own.template.grace
+    announcement.isExclusive = own.template.isExclusive
     turn.orders[at].orders.templates.append(announcement)
   }
 

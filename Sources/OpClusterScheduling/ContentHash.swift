@@ -84,5 +84,6 @@ extension OperationTemplate {
     hash.add(Int(demand.cpus.tenThousandths))
     hash.add(Int(demand.memoryBytes))
     if isHeld { hash.add(1) }
+    if isExclusive { hash.add(2) }
   }
 }

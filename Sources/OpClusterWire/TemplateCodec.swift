@@ -34,6 +34,7 @@ extension OperationTemplate: WireConvertible {
     if let timeout { proto.timeoutNanoseconds = timeout.nanoseconds }
     if let grace { proto.graceNanoseconds = grace.nanoseconds }
     proto.isHeld = isHeld
+    proto.isExclusive = isExclusive
     proto.labels = labels.map(\.proto)
     return proto
   }
@@ -65,6 +66,7 @@ extension OperationTemplate: WireConvertible {
     grace =
       proto.hasGraceNanoseconds ? try span(proto.graceNanoseconds, "template.grace") : nil
     isHeld = proto.isHeld
+    isExclusive = proto.isExclusive
     labels = try list(proto.labels, Limits.labelsPerThing, "template.labels")
   }
 }
@@ -219,6 +221,7 @@ extension TemplateAnnouncement: WireConvertible {
     proto.queueName = queueName
     if let timeout { proto.timeoutNanoseconds = timeout.nanoseconds }
     if let grace { proto.graceNanoseconds = grace.nanoseconds }
+    proto.isExclusive = isExclusive
     return proto
   }
 
@@ -242,5 +245,6 @@ extension TemplateAnnouncement: WireConvertible {
     grace =
       proto.hasGraceNanoseconds
       ? try span(proto.graceNanoseconds, "announcement.grace") : nil
+    isExclusive = proto.isExclusive
   }
 }

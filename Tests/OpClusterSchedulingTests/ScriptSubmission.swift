@@ -111,6 +111,7 @@ struct SubmissionParser {
     case "blocks":
       submission.templates[at].work = .blocks([OperationType(name: "noop")])
       submission.templates[at].payload = Array(value.utf8)
+    case "exclusive": submission.templates[at].isExclusive = true
     case "held": submission.templates[at].isHeld = true
     case "barrier": submission.templates[at].isBarrier = true
     case "final": submission.templates[at].isFinal = true

@@ -154,6 +154,7 @@ struct Dice {
     timing.resync = span()
     timing.grace = span()
     timing.orphan = span()
+    timing.fence = span()
     return timing
   }
   mutating func chunk() -> LogChunk {

@@ -59,6 +59,7 @@ extension Dice {
   mutating func orders() -> WorkerOrders {
     var orders = WorkerOrders(
       conversation: conversation(), number: number(), acknowledged: number())
+    orders.heard = number()
     if below(4) == 0 { return orders }
     orders.templates = many { $0.announcement() }
     orders.dispatches = many(20) { $0.dispatch() }
@@ -80,6 +81,7 @@ extension Dice {
     announcement.queueName = text()
     announcement.timeout = maybe { $0.span() }
     announcement.grace = maybe { $0.span() }
+    announcement.isExclusive = bool()
     return announcement
   }
 

@@ -48,6 +48,7 @@ extension Dice {
     template.timeout = maybe { $0.span() }
     template.grace = maybe { $0.span() }
     template.isHeld = bool()
+    template.isExclusive = bool()
     template.labels = labels()
     return template
   }

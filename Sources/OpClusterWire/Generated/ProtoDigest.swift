@@ -4,6 +4,6 @@
 enum ProtoDigest {
   static let client = "3922625796 16048"
   static let journal = "60812115 5077"
-  static let submission = "1216782422 16493"
-  static let worker = "1382163980 6169"
+  static let submission = "1931038019 16692"
+  static let worker = "981158406 6392"
 }

@@ -1167,6 +1167,12 @@ nonisolated struct ProtoTemplate: @unchecked Sendable {
     set {_uniqueStorage()._isHeld = newValue}
   }
 
+  /// Never two process trees of an operation at once, whatever becomes of its worker.
+  var isExclusive: Bool {
+    get {_storage._isExclusive}
+    set {_uniqueStorage()._isExclusive = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -2166,9 +2172,21 @@ nonisolated struct ProtoTiming: Sendable {
 
   var orphan: Int64 = 0
 
+  /// 0: there are no exclusive operations; not said: 10 s.
+  var fence: Int64 {
+    get {_fence ?? 0}
+    set {_fence = newValue}
+  }
+  /// Returns true if `fence` has been explicitly set.
+  var hasFence: Bool {self._fence != nil}
+  /// Clears the value of `fence`. Subsequent reads from it will return its default value.
+  mutating func clearFence() {self._fence = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
+
+  fileprivate var _fence: Int64? = nil
 }
 
 /// A piece of a log.
@@ -2765,7 +2783,7 @@ nonisolated extension ProtoRetryPolicy: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Template"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}count\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{3}element_arguments\0\u{3}element_argument_length\0\u{1}queue\0\u{1}priority\0\u{1}qos\0\u{1}demand\0\u{1}requirements\0\u{1}retry\0\u{3}maximum_losses\0\u{3}maximum_parallel\0\u{3}allowed_failures\0\u{3}allowed_exit_statuses\0\u{3}is_final\0\u{3}is_barrier\0\u{3}wants_inputs\0\u{1}labels\0\u{3}block_types\0\u{3}timeout_nanoseconds\0\u{3}grace_nanoseconds\0\u{3}is_held\0\u{c}\u{1c}\u{c}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}count\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{3}element_arguments\0\u{3}element_argument_length\0\u{1}queue\0\u{1}priority\0\u{1}qos\0\u{1}demand\0\u{1}requirements\0\u{1}retry\0\u{3}maximum_losses\0\u{3}maximum_parallel\0\u{3}allowed_failures\0\u{3}allowed_exit_statuses\0\u{3}is_final\0\u{3}is_barrier\0\u{3}wants_inputs\0\u{1}labels\0\u{3}block_types\0\u{3}timeout_nanoseconds\0\u{3}grace_nanoseconds\0\u{3}is_held\0\u{3}is_exclusive\0\u{c}\u{1d}\u{b}")
 
   fileprivate class _StorageClass {
     var _name: String = String()
@@ -2795,6 +2813,7 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
     var _timeoutNanoseconds: Int64? = nil
     var _graceNanoseconds: Int64? = nil
     var _isHeld: Bool = false
+    var _isExclusive: Bool = false
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -2832,6 +2851,7 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
       _timeoutNanoseconds = source._timeoutNanoseconds
       _graceNanoseconds = source._graceNanoseconds
       _isHeld = source._isHeld
+      _isExclusive = source._isExclusive
     }
   }
 
@@ -2877,6 +2897,7 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
         case 25: try { try decoder.decodeSingularInt64Field(value: &_storage._timeoutNanoseconds) }()
         case 26: try { try decoder.decodeSingularInt64Field(value: &_storage._graceNanoseconds) }()
         case 27: try { try decoder.decodeSingularBoolField(value: &_storage._isHeld) }()
+        case 28: try { try decoder.decodeSingularBoolField(value: &_storage._isExclusive) }()
         default: break
         }
       }
@@ -2970,6 +2991,9 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
       if _storage._isHeld != false {
         try visitor.visitSingularBoolField(value: _storage._isHeld, fieldNumber: 27)
       }
+      if _storage._isExclusive != false {
+        try visitor.visitSingularBoolField(value: _storage._isExclusive, fieldNumber: 28)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -3006,6 +3030,7 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
         if _storage._timeoutNanoseconds != rhs_storage._timeoutNanoseconds {return false}
         if _storage._graceNanoseconds != rhs_storage._graceNanoseconds {return false}
         if _storage._isHeld != rhs_storage._isHeld {return false}
+        if _storage._isExclusive != rhs_storage._isExclusive {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -4514,7 +4539,7 @@ nonisolated extension ProtoProtocolVersions: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension ProtoTiming: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Timing"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}heartbeat\0\u{1}suspect\0\u{1}lost\0\u{1}resync\0\u{1}grace\0\u{1}orphan\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}heartbeat\0\u{1}suspect\0\u{1}lost\0\u{1}resync\0\u{1}grace\0\u{1}orphan\0\u{1}fence\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4528,12 +4553,17 @@ nonisolated extension ProtoTiming: SwiftProtobuf.Message, SwiftProtobuf._Message
       case 4: try { try decoder.decodeSingularInt64Field(value: &self.resync) }()
       case 5: try { try decoder.decodeSingularInt64Field(value: &self.grace) }()
       case 6: try { try decoder.decodeSingularInt64Field(value: &self.orphan) }()
+      case 7: try { try decoder.decodeSingularInt64Field(value: &self._fence) }()
       default: break
       }
     }
   }
 
   func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if self.heartbeat != 0 {
       try visitor.visitSingularInt64Field(value: self.heartbeat, fieldNumber: 1)
     }
@@ -4552,6 +4582,9 @@ nonisolated extension ProtoTiming: SwiftProtobuf.Message, SwiftProtobuf._Message
     if self.orphan != 0 {
       try visitor.visitSingularInt64Field(value: self.orphan, fieldNumber: 6)
     }
+    try { if let v = self._fence {
+      try visitor.visitSingularInt64Field(value: v, fieldNumber: 7)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4562,6 +4595,7 @@ nonisolated extension ProtoTiming: SwiftProtobuf.Message, SwiftProtobuf._Message
     if lhs.resync != rhs.resync {return false}
     if lhs.grace != rhs.grace {return false}
     if lhs.orphan != rhs.orphan {return false}
+    if lhs._fence != rhs._fence {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
