@@ -50,6 +50,7 @@ public struct CoordinatorSettings: Sendable {
     let times = [
       ("heartbeat", timing.heartbeat), ("suspect", timing.suspect), ("lost", timing.lost),
       ("resync", timing.resync), ("grace", timing.grace), ("orphan", timing.orphan),
+      ("fence", timing.fence),
     ]
     for (name, time) in times where time < .zero || time > .seconds(366 * 24 * 3600) {
       return "\(name) must be between 0 and a year"
@@ -57,7 +58,9 @@ public struct CoordinatorSettings: Sendable {
     if timing.heartbeat < .milliseconds(10) { return "heartbeat must be at least 0.01 s" }
     if timing.suspect < timing.heartbeat { return "suspect must not be shorter than heartbeat" }
     if timing.lost <= timing.suspect { return "lost must be longer than suspect" }
-    return nil
+    guard timing.allowsExclusive, !timing.fencesInTime else { return nil }
+    return "fence + 2 must be below 0.99 times lost and resync, so that an exclusive operation is "
+      + "dead at one worker before it begins at another; or set fence to 0 to take none"
   }
 }
 

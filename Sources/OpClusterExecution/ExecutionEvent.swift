@@ -41,6 +41,8 @@ public enum ExecutionEvent: Sendable {
   case timePassed
   /// Take nothing new, let what runs end, say goodbye; the coordinator is told of the wish (S148).
   case leave
+  /// The machine has slept: what was heard before proves nothing about now (G16).
+  case slept
   /// Stop in good order: ask everything to stop, report it, say goodbye.
   case stop
   /// Kill everything, then go.

@@ -19,8 +19,9 @@ extension ExecutionCore {
       graph: graph, firstIndex: announcement.firstIndex, name: announcement.name,
       queueName: announcement.queueName,
       isArray: announcement.isArray, indexRuns: announcement.indexRuns,
-      demandClass: queue.join(announcement.demand),
-      isPossible: identity.capacity.covers(announcement.demand))
+      demandClass: queue.join(announcement.demand, isExclusive: announcement.isExclusive),
+      isPossible: identity.capacity.covers(announcement.demand),
+      isExclusive: announcement.isExclusive)
     let number: TemplateNumber
     if let again = freeTemplates.popLast() {
       number = again

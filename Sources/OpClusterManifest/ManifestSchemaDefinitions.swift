@@ -264,6 +264,13 @@ extension ManifestSchema {
               "anyOf": [{"enum": ["restart", "fail"]}, {"$ref": "#/definitions/parameter"}],
               "description": "fail: what runs when its worker is lost is not run again.",
               "default": "restart"
+            },
+            "exclusive": {
+              "anyOf": [{"type": "boolean"}, {"$ref": "#/definitions/parameter"}],
+              "default": false,
+              "description": "true: never two process trees of it at once. It is killed at its \#
+    worker when the coordinator has not heard of that for 10 s (fence), and begins elsewhere only \#
+    when that worker is lost."
             }
           }
         },
@@ -524,14 +531,18 @@ extension ManifestSchema {
               "default": 1,
               "description": "0 asks for none; 'all' is not supported yet."
             },
-            "memory": {"$ref": "#/definitions/growing"},
+            "memory": {
+              "allOf": [{"$ref": "#/definitions/growing"}],
+              "description": "What a worker must have free, and what its cgroup lets the \#
+    operation have where it can: more ends it with the reason oom."
+            },
             "gpus": {
               "anyOf": [{"type": "number", "minimum": 0}, {"$ref": "#/definitions/parameter"}]
             },
             "disk": {"$ref": "#/definitions/bytes", "description": "Not supported yet."},
             "exclusive": {
               "anyOf": [{"type": "boolean"}, {"$ref": "#/definitions/parameter"}],
-              "description": "Not supported yet."
+              "description": "The same as 'exclusive' beside 'resources'."
             }
           },
           "additionalProperties": {

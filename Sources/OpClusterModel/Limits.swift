@@ -40,6 +40,9 @@ public enum Limits {
   public static let lossesBeforeGivingUp: UInt32 = 5
   /// An operation with more dependencies than this is never dispatched ahead of time (S151).
   public static let dependenciesForLocalUnblocking = 64
+  /// Processes and threads that one operation may have at once, where the worker's machine can
+  /// bound them (F15); a worker may be told otherwise.
+  public static let processesPerOperation = 4_096
   /// Inputs from dependencies that travel with one dispatch.
   public static let inputBytes = 1024 * 1024
 
@@ -92,6 +95,9 @@ public struct Timing: Hashable, Sendable {
   public var suspect: Span = .seconds(5)
   /// A worker not heard of for so long is lost (`LOST`, the lease).
   public var lost: Span = .seconds(15)
+  /// An exclusive operation is killed by its worker's guard so long after the coordinator last heard
+  /// of the worker (`FENCE`, G16).
+  public var fence: Span = .seconds(10)
   /// After its start the coordinator waits so long for the workers it knows (`RESYNC`).
   public var resync: Span = .seconds(30)
   /// TERM to KILL, where the operation does not say otherwise (`GRACE`).
@@ -99,4 +105,18 @@ public struct Timing: Hashable, Sendable {
   /// How long a worker keeps working without a coordinator (`ORPHAN`).
   public var orphan: Span = .seconds(24 * 3600)
   public init() {}
+
+  /// What the guard may take from waking up to the last process being gone.
+  public static let fenceMargin: Span = .seconds(2)
+
+  /// Whether exclusive operations are taken at all: not with a `fence` of zero.
+  public var allowsExclusive: Bool { fence > .zero }
+
+  /// Whether an exclusive operation is surely dead at its old worker before it begins at another,
+  /// with clocks that differ by a hundredth: FENCE + 2 s < 0.99 LOST, and as much for RESYNC (G16).
+  public var fencesInTime: Bool {
+    let (killed, overflow) = fence.nanoseconds.addingReportingOverflow(
+      Timing.fenceMargin.nanoseconds)
+    return !overflow && killed < min(lost, resync).nanoseconds / 100 * 99
+  }
 }

@@ -72,6 +72,12 @@ extension Scheduler {
     if submission.queues.isEmpty ? template.queue != 0 : template.queue >= submission.queues.count {
       throw refuse("it names queue number \(template.queue), which the graph does not have")
     }
+    if template.isExclusive, !timing.allowsExclusive {
+      throw Refusal(
+        .badRequest,
+        "operation \(template.name) is exclusive, which this coordinator takes none of",
+        hint: "its administrator sets fence, and lost above fence + 2 s")
+    }
     if template.isBarrier, template.count != 1 { throw refuse("a barrier is one operation") }
     let demand = template.demand
     let isFitting =

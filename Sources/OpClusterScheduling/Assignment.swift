@@ -377,6 +377,7 @@ extension Stage {
     announcement.timeout = template.timeout
     announcement.grace = template.grace
     announcement.fillsInput = template.fillsInput
+    announcement.isExclusive = template.isExclusive
     return announcement
   }
 }

@@ -137,6 +137,7 @@ extension Timing: WireConvertible {
     proto.resync = resync.nanoseconds
     proto.grace = grace.nanoseconds
     proto.orphan = orphan.nanoseconds
+    proto.fence = fence.nanoseconds
     return proto
   }
   init(proto: ProtoTiming) throws(WireError) {
@@ -147,6 +148,8 @@ extension Timing: WireConvertible {
     resync = try span(proto.resync, "timing.resync")
     grace = try span(proto.grace, "timing.grace")
     orphan = try span(proto.orphan, "timing.orphan")
+    // A coordinator of an earlier release says nothing of it.
+    if proto.hasFence { fence = try span(proto.fence, "timing.fence") }
   }
 }
 

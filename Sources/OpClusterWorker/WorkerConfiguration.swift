@@ -35,6 +35,8 @@ public struct WorkerConfiguration: Sendable {
   /// What starts this program as a child, for types that want a process of their own; a program
   /// that sets it calls `ChildProgram.serveIfAsked` first of all. nil: it has no such types.
   public var childCommand: [String]?
+  /// What is bounded of each operation's process tree.
+  public var limits: OperationLimits
   public var logger: Logger
 
   /// Takes everything the machine has, under a name of the host and the process.
@@ -53,6 +55,7 @@ public struct WorkerConfiguration: Sendable {
     service = nil
     lifeline = nil
     childCommand = nil
+    limits = OperationLimits()
   }
 
   /// Where a worker of this name keeps its files unless told otherwise.

@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import OpClusterCoordinator
+import OpClusterModel
 
 /// The flags that more than one command takes.
 struct ServiceOptions: ParsableArguments {
@@ -24,6 +25,10 @@ struct ServiceOptions: ParsableArguments {
   var grace: String?
   @Option(help: "How long workers go on without a coordinator, in seconds. [OPCOORD_ORPHAN]")
   var orphan: String?
+  @Option(
+    help:
+      "An exclusive operation is killed so long after the last contact; 0: none. [OPCOORD_FENCE]")
+  var fence: String?
   @Option(help: "Turns after which a snapshot is taken. [OPCOORD_SNAPSHOT_TURNS]")
   var snapshotTurns: String?
   @Option(help: "Journal bytes after which a snapshot is taken. [OPCOORD_SNAPSHOT_BYTES]")
@@ -40,6 +45,7 @@ struct ServiceOptions: ParsableArguments {
     let all: [(Setting, String?)] = [
       (.client, client), (.worker, worker), (.state, state), (.heartbeat, heartbeat),
       (.suspect, suspect), (.lost, lost), (.resync, resync), (.grace, grace), (.orphan, orphan),
+      (.fence, fence),
       (.snapshotTurns, snapshotTurns), (.snapshotBytes, snapshotBytes),
       (.eventBytes, eventBytes), (.logLevel, logLevel), (.logFormat, logFormat),
     ]
@@ -50,7 +56,7 @@ struct ServiceOptions: ParsableArguments {
 
 /// A setting by the name that files and `config show` use.
 enum Setting: String, CaseIterable {
-  case client, worker, state, heartbeat, suspect, lost, resync, grace, orphan
+  case client, worker, state, heartbeat, suspect, lost, resync, grace, orphan, fence
   case snapshotTurns = "snapshot_turns"
   case snapshotBytes = "snapshot_bytes"
   case eventBytes = "event_bytes"
@@ -90,6 +96,19 @@ struct Configuration {
         values[setting] = Value(text: Self.builtIn(setting), origin: "built in")
       }
     }
+    if values[.fence]?.origin == "built in", !timesLeaveRoomForFence {
+      values[.fence]?.text = "0"
+    }
+  }
+
+  /// Whether an exclusive operation can be dead in time with the built-in fence. Where nobody asked
+  /// for one, a short LOST means that no exclusive operations are taken (G16).
+  private var timesLeaveRoomForFence: Bool {
+    var timing = Timing()
+    guard let lost = try? span(.lost), let resync = try? span(.resync) else { return true }
+    timing.lost = lost
+    timing.resync = resync
+    return timing.fencesInTime
   }
 
   subscript(setting: Setting) -> String { values[setting]?.text ?? "" }
@@ -106,6 +125,7 @@ struct Configuration {
     case .resync: return times.resync
     case .grace: return times.grace
     case .orphan: return times.orphan
+    case .fence: return times.fence
     case .snapshotTurns: return times.snapshotTurns
     case .snapshotBytes: return times.snapshotBytes
     case .eventBytes: return times.eventBytes

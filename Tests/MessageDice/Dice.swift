@@ -176,6 +176,7 @@ package struct Dice {
     timing.resync = span()
     timing.grace = span()
     timing.orphan = span()
+    timing.fence = span()
     return timing
   }
   package mutating func chunk() -> LogChunk {

@@ -61,6 +61,7 @@ extension Dice {
   package mutating func orders() -> WorkerOrders {
     var orders = WorkerOrders(
       conversation: conversation(), number: number(), acknowledged: number())
+    orders.heard = number()
     if below(4) == 0 { return orders }
     orders.templates = many { $0.announcement() }
     orders.dispatches = many(20) { $0.dispatch() }
@@ -83,6 +84,7 @@ extension Dice {
     announcement.timeout = maybe { $0.span() }
     announcement.grace = maybe { $0.span() }
     announcement.fillsInput = bool()
+    announcement.isExclusive = bool()
     return announcement
   }
 
