@@ -144,5 +144,6 @@ enum Notice: Sendable {
   case failed(JournalError)
   case snapshot(UInt64)
   case history(HistoryAnswer)
+  case enrolled(Enrolment)
   case stop
 }

@@ -4,6 +4,8 @@
 import ArgumentParser
 import Glibc
 import Logging
+import OpClusterClient
+import OpClusterKeys
 import OpClusterModel
 import OpClusterWorker
 import OpClusterZeroMQ
@@ -17,12 +19,21 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
       discussion: """
         A first SIGTERM or SIGINT asks what runs to stop, reports it and leaves; a second one kills.
         Exit codes: 0 stopped or drained, 1 killed, 69 unreachable, 73 folder in use, 74 machine
-        error, 76 protocol version, 78 bad configuration.
+        error, 76 protocol version, 77 key refused at the start or removed, 78 bad configuration or
+        unsafe keys.
         """)
   }
 
   @Option(help: "Where the coordinator listens for workers. [OPWORKER_COORDINATOR]")
   var coordinator: String?
+  @Option(help: "Folder of the worker's key, for TCP. [OPWORKER_KEYS]")
+  var keys: String?
+  @Option(
+    help: """
+      The token of an invitation: makes the worker's key at the first start, and means nothing when \
+      there is one. [OPWORKER_JOIN]
+      """)
+  var join: String?
   @Option(help: "Unique name; default: host and process. [OPWORKER_NAME]")
   var name: String?
   @OptionGroup var offer: Offer
@@ -39,6 +50,7 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
   @Flag(help: .hidden) var untilStdinCloses = false
 
   func run() throws {
+    keepSecretsOutOfDumps()
     let worker: Worker
     do {
       worker = try Worker(try configuration(), types: Program.registry)
@@ -71,6 +83,7 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
       fail("--coordinator: \(error)", status: 78)
     }
     var configuration = WorkerConfiguration(coordinator: endpoint, logger: try logger())
+    if endpoint.transport == .tcp { useKeys(&configuration) }
     if let name = setting(name, "NAME") {
       configuration.name = name
       configuration.isNameGiven = true
@@ -104,7 +117,7 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
   }
 
   /// Says why on standard error and ends the process.
-  private func fail(_ message: String, status: Int32) -> Never {
+  func fail(_ message: String, status: Int32) -> Never {
     Terminal.write("\(Program.name): \(message)", to: .error)
     Glibc.exit(status)
   }

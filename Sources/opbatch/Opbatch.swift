@@ -22,18 +22,20 @@ struct Opbatch: AsyncParsableCommand {
           Down.self, Status.self,
         ]),
       CommandGroup(name: "Follow", subcommands: FollowCommands.all),
-      CommandGroup(name: "Steer", subcommands: [
+      CommandGroup(
+        name: "Steer",
+        subcommands: [
           Cancel.self, Retry.self, Suspend.self, Resume.self, Hold.self, Release.self,
           SetOperations.self,
         ]),
-      CommandGroup(name: "Cluster", subcommands: [Queue.self, Worker.self, Ping.self]),
+      CommandGroup(name: "Cluster", subcommands: [Queue.self, Worker.self, Key.self, Ping.self]),
       CommandGroup(
         name: "Misc",
         subcommands: [Config.self, Completion.self, Schema.self, Version.self]),
     ])
 
   /// Commands that have commands of their own.
-  static let groups = ["queue", "worker", "config", "import"]
+  static let groups = ["queue", "worker", "key", "config", "import"]
 }
 
 @main

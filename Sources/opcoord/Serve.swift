@@ -2,6 +2,8 @@
 
 import ArgumentParser
 import OpClusterCoordinator
+import OpClusterKeys
+import OpClusterModel
 import OpClusterZeroMQ
 
 struct Serve: ParsableCommand {
@@ -10,8 +12,8 @@ struct Serve: ParsableCommand {
     discussion: """
       Prints one line on standard output when it is ready. SIGTERM and SIGINT stop it; workers keep
       running and come back to the next coordinator on the same journal.
-      Exit codes: 0 stopped, 65 damaged journal, 73 state folder in use, 74 disk or socket failed,
-      77 state folder open to others, 78 bad configuration.
+      Exit codes: 0 stopped, 65 damaged journal, 70 the gate is not closed, 73 state folder in use,
+      74 disk or socket failed, 77 state folder open to others, 78 bad configuration or unsafe keys.
       """)
 
   @OptionGroup var options: ServiceOptions
@@ -19,14 +21,18 @@ struct Serve: ParsableCommand {
 
   func run() throws {
     Kernel.prepareProcess()
+    keepSecretsOutOfDumps()
     let coordinator: Coordinator
     do {
       let configuration = try Configuration(flags: options.flags)
-      let settings = try configuration.settings()
+      var settings = try configuration.settings()
+      settings.keys = try keys(configuration, settings)
       makeFolder(settings.stateFolder)
       coordinator = try Coordinator(settings, logger: try configuration.logger())
     } catch let problem as ConfigurationProblem {
       fail(problem.text, status: 78)
+    } catch let error as KeyError {
+      fail(error.description, status: error.status)
     } catch {
       fail("\(error)", status: 74)
     }
@@ -35,6 +41,22 @@ struct Serve: ParsableCommand {
     }
     if case .failed(let error) = end { fail(error.description, status: end.status) }
     Kernel.endProcess(end.status)
+  }
+
+  /// Where anything is served over TCP; made at the first start.
+  private func keys(
+    _ configuration: Configuration, _ settings: CoordinatorSettings
+  ) throws(KeyError) -> CoordinatorKeys? {
+    let endpoints = [settings.clientEndpoint, settings.workerEndpoint]
+    guard endpoints.contains(where: { $0.transport == .tcp }) else { return nil }
+    let folder = KeyFolder(configuration[.keys])
+    let prepared = try folder.prepareServer(at: WallTime(milliseconds: WallClock.now()))
+    if prepared.areNew {
+      Kernel.write(
+        "opcoord: made keys in \(folder.path); this user is 'local', an admin, on this machine",
+        to: .error)
+    }
+    return CoordinatorKeys(pair: prepared.pair, allowed: prepared.allowed, folder: folder)
   }
 
   /// The folders above the journal's own, which the journal makes itself.

@@ -2,7 +2,7 @@
 // this file was made. A test compares it with what they are.
 
 enum ProtoDigest {
-  static let client = "3922625796 16048"
+  static let client = "3195504087 16469"
   static let journal = "60812115 5077"
   static let submission = "1216782422 16493"
   static let worker = "1382163980 6169"
