@@ -28,6 +28,8 @@ public enum CoordinatorError: Error, Sendable, CustomStringConvertible {
   case socket(SocketError)
   /// The gate lets in whom it must not, or nothing is known about it (G35).
   case open(String)
+  /// Others could replace what is in a folder of ours (G39, F59).
+  case unsafeFolder(String)
   /// The settings contradict each other.
   case settings(String)
 
@@ -37,6 +39,7 @@ public enum CoordinatorError: Error, Sendable, CustomStringConvertible {
     case .unreadable: 65
     case .socket: 74
     case .open: 70
+    case .unsafeFolder: 77
     case .settings: 78
     }
   }
@@ -50,6 +53,7 @@ public enum CoordinatorError: Error, Sendable, CustomStringConvertible {
     case .socket(let error): error.description
     case .open(let problem):
       "\(problem); nobody is served, because nobody could be kept out"
+    case .unsafeFolder(let problem): problem
     case .settings(let problem): "bad configuration: \(problem)"
     }
   }

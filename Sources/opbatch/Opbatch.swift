@@ -28,7 +28,9 @@ struct Opbatch: AsyncParsableCommand {
           Cancel.self, Retry.self, Suspend.self, Resume.self, Hold.self, Release.self,
           SetOperations.self,
         ]),
-      CommandGroup(name: "Cluster", subcommands: [Queue.self, Worker.self, Key.self, Ping.self]),
+      CommandGroup(
+        name: "Cluster",
+        subcommands: [Queue.self, Worker.self, Key.self, Ping.self, Doctor.self]),
       CommandGroup(
         name: "Misc",
         subcommands: [Config.self, Completion.self, Schema.self, Version.self]),

@@ -22,7 +22,7 @@ import Testing
         atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
       let coordinator = try start(
         "opcoord", home: "main",
-        ["serve", "--client", "tcp://127.0.0.1:*", "--worker", "tcp://127.0.0.1:*"])
+        ["serve", "--allow-root", "--client", "tcp://127.0.0.1:*", "--worker", "tcp://127.0.0.1:*"])
       let line = try await eventually("opcoord is ready", details: { coordinator.error }) {
         coordinator.output.split(separator: "\n").first.map(String.init)
       }
@@ -96,7 +96,10 @@ import Testing
     try await Self.with { site in
       let worker = try site.start(
         "opworker", home: "main",
-        ["serve", "--coordinator", site.workers, "--name", "w1", "--until-stdin-closes"])
+        [
+          "serve", "--allow-root", "--coordinator", site.workers, "--name", "w1",
+          "--until-stdin-closes",
+        ])
       let result = try await site.opbatch("main", "run", "--", "/bin/echo", "hello")
       #expect(result.status == 0, "\(result.error) \(worker.error)")
       #expect(result.output.contains("hello"))
@@ -160,14 +163,17 @@ import Testing
       #expect(client.status == 78)
       #expect(client.error.contains("\(own) has mode 0644"))
       let worker = try await site.run(
-        "opworker", home: "main", ["serve", "--coordinator", site.workers])
+        "opworker", home: "main", ["serve", "--allow-root", "--coordinator", site.workers])
       #expect(worker.status == 78)
       #expect(worker.error.contains(own))
       let server = "\(site.keys(of: "main"))/server.key"
       #expect(chmod(server, 0o640) == 0)
       let second = try await site.run(
         "opcoord", home: "main",
-        ["serve", "--client", "tcp://127.0.0.1:*", "--state", "\(site.folder)/other"])
+        [
+          "serve", "--allow-root", "--client", "tcp://127.0.0.1:*", "--state",
+          "\(site.folder)/other",
+        ])
       #expect(second.status == 78)
       #expect(second.error.contains("\(server) has mode 0640"))
     }
@@ -186,7 +192,7 @@ import Testing
       }
       let line = try await invite("--role", "worker", "--name", "far")
       #expect(line.hasPrefix("opworker serve --coordinator \(site.workers) --join opjoin_"))
-      let words = line.split(separator: " ").dropFirst().map(String.init)
+      let words = line.split(separator: " ").dropFirst().map(String.init) + ["--allow-root"]
       let worker = try site.start("opworker", home: "far", words)
       try await eventually("the worker serves", details: { worker.error }) {
         worker.output.contains("serving")

@@ -2,8 +2,8 @@
 // this file was made. A test compares it with what they are.
 
 enum ProtoDigest {
-  static let client = "3195504087 16469"
+  static let client = "3928114549 16767"
   static let journal = "60812115 5077"
   static let submission = "1216782422 16493"
-  static let worker = "1382163980 6169"
+  static let worker = "3311660686 6280"
 }
