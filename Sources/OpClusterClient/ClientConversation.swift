@@ -49,6 +49,9 @@ package struct ClientConversation {
     case .reply(_, .refused(let refusal)) where !link.isOpen:
       // The answer to our hello.
       return .broken(ClientError(refusal))
+    case .reply(RequestID(0), .refused(let refusal)) where refusal.code == .forbidden:
+      // Our key was removed, or is somebody else's now (G37).
+      return .broken(ClientError(refusal))
     case .reply(let id, let reply):
       ownInFlight.remove(id)
       if case .accepted(let graph, _, let isRepeated) = reply {

@@ -9,6 +9,7 @@ import Synchronization
 
 struct ConnectionLoop: ~Copyable {
   private let endpoint: Endpoint
+  private let keys: ClusterKeys?
   private let shared: ConnectionShared
   private var socket: Socket?
   private var socketItem: Poller.Item?
@@ -19,11 +20,18 @@ struct ConnectionLoop: ~Copyable {
   private var orders: [ConnectionOrder] = []
   private var lastOwnRequest: UInt64 = 0
   private var isClosing = false
+  private var socketOpenedAt = Instant.zero
+  /// Handshakes in a row that the other side broke off.
+  private var hangUps = 0
   /// For the first connection only.
   private let openingDeadline: Instant
 
-  init(endpoint: Endpoint, shared: ConnectionShared, openingTime: Span, patience: Span) {
+  init(
+    endpoint: Endpoint, keys: ClusterKeys?, shared: ConnectionShared, openingTime: Span,
+    patience: Span
+  ) {
     self.endpoint = endpoint
+    self.keys = keys
     self.shared = shared
     let now = Instant.now
     mind = ClientConversation(address: shared.address, link: Link(at: now, patience: patience))
@@ -97,6 +105,7 @@ struct ConnectionLoop: ~Copyable {
       switch event {
       case .connected:
         mind.link.connected()
+        hangUps = 0
         unsentWords = [(nil, Wire.encode(ClientMessage.hello(ClientHello(build: clientBuild))))]
         sendUnsent()
       case .refused:
@@ -110,14 +119,25 @@ struct ConnectionLoop: ~Copyable {
             "what listens at \(shared.address) does not speak ZeroMQ's protocol",
             hint: "check the port: a coordinator serves clients at 7420 unless told otherwise"))
       case .handshakeFailed(.notAuthorized):
-        loseSocket(
-          ClientError(
-            Refusal(.forbidden, "the coordinator at \(shared.address) does not accept our key")))
-      case .handshakeFailed(.broken):
-        loseSocket(.unreachable(shared.address, "the handshake broke off"))
+        loseSocket(.keyRefused(shared.address, keys?.name ?? "none"))
+      case .handshakeFailed(.broken): handshakeBroke()
       }
     }
   }
+
+  /// A coordinator with another key hangs up without a word (A6); so does one that is killed at
+  /// this moment, which is why once is not enough.
+  private mutating func handshakeBroke() {
+    let isHangUp = Instant.now - socketOpenedAt < Self.handshakePatience
+    guard keys != nil, isHangUp else {
+      return loseSocket(.unreachable(shared.address, "the handshake came to nothing"))
+    }
+    hangUps += 1
+    loseSocket(.wrongServerKey(shared.address), isFinal: hangUps >= 2 && !mind.hasOpened)
+  }
+
+  /// A handshake that nobody answers ends after 2 s (`HANDSHAKE_IVL`); a hang-up comes before.
+  private static let handshakePatience = Span.milliseconds(1_500)
 
   private mutating func readMessages() {
     for _ in 0..<Limits.framesPerTurn where socket != nil {
@@ -170,9 +190,11 @@ struct ConnectionLoop: ~Copyable {
 
   private mutating func openSocket(at now: Instant) {
     do throws(SocketError) {
-      let fresh = try Socket(role: .dealer(maximumMessageBytes: Limits.messageBytes))
+      let fresh = try Socket(
+        role: .dealer(maximumMessageBytes: Limits.messageBytes), keys: keys?.socketKeys)
       try fresh.connect(endpoint)
       socket = consume fresh
+      socketOpenedAt = now
       mind.link.socketOpened(
         deadline: mind.hasOpened ? now + Link.reconnectDeadline : openingDeadline)
     } catch {
@@ -181,13 +203,14 @@ struct ConnectionLoop: ~Copyable {
   }
 
   /// Drops the socket; everything goes on with a fresh one, or ends if there never was a welcome.
-  private mutating func loseSocket(_ error: ClientError) {
+  private mutating func loseSocket(_ error: ClientError, isFinal decided: Bool? = nil) {
     socket = nil
     unsentWords = []
     mind.socketLost(at: .now, chance: Double.random(in: 0...1))
     let isFinal =
       switch error.kind {
-      case .versionMismatch: true
+      case _ where decided != nil: decided ?? false
+      case .versionMismatch, .keyRefused: true
       case .refused(let refusal) where refusal.code == .forbidden: true
       default: !mind.hasOpened
       }

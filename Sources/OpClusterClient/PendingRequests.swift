@@ -184,7 +184,7 @@ extension ClientRequest {
       true
     case .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue,
-      .addBlocks, .beginWait, .endWait, .drainWorker:
+      .addBlocks, .beginWait, .endWait, .drainWorker, .enrol:
       false
     case .subscribe, .grantCredit, .unsubscribe: false
     }

@@ -210,6 +210,7 @@ extension CoordinatorLoop {
     let pause = Span(nanoseconds: settings.timing.heartbeat.nanoseconds / 2)
     guard now - lastAttended >= pause else { return }
     lastAttended = now
+    access?.reportRefused(logger)
     ask(.room)
     subscriptions.evict(
       at: now, patience: settings.subscriberPatience, backlog: settings.subscriberBacklog,

@@ -150,5 +150,6 @@ enum Notice: Sendable {
   case failed(JournalError)
   case snapshot(UInt64)
   case history(HistoryAnswer)
+  case enrolled(Enrolment)
   case stop
 }

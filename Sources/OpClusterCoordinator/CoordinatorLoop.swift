@@ -18,7 +18,7 @@ final class CoordinatorLoop {
   let logger: Logger
   let journal: any Journal
   let history: HistoryDesk
-  private let notices: Mailbox<Notice>
+  let notices: Mailbox<Notice>
   private let signals: StopSignals?
   private let lifeline: Int32?
   private let service: ServiceNotifier?
@@ -34,6 +34,8 @@ final class CoordinatorLoop {
   var isJournalClosed = false
 
   // Peers
+  /// nil: nobody is served over TCP.
+  var access: Access?
   var workers: Port
   var clients: Port
   var lastPeer: UInt64 = 0
@@ -88,13 +90,31 @@ final class CoordinatorLoop {
     try Self.makeDurable(first, journal, notices)
     release.becameDurable(through: turn.commit.number)
     do throws(SocketError) {
-      workers = try Port(settings.workerEndpoint)
-      clients = try Port(settings.clientEndpoint)
+      // The gate before any address (A6).
+      access = try settings.keys.map { keys throws(SocketError) in
+        try Access(keys, admitsAll: settings.admitsAll)
+      }
+      workers = try Port(settings.workerEndpoint, keys: access?.serverKeys)
+      clients = try Port(settings.clientEndpoint, keys: access?.serverKeys)
       history = try HistoryDesk(journal) { _ = notices.post(.history($0)) }
     } catch {
       throw .socket(error)
     }
     scheduler.clientEndpoint = clients.endpoint.address
+    try proveGate()
+  }
+
+  /// Nobody is served until a random key was refused at each address (G35).
+  private func proveGate() throws(CoordinatorError) {
+    for endpoint in [workers.endpoint, clients.endpoint] {
+      let problem: String?
+      do throws(SocketError) {
+        problem = try access?.proof(at: endpoint, .now)
+      } catch {
+        throw .socket(error)
+      }
+      if let problem { throw .open(problem) }
+    }
   }
 
   /// Appends the first turn of this life and waits for it.
@@ -141,6 +161,7 @@ final class CoordinatorLoop {
   private func joinPoller() {
     _ = poller.add(descriptor: notices.descriptor)
     if let signals { _ = poller.add(descriptor: signals.descriptor) }
+    if let descriptor = access?.descriptor { _ = poller.add(descriptor: descriptor) }
     if let lifeline { lifelineItem = poller.add(descriptor: lifeline) }
     workers.join(&poller)
     clients.join(&poller)
@@ -154,6 +175,7 @@ final class CoordinatorLoop {
     now = .now
     takeSignals()
     takeNotices()
+    attendToKeys()
     guard end == nil else { return }
     appendWaiting()
     if !isStalled { decide() }
@@ -200,6 +222,7 @@ final class CoordinatorLoop {
     workers.listen(!isStalled, &poller)
     clients.listen(!isStalled, &poller)
     var moment = isStalled ? now + settings.timing.heartbeat : nextTick
+    if access != nil { moment = min(moment, now + Access.lookPause) }
     if let deadline = logs.nextDeadline { moment = min(moment, deadline) }
     if !workers.peers.waiting.isEmpty || !clients.peers.waiting.isEmpty {
       moment = min(moment, now + CoordinatorLimits.retryPause)
@@ -238,6 +261,7 @@ final class CoordinatorLoop {
         logger.debug("snapshot written", metadata: ["commit": "\(commit)"])
         retain()
       case .history(let answer): take(answer)
+      case .enrolled(let enrolment): take(enrolment)
       case .stop: end = .stopped
       }
     }

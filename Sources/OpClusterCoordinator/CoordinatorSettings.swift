@@ -12,7 +12,11 @@ public struct CoordinatorSettings: Sendable {
   public var workerEndpoint: Endpoint
   /// The journal's folder, absolute; shown to people.
   public var stateFolder: String
+  /// For TCP; nil: it serves over `ipc` and `inproc` only.
+  public var keys: CoordinatorKeys?
   public var timing = Timing()
+  /// Lets everybody in: the proof at the start must find out (G35).
+  var admitsAll = false
 
   // The journal
   /// Turns after which a snapshot is taken; fewer if `snapshotBytes` are reached first.
@@ -57,6 +61,8 @@ public struct CoordinatorSettings: Sendable {
     }
     if timing.heartbeat < .milliseconds(10) { return "heartbeat must be at least 0.01 s" }
     if timing.suspect < timing.heartbeat { return "suspect must not be shorter than heartbeat" }
+    let overTCP = [clientEndpoint, workerEndpoint].first { $0.transport == .tcp }
+    if let overTCP, keys == nil { return "\(overTCP) cannot be served without keys" }
     if timing.lost <= timing.suspect { return "lost must be longer than suspect" }
     guard timing.allowsExclusive, !timing.fencesInTime else { return nil }
     return "fence + 2 must be below 0.99 times lost and resync, so that an exclusive operation is "

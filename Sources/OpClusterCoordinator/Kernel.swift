@@ -26,6 +26,14 @@ public enum Kernel {
     return text.isEmpty ? nil : text
   }
 
+  /// What this machine calls itself; nil when it does not say.
+  public static var hostName: String? {
+    var name = [CChar](repeating: 0, count: 256)
+    guard unsafe gethostname(&name, name.count - 1) == 0 else { return nil }
+    let bytes = name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+    return bytes.isEmpty ? nil : String(decoding: bytes, as: UTF8.self)
+  }
+
   /// The bytes of a file of at most `limit` bytes; nil when there is none that can be read.
   public static func contents(of path: String, limit: Int) -> [UInt8]? {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)

@@ -8,6 +8,10 @@ import OpClusterZeroMQ
 struct Peer {
   let id: PeerID
   let route: RoutingID
+  /// Which key its connection was let in with; nil over `ipc` and `inproc`.
+  var key: PublicKey?
+  /// Who that was when it spoke first; whoever is somebody else now is put out.
+  var principal = Principal.local
   /// It has said hello and was welcomed.
   var isGreeted = false
   /// It was put out: nothing of it is heard any more, so that it comes back on a new connection.
@@ -34,9 +38,11 @@ struct PeerTable {
 
   subscript(_ id: PeerID) -> Peer? { peers[id] }
 
-  mutating func add(_ id: PeerID, _ route: RoutingID, at now: Instant) {
-    numberByRoute[route] = id
-    peers[id] = Peer(id: id, route: route, lastHeard: now, lastSpoken: now)
+  mutating func add(_ id: PeerID, _ sender: Sender, _ principal: Principal, at now: Instant) {
+    numberByRoute[sender.connection] = id
+    peers[id] = Peer(
+      id: id, route: sender.connection, key: sender.key, principal: principal, lastHeard: now,
+      lastSpoken: now)
   }
 
   /// Changes a peer; does nothing for one that is gone.

@@ -13,8 +13,8 @@ struct Port: ~Copyable {
   private var isReadableItem: Poller.Item?
 
   /// - Throws: `EADDRINUSE` and what else binding may answer.
-  init(_ endpoint: Endpoint) throws(SocketError) {
-    let fresh = try Socket(role: .router(maximumMessageBytes: Limits.messageBytes))
+  init(_ endpoint: Endpoint, keys: SocketKeys?) throws(SocketError) {
+    let fresh = try Socket(role: .router(maximumMessageBytes: Limits.messageBytes), keys: keys)
     self.endpoint = try fresh.bind(endpoint)
     socket = consume fresh
   }

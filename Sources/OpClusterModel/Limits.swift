@@ -76,6 +76,18 @@ public enum Limits {
   /// Delayed operations that are let go in one turn; the rest follows in the next (S150).
   public static let releasesPerTurn = 65_536
 
+  // Keys
+  /// A public key.
+  public static let publicKeyBytes = 32
+  /// A submission's key with the name of who submitted in front (G19).
+  public static let ownedSubmissionKeyBytes = submissionKeyBytes + 1 + nameBytes
+  /// Keys that one coordinator lets in.
+  public static let allowedKeys = 10_000
+  /// Invitations that are open, or expired lately.
+  public static let openInvitations = 1_000
+  /// One file of keys; the longest list fits.
+  public static let keyFileBytes = 4 * 1024 * 1024
+
   // Dispatch
   /// Unstarted operations a worker may hold beyond what it can run at once.
   public static let prefetchPerWorker = 4_096

@@ -36,7 +36,7 @@ extension Scheduler {
       submission.failureScopes.count, Limits.failureScopesPerGraph,
       "parts with a failure policy of their own")
     try bound(submission.labels.count, Limits.labelsPerThing, "labels")
-    try bound(submission.key.text.utf8.count, Limits.submissionKeyBytes, "bytes in its key")
+    try bound(submission.key.text.utf8.count, Limits.ownedSubmissionKeyBytes, "bytes in its key")
     try bound(submission.name.utf8.count, Limits.nameBytes, "bytes in its name")
     var total = 0
     for at in submission.templates.indices {

@@ -39,6 +39,11 @@ extension Scheduler {
       // A worker says hello once on a socket: this is the same one again, and what it lists is
       // older than what has been handed over since.
       if seats[known.number].peer == peer { return }
+      // Whoever has learnt another's session is still not that worker (G36).
+      guard seats[known.number].name == hello.name else {
+        return turn.refuse(
+          peer, Refusal(.badRequest, "this session belongs to a worker of another name"))
+      }
       return welcome(hello, known, peer, version, into: &turn)
     }
     if let old = seatByName[hello.name], seats.contains(old.number) {
@@ -467,21 +472,5 @@ extension Seat {
 extension Turn {
   fileprivate mutating func refuse(_ peer: PeerID, _ refusal: Refusal) {
     atOnce.append(.toWorker(peer, .refused(refusal)))
-  }
-}
-
-extension String {
-  /// `[A-Za-z0-9._:-]{1,128}` (G38).
-  var isValidName: Bool {
-    !isEmpty && utf8.count <= Limits.nameBytes
-      && utf8.allSatisfy { byte in
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-          UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"),
-          UInt8(ascii: ":"), UInt8(ascii: "-"):
-          true
-        default: false
-        }
-      }
   }
 }

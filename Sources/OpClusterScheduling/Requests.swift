@@ -65,7 +65,7 @@ extension Scheduler {
     case .drainWorker(let name):
       return try drain(name, into: &turn)
     case .graphs, .operations, .structure, .explain, .submission, .queues, .workers, .configuration,
-      .ping, .log, .subscribe, .grantCredit, .unsubscribe:
+      .ping, .log, .subscribe, .grantCredit, .unsubscribe, .enrol:
       return try read(request, at: turn.now)
     }
   }

@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import OpClusterCoordinator
+import OpClusterKeys
 import OpClusterModel
 
 /// The flags that more than one command takes.
@@ -13,6 +14,8 @@ struct ServiceOptions: ParsableArguments {
   var worker: String?
   @Option(help: "Folder of the journal. [OPCOORD_STATE]")
   var state: String?
+  @Option(help: "Folder of the keys, for TCP. [OPCOORD_KEYS]")
+  var keys: String?
   @Option(help: "Each side speaks at least this often, in seconds. [OPCOORD_HEARTBEAT]")
   var heartbeat: String?
   @Option(help: "A worker silent for so long gets no new work, in seconds. [OPCOORD_SUSPECT]")
@@ -43,7 +46,8 @@ struct ServiceOptions: ParsableArguments {
   /// The flags by the names of their settings.
   var flags: [Setting: String] {
     let all: [(Setting, String?)] = [
-      (.client, client), (.worker, worker), (.state, state), (.heartbeat, heartbeat),
+      (.client, client), (.worker, worker), (.state, state), (.keys, keys),
+      (.heartbeat, heartbeat),
       (.suspect, suspect), (.lost, lost), (.resync, resync), (.grace, grace), (.orphan, orphan),
       (.fence, fence),
       (.snapshotTurns, snapshotTurns), (.snapshotBytes, snapshotBytes),
@@ -56,7 +60,7 @@ struct ServiceOptions: ParsableArguments {
 
 /// A setting by the name that files and `config show` use.
 enum Setting: String, CaseIterable {
-  case client, worker, state, heartbeat, suspect, lost, resync, grace, orphan, fence
+  case client, worker, state, keys, heartbeat, suspect, lost, resync, grace, orphan, fence
   case snapshotTurns = "snapshot_turns"
   case snapshotBytes = "snapshot_bytes"
   case eventBytes = "event_bytes"
@@ -119,6 +123,7 @@ struct Configuration {
     case .client: return "tcp://127.0.0.1:7420"
     case .worker: return "tcp://127.0.0.1:7421"
     case .state: return defaultState
+    case .keys: return KeyFolder.standard.path
     case .heartbeat: return times.heartbeat
     case .suspect: return times.suspect
     case .lost: return times.lost

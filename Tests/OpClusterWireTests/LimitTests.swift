@@ -35,7 +35,7 @@ import Testing
   }
 
   @Test func textsAndBytes() {
-    expectLimit(Limits.submissionKeyBytes) {
+    expectLimit(Limits.ownedSubmissionKeyBytes) {
       GraphSubmission(key: SubmissionKey(text($0)), name: "g")
     }
     expectLimit(Limits.nameBytes) { GraphSubmission(name: text($0)) }

@@ -2,7 +2,7 @@
 // this file was made. A test compares it with what they are.
 
 enum ProtoDigest {
-  static let client = "51443041 16449"
+  static let client = "319721567 16870"
   static let journal = "60812115 5077"
   static let submission = "457813952 17948"
   static let worker = "3099522692 6876"
