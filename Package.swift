@@ -240,6 +240,18 @@ let package = Package(
     .target(
       name: "RealCluster", dependencies: ["OpClusterClient", "OpClusterModel"],
       path: "Tests/RealCluster"),
+    // Guarantees under faults: what operations do, the rows with their command, a selection as tests.
+    .executableTarget(name: "FaultOperation", path: "Tests/Faults/Operation"),
+    .executableTarget(
+      name: "FaultRows",
+      dependencies: [
+        "RealCluster", "FaultOperation", "opcoord", "opworker", "opbatch", "OpClusterClient",
+        "OpClusterWire", "OpClusterZeroMQ", "OpClusterModel", arguments,
+      ],
+      path: "Tests/Faults/Rows"),
+    .testTarget(
+      name: "FaultRowsTests", dependencies: ["FaultRows", "RealCluster"],
+      path: "Tests/Faults/Tests"),
     .target(
       name: "ConformanceOperations",
       dependencies: ["OpCluster", "OpClusterOperations", "OpClusterModel"],

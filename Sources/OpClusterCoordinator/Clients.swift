@@ -131,7 +131,7 @@ extension CoordinatorLoop {
     }
   }
 
-  private func takeRoom(_ bytes: UInt64?) {
+  func takeRoom(_ bytes: UInt64?) {
     let isFull = bytes.map { $0 < settings.diskReserveBytes } ?? false
     if isFull != isDiskFull {
       logger.warning(

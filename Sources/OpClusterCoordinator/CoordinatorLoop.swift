@@ -260,6 +260,7 @@ final class CoordinatorLoop {
         snapshots.ended()
         logger.debug("snapshot written", metadata: ["commit": "\(commit)"])
         retain()
+      case .reserve: takeRoom(0)
       case .history(let answer): take(answer)
       case .enrolled(let enrolment): take(enrolment)
       case .stop: end = .stopped

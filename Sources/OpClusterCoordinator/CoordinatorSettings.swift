@@ -29,8 +29,9 @@ public struct CoordinatorSettings: Sendable {
   /// Rows and bytes of the history of attempts that are kept.
   public var chapterRows = 50_000_000
   public var chapterBytes = 16 << 30
-  /// Submissions are refused while the disk has less than this (G8).
-  public var diskReserveBytes: UInt64 = 64 << 20
+  /// Submissions are refused while the disk has less than this; half as much is kept beside it, in
+  /// a file, for what runs already (G8).
+  public var diskReserveBytes = UInt64(builtIn.diskReserve)
 
   // Patience
   /// How long a worker may take to send a piece of a log.
@@ -47,7 +48,9 @@ public struct CoordinatorSettings: Sendable {
   }
 
   /// The built-in bounds of the journal, for whoever shows them.
-  public static let builtIn = (turns: 50_000, bytes: 64 << 20, eventBytes: 2 << 30)
+  public static let builtIn = (
+    turns: 50_000, bytes: 64 << 20, eventBytes: 2 << 30, diskReserve: 64 << 20
+  )
 
   /// What is wrong with the times; nil when they can be lived by.
   public var problem: String? {

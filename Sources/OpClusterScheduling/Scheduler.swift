@@ -56,6 +56,8 @@ public struct Scheduler: Sendable {
   var deferred: [DeferredRequest] = []
   /// While above 0, nothing is dispatched ahead of time: a cancellation waits for recalls.
   var aheadPauses = 0
+  /// In line, but kept out of it until the next turn: no worker was there that may take them.
+  var doubtful: [OperationID] = []
   var rotation: UInt32 = 0
   var lastTick: Instant = .zero
   /// Scratch of `assign`; says nothing between turns.

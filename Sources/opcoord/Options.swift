@@ -38,6 +38,8 @@ struct ServiceOptions: ParsableArguments {
   var snapshotBytes: String?
   @Option(help: "Bytes of the event log that are kept. [OPCOORD_EVENT_BYTES]")
   var eventBytes: String?
+  @Option(help: "Submissions are refused below so many free bytes. [OPCOORD_DISK_RESERVE]")
+  var diskReserve: String?
   @Option(help: "trace, debug, info, notice, warning, error or critical. [OPCOORD_LOG_LEVEL]")
   var logLevel: String?
   @Option(help: "text or json. [OPCOORD_LOG_FORMAT]")
@@ -51,7 +53,8 @@ struct ServiceOptions: ParsableArguments {
       (.suspect, suspect), (.lost, lost), (.resync, resync), (.grace, grace), (.orphan, orphan),
       (.fence, fence),
       (.snapshotTurns, snapshotTurns), (.snapshotBytes, snapshotBytes),
-      (.eventBytes, eventBytes), (.logLevel, logLevel), (.logFormat, logFormat),
+      (.eventBytes, eventBytes), (.diskReserve, diskReserve), (.logLevel, logLevel),
+      (.logFormat, logFormat),
     ]
     return Dictionary(
       uniqueKeysWithValues: all.compactMap { name, text in text.map { (name, $0) } })
@@ -64,6 +67,7 @@ enum Setting: String, CaseIterable {
   case snapshotTurns = "snapshot_turns"
   case snapshotBytes = "snapshot_bytes"
   case eventBytes = "event_bytes"
+  case diskReserve = "disk_reserve"
   case logLevel = "log_level"
   case logFormat = "log_format"
 
@@ -134,6 +138,7 @@ struct Configuration {
     case .snapshotTurns: return times.snapshotTurns
     case .snapshotBytes: return times.snapshotBytes
     case .eventBytes: return times.eventBytes
+    case .diskReserve: return times.diskReserve
     case .logLevel: return "info"
     case .logFormat: return "text"
     }

@@ -1,0 +1,3 @@
+// The rows of section clock.
+
+let clockRows: [FaultRow] = []

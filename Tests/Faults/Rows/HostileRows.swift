@@ -1,0 +1,3 @@
+// The rows of section hostile.
+
+let hostileRows: [FaultRow] = []

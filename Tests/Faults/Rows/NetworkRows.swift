@@ -1,0 +1,3 @@
+// The rows of section network.
+
+let networkRows: [FaultRow] = []
