@@ -36,7 +36,11 @@ package struct ClientConversation {
   var isAwaited: Bool { !requests.isEmpty || subscriptions.hasImpatient }
 
   /// Takes an answer in; whatever it says, it is a sign of life.
-  package mutating func take(_ answer: ClientAnswer, at now: Instant) -> Heard {
+  ///
+  /// - Parameter chance: in 0…1; spreads many clients over time.
+  package mutating func take(
+    _ answer: ClientAnswer, at now: Instant, chance: Double = 0
+  ) -> Heard {
     link.heard(at: now)
     switch answer {
     case .welcome(let version, let build, let epoch):
@@ -54,7 +58,7 @@ package struct ClientConversation {
       if case .accepted(let graph, _, let isRepeated) = reply {
         subscriptions.accepted(graph, by: id, isRepeated: isRepeated)
       }
-      requests.answer(id, reply)
+      requests.answer(id, reply, at: now, chance: chance)
       subscriptions.answer(id, reply, submissions: { requests.sentSubmissions })
     case .events(let batch):
       let error = subscriptions.take(batch, hasSubmissions: requests.hasSubmissions)
@@ -125,7 +129,7 @@ extension ClientConversation {
       ownInFlight.insert(id)
       messages.append(Wire.encode(ClientMessage.request(id, request)))
     }
-    while isInBounds, let request = requests.next() {
+    while isInBounds, let request = requests.next(at: now) {
       messages.append(request.bytes)
       requests.markNextSent()
     }

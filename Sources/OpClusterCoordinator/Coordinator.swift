@@ -78,6 +78,7 @@ public struct Coordinator: Sendable {
     if let problem = settings.problem { return .failed(.settings(problem)) }
     do throws(CoordinatorError) {
       let signals = try handlesSignals ? Self.signals() : nil
+      if handlesSignals { Kernel.raiseDescriptorLimit() }
       let notices = notices
       let observer = JournalObserver(
         onDurable: { _ = notices.post(.durable($0)) },

@@ -14,10 +14,40 @@ struct Peer {
   var isPutOut = false
   var lastHeard: Instant
   var lastSpoken: Instant
+  /// Who it is counted with (G29).
+  let principal: Principal
   /// Requests of a client that are not answered yet.
   var requestsInFlight = 0
   /// Messages that its connection had no room for, oldest first.
-  var outbox: [[UInt8]] = []
+  private(set) var outbox: [[UInt8]] = []
+  private(set) var outboxBytes = 0
+  /// When it was refused as too busy, until then; it stays so, so that nothing overtakes.
+  var refusedUntil: Instant?
+  /// Requests refused for that in a row.
+  var refusals = 0
+
+  init(id: PeerID, route: RoutingID, at now: Instant) {
+    self.id = id
+    self.route = route
+    principal = .connection(id)
+    lastHeard = now
+    lastSpoken = now
+  }
+
+  /// Keeps a message; false when too much is kept already (G27).
+  mutating func keep(_ bytes: [UInt8]) -> Bool {
+    let fits = outbox.isEmpty || outboxBytes + bytes.count <= Limits.bytesPerSlowPeer
+    guard fits, outbox.count < Limits.messagesPerSlowPeer else { return false }
+    outbox.append(bytes)
+    outboxBytes += bytes.count
+    return true
+  }
+
+  /// The oldest so many have left.
+  mutating func dropKept(_ count: Int) {
+    for bytes in outbox[..<count] { outboxBytes -= bytes.count }
+    outbox.removeFirst(count)
+  }
 }
 
 struct PeerTable {
@@ -34,9 +64,12 @@ struct PeerTable {
 
   subscript(_ id: PeerID) -> Peer? { peers[id] }
 
+  /// No further connection is kept in mind (G27).
+  var isFull: Bool { peers.count >= Limits.peersPerSocket }
+
   mutating func add(_ id: PeerID, _ route: RoutingID, at now: Instant) {
     numberByRoute[route] = id
-    peers[id] = Peer(id: id, route: route, lastHeard: now, lastSpoken: now)
+    peers[id] = Peer(id: id, route: route, at: now)
   }
 
   /// Changes a peer; does nothing for one that is gone.

@@ -61,7 +61,7 @@ public struct Poller: ~Copyable {
     descriptors.removeAll(keepingCapacity: true)
   }
 
-  /// Adds a socket; a dealer's connection events come along.
+  /// Adds a socket; its connection events come along.
   public mutating func add(
     _ socket: borrowing Socket, for interest: PollInterest = .readable
   ) -> Item {

@@ -30,6 +30,14 @@ struct ServiceOptions: ParsableArguments {
   var snapshotBytes: String?
   @Option(help: "Bytes of the event log that are kept. [OPCOORD_EVENT_BYTES]")
   var eventBytes: String?
+  @Option(help: "Requests a second that one client may make. [OPCOORD_REQUESTS_PER_SECOND]")
+  var requestsPerSecond: String?
+  @Option(help: "Bytes of them a second. [OPCOORD_REQUEST_BYTES_PER_SECOND]")
+  var requestBytesPerSecond: String?
+  @Option(help: "Operations of one client that have not ended. [OPCOORD_PENDING_OPERATIONS]")
+  var pendingOperations: String?
+  @Option(help: "Connections that one client may have. [OPCOORD_CONNECTIONS]")
+  var connections: String?
   @Option(help: "trace, debug, info, notice, warning, error or critical. [OPCOORD_LOG_LEVEL]")
   var logLevel: String?
   @Option(help: "text or json. [OPCOORD_LOG_FORMAT]")
@@ -41,7 +49,9 @@ struct ServiceOptions: ParsableArguments {
       (.client, client), (.worker, worker), (.state, state), (.heartbeat, heartbeat),
       (.suspect, suspect), (.lost, lost), (.resync, resync), (.grace, grace), (.orphan, orphan),
       (.snapshotTurns, snapshotTurns), (.snapshotBytes, snapshotBytes),
-      (.eventBytes, eventBytes), (.logLevel, logLevel), (.logFormat, logFormat),
+      (.eventBytes, eventBytes), (.requestsPerSecond, requestsPerSecond),
+      (.requestBytesPerSecond, requestBytesPerSecond),
+      (.pendingOperations, pendingOperations), (.connections, connections), (.logLevel, logLevel), (.logFormat, logFormat),
     ]
     return Dictionary(
       uniqueKeysWithValues: all.compactMap { name, text in text.map { (name, $0) } })
@@ -54,6 +64,10 @@ enum Setting: String, CaseIterable {
   case snapshotTurns = "snapshot_turns"
   case snapshotBytes = "snapshot_bytes"
   case eventBytes = "event_bytes"
+  case requestsPerSecond = "requests_per_second"
+  case requestBytesPerSecond = "request_bytes_per_second"
+  case pendingOperations = "pending_operations"
+  case connections
   case logLevel = "log_level"
   case logFormat = "log_format"
 
@@ -96,6 +110,7 @@ struct Configuration {
 
   private static func builtIn(_ setting: Setting) -> String {
     let times = CoordinatorTimes()
+    let quotas = Quotas()
     switch setting {
     case .client: return "tcp://127.0.0.1:7420"
     case .worker: return "tcp://127.0.0.1:7421"
@@ -109,6 +124,10 @@ struct Configuration {
     case .snapshotTurns: return times.snapshotTurns
     case .snapshotBytes: return times.snapshotBytes
     case .eventBytes: return times.eventBytes
+    case .requestsPerSecond: return "\(quotas.requestsPerSecond)"
+    case .requestBytesPerSecond: return "\(quotas.requestBytesPerSecond)"
+    case .pendingOperations: return "\(quotas.pendingOperations)"
+    case .connections: return "\(quotas.connections)"
     case .logLevel: return "info"
     case .logFormat: return "text"
     }

@@ -47,6 +47,10 @@ extension Configuration {
     settings.snapshotTurns = try count(.snapshotTurns)
     settings.snapshotBytes = try count(.snapshotBytes)
     settings.streamBytes = try count(.eventBytes)
+    settings.quotas.requestsPerSecond = try count(.requestsPerSecond)
+    settings.quotas.requestBytesPerSecond = try count(.requestBytesPerSecond)
+    settings.quotas.pendingOperations = try count(.pendingOperations)
+    settings.quotas.connections = try count(.connections)
     if let problem = settings.problem { throw ConfigurationProblem(text: problem) }
     return settings
   }

@@ -4,6 +4,6 @@
 enum ProtoDigest {
   static let client = "3922625796 16048"
   static let journal = "60812115 5077"
-  static let submission = "1216782422 16493"
+  static let submission = "3318667930 16652"
   static let worker = "1382163980 6169"
 }

@@ -68,7 +68,12 @@ extension Command {
   private func connect(to address: ClusterAddress) async throws -> ClusterConnection {
     let deadline = min(global.timeout?.duration ?? .seconds(3), .seconds(3))
     do {
-      return try await ClusterConnection.connect(to: address.text, deadline: deadline)
+      let connection = try await ClusterConnection.connect(to: address.text, deadline: deadline)
+      let notice = BusyNotice { _ = Descriptor.error.write(Array(($0 + "\n").utf8)) }
+      connection.whenBusy { refusal, pause in
+        notice.tell(refusal, pause: pause)
+      }
+      return connection
     } catch {
       guard error.kind == .badAddress || error.kind == .unreachable else { throw error }
       var failure = Failure(error)
