@@ -29,7 +29,7 @@ extension CoordinatorLoop {
   ) -> (bytes: [UInt8]?, route: RoutingID?)? {
     switch result {
     case .nothing: return nil
-    case .message(let bytes, let route): return (bytes, route)
+    case .message(let bytes, let sender): return (bytes, sender?.connection)
     case .malformed(let route):
       if let route, isWorker {
         dropWorker(route, "several frames")
@@ -274,8 +274,12 @@ extension CoordinatorLoop {
   }
 
   private var configuration: ConfigurationValues {
-    ConfigurationValues(
+    var values = ConfigurationValues(
       timing: settings.timing, clientEndpoint: clients.endpoint.address,
       workerEndpoint: workers.endpoint.address, stateFolder: settings.stateFolder)
+    values.wall = .now
+    values.diskFreeBytes = diskFreeBytes
+    values.diskReserveBytes = settings.diskReserveBytes
+    return values
   }
 }
