@@ -114,7 +114,8 @@ let package = Package(
 
     // examples: what they work on, the examples themselves, their worker and their command
     .target(name: "ExampleMaterials", dependencies: ["CPNG"]),
-    .target(name: "OpClusterExamples",
+    .target(
+      name: "OpClusterExamples",
       dependencies: ["OpCluster", "OpClusterModel", "ExampleMaterials"]),
     .executableTarget(
       name: "opexampleworker", dependencies: ["OpClusterExamples", "OpClusterServing"]),
@@ -217,7 +218,7 @@ let package = Package(
       name: "OpClusterCoordinatorTests",
       dependencies: [
         "OpClusterCoordinator", "OpClusterScheduling", "OpClusterWire", "OpClusterZeroMQ",
-        "OpClusterJournal", "OpClusterModel", "OpClusterClient", "MessageDice",
+        "OpClusterJournal", "OpClusterModel", "OpClusterClient", "MessageDice", "RealCluster",
       ]),
     .testTarget(
       name: "OpClusterLocalTests",

@@ -54,7 +54,14 @@ package struct ClientConversation {
       // The answer to our hello.
       return .broken(ClientError(refusal))
     case .reply(let id, let reply):
-      ownInFlight.remove(id)
+      let isOwn = ownInFlight.remove(id) != nil
+      if isOwn, case .refused(let refusal) = reply, refusal.code == .busy,
+        let wait = refusal.retryAfter
+      {
+        requests.pause(wait, at: now, chance: chance)
+        subscriptions.putOff(id)
+        return .nothing
+      }
       if case .accepted(let graph, _, let isRepeated) = reply {
         subscriptions.accepted(graph, by: id, isRepeated: isRepeated)
       }
@@ -124,7 +131,10 @@ extension ClientConversation {
     requests.expire(at: now, address: address)
     var messages: [[UInt8]] = []
     if !requests.hasSubmissions { subscriptions.allAnswered() }
-    let due = subscriptions.due(&lastOwnRequest, submissions: { requests.sentSubmissions })
+    let isPaused = requests.nextSending(at: now) != nil
+    let due =
+      isPaused
+      ? [] : subscriptions.due(&lastOwnRequest, submissions: { requests.sentSubmissions })
     for (id, request) in due {
       ownInFlight.insert(id)
       messages.append(Wire.encode(ClientMessage.request(id, request)))

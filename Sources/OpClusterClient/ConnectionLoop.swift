@@ -63,7 +63,8 @@ struct ConnectionLoop: ~Copyable {
     if socket != nil {
       // Whether there is room matters only to who has something to say.
       let isFull =
-        mind.link.isOpen && mind.isInBounds && (!unsentWords.isEmpty || mind.requests.next(at: now) != nil)
+        mind.link.isOpen && mind.isInBounds
+        && (!unsentWords.isEmpty || mind.requests.next(at: now) != nil)
       socketItem = poller.add(socket!, for: isFull ? [.readable, .writable] : .readable)
     }
     var moment = mind.link.nextMoment(isAwaited: mind.isAwaited)
@@ -207,13 +208,15 @@ struct ConnectionLoop: ~Copyable {
   private mutating func flush() {
     guard mind.link.isOpen else { return }
     if !mind.requests.hasSubmissions { mind.subscriptions.allAnswered() }
+    let now = Instant.now
+    // The coordinator is too busy: what we have to say waits, too.
+    guard mind.requests.nextSending(at: now) == nil else { return }
     let due = mind.subscriptions.due(
       &lastOwnRequest, submissions: { mind.requests.sentSubmissions })
     for (id, request) in due { say(request, as: id) }
     // Subscriptions go before requests: who observes and then submits is told from the beginning.
     sendUnsent()
     guard unsentWords.isEmpty else { return }
-    let now = Instant.now
     while mind.isInBounds, let request = mind.requests.next(at: now), send(request.bytes) {
       mind.requests.markNextSent()
     }

@@ -147,7 +147,7 @@ struct PendingRequests {
       return false
     }
     let since = entry.busySince ?? now
-    let pause = Span(nanoseconds: Int64(Double(wait.nanoseconds) * (1 + chance / 2)))
+    let pause = Self.spread(wait, chance)
     guard now + pause - since <= Self.busyPatience else { return false }
     let number = entry.request.id.number
     leaveFlight(entry)
@@ -161,16 +161,24 @@ struct PendingRequests {
     return true
   }
 
+  /// As long as the coordinator wants, and by chance up to half as long again.
+  private static func spread(_ wait: Span, _ chance: Double) -> Span {
+    Span(nanoseconds: Int64(Double(wait.nanoseconds) * (1 + chance / 2)))
+  }
+
+  /// Nothing is sent for so long: the coordinator is too busy.
+  mutating func pause(_ wait: Span, at now: Instant, chance: Double) {
+    pausedUntil = max(pausedUntil, now + Self.spread(min(wait, Self.busyPatience), chance))
+  }
+
   /// The newest postponement since the last call.
   mutating func takePostponement() -> Postponement? {
     defer { postponement = nil }
     return postponement
   }
 
-  /// When the next one may be sent, if one waits for that.
-  func nextSending(at now: Instant) -> Instant? {
-    pausedUntil > now && !entries.isEmpty ? pausedUntil : nil
-  }
+  /// When something may be sent again, if not now.
+  func nextSending(at now: Instant) -> Instant? { pausedUntil > now ? pausedUntil : nil }
 
   private mutating func remove(
     _ number: UInt64, _ result: Result<ClientReply, ClientError>
@@ -224,6 +232,8 @@ struct PendingRequests {
     }
     line.replaceSubrange(0..<head, with: again)
     head = 0
+    // The next coordinator may have time.
+    pausedUntil = .zero
     inFlightCount = 0
     inFlightBytes = 0
   }

@@ -97,8 +97,11 @@ extension CoordinatorLoop {
 
   private func takeClient(_ bytes: [UInt8], _ route: RoutingID) {
     let id = clients.peers.find(route)
+    if id == nil, clients.peers.isFull { return }
     // Who was put out costs no more than this.
-    if id == nil ? clients.peers.isFull : clients.peers[id!]?.isPutOut ?? false { return }
+    if let id, clients.peers[id]?.isPutOut == true {
+      return clients.peers.update(id) { $0.lastHeard = now }
+    }
     guard id.flatMap({ clients.peers[$0] })?.isGreeted ?? false || bytes.count <= Limits.helloBytes
     else {
       noteMalformed(route, "a first message of \(bytes.count) bytes")
@@ -145,8 +148,7 @@ extension CoordinatorLoop {
     guard let known = clients.peers[peer] else { return }
     switch Door.verdict(on: .request(what), from: known, load(of: peer)) {
     case .ignored: return
-    case .refused(let refusal):
-      return send(.reply(request, .refused(refusal)), toClient: peer)
+    case .refused(let refusal): return refuse(request, refusal, known)
     case .allowed: break
     }
     if let refusal = excess(of: what, bytes, from: known) {

@@ -51,7 +51,8 @@ struct ServiceOptions: ParsableArguments {
       (.snapshotTurns, snapshotTurns), (.snapshotBytes, snapshotBytes),
       (.eventBytes, eventBytes), (.requestsPerSecond, requestsPerSecond),
       (.requestBytesPerSecond, requestBytesPerSecond),
-      (.pendingOperations, pendingOperations), (.connections, connections), (.logLevel, logLevel), (.logFormat, logFormat),
+      (.pendingOperations, pendingOperations), (.connections, connections), (.logLevel, logLevel),
+      (.logFormat, logFormat),
     ]
     return Dictionary(
       uniqueKeysWithValues: all.compactMap { name, text in text.map { (name, $0) } })

@@ -68,6 +68,25 @@ import Testing
     #expect(order == [2, 3, 4])
   }
 
+  /// What the connection says for itself waits likewise, and is said again.
+  @Test func aSubscriptionIsAskedAgain() throws {
+    var mind = ClientConversation(at: .zero)
+    _ = mind.connect(at: .zero)
+    _ = mind.take(.welcome(version: 1, build: "b", epoch: Epoch(1)), at: .zero)
+    let observation = mind.follow(
+      EventSubscription(number: 1, selection: Selection(graphs: .all))
+    ) { _ in }
+    var last: UInt64 = 0
+    #expect(mind.takeMessages(lastOwnRequest: &last, at: .zero).count == 1)
+    let busy = Self.busy(.milliseconds(200))
+    _ = mind.take(.reply(RequestID(last), busy), at: .zero)
+    let early = Instant.zero + .milliseconds(199)
+    #expect(mind.takeMessages(lastOwnRequest: &last, at: early).isEmpty)
+    let late = Instant.zero + .milliseconds(200)
+    #expect(mind.takeMessages(lastOwnRequest: &last, at: late).count == 1)
+    observation.cancel()
+  }
+
   /// The own chance adds up to half of the time, never takes from it.
   @Test func spreadByChance() {
     for (chance, pause) in [(0.0, Span.seconds(2)), (1.0, .seconds(3))] {

@@ -13,8 +13,7 @@ import Testing
     _ saying: Saying, greeted: Bool = true, inFlight: Int = 0, load: Load = Load.none,
     isPutOut: Bool = false
   ) -> Door.Verdict {
-    var peer = Peer(
-      id: PeerID(1), route: RoutingID(number: 1), lastHeard: .zero, lastSpoken: .zero)
+    var peer = Peer(id: PeerID(1), route: RoutingID(number: 1), at: .zero)
     peer.isGreeted = greeted
     peer.requestsInFlight = inFlight
     peer.isPutOut = isPutOut

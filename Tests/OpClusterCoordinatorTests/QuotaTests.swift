@@ -1,9 +1,12 @@
 // Quotas of principals, the bounds of what waits for a peer, for the disk and for the history: each
 // at its limit and one past it (G27, G29). Pure, but for the last.
 
+import Glibc
+import OpClusterJournal
 import OpClusterModel
 import OpClusterWire
 import OpClusterZeroMQ
+import Synchronization
 import Testing
 
 @testable import OpClusterCoordinator
@@ -162,11 +165,41 @@ import Testing
     #expect(!queue.isFull && queue.bytes == 0)
   }
 
+  /// Questions that wait, while the reader is kept: one more is turned away, by number and by bytes.
+  @Test(arguments: [false, true]) func historyQuestions(isByBytes: Bool) throws {
+    let journal = MemoryJournal.open(
+      disk: MemoryDisk(), observer: JournalObserver(onDurable: { _ in }, onFailure: { _ in }))
+    let (isKept, answers) = (Atomic(true), Atomic<Int>(0))
+    let desk = try HistoryDesk(journal.journal) { _ in
+      answers.add(1, ordering: .sequentiallyConsistent)
+      while isKept.load(ordering: .sequentiallyConsistent) { sched_yield() }
+    }
+    #expect(desk.ask(.room))
+    try eventually("the reader is kept") { answers.load(ordering: .sequentiallyConsistent) == 1 }
+    if isByBytes {
+      let large = RowsQuestion(
+        peer: PeerID(1), request: RequestID(1),
+        what: .submission(
+          GraphID(1), outcomes: [UInt8](repeating: 1, count: Limits.historyQuestionBytes / 2)),
+        selection: .graph(GraphID(1)), graphs: GraphSet(ranges: []), living: [], last: 0,
+        lastEvent: 0, otherwise: Refusal(.unknownGraph, "none"))
+      #expect(desk.ask(.rows(large)))
+      #expect(!desk.ask(.rows(large)))
+    } else {
+      for _ in 0..<Limits.historyQuestions { #expect(desk.ask(.room)) }
+      #expect(!desk.ask(.room))
+    }
+    isKept.store(false, ordering: .sequentiallyConsistent)
+    try eventually("room") { desk.ask(.room) }
+    desk.stop()
+  }
+
   @Test func logQuestions() {
     var relay = LogRelay()
     let attempt = AttemptID(operation: OperationID(graph: GraphID(1), index: 0), attempt: 1)
     let question = LogQuestion(
-      peer: PeerID(1), request: RequestID(1), attempt: AttemptSelection(operation: attempt.operation),
+      peer: PeerID(1), request: RequestID(1),
+      attempt: AttemptSelection(operation: attempt.operation),
       stream: .standardOutput, offset: 0, maximumBytes: .max)
     for _ in 0..<Limits.logQuestions {
       #expect(!relay.isFull)
