@@ -116,7 +116,8 @@ let package = Package(
 
     // examples: what they work on, the examples themselves, their worker and their command
     .target(name: "ExampleMaterials", dependencies: ["CPNG"]),
-    .target(name: "OpClusterExamples",
+    .target(
+      name: "OpClusterExamples",
       dependencies: ["OpCluster", "OpClusterModel", "ExampleMaterials"]),
     .executableTarget(
       name: "opexampleworker", dependencies: ["OpClusterExamples", "OpClusterServing"]),
@@ -224,8 +225,9 @@ let package = Package(
     .testTarget(
       name: "OpClusterCoordinatorTests",
       dependencies: [
-        "OpClusterKeys", "OpClusterCoordinator", "OpClusterScheduling", "OpClusterWire", "OpClusterZeroMQ",
-        "OpClusterJournal", "OpClusterModel", "OpClusterClient", "MessageDice",
+        "OpClusterKeys", "OpClusterCoordinator", "OpClusterScheduling", "OpClusterWire",
+        "OpClusterZeroMQ", "OpClusterJournal", "OpClusterModel", "OpClusterClient", "MessageDice",
+        "RealCluster",
       ]),
     .testTarget(
       name: "OpClusterLocalTests",

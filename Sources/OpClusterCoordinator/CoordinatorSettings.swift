@@ -41,6 +41,9 @@ public struct CoordinatorSettings: Sendable {
   /// …provided that so many are waiting.
   public var subscriberBacklog: UInt64 = 100_000
 
+  /// What one principal may take (G29).
+  public var quotas = Quotas()
+
   public init(clientEndpoint: Endpoint, workerEndpoint: Endpoint, stateFolder: String) {
     self.clientEndpoint = clientEndpoint
     self.workerEndpoint = workerEndpoint
@@ -97,6 +100,4 @@ enum CoordinatorLimits {
   static let probePause = Span.seconds(30)
   /// Messages waiting for the loop's thread; the journal's queue is smaller.
   static let notices = 1 << 18
-  /// Questions waiting for the reader's thread.
-  static let questions = 1 << 16
 }

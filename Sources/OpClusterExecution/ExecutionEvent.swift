@@ -94,6 +94,8 @@ public struct ExecutionSettings: Hashable, Sendable {
   public var maximumRunning = 4_096
   /// Attempts held unstarted; what comes beyond it is given back at once.
   public var maximumHeld = 65_536
+  /// Bytes of reports not yet acknowledged; while there are so many, nothing new is started.
+  public var maximumUnacknowledgedBytes = Limits.unacknowledgedBytes
   /// From opening a socket to the welcome.
   public var handshake: Span = .seconds(3)
   /// First and longest wait before a further try; each is twice the one before.

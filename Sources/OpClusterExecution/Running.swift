@@ -12,6 +12,8 @@ extension ExecutionCore {
     guard queue.ready > 0, !isDraining, !isStopping, !isOrphaned, link.holdsLease(at: now) else {
       return 0
     }
+    // What has ended and is not durable anywhere else is kept here: no more of it (G27).
+    guard outbox.bytes < settings.maximumUnacknowledgedBytes else { return 0 }
     var room = available
     var isReserved = false
     var started = 0

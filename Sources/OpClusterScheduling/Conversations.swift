@@ -437,13 +437,15 @@ extension Scheduler {
     for at in turn.orders.indices {
       let number = turn.orders[at].seat
       guard seats.contains(number), let peer = seats[number].peer else { continue }
-      seats[number].ordersSent += 1
       seats[number].lastSpoken = turn.now
-      turn.orders[at].orders.number = seats[number].ordersSent
       turn.orders[at].orders.acknowledged = seats[number].reportTaken
       turn.orders[at].orders.heard = seats[number].reportTaken
       turn.orders[at].orders.drain = seats[number].isDraining
-      turn.afterDurable.append(.toWorker(peer, .orders(turn.orders[at].orders)))
+      for var part in turn.orders[at].orders.parts() {
+        seats[number].ordersSent += 1
+        part.number = seats[number].ordersSent
+        turn.afterDurable.append(.toWorker(peer, .orders(part)))
+      }
     }
     turn.orders.removeAll(keepingCapacity: true)
   }

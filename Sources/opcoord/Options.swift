@@ -40,6 +40,14 @@ struct ServiceOptions: ParsableArguments {
   var eventBytes: String?
   @Option(help: "Submissions are refused below so many free bytes. [OPCOORD_DISK_RESERVE]")
   var diskReserve: String?
+  @Option(help: "Requests a second that one client may make. [OPCOORD_REQUESTS_PER_SECOND]")
+  var requestsPerSecond: String?
+  @Option(help: "Bytes of them a second. [OPCOORD_REQUEST_BYTES_PER_SECOND]")
+  var requestBytesPerSecond: String?
+  @Option(help: "Operations of one client that have not ended. [OPCOORD_PENDING_OPERATIONS]")
+  var pendingOperations: String?
+  @Option(help: "Connections that one client may have. [OPCOORD_CONNECTIONS]")
+  var connections: String?
   @Option(help: "trace, debug, info, notice, warning, error or critical. [OPCOORD_LOG_LEVEL]")
   var logLevel: String?
   @Option(help: "text or json. [OPCOORD_LOG_FORMAT]")
@@ -53,7 +61,9 @@ struct ServiceOptions: ParsableArguments {
       (.suspect, suspect), (.lost, lost), (.resync, resync), (.grace, grace), (.orphan, orphan),
       (.fence, fence),
       (.snapshotTurns, snapshotTurns), (.snapshotBytes, snapshotBytes),
-      (.eventBytes, eventBytes), (.diskReserve, diskReserve), (.logLevel, logLevel),
+      (.eventBytes, eventBytes), (.diskReserve, diskReserve),
+      (.requestsPerSecond, requestsPerSecond), (.requestBytesPerSecond, requestBytesPerSecond),
+      (.pendingOperations, pendingOperations), (.connections, connections), (.logLevel, logLevel),
       (.logFormat, logFormat),
     ]
     return Dictionary(
@@ -68,6 +78,10 @@ enum Setting: String, CaseIterable {
   case snapshotBytes = "snapshot_bytes"
   case eventBytes = "event_bytes"
   case diskReserve = "disk_reserve"
+  case requestsPerSecond = "requests_per_second"
+  case requestBytesPerSecond = "request_bytes_per_second"
+  case pendingOperations = "pending_operations"
+  case connections
   case logLevel = "log_level"
   case logFormat = "log_format"
 
@@ -123,6 +137,7 @@ struct Configuration {
 
   private static func builtIn(_ setting: Setting) -> String {
     let times = CoordinatorTimes()
+    let quotas = Quotas()
     switch setting {
     case .client: return "tcp://127.0.0.1:7420"
     case .worker: return "tcp://127.0.0.1:7421"
@@ -139,6 +154,10 @@ struct Configuration {
     case .snapshotBytes: return times.snapshotBytes
     case .eventBytes: return times.eventBytes
     case .diskReserve: return times.diskReserve
+    case .requestsPerSecond: return "\(quotas.requestsPerSecond)"
+    case .requestBytesPerSecond: return "\(quotas.requestBytesPerSecond)"
+    case .pendingOperations: return "\(quotas.pendingOperations)"
+    case .connections: return "\(quotas.connections)"
     case .logLevel: return "info"
     case .logFormat: return "text"
     }

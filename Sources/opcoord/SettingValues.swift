@@ -51,6 +51,10 @@ extension Configuration {
     settings.snapshotBytes = try count(.snapshotBytes)
     settings.streamBytes = try count(.eventBytes)
     settings.diskReserveBytes = UInt64(try count(.diskReserve))
+    settings.quotas.requestsPerSecond = try count(.requestsPerSecond)
+    settings.quotas.requestBytesPerSecond = try count(.requestBytesPerSecond)
+    settings.quotas.pendingOperations = try count(.pendingOperations)
+    settings.quotas.connections = try count(.connections)
     if let problem = settings.problem { throw ConfigurationProblem(text: problem) }
     return settings
   }

@@ -7,6 +7,7 @@ import OpClusterJournal
 import OpClusterModel
 import OpClusterWire
 import OpClusterZeroMQ
+import RealCluster
 import Testing
 
 @Suite struct HostileTests {
@@ -27,8 +28,8 @@ import Testing
     }
   }
 
-  private func endpoints(_ service: Service) -> [Endpoint] {
-    [service.ready.clientEndpoint, service.ready.workerEndpoint]
+  private func endpoints(_ service: Service) -> [String] {
+    [service.ready.clientEndpoint.address, service.ready.workerEndpoint.address]
   }
 
   /// F46: bytes that are no ZMTP, or only begin to be, and peers that say nothing more.

@@ -2336,6 +2336,10 @@ nonisolated struct ProtoRefusal: Sendable {
   /// Clears the value of `operations`. Subsequent reads from it will return its default value.
   mutating func clearOperations() {self._operations = nil}
 
+  /// Not before so many nanoseconds have passed does it make sense to try again; 0: it is not a
+  /// matter of time. At most an hour.
+  var retryAfter: Int64 = 0
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -4892,7 +4896,7 @@ nonisolated extension ProtoAttemptHistories: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension ProtoRefusal: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Refusal"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}code\0\u{1}message\0\u{1}hint\0\u{1}operations\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}code\0\u{1}message\0\u{1}hint\0\u{1}operations\0\u{3}retry_after\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4904,6 +4908,7 @@ nonisolated extension ProtoRefusal: SwiftProtobuf.Message, SwiftProtobuf._Messag
       case 2: try { try decoder.decodeSingularStringField(value: &self.message) }()
       case 3: try { try decoder.decodeSingularStringField(value: &self.hint) }()
       case 4: try { try decoder.decodeSingularMessageField(value: &self._operations) }()
+      case 5: try { try decoder.decodeSingularInt64Field(value: &self.retryAfter) }()
       default: break
       }
     }
@@ -4926,6 +4931,9 @@ nonisolated extension ProtoRefusal: SwiftProtobuf.Message, SwiftProtobuf._Messag
     try { if let v = self._operations {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
     } }()
+    if self.retryAfter != 0 {
+      try visitor.visitSingularInt64Field(value: self.retryAfter, fieldNumber: 5)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4934,6 +4942,7 @@ nonisolated extension ProtoRefusal: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if lhs.message != rhs.message {return false}
     if lhs.hint != rhs.hint {return false}
     if lhs._operations != rhs._operations {return false}
+    if lhs.retryAfter != rhs.retryAfter {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
