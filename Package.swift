@@ -137,7 +137,10 @@ let package = Package(
     .executableTarget(name: "opsim", dependencies: ["OpClusterSimulation", arguments]),
     .executableTarget(
       name: "opbench",
-      dependencies: ["OpClusterClient", "OpClusterWire", "OpClusterModel", arguments]),
+      dependencies: [
+        "OpCluster", "OpClusterOperations", "OpClusterClient", "OpClusterWire", "OpClusterModel",
+        arguments,
+      ]),
 
     // tests, a target for each of the above
     .testTarget(name: "TidyTests"),
@@ -159,8 +162,22 @@ let package = Package(
     .testTarget(
       name: "OpClusterExecutionTests", dependencies: ["OpClusterExecution", "OpClusterModel"]),
     .testTarget(name: "OpClusterZeroMQTests", dependencies: ["OpClusterZeroMQ", "CZeroMQ"]),
+    // Messages by chance, and what becomes of them on a bad way; hostile traffic from a seed.
+    .target(
+      name: "MessageDice", dependencies: ["OpClusterModel"], path: "Tests/MessageDice"),
+    .target(
+      name: "FuzzWorld",
+      dependencies: [
+        "MessageDice", "OpClusterScheduling", "OpClusterExecution", "OpClusterClient",
+        "OpClusterWire", "OpClusterModel",
+      ], path: "Tests/FuzzWorld"),
+    .executableTarget(
+      name: "FuzzRunner", dependencies: ["FuzzWorld", arguments], path: "Tests/FuzzRunner"),
     .testTarget(
-      name: "OpClusterWireTests", dependencies: ["OpClusterWire", "OpClusterModel", protobuf]),
+      name: "OpClusterWireTests",
+      dependencies: [
+        "MessageDice", "FuzzWorld", "OpClusterWire", "OpClusterModel", protobuf,
+      ]),
     .testTarget(name: "OpClusterJournalTests", dependencies: ["OpClusterJournal"]),
     .testTarget(
       name: "OpClusterProcessesTests",
@@ -200,7 +217,7 @@ let package = Package(
       name: "OpClusterCoordinatorTests",
       dependencies: [
         "OpClusterCoordinator", "OpClusterScheduling", "OpClusterWire", "OpClusterZeroMQ",
-        "OpClusterJournal", "OpClusterModel", "OpClusterClient",
+        "OpClusterJournal", "OpClusterModel", "OpClusterClient", "MessageDice",
       ]),
     .testTarget(
       name: "OpClusterLocalTests",

@@ -1,5 +1,5 @@
-// The thread of one connection: owns the DEALER, steps the pure parts (Link, PendingRequests,
-// Subscriptions) and carries their words to and from the socket. Started by
+// The thread of one connection: owns the DEALER, steps the pure part
+// (ClientConversation) and carries its words to and from the socket. Started by
 // ClusterConnection.connect; ends on `close`.
 
 import OpClusterModel
@@ -13,17 +13,12 @@ struct ConnectionLoop: ~Copyable {
   private var socket: Socket?
   private var socketItem: Poller.Item?
   private var poller = Poller()
-  private var link: Link
-  private var requests = PendingRequests()
-  private var subscriptions = Subscriptions()
+  private var mind: ClientConversation
   /// Words of our own that the socket had no room for.
   private var unsentWords: [(id: RequestID?, bytes: [UInt8])] = []
-  /// Requests of our own that are not answered yet.
-  private var ownInFlight: Set<RequestID> = []
   private var orders: [ConnectionOrder] = []
   private var lastOwnRequest: UInt64 = 0
   private var isClosing = false
-  private var hasOpened = false
   /// For the first connection only.
   private let openingDeadline: Instant
 
@@ -31,15 +26,12 @@ struct ConnectionLoop: ~Copyable {
     self.endpoint = endpoint
     self.shared = shared
     let now = Instant.now
-    link = Link(at: now, patience: patience)
+    mind = ClientConversation(address: shared.address, link: Link(at: now, patience: patience))
     openingDeadline = now + openingTime
   }
 
   /// Our own requests have even numbers, those of the owner odd ones.
   static let requestStep: UInt64 = 2
-
-  /// Whether somebody wants to be told when the coordinator stays away.
-  private var isAwaited: Bool { !requests.isEmpty || subscriptions.hasImpatient }
 
   mutating func run() {
     while !isClosing { turn() }
@@ -47,8 +39,8 @@ struct ConnectionLoop: ~Copyable {
     // Orders that were posted before `end` are still told.
     shared.end(with: .closed)
     takeOrders()
-    requests.failAll(shared.endError)
-    subscriptions.failAll(shared.endError)
+    mind.requests.failAll(shared.endError)
+    mind.subscriptions.failAll(shared.endError)
     shared.opened.fill(.failure(shared.endError))
     shared.ended.fill(.success(()))
   }
@@ -70,11 +62,11 @@ struct ConnectionLoop: ~Copyable {
     if socket != nil {
       // Whether there is room matters only to who has something to say.
       let isFull =
-        link.isOpen && isInBounds && (!unsentWords.isEmpty || requests.next() != nil)
+        mind.link.isOpen && mind.isInBounds && (!unsentWords.isEmpty || mind.requests.next() != nil)
       socketItem = poller.add(socket!, for: isFull ? [.readable, .writable] : .readable)
     }
-    var moment = link.nextMoment(isAwaited: isAwaited)
-    if let deadline = requests.nextDeadline { moment = min(moment, deadline) }
+    var moment = mind.link.nextMoment(isAwaited: mind.isAwaited)
+    if let deadline = mind.requests.nextDeadline { moment = min(moment, deadline) }
     do throws(SocketError) {
       _ = try poller.wait(until: moment.nanoseconds)
     } catch {
@@ -88,9 +80,9 @@ struct ConnectionLoop: ~Copyable {
     shared.mailbox.takeAll(into: &orders)
     for order in orders {
       switch order {
-      case .request(let request): requests.add(request)
-      case .abandon(let id): requests.abandon(id)
-      case .subscribe(let wish, let sink): subscriptions.add(wish, sink: sink)
+      case .request(let request): mind.requests.add(request)
+      case .abandon(let id): mind.requests.abandon(id)
+      case .subscribe(let wish, let sink): mind.subscriptions.add(wish, sink: sink)
       case .look: break
       case .close: isClosing = true
       }
@@ -104,7 +96,7 @@ struct ConnectionLoop: ~Copyable {
     while socket != nil, let event = socket!.nextConnectionEvent() {
       switch event {
       case .connected:
-        link.connected()
+        mind.link.connected()
         unsentWords = [(nil, Wire.encode(ClientMessage.hello(ClientHello(build: clientBuild))))]
         sendUnsent()
       case .refused:
@@ -133,7 +125,7 @@ struct ConnectionLoop: ~Copyable {
       case .message(let bytes, _): take(bytes)
       case .nothing: return
       case .malformed:
-        loseSocket(violation("it sent a message of several frames"))
+        loseSocket(mind.violation("it sent a message of several frames"))
       case .failed(let error):
         loseSocket(.unreachable(shared.address, error.description))
       }
@@ -141,64 +133,38 @@ struct ConnectionLoop: ~Copyable {
   }
 
   private mutating func take(_ bytes: [UInt8]) {
-    let now = Instant.now
-    link.heard(at: now)
     let answer: ClientAnswer
     do {
       answer = try Wire.decodeClientAnswer(bytes)
     } catch {
-      return loseSocket(violation("\(error)"))
+      return loseSocket(mind.violation("\(error)"))
     }
-    switch answer {
-    case .welcome(let version, let build, let epoch):
-      guard version >= ProtocolVersions.current.lowest,
-        version <= ProtocolVersions.current.highest
-      else { return loseSocket(violation("it chose version \(version), which we do not speak")) }
+    switch mind.take(answer, at: .now) {
+    case .nothing: break
+    case .welcomed(let version, let build, let epoch):
       shared.welcome.withLock {
         $0 = WelcomeValues(version: version, build: build, epoch: epoch)
       }
-      link.welcomed(at: now)
-      hasOpened = true
       shared.opened.fill(.success(()))
-    case .reply(_, .refused(let refusal)) where !link.isOpen:
-      // The answer to our hello.
-      loseSocket(ClientError(refusal))
-    case .reply(let id, let reply):
-      ownInFlight.remove(id)
-      if case .accepted(let graph, _, let isRepeated) = reply {
-        subscriptions.accepted(graph, by: id, isRepeated: isRepeated)
-      }
-      requests.answer(id, reply)
-      subscriptions.answer(id, reply, submissions: { requests.sentSubmissions })
-    case .events(let batch):
-      let error = subscriptions.take(batch, hasSubmissions: requests.hasSubmissions)
-      if let error { loseSocket(error) }
-    case .heartbeat: break
+    case .broken(let error): loseSocket(error)
     }
-  }
-
-  private func violation(_ detail: String) -> ClientError {
-    ClientError(
-      .protocolViolation,
-      "what answers at \(shared.address) is not a coordinator of ours: \(detail)",
-      hint: "check the address and compare 'opbatch version' with 'opcoord --version'")
   }
 
   // Time
 
   private mutating func attendToTime() {
     let now = Instant.now
-    requests.expire(at: now, address: shared.address)
-    switch link.due(at: now, isAwaited: isAwaited) {
+    mind.requests.expire(at: now, address: shared.address)
+    switch mind.link.due(at: now, isAwaited: mind.isAwaited) {
     case .nothing: break
     case .openSocket: openSocket(at: now)
     case .ping: say(.ping)
     case .giveUpSocket(let why): loseSocket(.unreachable(shared.address, why))
     case .failWaiting:
       let error = ClientError.unreachable(
-        shared.address, "it has been away for \(Int(link.patience.seconds)) seconds")
-      requests.failAll(error)
-      subscriptions.failImpatient(error)
+        shared.address, "it has been away for \(Int(mind.link.patience.seconds)) seconds")
+      mind.requests.failAll(error)
+      mind.subscriptions.failImpatient(error)
     }
   }
 
@@ -207,7 +173,8 @@ struct ConnectionLoop: ~Copyable {
       let fresh = try Socket(role: .dealer(maximumMessageBytes: Limits.messageBytes))
       try fresh.connect(endpoint)
       socket = consume fresh
-      link.socketOpened(deadline: hasOpened ? now + Link.reconnectDeadline : openingDeadline)
+      mind.link.socketOpened(
+        deadline: mind.hasOpened ? now + Link.reconnectDeadline : openingDeadline)
     } catch {
       loseSocket(.unreachable(shared.address, error.description))
     }
@@ -217,15 +184,12 @@ struct ConnectionLoop: ~Copyable {
   private mutating func loseSocket(_ error: ClientError) {
     socket = nil
     unsentWords = []
-    link.socketLost(at: .now, chance: Double.random(in: 0...1))
-    ownInFlight = []
-    requests.connectionEnded(.lost(shared.address))
-    subscriptions.connectionEnded(submissions: requests.sentSubmissions)
+    mind.socketLost(at: .now, chance: Double.random(in: 0...1))
     let isFinal =
       switch error.kind {
       case .versionMismatch: true
       case .refused(let refusal) where refusal.code == .forbidden: true
-      default: !hasOpened
+      default: !mind.hasOpened
       }
     guard isFinal else { return }
     shared.end(with: error)
@@ -237,27 +201,23 @@ struct ConnectionLoop: ~Copyable {
 
   /// Sends as much as the socket takes and the coordinator allows.
   private mutating func flush() {
-    guard link.isOpen else { return }
-    if !requests.hasSubmissions { subscriptions.allAnswered() }
-    let due = subscriptions.due(&lastOwnRequest, submissions: { requests.sentSubmissions })
+    guard mind.link.isOpen else { return }
+    if !mind.requests.hasSubmissions { mind.subscriptions.allAnswered() }
+    let due = mind.subscriptions.due(
+      &lastOwnRequest, submissions: { mind.requests.sentSubmissions })
     for (id, request) in due { say(request, as: id) }
     // Subscriptions go before requests: who observes and then submits is told from the beginning.
     sendUnsent()
     guard unsentWords.isEmpty else { return }
-    while isInBounds, let request = requests.next(), send(request.bytes) {
-      requests.markNextSent()
+    while mind.isInBounds, let request = mind.requests.next(), send(request.bytes) {
+      mind.requests.markNextSent()
     }
-  }
-
-  /// Whether the coordinator will take one more request (`Limits.requestsInFlightPerClient`).
-  private var isInBounds: Bool {
-    requests.inFlightCount + ownInFlight.count < Limits.requestsInFlightPerClient
   }
 
   private mutating func sendUnsent() {
     var sent = 0
-    while isInBounds, sent < unsentWords.count, send(unsentWords[sent].bytes) {
-      if let id = unsentWords[sent].id { ownInFlight.insert(id) }
+    while mind.isInBounds, sent < unsentWords.count, send(unsentWords[sent].bytes) {
+      if let id = unsentWords[sent].id { mind.ownInFlight.insert(id) }
       sent += 1
     }
     // Empty when the socket was lost.

@@ -25,7 +25,7 @@ extension CoordinatorLoop {
   ) -> (bytes: [UInt8]?, route: RoutingID?)? {
     switch result {
     case .nothing: return nil
-    case .message(let bytes, let route): return (bytes, route)
+    case .message(let bytes, let sender): return (bytes, sender?.connection)
     case .malformed(let route):
       if let route, isWorker {
         dropWorker(route, "several frames")

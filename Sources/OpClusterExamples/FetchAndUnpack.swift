@@ -3,7 +3,6 @@
 
 import ExampleMaterials
 public import OpCluster
-import OpClusterModel
 
 /// Unpacks the archive that a dependency has fetched.
 struct Unpack: RegisteredOperation {

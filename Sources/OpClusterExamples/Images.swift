@@ -3,7 +3,6 @@
 
 import ExampleMaterials
 public import OpCluster
-import OpClusterModel
 
 /// A picture as pixels in a file. Outputs travel through the coordinator and are small; pixels are
 /// not, and stay in a folder that all workers share.

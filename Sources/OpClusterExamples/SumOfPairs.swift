@@ -3,12 +3,10 @@
 
 import Dispatch
 public import OpCluster
-import OpClusterModel
 
 /// Has two numbers added by a service that takes its time.
 struct AddLater: AsynchronousOperation {
   static let typeName = "example.add-later"
-  typealias Output = Int
   var first: Int
   var second: Int
 

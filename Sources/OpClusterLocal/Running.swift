@@ -57,7 +57,7 @@ final class AttemptRun: Sendable {
 
   /// Sets the flag and cancels the task (S87).
   func stop() {
-    context.cancel()
+    context.deliverCancellation()
     let task = state.withLock { state in
       state.isStopped = true
       // Under the lock: before the next attempt the runner finds that it is of no more use.

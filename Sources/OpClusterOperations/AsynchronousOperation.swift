@@ -10,6 +10,8 @@ import Synchronization
 /// it (S134): `context.onCancel` tells whoever does the work, and the token ends the operation once
 /// the work has really stopped.
 public protocol AsynchronousOperation: RegisteredOperation {
+  /// What it leaves. Named by the token of `start`, and nowhere else.
+  associatedtype Output
   /// Begins the work and returns. What it throws fails the attempt, unless the token was faster.
   func start(_ context: OperationContext, _ completion: CompletionToken<Output>) throws
 }

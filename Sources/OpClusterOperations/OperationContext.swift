@@ -91,8 +91,10 @@ public final class OperationContext: Sendable {
     if isLate { handler() }
   }
 
-  /// Sets the flag and has the handlers called. For what runs the operation; repeats do nothing.
-  public func cancel() {
+  /// Tells the operation that it has been cancelled: sets the flag and has the handlers called. For
+  /// what runs operations, and for tests of them; repeats do nothing. An operation that wants to be
+  /// cancelled asks its cluster (`cancel(reason:)` of OpCluster).
+  public func deliverCancellation() {
     let handlers = state.withLock { state in
       flag.store(true, ordering: .relaxed)
       defer { state.handlers = [] }

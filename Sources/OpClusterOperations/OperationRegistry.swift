@@ -136,8 +136,8 @@ public struct OperationRegistry: Sendable {
   }
 
   /// Runs an attempt to its end in the caller's task, for what runs one operation after the other
-  /// and does not want a task for each. To be cancelled with `OperationContext.cancel` and by
-  /// cancelling that task.
+  /// and does not want a task for each. To be cancelled with
+  /// `OperationContext.deliverCancellation` and by cancelling that task.
   ///
   /// A success without an output has no times: it is `AttemptResult.success`, which costs nothing
   /// to remember.

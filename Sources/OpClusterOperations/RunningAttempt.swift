@@ -30,7 +30,7 @@ public struct RunningAttempt: Sendable {
   /// Asks it to stop: sets the flag, cancels the task, has its handlers called. Heeding that is the
   /// operation's affair; this ends nothing by itself (S87, S134). Again: nothing.
   public func cancel() {
-    context.cancel()
+    context.deliverCancellation()
     task.cancel()
   }
 

@@ -1,14 +1,14 @@
 // Where a socket binds or connects, as a checked value. Commands and bodies make one from a flag or
 // a configuration line; nothing but an `Endpoint` ever reaches libzmq. Pure, usable on any thread.
 
-/// An address that libzmq may be given: loopback TCP, a socket file, or a name in the process.
+/// An address that libzmq may be given: TCP, a socket file, or a name in the process.
 ///
-/// libzmq would accept more (PGM, NORM, UDP, wildcard interfaces); everything else is refused here
-/// (A22). TCP is loopback only, because peers are not yet told apart by keys.
+/// libzmq would accept more (PGM, NORM, UDP, names of interfaces); everything else is refused here
+/// (A22).
 public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
   /// How bytes travel.
   public enum Transport: String, Hashable, Sendable {
-    /// TCP over 127.0.0.0/8 or ::1.
+    /// TCP; peers know each other by keys.
     case tcp
     /// A socket file of this machine.
     case ipc
@@ -30,13 +30,21 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
   public let port: UInt16?
   /// The absolute path of the socket file. Nil for other transports.
   public let path: String?
-  /// Whether the TCP host is an IPv6 address.
-  let isIPv6: Bool
+  /// The TCP host. Nil for other transports.
+  let host: NetworkHost?
+  /// Whether the TCP host is an IPv6 address; names are looked up as IPv4.
+  var isIPv6: Bool { host?.kind == .version6 }
+  /// Whether it can be bound: a host that is a name is for connecting only.
+  public var isNumeric: Bool { host?.kind != .name }
+  /// Whether it stands for all interfaces of this machine.
+  public var isWildcard: Bool { host?.isWildcard ?? false }
+  /// Whether only this machine can get there.
+  public var isLoopback: Bool { host?.isLoopback ?? true }
 
   public var description: String { address }
 
-  /// Reads `tcp://127.0.0.1:7700`, `tcp://[::1]:7700`, `tcp://localhost:*`, `ipc:///path` or
-  /// `inproc://name`; throws what is wrong with anything else.
+  /// Reads `tcp://127.0.0.1:7700`, `tcp://[::1]:7700`, `tcp://host.example:7700`, `tcp://*:7700`,
+  /// `tcp://localhost:*`, `ipc:///path` or `inproc://name`; throws what is wrong with others.
   public init(_ text: String) throws(EndpointError) {
     guard text.utf8.count <= Endpoint.maximumTextBytes else {
       throw .tooLong(bytes: text.utf8.count, limit: Endpoint.maximumTextBytes)
@@ -55,17 +63,27 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
   private init(hostAndPort text: String) throws(EndpointError) {
     guard let colon = text.lastIndex(of: ":") else { throw .noPort(text) }
     let portText = text[text.index(after: colon)...]
-    guard let port = portText == "*" ? 0 : Endpoint.decimal(portText, as: UInt16.self) else {
+    guard let port = portText == "*" ? 0 : NetworkHost.decimal(portText, as: UInt16.self) else {
       throw .invalidPort(String(portText))
     }
-    let host = String(text[..<colon])
-    guard !host.isEmpty else { throw .noHost(text) }
-    guard let loopback = Endpoint.loopback(host) else { throw .notLoopback(host: host) }
+    let hostText = String(text[..<colon])
+    guard !hostText.isEmpty else { throw .noHost(text) }
+    guard let host = NetworkHost(hostText) else { throw .invalidHost(hostText) }
+    self.init(host: host, port: port)
+  }
+
+  private init(host: NetworkHost, port: UInt16) {
     transport = .tcp
-    address = "tcp://\(loopback):\(port)"
+    address = "tcp://\(host.text):\(port)"
     self.port = port
     path = nil
-    isIPv6 = loopback.hasPrefix("[")
+    self.host = host
+  }
+
+  /// The address by which this machine reaches itself, where it is bound to all interfaces.
+  public var seenFromHere: Endpoint {
+    guard let host, let port, host.isWildcard else { return self }
+    return Endpoint(host: isIPv6 ? .loopback6 : .loopback4, port: port)
   }
 
   private init(path: String) throws(EndpointError) {
@@ -78,7 +96,7 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
     address = "ipc://\(path)"
     port = nil
     self.path = path
-    isIPv6 = false
+    host = nil
   }
 
   private init(name: String) throws(EndpointError) {
@@ -89,28 +107,6 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
     address = "inproc://\(name)"
     port = nil
     path = nil
-    isIPv6 = false
-  }
-
-  /// The numeric spelling of a loopback host, or nil if the host is not surely loopback.
-  private static func loopback(_ host: String) -> String? {
-    switch host {
-    // As a number, because libzmq does not resolve names when binding.
-    case "localhost": return "127.0.0.1"
-    case "[::1]", "[0:0:0:0:0:0:0:1]": return "[::1]"
-    default:
-      let parts = host.split(separator: ".", omittingEmptySubsequences: false)
-      guard parts.count == 4, parts[0] == "127" else { return nil }
-      return parts.allSatisfy { decimal($0, as: UInt8.self) != nil } ? host : nil
-    }
-  }
-
-  /// A plain decimal number: no sign, no leading zero (which some parsers read as octal).
-  private static func decimal<Number: FixedWidthInteger>(
-    _ text: Substring, as type: Number.Type
-  ) -> Number? {
-    guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-    guard text == "0" || !text.hasPrefix("0") else { return nil }
-    return Number(text)
+    host = nil
   }
 }

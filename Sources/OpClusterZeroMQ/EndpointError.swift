@@ -16,8 +16,8 @@ public enum EndpointError: Error, Hashable, Sendable, CustomStringConvertible {
   case noPort(String)
   /// The port is not a number from 0 to 65535 and not `*`.
   case invalidPort(String)
-  /// The TCP host is not a loopback address.
-  case notLoopback(host: String)
+  /// The TCP host is neither a number nor a name.
+  case invalidHost(String)
   /// The path of `ipc://` does not start with `/`, or names a folder.
   case pathNotAbsolute(String)
   /// The kernel's limit on socket paths.
@@ -41,9 +41,9 @@ public enum EndpointError: Error, Hashable, Sendable, CustomStringConvertible {
       "'\(text)' has no port; write HOST:PORT, or HOST:* for any free port"
     case .invalidPort(let text):
       "'\(text)' is not a port; write a number from 1 to 65535, or * for any free port"
-    case .notLoopback(let host):
-      "host '\(host)' is refused: only loopback and ipc are accepted until keys are configured; "
-        + "use 127.0.0.1, [::1], localhost or ipc:///PATH"
+    case .invalidHost(let host):
+      "'\(host)' is not a host; write a name, 192.0.2.1, [2001:db8::1], or * to serve at all "
+        + "addresses of this machine"
     case .pathNotAbsolute(let path):
       "'\(path)' is not the absolute path of a socket file; write ipc:///FOLDER/NAME"
     case .pathTooLong(let bytes, let limit):

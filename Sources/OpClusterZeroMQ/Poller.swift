@@ -65,7 +65,10 @@ public struct Poller: ~Copyable {
   public mutating func add(
     _ socket: borrowing Socket, for interest: PollInterest = .readable
   ) -> Item {
-    let handle = socket.handle
+    add(socket.handle, for: interest)
+  }
+
+  mutating func add(_ handle: SocketHandle, for interest: PollInterest) -> Item {
     entries.append(Entry(handle: handle, interest: interest, place: descriptors.count))
     // libzmq's own descriptors are only ever read.
     descriptors.append(pollfd(fd: handle.descriptor, events: Int16(POLLIN), revents: 0))

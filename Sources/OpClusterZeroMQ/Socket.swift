@@ -22,17 +22,20 @@ public struct Socket: ~Copyable {
   public static let messageSizes = 1...(1 << 30)
 
   public let role: SocketRole
+  private let keys: SocketKeys?
   let handle: SocketHandle
 
   /// Opens a socket with every setting fixed (guarantees, section 5); the only way to get one.
   ///
   /// - Parameters:
   ///   - role: Router or dealer, and the largest message it accepts.
+  ///   - keys: Who it is over TCP; without keys it cannot bind or connect there (G35).
   ///   - highWaterMark: Messages queued per peer in each direction, within `highWaterMarks`.
   ///   - lingerMilliseconds: Time for unsent messages after the end, within `lingers`.
   /// - Throws: `EINVAL` for a value out of range, else what libzmq answered, e.g. `EMFILE`.
   public init(
-    role: SocketRole, highWaterMark: Int = Socket.defaultHighWaterMark, lingerMilliseconds: Int = 0
+    role: SocketRole, keys: SocketKeys? = nil,
+    highWaterMark: Int = Socket.defaultHighWaterMark, lingerMilliseconds: Int = 0
   ) throws(SocketError) {
     guard
       Socket.messageSizes.contains(role.maximumMessageBytes),
@@ -55,6 +58,7 @@ public struct Socket: ~Copyable {
       }
     }
     self.role = role
+    self.keys = keys
     self.handle = handle
   }
 
@@ -73,11 +77,16 @@ public struct Socket: ~Copyable {
   /// goes with the socket.
   ///
   /// - Throws: `EADDRINUSE` if somebody listens there, `ENOENT` if the folder of a socket file
-  ///   does not exist, or what else libzmq answered.
+  ///   does not exist, `EACCES` for TCP without keys, or what else libzmq answered.
   public func bind(_ endpoint: Endpoint) throws(SocketError) -> Endpoint {
     let raw = unsafe handle.checked()
-    try handle.set(.ipv6, to: endpoint.isIPv6 ? 1 : 0)
     let action = "bind \(endpoint)"
+    guard endpoint.isNumeric else {
+      throw SocketError(
+        action: action, code: EINVAL,
+        advice: "write an address of this machine as a number, or * for all of them")
+    }
+    try prepare(for: endpoint, action: action)
     var code: Int32 = 0
     if let path = endpoint.path {
       try LocalSocketFile.checkFree(path: path, action: action)
@@ -97,19 +106,31 @@ public struct Socket: ~Copyable {
   /// A name in the process should be bound before: a connection that comes first waits inside
   /// libzmq for somebody to bind, for as long as the process lives.
   ///
-  /// - Throws: `EINVAL` for port 0, else what libzmq answered.
+  /// - Throws: `EINVAL` for port 0 and wildcards, `EACCES` for TCP without keys, else what libzmq
+  ///   answered.
   public func connect(_ endpoint: Endpoint) throws(SocketError) {
     let raw = unsafe handle.checked()
-    guard endpoint.port != 0 else {
+    let action = "connect to \(endpoint)"
+    guard endpoint.port != 0, !endpoint.isWildcard else {
       throw SocketError(
-        action: "connect to \(endpoint)", code: EINVAL, advice: "name the port of the server")
+        action: action, code: EINVAL, advice: "name the host and the port of the server")
     }
-    try handle.set(.ipv6, to: endpoint.isIPv6 ? 1 : 0)
-    guard unsafe zmq_connect(raw, endpoint.address) == 0 else {
-      throw .last("connect to \(endpoint)")
-    }
+    try prepare(for: endpoint, action: action)
+    guard unsafe zmq_connect(raw, endpoint.address) == 0 else { throw .last(action) }
     // There is no handshake and libzmq tells nothing: messages can flow now.
     if endpoint.transport == .inproc { handle.hasUntoldConnection = true }
+  }
+
+  /// Over TCP there is no way without keys.
+  private func prepare(for endpoint: Endpoint, action: String) throws(SocketError) {
+    try handle.set(.ipv6, to: endpoint.isIPv6 ? 1 : 0)
+    guard endpoint.transport == .tcp else { return }
+    guard let keys, keys.isServer == role.isRouter else {
+      if keys == nil, endpoint.isLoopback { return }
+      throw SocketError(
+        action: action, code: EACCES, advice: "over TCP peers know each other by keys; give some")
+    }
+    try handle.use(keys, maximumMessageBytes: role.maximumMessageBytes)
   }
 
   private func boundEndpoint(action: String) throws(SocketError) -> Endpoint {

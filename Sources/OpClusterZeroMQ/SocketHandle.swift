@@ -18,6 +18,8 @@ final class SocketHandle {
   var events: SocketHandle?
   /// A dealer has connected over `inproc`, and its owner does not know yet.
   var hasUntoldConnection = false
+  /// Whoever speaks to it must have shown a key: a message without one is dropped (A5).
+  var needsIdentity = false
   /// The files of the `ipc://` endpoints it is bound to.
   var files: [LocalSocketFile] = []
 

@@ -16,14 +16,29 @@ public enum SendResult: Hashable, Sendable {
   case failed(SocketError)
 }
 
+/// Who sent a message to a router.
+public struct Sender: Hashable, Sendable {
+  /// Where an answer goes to.
+  public let connection: RoutingID
+  /// Which key it has proved to have; nil over `ipc` and `inproc`, where nobody is asked. Never nil
+  /// over TCP. It says who was let in, not who would be now: keys are removed meanwhile (A21).
+  public let key: PublicKey?
+
+  public init(connection: RoutingID, key: PublicKey? = nil) {
+    self.connection = connection
+    self.key = key
+  }
+}
+
 /// What a socket had to offer.
 public enum ReceiveResult: Hashable, Sendable {
-  /// A message; a router says from which connection.
-  case message([UInt8], from: RoutingID?)
+  /// A message; a router says from whom.
+  case message([UInt8], from: Sender?)
   /// Nothing is there now.
   case nothing
-  /// A message that was empty or had more than one frame; it is gone. The connection is nil on a
-  /// dealer, and on a router if the peer chose its own name, which is against the rules too (A2).
+  /// A message that was empty, had more than one frame, or came over TCP from nobody who is known
+  /// (A5); it is gone. The connection is nil on a dealer, and on a router if the peer chose its own
+  /// name, which is against the rules too (A2).
   case malformed(from: RoutingID?)
   case failed(SocketError)
 }
@@ -79,6 +94,9 @@ extension Socket {
     _ frame: inout zmq_msg_t, from raw: UnsafeMutableRawPointer, sender: RoutingID?
   ) -> ReceiveResult {
     var isWhole = unsafe zmq_msg_size(&frame) > 0 && !(role.isRouter && sender == nil)
+    // From this frame only: the one before has it sometimes (A5).
+    let key = handle.needsIdentity ? Socket.key(of: &frame) : nil
+    if handle.needsIdentity, key == nil { isWhole = false }
     // Each frame takes the place of the one before: memory for one at a time.
     while unsafe zmq_msg_more(&frame) != 0 {
       isWhole = false
@@ -86,7 +104,8 @@ extension Socket {
       guard code == 0 else { return .failed(SocketError(action: "receive", code: code)) }
     }
     guard isWhole else { return .malformed(from: sender) }
-    return .message(unsafe [UInt8](Socket.content(&frame)), from: sender)
+    return .message(
+      unsafe [UInt8](Socket.content(&frame)), from: sender.map { Sender(connection: $0, key: key) })
   }
 
   private func sendPayload(
@@ -113,7 +132,7 @@ extension Socket {
   }
 
   /// Hands one frame to libzmq, which copies it; 0 or the `errno`, never `EINTR` (A14).
-  private static func transmit(
+  static func transmit(
     _ bytes: UnsafeRawPointer, _ count: Int, to raw: UnsafeMutableRawPointer, flags: Int32
   ) -> Int32 {
     while true {
@@ -132,6 +151,13 @@ extension Socket {
       let code = zmq_errno()
       if code != EINTR { return code }
     }
+  }
+
+  /// The key that the gate admitted for the connection of a frame.
+  private static func key(of frame: inout zmq_msg_t) -> PublicKey? {
+    guard let text = unsafe zmq_msg_gets(&frame, "User-Id") else { return nil }
+    let spelling = unsafe UnsafeRawBufferPointer(start: text, count: strlen(text))
+    return unsafe PublicKey(spelling: spelling)
   }
 
   /// The bytes of a frame, valid until the frame changes.

@@ -33,6 +33,7 @@ public enum SocketOption: Hashable, Sendable, CaseIterable {
   case tcpKeepalive, tcpKeepaliveIdle, tcpKeepaliveInterval, tcpKeepaliveCount
   case tcpMaximumRetransmission
   case immediate, reconnectInterval, ipv6
+  case curveServer, zapEnforceDomain
 
   /// Whether libzmq tells the value: it does not for the two that only ROUTER has.
   public var isReadable: Bool {
@@ -65,6 +66,9 @@ public enum SocketOption: Hashable, Sendable, CaseIterable {
     case .immediate: ZMQ_IMMEDIATE
     case .reconnectInterval: ZMQ_RECONNECT_IVL
     case .ipv6: ZMQ_IPV6
+    case .curveServer: ZMQ_CURVE_SERVER
+    // ZMQ_ZAP_ENFORCE_DOMAIN, which the header shows only to drafts (A6).
+    case .zapEnforceDomain: 93
     }
   }
 }

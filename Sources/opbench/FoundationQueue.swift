@@ -2,6 +2,7 @@
 // The one place that needs all of Foundation.
 
 import Foundation
+import Synchronization
 
 extension Workload {
   /// The figure of one run, in this workload's unit; nil where it has no counterpart.
@@ -31,5 +32,25 @@ extension Workload {
     }
     queue.addOperations(operations, waitUntilFinished: true)
     return (ContinuousClock().now - start) / .seconds(1)
+  }
+}
+
+extension InProcess {
+  /// The same operations on Foundation's queue.
+  func runFoundation(_ way: Way, _ counter: Counter) {
+    let queue = OperationQueue()
+    queue.maxConcurrentOperationCount = limit
+    switch way {
+    case .array, .kinds:
+      let operations = (0..<count).map { number in
+        let operation = BlockOperation { counter.count() }
+        if way == .kinds { operation.name = "number \(number)" }
+        return operation
+      }
+      queue.addOperations(operations, waitUntilFinished: false)
+    case .singly:
+      for _ in 0..<count { queue.addOperation { counter.count() } }
+    }
+    queue.waitUntilAllOperationsAreFinished()
   }
 }

@@ -141,7 +141,6 @@ public struct Kill: RegisteredOperation {
 /// Writes `name+`, returns from its start, and ends when the gate opens (S131).
 public struct AsyncGate: AsynchronousOperation {
   public static let typeName = "conformance.async-gate"
-  public typealias Output = Int
   public var sink: String
   public var name: String
   public var value: Int

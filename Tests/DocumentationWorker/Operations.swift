@@ -76,7 +76,6 @@ struct Difference: RegisteredOperation {
 
 // snippet: asynchronous
 struct Answer: AsynchronousOperation {
-  typealias Output = String
   static let typeName = "letters.answer"
   var milliseconds: Int
 

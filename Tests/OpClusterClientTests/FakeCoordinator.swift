@@ -121,10 +121,10 @@ final class FakeCoordinator: Sendable {
     while true {
       _ = try? poller.wait(until: MonotonicClock.now() + 1_000_000_000)
       while case .message(let bytes, let sender) = router.receive(), let sender {
-        peer = sender
+        peer = sender.connection
         guard let message = try? Wire.decodeClientMessage(bytes) else { continue }
         for answer in answers(to: message, script, record) {
-          send(answer, to: sender, router)
+          send(answer, to: sender.connection, router)
         }
       }
       orders.takeAll(into: &batch)

@@ -67,6 +67,7 @@ extension Conformance {
         let told = Recorder(poll)
         try await stage.queue.addOperations([poll, b])
         try await stage.sink.waitFor("g+")
+        try await stage.began(poll)
         #expect(try await poll.cancel() == .executing)
         try await stage.ended(poll, b)
         try await told.completed()

@@ -159,6 +159,7 @@ extension Conformance {
         try c.addDependency(a)
         try await stage.queue.addOperations([a, b, c])
         try await stage.sink.waitFor("A+")
+        try await stage.began(a)
         #expect(try await b.cancel() == .cancelled)
         try await stage.ended(b)
         #expect(b.outcome == .cancelled)

@@ -4,7 +4,6 @@
 import Dispatch
 import FoundationEssentials
 import OpCluster
-import OpClusterModel
 import Testing
 
 @testable import DocumentationWorker

@@ -3,8 +3,6 @@
 // snippet: import
 import OpCluster
 // end
-import OpClusterClient
-import OpClusterModel
 import Testing
 
 @testable import DocumentationWorker

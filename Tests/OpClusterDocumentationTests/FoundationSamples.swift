@@ -3,7 +3,6 @@
 // snippet: both
 import Foundation
 import OpCluster
-import OpClusterModel
 
 func both() async throws {
   let theirs = OperationQueue()

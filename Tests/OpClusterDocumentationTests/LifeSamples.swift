@@ -2,7 +2,6 @@
 // run.
 
 import OpCluster
-import OpClusterModel
 import Testing
 
 @testable import DocumentationWorker

@@ -2,7 +2,6 @@
 // whose `cancel` of a context asks the cluster.
 
 // snippet: testing
-import OpClusterModel
 import OpClusterOperations
 import Testing
 
@@ -14,7 +13,7 @@ import Testing
   let operation = OperationID(graph: GraphID(1), index: 0)
   let attempt = AttemptID(operation: operation, attempt: 1)
   let context = OperationContext(attempt: attempt, name: "sum")
-  context.cancel()
+  context.deliverCancellation()
   await #expect(throws: CancellationError.self) {
     try await PatientSum(numbers: [1]).main(context)
   }

@@ -7,7 +7,6 @@ import Testing
 
 /// Gives its token to the test.
 struct Handover: AsynchronousOperation {
-  typealias Output = String
   static let typeName = "test.handover"
   /// Tokens of those that have started, by the test's name for them.
   static let tokens = Mutex<[String: CompletionToken<String>]>([:])

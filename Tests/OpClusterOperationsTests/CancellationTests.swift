@@ -68,7 +68,7 @@ import Testing
       return NoOutput()
     })
     let context = Rig.context()
-    context.cancel()
+    context.deliverCancellation()
     let running = try Running(
       registry, OperationRegistry.closureType, OperationArgument.encode(number), context)
     let end = try await running.end
@@ -81,8 +81,8 @@ import Testing
     let notes = Notes<String>()
     context.onCancel { notes.add("early") }
     #expect(notes.all.isEmpty)
-    context.cancel()
-    context.cancel()
+    context.deliverCancellation()
+    context.deliverCancellation()
     #expect(try await notes.wait(for: 1) == ["early"])
     context.onCancel { notes.add("late") }
     #expect(notes.all == ["early", "late"])
@@ -91,7 +91,7 @@ import Testing
     after.onCancel { Issue.record("called after the end") }
     _ = try await Rig.run(Darken(), after)
     after.onCancel { Issue.record("called after the end") }
-    after.cancel()
+    after.deliverCancellation()
     after.onCancel { Issue.record("called after the end") }
     #expect(notes.all == ["early", "late"])
   }
@@ -107,7 +107,7 @@ import Testing
         done.add(1)
       }
     }
-    context.cancel()
+    context.deliverCancellation()
     gate.open()
     #expect(try await done.wait(for: 1) == [1])
   }

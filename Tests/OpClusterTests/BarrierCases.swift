@@ -2,6 +2,7 @@
 
 import OpClusterClient
 import OpClusterModel
+import RealCluster
 import Testing
 
 @Suite(.sharedCluster, .serialized) struct BarrierCases {
@@ -132,7 +133,7 @@ import Testing
     #expect(
       try await scene.life(members, "b") == ["isCancelled", "ready true", "cancelled"])
     #expect(try await scene.events(members, "b").count { $0.kind == .completion } == 1)
-    #expect(try await scene.row(members["g"]).isExecuting)
+    try await eventually("g executes") { try await scene.row(members["g"]).isExecuting }
     #expect(try await scene.row(members["b"]).outcome == .cancelled)
     try scene.open("g")
     try await scene.ended(members)

@@ -1,6 +1,7 @@
 // The door (G32, G33): limits at and one past them, columns that do not fit, numbers that are
 // none, what is unknown, what is nested without end. The field numbers are those of proto/.
 
+import MessageDice
 import OpClusterModel
 import OpClusterWire
 import Testing

@@ -2,6 +2,7 @@
 // contract it was made from.
 
 import FoundationEssentials
+import MessageDice
 import OpClusterModel
 import Testing
 

@@ -2,6 +2,7 @@
 // ones. OPCLUSTER_FUZZ says how many per decoder, 20,000 where it is not set.
 
 import Glibc
+import MessageDice
 import OpClusterModel
 import OpClusterWire
 import Testing
@@ -95,31 +96,12 @@ struct FuzzTarget: Sendable, CustomTestStringConvertible {
     for round in 0..<Self.rounds {
       if round % 8 == 0 { good = target.make(&dice) }
       do {
-        try target.decode(mutated(good, &dice))
+        try target.decode(round % 2 == 0 ? dice.mutated(good) : dice.mutatedFields(good))
       } catch {
         if !(error is WireError) { Issue.record("another error: \(error)") }
         refused += 1
       }
     }
     #expect(refused > 0 && refused < Self.rounds)
-  }
-
-  /// One to four changes: a bit, a byte, a cut, a doubled piece, a huge varint; or mere noise.
-  private func mutated(_ good: [UInt8], _ dice: inout Dice) -> [UInt8] {
-    if dice.below(16) == 0 { return dice.bytes(200) }
-    var bytes = good
-    for _ in 0..<(dice.below(4) + 1) where !bytes.isEmpty {
-      let at = dice.below(bytes.count)
-      switch dice.below(6) {
-      case 0: bytes[at] ^= 1 << UInt8(dice.below(8))
-      case 1: bytes[at] = UInt8(truncatingIfNeeded: dice.bits())
-      case 2: bytes.removeLast(bytes.count - at)
-      case 3: bytes.insert(contentsOf: bytes[at..<min(at + dice.below(20), bytes.count)], at: at)
-      case 4: bytes.remove(at: at)
-      default:
-        bytes.insert(contentsOf: Array(repeating: 0xff, count: dice.below(10)) + [1], at: at)
-      }
-    }
-    return bytes
   }
 }

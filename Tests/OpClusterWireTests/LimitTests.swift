@@ -1,5 +1,6 @@
 // Limits of submissions and of what hangs on operations, at each and one past it (house rule 11).
 
+import MessageDice
 import OpClusterModel
 import OpClusterWire
 import Testing

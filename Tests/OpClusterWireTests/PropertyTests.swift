@@ -2,6 +2,7 @@
 // So every property of the generated words has to take more than one value: with the round trips,
 // this shows that it crosses the wire.
 
+import MessageDice
 import OpClusterModel
 import Testing
 

@@ -1,6 +1,7 @@
 // Everything that is encoded is decoded as the same word: every case of every word, by chance
 // from seeds.
 
+import MessageDice
 import OpClusterModel
 import OpClusterWire
 import Testing

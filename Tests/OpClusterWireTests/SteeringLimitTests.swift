@@ -1,6 +1,7 @@
 // Limits of what steers operations, of blocks, and of what is told about operations: at each and
 // one past it (house rule 11), and what contradicts itself.
 
+import MessageDice
 import OpClusterModel
 import Testing
 

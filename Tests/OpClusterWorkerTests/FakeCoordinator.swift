@@ -72,7 +72,8 @@ final class FakeCoordinator {
     if isSilent { return }
     receiving: while true {
       switch socket.receive() {
-      case .message(let bytes, let from): try take(Wire.decodeWorkerMessage(bytes), from)
+      case .message(let bytes, let from):
+        try take(Wire.decodeWorkerMessage(bytes), from?.connection)
       case .nothing: break receiving
       case .malformed, .failed: Issue.record("a message that is not one frame")
       }

@@ -12,6 +12,10 @@ import Testing
     ("tcp://127.0.0.1:0", "tcp://127.0.0.1:0", .tcp),
     ("tcp://[::1]:7700", "tcp://[::1]:7700", .tcp),
     ("tcp://[0:0:0:0:0:0:0:1]:7700", "tcp://[::1]:7700", .tcp),
+    ("tcp://192.0.2.1:7700", "tcp://192.0.2.1:7700", .tcp),
+    ("tcp://*:7700", "tcp://0.0.0.0:7700", .tcp),
+    ("tcp://[2001:DB8::0:1]:7700", "tcp://[2001:db8::1]:7700", .tcp),
+    ("tcp://node-1.my_net.example:7700", "tcp://node-1.my_net.example:7700", .tcp),
     ("ipc:///run/op cluster/ü.sock", "ipc:///run/op cluster/ü.sock", .ipc),
     ("inproc://a", "inproc://a", .inproc),
   ])
@@ -34,14 +38,39 @@ import Testing
   }
 
   @Test(arguments: [
-    "0.0.0.0", "*", "192.168.1.1", "10.0.0.1", "128.0.0.1", "example.org", "eth0", "127.1",
-    "127.0.0.256", "127.0.0.01", "127.0.0.", "127.0.0.1.evil.org", "localhost.evil.org",
-    "[::]", "[::ffff:127.0.0.1]", "[::1%lo]", "::1", "127.0.0.1:1;127.0.0.1", "user@127.0.0.1",
+    "127.1", "127.0.0.256", "127.0.0.01", "127.0.0.", "1.2.3", "[::1%lo]", "[::1", "[]", "::1",
+    "[1.2.3.4]", "127.0.0.1:1;127.0.0.1", "user@127.0.0.1", "eth0;10.0.0.1", "-a", "a-", "a..b",
+    ".a", "a.", "a.1", "h\u{F6}st", "a b", "",
   ])
-  func onlyLoopback(host: String) throws {
-    #expect(throws: EndpointError.notLoopback(host: host)) { try Endpoint("tcp://\(host):7700") }
-    let text = EndpointError.notLoopback(host: host).description
-    #expect(text.contains("only loopback and ipc are accepted until keys are configured"))
+  func invalidHosts(host: String) throws {
+    let expected = host.isEmpty ? EndpointError.noHost(":7700") : .invalidHost(host)
+    #expect(throws: expected) { try Endpoint("tcp://\(host):7700") }
+    #expect(expected.description.contains("write"))
+  }
+
+  @Test func longestHosts() throws {
+    let part = String(repeating: "a", count: 63)
+    let longest = "\(part).\(part).\(part).\(String(repeating: "a", count: 61))"
+    #expect(try Endpoint("tcp://\(longest):1").address == "tcp://\(longest):1")
+    for host in ["\(longest)a", "\(part)a"] {
+      #expect(throws: EndpointError.invalidHost(host)) { try Endpoint("tcp://\(host):1") }
+    }
+  }
+
+  // What a server at all interfaces is proved by, and what only this machine can reach.
+  @Test func whereItIs() throws {
+    let any = try Endpoint("tcp://*:7700")
+    #expect(any.isWildcard && !any.isLoopback && any.isNumeric)
+    #expect(any.seenFromHere.address == "tcp://127.0.0.1:7700")
+    #expect(try Endpoint("tcp://[::]:7700").seenFromHere.address == "tcp://[::1]:7700")
+    let named = try Endpoint("tcp://localhost.evil.org:7700")
+    #expect(!named.isNumeric && !named.isLoopback && named.seenFromHere == named)
+    for host in ["127.0.0.1", "127.9.9.9", "[::1]", "localhost"] {
+      #expect(try Endpoint("tcp://\(host):1").isLoopback, "\(host)")
+    }
+    for host in ["128.0.0.1", "[::ffff:127.0.0.1]", "127.0.0.1.evil.org"] {
+      #expect(try !Endpoint("tcp://\(host):1").isLoopback, "\(host)")
+    }
   }
 
   @Test(arguments: ["65536", "-1", "+5", "", "08", "1e3", " 1", "99999999999999999999", "x"])

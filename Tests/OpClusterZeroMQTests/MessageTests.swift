@@ -19,7 +19,7 @@ import Testing
         Issue.record("the message did not arrive as it was")
         return
       }
-      #expect(router.send(bytes.reversed(), to: sender) == .sent)
+      #expect(router.send(bytes.reversed(), to: sender.connection) == .sent)
       #expect(try receiveNext(dealer) == .message(bytes.reversed(), from: nil))
     }
     #expect(router.receive() == .nothing)

@@ -145,7 +145,7 @@ import Testing
     guard case .message([1], from: let peer?) = router.receive() else {
       throw Impatience(awaited: "the message")
     }
-    #expect(router.send([2], to: peer) == .sent)
+    #expect(router.send([2], to: peer.connection) == .sent)
     thread.join()
   }
 

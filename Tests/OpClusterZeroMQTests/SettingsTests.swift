@@ -31,6 +31,35 @@ import Testing
     #expect(try socket.option(.immediate) == 1)
   }
 
+  // A6, A22: over TCP there is a mechanism, a domain, and no way around the handler.
+  @Test func keysOverTCP() throws {
+    let router = try openRouter()
+    let dealer = try openDealer()
+    for socket in [router.handle, dealer.handle] {
+      #expect(try socket.value(of: .zapEnforceDomain) == 0)
+    }
+    try dealer.connect(router.bind(anyPort()))
+    #expect(try router.option(.curveServer) == 1)
+    #expect(try router.option(.zapEnforceDomain) == 1)
+    #expect(try text(ZMQ_ZAP_DOMAIN, of: router) == "op\0")
+    #expect(try text(ZMQ_CURVE_SECRETKEY, of: router) == ThrowAwayKeys.server.secretKey.bytes)
+    #expect(try dealer.option(.curveServer) == 0)
+    #expect(try text(ZMQ_CURVE_SERVERKEY, of: dealer) == ThrowAwayKeys.server.publicKey.bytes)
+    #expect(try text(ZMQ_CURVE_PUBLICKEY, of: dealer) == ThrowAwayKeys.client.publicKey.bytes)
+  }
+
+  private func text(_ option: Int32, of socket: borrowing Socket) throws -> String {
+    String(decoding: try text(option, of: socket) as [UInt8], as: UTF8.self)
+  }
+
+  private func text(_ option: Int32, of socket: borrowing Socket) throws -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: 32)
+    var size = bytes.count
+    let raw = unsafe socket.handle.checked()
+    #expect(unsafe zmq_getsockopt(raw, option, &bytes, &size) == 0)
+    return Array(bytes.prefix(size))
+  }
+
   // A2: no routing id of our own choice.
   @Test func noRoutingID() throws {
     let socket = try openDealer()

@@ -77,15 +77,35 @@ func introduce(
   guard case .message([0x48], from: let sender?) = try receiveNext(router) else {
     throw Impatience(awaited: "the hello")
   }
-  return sender
+  return sender.connection
+}
+
+/// What all sockets of these tests know each other by over TCP, where a test says nothing else: a
+/// server's key and a client's, and a gate that admits this client alone.
+enum ThrowAwayKeys {
+  static let server = KeyPair.random()
+  static let client = KeyPair.random()
+  private static let gate = {
+    let admitted = client.publicKey
+    let gate = try? Gate { $0 == admitted }
+    gate?.open(until: .max)
+    return gate
+  }()
+
+  static var ofServer: SocketKeys {
+    _ = gate
+    return .server(server)
+  }
+  static var ofClient: SocketKeys { .client(client, server: server.publicKey) }
 }
 
 func openRouter(maximumMessageBytes: Int = 1 << 20) throws -> Socket {
-  try Socket(role: .router(maximumMessageBytes: maximumMessageBytes))
+  try Socket(
+    role: .router(maximumMessageBytes: maximumMessageBytes), keys: ThrowAwayKeys.ofServer)
 }
 
-func openDealer() throws -> Socket {
-  try Socket(role: .dealer(maximumMessageBytes: 1 << 20))
+func openDealer(_ keys: SocketKeys = ThrowAwayKeys.ofClient) throws -> Socket {
+  try Socket(role: .dealer(maximumMessageBytes: 1 << 20), keys: keys)
 }
 
 private let names = Atomic<Int>(0)

@@ -1,10 +1,10 @@
 // Answers, rows, events and facts by chance.
 
-import OpClusterModel
+package import OpClusterModel
 
 extension Dice {
   /// `kind` from 0 to 20: welcome, events, heartbeat and the replies.
-  mutating func clientAnswer(_ kind: Int) -> ClientAnswer {
+  package mutating func clientAnswer(_ kind: Int) -> ClientAnswer {
     switch kind {
     case 0: .welcome(version: number(), build: text(), epoch: Epoch(number()))
     case 1:
@@ -16,7 +16,7 @@ extension Dice {
     default: .reply(RequestID(number()), reply(kind))
     }
   }
-  static let clientAnswerKinds = 21
+  package static let clientAnswerKinds = 21
 
   private mutating func reply(_ kind: Int) -> ClientReply {
     switch kind {
@@ -71,20 +71,20 @@ extension Dice {
     return .submission(submission, outcomes: outcomes)
   }
 
-  mutating func counts() -> StateCounts {
+  package mutating func counts() -> StateCounts {
     var counts = StateCounts()
     for word in StateWord.allCases { counts[word] = number() }
     return counts
   }
 
-  mutating func graphRow() -> GraphRow {
+  package mutating func graphRow() -> GraphRow {
     GraphRow(
       graph: graph(), name: text(), state: member(GraphRow.State.self), counts: counts(),
       submittedAt: wallTime(), finishedAt: wallTime(), labels: labels(),
       allowedFailures: number())
   }
 
-  mutating func operationRow() -> OperationRow {
+  package mutating func operationRow() -> OperationRow {
     var row = OperationRow(
       id: operation(), name: text(), index: maybe { $0.number() },
       state: member(StateWord.self))
@@ -118,7 +118,7 @@ extension Dice {
     return row
   }
 
-  mutating func structure() -> GraphStructure {
+  package mutating func structure() -> GraphStructure {
     var structure = GraphStructure(
       row: graphRow(),
       stages: many { dice in
@@ -132,7 +132,7 @@ extension Dice {
     return structure
   }
 
-  mutating func workerRow() -> WorkerRow {
+  package mutating func workerRow() -> WorkerRow {
     WorkerRow(
       worker: worker(), name: text(), state: member(WorkerRow.State.self),
       capacity: resources(), free: resources(negative: true), executing: number(),
@@ -140,7 +140,7 @@ extension Dice {
   }
 
   // Events
-  mutating func events() -> [Event] {
+  package mutating func events() -> [Event] {
     var sequence: UInt64 = number()
     let isGapless = bool()
     return many(30) { dice in
@@ -152,7 +152,7 @@ extension Dice {
     }
   }
 
-  mutating func eventRuns() -> [EventRun] {
+  package mutating func eventRuns() -> [EventRun] {
     many(20) { dice in
       let count = UInt32(dice.below(9) + 1)
       let subject: Event.Subject =
@@ -167,7 +167,7 @@ extension Dice {
     }
   }
 
-  mutating func subject() -> Event.Subject {
+  package mutating func subject() -> Event.Subject {
     switch below(6) {
     case 0: .graph(graph())
     case 1: .queue(queue())
@@ -176,8 +176,8 @@ extension Dice {
     }
   }
 
-  static let eventKinds = 23
-  mutating func eventKind(_ kind: Int) -> Event.Kind {
+  package static let eventKinds = 23
+  package mutating func eventKind(_ kind: Int) -> Event.Kind {
     switch kind {
     case 0: .isReady(bool())
     case 1: .isExecuting(bool())
@@ -206,7 +206,7 @@ extension Dice {
   }
 
   // Facts
-  mutating func runs() -> OperationRuns {
+  package mutating func runs() -> OperationRuns {
     var runs = OperationRuns(graph: graph())
     var next: UInt32 = 0
     for _ in 0..<below(6) {
@@ -219,7 +219,7 @@ extension Dice {
   }
 
   /// `kind` from 0 to 27.
-  mutating func record(_ kind: Int) -> Record {
+  package mutating func record(_ kind: Int) -> Record {
     switch kind {
     case 0: .started(Epoch(number()))
     case 1: .submitted(graph(), submission(), fingerprint: number(), at: wallTime())
@@ -251,9 +251,9 @@ extension Dice {
     default: .restoredCounters(counters())
     }
   }
-  static let recordKinds = 28
+  package static let recordKinds = 28
 
-  mutating func graphState() -> GraphState {
+  package mutating func graphState() -> GraphState {
     var state = GraphState(graph: graph())
     let count = below(10)
     for _ in 0..<count {
@@ -288,7 +288,7 @@ extension Dice {
     .init(from: operation(), to: number(), policy: member(EdgePolicy.self))
   }
 
-  mutating func endedGraph() -> EndedGraph {
+  package mutating func endedGraph() -> EndedGraph {
     let count = below(10)
     let outcomes = bool() ? 1 : count
     return EndedGraph(
@@ -298,7 +298,7 @@ extension Dice {
       outputs: many { .init(index: $0.number(), output: $0.bytes()) })
   }
 
-  mutating func counters() -> Counters {
+  package mutating func counters() -> Counters {
     var counters = Counters()
     counters.epoch = Epoch(number())
     counters.lastGraph = number()

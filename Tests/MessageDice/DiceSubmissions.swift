@@ -1,9 +1,9 @@
 // Submissions and commands by chance.
 
-import OpClusterModel
+package import OpClusterModel
 
 extension Dice {
-  mutating func retry() -> RetryPolicy {
+  package mutating func retry() -> RetryPolicy {
     RetryPolicy(
       maximum: UInt32(below(101)),
       reasons: many { dice in
@@ -20,7 +20,7 @@ extension Dice {
       }, backoff: span(), backoffPercent: number(), maximumBackoff: span())
   }
 
-  mutating func template() -> OperationTemplate {
+  package mutating func template() -> OperationTemplate {
     let count = UInt32(below(3) == 0 ? 1 : below(20))
     var template = OperationTemplate(name: text(), count: count, work: work())
     template.isArray = bool()
@@ -52,13 +52,13 @@ extension Dice {
     return template
   }
 
-  mutating func groupEdge() -> GroupEdge {
+  package mutating func groupEdge() -> GroupEdge {
     GroupEdge(
       from: number(), to: number(), policy: member(EdgePolicy.self),
       match: bool() ? .all : .sameIndex)
   }
 
-  mutating func elementEdges() -> ElementEdges {
+  package mutating func elementEdges() -> ElementEdges {
     let count = below(6)
     let policies = bool() ? 1 : count
     return ElementEdges(
@@ -66,7 +66,7 @@ extension Dice {
       policies: (0..<policies).map { _ in member(EdgePolicy.self) })
   }
 
-  mutating func submission() -> GraphSubmission {
+  package mutating func submission() -> GraphSubmission {
     var submission = GraphSubmission(key: SubmissionKey(text()), name: text())
     submission.templates = many { $0.template() }
     submission.groupEdges = many { $0.groupEdge() }
@@ -97,11 +97,11 @@ extension Dice {
     return submission
   }
 
-  mutating func block() -> OperationBlock {
+  package mutating func block() -> OperationBlock {
     bool() ? .command(command()) : .call(type(), argument: bytes())
   }
 
-  mutating func blockResult() -> BlockResult {
+  package mutating func blockResult() -> BlockResult {
     switch below(3) {
     case 0: .succeeded(bytes())
     case 1: .failed(text())
@@ -109,7 +109,7 @@ extension Dice {
     }
   }
 
-  mutating func commandText() -> CommandText {
+  package mutating func commandText() -> CommandText {
     CommandText(
       segments: many { dice in
         let quoting: CommandText.Quoting = dice.bool() ? .none : .shell
@@ -123,7 +123,7 @@ extension Dice {
       })
   }
 
-  mutating func command() -> CommandSpecification {
+  package mutating func command() -> CommandSpecification {
     var command = CommandSpecification(
       form: bool()
         ? .arguments(many { $0.commandText() })

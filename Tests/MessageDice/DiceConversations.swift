@@ -1,9 +1,9 @@
 // What workers, clients and the coordinator say, by chance.
 
-import OpClusterModel
+package import OpClusterModel
 
 extension Dice {
-  mutating func workerMessage() -> WorkerMessage {
+  package mutating func workerMessage() -> WorkerMessage {
     switch below(5) {
     case 0: .hello(workerHello())
     case 1: .logChunk(chunk())
@@ -12,20 +12,20 @@ extension Dice {
     }
   }
 
-  mutating func workerHello() -> WorkerHello {
+  package mutating func workerHello() -> WorkerHello {
     WorkerHello(
       versions: versions(), build: text(), name: one(of: ["w", "a.b:c-d_9"]),
       session: WorkerSession(number()), capacity: resources(), labels: labels(),
       types: many { $0.type() }, held: many { $0.attempt() }, executing: many { $0.attempt() })
   }
 
-  mutating func report() -> WorkerReport {
+  package mutating func report() -> WorkerReport {
     WorkerReport(
       conversation: conversation(), number: number(), entries: many(20) { $0.entry() },
       ordersTaken: number())
   }
 
-  mutating func entry() -> WorkerReport.Entry {
+  package mutating func entry() -> WorkerReport.Entry {
     switch below(8) {
     case 0: .started(attempt())
     case 1: .recalled(attempt())
@@ -37,7 +37,7 @@ extension Dice {
     }
   }
 
-  mutating func coordinatorMessage() -> CoordinatorMessage {
+  package mutating func coordinatorMessage() -> CoordinatorMessage {
     switch below(5) {
     case 0: .welcome(welcome())
     case 1: .refused(refusal())
@@ -50,13 +50,13 @@ extension Dice {
     }
   }
 
-  mutating func welcome() -> Welcome {
+  package mutating func welcome() -> Welcome {
     Welcome(
       conversation: conversation(), version: number(), worker: worker(), timing: timing(),
       stale: many { $0.attempt() }, clientEndpoint: text())
   }
 
-  mutating func orders() -> WorkerOrders {
+  package mutating func orders() -> WorkerOrders {
     var orders = WorkerOrders(
       conversation: conversation(), number: number(), acknowledged: number())
     if below(4) == 0 { return orders }
@@ -72,7 +72,7 @@ extension Dice {
     return orders
   }
 
-  mutating func announcement() -> TemplateAnnouncement {
+  package mutating func announcement() -> TemplateAnnouncement {
     var announcement = TemplateAnnouncement(
       graph: graph(), graphName: text(), template: number(), firstIndex: number(),
       name: text(), isArray: bool(), indexRuns: indexRuns(), work: work(), payload: bytes(),
@@ -83,7 +83,7 @@ extension Dice {
     return announcement
   }
 
-  mutating func dispatch() -> Dispatch {
+  package mutating func dispatch() -> Dispatch {
     var dispatch = Dispatch(
       attempt: attempt(), template: UInt32(below(3)),
       priority: bool() ? .normal : member(Priority.self), place: number())
@@ -100,13 +100,13 @@ extension Dice {
     return dispatch
   }
 
-  mutating func input() -> DependencyInput {
+  package mutating func input() -> DependencyInput {
     DependencyInput(
       operation: operation(), name: one(of: ["", "align", "sum"]),
       index: maybe { $0.number() }, outcome: member(Outcome.self), output: maybe { $0.bytes() })
   }
 
-  mutating func selection() -> Selection {
+  package mutating func selection() -> Selection {
     let graphs: Selection.Graphs =
       switch below(4) {
       case 0: .numbers(many { .init($0.graph(), $0.graph()) })
@@ -120,7 +120,7 @@ extension Dice {
       priority: maybe { $0.member(Priority.self) })
   }
 
-  mutating func target() -> OperationTarget {
+  package mutating func target() -> OperationTarget {
     switch below(3) {
     case 0: .selection(selection())
     case 1: .operations(many { $0.operation() })
@@ -129,11 +129,11 @@ extension Dice {
   }
 
   /// `kind` from 0 to 30: hello and the requests.
-  mutating func clientMessage(_ kind: Int) -> ClientMessage {
+  package mutating func clientMessage(_ kind: Int) -> ClientMessage {
     if kind == 0 { return .hello(ClientHello(versions: versions(), build: text())) }
     return .request(RequestID(number()), kind <= 17 ? steering(kind) : reading(kind))
   }
-  static let clientMessageKinds = 31
+  package static let clientMessageKinds = 31
 
   private mutating func steering(_ kind: Int) -> ClientRequest {
     switch kind {
@@ -180,13 +180,13 @@ extension Dice {
     }
   }
 
-  mutating func subscription() -> EventSubscription {
+  package mutating func subscription() -> EventSubscription {
     EventSubscription(
       number: number(), selection: selection(), since: maybe { $0.number() },
       graphsOnly: bool(), backlogOnly: bool(), includesOwn: bool(), credit: number())
   }
 
-  mutating func queueChange() -> QueueChange {
+  package mutating func queueChange() -> QueueChange {
     QueueChange(
       newName: maybe { $0.text() }, qos: maybe { $0.member(QualityOfService.self) },
       limit: maybe { $0.bool() ? .unlimited : .atMost($0.number()) },

@@ -1,0 +1,134 @@
+// What one connection has in its head: its link, its requests, its subscriptions, and what each
+// answer of the coordinator does to them. Pure: no socket, no clock, no chance; ConnectionLoop
+// gives it words and carries its own to the socket. Lives on the connection's thread.
+
+package import OpClusterModel
+import OpClusterWire
+
+package struct ClientConversation {
+  /// What an answer comes to, for the socket.
+  package enum Heard {
+    case nothing
+    case welcomed(version: UInt32, build: String, epoch: Epoch)
+    /// The socket is of no more use.
+    case broken(ClientError)
+  }
+
+  let address: String
+  var link: Link
+  var requests = PendingRequests()
+  var subscriptions = Subscriptions()
+  /// Requests of our own that are not answered yet.
+  var ownInFlight: Set<RequestID> = []
+  private(set) var hasOpened = false
+
+  init(address: String, link: Link) {
+    self.address = address
+    self.link = link
+  }
+
+  /// Whether the coordinator will take one more request (`Limits.requestsInFlightPerClient`).
+  var isInBounds: Bool {
+    requests.inFlightCount + ownInFlight.count < Limits.requestsInFlightPerClient
+  }
+
+  /// Whether somebody wants to be told when the coordinator stays away.
+  var isAwaited: Bool { !requests.isEmpty || subscriptions.hasImpatient }
+
+  /// Takes an answer in; whatever it says, it is a sign of life.
+  package mutating func take(_ answer: ClientAnswer, at now: Instant) -> Heard {
+    link.heard(at: now)
+    switch answer {
+    case .welcome(let version, let build, let epoch):
+      guard version >= ProtocolVersions.current.lowest,
+        version <= ProtocolVersions.current.highest
+      else { return .broken(violation("it chose version \(version), which we do not speak")) }
+      link.welcomed(at: now)
+      hasOpened = true
+      return .welcomed(version: version, build: build, epoch: epoch)
+    case .reply(_, .refused(let refusal)) where !link.isOpen:
+      // The answer to our hello.
+      return .broken(ClientError(refusal))
+    case .reply(let id, let reply):
+      ownInFlight.remove(id)
+      if case .accepted(let graph, _, let isRepeated) = reply {
+        subscriptions.accepted(graph, by: id, isRepeated: isRepeated)
+      }
+      requests.answer(id, reply)
+      subscriptions.answer(id, reply, submissions: { requests.sentSubmissions })
+    case .events(let batch):
+      let error = subscriptions.take(batch, hasSubmissions: requests.hasSubmissions)
+      if let error { return .broken(error) }
+    case .heartbeat: break
+    }
+    return .nothing
+  }
+
+  /// What answers there is not a coordinator of ours.
+  package func violation(_ detail: String) -> ClientError {
+    ClientError(
+      .protocolViolation,
+      "what answers at \(address) is not a coordinator of ours: \(detail)",
+      hint: "check the address and compare 'opbatch version' with 'opcoord --version'")
+  }
+
+  /// The socket is gone: everything goes on with a fresh one. `chance` in 0…1.
+  package mutating func socketLost(at now: Instant, chance: Double) {
+    link.socketLost(at: now, chance: chance)
+    ownInFlight = []
+    requests.connectionEnded(.lost(address))
+    subscriptions.connectionEnded(submissions: requests.sentSubmissions)
+  }
+}
+
+// What a world under test does to a conversation, in place of a connection and its socket.
+extension ClientConversation {
+  package init(at now: Instant) { self.init(address: "nowhere", link: Link(at: now)) }
+
+  /// The way through a fresh socket to the hello.
+  package mutating func connect(at now: Instant) -> ClientMessage {
+    link.socketOpened(deadline: now + Link.reconnectDeadline)
+    link.connected()
+    return .hello(ClientHello(build: clientBuild))
+  }
+  package var isOpen: Bool { link.isOpen }
+
+  /// A request as `ClusterConnection` makes it.
+  package mutating func ask(
+    _ request: ClientRequest, as id: RequestID, bytes: [UInt8], deadline: Instant?,
+    completion: @escaping @Sendable (Result<ClientReply, ClientError>) -> Void
+  ) {
+    let isSubmission = if case .submit = request { true } else { false }
+    requests.add(
+      PendingRequest(
+        id: id, bytes: bytes, isRepeatable: request.isSafeToRepeat, isSubmission: isSubmission,
+        deadline: deadline, completion: completion))
+  }
+
+  /// A subscription as `ClusterConnection.observe` makes it.
+  package mutating func follow(
+    _ wish: EventSubscription, events: @escaping @Sendable (EventBatch) -> Void
+  ) -> Observation {
+    let handler = EventHandler(events: events, ended: { _ in }, wake: {})
+    subscriptions.add(wish, sink: handler)
+    return Observation(handler)
+  }
+
+  /// The next message to leave, if the coordinator may be asked; as a socket with room takes it.
+  package mutating func takeMessages(lastOwnRequest: inout UInt64, at now: Instant) -> [[UInt8]] {
+    guard link.isOpen else { return [] }
+    requests.expire(at: now, address: address)
+    var messages: [[UInt8]] = []
+    if !requests.hasSubmissions { subscriptions.allAnswered() }
+    let due = subscriptions.due(&lastOwnRequest, submissions: { requests.sentSubmissions })
+    for (id, request) in due {
+      ownInFlight.insert(id)
+      messages.append(Wire.encode(ClientMessage.request(id, request)))
+    }
+    while isInBounds, let request = requests.next() {
+      messages.append(request.bytes)
+      requests.markNextSent()
+    }
+    return messages
+  }
+}

@@ -1,0 +1,107 @@
+// What an empty operation costs in this process: the local cluster beside Foundation's own queue,
+// through the calls that a program makes, both with the same limit and in the same run.
+
+import ArgumentParser
+import OpCluster
+import OpClusterOperations
+import Synchronization
+
+/// Compares the local cluster with Foundation's queue; in pairs, so that a machine that slows down
+/// slows both down.
+struct InProcess: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "local",
+    abstract: "Measure a queue in this process beside Foundation's, with empty operations.")
+
+  @Option(help: "Operations of each run.")
+  var count = 50_000
+
+  @Option(help: "How many run at once; -1: as many as the queue likes.")
+  var limit = 2
+
+  @Option(help: "Pairs of runs; medians are shown.")
+  var runs = 5
+
+  @Option(help: "Ways of adding, separated by commas: \(Way.all).")
+  var ways = Way.all
+
+  @Flag(help: "Leave Foundation's queue out.")
+  var skipFoundation = false
+
+  /// How operations are added.
+  enum Way: String, CaseIterable {
+    case array, kinds, singly
+    static let all = allCases.map(\.rawValue).joined(separator: ",")
+
+    var title: String {
+      switch self {
+      case .array: "one batch of equal ones"
+      case .kinds: "one batch, each of its own name"
+      case .singly: "one by one"
+      }
+    }
+  }
+
+  func run() throws {
+    print("| way | OpCluster, per second | Foundation | median of the ratios (min..max) |")
+    print("|---|---|---|---|")
+    for name in ways.split(separator: ",") {
+      guard let way = Way(rawValue: String(name)) else {
+        throw ValidationError("there is no way \(name); there are \(Way.all)")
+      }
+      var ours: [Double] = []
+      var theirs: [Double] = []
+      for _ in 0..<max(runs, 1) {
+        ours.append(try rate { counter in try runOurs(way, counter) })
+        if !skipFoundation { theirs.append(try rate { runFoundation(way, $0) }) }
+      }
+      show(way, ours, theirs)
+    }
+  }
+
+  private func show(_ way: Way, _ ours: [Double], _ theirs: [Double]) {
+    let ratios = zip(ours, theirs).map { $0 / $1 }
+    let shown =
+      ratios.isEmpty
+      ? "–"
+      : "\(twoPlaces(ratios.median)) (\(twoPlaces(ratios.min() ?? 0))"
+        + "..\(twoPlaces(ratios.max() ?? 0)))"
+    print(
+      "| \(way.title) | \(Int(ours.median)) | \(theirs.isEmpty ? "–" : "\(Int(theirs.median))") "
+        + "| \(shown) |")
+  }
+
+  private func twoPlaces(_ value: Double) -> Double { (value * 100).rounded() / 100 }
+
+  /// Operations per second, from the first call to add one until all have finished.
+  private func rate(_ body: (Counter) throws -> Void) throws -> Double {
+    let counter = Counter()
+    let start = ContinuousClock().now
+    try body(counter)
+    let seconds = (ContinuousClock().now - start) / .seconds(1)
+    guard counter.value.load(ordering: .relaxed) == count else {
+      throw Follower.NotSucceeded(description: "not every operation ran once")
+    }
+    return Double(count) / seconds
+  }
+
+  final class Counter: Sendable {
+    let value = Atomic<Int>(0)
+    func count() { value.wrappingAdd(1, ordering: .relaxed) }
+  }
+
+  private func runOurs(_ way: Way, _ counter: Counter) throws {
+    let queue = ClusterOperationQueue(
+      on: .local(), maxConcurrentOperationCount: limit)
+    switch way {
+    case .array, .kinds:
+      let operations = (0..<count).map { number in
+        ClusterOperation(name: way == .kinds ? "number \(number)" : nil) { _ in counter.count() }
+      }
+      try queue.blocking.addOperations(operations)
+    case .singly:
+      for _ in 0..<count { try queue.blocking.addOperation { _ in counter.count() } }
+    }
+    queue.blocking.waitUntilAllOperationsAreFinished()
+  }
+}

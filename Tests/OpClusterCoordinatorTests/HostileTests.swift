@@ -1,0 +1,198 @@
+// Hostile peers on real sockets (G33, F46, F49, F51, F54 in small): whatever they do, the others
+// are answered. What messages may do to the brains is the business of FuzzWorld.
+
+import MessageDice
+import OpClusterCoordinator
+import OpClusterJournal
+import OpClusterModel
+import OpClusterWire
+import OpClusterZeroMQ
+import Testing
+
+@Suite struct HostileTests {
+  /// One that behaves, before and after.
+  private struct Others {
+    let client: TestClient
+    let worker: TestWorker
+    init(_ service: Service) throws {
+      client = try TestClient(service)
+      worker = try TestWorker(service, name: "good", session: 77)
+    }
+    /// A graph is accepted, run and told.
+    func areServed(_ what: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
+      let graph = try client.submit(chainGraph("g"))
+      try worker.work(through: 3)
+      let row = try client.awaitEnd(of: graph)
+      #expect(row.state == .succeeded, "after \(what)", sourceLocation: sourceLocation)
+    }
+  }
+
+  private func endpoints(_ service: Service) -> [Endpoint] {
+    [service.ready.clientEndpoint, service.ready.workerEndpoint]
+  }
+
+  /// F46: bytes that are no ZMTP, or only begin to be, and peers that say nothing more.
+  @Test func garbageBeforeTheHandshake() throws {
+    let service = try Service(.memory(MemoryDisk()), in: TestFolder())
+    let others = try Others(service)
+    var dice = MessageDice.Dice(seed: 46)
+    var peers: [RawPeer] = []
+    for endpoint in endpoints(service) {
+      for round in 0..<40 {
+        let peer = try RawPeer(endpoint)
+        switch round % 8 {
+        case 0: break
+        case 1: peer.say(dice.bytes(400))
+        case 2: peer.say(Array(RawPeer.greeting.prefix(dice.below(64))))
+        case 3: peer.say([0xFF, 0, 0, 0, 0, 0, 0, 0, 1, 0x7F, 1, 5])
+        case 4: peer.say([1, 0] + dice.bytes(40))
+        case 5: peer.say(RawPeer.greeting + dice.bytes(400))
+        case 6: peer.say(RawPeer.greeting + [4, 200] + dice.bytes(20))
+        default:
+          peer.say(RawPeer.greeting + RawPeer.ready)
+          peer.halfClose()
+        }
+        peers.append(peer)
+      }
+    }
+    try others.areServed("garbage")
+    // libzmq ends what does not finish its greeting within 2 s; the others have gone before.
+    let silent = try #require(peers.first)
+    #expect(silent.isCut(within: 10_000))
+  }
+
+  /// F49: no frame, one, two hundred, empty ones, ends that never come, too large.
+  @Test func framesOfEveryNumberAndSize() throws {
+    let service = try Service(.memory(MemoryDisk()), in: TestFolder())
+    let others = try Others(service)
+    let hello = Wire.encode(ClientMessage.hello(ClientHello(build: "raw")))
+    let word = RawPeer.frame([1, 2, 3], more: true)
+    let messages: [[UInt8]] = [
+      RawPeer.frame([]), word + RawPeer.frame([9]),
+      Array([[UInt8]](repeating: word, count: 199).joined()) + RawPeer.frame([9]),
+      Array([[UInt8]](repeating: RawPeer.frame([], more: true), count: 50).joined())
+        + RawPeer.frame([]),
+      RawPeer.frame(hello, more: true) + RawPeer.frame([]),
+      RawPeer.frame([UInt8](repeating: 8, count: 64 * 1024 + 1)),
+      // It ends here, in the middle of a message.
+      word, RawPeer.longHead(1_000),
+      // More than any message: libzmq cuts the connection.
+      RawPeer.longHead(UInt64(Limits.messageBytes) + 1), RawPeer.longHead(.max),
+      RawPeer.longHead(1 << 32),
+    ]
+    var peers: [RawPeer] = []
+    for endpoint in endpoints(service) {
+      for message in messages {
+        for isGreeted in [false, true] {
+          let peer = try RawPeer(endpoint)
+          peer.say(RawPeer.greeting + RawPeer.ready)
+          if isGreeted { peer.say(RawPeer.frame(hello)) }
+          peer.say(message)
+          peers.append(peer)
+        }
+      }
+    }
+    try others.areServed("frames")
+    let huge = peers[messages.count * 2 - 2]
+    #expect(huge.isCut(within: 10_000), "a frame of 2³² bytes is not waited for")
+  }
+
+  /// Messages that are whole, and come when nobody may say them.
+  @Test func wordsOutOfOrder() throws {
+    let service = try Service(.memory(MemoryDisk()), in: TestFolder())
+    let others = try Others(service)
+    let attempt = AttemptID(operation: OperationID(graph: GraphID(1), index: 0), attempt: 1)
+    let stranger = Conversation(epoch: Epoch(1), session: WorkerSession(77), increment: 1)
+    let words: [WorkerMessage] = [
+      .goodbye, .report(WorkerReport(conversation: stranger, number: 1)),
+      .report(
+        WorkerReport(conversation: stranger, number: 9, entries: [.finished(attempt, .success)])),
+      .logChunk(LogChunk(number: 1, offset: 0, bytes: [1], size: 1, isComplete: true)),
+    ]
+    for word in words {
+      let peer = try Dealer(service.ready.workerEndpoint)
+      try peer.send(Wire.encode(word))
+      let answer = try #require(try peer.receive())
+      guard case .refused(let refusal) = try Wire.decodeCoordinatorMessage(answer) else {
+        Issue.record("\(word) was taken from a stranger")
+        continue
+      }
+      #expect(refusal.code == .unknownWorker)
+    }
+    let early = try Dealer(service.ready.clientEndpoint)
+    try early.send(Wire.encode(.request(RequestID(1), .submit(chainGraph("early")))))
+    let answer = try #require(try early.receive())
+    guard case .reply(_, .refused) = try Wire.decodeClientAnswer(answer) else {
+      Issue.record("a request before the hello was taken")
+      return
+    }
+    // A hello again, and a worker's hello on the clients' socket.
+    try early.send(Wire.encode(ClientMessage.hello(ClientHello())))
+    try early.send(Wire.encode(ClientMessage.hello(ClientHello())))
+    try early.send(Wire.encode(WorkerMessage.goodbye))
+    try others.areServed("words out of order")
+  }
+
+  /// F49: seeded changes of good messages, over the sockets, to both doors.
+  @Test func changedMessages() throws {
+    let service = try Service(.memory(MemoryDisk()), in: TestFolder())
+    let others = try Others(service)
+    var dice = MessageDice.Dice(seed: 49)
+    for _ in 0..<40 {
+      let client = try Dealer(service.ready.clientEndpoint)
+      try client.send(Wire.encode(ClientMessage.hello(ClientHello())))
+      let worker = try Dealer(service.ready.workerEndpoint)
+      for _ in 0..<25 {
+        let request = dice.clientMessage(dice.below(MessageDice.Dice.clientMessageKinds))
+        let bytes = dice.mutatedFields(Wire.encode(request))
+        if !bytes.isEmpty { try client.send(bytes) }
+        let word = dice.mutatedFields(Wire.encode(dice.workerMessage()))
+        if !word.isEmpty { try worker.send(word) }
+      }
+    }
+    try others.areServed("changed messages")
+  }
+
+  /// F51: a client floods while the disk hangs, and vanishes. Nobody else notices.
+  @Test func aFloodThatVanishes() throws {
+    let service = try Service(.memory(MemoryDisk()), in: TestFolder())
+    let others = try Others(service)
+    let journal = try #require(service.journal)
+    journal.hold()
+    do {
+      let flood = try Dealer(service.ready.clientEndpoint)
+      try flood.send(Wire.encode(ClientMessage.hello(ClientHello())))
+      for number in 1...3_000 {
+        let request = Wire.encode(.request(RequestID(UInt64(number)), .submit(chainGraph("f"))))
+        try flood.send(request)
+      }
+    }
+    journal.letGo()
+    journal.commit()
+    try eventually("room") {
+      journal.commit()
+      return try others.client.hasReply(to: others.client.send(.ping), within: 200)
+    }
+    guard case .pong = try others.client.ask(.ping) else {
+      Issue.record("the coordinator does not answer")
+      return
+    }
+    #expect(service.end == nil)
+  }
+
+  /// F54 in small: connections that do nothing cost the others nothing.
+  @Test func idleConnections() throws {
+    let service = try Service(.memory(MemoryDisk()), in: TestFolder())
+    let others = try Others(service)
+    var peers: [RawPeer] = []
+    for _ in 0..<150 {
+      for endpoint in endpoints(service) {
+        let peer = try RawPeer(endpoint)
+        peer.say(RawPeer.greeting + RawPeer.ready)
+        peers.append(peer)
+      }
+    }
+    try others.areServed("idle connections")
+    #expect(peers.count == 300)
+  }
+}
