@@ -301,6 +301,10 @@ let package = Package(
   cLanguageStandard: .gnu17
 )
 
+/// Deliberate bugs and counters for `opsim mutants` and `opsim coverage` (`deploy/mutants`): never
+/// in a product, and in a build folder of their own.
+let hasMutants = Context.environment["OPCLUSTER_MUTANTS"] == "1"
+
 for target in package.targets where target.type != .system {
   target.swiftSettings = [
     .enableUpcomingFeature("ExistentialAny"),
@@ -309,4 +313,5 @@ for target in package.targets where target.type != .system {
     .strictMemorySafety(),
     .treatAllWarnings(as: .error),
   ]
+  if hasMutants { target.swiftSettings?.append(.define("MUTANTS")) }
 }

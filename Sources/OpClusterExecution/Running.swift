@@ -9,9 +9,8 @@ extension ExecutionCore {
   public mutating func startReady(
     atMost most: Int, at now: Instant, into effects: inout [ExecutionEffect]
   ) -> Int {
-    guard queue.ready > 0, !isDraining, !isStopping, !isOrphaned, link.holdsLease(at: now) else {
-      return 0
-    }
+    let mayStart = link.holdsLease(at: now) || ExecutionBug.startsWithoutLease.isPlanted
+    guard queue.ready > 0, !isDraining, !isStopping, !isOrphaned, mayStart else { return 0 }
     // What has ended and is not durable anywhere else is kept here: no more of it (G27).
     guard outbox.bytes < settings.maximumUnacknowledgedBytes else { return 0 }
     var room = available

@@ -388,7 +388,7 @@ extension Scheduler {
   ) {
     var result = AttemptResult()
     result.cause = counts ? .lost : .workerStopped
-    if counts {
+    if counts, !SchedulingBug.uncountedLosses.isPlanted {
       graphs[id.graph.number].update(id.index) { $0.losses = min($0.losses, .max - 1) + 1 }
     }
     let isFinal = cell.isCancelled || (counts && !mayRunAgainAfterLoss(id, counted: true))

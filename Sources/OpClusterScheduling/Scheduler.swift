@@ -95,6 +95,7 @@ public struct Scheduler: Sendable {
   /// The beginning of a new life of the coordinator, after everything was replayed: workers that
   /// were known get `Timing.resync` to come back (S150).
   public mutating func start(into turn: inout Turn) {
+    if SchedulingBug.sameEpoch.isPlanted, counters.epoch.number > 0 { return }
     commit(.started(Epoch(counters.epoch.number + 1)), into: &turn)
     lastTick = turn.now
     alarms = []
