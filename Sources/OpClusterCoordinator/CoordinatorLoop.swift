@@ -36,6 +36,8 @@ final class CoordinatorLoop {
   // Peers
   /// nil: nobody is served over TCP.
   var access: Access?
+  /// Holders of invitations whose keys are being written.
+  var enrolling: Set<PeerID> = []
   var workers: Port
   var clients: Port
   var lastPeer: UInt64 = 0

@@ -115,7 +115,7 @@ enum Door {
     case .workerWord:
       return principal.may(.serve) ? nil : forbidden(principal, "serve as a worker")
     case .clientHello:
-      let isForClients = [.read, .enrol].contains { principal.may($0) }
+      let isForClients = principal.may(.read) || principal.may(.enrol)
       return isForClients ? nil : forbidden(principal, "connect as a client")
     case .request(let request):
       if principal.may(request.right) { return nil }

@@ -55,7 +55,8 @@ extension CoordinatorLoop {
   }
 
   private func hasChanged(_ peer: Peer) -> Bool {
-    principal(of: peer) != peer.principal
+    // An invitation is spent in the moment in which its holder is still to be answered.
+    !enrolling.contains(peer.id) && principal(of: peer) != peer.principal
   }
 
   /// Writes the list on another thread; the answer comes back as a notice.
@@ -64,6 +65,9 @@ extension CoordinatorLoop {
       let folder = access?.keys.folder, let key = PublicKey(bytes: bytes)
     else {
       return reply(.refused(Refusal(.badRequest, "there is nothing to enrol")), to: peer, request)
+    }
+    guard enrolling.insert(peer).inserted else {
+      return reply(.refused(Refusal(.busy, "a key is being added already")), to: peer, request)
     }
     do throws(SocketError) {
       let notices = notices
@@ -80,11 +84,13 @@ extension CoordinatorLoop {
         _ = notices.post(.enrolled(Enrolment(peer: peer, request: request, result: result)))
       }
     } catch {
+      enrolling.remove(peer)
       reply(.refused(Refusal(.busy, "\(error)", hint: "try again later")), to: peer, request)
     }
   }
 
   func take(_ enrolment: Enrolment) {
+    enrolling.remove(enrolment.peer)
     switch enrolment.result {
     case .success(let added):
       logger.notice(

@@ -1,7 +1,6 @@
 // The folder of keys: one cluster, one identity. Read and changed by commands and daemons at their
 // start and by the coordinator while it runs. Blocking, small files; any thread.
 
-import Glibc
 public import OpClusterModel
 public import OpClusterZeroMQ
 
@@ -19,14 +18,8 @@ public struct KeyFolder: Sendable {
 
   /// Where keys are unless somebody says otherwise: `$XDG_CONFIG_HOME/opcluster/keys`.
   public static var standard: KeyFolder {
-    let home = variable("HOME").map { "\($0)/.config" } ?? "."
-    return KeyFolder("\(variable("XDG_CONFIG_HOME") ?? home)/opcluster/keys")
-  }
-
-  private static func variable(_ name: String) -> String? {
-    guard let value = unsafe getenv(name) else { return nil }
-    let text = unsafe String(cString: value)
-    return text.isEmpty ? nil : text
+    let home = PrivateFolder.variable("HOME").map { "\($0)/.config" } ?? "."
+    return KeyFolder("\(PrivateFolder.variable("XDG_CONFIG_HOME") ?? home)/opcluster/keys")
   }
 
   // MARK: - Our own key

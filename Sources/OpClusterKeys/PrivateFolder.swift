@@ -10,6 +10,13 @@ struct PrivateFolder: Sendable {
 
   init(_ path: String) { self.path = path }
 
+  /// A variable of the environment; nil when it is not set or empty.
+  static func variable(_ name: String) -> String? {
+    guard let value = unsafe getenv(name) else { return nil }
+    let text = unsafe String(cString: value)
+    return text.isEmpty ? nil : text
+  }
+
   func file(_ name: String) -> String { "\(path)/\(name)" }
 
   /// Makes it, with those above it; then it must be private.

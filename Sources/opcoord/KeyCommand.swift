@@ -44,7 +44,7 @@ private func server(_ folder: KeyFolder) -> KeyPair {
   return pair
 }
 
-extension Role: @retroactive ExpressibleByArgument {}
+extension Role: ExpressibleByArgument {}
 
 struct KeyGeneration: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -143,7 +143,7 @@ struct KeyCommand: ParsableCommand {
   struct Add: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Let a key in.",
-      discussion: "A key is 40 characters of Z85; put it between single quotes.")
+      discussion: "A key is 40 characters of Z85: put it between single quotes, after --.")
     @Argument(help: "A name for it; a worker's key serves under this name.") var name: String
     @Argument(help: "worker, submitter, observer or admin.") var role: Role
     @Argument(help: "The public key, as 'opbatch key show' prints it.") var key: String

@@ -39,7 +39,9 @@ import Testing
     }
 
     /// Everything that a program keeps by itself is in its own home.
-    func start(_ name: String, home: String, _ arguments: [String]) throws -> ChildProgram {
+    func start(
+      _ name: String, home: String, _ arguments: [String], variables: [String] = []
+    ) throws -> ChildProgram {
       let path = "\(folder)/\(home)"
       if !FileManager.default.fileExists(atPath: path) {
         try FileManager.default.createDirectory(
@@ -50,16 +52,16 @@ import Testing
         environment: [
           "PATH=/usr/local/bin:/usr/bin:/bin", "HOME=\(path)", "XDG_RUNTIME_DIR=\(path)",
           "USER=\(home)",
-        ], folder: folder)
+        ] + variables, folder: folder)
       programs.append(program)
       return program
     }
 
     func run(
-      _ name: String, home: String, _ arguments: [String]
+      _ name: String, home: String, _ arguments: [String], variables: [String] = []
     ) async throws -> (status: Int32, output: String, error: String, time: Duration) {
       let start = ContinuousClock.now
-      let program = try self.start(name, home: home, arguments)
+      let program = try self.start(name, home: home, arguments, variables: variables)
       let status = try await program.ended()
       return (status, program.output, program.error, ContinuousClock.now - start)
     }
@@ -68,7 +70,8 @@ import Testing
     func opbatch(
       _ home: String, _ arguments: String...
     ) async throws -> (status: Int32, output: String, error: String, time: Duration) {
-      try await run("opbatch", home: home, arguments + ["--coordinator", clients])
+      try await run(
+        "opbatch", home: home, arguments, variables: ["OPBATCH_COORDINATOR=\(clients)"])
     }
 
     func opcoord(_ arguments: String...) async throws -> (status: Int32, output: String) {
@@ -119,7 +122,7 @@ import Testing
       // A key that was never added.
       let made = try await site.opbatch("anna", "key", "new", "anna", "--server", server)
       #expect(made.status == 0)
-      #expect(made.error.contains("opcoord key add anna submitter '"))
+      #expect(made.error.contains("opcoord key add anna submitter -- '"))
       let unknown = try await site.opbatch("anna", "ping")
       #expect(unknown.status == 77)
       #expect(unknown.error.contains("does not let in the key 'anna'"))
@@ -128,7 +131,7 @@ import Testing
       let key =
         made.output.split(separator: "\n")
         .first { $0.hasPrefix("public") }?.split(separator: " ").last.map(String.init) ?? ""
-      #expect(try await site.opcoord("key", "add", "anna", "observer", key).status == 0)
+      #expect(try await site.opcoord("key", "add", "anna", "observer", "--", key).status == 0)
       try await eventually("anna is let in") { try await site.opbatch("anna", "ping").status == 0 }
       // Not the role for it.
       let role = try await site.opbatch("anna", "queue", "create", "q")
@@ -146,6 +149,16 @@ import Testing
       #expect(wrong.status == 77)
       #expect(wrong.error.contains("it has another key"))
       #expect(wrong.time < .seconds(10))
+      // A program finds out as quickly, and can tell the cases apart.
+      for (home, kind) in [("anna", ClientError.Kind.keyRefused), ("bert", .wrongServerKey)] {
+        let start = ContinuousClock.now
+        let error = await #expect(throws: ClientError.self) {
+          _ = try await ClusterConnection.connect(to: site.clients, keys: site.keys(of: home))
+        }
+        #expect(error?.kind == kind)
+        #expect(error?.hint.isEmpty == false)
+        #expect(ContinuousClock.now - start < .seconds(4))
+      }
       // Nobody there.
       let away = try await site.run(
         "opbatch", home: "main", ["ping", "--coordinator", "tcp://127.0.0.1:1"])

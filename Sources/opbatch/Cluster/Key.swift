@@ -19,7 +19,9 @@ struct KeyNew: Command {
     commandName: "new", abstract: "Make a key, for an administrator to add.",
     discussion: "Where you were given an invitation, 'opbatch key join' does all of it.")
   @Argument(help: "Your name in the cluster.") var name: String
-  @Option(help: "The coordinator's public key, as 'opcoord key show' prints it.")
+  // It may begin with a dash.
+  @Option(
+    parsing: .unconditional, help: "The coordinator's public key, as 'opcoord key show' prints it.")
   var server: String
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
@@ -34,7 +36,8 @@ struct KeyNew: Command {
     let folder = try ClusterKeys.folder(global.keys)
     do throws(KeyError) { try folder.keep(own) } catch { throw ClientError(error) }
     try show(own, folder, console)
-    console.hint("an administrator adds it: opcoord key add \(name) submitter '\(own.publicText)'")
+    console.hint(
+      "an administrator adds it: opcoord key add \(name) submitter -- '\(own.publicText)'")
     return .success
   }
 }
