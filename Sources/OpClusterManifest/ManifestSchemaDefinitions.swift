@@ -7,11 +7,7 @@ extension ManifestSchema {
           "description": "A command as 'run' takes it, or the call of an operation type.",
           "anyOf": [
             {"type": "string", "minLength": 1},
-            {
-              "type": "array",
-              "minItems": 1,
-              "items": {"type": ["string", "number", "boolean"]}
-            },
+            {"type": "array", "minItems": 1, "items": {"type": ["string", "number", "boolean"]}},
             {
               "type": "object",
               "required": ["call"],
@@ -220,10 +216,7 @@ extension ManifestSchema {
     supported yet: it starts anyway."
             },
             "cancel": {"$ref": "#/definitions/cancel"},
-            "suspend_signal": {
-              "$ref": "#/definitions/signal",
-              "description": "Not supported yet."
-            },
+            "suspend_signal": {"$ref": "#/definitions/signal", "description": "Not supported yet."},
             "env": {"$ref": "#/definitions/env"},
             "export_env": {
               "type": "array",
@@ -246,10 +239,7 @@ extension ManifestSchema {
             },
             "exclusive": {
               "anyOf": [{"type": "boolean"}, {"$ref": "#/definitions/parameter"}],
-              "default": false,
-              "description": "true: never two process trees of it at once. It is killed at its \#
-    worker when the coordinator has not heard of that for 10 s (fence), and begins elsewhere only \#
-    when that worker is lost."
+              "description": "Never two process trees of it at once, also when its worker is lost."
             }
           }
         },
@@ -413,8 +403,7 @@ extension ManifestSchema {
             },
             "allow_failure": {
               "anyOf": [
-                {"type": "boolean"},
-                {"$ref": "#/definitions/exitCodes"},
+                {"type": "boolean"}, {"$ref": "#/definitions/exitCodes"},
                 {"$ref": "#/definitions/parameter"}
               ]
             },
@@ -442,7 +431,8 @@ extension ManifestSchema {
             "logs": {"$ref": "#/definitions/opSettings/properties/logs"},
             "ok_exit_codes": {"$ref": "#/definitions/opSettings/properties/ok_exit_codes"},
             "labels": {"$ref": "#/definitions/opSettings/properties/labels"},
-            "on_worker_lost": {"$ref": "#/definitions/opSettings/properties/on_worker_lost"}
+            "on_worker_lost": {"$ref": "#/definitions/opSettings/properties/on_worker_lost"},
+            "exclusive": {"$ref": "#/definitions/opSettings/properties/exclusive"}
           },
           "oneOf": [
             {"required": ["run"]},
@@ -511,17 +501,14 @@ extension ManifestSchema {
             },
             "memory": {
               "allOf": [{"$ref": "#/definitions/growing"}],
-              "description": "What a worker must have free, and what its cgroup lets the \#
-    operation have where it can: more ends it with the reason oom."
+              "description": "What a worker must have free; using more ends it as oom, where the \#
+    worker has cgroups."
             },
             "gpus": {
               "anyOf": [{"type": "number", "minimum": 0}, {"$ref": "#/definitions/parameter"}]
             },
             "disk": {"$ref": "#/definitions/bytes", "description": "Not supported yet."},
-            "exclusive": {
-              "anyOf": [{"type": "boolean"}, {"$ref": "#/definitions/parameter"}],
-              "description": "The same as 'exclusive' beside 'resources'."
-            }
+            "exclusive": {"$ref": "#/definitions/opSettings/properties/exclusive"}
           },
           "additionalProperties": {
             "anyOf": [{"type": "number", "minimum": 0}, {"$ref": "#/definitions/parameter"}]

@@ -86,7 +86,8 @@ public struct OperationTemplate: Hashable, Sendable {
   /// Accepted with a closed hold gate: nothing of it starts before it is released (S44).
   public var isHeld: Bool
   /// Never two process trees of one operation at once, whatever becomes of its worker: it is killed
-  /// there `Timing.fence` after the last contact, and goes elsewhere only after `Timing.lost` (G16).
+  /// there `Timing.fence` after the last contact, and goes elsewhere only after `Timing.lost`
+  /// (G16).
   public var isExclusive: Bool
   public var labels: [Label]
 
