@@ -19,7 +19,8 @@ extension ExecutionCore {
       if isHeartbeatDue || withProgress { reportProgress() }
       if isHeartbeatDue || !outbox.pending.isEmpty {
         link.nextHeartbeat = now + link.timing.heartbeat
-        let report = outbox.take(conversation, ordersTaken: link.ordersTaken)
+        var report = outbox.take(conversation, ordersTaken: link.ordersTaken)
+        report.isLeaving = isLeaving
         link.made(report: report.number, at: now)
         return .report(report)
       }

@@ -41,6 +41,8 @@ public enum ExecutionEvent: Sendable {
   case timePassed
   /// The machine has slept: what was heard before proves nothing about now (G16).
   case slept
+  /// Take nothing new, let what runs end, say goodbye; the coordinator is told of the wish (S148).
+  case leave
   /// Stop in good order: ask everything to stop, report it, say goodbye.
   case stop
   /// Kill everything, then go.
@@ -80,7 +82,7 @@ public struct Launch: Sendable {
 public enum ExitReason: Hashable, Sendable {
   /// It was asked to stop.
   case stopped
-  /// The coordinator drained it.
+  /// It was drained, by the coordinator or by its own wish, and nothing runs any more.
   case drained
   /// The coordinator will not have it, and trying again would not help.
   case refused(Refusal)
