@@ -7,11 +7,7 @@ extension ManifestSchema {
           "description": "A command as 'run' takes it, or the call of an operation type.",
           "anyOf": [
             {"type": "string", "minLength": 1},
-            {
-              "type": "array",
-              "minItems": 1,
-              "items": {"type": ["string", "number", "boolean"]}
-            },
+            {"type": "array", "minItems": 1, "items": {"type": ["string", "number", "boolean"]}},
             {
               "type": "object",
               "required": ["call"],
@@ -241,10 +237,7 @@ extension ManifestSchema {
     supported yet: it starts anyway."
             },
             "cancel": {"$ref": "#/definitions/cancel"},
-            "suspend_signal": {
-              "$ref": "#/definitions/signal",
-              "description": "Not supported yet."
-            },
+            "suspend_signal": {"$ref": "#/definitions/signal", "description": "Not supported yet."},
             "env": {"$ref": "#/definitions/env"},
             "export_env": {
               "type": "array",
@@ -267,10 +260,7 @@ extension ManifestSchema {
             },
             "exclusive": {
               "anyOf": [{"type": "boolean"}, {"$ref": "#/definitions/parameter"}],
-              "default": false,
-              "description": "true: never two process trees of it at once. It is killed at its \#
-    worker when the coordinator has not heard of that for 10 s (fence), and begins elsewhere only \#
-    when that worker is lost."
+              "description": "Never two process trees of it at once, also when its worker is lost."
             }
           }
         },
@@ -434,8 +424,7 @@ extension ManifestSchema {
             },
             "allow_failure": {
               "anyOf": [
-                {"type": "boolean"},
-                {"$ref": "#/definitions/exitCodes"},
+                {"type": "boolean"}, {"$ref": "#/definitions/exitCodes"},
                 {"$ref": "#/definitions/parameter"}
               ]
             },
@@ -464,7 +453,8 @@ extension ManifestSchema {
             "logs": {"$ref": "#/definitions/opSettings/properties/logs"},
             "ok_exit_codes": {"$ref": "#/definitions/opSettings/properties/ok_exit_codes"},
             "labels": {"$ref": "#/definitions/opSettings/properties/labels"},
-            "on_worker_lost": {"$ref": "#/definitions/opSettings/properties/on_worker_lost"}
+            "on_worker_lost": {"$ref": "#/definitions/opSettings/properties/on_worker_lost"},
+            "exclusive": {"$ref": "#/definitions/opSettings/properties/exclusive"}
           },
           "oneOf": [
             {"required": ["run"]},
@@ -533,17 +523,14 @@ extension ManifestSchema {
             },
             "memory": {
               "allOf": [{"$ref": "#/definitions/growing"}],
-              "description": "What a worker must have free, and what its cgroup lets the \#
-    operation have where it can: more ends it with the reason oom."
+              "description": "What a worker must have free; using more ends it as oom, where the \#
+    worker has cgroups."
             },
             "gpus": {
               "anyOf": [{"type": "number", "minimum": 0}, {"$ref": "#/definitions/parameter"}]
             },
             "disk": {"$ref": "#/definitions/bytes", "description": "Not supported yet."},
-            "exclusive": {
-              "anyOf": [{"type": "boolean"}, {"$ref": "#/definitions/parameter"}],
-              "description": "The same as 'exclusive' beside 'resources'."
-            }
+            "exclusive": {"$ref": "#/definitions/opSettings/properties/exclusive"}
           },
           "additionalProperties": {
             "anyOf": [{"type": "number", "minimum": 0}, {"$ref": "#/definitions/parameter"}]

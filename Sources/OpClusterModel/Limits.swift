@@ -144,8 +144,8 @@ public struct Timing: Hashable, Sendable {
   public var suspect: Span = .seconds(5)
   /// A worker not heard of for so long is lost (`LOST`, the lease).
   public var lost: Span = .seconds(15)
-  /// An exclusive operation is killed by its worker's guard so long after the coordinator last heard
-  /// of the worker (`FENCE`, G16).
+  /// An exclusive operation is killed by its worker's guard so long after the coordinator last
+  /// heard of the worker (`FENCE`, G16).
   public var fence: Span = .seconds(10)
   /// After its start the coordinator waits so long for the workers it knows (`RESYNC`).
   public var resync: Span = .seconds(30)

@@ -91,7 +91,8 @@ public struct OperationTemplate: Hashable, Sendable {
   /// starts.
   public var fillsInput: Bool
   /// Never two process trees of one operation at once, whatever becomes of its worker: it is killed
-  /// there `Timing.fence` after the last contact, and goes elsewhere only after `Timing.lost` (G16).
+  /// there `Timing.fence` after the last contact, and goes elsewhere only after `Timing.lost`
+  /// (G16).
   public var isExclusive: Bool
   public var labels: [Label]
 

@@ -1,6 +1,6 @@
 // Makes a cgroup v2 folder able to bound what is in it. The kernel demands that a folder whose
-// children are bounded has no process of its own, so the worker has to step aside. Used once, when a
-// host is made.
+// children are bounded has no process of its own, so the worker has to step aside. Used once, when
+// a host is made.
 
 import CProcess
 import Glibc

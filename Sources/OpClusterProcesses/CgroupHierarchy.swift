@@ -1,5 +1,5 @@
-// Finds where this process stands in the cgroup hierarchies, of version 2 and of version 1, from the
-// kernel's own tables. Pure but for reading them. Used by `ProcessGroups` when a host is made.
+// Finds where this process stands in the cgroup hierarchies, of version 2 and of version 1, from
+// the kernel's own tables. Pure but for reading them. Used by `ProcessGroups` when a host is made.
 
 import Glibc
 

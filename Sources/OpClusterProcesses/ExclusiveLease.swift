@@ -1,12 +1,12 @@
-// The lease by which exclusive operations live (G16): written by the worker whenever the coordinator
-// is known to have heard of it, read by the guard, which kills them when it runs out, and by each
-// child before it executes. Belongs to `ProcessHost`; loop thread.
+// The lease by which exclusive operations live (G16): written by the worker whenever the
+// coordinator is known to have heard of it, read by the guard, which kills them when it runs out,
+// and by each child before it executes. Belongs to `ProcessHost`; loop thread.
 
 import CProcess
 import Glibc
 
-/// A moment in memory that the worker shares with its guard. Made before the guard; lives as long as
-/// the process.
+/// A moment in memory that the worker shares with its guard. Made before the guard; lives as long
+/// as the process.
 @safe public final class ExclusiveLease {
   let page: OpaquePointer
 

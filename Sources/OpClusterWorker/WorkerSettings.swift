@@ -1,8 +1,6 @@
 // What a worker is told where: flag, environment, configuration file, in this order (interface.md).
 // Read once at the start, on the starting thread.
 
-import Glibc
-
 /// A setting of a worker by the name that its variable (`OPWORKER_CPUS`) and its line in a
 /// configuration file (`opworker_cpus: 4`) bear.
 public enum WorkerSetting: String, CaseIterable, Sendable {
@@ -41,7 +39,7 @@ public struct WorkerSettings: Sendable {
     variable: @escaping @Sendable (String) -> String? = Terminal.variable
   ) throws(WorkerError) {
     var files: [File] = []
-    for path in paths where unsafe access(path, F_OK) == 0 {
+    for path in paths where Folders.size(of: path) != nil {
       guard let bytes = Folders.bytes(of: path, atMost: Self.maximumBytes + 1) else {
         throw WorkerError(
           .configuration, "cannot read '\(path)'; make it a readable file, or remove it")
