@@ -64,8 +64,8 @@ public protocol Journal: Sendable {
   /// Deletes the chapters and documents of a subject. A crash may come first: ask again then.
   func forget(subject: UInt64) -> JournalAnswer
 
-  /// Bytes that the disk still has for this user, beside the reserve, which is made again when there
-  /// is room for it; nil where that has no meaning (G8).
+  /// Bytes that the disk still has for this user, beside the reserve, which is made again when
+  /// there is room for it; nil where that has no meaning (G8).
   func freeBytes() -> UInt64?
 
   /// A reader of history for the calling thread. It sees only what is durable.

@@ -29,6 +29,9 @@ package final class Cluster: Sendable {
     package var cleanUp: @Sendable (String) -> Void = { _ in }
     /// How each daemon is started, by its name; missing ones plainly.
     package var launches: [String: Launch] = [:]
+    /// Where a worker connects to, by its name, if not where the coordinator listens; `{folder}`
+    /// stands for the cluster's folder.
+    package var routes: [String: String] = [:]
     /// Where the daemons listen; nil: sockets in the folder.
     package var clientAddress: String?
     package var workerAddress: String?
@@ -134,7 +137,9 @@ package final class Cluster: Sendable {
     _ = try start(
       shape.program, as: name,
       [
-        "--coordinator", workerAddress, "--name", name, "--cpus", "\(shape.slots)",
+        "--coordinator",
+        shape.routes[name]?.replacing("{folder}", with: folder) ?? workerAddress, "--name", name,
+        "--cpus", "\(shape.slots)",
         "--scratch", "\(folder)/scratch-\(name)",
       ] + flags + more)
   }
@@ -144,8 +149,8 @@ package final class Cluster: Sendable {
   ) throws -> ChildProgram {
     let launch = shape.launches[name] ?? Launch()
     let words =
-      launch.through + [try Self.executable(program), "serve", "--until-stdin-closes", "--allow-root"]
-      + flags
+      launch.through
+      + [try Self.executable(program), "serve", "--until-stdin-closes", "--allow-root"] + flags
     let child = try ChildProgram(
       name, words[0], Array(words.dropFirst()),
       environment: environment

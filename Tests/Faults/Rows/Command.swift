@@ -17,7 +17,10 @@ struct FaultCommand: AsyncParsableCommand {
   @Flag(help: "The short form of the rows that have one.") var short = false
   @Option(help: "The part of the full load and of the full counts, 0.01 to 1.") var part = 1.0
 
+  @Option(help: .hidden) var flood: String?
+
   func run() async throws {
+    if let flood { return try await Self.flood(flood, rows) }
     let chosen = try chosenRows()
     if list {
       for row in chosen {
@@ -36,6 +39,10 @@ struct FaultCommand: AsyncParsableCommand {
     if results.contains(where: { if case .failed = $0.verdict { true } else { false } }) {
       throw ExitCode(1)
     }
+  }
+
+  private static func flood(_ address: String, _ rows: [String]) async throws {
+    try await FaultRows.flood(address, rows.first.flatMap { Int($0) } ?? 1)
   }
 
   private func chosenRows() throws -> [FaultRow] {

@@ -188,7 +188,7 @@ private func secondCoordinator(_ trial: Trial) async throws {
       let second = try ChildProgram(
         "second", try Cluster.executable("opcoord"),
         [
-          "serve", "--client", "ipc://\(cluster.folder)/c2", "--worker",
+          "serve", "--allow-root", "--client", "ipc://\(cluster.folder)/c2", "--worker",
           "ipc://\(cluster.folder)/w2", "--state", "\(cluster.folder)/state",
         ], environment: cluster.environment, folder: cluster.folder)
       let status = try await second.ended(within: .seconds(20))

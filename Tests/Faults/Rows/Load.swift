@@ -37,7 +37,6 @@ struct Call: Sendable {
 /// The client of a row. Any task.
 final class Load: Sendable {
   let shape: LoadShape
-  private let address: String
   let witness: String
   private let program: String
   private let connections: @Sendable () async throws -> ClusterConnection
@@ -48,13 +47,14 @@ final class Load: Sendable {
   }
   private let state = Mutex(State())
 
-  /// - Parameter folder: where operations write, as `witness`.
-  init(_ shape: LoadShape, on cluster: Cluster) throws {
+  /// - Parameters:
+  ///   - cluster: operations write into its folder, as `witness`.
+  ///   - address: where the client connects to, if not directly to the coordinator.
+  init(_ shape: LoadShape, on cluster: Cluster, address: String? = nil) throws {
     self.shape = shape
-    address = cluster.address
     witness = "\(cluster.folder)/witness"
     program = try Cluster.executable("FaultOperation")
-    connections = { try await cluster.reach() }
+    connections = { try await cluster.reach(address) }
   }
 
   var calls: [Call] { state.withLock { $0.calls } }

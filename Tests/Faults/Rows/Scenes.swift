@@ -63,9 +63,9 @@ extension Cluster {
   }
 
   /// A connection, however often the coordinator dies meanwhile.
-  func reach() async throws -> ClusterConnection {
+  func reach(_ other: String? = nil) async throws -> ClusterConnection {
     try await eventually("the coordinator can be reached", within: .seconds(120)) {
-      try? await connect()
+      try? await ClusterConnection.connect(to: other ?? address, deadline: .seconds(30))
     }
   }
 
