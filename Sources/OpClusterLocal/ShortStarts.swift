@@ -83,7 +83,7 @@ final class ShortStarts: Sendable {
 
   // MARK: - Who adds
 
-  /// When something was added last, and how many times in a row that was soon after the time before.
+  /// When something was added last, and how many times in a row that was soon after the last one.
   private let lastAddition = Atomic<Int64>(-burst)
   private let additions = Atomic<Int>(0)
   /// What is called soon.
