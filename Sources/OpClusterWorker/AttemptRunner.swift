@@ -23,6 +23,8 @@ final class AttemptRunner {
     didSet { children?.home = home }
   }
   private var blockRuns: [AttemptID: BlockRun] = [:]
+  /// Of which blocks have ended in this turn.
+  private var advanced: Set<AttemptID> = []
   /// When blocks that have a time of their own are asked to stop, and when they are killed.
   private var blockTimers: [BlockTimer] = []
 
@@ -36,7 +38,8 @@ final class AttemptRunner {
   /// - Parameter childCommand: starts this program as a child; nil: there are no children.
   init(
     host: ProcessHost, scratch: Scratch, session: UInt64, types registry: OperationRegistry,
-    home: OperationHome = .none, logger: Logger, childCommand: [String]? = nil
+    home: OperationHome = .none, logger: Logger, childCommand: [String]? = nil,
+    childIdleTime: Span = .seconds(60)
   ) throws(SocketError) {
     self.home = home
     self.host = host
@@ -44,7 +47,8 @@ final class AttemptRunner {
     self.registry = registry
     tasks = try TaskRunner(registry, scratch: scratch, logger: logger)
     children = childCommand.map {
-      ChildPool(host: host, scratch: scratch, command: $0, logger: logger)
+      ChildPool(
+        host: host, scratch: scratch, command: $0, idleTime: childIdleTime, logger: logger)
     }
     commands = CommandRunner(host: host, scratch: scratch, session: session)
   }
@@ -229,6 +233,11 @@ final class AttemptRunner {
       progress(part.attempt, fraction, text)
     }
     for (part, result) in tasks.takeEnded() { finish(part, result, at: now, &ended) }
+    for attempt in advanced {
+      guard let news = blockRuns[attempt]?.progress else { continue }
+      progress(attempt, news.fraction, news.text)
+    }
+    advanced.removeAll()
     return ended
   }
 
@@ -243,6 +252,7 @@ final class AttemptRunner {
       blockTimers.removeAll { $0.part == part }
     }
     blockRuns[part.attempt]?.ended(part.block, result)
+    advanced.insert(part.attempt)
     if let whole = advance(part.attempt, at: now) { ended.append((part.attempt, whole)) }
   }
 

@@ -30,6 +30,8 @@ public struct WorkerConfiguration: Sendable {
   /// What starts this program as a child, for types that want a process of their own; a program
   /// that sets it calls `ChildProgram.serveIfAsked` first of all. nil: it has no such types.
   public var childCommand: [String]?
+  /// A child that has run nothing for so long ends.
+  public var childIdleTime = Span.seconds(60)
   public var logger: Logger
 
   /// Takes everything the machine has, under a name of the host and the process.

@@ -108,7 +108,8 @@ final class WorkerLoop {
     do throws(SocketError) {
       attempts = try AttemptRunner(
         host: host, scratch: scratch, session: session.number, types: registry,
-        logger: logger, childCommand: configuration.childCommand)
+        logger: logger, childCommand: configuration.childCommand,
+        childIdleTime: configuration.childIdleTime)
     } catch {
       throw WorkerError(.machine, error.description)
     }
