@@ -39,6 +39,8 @@ public struct WorkerConfiguration: Sendable {
   public var childCommand: [String]?
   /// What is bounded of each operation's process tree.
   public var limits: OperationLimits
+  /// A child that has run nothing for so long ends.
+  public var childIdleTime = Span.seconds(60)
   public var logger: Logger
 
   /// Takes everything the machine has, under a name of the host and the process.

@@ -126,7 +126,8 @@ final class WorkerLoop {
     do throws(SocketError) {
       attempts = try AttemptRunner(
         host: host, scratch: scratch, session: session.number, types: registry,
-        logger: logger, childCommand: configuration.childCommand, limits: configuration.limits)
+        logger: logger, childCommand: configuration.childCommand, limits: configuration.limits,
+        childIdleTime: configuration.childIdleTime)
     } catch {
       throw WorkerError(.machine, error.description)
     }
