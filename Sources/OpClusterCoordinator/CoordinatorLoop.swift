@@ -62,7 +62,8 @@ final class CoordinatorLoop {
   var lastAttended: Instant = .zero
 
   /// Descriptors that connections may take; the rest is for the journal and for whatever comes.
-  private let connectionBudget = Kernel.connectionBudget()
+  /// Counted when everything of ours is open.
+  private lazy var connectionBudget = Kernel.connectionBudget()
   /// Connections that were cut, as far as the log has been told.
   private var toldRefused: UInt64 = 0
 

@@ -111,7 +111,7 @@ public enum Limits {
   public static let logQuestions = 4_096
 
   // What one principal may take of the coordinator, unless configured otherwise (G29)
-  public static let requestsPerSecond = 50_000
+  public static let requestsPerSecond = 20_000
   public static let requestBytesPerSecond = 128 * 1024 * 1024
   /// Operations of its graphs that have not ended.
   public static let pendingOperations = 16_000_000

@@ -412,8 +412,8 @@ import Testing
   @Test func startsNothingWhileReportsPileUp() {
     var settings = ExecutionSettings()
     #expect(settings.maximumUnacknowledgedBytes == Limits.unacknowledgedBytes)
-    // What one end with such an output weighs.
-    settings.maximumUnacknowledgedBytes = 96 + 1_000
+    // What a start and an end with such an output weigh, and one byte.
+    settings.maximumUnacknowledgedBytes = 24 + 96 + 1_000
     var rig = Rig(cpus: 1, settings: settings)
     rig.welcome()
     rig.order {

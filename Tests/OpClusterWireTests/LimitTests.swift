@@ -79,17 +79,6 @@ import Testing
     }
   }
 
-  /// `Limits.groupEdgesPerGraph`; of `elementEdgesPerGraph` no message can hold so many.
-  @Test func groupEdges() {
-    expectLimit(Limits.groupEdgesPerGraph) { count in
-      var submission = submission { _ in }
-      submission.groupEdges = Array(
-        repeating: GroupEdge(from: 0, to: 0, policy: .succeeded), count: count)
-      return submission
-    }
-    #expect(Limits.elementEdgesPerGraph * 2 > Limits.messageBytes)
-  }
-
   @Test func operationsOfAllTemplatesTogether() {
     var submission = submission { $0.count = UInt32(Limits.operationsPerGraph) }
     submission.templates.append(OperationTemplate(name: "one more", work: .nothing))

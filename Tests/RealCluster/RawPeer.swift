@@ -37,19 +37,43 @@ package final class RawPeer {
     _ = unsafe send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
   }
 
+  /// Goes through the handshake: what comes before its end is not listened to. Whether it came to
+  /// its end.
+  package func shakeHands(within limit: Duration = .seconds(10)) -> Bool {
+    say(Self.greeting + Self.ready)
+    let deadline = ContinuousClock.now + limit
+    var heard: [UInt8] = []
+    while ContinuousClock.now < deadline {
+      // Its greeting, then its READY in one short frame.
+      let command = Self.greeting.count
+      if heard.count > command + 1, heard.count >= command + 2 + Int(heard[command + 1]) {
+        return true
+      }
+      guard let more = hear(within: 50) else { return false }
+      heard += more
+    }
+    return false
+  }
+
+  /// What the other side says within so many milliseconds; nil: it has ended the connection.
+  package func hear(within milliseconds: Int32) -> [UInt8]? {
+    var wish = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    guard unsafe poll(&wish, 1, milliseconds) > 0 else { return [] }
+    var buffer = [UInt8](repeating: 0, count: 4_096)
+    let count = unsafe recv(descriptor, &buffer, buffer.count, 0)
+    return count <= 0 ? nil : Array(buffer.prefix(count))
+  }
+
   /// Nothing more comes from here; what the other side says could still be read.
   package func halfClose() { shutdown(descriptor, Int32(SHUT_WR)) }
 
   /// Whether the other side closes the connection within so many milliseconds. Reads all it says.
   package func isCut(within milliseconds: Int64) -> Bool {
     let deadline = ContinuousClock.now + .milliseconds(milliseconds)
-    var buffer = [UInt8](repeating: 0, count: 4_096)
-    while true {
-      guard ContinuousClock.now < deadline else { return false }
-      var wish = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-      guard unsafe poll(&wish, 1, 50) > 0 else { continue }
-      if unsafe recv(descriptor, &buffer, buffer.count, 0) <= 0 { return true }
+    while ContinuousClock.now < deadline {
+      if hear(within: 50) == nil { return true }
     }
+    return false
   }
 
   // ZMTP 3.0 as a DEALER without a mechanism

@@ -7,6 +7,8 @@ import Testing
   private static let file = "Sources/OpClusterModel/Limits.swift"
 
   private static let untested: [String: String] = [
+    "groupEdgesPerGraph": "two million edges take longer than a test may; checked like templates",
+    "elementEdgesPerGraph": "no message can hold so many",
     "framesPerTurn": "shows only in how fast one socket is read beside the other",
     "frameBytesPerTurn": "likewise; a turn beyond it is one frame longer",
     "dependenciesForLocalUnblocking": "a choice of speed: both sides of it behave alike",
