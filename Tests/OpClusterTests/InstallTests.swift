@@ -62,6 +62,9 @@ import Testing
       let unit = text(of: "\(folder)/root/usr/local/lib/systemd/system/opcoord.service")
       #expect(unit.contains("ExecStart=/usr/local/bin/opcoord serve\n"))
       #expect(unit.contains("EnvironmentFile=-/etc/opcluster/opcoord.env\n"))
+      // Behind the refusals: libzmq aborts without it.
+      let filter = unit.split(separator: "\n").filter { $0.hasPrefix("SystemCallFilter=") }
+      #expect(filter.last == "SystemCallFilter=sched_setscheduler")
     }
   }
 
