@@ -224,8 +224,8 @@ let package = Package(
     .testTarget(
       name: "OpClusterCoordinatorTests",
       dependencies: [
-        "OpClusterKeys", "OpClusterCoordinator", "OpClusterScheduling", "OpClusterWire", "OpClusterZeroMQ",
-        "OpClusterJournal", "OpClusterModel", "OpClusterClient", "MessageDice",
+        "OpClusterCoordinator", "OpClusterScheduling", "OpClusterWire", "OpClusterKeys",
+        "OpClusterZeroMQ", "OpClusterJournal", "OpClusterModel", "OpClusterClient", "MessageDice",
       ]),
     .testTarget(
       name: "OpClusterLocalTests",
