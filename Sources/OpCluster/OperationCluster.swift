@@ -76,8 +76,8 @@ public final class OperationCluster: Sendable {
   ///   (`OPBATCH_COORDINATOR`, the configuration file, or the one that `opbatch up` started).
   /// - Parameter keys: The folder of our key, for TCP; nil: the one that is configured
   ///   (`OPBATCH_KEYS`, the configuration file, or `$XDG_CONFIG_HOME/opcluster/keys`).
-  /// - Throws: `unreachable`, `badAddress`, `badConfiguration` without a key or with one that others
-  ///   can read, `keyRefused`, `wrongServerKey`, `versionMismatch`, `forbidden`.
+  /// - Throws: `unreachable`, `badAddress`, `badConfiguration` without a key or with one that
+  ///   others can read, `keyRefused`, `wrongServerKey`, `versionMismatch`, `forbidden`.
   public static func connect(
     to address: String? = nil, keys: String? = nil
   ) async throws(ClusterError) -> OperationCluster {

@@ -1,5 +1,5 @@
-// The keys that a program connects with over TCP: from a folder that somebody named, or the usual one;
-// and how a program gets them by an invitation. Reads small files; any thread.
+// The keys that a program connects with over TCP: from a folder that somebody named, or the usual
+// one; and how a program gets them by an invitation. Reads small files; any thread.
 
 public import OpClusterKeys
 import OpClusterModel
@@ -45,8 +45,8 @@ public struct ClusterKeys: Sendable {
   /// Makes a key of our own, has it added by an invitation, and keeps it.
   ///
   /// - Parameter name: What it is to be called, unless the invitation says so.
-  /// - Throws: `.keyRefused` for an invitation that was used or has expired, `.badConfiguration` for
-  ///   a folder that holds a key already, and what `connect` throws.
+  /// - Throws: `.keyRefused` for an invitation that was used or has expired, `.badConfiguration`
+  ///   for a folder that holds a key already, and what `connect` throws.
   public static func join(
     _ token: JoinToken, name: String, in folder: KeyFolder, coordinator: String? = nil
   ) async throws(ClientError) -> OwnKey {

@@ -4,7 +4,8 @@ import OpClusterKeys
 import OpClusterModel
 import OpClusterZeroMQ
 
-/// Who speaks, by the key that its connection was let in with; never by what it says of itself (G36).
+/// Who speaks, by the key that its connection was let in with; never by what it says of itself
+/// (G36).
 enum Principal: Hashable {
   /// Over `ipc` or `inproc`: whoever the modes of files let in, which is this user.
   case local

@@ -137,25 +137,24 @@ public struct AllowList: Hashable, Sendable {
   }
 
   public init(parsing text: String, _ path: String) throws(KeyError) {
+    var names: Set<String> = []
+    var known: Set<PublicKey> = []
     for (number, words) in KeyLines.words(of: text) {
       guard words.count == 5, let role = Role(rawValue: String(words[2])),
-        let key = PublicKey(String(words[3])), let time = Int64(words[4])
+        let key = PublicKey(String(words[3])), let milliseconds = Int64(words[4])
       else { throw KeyLines.malformed(path, number, "not understood") }
       let name = String(words[1])
+      let time = WallTime(milliseconds: milliseconds)
       switch words[0] {
-      case "key":
-        do throws(KeyError) {
-          try add(
-            AllowedKey(name: name, role: role, key: key, addedAt: WallTime(milliseconds: time)))
-        } catch {
-          throw KeyLines.malformed(path, number, error.message)
+      case "key" where name.isValidName && keys.count < Limits.allowedKeys:
+        guard names.insert(name).inserted, known.insert(key).inserted else {
+          throw KeyLines.malformed(path, number, "this name or key is there twice")
         }
+        keys.append(AllowedKey(name: name, role: role, key: key, addedAt: time))
       case "invitation" where invitations.count < Limits.openInvitations:
         invitations.append(
-          Invitation(
-            name: name == "*" ? nil : name, role: role, key: key,
-            expiresAt: WallTime(milliseconds: time)))
-      default: throw KeyLines.malformed(path, number, "not understood")
+          Invitation(name: name == "*" ? nil : name, role: role, key: key, expiresAt: time))
+      default: throw KeyLines.malformed(path, number, "not understood, or too many")
       }
     }
   }

@@ -4,7 +4,7 @@
 public struct KeyError: Error, Hashable, Sendable, CustomStringConvertible {
   public enum Kind: Hashable, Sendable {
     /// A file or folder is open to others, not ours, or not what it should be (F59, G39).
-    case unsafe
+    case exposed
     /// There is no key yet.
     case missing
     /// A file is not understood.
@@ -32,7 +32,7 @@ public struct KeyError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The status of the process (interface.md).
   public var status: Int32 {
     switch kind {
-    case .unsafe, .missing, .malformed: 78
+    case .exposed, .missing, .malformed: 78
     case .refused: 5
     case .machine: 74
     }

@@ -1,7 +1,7 @@
 // The form of key files: lines of a word and its values, comments, empty lines. Pure.
 
-/// Reads and writes `word value…` lines. A `#` begins a comment only at the start of a line, because
-/// it is also a character of keys.
+/// Reads lines of `word value…`. A `#` begins a comment only at the start of a line, because it is
+/// also a character of keys.
 enum KeyLines {
   /// The words of each line that has any, with its number.
   static func words(of text: String) -> [(number: Int, words: [Substring])] {

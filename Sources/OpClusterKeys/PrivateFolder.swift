@@ -1,5 +1,5 @@
-// The only file of this target that speaks C: files and folders that belong to this user alone, read
-// and replaced whole. Blocking; any thread.
+// The only file of this target that speaks C: files and folders that belong to this user alone,
+// read and replaced whole. Blocking; any thread.
 
 import Glibc
 
@@ -39,7 +39,7 @@ struct PrivateFolder: Sendable {
     var found = stat()
     guard unsafe stat(path, &found) == 0 else { throw Self.machine("look at \(path)", errno) }
     guard found.st_mode & S_IFMT == S_IFDIR else {
-      throw KeyError(.unsafe, "\(path) is not a folder", hint: "name a folder with --keys")
+      throw KeyError(.exposed, "\(path) is not a folder", hint: "name a folder with --keys")
     }
     try Self.checkOwner(found, path, allowed: 0o700)
   }
@@ -55,7 +55,7 @@ struct PrivateFolder: Sendable {
       case ENOENT: return nil
       case ELOOP:
         throw KeyError(
-          .unsafe, "\(path) is a link", hint: "put the file itself there, with mode 0600")
+          .exposed, "\(path) is a link", hint: "put the file itself there, with mode 0600")
       default: throw Self.machine("open \(path)", errno)
       }
     }
@@ -65,7 +65,7 @@ struct PrivateFolder: Sendable {
       throw Self.machine("look at \(path)", errno)
     }
     guard found.st_mode & S_IFMT == S_IFREG else {
-      throw KeyError(.unsafe, "\(path) is not a file", hint: "remove it")
+      throw KeyError(.exposed, "\(path) is not a file", hint: "remove it")
     }
     try Self.checkOwner(found, path, allowed: 0o600)
     guard found.st_size <= limit else {
@@ -79,13 +79,13 @@ struct PrivateFolder: Sendable {
   ) throws(KeyError) {
     guard found.st_uid == geteuid() else {
       throw KeyError(
-        .unsafe, "\(path) belongs to user \(found.st_uid), not to \(geteuid()), who runs this",
+        .exposed, "\(path) belongs to user \(found.st_uid), not to \(geteuid()), who runs this",
         hint: "run this as the owner, or: chown \(geteuid()) \(path)")
     }
     let mode = found.st_mode & 0o7777
     guard mode & ~allowed == 0 else {
       throw KeyError(
-        .unsafe, "\(path) has mode \(octal(mode)): others may get at it",
+        .exposed, "\(path) has mode \(octal(mode)): others may get at it",
         hint: "chmod \(octal(allowed)) \(path)")
     }
   }
@@ -107,8 +107,8 @@ struct PrivateFolder: Sendable {
     return bytes
   }
 
-  /// Puts a file in place of the present one, as a whole and durably: after a crash there is the one
-  /// or the other.
+  /// Puts a file in place of the present one, as a whole and durably: after a crash there is the
+  /// one or the other.
   func replace(_ name: String, with bytes: [UInt8]) throws(KeyError) {
     let path = file(name)
     let fresh = file(".\(name).\(getpid())")
@@ -172,8 +172,8 @@ struct PrivateFolder: Sendable {
 
 /// Whether something in a folder may have changed since the last look, without looking at it often.
 ///
-/// The kernel tells at once; where it cannot (network folders, no watches left), the time and size of
-/// the file are compared.
+/// The kernel tells at once; where it cannot (network folders, no watches left), the owner looks
+/// itself now and then.
 public final class FolderWatch: Sendable {
   /// Readable when something has changed; -1 where the kernel does not tell.
   public let descriptor: Int32

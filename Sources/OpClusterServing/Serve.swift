@@ -34,8 +34,8 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
   var keys: String?
   @Option(
     help: """
-      The token of an invitation: makes the worker's key at the first start, and means nothing when \
-      there is one. [OPWORKER_JOIN]
+      The token of an invitation: makes the worker's key at the first start, and means nothing \
+      when there is one. [OPWORKER_JOIN]
       """)
   var join: String?
   @Option(help: "Unique name; default: host and process. [OPWORKER_NAME]")

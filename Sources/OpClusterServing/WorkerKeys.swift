@@ -31,8 +31,8 @@ extension Serve {
     }
   }
 
-  /// Joining takes threads, which a worker must not have at its start; the program that starts again
-  /// has none, finds the key, and no longer shows the token.
+  /// Joining takes threads, which a worker must not have at its start; the program that starts
+  /// again has none, finds the key, and no longer shows the token.
   private func joinAndStartAgain(
     _ text: String, _ folder: KeyFolder, _ coordinator: Endpoint, _ settings: WorkerSettings
   ) -> Never {

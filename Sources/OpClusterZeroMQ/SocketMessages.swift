@@ -37,8 +37,8 @@ public enum ReceiveResult: Hashable, Sendable {
   /// Nothing is there now.
   case nothing
   /// A message that was empty, had more than one frame, or came over TCP from nobody who is known
-  /// (A5); it is gone. The sender is nil on a dealer, and on a router if it is nobody who is known, or
-  /// chose its own name, which is against the rules too (A2).
+  /// (A5); it is gone. The sender is nil on a dealer, and on a router if it is nobody who is known,
+  /// or chose its own name, which is against the rules too (A2).
   case malformed(from: Sender?)
   case failed(SocketError)
 }

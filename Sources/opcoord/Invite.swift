@@ -11,8 +11,8 @@ struct Invite: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Print one line that lets another machine join.",
     discussion: """
-      The line holds a one-time secret: hand it over as you would a password. Whoever uses it first \
-      gets a key of its own with this role, and the line is of no more use.
+      The line holds a one-time secret: hand it over as you would a password. Whoever uses it \
+      first gets a key of its own with this role, and the line is of no more use.
       """)
   @Option(help: "worker, submitter, observer or admin.") var role = Role.worker
   @Option(help: "The name of the new key; default: the other machine chooses.") var name: String?

@@ -95,10 +95,16 @@ import Testing
       let own = [UInt8(number & 255), UInt8(number >> 8)] + bytes.dropFirst(2)
       return "key k\(number) worker \(PublicKey(bytes: own)!) 0\n"
     }
-    let some = (0..<300).map(line).joined()
-    #expect(try AllowList(parsing: some, "f").keys.count == 300)
+    let full = (0..<Limits.allowedKeys).map(line).joined()
+    #expect(try AllowList(parsing: full, "f").keys.count == Limits.allowedKeys)
+    #expect(throws: KeyError.self) {
+      _ = try AllowList(parsing: full + line(Limits.allowedKeys), "f")
+    }
+    for twice in [line(1) + line(1), line(1) + line(2).replacing("k2", with: "k1")] {
+      #expect(throws: KeyError.self) { _ = try AllowList(parsing: twice, "f") }
+    }
     // The longest list fits into its file.
-    #expect((some.utf8.count / 300 + 128) * Limits.allowedKeys < Limits.keyFileBytes)
+    #expect((full.utf8.count / Limits.allowedKeys + 128) * Limits.allowedKeys < Limits.keyFileBytes)
   }
 
   @Test func coveredNames() {

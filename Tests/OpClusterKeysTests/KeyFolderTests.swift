@@ -64,7 +64,7 @@ import Testing
     _ = try keys.prepareServer(at: now)
     for name in ["own.key", "server.key", "allowed"] {
       let path = "\(folder.path)/\(name)"
-      #expect(chmod(path, mode) == 0)
+      #expect(unsafe chmod(path, mode) == 0)
       let error = #expect(throws: KeyError.self) {
         _ = try keys.own()
         _ = try keys.server()
@@ -73,7 +73,7 @@ import Testing
       #expect(error?.status == 78)
       #expect(error?.message.contains("\(path) has mode 0\(String(mode, radix: 8))") == true)
       #expect(error?.hint == "chmod 0600 \(path)")
-      #expect(chmod(path, 0o600) == 0)
+      #expect(unsafe chmod(path, 0o600) == 0)
     }
     #expect(try keys.own() != nil)
   }
@@ -83,7 +83,7 @@ import Testing
     let keys = KeyFolder(folder.path)
     _ = try keys.prepareServer(at: now)
     for mode in [0o777, 0o755, 0o710] as [mode_t] {
-      #expect(chmod(folder.path, mode) == 0)
+      #expect(unsafe chmod(folder.path, mode) == 0)
       let error = #expect(throws: KeyError.self) { _ = try keys.own() }
       #expect(error?.hint == "chmod 0700 \(folder.path)")
       #expect(throws: KeyError.self) { _ = try keys.prepareServer(at: now) }
@@ -95,15 +95,15 @@ import Testing
     let keys = KeyFolder(folder.path)
     let path = "\(folder.path)/own.key"
     try keys.keep(OwnKey(name: "anna"))
-    #expect(rename(path, "\(folder.path)/elsewhere") == 0)
-    #expect(symlink("\(folder.path)/elsewhere", path) == 0)
+    #expect(unsafe rename(path, "\(folder.path)/elsewhere") == 0)
+    #expect(unsafe symlink("\(folder.path)/elsewhere", path) == 0)
     let link = #expect(throws: KeyError.self) { _ = try keys.own() }
     #expect(link?.message == "\(path) is a link")
-    #expect(unlink(path) == 0)
-    #expect(mkdir(path, 0o700) == 0)
+    #expect(unsafe unlink(path) == 0)
+    #expect(unsafe mkdir(path, 0o700) == 0)
     #expect(throws: KeyError.self) { _ = try keys.own() }
-    #expect(rmdir(path) == 0)
-    #expect(mkfifo(path, 0o600) == 0)
+    #expect(unsafe rmdir(path) == 0)
+    #expect(unsafe mkfifo(path, 0o600) == 0)
     let pipe = #expect(throws: KeyError.self) { _ = try keys.own() }
     #expect(pipe?.message == "\(path) is not a file")
   }
@@ -113,7 +113,7 @@ import Testing
     let folder = try TestFolder()
     let keys = KeyFolder(folder.path)
     try keys.keep(OwnKey(name: "anna"))
-    #expect(chown("\(folder.path)/own.key", 12_345, 12_345) == 0)
+    #expect(unsafe chown("\(folder.path)/own.key", 12_345, 12_345) == 0)
     let error = #expect(throws: KeyError.self) { _ = try keys.own() }
     #expect(error?.message.contains("own.key belongs to user 12345") == true)
   }

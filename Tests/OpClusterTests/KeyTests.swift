@@ -1,5 +1,5 @@
-// Keys with real daemons and commands over TCP: one machine needs no step, another needs one line, and
-// whoever is not let in is told why and what to do (G35, G36, G37, G39, F46, F47, F59).
+// Keys with real daemons and commands over TCP: one machine needs no step, another needs one line,
+// and whoever is not let in is told why and what to do (G35, G36, G37, G39, F46, F47, F59).
 
 import FoundationEssentials
 import Glibc
@@ -171,7 +171,7 @@ import Testing
   @Test func unsafeFiles() async throws {
     try await Self.with { site in
       let own = "\(site.keys(of: "main"))/own.key"
-      #expect(chmod(own, 0o644) == 0)
+      #expect(unsafe chmod(own, 0o644) == 0)
       let client = try await site.opbatch("main", "ping")
       #expect(client.status == 78)
       #expect(client.error.contains("\(own) has mode 0644"))
@@ -180,7 +180,7 @@ import Testing
       #expect(worker.status == 78)
       #expect(worker.error.contains(own))
       let server = "\(site.keys(of: "main"))/server.key"
-      #expect(chmod(server, 0o640) == 0)
+      #expect(unsafe chmod(server, 0o640) == 0)
       let second = try await site.run(
         "opcoord", home: "main",
         [

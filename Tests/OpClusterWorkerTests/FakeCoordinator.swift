@@ -50,7 +50,7 @@ final class FakeCoordinator {
   /// In one private folder for the whole process; each socket takes its file along when it ends.
   private static let folder: String = {
     let path = "/tmp/worker-test-\(String(UInt64.random(in: 0...(.max)), radix: 36))"
-    _ = mkdir(path, 0o700)
+    _ = unsafe mkdir(path, 0o700)
     return path
   }()
   private static func freshAddress() -> String {
