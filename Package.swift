@@ -225,14 +225,9 @@ let package = Package(
     .testTarget(
       name: "OpClusterCoordinatorTests",
       dependencies: [
-<<<<<<< HEAD
         "OpClusterKeys", "OpClusterCoordinator", "OpClusterScheduling", "OpClusterWire",
         "OpClusterZeroMQ", "OpClusterJournal", "OpClusterModel", "OpClusterClient", "MessageDice",
         "RealCluster",
-=======
-        "OpClusterCoordinator", "OpClusterScheduling", "OpClusterWire", "OpClusterKeys",
-        "OpClusterZeroMQ", "OpClusterJournal", "OpClusterModel", "OpClusterClient", "MessageDice",
->>>>>>> c713368bcf9d53b12929a2b2a9c59081612e50a1
       ]),
     .testTarget(
       name: "OpClusterLocalTests",
