@@ -25,7 +25,10 @@ extension ProcessTests {
     @Test("Nothing beneath a root leaves it")
     func beneath() throws {
       try Self.withFolders { inside, outside in
-        let root = try #require(RootFolder(inside))
+        guard let root = RootFolder(inside) else {
+          Issue.record("cannot open \(inside)")
+          return
+        }
         #expect(root.touch("flag") == 0 && root.touch("flag") == 0)
         #expect(root.touch("link/flag") == ELOOP)
         #expect(root.touch("../outside/flag") == EXDEV)
