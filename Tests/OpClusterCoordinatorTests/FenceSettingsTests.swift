@@ -1,6 +1,7 @@
 // Times by which an exclusive operation could be alive at two workers at once are refused (G16).
 
 import OpClusterCoordinator
+import OpClusterJournal
 import OpClusterModel
 import OpClusterZeroMQ
 import Testing

@@ -83,7 +83,7 @@ extension WorkerTests {
     coordinator.timing.fence = .seconds(1)
     let process = try OpworkerProcess(program: "opworker") { folder in
       [
-        "--coordinator", "\(coordinator.endpoint)", "--name", "stopped-\(getpid())",
+        "--allow-root", "--coordinator", "\(coordinator.endpoint)", "--name", "stopped-\(getpid())",
         "--scratch", "\(folder)/scratch", "--cpus", "4",
       ]
     }
@@ -121,7 +121,8 @@ extension WorkerTests {
     let coordinator = try FakeCoordinator()
     let process = try OpworkerProcess(program: "WorkerStandIn") { folder in
       [
-        "--coordinator", "\(coordinator.endpoint)", "--name", "exclusive-\(getpid())",
+        "--allow-root", "--coordinator", "\(coordinator.endpoint)", "--name",
+        "exclusive-\(getpid())",
         "--scratch", "\(folder)/scratch", "--cpus", "4",
       ]
     }
