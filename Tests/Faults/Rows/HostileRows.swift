@@ -25,7 +25,30 @@ let hostileRows: [FaultRow] = [
     number: "F55", name: "subscriber that does not read", promise: "G28",
     injection: "opbatch watch stopped for 60 s at up to 2,000 events a second",
     run: slowSubscriber),
+  elsewhere(
+    "F46", "garbage, half greetings, old protocols, NULL", "G33 G35",
+    by: "OpClusterZeroMQTests.HostileHandshakeTests"),
+  elsewhere(
+    "F47", "wrong, unknown and revoked keys, wrong roles", "G35 G36 G37",
+    by: "OpClusterZeroMQTests.GateTests"),
+  elsewhere("F49", "authorised but malformed", "G33", by: "OpClusterWireTests.FuzzTests"),
+  elsewhere(
+    "F53", "old and future peers", "G32",
+    by: "OpClusterCoordinatorTests.ServiceTests and DoorTests"),
+  elsewhere("F58", "injection list", "G38", by: "OpClusterTests.HostileTextTests"),
+  elsewhere(
+    "F59", "unsafe files", "G39",
+    by: "OpClusterTests.ServiceTests.unsafeFoldersAreRefused"),
 ]
+
+/// A row that needs no cluster under load: a test shows it.
+private func elsewhere(
+  _ number: String, _ name: String, _ promise: String, by test: String
+) -> FaultRow {
+  FaultRow(number: number, name: name, promise: promise, injection: "see the test") { _ in
+    throw NotRun(reason: "shown by \(test)")
+  }
+}
 
 /// F51
 private func floodAndVanish(_ trial: Trial) async throws {
