@@ -13,6 +13,7 @@ public struct ConnectionCensus: Hashable, Sendable {
   public internal(set) var refused: UInt64 = 0
   /// Not accepted: the process had no descriptor left.
   public internal(set) var failed: UInt64 = 0
+  public init() {}
 }
 
 extension Socket {
