@@ -1,6 +1,9 @@
 // Which coordinator a program speaks to, and who said so: the program itself, the environment, a
 // configuration file, the cluster of `opbatch up`. Reads small files; any thread.
 
+import OpClusterKeys
+import OpClusterModel
+
 /// A coordinator that somebody named.
 public struct ClusterAddress: Hashable, Sendable {
   /// What `ClusterConnection.connect` takes.

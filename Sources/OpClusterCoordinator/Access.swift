@@ -3,7 +3,7 @@
 
 import Logging
 public import OpClusterKeys
-public import OpClusterModel
+import OpClusterModel
 public import OpClusterZeroMQ
 
 /// What a coordinator needs to serve over TCP.

@@ -1,6 +1,7 @@
 // Keys come and go while the coordinator serves: connections of removed ones end, holders of
 // invitations add their own. On the loop's thread; files are written on one of their own.
 
+import Logging
 import OpClusterKeys
 import OpClusterModel
 import OpClusterZeroMQ
