@@ -14,7 +14,7 @@ struct Invite: ParsableCommand {
       The line holds a one-time secret: hand it over as you would a password. Whoever uses it \
       first gets a key of its own with this role, and the line is of no more use.
       """)
-  @Option(help: "worker, submitter, observer or admin.") var role = Role.worker
+  @Option(help: "worker, submitter, observer or admin.") var role = RoleName(.worker)
   @Option(help: "The name of the new key; default: the other machine chooses.") var name: String?
   @Option(help: "How long it is good for, such as 30m, 12h or 7d.") var expires = "1h"
   @Option(help: "The host by which others reach this machine; default: its own name.")
@@ -40,7 +40,7 @@ struct Invite: ParsableCommand {
       token = JoinToken(pair: .random(), server: server.publicKey, clientAddress: client)
       let now = WallClock.now()
       let invitation = Invitation(
-        name: name, role: role, key: token.pair.publicKey,
+        name: name, role: role.role, key: token.pair.publicKey,
         expiresAt: WallTime(milliseconds: now + seconds() * 1_000))
       try folder.changeAllowed { list throws(KeyError) in
         try list.invite(invitation, at: WallTime(milliseconds: now))
@@ -52,7 +52,7 @@ struct Invite: ParsableCommand {
   }
 
   private func line(_ token: JoinToken, _ configuration: Configuration) -> String {
-    guard role == .worker else { return "opbatch key join \(token.revealedText)" }
+    guard role.role == .worker else { return "opbatch key join \(token.revealedText)" }
     return "opworker serve --coordinator \(address(configuration, .worker)) "
       + "--join \(token.revealedText)"
   }

@@ -44,7 +44,20 @@ private func server(_ folder: KeyFolder) -> KeyPair {
   return pair
 }
 
-extension Role: ExpressibleByArgument {}
+/// A role as an argument.
+struct RoleName: ExpressibleByArgument {
+  let role: Role
+
+  init(_ role: Role) { self.role = role }
+
+  init?(argument: String) {
+    guard let role = Role(rawValue: argument) else { return nil }
+    self.role = role
+  }
+
+  static var allValueStrings: [String] { Role.allCases.map(\.rawValue) }
+  var defaultValueDescription: String { role.rawValue }
+}
 
 struct KeyGeneration: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -145,7 +158,7 @@ struct KeyCommand: ParsableCommand {
       abstract: "Let a key in.",
       discussion: "A key is 40 characters of Z85: put it between single quotes, after --.")
     @Argument(help: "A name for it; a worker's key serves under this name.") var name: String
-    @Argument(help: "worker, submitter, observer or admin.") var role: Role
+    @Argument(help: "worker, submitter, observer or admin.") var role: RoleName
     @Argument(help: "The public key, as 'opbatch key show' prints it.") var key: String
     @OptionGroup var options: KeyOptions
 
@@ -153,12 +166,12 @@ struct KeyCommand: ParsableCommand {
       guard let key = PublicKey(key) else {
         fail("this is not a public key; 'opbatch key show' prints one", status: 64)
       }
-      let added = AllowedKey(name: name, role: role, key: key, addedAt: wallTime)
+      let added = AllowedKey(name: name, role: role.role, key: key, addedAt: wallTime)
       let folder = options.folder
       working { () throws(KeyError) in
         try folder.changeAllowed { list throws(KeyError) in try list.add(added) }
       }
-      Kernel.write("opcoord: '\(name)' may connect as \(role.rawValue)", to: .error)
+      Kernel.write("opcoord: '\(name)' may connect as \(role.role.rawValue)", to: .error)
     }
   }
 
