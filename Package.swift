@@ -114,7 +114,8 @@ let package = Package(
 
     // examples: what they work on, the examples themselves, their worker and their command
     .target(name: "ExampleMaterials", dependencies: ["CPNG"]),
-    .target(name: "OpClusterExamples",
+    .target(
+      name: "OpClusterExamples",
       dependencies: ["OpCluster", "OpClusterModel", "ExampleMaterials"]),
     .executableTarget(
       name: "opexampleworker", dependencies: ["OpClusterExamples", "OpClusterServing"]),
@@ -228,7 +229,9 @@ let package = Package(
       name: "OpClusterSimulationTests",
       dependencies: [
         "OpClusterSimulation", "OpClusterScheduling", "OpClusterExecution", "OpClusterModel",
-      ]),
+        "RealCluster", "opsim",
+      ],
+      exclude: ["Regressions"]),
     .target(
       name: "RealCluster", dependencies: ["OpClusterClient", "OpClusterModel"],
       path: "Tests/RealCluster"),
