@@ -90,6 +90,7 @@ struct ClusterFolder: Sendable {
   }
 
   static var user: UInt32 { getuid() }
+  static var isRoot: Bool { geteuid() == 0 }
 
   /// CPUs that this process may use.
   static var processors: Int { ProcessInfo.processInfo.activeProcessorCount }

@@ -53,6 +53,8 @@ struct ClusterLaunch {
   ) throws(ClientError) {
     var all = ["serve"] + arguments
     if case .lifeline = attachment { all.append("--until-stdin-closes") }
+    // Whoever is root and starts a cluster for themselves has decided that (G40).
+    if ClusterFolder.isRoot { all.append("--allow-root") }
     daemons.append(
       try DaemonProcess(
         name, executable: executable, arguments: all, log: folder.log(of: name),

@@ -139,6 +139,7 @@ extension CoordinatorLoop {
         metadata: ["free_bytes": "\(bytes ?? 0)"])
     }
     isDiskFull = isFull
+    diskFreeBytes = bytes
   }
 
   // MARK: - Logs

@@ -70,24 +70,30 @@ public struct Coordinator: Sendable {
   ///   - handlesSignals: Take SIGTERM and SIGINT as orders to stop. Only where the coordinator is
   ///     the whole process, and before its first other thread.
   ///   - lifeline: A descriptor; the coordinator stops when its other end closes.
+  ///   - service: Whom to tell that it serves, and that its loop turns.
   ///   - onReady: Called once, when everything is bound.
   public func run(
-    handlesSignals: Bool = false, lifeline: Int32? = nil,
+    handlesSignals: Bool = false, lifeline: Int32? = nil, service: ServiceAddress? = nil,
     onReady: (CoordinatorReady) -> Void = { _ in }
   ) -> CoordinatorEnd {
     if let problem = settings.problem { return .failed(.settings(problem)) }
+    let service = service.flatMap(ServiceNotifier.init)
     do throws(CoordinatorError) {
+      for endpoint in [settings.clientEndpoint, settings.workerEndpoint] {
+        if let problem = endpoint.folderProblem { throw .unsafeFolder(problem) }
+      }
       let signals = try handlesSignals ? Self.signals() : nil
       let notices = notices
       let observer = JournalObserver(
         onDurable: { _ = notices.post(.durable($0)) },
         onFailure: { _ = notices.post(.failed($0)) },
         onSnapshot: { _ = notices.post(.snapshot($0)) })
+      service?.status("reading the journal")
       let opened = try open(observer)
       let scheduler = try Startup.scheduler(from: opened.recovered, timing: settings.timing)
       let loop = try CoordinatorLoop(
         settings, logger, scheduler, opened.journal, notices, signals: signals,
-        lifeline: lifeline)
+        lifeline: lifeline, service: service)
       return loop.run(onReady: onReady)
     } catch {
       return .failed(error)

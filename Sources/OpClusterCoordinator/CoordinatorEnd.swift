@@ -26,6 +26,8 @@ public enum CoordinatorError: Error, Sendable, CustomStringConvertible {
   case unreadable(record: String, problem: String)
   /// An address cannot be bound, or a socket failed.
   case socket(SocketError)
+  /// Others could replace what is in a folder of ours (G39, F59).
+  case unsafeFolder(String)
   /// The settings contradict each other.
   case settings(String)
 
@@ -34,6 +36,7 @@ public enum CoordinatorError: Error, Sendable, CustomStringConvertible {
     case .journal(let error): error.exitStatus
     case .unreadable: 65
     case .socket: 74
+    case .unsafeFolder: 77
     case .settings: 78
     }
   }
@@ -45,6 +48,7 @@ public enum CoordinatorError: Error, Sendable, CustomStringConvertible {
       "journal is damaged at \(record): \(problem); nothing was changed; restore a backup, or "
         + "export and cut before that record"
     case .socket(let error): error.description
+    case .unsafeFolder(let problem): problem
     case .settings(let problem): "bad configuration: \(problem)"
     }
   }

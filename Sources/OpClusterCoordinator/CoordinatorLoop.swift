@@ -21,6 +21,7 @@ final class CoordinatorLoop {
   private let notices: Mailbox<Notice>
   private let signals: StopSignals?
   private let lifeline: Int32?
+  private let service: ServiceNotifier?
 
   // Decided by turns
   var scheduler: Scheduler
@@ -51,6 +52,8 @@ final class CoordinatorLoop {
   var effects: [Subscriptions.Effect] = []
   var logs = LogRelay()
   var isDiskFull = false
+  /// Room on the journal's disk when it was looked at last; nil: not yet, or nobody can tell.
+  var diskFreeBytes: UInt64?
   var lastAttended: Instant = .zero
 
   // Waiting
@@ -63,7 +66,8 @@ final class CoordinatorLoop {
   /// Makes the beginning of this life durable, then binds: nobody is answered before that.
   init(
     _ settings: CoordinatorSettings, _ logger: Logger, _ recovered: Scheduler,
-    _ journal: any Journal, _ notices: Mailbox<Notice>, signals: StopSignals?, lifeline: Int32?
+    _ journal: any Journal, _ notices: Mailbox<Notice>, signals: StopSignals?, lifeline: Int32?,
+    service: ServiceNotifier?
   ) throws(CoordinatorError) {
     self.settings = settings
     self.logger = logger
@@ -71,6 +75,7 @@ final class CoordinatorLoop {
     self.notices = notices
     self.signals = signals
     self.lifeline = lifeline
+    self.service = service
     scheduler = recovered
     snapshots = SnapshotPolicy(turns: settings.snapshotTurns, bytes: settings.snapshotBytes)
     turn.begin(at: now, wall: .now)
@@ -124,6 +129,7 @@ final class CoordinatorLoop {
       stateFolder: settings.stateFolder)
     logger.info("serving", metadata: ["epoch": "\(scheduler.epoch.number)"])
     onReady(ready)
+    service?.ready("serving as epoch \(scheduler.epoch.number)", at: MonotonicClock.now())
     do throws(CoordinatorError) {
       while end == nil { try step() }
     } catch {
@@ -154,6 +160,10 @@ final class CoordinatorLoop {
     speak()
     attend()
     considerSnapshot()
+    // Last, so that nothing but a whole turn feeds the watchdog.
+    service?.feed(at: now.nanoseconds)
+    service?.status(
+      isStalled ? "waiting for the disk" : "serving as epoch \(scheduler.epoch.number)")
   }
 
   /// One turn of the scheduler, if there is anything to decide.
@@ -194,6 +204,7 @@ final class CoordinatorLoop {
     if !workers.peers.waiting.isEmpty || !clients.peers.waiting.isEmpty {
       moment = min(moment, now + CoordinatorLimits.retryPause)
     }
+    if let feed = service?.nextFeed { moment = min(moment, Instant(nanoseconds: feed)) }
     do throws(SocketError) {
       _ = try poller.wait(until: moment.nanoseconds)
     } catch {
@@ -234,6 +245,7 @@ final class CoordinatorLoop {
 
   /// G7: after a failure nothing more leaves. Otherwise everything accepted becomes durable.
   private func finish() -> CoordinatorEnd {
+    service?.stopping("making everything durable")
     history.stop()
     journal.close()
     notices.takeAll(into: &batch)

@@ -213,8 +213,12 @@ extension CoordinatorLoop {
   }
 
   private var configuration: ConfigurationValues {
-    ConfigurationValues(
+    var values = ConfigurationValues(
       timing: settings.timing, clientEndpoint: clients.endpoint.address,
       workerEndpoint: workers.endpoint.address, stateFolder: settings.stateFolder)
+    values.wall = .now
+    values.diskFreeBytes = diskFreeBytes
+    values.diskReserveBytes = settings.diskReserveBytes
+    return values
   }
 }

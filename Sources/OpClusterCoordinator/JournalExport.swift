@@ -6,24 +6,25 @@ import OpClusterModel
 import OpClusterWire
 
 public enum JournalExport {
-  /// Prints every fact: those of the snapshot, then those of the turns behind it.
+  /// Prints every fact: those of the snapshot, then those of the turns behind it, up to the first
+  /// record that is damaged.
   ///
   /// - Throws: a `JournalError`, or a `CoordinatorError` that names the record.
   public static func export(folder: String, _ line: (String) -> Void) throws {
-    try forEachRecord(folder: folder) { place, record in line("\(place) \(text(record))") }
+    let content = try JournalTools.readUntilDamage(folder: folder)
+    try forEachRecord(content) { place, record in line("\(place) \(text(record))") }
   }
 
   /// Decodes everything; returns the number of facts. Throws as `export` does.
   public static func check(folder: String) throws -> Int {
     var count = 0
-    try forEachRecord(folder: folder) { _, _ in count += 1 }
+    try forEachRecord(try JournalTools.read(folder: folder)) { _, _ in count += 1 }
     return count
   }
 
   private static func forEachRecord(
-    folder: String, _ body: (String, Record) -> Void
+    _ recovered: Recovered, _ body: (String, Record) -> Void
   ) throws {
-    let recovered = try JournalTools.read(folder: folder)
     var part = 0
     try recovered.forEachSnapshotPart { bytes in
       let place = "snapshot \(recovered.snapshotSequence ?? 0) part \(part)"

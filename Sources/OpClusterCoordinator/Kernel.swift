@@ -2,6 +2,7 @@
 // it speaks to them. Any thread.
 
 import Glibc
+import OpClusterModel
 
 public enum Kernel {
   public enum Stream: Int32, Sendable {
@@ -9,9 +10,10 @@ public enum Kernel {
     case error = 2
   }
 
-  /// One line in one write, so that lines of several threads do not mix.
+  /// One line in one write, so that lines of several threads do not mix; what others wrote in it
+  /// cannot steer a terminal, nor pretend to be another line (G38).
   public static func write(_ line: String, to stream: Stream) {
-    let bytes = Array((line + "\n").utf8)
+    let bytes = Array((line.withoutTerminalOrders() + "\n").utf8)
     _ = unsafe bytes.withUnsafeBytes { bytes in
       unsafe Glibc.write(stream.rawValue, bytes.baseAddress, bytes.count)
     }
@@ -77,6 +79,9 @@ public enum Kernel {
     limit.rlim_cur = limit.rlim_max
     _ = unsafe setrlimit(resource, &limit)
   }
+
+  /// Whether this process may do everything on this machine (G40).
+  public static var isRoot: Bool { geteuid() == 0 }
 
   /// Orders to stop.
   static let stopSignals = [SIGTERM, SIGINT]

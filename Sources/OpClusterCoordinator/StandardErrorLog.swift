@@ -27,24 +27,14 @@ public struct StandardErrorLog: LogHandler {
     let time = UTCTime(milliseconds: WallClock.now()).text
     switch format {
     case .text:
-      let tail = pairs.map { " \($0.key)=\(Self.printable("\($0.value)"))" }.joined()
-      Kernel.write(
-        "\(time) \(event.level) \(Self.printable("\(event.message)"))\(tail)", to: .error)
+      let tail = pairs.map { " \($0.key)=\($0.value)" }.joined()
+      Kernel.write("\(time) \(event.level) \(event.message)\(tail)", to: .error)
     case .json:
       let fields = [("time", time), ("level", "\(event.level)"), ("message", "\(event.message)")]
       let all = fields + pairs.map { ($0.key, "\($0.value)") }
       let body = all.map { "\(Self.quote($0.0)):\(Self.quote($0.1))" }
       Kernel.write("{\(body.joined(separator: ","))}", to: .error)
     }
-  }
-
-  /// Control characters would let a text pretend to be another line (G38).
-  private static func printable(_ text: String) -> String {
-    var result = ""
-    for scalar in text.unicodeScalars {
-      result.unicodeScalars.append(scalar.properties.generalCategory == .control ? "?" : scalar)
-    }
-    return result
   }
 
   /// A text as a JSON string.

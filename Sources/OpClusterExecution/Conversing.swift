@@ -18,7 +18,9 @@ extension ExecutionCore {
       if isHeartbeatDue || withProgress { reportProgress() }
       if isHeartbeatDue || !outbox.pending.isEmpty {
         link.nextHeartbeat = now + link.timing.heartbeat
-        return .report(outbox.take(conversation, ordersTaken: link.ordersTaken))
+        var report = outbox.take(conversation, ordersTaken: link.ordersTaken)
+        report.isLeaving = isLeaving
+        return .report(report)
       }
       guard isGoodbyeDue else { return nil }
       link.state = .closed

@@ -33,6 +33,8 @@ public struct ExecutionCore: Sendable {
   var running = 0
   /// The coordinator wants it to take nothing new and to leave.
   var isDraining = false
+  /// It wants that itself; every report says so.
+  var isLeaving = false
   /// When an orderly stop gives up waiting for acknowledgements; nil: it is not stopping.
   var stopDeadline: Instant?
   /// Without a coordinator for too long: nothing runs and nothing starts until it is back.
@@ -83,6 +85,7 @@ public struct ExecutionCore: Sendable {
     case .progress(let attempt, let fraction, let text):
       noteProgress(attempt, Progress(fraction: fraction, text: text))
     case .timePassed: timePassed(at: now, into: &effects)
+    case .leave: beginLeaving(at: now)
     case .stop: beginStop(at: now, into: &effects)
     case .stopNow: killEverything(at: now, into: &effects)
     }
@@ -151,6 +154,13 @@ extension ExecutionCore {
     }
   }
 
+  /// What runs goes on; of the wish the coordinator hears at once.
+  mutating func beginLeaving(at now: Instant) {
+    isLeaving = true
+    isDraining = true
+    link.nextHeartbeat = now
+  }
+
   /// Goodbye, and the end, as soon as nothing runs and everything told is durable.
   mutating func leaveIfDone(at now: Instant) {
     guard exit == nil, running == 0, isDraining || isStopping else { return }
@@ -160,6 +170,8 @@ extension ExecutionCore {
       if (outbox.isEmpty && newlyStarted.isEmpty) || hasWaitedEnough { isGoodbyeDue = true }
     case .waiting, .greeting:
       if isStopping, outbox.isEmpty || hasWaitedEnough { exit = .stopped }
+      // Nobody is there to say goodbye to, and nothing is left to be told.
+      if isLeaving, !isStopping, outbox.isEmpty { exit = .drained }
     case .closed: break
     }
   }

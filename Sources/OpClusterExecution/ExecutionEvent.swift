@@ -39,6 +39,8 @@ public enum ExecutionEvent: Sendable {
   /// `nextDeadline` has come. Feed the frames that wait before it, so that a worker which was
   /// itself paused does not take its own silence for the coordinator's.
   case timePassed
+  /// Take nothing new, let what runs end, say goodbye; the coordinator is told of the wish (S148).
+  case leave
   /// Stop in good order: ask everything to stop, report it, say goodbye.
   case stop
   /// Kill everything, then go.
@@ -78,7 +80,7 @@ public struct Launch: Sendable {
 public enum ExitReason: Hashable, Sendable {
   /// It was asked to stop.
   case stopped
-  /// The coordinator drained it.
+  /// It was drained, by the coordinator or by its own wish, and nothing runs any more.
   case drained
   /// The coordinator will not have it, and trying again would not help.
   case refused(Refusal)

@@ -26,7 +26,14 @@ public enum JournalTools {
       documentRows: try verifyRows(connection, "documents", "subject", "subject", "kind"))
   }
 
-  /// The verified snapshot and turns, for an export.
+  /// The snapshot and the turns up to the first that is damaged, for an export: reaching that one
+  /// throws `.damaged`. `lastSequence` says nothing here.
+  public static func readUntilDamage(folder path: String) throws(JournalError) -> Recovered {
+    let folder = try existing(path)
+    return Recovery.content(folder, try Recovery.untilDamage(folder))
+  }
+
+  /// The verified snapshot and turns.
   public static func read(folder path: String) throws(JournalError) -> Recovered {
     let folder = try existing(path)
     return Recovery.content(folder, try Recovery.verify(folder))
@@ -61,24 +68,42 @@ public enum JournalTools {
     _ = try verify(folder: copy)
   }
 
-  /// Gives unused space back to the disk. The journal must not be in use.
+  /// Bytes of the journal's database and of what is still to be merged into it.
+  public static func size(folder path: String) throws(JournalError) -> UInt64 {
+    let folder = try existing(path)
+    return (FileSystem.size(folder.database) ?? 0) + (FileSystem.size(folder.writeAheadLog) ?? 0)
+  }
+
+  /// Drops what the newest snapshot replaces and gives unused space back to the disk, each in a
+  /// transaction (G9). The journal must not be in use.
   public static func compact(folder path: String) throws(JournalError) {
-    try alter(path) { connection throws(JournalError) in
+    try alter(path) { connection, position throws(JournalError) in
+      if let snapshot = position?.snapshotSequence {
+        try connection.execute(
+          """
+          BEGIN;
+          DELETE FROM turns WHERE sequence <= \(snapshot);
+          DELETE FROM snapshots WHERE sequence <> \(snapshot);
+          COMMIT;
+          """)
+      }
       try connection.execute("VACUUM")
     }
   }
 
   /// Cuts the turns behind `sequence` off, with the stream and the chapters that came with them:
   /// what a person decides for a damaged journal, after a copy of the folder (G6). Documents stay
-  /// as they are. Not to be used on a journal that verifies.
+  /// as they are, but for those that came with them and are damaged, too. Not to be used on a
+  /// journal that verifies.
   public static func cut(folder path: String, after sequence: UInt64) throws(JournalError) {
     let last = Int64(clamping: sequence)
-    try alter(path, verified: false) { connection throws(JournalError) in
+    try alter(path, verified: false) { connection, _ throws(JournalError) in
       for table in ["turns", "snapshots", "stream", "chapters"] {
         let statement = try connection.prepare("DELETE FROM \(table) WHERE sequence > ?")
         try statement.bind(last)
         try statement.run()
       }
+      try dropDamagedDocuments(connection, after: last)
       for table in History.allCases {
         try connection.execute(
           """
@@ -89,15 +114,37 @@ public enum JournalTools {
     }
   }
 
+  private static func dropDamagedDocuments(
+    _ connection: Connection, after sequence: Int64
+  ) throws(JournalError) {
+    let rows = try connection.prepare(
+      "SELECT subject, kind, checksum, body FROM documents WHERE sequence > ?")
+    try rows.bind(sequence)
+    var damaged: [(subject: Int64, kind: Int64)] = []
+    while try rows.step() {
+      let (subject, kind) = (rows.integer(0), rows.integer(1))
+      if rows.checksum(subject, kind, column: 3) != rows.integer(2) {
+        damaged.append((subject, kind))
+      }
+    }
+    rows.reset()
+    let drop = try connection.prepare("DELETE FROM documents WHERE subject = ? AND kind = ?")
+    for (subject, kind) in damaged {
+      try drop.bind(subject, kind)
+      try drop.run()
+    }
+  }
+
   private static func alter(
-    _ path: String, verified: Bool = true, _ body: (Connection) throws(JournalError) -> Void
+    _ path: String, verified: Bool = true,
+    _ body: (Connection, Position?) throws(JournalError) -> Void
   ) throws(JournalError) {
     let folder = try existing(path)
     let lock = try LockFile(path: folder.lock)
     defer { withExtendedLifetime(lock) {} }
-    if verified { _ = try Recovery.verify(folder) }
+    let position = verified ? try Recovery.verify(folder) : nil
     let connection = try Connection(path: folder.database, access: .readWrite)
-    try body(connection)
+    try body(connection, position)
     try connection.checkpoint(truncate: true)
   }
 

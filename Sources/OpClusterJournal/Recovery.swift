@@ -24,6 +24,17 @@ enum Recovery {
     return position
   }
 
+  /// The newest snapshot, verified, and every turn behind it, which its reader verifies one by one:
+  /// of a damaged journal what comes before the damage can still be read (G6).
+  static func untilDamage(_ folder: StateFolder) throws(JournalError) -> Position {
+    let connection = try Connection(path: folder.database, access: .readOnly)
+    try Schema.check(connection)
+    var position = Position()
+    try findSnapshot(connection, &position)
+    position.lastSequence = UInt64(Int64.max)
+    return position
+  }
+
   /// The verified content as streams; each one reads with a connection of its own.
   static func content(_ folder: StateFolder, _ position: Position) -> Recovered {
     Recovered(

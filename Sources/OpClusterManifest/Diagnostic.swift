@@ -1,6 +1,8 @@
 // What is wrong with a manifest, where, and what to do; written like a compiler's. Made while
 // reading, shown by the commands. Values only.
 
+import OpClusterModel
+
 /// One finding about a manifest.
 public struct Diagnostic: Hashable, Sendable {
   /// Errors keep a manifest from being submitted, warnings do not.
@@ -96,8 +98,8 @@ public struct DiagnosticRenderer: Sendable {
   private func visible(_ text: some Sequence<Unicode.Scalar>) -> String {
     var result = ""
     for scalar in text {
-      let isControl = scalar.properties.generalCategory == .control && scalar != "\t"
-      result.unicodeScalars.append(isControl ? "\u{FFFD}" : scalar)
+      result.unicodeScalars.append(
+        scalar.canSteerTerminal && scalar != "\t" ? "\u{FFFD}" : scalar)
     }
     return result
   }

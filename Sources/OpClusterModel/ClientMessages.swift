@@ -462,6 +462,12 @@ public struct ConfigurationValues: Hashable, Sendable {
   public var clientEndpoint: String
   public var workerEndpoint: String
   public var stateFolder: String
+  /// The coordinator's wall clock; for display, nothing goes by it (G31).
+  public var wall = WallTime.unknown
+  /// Room on the journal's disk when it was looked at last; nil: not known.
+  public var diskFreeBytes: UInt64?
+  /// Submissions are refused while there is less room than this (G8).
+  public var diskReserveBytes: UInt64 = 0
   public init(
     timing: Timing, clientEndpoint: String, workerEndpoint: String, stateFolder: String
   ) {

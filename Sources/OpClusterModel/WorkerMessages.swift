@@ -69,6 +69,8 @@ public struct WorkerReport: Hashable, Sendable {
   public var entries: [Entry]
   /// Highest `WorkerOrders.number` taken in.
   public var ordersTaken: UInt64
+  /// It wants to leave once what runs has ended: give it nothing new, take the rest back (S148).
+  public var isLeaving = false
   public init(
     conversation: Conversation, number: UInt64, entries: [Entry] = [], ordersTaken: UInt64 = 0
   ) {

@@ -87,7 +87,7 @@ public struct JSONText: Sendable {
     for scalar in String(decoding: json, as: UTF8.self).unicodeScalars {
       switch scalar {
       case "\n", "\r", "\t": bytes.append(UInt8(ascii: " "))
-      case _ where isUnsafe(scalar): escaped(scalar)
+      case _ where scalar.canSteerTerminal: escaped(scalar)
       default: bytes.append(contentsOf: String(scalar).utf8)
       }
     }
@@ -153,7 +153,7 @@ public struct JSONText: Sendable {
     case "\n": bytes.append(contentsOf: "\\n".utf8)
     case "\r": bytes.append(contentsOf: "\\r".utf8)
     case "\t": bytes.append(contentsOf: "\\t".utf8)
-    case _ where isUnsafe(scalar):
+    case _ where scalar.canSteerTerminal:
       let digits = String(scalar.value, radix: 16)
       bytes.append(contentsOf: "\\u".utf8)
       bytes.append(contentsOf: String(repeating: "0", count: 4 - digits.count).utf8)

@@ -1,6 +1,8 @@
 // What others wrote (names, reasons, stderr) must not steer the terminal of who reads it (G38):
 // control characters, and those that turn the reading direction, become visible escapes.
 
+import OpClusterModel
+
 /// One line: line ends and tabs are made visible, too.
 public func safe(_ text: String) -> String {
   if text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7f }) { return text }
@@ -39,17 +41,50 @@ public func safeLog(_ bytes: ArraySlice<UInt8>) -> String {
   return result
 }
 
-/// Whether a terminal could take this scalar as an order, or show other text than was written.
-func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
-  switch scalar.value {
-  case 0..<0x20, 0x7f..<0xa0: true
-  case 0x200e...0x200f, 0x2028...0x202e, 0x2066...0x2069, 0x061c, 0xfeff: true
-  default: false
+/// What leaves for a stream as a whole, whoever wrote the parts: the last door, behind the
+/// functions above. Line ends and tabs stay, and, where `colours` are wanted, the codes of colours;
+/// everything else that could steer a terminal becomes visible.
+///
+/// - Parameter isLine: Line ends become visible, too: it is one line, whatever others wrote in it.
+public func safeOutput(_ text: String, colours: Bool, isLine: Bool = false) -> String {
+  if text.utf8.allSatisfy({ ($0 >= 0x20 && $0 < 0x7f) || ($0 == 0x0a && !isLine) }) {
+    return text
   }
+  var result = ""
+  var rest = text.unicodeScalars[...]
+  while let scalar = rest.first {
+    if scalar == "\u{1b}", colours, let code = colourCode(rest) {
+      result.unicodeScalars.append(contentsOf: code)
+      rest = rest[code.endIndex...]
+      continue
+    }
+    rest.removeFirst()
+    if (scalar == "\n" && !isLine) || scalar == "\t" {
+      result.unicodeScalars.append(scalar)
+    } else {
+      appendSafely(scalar, to: &result)
+    }
+  }
+  return result
+}
+
+/// `ESC [ 31 m` and the like at the beginning of a text; nothing longer, nothing else.
+private func colourCode(
+  _ text: Substring.UnicodeScalarView
+) -> Substring.UnicodeScalarView? {
+  var at = text.index(after: text.startIndex)
+  guard at < text.endIndex, text[at] == "[" else { return nil }
+  for _ in 0..<8 {
+    at = text.index(after: at)
+    guard at < text.endIndex else { return nil }
+    if text[at] == "m" { return text[text.startIndex...at] }
+    guard ("0"..."9").contains(text[at]) || text[at] == ";" else { return nil }
+  }
+  return nil
 }
 
 private func appendSafely(_ scalar: Unicode.Scalar, to result: inout String) {
-  guard isUnsafe(scalar) else {
+  guard scalar.canSteerTerminal else {
     result.unicodeScalars.append(scalar)
     return
   }

@@ -24,6 +24,7 @@ extension Scheduler {
         .busy, "orders after \(report.ordersTaken) did not arrive: begin anew")
       turn.atOnce.append(.toWorker(peer, .refused(refusal)))
     }
+    if report.isLeaving { startDraining(worker, into: &turn) }
     if report.entries.isEmpty { return }
     _ = orders(for: worker, &turn)
     var ended = 0

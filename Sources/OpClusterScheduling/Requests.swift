@@ -304,11 +304,18 @@ extension Scheduler {
       throw Refusal(
         .unknownWorker, "there is no worker \(name)", hint: "see them with: opbatch worker ls")
     }
-    if seats[worker.number].isDraining { return .done(lastCommit) }
+    return startDraining(worker, into: &turn) ? .done(turn.commit) : .done(lastCommit)
+  }
+
+  /// By a client's wish or its own: nothing new for it, what it has not started goes elsewhere
+  /// (S148). False if that was so already.
+  @discardableResult
+  mutating func startDraining(_ worker: WorkerID, into turn: inout Turn) -> Bool {
+    if seats[worker.number].isDraining { return false }
     commit(.workerDraining(worker), into: &turn)
     _ = orders(for: worker, &turn)
     recallSurplus(into: &turn)
-    return .done(turn.commit)
+    return true
   }
 
   // MARK: - Edges

@@ -50,8 +50,10 @@ struct ShowResources<Program: WorkerProgram>: ParsableCommand {
   @OptionGroup var offer: Offer
 
   func run() throws {
-    print(try offer.capacity().summary)
-    for label in MachineResources.labels { print("label \(label.key)=\(label.value)") }
+    Terminal.write(try offer.capacity().summary, to: .output)
+    for label in MachineResources.labels {
+      Terminal.write("label \(label.key)=\(label.value)", to: .output)
+    }
   }
 }
 

@@ -16,8 +16,11 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
       abstract: "Connect to a coordinator and run operations until told to stop.",
       discussion: """
         A first SIGTERM or SIGINT asks what runs to stop, reports it and leaves; a second one kills.
+        With --drain a signal before them lets what runs end by itself, while nothing new begins.
         Exit codes: 0 stopped or drained, 1 killed, 69 unreachable, 73 folder in use, 74 machine
-        error, 76 protocol version, 78 bad configuration.
+        error, 76 protocol version, 77 folder open to others, 78 bad configuration, or root without
+        --allow-root.
+        Under systemd (Type=notify) it tells when it is ready, and its loop feeds the watchdog.
         """)
   }
 
@@ -36,9 +39,19 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
   var logLevel: String?
   @Option(help: "text or json. [OPWORKER_LOG_FORMAT]")
   var logFormat: String?
+  @Option(
+    help: "On a first signal let what runs go on for so many seconds. [OPWORKER_DRAIN]")
+  var drain: String?
+  @Flag(help: "Serve although this is root: what it runs can then do anything to this machine.")
+  var allowRoot = false
   @Flag(help: .hidden) var untilStdinCloses = false
 
   func run() throws {
+    if Terminal.isRoot, !allowRoot {
+      fail(
+        "refuses to run operations as root (uid 0); run it as a user of its own, such as the unit "
+          + "in deploy/systemd does, or say --allow-root", status: 78)
+    }
     let worker: Worker
     do {
       worker = try Worker(try configuration(), types: Program.registry)
@@ -85,10 +98,20 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
       let (key, value) = try Quantity.pair(text, of: "--label")
       return Label(key: key, value: value)
     }
+    configuration.drainTime = try drainTime()
+    configuration.service = ServiceAddress.fromEnvironment()
     configuration.lifeline = untilStdinCloses ? 0 : nil
     configuration.childCommand = ChildProgram.command
     configuration.patience = exitWhenUnreachable.map { .seconds(Int64($0)) }
     return configuration
+  }
+
+  private func drainTime() throws -> OpClusterModel.Span? {
+    guard let text = setting(drain, "DRAIN") else { return nil }
+    guard let seconds = Int64(text), (0...31_536_000).contains(seconds) else {
+      throw ValidationError("--drain: '\(text)' is not a number of seconds up to a year")
+    }
+    return seconds == 0 ? nil : .seconds(seconds)
   }
 
   private func logger() throws -> Logger {

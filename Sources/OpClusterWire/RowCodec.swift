@@ -263,6 +263,9 @@ extension ConfigurationValues: WireConvertible {
     proto.clientEndpoint = clientEndpoint
     proto.workerEndpoint = workerEndpoint
     proto.stateFolder = stateFolder
+    proto.wallMilliseconds = wall.milliseconds
+    if let diskFreeBytes { proto.diskFreeBytes = diskFreeBytes }
+    proto.diskReserveBytes = diskReserveBytes
     return proto
   }
   init(proto: ProtoConfiguration) throws(WireError) {
@@ -272,5 +275,8 @@ extension ConfigurationValues: WireConvertible {
       clientEndpoint: try text(proto.clientEndpoint, limit, "configuration.client_endpoint"),
       workerEndpoint: try text(proto.workerEndpoint, limit, "configuration.worker_endpoint"),
       stateFolder: try text(proto.stateFolder, limit, "configuration.state_folder"))
+    wall = WallTime(milliseconds: proto.wallMilliseconds)
+    diskFreeBytes = proto.hasDiskFreeBytes ? proto.diskFreeBytes : nil
+    diskReserveBytes = proto.diskReserveBytes
   }
 }

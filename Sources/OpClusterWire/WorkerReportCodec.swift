@@ -21,6 +21,7 @@ extension WorkerReport: WireConvertible {
     proto.conversation = conversation.proto
     proto.number = number
     proto.ordersTaken = ordersTaken
+    proto.leaving = isLeaving
     return proto
   }
 
@@ -28,6 +29,7 @@ extension WorkerReport: WireConvertible {
     self.init(
       conversation: try Conversation(proto: proto.conversation), number: proto.number,
       entries: try Reader(proto).entries(), ordersTaken: proto.ordersTaken)
+    isLeaving = proto.leaving
   }
 }
 

@@ -100,6 +100,16 @@ extension WorkerLoop {
     wasTalking = isTalking
   }
 
+  /// At the end of a turn, so that nothing but a whole turn feeds the watchdog.
+  func tellService() {
+    guard let service else { return }
+    service.feed(at: now.nanoseconds)
+    let place =
+      core.conversation == nil
+      ? "looking for \(configuration.coordinator)" : "serving \(configuration.coordinator)"
+    service.status(drainEnd == nil ? place : "draining, \(place)")
+  }
+
   /// Sends what the socket takes.
   func speak() {
     if core.conversation != nil {

@@ -7,6 +7,8 @@ enum Folders {
   /// Why a folder or a file could not be made, as a sentence.
   struct Problem: Error, CustomStringConvertible {
     var description: String
+    /// Others could have put something there (G39).
+    var isUnsafe = false
   }
 
   static func defaultScratch(worker: String) -> String {
@@ -38,7 +40,14 @@ enum Folders {
       throw problem("cannot look at folder '\(path)'")
     }
     guard information.st_mode & S_IFMT == S_IFDIR, information.st_uid == geteuid() else {
-      throw Problem(description: "'\(path)' is not a folder of this user; choose another --scratch")
+      throw Problem(
+        description: "'\(path)' is not a folder of this user; choose another --scratch",
+        isUnsafe: true)
+    }
+    guard information.st_mode & 0o022 == 0 else {
+      throw Problem(
+        description: "folder '\(path)' can be written by others; look what is in it, then run "
+          + "chmod 700 on it, or choose another --scratch", isUnsafe: true)
     }
     if information.st_mode & 0o077 == 0 { return }
     guard unsafe chmod(path, 0o700) == 0 else {

@@ -58,7 +58,7 @@ final class Scratch {
     do throws(Folders.Problem) {
       try Folders.makePrivate(path)
     } catch {
-      throw WorkerError(.machine, error.description)
+      throw WorkerError(error.isUnsafe ? .unsafeFolder : .machine, error.description)
     }
     lock = unsafe open("\(path)/lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard lock >= 0 else {

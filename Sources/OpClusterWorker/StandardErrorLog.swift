@@ -29,8 +29,8 @@ public struct StandardErrorLog: LogHandler {
     var line: String
     switch format {
     case .text:
-      line = "\(time) \(event.level) \(Self.clean("\(event.message)"))"
-      for (key, value) in pairs { line += " \(key)=\(Self.clean(value))" }
+      line = "\(time) \(event.level) \(event.message)"
+      for (key, value) in pairs { line += " \(key)=\(value)" }
     case .json:
       line = "{\"time\":\"\(time)\",\"level\":\"\(event.level)\""
       for (key, value) in [("message", "\(event.message)")] + pairs {
@@ -39,11 +39,6 @@ public struct StandardErrorLog: LogHandler {
       line += "}"
     }
     Terminal.write(line, to: .error)
-  }
-
-  /// Control characters would let a message pretend to be another line (G38).
-  private static func clean(_ text: String) -> String {
-    String(text.map { $0.isNewline || $0.unicodeScalars.contains { $0.value < 32 } ? "?" : $0 })
   }
 
   private static func quote(_ text: String) -> String {

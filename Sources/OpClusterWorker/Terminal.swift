@@ -1,6 +1,7 @@
 // What a process gets from whoever started it, and how it speaks to them: environment and streams.
 
 import Glibc
+import OpClusterModel
 
 public enum Terminal {
   public enum Stream: Int32, Sendable {
@@ -14,9 +15,13 @@ public enum Terminal {
     return unsafe String(cString: value)
   }
 
-  /// One line in one write, so that lines of several threads do not mix.
+  /// Whether this process may do everything on this machine (G40).
+  public static var isRoot: Bool { geteuid() == 0 }
+
+  /// One line in one write, so that lines of several threads do not mix; what others wrote in it
+  /// cannot steer a terminal, nor pretend to be another line (G38).
   public static func write(_ line: String, to stream: Stream) {
-    let bytes = Array((line + "\n").utf8)
+    let bytes = Array((line.withoutTerminalOrders() + "\n").utf8)
     _ = unsafe bytes.withUnsafeBytes { bytes in
       unsafe Glibc.write(stream.rawValue, bytes.baseAddress, bytes.count)
     }

@@ -24,6 +24,11 @@ public struct WorkerConfiguration: Sendable {
   /// Take SIGTERM and SIGINT as orders to stop, and give children clean ones. Only where the
   /// worker is the whole process.
   public var handlesSignals: Bool
+  /// What runs may go on for so long after a first signal to stop, while nothing new begins; nil:
+  /// it is asked to stop at once.
+  public var drainTime: Span?
+  /// Whom to tell that it serves, and that its loop turns; nil: nobody.
+  public var service: ServiceAddress?
   /// A descriptor that the program that started this worker holds the other end of: when it
   /// closes, the worker stops. nil: there is none.
   public var lifeline: Int32?
@@ -44,6 +49,8 @@ public struct WorkerConfiguration: Sendable {
     patience = nil
     logRetention = .seconds(7 * 24 * 3600)
     handlesSignals = true
+    drainTime = nil
+    service = nil
     lifeline = nil
     childCommand = nil
   }
@@ -90,6 +97,8 @@ public struct WorkerError: Error, Hashable, Sendable, CustomStringConvertible {
     case configuration
     /// Another worker uses the folder.
     case inUse
+    /// The folder is not this user's alone (G39).
+    case unsafeFolder
     /// The machine refused.
     case machine
   }
@@ -108,6 +117,7 @@ public struct WorkerError: Error, Hashable, Sendable, CustomStringConvertible {
     case .configuration: 78
     case .inUse: 73
     case .machine: 74
+    case .unsafeFolder: 77
     }
   }
 }

@@ -52,6 +52,9 @@ final class WorkerLoop {
   var wasTalking = false
   /// When the goodbye has surely left.
   var leaveAt: Instant?
+  /// When a drain that began with a signal becomes a stop.
+  var drainEnd: Instant?
+  let service: ServiceNotifier?
 
   struct Items {
     var socket: Poller.Item?
@@ -81,6 +84,7 @@ final class WorkerLoop {
     self.registry = registry
     self.orders = orders
     logger = configuration.logger
+    service = configuration.service.flatMap(ServiceNotifier.init)
     session = WorkerSession(UInt64.random(in: 1...UInt64.max))
     now = Instant(nanoseconds: MonotonicClock.now())
     aloneSince = now
@@ -132,6 +136,8 @@ final class WorkerLoop {
 
   /// Turns until there is nothing left to do.
   func run() throws(WorkerError) -> WorkerExit {
+    // Whether there is a coordinator is not for the service manager to wait for.
+    service?.ready("looking for \(configuration.coordinator)", at: now.nanoseconds)
     while true {
       try wait()
       takeSignals()
@@ -144,6 +150,7 @@ final class WorkerLoop {
       work()
       speak()
       attempts.tidy()
+      tellService()
       if let exit = exit() {
         leave()
         return exit
@@ -159,6 +166,9 @@ final class WorkerLoop {
     if let speakAt { deadline = deadline.map { min($0, speakAt.nanoseconds) } }
     if isHurried { deadline = now.nanoseconds }
     if let leaveAt { deadline = leaveAt.nanoseconds }
+    for moment in [drainEnd?.nanoseconds, service?.nextFeed] {
+      if let moment { deadline = min(moment, deadline ?? moment) }
+    }
     if let patience = configuration.patience, core.conversation == nil {
       let end = (aloneSince + patience).nanoseconds
       deadline = deadline.map { min($0, end) } ?? end
@@ -193,13 +203,27 @@ final class WorkerLoop {
 
   // MARK: - In
 
-  /// The first signal asks everything to stop, the second kills it.
+  /// The first signal asks everything to stop, the second kills it. With a time for draining there
+  /// is one more before them: what runs may end by itself.
   private func takeSignals() {
     guard let item = items.signals, poller.readiness(of: item).contains(.readable) else { return }
     while let signal = signals?.next() {
       logger.notice("signal \(signal.number)")
-      obey(stops == 0 ? .stop : .stopNow)
+      if let time = configuration.drainTime, drainEnd == nil, stops == 0 {
+        drainEnd = now + time
+        apply(.leave)
+      } else {
+        drainEnd = nil
+        obey(stops == 0 ? .stop : .stopNow)
+      }
     }
+  }
+
+  private func endDrain() {
+    guard let end = drainEnd, now >= end, stops == 0 else { return }
+    logger.notice("what runs has not ended in time; it is asked to stop")
+    drainEnd = nil
+    obey(.stop)
   }
 
   /// Nothing is ever written to it: whatever is seen there is its end.
@@ -248,6 +272,7 @@ final class WorkerLoop {
   }
 
   private func passTime() {
+    endDrain()
     if let deadline = core.nextDeadline, now >= deadline { apply(.timePassed) }
   }
 
@@ -311,6 +336,7 @@ final class WorkerLoop {
   }
 
   private func leave() {
+    service?.stopping("leaving")
     attempts.endAll(within: .seconds(2))
     socket = nil
     if !configuration.isNameGiven { scratch.removeAll() }

@@ -46,8 +46,7 @@ struct LocalSocketFile {
   /// libzmq removes whatever file is there before it binds, so this is the only guard. Two servers
   /// that start at the same instant on the same stale file are not told apart.
   static func checkFree(path: String, action: String) throws(SocketError) {
-    let lastSlash = path.lastIndex(of: "/") ?? path.startIndex
-    let folder = lastSlash == path.startIndex ? "/" : String(path[..<lastSlash])
+    let folder = folder(of: path)
     switch information(of: folder) {
     case .success(let found) where found.st_mode & S_IFMT == S_IFDIR: break
     case .success: throw SocketError(action: action, code: ENOTDIR, advice: "choose a folder")
@@ -71,6 +70,28 @@ struct LocalSocketFile {
       throw SocketError(
         action: action, code: answer == 0 || answer == EAGAIN ? EADDRINUSE : answer)
     }
+  }
+
+  /// Why the folder of a socket is not safe: whoever may write to it can put a socket of their own
+  /// in the place of ours (G39, F59). A folder that is not there is for `checkFree` to judge.
+  static func folderProblem(of path: String) -> String? {
+    let folder = folder(of: path)
+    guard case .success(let found) = information(of: folder), found.st_mode & S_IFMT == S_IFDIR
+    else { return nil }
+    let advice = "name a folder of this user's own with mode 0700"
+    if found.st_uid != geteuid() {
+      return "folder \(folder) of the socket \(path) belongs to another user; \(advice)"
+    }
+    if found.st_mode & 0o022 != 0 {
+      return "folder \(folder) of the socket \(path) can be written by others; run chmod 700 on "
+        + "it, or \(advice)"
+    }
+    return nil
+  }
+
+  private static func folder(of path: String) -> String {
+    let lastSlash = path.lastIndex(of: "/") ?? path.startIndex
+    return lastSlash == path.startIndex ? "/" : String(path[..<lastSlash])
   }
 
   private static func information(of path: String) -> Result<stat, SocketError> {

@@ -22,11 +22,14 @@ struct Opbatch: AsyncParsableCommand {
           Down.self, Status.self,
         ]),
       CommandGroup(name: "Follow", subcommands: FollowCommands.all),
-      CommandGroup(name: "Steer", subcommands: [
+      CommandGroup(
+        name: "Steer",
+        subcommands: [
           Cancel.self, Retry.self, Suspend.self, Resume.self, Hold.self, Release.self,
           SetOperations.self,
         ]),
-      CommandGroup(name: "Cluster", subcommands: [Queue.self, Worker.self, Ping.self]),
+      CommandGroup(
+        name: "Cluster", subcommands: [Queue.self, Worker.self, Ping.self, Doctor.self]),
       CommandGroup(
         name: "Misc",
         subcommands: [Config.self, Completion.self, Schema.self, Version.self]),

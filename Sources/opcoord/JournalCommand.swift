@@ -30,6 +30,8 @@ private func working<Found>(_ body: () throws -> Found) -> Found {
     return try body()
   } catch let error as JournalError {
     fail(error.description, status: error.exitStatus)
+  } catch let error as CoordinatorError {
+    fail(error.description, status: error.status)
   } catch {
     fail("\(error)", status: 70)
   }
@@ -42,16 +44,18 @@ struct Verify: ParsableCommand {
   @OptionGroup var folder: JournalFolder
 
   func run() throws {
-    let path = folder.path()
-    let report = working { try JournalTools.verify(folder: path) }
-    let records = working { try JournalExport.check(folder: path) }
-    let snapshot = report.snapshotSequence.map { "\($0)" } ?? "none"
-    Kernel.write(
-      "journal sound: last_turn=\(report.lastSequence) snapshot=\(snapshot) records=\(records) "
-        + "event_rows=\(report.streamRows) chapters=\(report.chapterRows) "
-        + "documents=\(report.documentRows)",
-      to: .output)
+    Kernel.write("journal sound: \(findings(folder.path()))", to: .output)
   }
+}
+
+/// Checks everything, down to what each record means, and says what is there.
+private func findings(_ path: String) -> String {
+  let report = working { try JournalTools.verify(folder: path) }
+  let records = working { try JournalExport.check(folder: path) }
+  let snapshot = report.snapshotSequence.map { "\($0)" } ?? "none"
+  return "last_turn=\(report.lastSequence) snapshot=\(snapshot) records=\(records) "
+    + "event_rows=\(report.streamRows) chapters=\(report.chapterRows) "
+    + "documents=\(report.documentRows)"
 }
 
 struct Export: ParsableCommand {
@@ -69,24 +73,40 @@ struct Export: ParsableCommand {
 
 struct Compact: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Give unused space back to the disk. The coordinator must not run.")
+    abstract: "Write a snapshot, drop the turns it replaces, give space back to the disk.",
+    discussion: """
+      The coordinator must not run. Nothing that happened is forgotten: events and the history of \
+      attempts stay, and the journal recovers to the same state; one that is interrupted, too. \
+      Needs as much free space as the journal has.
+      Exit codes: 0 done, 65 damaged (nothing was changed), 73 the coordinator runs, 74 the disk.
+      """)
   @OptionGroup var folder: JournalFolder
 
   func run() throws {
     let path = folder.path()
-    working { try JournalTools.compact(folder: path) }
+    let result = working { try JournalCompaction.compact(folder: path) }
+    Kernel.write(
+      "journal compacted: bytes=\(result.bytesAfter) before=\(result.bytesBefore) "
+        + findings(path), to: .output)
   }
 }
 
 struct Backup: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Copy the journal as of this moment, also while the coordinator runs.")
+    abstract: "Copy the journal as of this moment, also while the coordinator runs.",
+    discussion: """
+      What was acknowledged before the backup began is in it. The copy is verified. To restore it, \
+      stop the coordinator and start it with --state on the copy, or put the copy where the state \
+      folder was.
+      Exit codes: 0 done, 65 damaged, 74 the disk, or the folder holds a journal already.
+      """)
   @Argument(help: "A new folder for the copy.") var target: String
   @OptionGroup var folder: JournalFolder
 
   func run() throws {
     let path = folder.path()
     working { try JournalTools.backup(folder: path, to: target) }
+    Kernel.write("journal copied to \(target): \(findings(target))", to: .output)
   }
 }
 
@@ -95,13 +115,15 @@ struct Cut: ParsableCommand {
     abstract: "Drop every turn behind one: the way out of a damaged journal.",
     discussion: """
       What is dropped is lost: keep a copy of the folder first. Meant for a journal that does not \
-      verify; the coordinator must not run.
+      verify; 'journal verify' names the turn that is damaged, cut at the one before it. The \
+      coordinator must not run.
       """)
-  @Argument(help: "The last turn to keep.") var sequence: UInt64
+  @Option(help: "The last turn to keep.") var at: UInt64
   @OptionGroup var folder: JournalFolder
 
   func run() throws {
     let path = folder.path()
-    working { try JournalTools.cut(folder: path, after: sequence) }
+    working { try JournalTools.cut(folder: path, after: at) }
+    Kernel.write("journal cut behind turn \(at)", to: .output)
   }
 }

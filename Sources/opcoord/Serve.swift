@@ -11,14 +11,19 @@ struct Serve: ParsableCommand {
       Prints one line on standard output when it is ready. SIGTERM and SIGINT stop it; workers keep
       running and come back to the next coordinator on the same journal.
       Exit codes: 0 stopped, 65 damaged journal, 73 state folder in use, 74 disk or socket failed,
-      77 state folder open to others, 78 bad configuration.
+      77 state or socket folder open to others, 78 bad configuration, or root without --allow-root.
+      Under systemd (Type=notify) it tells when it is ready, and its loop feeds the watchdog.
       """)
 
   @OptionGroup var options: ServiceOptions
+  @Flag(help: "Serve although this is root, whom no mistake in here should reach.")
+  var allowRoot = false
   @Flag(help: .hidden) var untilStdinCloses = false
 
   func run() throws {
+    refuseRoot()
     Kernel.prepareProcess()
+    let service = ServiceAddress.fromEnvironment()
     let coordinator: Coordinator
     do {
       let configuration = try Configuration(flags: options.flags)
@@ -30,11 +35,21 @@ struct Serve: ParsableCommand {
     } catch {
       fail("\(error)", status: 74)
     }
-    let end = coordinator.run(handlesSignals: true, lifeline: untilStdinCloses ? 0 : nil) {
+    let end = coordinator.run(
+      handlesSignals: true, lifeline: untilStdinCloses ? 0 : nil, service: service
+    ) {
       Kernel.write($0.line, to: .output)
     }
     if case .failed(let error) = end { fail(error.description, status: end.status) }
     Kernel.endProcess(end.status)
+  }
+
+  /// Least privilege (G40).
+  private func refuseRoot() {
+    guard Kernel.isRoot, !allowRoot else { return }
+    fail(
+      "refuses to serve as root (uid 0); run it as a user of its own, such as the unit in "
+        + "deploy/systemd does, or say --allow-root", status: 78)
   }
 
   /// The folders above the journal's own, which the journal makes itself.

@@ -50,10 +50,7 @@ extension Dice {
         })
     case 14: .workers(many { $0.workerRow() })
     case 15:
-      .configuration(
-        ConfigurationValues(
-          timing: timing(), clientEndpoint: text(), workerEndpoint: text(),
-          stateFolder: text()))
+      .configuration(configurationValues())
     case 16: .pong(commit: CommitIndex(number()), epoch: Epoch(number()), lastEvent: number())
     case 17: .log(chunk())
     case 18: .changed(number(), unchanged: number())
@@ -69,6 +66,15 @@ extension Dice {
       maybe { $0.member(Outcome.self).rawValue } ?? 0
     }
     return .submission(submission, outcomes: outcomes)
+  }
+
+  package mutating func configurationValues() -> ConfigurationValues {
+    var values = ConfigurationValues(
+      timing: timing(), clientEndpoint: text(), workerEndpoint: text(), stateFolder: text())
+    values.wall = WallTime(milliseconds: Int64(bitPattern: number()))
+    values.diskFreeBytes = below(3) == 0 ? nil : number()
+    values.diskReserveBytes = number()
+    return values
   }
 
   package mutating func counts() -> StateCounts {

@@ -20,9 +20,11 @@ extension Dice {
   }
 
   package mutating func report() -> WorkerReport {
-    WorkerReport(
+    var report = WorkerReport(
       conversation: conversation(), number: number(), entries: many(20) { $0.entry() },
       ordersTaken: number())
+    report.isLeaving = below(4) == 0
+    return report
   }
 
   package mutating func entry() -> WorkerReport.Entry {

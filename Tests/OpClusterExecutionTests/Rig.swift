@@ -97,7 +97,7 @@ struct Rig {
       lines.append("hello held=\(held) executing=\(executing)")
     case .report(let report):
       let entries = report.entries.map(Self.text).joined(separator: ", ")
-      lines.append("report \(report.number): \(entries)")
+      lines.append("report \(report.number): \(entries)" + (report.isLeaving ? " leaving" : ""))
     case .goodbye: lines.append("goodbye")
     case .logChunk: lines.append("log?")
     }

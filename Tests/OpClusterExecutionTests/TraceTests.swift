@@ -206,6 +206,53 @@ import Testing
     #expect(rig.core.exit == .drained)
   }
 
+  // S148: it leaves by its own wish. The coordinator hears of that at once and in each report; what
+  // runs ends, what has not started goes back, and a stop may still follow.
+  @Test func leavingByItsOwnWish() {
+    var rig = Rig(cpus: 1)
+    rig.welcome()
+    rig.order {
+      $0.templates = [Rig.template()]
+      $0.dispatches = [Rig.dispatch(0), Rig.dispatch(1, place: 2)]
+    }
+    _ = rig.trace()
+    rig.apply(.leave)
+    #expect(rig.trace() == ["report 3:  leaving"])
+    rig.order(acknowledged: 3) {
+      $0.drain = true
+      $0.recalls = [Rig.attempt(1)]
+    }
+    #expect(rig.trace() == ["report 4: recalled 1 leaving"])
+    rig.end(0)
+    #expect(rig.trace() == ["report 5: finished 0 ok leaving"])
+    rig.order(acknowledged: 5)
+    #expect(rig.trace() == ["goodbye"])
+    #expect(rig.core.exit == .drained)
+  }
+
+  @Test func leavingBecomesAStop() {
+    var rig = Rig(cpus: 1)
+    rig.welcome()
+    rig.order {
+      $0.templates = [Rig.template()]
+      $0.dispatches = [Rig.dispatch(0)]
+    }
+    rig.apply(.leave)
+    _ = rig.trace()
+    rig.apply(.stop)
+    #expect(rig.trace() == ["stop 0"])
+    rig.end(0, Rig.failure(.signal))
+    rig.order(acknowledged: 9)
+    #expect(rig.core.exit == .stopped)
+  }
+
+  // Nobody is there to be told, and there is nothing to tell.
+  @Test func leavingWithoutACoordinator() {
+    var rig = Rig()
+    rig.apply(.leave)
+    #expect(rig.core.exit == .drained)
+  }
+
   // An orderly stop: what ran is reported as stopped by its worker, then goodbye.
   @Test func orderlyStop() {
     var rig = Rig()

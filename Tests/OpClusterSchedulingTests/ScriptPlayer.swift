@@ -302,6 +302,7 @@ struct ScriptPlayer {
       switch verb {
       case "quietly": isQuiet = true
       case "reports": break
+      case "leaving": world.workers[at].isLeaving = true
       case "goodbye":
         inputs.append(.worker(world.workers[at].peer, .goodbye))
         isQuiet = true

@@ -26,6 +26,8 @@ struct FakeWorker {
   var answersRecalls = true
   var recalls: [AttemptID] = []
   var wasToldToDrain = false
+  /// It wants to leave by itself, and says so with each report.
+  var isLeaving = false
 }
 
 struct World {
@@ -124,9 +126,10 @@ struct World {
   mutating func nextReport(of at: Int) -> Input? {
     guard let conversation = workers[at].conversation else { return nil }
     workers[at].reports += 1
-    let report = WorkerReport(
+    var report = WorkerReport(
       conversation: conversation, number: workers[at].reports, entries: workers[at].outbox,
       ordersTaken: workers[at].ordersTaken)
+    report.isLeaving = workers[at].isLeaving
     workers[at].outbox = []
     return .worker(workers[at].peer, .report(report))
   }

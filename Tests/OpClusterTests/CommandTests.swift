@@ -97,7 +97,8 @@ import Testing
     let second = try ChildProgram(
       "second", try Cluster.executable("opcoord"),
       [
-        "serve", "--client", "ipc://\(scene.folder)/c", "--worker", "ipc://\(scene.folder)/w",
+        "serve", "--allow-root", "--client", "ipc://\(scene.folder)/c", "--worker",
+        "ipc://\(scene.folder)/w",
         "--state", "\(scene.cluster.folder)/state",
       ], environment: ["HOME=\(scene.folder)"], folder: scene.folder)
     #expect(try await second.ended() == 73)

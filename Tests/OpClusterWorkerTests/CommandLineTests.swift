@@ -99,15 +99,18 @@ extension WorkerTests {
 
   // 78 for what is configured wrongly, 64 for usage, 69 for nobody there if that is asked for.
   @Test func exitCodes() throws {
-    let foreign = try OpworkerProcess(["serve", "--coordinator", "tcp://192.0.2.1:7421"])
+    let foreign = try OpworkerProcess([
+      "serve", "--allow-root", "--coordinator", "tcp://192.0.2.1:7421",
+    ])
     #expect(try foreign.wait() == 78)
     #expect(foreign.error.contains("loopback"))
-    let usage = try OpworkerProcess(["serve", "--memory", "much"])
+    let usage = try OpworkerProcess(["serve", "--allow-root", "--memory", "much"])
     #expect(try usage.wait() == 64)
     let folder = try TestWorker.freshFolder()
     defer { Folders.removeTree(folder) }
     let alone = try OpworkerProcess([
-      "serve", "--coordinator", "ipc://\(folder)/nobody", "--scratch", "\(folder)/state",
+      "serve", "--allow-root", "--coordinator", "ipc://\(folder)/nobody", "--scratch",
+      "\(folder)/state",
       "--exit-when-unreachable", "1",
     ])
     #expect(try alone.wait() == 69)
@@ -119,7 +122,8 @@ extension WorkerTests {
     let folder = try TestWorker.freshFolder()
     defer { Folders.removeTree(folder) }
     let command = try OpworkerProcess([
-      "serve", "--coordinator", coordinator.endpoint.address, "--name", "w1", "--scratch", folder,
+      "serve", "--allow-root", "--coordinator", coordinator.endpoint.address, "--name", "w1",
+      "--scratch", folder,
       "--cpus", "2", "--memory", "1G", "--log-format", "json", "--log-level", "debug",
     ])
     try coordinator.until("a line") { !command.output.isEmpty }
@@ -139,7 +143,8 @@ extension WorkerTests {
     let folder = try TestWorker.freshFolder()
     defer { Folders.removeTree(folder) }
     let command = try OpworkerProcess([
-      "serve", "--coordinator", coordinator.endpoint.address, "--name", "w2", "--scratch", folder,
+      "serve", "--allow-root", "--coordinator", coordinator.endpoint.address, "--name", "w2",
+      "--scratch", folder,
     ])
     let mark = "86400.\(UInt32.random(in: 0...UInt32.max))"
     try coordinator.until("a welcome") { coordinator.conversation != nil }
@@ -163,7 +168,8 @@ extension WorkerTests {
     let folder = try TestWorker.freshFolder()
     defer { Folders.removeTree(folder) }
     let command = try OpworkerProcess([
-      "serve", "--coordinator", coordinator.endpoint.address, "--name", "w3", "--scratch", folder,
+      "serve", "--allow-root", "--coordinator", coordinator.endpoint.address, "--name", "w3",
+      "--scratch", folder,
     ])
     try coordinator.until("a welcome") { coordinator.conversation != nil }
     try coordinator.order {

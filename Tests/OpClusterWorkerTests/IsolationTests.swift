@@ -22,7 +22,8 @@ private final class StandIn {
     coordinator.clientEndpoint = "tcp://127.0.0.1:7420"
     process = try OpworkerProcess(program: "WorkerStandIn") { folder in
       [
-        "--coordinator", "\(coordinator.endpoint)", "--name", "stand-in-\(getpid())",
+        "--allow-root", "--coordinator", "\(coordinator.endpoint)", "--name",
+        "stand-in-\(getpid())",
         "--scratch", "\(folder)/scratch", "--cpus", "4",
       ]
     }
@@ -181,7 +182,9 @@ extension WorkerTests {
     }
     #expect(try resources.wait() == 0)
     #expect(resources.output.hasPrefix("cpus=3 memory="))
-    let wrong = try OpworkerProcess(program: "WorkerStandIn") { _ in ["--coordinator", "nowhere"] }
+    let wrong = try OpworkerProcess(program: "WorkerStandIn") { _ in
+      ["--allow-root", "--coordinator", "nowhere"]
+    }
     #expect(try wrong.wait() == 78)
     #expect(wrong.error.hasPrefix("WorkerStandIn: --coordinator"))
     let child = try OpworkerProcess(program: "WorkerStandIn") { _ in

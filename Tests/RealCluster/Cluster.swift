@@ -107,7 +107,8 @@ package final class Cluster: Sendable {
 
   private func start(_ program: String, as name: String, _ flags: [String]) throws {
     let child = try ChildProgram(
-      name, try Self.executable(program), ["serve", "--until-stdin-closes"] + flags,
+      name, try Self.executable(program),
+      ["serve", "--until-stdin-closes", "--allow-root"] + flags,
       environment: environment, folder: folder)
     daemons.withLock { $0[name] = child }
   }

@@ -2381,11 +2381,28 @@ nonisolated struct ProtoConfiguration: Sendable {
 
   var stateFolder: String = String()
 
+  /// The coordinator's wall clock in milliseconds since 1970, for display; 0: not told.
+  var wallMilliseconds: Int64 = 0
+
+  /// Room on the journal's disk; absent: not known.
+  var diskFreeBytes: UInt64 {
+    get {_diskFreeBytes ?? 0}
+    set {_diskFreeBytes = newValue}
+  }
+  /// Returns true if `diskFreeBytes` has been explicitly set.
+  var hasDiskFreeBytes: Bool {self._diskFreeBytes != nil}
+  /// Clears the value of `diskFreeBytes`. Subsequent reads from it will return its default value.
+  mutating func clearDiskFreeBytes() {self._diskFreeBytes = nil}
+
+  /// Submissions are refused while there is less room.
+  var diskReserveBytes: UInt64 = 0
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 
   fileprivate var _timing: ProtoTiming? = nil
+  fileprivate var _diskFreeBytes: UInt64? = nil
 }
 
 nonisolated struct ProtoPong: Sendable {
@@ -5760,7 +5777,7 @@ nonisolated extension ProtoWorkerRows.Row: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension ProtoConfiguration: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Configuration"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}timing\0\u{3}client_endpoint\0\u{3}worker_endpoint\0\u{3}state_folder\0\u{c}\u{5}\u{1b}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}timing\0\u{3}client_endpoint\0\u{3}worker_endpoint\0\u{3}state_folder\0\u{3}wall_milliseconds\0\u{3}disk_free_bytes\0\u{3}disk_reserve_bytes\0\u{c}\u{8}\u{18}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5772,6 +5789,9 @@ nonisolated extension ProtoConfiguration: SwiftProtobuf.Message, SwiftProtobuf._
       case 2: try { try decoder.decodeSingularStringField(value: &self.clientEndpoint) }()
       case 3: try { try decoder.decodeSingularStringField(value: &self.workerEndpoint) }()
       case 4: try { try decoder.decodeSingularStringField(value: &self.stateFolder) }()
+      case 5: try { try decoder.decodeSingularInt64Field(value: &self.wallMilliseconds) }()
+      case 6: try { try decoder.decodeSingularUInt64Field(value: &self._diskFreeBytes) }()
+      case 7: try { try decoder.decodeSingularUInt64Field(value: &self.diskReserveBytes) }()
       default: break
       }
     }
@@ -5794,6 +5814,15 @@ nonisolated extension ProtoConfiguration: SwiftProtobuf.Message, SwiftProtobuf._
     if !self.stateFolder.isEmpty {
       try visitor.visitSingularStringField(value: self.stateFolder, fieldNumber: 4)
     }
+    if self.wallMilliseconds != 0 {
+      try visitor.visitSingularInt64Field(value: self.wallMilliseconds, fieldNumber: 5)
+    }
+    try { if let v = self._diskFreeBytes {
+      try visitor.visitSingularUInt64Field(value: v, fieldNumber: 6)
+    } }()
+    if self.diskReserveBytes != 0 {
+      try visitor.visitSingularUInt64Field(value: self.diskReserveBytes, fieldNumber: 7)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5802,6 +5831,9 @@ nonisolated extension ProtoConfiguration: SwiftProtobuf.Message, SwiftProtobuf._
     if lhs.clientEndpoint != rhs.clientEndpoint {return false}
     if lhs.workerEndpoint != rhs.workerEndpoint {return false}
     if lhs.stateFolder != rhs.stateFolder {return false}
+    if lhs.wallMilliseconds != rhs.wallMilliseconds {return false}
+    if lhs._diskFreeBytes != rhs._diskFreeBytes {return false}
+    if lhs.diskReserveBytes != rhs.diskReserveBytes {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

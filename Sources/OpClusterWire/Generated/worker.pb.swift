@@ -257,6 +257,12 @@ nonisolated struct ProtoWorkerReport: @unchecked Sendable {
     set {_uniqueStorage()._progressText = newValue}
   }
 
+  /// It wants to leave once what runs has ended: give it nothing new, take the rest back.
+  var leaving: Bool {
+    get {_storage._leaving}
+    set {_uniqueStorage()._leaving = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum Kind: SwiftProtobuf.Enum, Swift.CaseIterable {
@@ -1110,7 +1116,7 @@ nonisolated extension ProtoConversation: SwiftProtobuf.Message, SwiftProtobuf._M
 
 nonisolated extension ProtoWorkerReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".WorkerReport"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}conversation\0\u{1}number\0\u{3}orders_taken\0\u{1}kinds\0\u{1}attempts\0\u{3}result_at\0\u{1}results\0\u{3}progress_fraction\0\u{3}progress_text\0\u{c}\u{a}\u{16}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}conversation\0\u{1}number\0\u{3}orders_taken\0\u{1}kinds\0\u{1}attempts\0\u{3}result_at\0\u{1}results\0\u{3}progress_fraction\0\u{3}progress_text\0\u{1}leaving\0\u{c}\u{b}\u{15}")
 
   fileprivate class _StorageClass {
     var _conversation: ProtoConversation? = nil
@@ -1122,6 +1128,7 @@ nonisolated extension ProtoWorkerReport: SwiftProtobuf.Message, SwiftProtobuf._M
     var _results: ProtoAttemptResults? = nil
     var _progressFraction: [Double] = []
     var _progressText: [String] = []
+    var _leaving: Bool = false
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1141,6 +1148,7 @@ nonisolated extension ProtoWorkerReport: SwiftProtobuf.Message, SwiftProtobuf._M
       _results = source._results
       _progressFraction = source._progressFraction
       _progressText = source._progressText
+      _leaving = source._leaving
     }
   }
 
@@ -1168,6 +1176,7 @@ nonisolated extension ProtoWorkerReport: SwiftProtobuf.Message, SwiftProtobuf._M
         case 7: try { try decoder.decodeSingularMessageField(value: &_storage._results) }()
         case 8: try { try decoder.decodeRepeatedDoubleField(value: &_storage._progressFraction) }()
         case 9: try { try decoder.decodeRepeatedStringField(value: &_storage._progressText) }()
+        case 10: try { try decoder.decodeSingularBoolField(value: &_storage._leaving) }()
         default: break
         }
       }
@@ -1207,6 +1216,9 @@ nonisolated extension ProtoWorkerReport: SwiftProtobuf.Message, SwiftProtobuf._M
       if !_storage._progressText.isEmpty {
         try visitor.visitRepeatedStringField(value: _storage._progressText, fieldNumber: 9)
       }
+      if _storage._leaving != false {
+        try visitor.visitSingularBoolField(value: _storage._leaving, fieldNumber: 10)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -1225,6 +1237,7 @@ nonisolated extension ProtoWorkerReport: SwiftProtobuf.Message, SwiftProtobuf._M
         if _storage._results != rhs_storage._results {return false}
         if _storage._progressFraction != rhs_storage._progressFraction {return false}
         if _storage._progressText != rhs_storage._progressText {return false}
+        if _storage._leaving != rhs_storage._leaving {return false}
         return true
       }
       if !storagesAreEqual {return false}

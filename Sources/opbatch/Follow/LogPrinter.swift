@@ -69,7 +69,8 @@ final class LogPrinter {
   private func dressed(_ lines: ArraySlice<UInt8>, _ path: String, isTerminal: Bool) -> [UInt8] {
     guard isPrefixed else { return Array(safeLog(lines).utf8) }
     let style = console.outputStyle
-    let prefix = Array((isTerminal ? style.paint(path, .faint) : path).utf8) + Array(" | ".utf8)
+    let name = safe(path)
+    let prefix = Array((isTerminal ? style.paint(name, .faint) : name).utf8) + Array(" | ".utf8)
     var result: [UInt8] = []
     for line in lines.split(separator: 0x0a, omittingEmptySubsequences: false).dropLast(
       lines.last == 0x0a ? 1 : 0)

@@ -12,7 +12,8 @@ struct Logs: Command {
       What an operation wrote to its stdout goes to stdout, what it wrote to its stderr to stderr; \
       a stream that is asked for by name goes to stdout. Of several operations, each line begins \
       with its element. -f goes on over further attempts until all have ended; Ctrl-C only stops \
-      looking.
+      looking. Into a file or a pipe bytes go as they were written; on a terminal what could steer \
+      it is made visible.
 
       Examples:
         opbatch logs 12/align/3

@@ -40,7 +40,7 @@ actor ProgressPainter {
   /// A line of talk that stays above the next frame.
   func say(_ text: String) throws {
     if console.format == .table, console.outputIsTerminal {
-      try console.write(redraw.clear(width: console.outputStyle.width ?? 80))
+      try console.repaint(redraw.clear(width: console.outputStyle.width ?? 80))
     }
     console.say(text)
     painted = nil
@@ -68,7 +68,7 @@ actor ProgressPainter {
       let room = (height - lines.count) / (shown.count - position)
       lines += StageTable.frame(graph, height: room, style)
     }
-    try console.write(redraw.repaint(lines, width: width))
+    try console.repaint(redraw.repaint(lines, width: width))
   }
 
   private func paintLines(_ graphs: [GraphProgress]) throws {

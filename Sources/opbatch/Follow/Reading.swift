@@ -171,9 +171,4 @@ extension Selection {
 extension Console {
   var listFormat: ListFormat { format == .jsonl ? .jsonl : .json }
 
-  /// Data: lines.
-  func writeLines(_ lines: [String]) throws(OutputClosed) {
-    guard !lines.isEmpty else { return }
-    try write(lines.joined(separator: "\n") + "\n")
-  }
 }

@@ -38,13 +38,31 @@ final class Console: Sendable {
     signals?.signals ?? AsyncStream { $0.finish() }
   }
 
-  /// Data: a text as it is, with its line ends. Does not return normally after the reader went
-  /// away, so that a long listing into `head` ends.
-  func write(_ text: String) throws(OutputClosed) { try write(bytes: Array(text.utf8)) }
+  /// Data: a text with its line ends, without what could steer a terminal (G38). Does not return
+  /// normally after the reader went away, so that a long listing into `head` ends.
+  func write(_ text: String) throws(OutputClosed) {
+    let text = safeOutput(text, colours: usesColour(isTerminal: outputIsTerminal))
+    try write(bytes: Array(text.utf8))
+  }
 
-  /// Data: a line.
-  func writeLine(_ text: String) throws(OutputClosed) { try write(text + "\n") }
+  /// A frame that replaces the one before; only onto a terminal, only of lines made safe before.
+  func repaint(_ frame: String) throws(OutputClosed) { try write(bytes: Array(frame.utf8)) }
 
+  /// Data: one line, whatever is in it.
+  func writeLine(_ text: String) throws(OutputClosed) { try writeLines([text]) }
+
+  /// Data: lines, in one piece.
+  func writeLines(_ lines: [String]) throws(OutputClosed) {
+    guard !lines.isEmpty else { return }
+    let colours = usesColour(isTerminal: outputIsTerminal)
+    var bytes: [UInt8] = []
+    for line in lines {
+      bytes += Array((safeOutput(line, colours: colours, isLine: true) + "\n").utf8)
+    }
+    try write(bytes: bytes)
+  }
+
+  /// Data as it is: JSON, which escapes by itself, and logs, whose printer knows where they go.
   func write(bytes: [UInt8]) throws(OutputClosed) {
     guard !outputIsClosed.withLock({ $0 }) else { throw OutputClosed(code: 0) }
     switch Descriptor.output.write(bytes) {
@@ -59,7 +77,10 @@ final class Console: Sendable {
   }
 
   /// Talk: a line on stderr, for people.
-  func say(_ text: String) { _ = Descriptor.error.write(Array((text + "\n").utf8)) }
+  func say(_ text: String) {
+    let text = safeOutput(text + "\n", colours: usesColour(isTerminal: errorIsTerminal))
+    _ = Descriptor.error.write(Array(text.utf8))
+  }
 
   /// Bytes for stderr as they are.
   func say(bytes: [UInt8]) { _ = Descriptor.error.write(bytes) }

@@ -106,7 +106,7 @@ struct CallRun {
     // A type that returns nothing: still a JSON document for whoever reads it.
     if output.isEmpty { output = Array("null".utf8) }
     if output.last != UInt8(ascii: "\n") { output.append(UInt8(ascii: "\n")) }
-    try console.write(bytes: output)
+    try console.write(bytes: console.outputIsTerminal ? Array(safeLog(output[...]).utf8) : output)
     return status
   }
 

@@ -47,7 +47,7 @@ struct ManifestSource {
     }
     if !result.diagnostics.isEmpty, !console.wantsJSON {
       let text = renderer(source, console).render(result.diagnostics)
-      console.say(bytes: Array(text.utf8))
+      console.say(text.hasSuffix("\n") ? String(text.dropLast()) : text)
     }
     return CompiledManifest(submission: submission, expanded: result.expanded)
   }

@@ -1,0 +1,120 @@
+// `opbatch doctor`: looks at everything between this command line and a cluster that works, and
+// says of each thing that is not well what to do.
+
+import ArgumentParser
+import OpClusterClient
+import OpClusterModel
+import OpClusterPresentation
+
+struct Doctor: Command {
+  static let configuration = CommandConfiguration(
+    abstract: "Look for what is wrong with the cluster, and say what to do.",
+    discussion: """
+      Looks at configuration, reachability, versions, clocks, the journal's disk and the workers.
+      Exit codes: 0 nothing that must be done, 1 something is wrong, 69 no coordinator answers, 77 \
+      it does not accept the key, 78 the configuration is wrong.
+      """)
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    var report = DoctorReport()
+    let status = await examine(&report)
+    try show(report, console)
+    return status ?? (report.isWell ? .success : .failed)
+  }
+
+  /// What kept it from looking further; nil: nothing did.
+  private func examine(_ report: inout DoctorReport) async -> ExitStatus? {
+    report.add(.good, "opbatch", "\(Build.text), protocol \(Self.spoken)")
+    do {
+      guard let address = try ClusterAddress.find(flag: global.coordinator) else {
+        report.add(
+          .bad, "configuration", "no coordinator is named and 'opbatch up' has started none",
+          "'opbatch up' starts one on this machine; else write 'coordinator: ADDRESS' into "
+            + "~/.config/opcluster/config.yaml or set \(ClusterAddress.variable)")
+        return .unreachable
+      }
+      report.add(.good, "configuration", "\(address.text), named by \(address.origin.text)")
+    } catch {
+      let failure = Main.failure(error)
+      report.add(.bad, "configuration", failure.message, failure.hint)
+      return failure.status
+    }
+    return await examineCoordinator(&report)
+  }
+
+  private func examineCoordinator(_ report: inout DoctorReport) async -> ExitStatus? {
+    let connection: ClusterConnection
+    do {
+      connection = try await connect()
+    } catch {
+      let failure = Main.failure(error)
+      let advice =
+        failure.hint.isEmpty
+        ? "start it ('systemctl status opcoord' and its log say why it does not run), or mend the "
+          + "address" : failure.hint
+      report.add(.bad, "coordinator", failure.message, advice)
+      return failure.status
+    }
+    let clock = ContinuousClock()
+    do {
+      let begin = clock.now
+      guard case .pong(_, let epoch, _) = try await ask(connection, .ping) else {
+        throw Failure.unexpectedReply("ping")
+      }
+      let welcome = connection.welcome
+      report.addCoordinator(
+        build: welcome.build, version: welcome.version, epoch, answeredIn: clock.now - begin)
+      let asked = clock.now
+      guard case .configuration(let values) = try await ask(connection, .configuration) else {
+        throw Failure.unexpectedReply("configuration")
+      }
+      report.addClock(
+        values.wall, here: WallTime(milliseconds: ThisProcess.wallMilliseconds),
+        roundTrip: clock.now - asked)
+      report.addDisk(values)
+      report.addWorkers(try await workerRows(connection), values.timing)
+      report.addQueues(try await queueRows(connection))
+      await connection.close()
+      return nil
+    } catch {
+      let failure = Main.failure(error)
+      report.add(.bad, "coordinator", failure.message, failure.hint)
+      await connection.close()
+      return failure.status
+    }
+  }
+
+  private static var spoken: String {
+    let versions = ProtocolVersions.current
+    return versions.lowest == versions.highest
+      ? "\(versions.lowest)" : "\(versions.lowest) to \(versions.highest)"
+  }
+
+  private func show(_ report: DoctorReport, _ console: Console) throws {
+    switch console.format {
+    case .name:
+      for finding in report.findings where finding.state != .good {
+        try console.writeLine(finding.subject)
+      }
+    case .json, .jsonl:
+      try console.write(
+        jsonDocument { json in
+          json.field("well", report.isWell)
+          json.array("findings") { json in
+            for finding in report.findings {
+              json.object { json in
+                json.field("state", finding.state.rawValue)
+                json.field("subject", finding.subject)
+                json.field("message", finding.message)
+                json.field("advice", finding.advice)
+              }
+            }
+          }
+        })
+    case .table:
+      let style = console.outputStyle
+      for line in report.findings.flatMap({ $0.lines(style) }) { try console.writeLine(line) }
+    }
+  }
+}

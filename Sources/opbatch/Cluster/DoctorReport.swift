@@ -1,0 +1,136 @@
+// What `opbatch doctor` finds, and how it judges the figures. Values only.
+
+import OpClusterClient
+import OpClusterModel
+import OpClusterPresentation
+
+/// Findings in the order in which they were made.
+struct DoctorReport {
+  struct Finding {
+    enum State: String {
+      case good, notice, bad
+    }
+    var state: State
+    var subject: String
+    var message: String
+    /// What to do; empty where nothing is to be done.
+    var advice: String
+  }
+
+  private(set) var findings: [Finding] = []
+  var isWell: Bool { !findings.contains { $0.state == .bad } }
+
+  mutating func add(
+    _ state: Finding.State, _ subject: String, _ message: String, _ advice: String = ""
+  ) {
+    findings.append(Finding(state: state, subject: subject, message: message, advice: advice))
+  }
+
+  mutating func addCoordinator(
+    build: String, version: UInt32, _ epoch: Epoch, answeredIn time: Duration
+  ) {
+    let milliseconds = Int64(time / .microseconds(1)) / 1_000
+    let message =
+      "\(build), protocol \(version), start \(epoch.number), answered in "
+      + shownDuration(milliseconds: milliseconds)
+    if time > Self.slowAnswer {
+      add(
+        .notice, "coordinator", message,
+        "that is slow; look at the load of its machine and of its disk")
+    } else {
+      add(.good, "coordinator", message)
+    }
+  }
+
+  /// Clocks are for display only (G31); one that is wrong confuses people.
+  mutating func addClock(_ theirs: WallTime, here: WallTime, roundTrip: Duration) {
+    guard theirs != .unknown else { return }
+    // Taken somewhere between question and answer.
+    let uncertainty = Int64(roundTrip / .milliseconds(1))
+    let (difference, isAbsurd) = here.milliseconds.subtractingReportingOverflow(
+      theirs.milliseconds)
+    if !isAbsurd, difference.magnitude <= UInt64(Self.clockTolerance + max(0, uncertainty)) {
+      return add(.good, "clock", "the coordinator's is like the one here")
+    }
+    let shown =
+      isAbsurd ? "very far" : shownDuration(milliseconds: Int64(clamping: difference.magnitude))
+    add(
+      .notice, "clock",
+      "the coordinator's is \(shown) \(difference > 0 ? "behind" : "ahead of") the one here",
+      "times in listings will look wrong, nothing else goes by them; set the clocks (chrony, "
+        + "systemd-timesyncd)")
+  }
+
+  mutating func addDisk(_ values: ConfigurationValues) {
+    guard let free = values.diskFreeBytes else { return }
+    let message = "\(shownSize(free)) free for the journal in \(values.stateFolder)"
+    let advice =
+      "make room there, or keep less history ('opcoord serve --event-bytes'); 'opcoord "
+      + "journal compact' gives space back while the coordinator is stopped"
+    if free < values.diskReserveBytes {
+      add(.bad, "disk", "\(message): new graphs are refused", advice)
+    } else if free / 8 < values.diskReserveBytes {
+      add(
+        .notice, "disk",
+        "\(message); below \(shownSize(values.diskReserveBytes)) new graphs are refused", advice)
+    } else {
+      add(.good, "disk", message)
+    }
+  }
+
+  mutating func addWorkers(_ rows: [WorkerRow], _ timing: Timing) {
+    guard !rows.isEmpty else {
+      return add(
+        .bad, "workers", "none has joined: nothing can run",
+        "start one with 'opworker serve --coordinator ADDRESS'")
+    }
+    let serving = rows.count { $0.state == .connected }
+    add(
+      serving > 0 ? .good : .bad, "workers",
+      "\(serving) of \(shownCount(rows.count)) take work",
+      serving > 0 ? "" : "nothing new can start; see each below")
+    for row in rows where row.state != .connected {
+      let heard = "last heard \(shownDuration(row.lastHeard)) ago"
+      switch row.state {
+      case .connected: break
+      case .draining:
+        add(
+          .notice, "worker \(row.name)", "drains, \(heard)", "it leaves when what it runs has ended"
+        )
+      case .suspect, .away:
+        add(
+          .notice, "worker \(row.name)", "\(row.state.rawValue), \(heard)",
+          "it is given up after \(shownDuration(timing.lost)) and its work runs elsewhere; look at "
+            + "its machine, its log and the network")
+      }
+    }
+  }
+
+  mutating func addQueues(_ rows: [QueueRow]) {
+    for row in rows where row.settings.isSuspended && row.operationCount > 0 {
+      add(
+        .notice, "queue \(row.settings.name)",
+        "is suspended with \(shownCount(row.operationCount, "operation"))",
+        "'opbatch queue resume \(row.settings.name)' lets them run")
+    }
+  }
+
+  private static let slowAnswer = Duration.milliseconds(500)
+  private static let clockTolerance: Int64 = 2_000
+}
+
+extension DoctorReport.Finding {
+  /// `good    disk  120 GB free …`, with the advice below it.
+  func lines(_ style: Style) -> [String] {
+    let tone: Tone =
+      switch state {
+      case .good: .good
+      case .notice: .warning
+      case .bad: .bad
+      }
+    let word = state.rawValue + String(repeating: " ", count: 8 - state.rawValue.count)
+    var lines = ["\(style.paint(word, tone))\(safe(subject)): \(safe(message))"]
+    lines += safeLines(advice).map { "        \(style.paint("do:", .active)) \($0)" }
+    return lines
+  }
+}

@@ -1,0 +1,69 @@
+// How the doctor judges figures: at each bound and past it.
+
+import OpClusterModel
+import Testing
+
+@testable import opbatch
+
+@Suite struct DoctorTests {
+  private func state(_ body: (inout DoctorReport) -> Void) -> DoctorReport.Finding.State? {
+    var report = DoctorReport()
+    body(&report)
+    return report.findings.first?.state
+  }
+
+  // G31: the clock is for display, so that a wrong one is never bad, only worth a word.
+  @Test func clocks() {
+    func judged(_ theirs: Int64, _ here: Int64, _ trip: Duration = .zero)
+      -> DoctorReport.Finding.State?
+    {
+      state {
+        $0.addClock(
+          WallTime(milliseconds: theirs), here: WallTime(milliseconds: here), roundTrip: trip)
+      }
+    }
+    #expect(judged(1_000_000, 1_002_000) == .good)
+    #expect(judged(1_000_000, 1_002_001) == .notice)
+    #expect(judged(1_002_001, 1_000_000) == .notice)
+    #expect(judged(1_000_000, 1_002_400, .milliseconds(400)) == .good)
+    #expect(judged(.min, .max) == .notice)
+    #expect(judged(.max, .min) == .notice)
+    #expect(judged(0, 5) == nil)
+  }
+
+  @Test func disks() {
+    func judged(_ free: UInt64?, reserve: UInt64 = 64) -> DoctorReport.Finding.State? {
+      var values = ConfigurationValues(
+        timing: Timing(), clientEndpoint: "", workerEndpoint: "", stateFolder: "/s")
+      values.diskFreeBytes = free
+      values.diskReserveBytes = reserve
+      return state { $0.addDisk(values) }
+    }
+    #expect(judged(nil) == nil)
+    #expect(judged(63) == .bad)
+    #expect(judged(64) == .notice)
+    #expect(judged(64 * 8 - 1) == .notice)
+    #expect(judged(64 * 8) == .good)
+    #expect(judged(.max, reserve: .max) == .notice)
+  }
+
+  @Test func workers() {
+    func row(_ state: WorkerRow.State) -> WorkerRow {
+      WorkerRow(
+        worker: WorkerID(1), name: "w", state: state, capacity: Resources(), free: Resources(),
+        executing: 0, held: 0, labels: [], types: [], lastHeard: .seconds(3))
+    }
+    func report(_ rows: [WorkerRow]) -> DoctorReport {
+      var report = DoctorReport()
+      report.addWorkers(rows, Timing())
+      return report
+    }
+    #expect(!report([]).isWell)
+    #expect(!report([row(.away)]).isWell)
+    #expect(!report([row(.draining)]).isWell)
+    let mixed = report([row(.connected), row(.suspect), row(.draining)])
+    #expect(mixed.isWell)
+    #expect(mixed.findings.map(\.state) == [.good, .notice, .notice])
+    #expect(mixed.findings.dropFirst().allSatisfy { !$0.advice.isEmpty })
+  }
+}
