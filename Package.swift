@@ -238,7 +238,9 @@ let package = Package(
       name: "OpClusterSimulationTests",
       dependencies: [
         "OpClusterSimulation", "OpClusterScheduling", "OpClusterExecution", "OpClusterModel",
-      ]),
+        "RealCluster", "opsim",
+      ],
+      exclude: ["Regressions"]),
     .target(
       name: "RealCluster", dependencies: ["OpClusterClient", "OpClusterModel"],
       path: "Tests/RealCluster"),

@@ -98,6 +98,7 @@ struct Queue: Blankable {
 
   /// The barrier before which nothing is left, if any (S77).
   var openableBarrier: OperationID? {
-    segments[0].unfinished <= (SchedulingBug.earlyBarrier.isPlanted ? 1 : 0) ? segments[0].barrier?.operation : nil
+    segments[0].unfinished <= (SchedulingBug.earlyBarrier.isPlanted ? 1 : 0)
+      ? segments[0].barrier?.operation : nil
   }
 }

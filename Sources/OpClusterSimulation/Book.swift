@@ -20,6 +20,8 @@ struct Book: Sendable {
   var queueByName: [String: UInt32] = ["default": 0]
   var lastQueue: UInt32 = 0
   var lastPlace: UInt64 = 0
+  /// Of all graphs.
+  var operationCount = 0
   /// Somebody's change of operations is being decided, which may keep some of them back.
   var isSteered = false
   /// Who launched what.

@@ -12,6 +12,8 @@ struct WitnessedLaunch: Sendable {
   /// The conversation was cut off in one direction only, so that the worker could think longer
   /// than it is true that it holds its lease.
   var hasLeaseInDoubt: Bool
+  /// Another process took its name while it was not heard: it does not know of its loss.
+  var isDisplaced: Bool
 }
 
 extension Book {
@@ -47,6 +49,7 @@ extension Book {
     guard let closing = closed[launch.attempt] else {
       return complain("I19", "\(name) is launched before its dispatch is durable")
     }
+    if closing.reason == .lost, launch.isDisplaced { return }
     if closing.commit <= launch.welcomedAt {
       return complain("I8", "\(name) is launched, closed before the welcome")
     }

@@ -174,6 +174,7 @@ extension Book {
         entry.operations.append(operation)
       }
     }
+    operationCount += entry.operations.count
     while graphs.count <= Int(graph.number) { graphs.append(nil) }
     graphs[Int(graph.number)] = entry
     addEdges(graph, submission)

@@ -88,8 +88,8 @@ extension World {
         attempt: attempt, session: workers[at].session,
         welcomedAt: welcomes[conversation] ?? CommitIndex(0),
         hasLeaseInDoubt: now - workers[at].heardWordOf >= timing.suspect
-          || orderedInSilence.contains(workers[at].session)
-          || displaced.contains(workers[at].session)))
+          || orderedInSilence.contains(workers[at].session),
+        isDisplaced: displaced.contains(workers[at].session)))
     takeProblems()
   }
 
@@ -131,7 +131,7 @@ extension World {
     if coordinator.disk.unsyncedTurns > World.turnsInFlight {
       fail("I11", "\(coordinator.disk.unsyncedTurns) turns wait for the disk")
     }
-    let operations = book.graphs.reduce(0) { $0 + ($1?.operations.count ?? 0) }
+    let operations = book.operationCount
     let bytes =
       coordinator.disk.unsyncedBytes + connections.reduce(0) { $0 + ($1.isOpen ? $1.inFlight : 0) }
     if bytes > World.bytesAtRest + operations * World.bytesOfOperation {
@@ -152,6 +152,14 @@ extension World {
       left.cpus < .zero || left.memoryBytes < 0 || left.gpus < .zero
       || left.custom.contains { $0.amount < .zero }
     if isOver { fail("I12", "\(workers[at].name) runs more than it can: \(left)") }
+  }
+
+  /// G1: what was durable is still there when the coordinator starts.
+  func expectNothingMissing() -> Bool {
+    let last = coordinator.disk.turns.last?.commit ?? coordinator.disk.snapshotCommit
+    if last == book.commit, coordinator.disk.isGapless { return true }
+    fail("G1", "the journal ends at commit \(last.number), durable was \(book.commit.number)")
+    return false
   }
 
   /// I10: the journal replayed gives the state of the living one.

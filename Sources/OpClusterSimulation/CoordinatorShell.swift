@@ -46,10 +46,9 @@ extension World {
 
   /// Reads the journal and begins a new life (G4).
   func startCoordinator() {
-    guard !coordinator.isUp else { return }
+    guard !coordinator.isUp, expectNothingMissing() else { return }
     do {
-      coordinator.scheduler = try coordinator.disk.recover(
-        Timing(), trustsAll: mutant == .rotIgnored)
+      coordinator.scheduler = try coordinator.disk.recover(timing)
     } catch {
       return fail("I10", "the journal cannot be read: \(error)")
     }

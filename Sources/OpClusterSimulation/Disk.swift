@@ -140,19 +140,30 @@ struct Disk: Sendable {
 
   /// What a new life of the coordinator finds. A turn at the end that is not whole was never
   /// durable, and goes; one in the middle means that the disk is not to be trusted (G5, G6).
-  func recover(_ timing: Timing, trustsAll: Bool = false) throws(JournalDamage) -> Scheduler {
+  func recover(_ timing: Timing) throws(JournalDamage) -> Scheduler {
+    try verify()
     var scheduler = Scheduler(timing: timing)
     if let snapshot {
       scheduler.restore(try Disk.decode(snapshot, snapshotCommit), commit: snapshotCommit)
     }
     for turn in turns + (torn.map { [$0] } ?? []) {
-      if Disk.checksum(turn.records) != turn.checksum, !trustsAll {
-        if turn.commit > durable { break }
-        throw .damaged(turn.commit)
-      }
+      if Disk.checksum(turn.records) != turn.checksum { break }
       scheduler.replay(try Disk.decode(turn.records, turn.commit), commit: turn.commit)
     }
     return scheduler
+  }
+
+  /// The first damage that cannot come from a crash.
+  func verify() throws(JournalDamage) {
+    for turn in turns where Disk.checksum(turn.records) != turn.checksum {
+      throw .damaged(turn.commit)
+    }
+  }
+
+  /// Whether each turn after the snapshot follows the one before.
+  var isGapless: Bool {
+    guard let last = turns.last else { return true }
+    return last.commit.number - snapshotCommit.number == UInt64(turns.count)
   }
 
   private static func decode(

@@ -30,6 +30,7 @@ public struct Invariant: Sendable {
     of("I17", "nothing runs on of what has durably ended", "Checks", everyCommit),
     of("I18", "buffered bytes are bounded", "Checks", "every 8th turn"),
     of("I19", "nothing leaves before it is durable", "Checks", "every effect"),
+    of("G1", "what was durable is there after a crash", "Checks", "every start"),
     of("G3", "no event without a record", "Checks", "every turn"),
     of("G6", "a rotten record is refused and named", "Nemesis", "every rot"),
     of("G20", "an answered cancellation is durable", "Checks", "every answer"),

@@ -77,12 +77,12 @@ extension World {
     let copy = coordinator.disk
     guard let rotten = coordinator.disk.rot(mishap.detail) else { return }
     do {
-      _ = try coordinator.disk.recover(Timing())
+      if mutant != .rotIgnored { try coordinator.disk.verify() }
       fail("G6", "turn \(rotten.number) is rotten and was read")
     } catch {
       if error != .damaged(rotten) { fail("G6", "turn \(rotten.number) is rotten, not \(error)") }
     }
-    if mutant != .rotIgnored { coordinator.disk = copy }
+    coordinator.disk = copy
   }
 
   // MARK: - Uninvited

@@ -88,7 +88,7 @@ public enum Simulation {
     return SimulationReport(
       seed: world.seed, violation: world.violation, hash: world.tracer.hash, steps: world.steps,
       virtualSeconds: (world.now - start).seconds,
-      operations: world.book.graphs.reduce(0) { $0 + ($1?.operations.count ?? 0) },
+      operations: world.book.operationCount,
       launches: world.book.launched.count, faults: world.faults, commits: world.durableTurns,
       answers: world.answers, refusals: world.refusals)
   }

@@ -11,8 +11,12 @@ struct Mutants: ParsableCommand {
   @Option(help: "The least number of seeds, for the share that notices it.")
   var sample: UInt64 = 300
   @Option(help: "Only this one.") var only: Mutant?
+  @Flag(help: "Only the names of all.") var list = false
+  @Flag(help: "Name each seed before it is run: the last one is where the process ended.")
+  var tellSeeds = false
 
   func run() throws {
+    if list { return Mutant.allCases.forEach { print($0.rawValue) } }
     if !Mutant.hasBrainBugs { throw MutantsMissing() }
     if only == nil { print(row("mutant", "in", "first seed", "noticed by", "first rule")) }
     var surviving = 0
@@ -32,6 +36,7 @@ struct Mutants: ParsableCommand {
     var first: (seed: UInt64, rule: String)?
     var (seed, noticed) = (UInt64(0), 0)
     while seed < seeds, first == nil || seed < sample {
+      if tellSeeds { print("seed \(seed)") }
       if let violation = Simulation.run(seed: seed, mutant: mutant).violation {
         first = first ?? (seed, violation.rule)
         noticed += 1
