@@ -75,7 +75,7 @@ final class ChildPool {
   func nextDeadline(at now: Instant) -> Instant? {
     if children.isEmpty { return nil }
     let idle = children.values.lazy.filter { $0.part == nil && !$0.isCondemned }
-      .map { $0.idleSince + idleTime }.min()
+      .map { $0.idleSince + self.idleTime }.min()
     let hasUnsent = children.values.contains { $0.channel.hasUnsent }
     return hasUnsent ? now + Self.flushTime : idle
   }
