@@ -59,8 +59,9 @@ extension OperationSettings {
     template.grace = cancelGrace.map(Span.init)
     template.isHeld = isHeld
     template.notBefore = notBefore
-    template.labels = labels.sorted { $0.key < $1.key }.map { Label(key: $0.key, value: $0.value) }
     template.wantsInputs = true
+    if labels.isEmpty { return }
+    template.labels = labels.sorted { $0.key < $1.key }.map { Label(key: $0.key, value: $0.value) }
   }
 }
 

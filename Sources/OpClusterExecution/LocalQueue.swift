@@ -66,8 +66,8 @@ struct DemandClass: Sendable {
 /// Everything ready of one queue that asks for the same resources.
 struct Lane: Sendable {
   var demandClass: Int32
-  /// Position in `LocalQueue.turns`.
-  var turn: Int32
+  /// Position in `LocalQueue.turns`, while it has something ready.
+  var turn: Int32 = 0
   var line = Line()
   /// Entries of the line that still stand; others were given back and are skipped.
   var ready = 0
@@ -77,8 +77,7 @@ struct Lane: Sendable {
 
 /// A queue of the cluster with something ready here, and whose turn it is.
 struct QueueTurn: Sendable {
-  var queue: QueueID
-  var service: QualityOfService
+  var service: QualityOfService = .default
   /// Among queues of equal service the lowest goes next; then it is the last one (S60).
   var number: UInt64
   /// Ready in all of its lanes.
@@ -110,10 +109,21 @@ struct LocalQueue: Sendable {
 
   // MARK: - Demands
 
+  /// Classes that no template uses are kept for the next one, up to so many; likewise lanes and
+  /// turns of queues with nothing ready.
+  private static let kept = 64
+  /// What was joined last: most templates ask for what the one before them did.
+  private var recent: Int32?
+
   /// The class for a template's demand; one more template uses it.
   mutating func join(_ demand: Resources) -> Int32 {
+    if let recent, classes[Int(recent)].demand == demand {
+      classes[Int(recent)].templates += 1
+      return recent
+    }
     if let known = classNumbers[demand] {
       classes[Int(known)].templates += 1
+      recent = known
       return known
     }
     let number: Int32
@@ -126,13 +136,15 @@ struct LocalQueue: Sendable {
     }
     classes[Int(number)].templates = 1
     classNumbers[demand] = number
+    recent = number
     return number
   }
 
   /// One template fewer uses the class.
   mutating func leave(_ number: Int32) {
     classes[Int(number)].templates -= 1
-    guard classes[Int(number)].templates == 0 else { return }
+    guard classes[Int(number)].templates == 0, classNumbers.count > Self.kept else { return }
+    recent = nil
     classNumbers[classes[Int(number)].demand] = nil
     classes[Int(number)] = DemandClass(demand: .none)
     freeClasses.append(number)
@@ -143,14 +155,17 @@ struct LocalQueue: Sendable {
   // MARK: - Lanes
 
   mutating func insert(_ entry: LineEntry, _ key: LaneKey, _ service: QualityOfService) {
-    let number = lane(key, service)
+    let number = lane(key)
+    if lanes[Int(number)].ready == 0 {
+      lanes[Int(number)].turn = turn(of: key.queue)
+      active.append(number)
+    }
     lanes[Int(number)].line.insert(entry)
     lanes[Int(number)].ready += 1
     let turn = Int(lanes[Int(number)].turn)
     turns[turn].ready += 1
     turns[turn].service = service
     ready += 1
-    if lanes[Int(number)].ready == 1 { active.append(number) }
   }
 
   /// One entry no longer stands: it was chosen or given back. Returns its lane, if that still has
@@ -158,21 +173,23 @@ struct LocalQueue: Sendable {
   @discardableResult
   mutating func remove(_ key: LaneKey) -> Int32? {
     guard let number = known(key) else { preconditionFailure("nothing ready of \(key)") }
-    lanes[Int(number)].ready -= 1
-    let turn = lanes[Int(number)].turn
-    turns[Int(turn)].ready -= 1
+    let lane = Int(number)
+    lanes[lane].ready -= 1
+    turns[Int(lanes[lane].turn)].ready -= 1
     ready -= 1
-    if turns[Int(turn)].ready == 0 {
+    guard lanes[lane].ready == 0 else { return number }
+    if turns[Int(lanes[lane].turn)].ready == 0, turnNumbers.count > Self.kept {
       turnNumbers[key.queue] = nil
-      freeTurns.append(turn)
+      freeTurns.append(lanes[lane].turn)
     }
-    guard lanes[Int(number)].ready == 0 else { return number }
     // What is left in its line was given back.
-    lanes[Int(number)].line = Line()
-    lanes[Int(number)].isBlocked = false
-    laneNumbers[key] = nil
-    newest = nil
-    freeLanes.append(number)
+    if lanes[lane].line.count > 0 { lanes[lane].line = Line() }
+    lanes[lane].isBlocked = false
+    if laneNumbers.count > Self.kept {
+      laneNumbers[key] = nil
+      newest = nil
+      freeLanes.append(number)
+    }
     if let at = active.firstIndex(of: number) { active.remove(at: at) }
     return nil
   }
@@ -182,19 +199,18 @@ struct LocalQueue: Sendable {
     return laneNumbers[key]
   }
 
-  private mutating func lane(_ key: LaneKey, _ service: QualityOfService) -> Int32 {
+  private mutating func lane(_ key: LaneKey) -> Int32 {
     if let known = known(key) {
       newest = (key, known)
       return known
     }
-    let lane = Lane(demandClass: key.demandClass, turn: turn(of: key.queue, service))
     let number: Int32
     if let again = freeLanes.popLast() {
       number = again
-      lanes[Int(number)] = lane
+      lanes[Int(number)] = Lane(demandClass: key.demandClass)
     } else {
       number = Int32(lanes.count)
-      lanes.append(lane)
+      lanes.append(Lane(demandClass: key.demandClass))
     }
     laneNumbers[key] = number
     newest = (key, number)
@@ -204,10 +220,15 @@ struct LocalQueue: Sendable {
   // MARK: - Turns
 
   /// A queue that has had nothing ready takes its turn after those that wait already.
-  private mutating func turn(of queue: QueueID, _ service: QualityOfService) -> Int32 {
-    if let known = turnNumbers[queue] { return known }
+  private mutating func turn(of queue: QueueID) -> Int32 {
+    if let known = turnNumbers[queue] {
+      if turns[Int(known)].ready > 0 { return known }
+      lastTurn += 1
+      turns[Int(known)].number = lastTurn
+      return known
+    }
     lastTurn += 1
-    let turn = QueueTurn(queue: queue, service: service, number: lastTurn)
+    let turn = QueueTurn(number: lastTurn)
     let position: Int32
     if let again = freeTurns.popLast() {
       position = again

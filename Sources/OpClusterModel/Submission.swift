@@ -195,8 +195,11 @@ public struct ElementArguments: Hashable, Sendable {
   }
   public var count: Int { ends.count }
   public var isEmpty: Bool { ends.isEmpty }
-  public subscript(element: Int) -> [UInt8] {
-    Array(bytes[(element == 0 ? 0 : Int(ends[element - 1]))..<Int(ends[element])])
+  public subscript(element: Int) -> [UInt8] { withBytes(of: element) { Array($0) } }
+
+  /// The bytes of an element where they are.
+  public func withBytes<Result>(of element: Int, _ body: (ArraySlice<UInt8>) -> Result) -> Result {
+    body(bytes[(element == 0 ? 0 : Int(ends[element - 1]))..<Int(ends[element])])
   }
 }
 
@@ -355,7 +358,11 @@ public struct GraphSubmission: Hashable, Sendable {
     origin = ""
     continued = nil
   }
-  public var operationCount: Int { templates.reduce(0) { $0 + Int($1.count) } }
+  public var operationCount: Int {
+    var count = 0
+    for at in templates.indices { count += Int(templates[at].count) }
+    return count
+  }
 }
 
 /// A new life for a graph that has ended: the same templates and edges under a new number (S11).

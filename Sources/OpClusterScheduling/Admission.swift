@@ -6,9 +6,9 @@ import OpClusterModel
 extension Scheduler {
   func admit(_ submission: GraphSubmission, at wall: WallTime) throws(Refusal) {
     try checkSizes(submission)
-    for (at, template) in submission.templates.enumerated() {
-      try check(template, at, submission)
-      try checkDelay(template, at: wall)
+    for at in submission.templates.indices {
+      try check(submission.templates[at], at, submission)
+      try checkDelay(submission.templates[at], at: wall)
     }
     try checkQueues(submission)
     try checkFailureScopes(submission)
@@ -39,8 +39,8 @@ extension Scheduler {
     try bound(submission.key.text.utf8.count, Limits.submissionKeyBytes, "bytes in its key")
     try bound(submission.name.utf8.count, Limits.nameBytes, "bytes in its name")
     var total = 0
-    for template in submission.templates {
-      total += Int(template.count)
+    for at in submission.templates.indices {
+      total += Int(submission.templates[at].count)
       try bound(total, Limits.operationsPerGraph, "operations")
     }
   }
@@ -74,16 +74,17 @@ extension Scheduler {
     }
     if template.isBarrier, template.count != 1 { throw refuse("a barrier is one operation") }
     let demand = template.demand
-    let amounts =
+    let isFitting =
       [demand.cpus.tenThousandths, demand.memoryBytes, demand.gpus.tenThousandths]
-      + demand.custom.map(\.amount.tenThousandths)
-    if amounts.contains(where: { $0 < 0 || $0 > 1 << 60 }) {
-      throw refuse("a resource demand is negative or beyond all machines")
-    }
+      .allSatisfy(Self.isAmount)
+      && demand.custom.allSatisfy { Self.isAmount($0.amount.tenThousandths) }
+    if !isFitting { throw refuse("a resource demand is negative or beyond all machines") }
     if demand.custom.count > Limits.customResources {
       throw refuse("more than \(Limits.customResources) kinds of resources")
     }
   }
+
+  private static func isAmount(_ amount: Int64) -> Bool { amount >= 0 && amount <= 1 << 60 }
 
   private func checkDelay(
     _ template: OperationTemplate, at wall: WallTime

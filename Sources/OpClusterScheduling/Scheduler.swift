@@ -33,6 +33,8 @@ public struct Scheduler: Sendable {
   // Derived from the above
   var classes: [DemandClass] = []
   var classNumber: [DemandClass: Int] = [:]
+  /// What was looked up last.
+  var recentClass: RecentClass?
   /// Graphs whose last operation ended in this turn.
   var justEnded: [GraphID] = []
   /// Graphs in which something failed in this turn.
