@@ -116,7 +116,6 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
     }
     var configuration = WorkerConfiguration(
       coordinator: endpoint, logger: try logger(settings))
-    if endpoint.transport == .tcp { useKeys(&configuration, settings) }
     if let name = settings.text(.name, flag: name) {
       configuration.name = name
       configuration.isNameGiven = true
@@ -142,6 +141,8 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
       }
       configuration.patience = .seconds(Int64(seconds))
     }
+    // Last: what is wrong with the flags is told before keys are asked for, or spent.
+    if endpoint.transport == .tcp { useKeys(&configuration, settings) }
     return configuration
   }
 

@@ -18,9 +18,12 @@ extension Serve {
         joinAndStartAgain(token, folder, configuration.coordinator, settings)
       }
       configuration.keys = try folder.clientKeys().keys
-      if let own, own.role == .worker, !own.name.covers(workerName: configuration.name) {
+      let isNamed = settings.text(.name, flag: name) != nil
+      if let own, own.role == .worker, !isNamed, !own.name.covers(workerName: configuration.name) {
         configuration.name = "\(own.name)-\(getpid())"
-        configuration.scratch = WorkerConfiguration.defaultScratch(worker: configuration.name)
+        if settings.text(.scratch, flag: scratch) == nil {
+          configuration.scratch = WorkerConfiguration.defaultScratch(worker: configuration.name)
+        }
       }
     } catch {
       fail(error.description, status: error.status)
