@@ -165,8 +165,14 @@ extension CoordinatorLoop {
       return refuse(request, refusal, known)
     case .allowed: break
     }
-    if let refusal = excess(of: what, bytes, from: known) {
+    // Room for more operations is another matter than time: whatever makes room is still taken.
+    if case .submit(let graph) = what,
+      let refusal = quotas.lackOfRoom(for: graph.operationCount, by: known.holder)
+    {
       return refuse(request, refusal, known)
+    }
+    if let refusal = excess(of: what, bytes, from: known) {
+      return refuse(request, refusal, known, holdsBack: true)
     }
     clients.peers.update(peer) { peer in
       peer.requestsInFlight += 1
@@ -210,12 +216,15 @@ extension CoordinatorLoop {
         .busy, "a request before this one was refused as too much", hint: "wait, then ask again",
         retryAfter: until - now)
     }
-    let operations = if case .submit(let graph) = what { graph.operationCount } else { 0 }
-    return quotas.take(bytes: bytes, operations: operations, by: peer.holder, at: now)
+    return quotas.take(bytes: bytes, operations: 0, by: peer.holder, at: now)
   }
 
   /// Says when to come again; who does not listen is put out.
-  private func refuse(_ request: RequestID, _ refusal: Refusal, _ peer: Peer) {
+  ///
+  /// - Parameter holdsBack: Until then the peer is refused everything, so that nothing overtakes.
+  private func refuse(
+    _ request: RequestID, _ refusal: Refusal, _ peer: Peer, holdsBack: Bool = false
+  ) {
     if peer.refusals >= Limits.refusalsInARow {
       logger.warning(
         "a client asks on in spite of refusals and is put out", metadata: ["peer": "\(peer.id)"])
@@ -223,7 +232,7 @@ extension CoordinatorLoop {
     }
     clients.peers.update(peer.id) { known in
       known.refusals += 1
-      if known.refusedUntil ?? now <= now, let pause = refusal.retryAfter {
+      if holdsBack, known.refusedUntil ?? now <= now, let pause = refusal.retryAfter {
         known.refusedUntil = now + pause
       }
     }

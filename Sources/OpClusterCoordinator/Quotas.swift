@@ -64,18 +64,23 @@ struct QuotaBook {
 
   // MARK: - Requests
 
+  /// Whether so many operations more would be too many; others may still be asked for.
+  func lackOfRoom(for operations: Int, by holder: QuotaHolder) -> Refusal? {
+    let pending = accounts[holder]?.pending ?? 0
+    guard operations > 0, pending + operations > quotas.pendingOperations else { return nil }
+    return Refusal(
+      .busy,
+      "\(holder) has \(pending) operations that have not ended; with "
+        + "\(operations) more it would have over \(quotas.pendingOperations)",
+      hint: "wait until some have ended, or cancel them", retryAfter: .seconds(5))
+  }
+
   /// One request of so many bytes, which would add so many operations. A refused one takes nothing.
   mutating func take(
     bytes: Int, operations: Int, by holder: QuotaHolder, at now: Instant
   ) -> Refusal? {
     var account = accounts[holder] ?? Account()
-    if operations > 0, account.pending + operations > quotas.pendingOperations {
-      return Refusal(
-        .busy,
-        "\(holder) has \(account.pending) operations that have not ended; with "
-          + "\(operations) more it would have over \(quotas.pendingOperations)",
-        hint: "wait until some have ended, or cancel them", retryAfter: .seconds(5))
-    }
+    if let refusal = lackOfRoom(for: operations, by: holder) { return refusal }
     let wait = max(
       account.requests.wait(for: 1, perSecond: quotas.requestsPerSecond, at: now),
       account.bytes.wait(for: bytes, perSecond: quotas.requestBytesPerSecond, at: now))

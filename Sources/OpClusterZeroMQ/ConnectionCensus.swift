@@ -11,8 +11,6 @@ public struct ConnectionCensus: Hashable, Sendable {
   public internal(set) var open = 0
   /// Cut because there were too many.
   public internal(set) var refused: UInt64 = 0
-  /// Not accepted: the process had no descriptor left.
-  public internal(set) var failed: UInt64 = 0
   public init() {}
 }
 
@@ -36,7 +34,9 @@ extension Socket {
     defer { unsafe zmq_msg_close(&frame) }
     let raw = unsafe events.checked()
     var excess: [Int32] = []
-    while unsafe Socket.nextFrame(&frame, from: raw) == 0 {
+    var taken = 0
+    while taken < SocketHandle.eventsPerCount, unsafe Socket.nextFrame(&frame, from: raw) == 0 {
+      taken += 1
       let content = unsafe Socket.content(&frame)
       if content.count == 6 {
         let number = Int32(unsafe content.loadUnaligned(as: UInt16.self))
@@ -62,15 +62,16 @@ extension Socket {
       handle.census.open = max(0, handle.census.open - 1)
       // Gone by itself: the number may be somebody else's by now.
       excess.removeAll { $0 == value }
-    case ZMQ_EVENT_ACCEPT_FAILED: handle.census.failed += 1
     default: break
     }
   }
 }
 
 extension SocketHandle {
-  static let countedEvents =
-    ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_ACCEPT_FAILED | ZMQ_EVENT_DISCONNECTED
+  /// Not those of failed accepts: where descriptors are short, they come without end.
+  static let countedEvents = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED
+  /// Events taken in at once, so that a flood of connections does not keep the router's thread.
+  static let eventsPerCount = 4_096
   /// Events that may be unread before libzmq waits for the reader.
   static let unreadEvents = 100_000
 }
