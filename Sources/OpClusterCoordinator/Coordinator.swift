@@ -80,6 +80,9 @@ public struct Coordinator: Sendable {
     onReady: (CoordinatorReady) -> Void = { _ in }
   ) -> CoordinatorEnd {
     if let problem = settings.problem { return .failed(.settings(problem)) }
+    if let open = settings.addressWithoutKeys {
+      return .failed(.settings("\(open) cannot be served without keys"))
+    }
     let service = service.flatMap(ServiceNotifier.init)
     do throws(CoordinatorError) {
       for endpoint in [settings.clientEndpoint, settings.workerEndpoint] {

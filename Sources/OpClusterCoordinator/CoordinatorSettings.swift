@@ -55,6 +55,11 @@ public struct CoordinatorSettings: Sendable {
     turns: 50_000, bytes: 64 << 20, eventBytes: 2 << 30, diskReserve: 64 << 20
   )
 
+  /// Which address cannot be served as long as there are no keys (G35); nil: none.
+  public var addressWithoutKeys: Endpoint? {
+    keys == nil ? [clientEndpoint, workerEndpoint].first { $0.transport == .tcp } : nil
+  }
+
   /// What is wrong with the times; nil when they can be lived by.
   public var problem: String? {
     let times = [
@@ -67,8 +72,6 @@ public struct CoordinatorSettings: Sendable {
     }
     if timing.heartbeat < .milliseconds(10) { return "heartbeat must be at least 0.01 s" }
     if timing.suspect < timing.heartbeat { return "suspect must not be shorter than heartbeat" }
-    let overTCP = [clientEndpoint, workerEndpoint].first { $0.transport == .tcp }
-    if let overTCP, keys == nil { return "\(overTCP) cannot be served without keys" }
     if timing.lost <= timing.suspect { return "lost must be longer than suspect" }
     guard timing.allowsExclusive, !timing.fencesInTime else { return nil }
     return "fence + 2 must be below 0.99 times lost and resync, so that an exclusive operation is "
