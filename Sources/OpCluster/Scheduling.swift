@@ -60,6 +60,10 @@ public final class OperationSchedule: Sendable {
     var next: ClusterOperation?
     var due: ContinuousClock.Instant?
     var observation: OperationObservation?
+    /// On its way to the cluster, which has not answered yet.
+    var arriving: ClusterOperation?
+    /// Who cancelled while it was; it is cancelled as soon as it has arrived.
+    var whenArrived: DoneHandler?
   }
   private let state = Mutex(State())
   private let queue: ClusterOperationQueue
@@ -86,12 +90,25 @@ public final class OperationSchedule: Sendable {
   /// Cancels what has not come to its moment yet, and adds nothing more. What has, and may run,
   /// is left alone (S150).
   public func cancel() async throws(ClusterError) {
-    let waiting = state.withLock { state -> ClusterOperation? in
+    let waiting = try await awaited { done in self.giveUp(done) }
+    _ = try await waiting?.cancel(reason: Self.reason)
+  }
+
+  private static let reason = "its schedule was cancelled"
+
+  /// Tells what is to be cancelled, once the cluster knows it.
+  private func giveUp(
+    _ done: @escaping @Sendable (Result<ClusterOperation?, ClusterError>) -> Void
+  ) {
+    let waiting = state.withLock { state -> ClusterOperation?? in
       state.isCancelled = true
-      defer { state.next = nil }
-      return state.next
+      let next = state.next
+      state.next = nil
+      guard let next, state.arriving === next else { return .some(next) }
+      state.whenArrived = { result in done(result.map { next }) }
+      return nil
     }
-    _ = try await waiting?.cancel(reason: "its schedule was cancelled")
+    if let waiting { done(.success(waiting)) }
   }
 
   /// Adds the next occurrence. One without a delay comes to its moment at once.
@@ -103,6 +120,7 @@ public final class OperationSchedule: Sendable {
       if state.isCancelled { return false }
       state.due = (state.due ?? .now.advanced(by: wait))
       state.next = operation
+      state.arriving = operation
       state.occurrences += 1
       return true
     }
@@ -111,13 +129,19 @@ public final class OperationSchedule: Sendable {
     queue.adding([operation], asBarrier: false) { result in
       if case .failure(let error) = result { self.end(operation, error) }
       done(result)
-      if case .success = result, self.isCancelled {
-        // It was cancelled while this one was on its way.
-        operation.cancelling("its schedule was cancelled") { _ in }
-      } else if case .success = result, wait == .zero {
-        self.cameToItsMoment(operation)
-      }
+      self.arrived(operation, result)
+      if case .success = result, wait == .zero { self.cameToItsMoment(operation) }
     }
+  }
+
+  private func arrived(_ operation: ClusterOperation, _ result: Result<Void, ClusterError>) {
+    let told = state.withLock { state -> DoneHandler? in
+      guard state.arriving === operation else { return nil }
+      state.arriving = nil
+      defer { state.whenArrived = nil }
+      return state.whenArrived
+    }
+    told?(result)
   }
 
   /// The observation lives as long as the operation waits.
