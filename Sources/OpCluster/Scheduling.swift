@@ -105,7 +105,10 @@ public final class OperationSchedule: Sendable {
       let next = state.next
       state.next = nil
       guard let next, state.arriving === next else { return .some(next) }
-      state.whenArrived = { result in done(result.map { next }) }
+      // What was refused has not come, and there is nothing to cancel; `error` tells of it.
+      state.whenArrived = { result in
+        if case .success = result { done(.success(next)) } else { done(.success(nil)) }
+      }
       return nil
     }
     if let waiting { done(.success(waiting)) }

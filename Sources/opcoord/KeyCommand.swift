@@ -1,11 +1,11 @@
 // `opcoord keygen` and `opcoord key`: whom the coordinator lets in. They change the list in the key
 // folder, also while the coordinator runs; it notices by itself.
 
-public import ArgumentParser
+import ArgumentParser
 import Glibc
 import OpClusterCoordinator
 import OpClusterKeys
-public import OpClusterModel
+import OpClusterModel
 import OpClusterZeroMQ
 
 /// The folder, by flag, environment, file or built in.
