@@ -79,6 +79,11 @@ enum AttemptAction: Hashable, Sendable {
 extension AttemptState {
   /// The next state and what to do. Whatever is not foreseen is late or repeated and does nothing.
   func after(_ event: AttemptEvent) -> (AttemptState, AttemptAction) {
+    AttemptCount.add(self, event)
+    return arrow(event)
+  }
+
+  private func arrow(_ event: AttemptEvent) -> (AttemptState, AttemptAction) {
     switch (self, event) {
     // Held, not started: S13, S91, S148.
     case (.blocked, .awaitsMet): (.ready, .enqueue)

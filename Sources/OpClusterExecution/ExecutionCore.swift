@@ -91,10 +91,10 @@ public struct ExecutionCore: Sendable {
     case .progress(let attempt, let fraction, let text):
       noteProgress(attempt, Progress(fraction: fraction, text: text))
     case .timePassed: timePassed(at: now, into: &effects)
+    case .leave: beginLeaving(at: now)
     case .slept:
       link.forgetContact()
       fenceIfDue(at: now, into: &effects)
-    case .leave: beginLeaving(at: now)
     case .stop: beginStop(at: now, into: &effects)
     case .stopNow: killEverything(at: now, into: &effects)
     }

@@ -39,10 +39,10 @@ public enum ExecutionEvent: Sendable {
   /// `nextDeadline` has come. Feed the frames that wait before it, so that a worker which was
   /// itself paused does not take its own silence for the coordinator's.
   case timePassed
-  /// The machine has slept: what was heard before proves nothing about now (G16).
-  case slept
   /// Take nothing new, let what runs end, say goodbye; the coordinator is told of the wish (S148).
   case leave
+  /// The machine has slept: what was heard before proves nothing about now (G16).
+  case slept
   /// Stop in good order: ask everything to stop, report it, say goodbye.
   case stop
   /// Kill everything, then go.
@@ -94,6 +94,8 @@ public struct ExecutionSettings: Hashable, Sendable {
   public var maximumRunning = 4_096
   /// Attempts held unstarted; what comes beyond it is given back at once.
   public var maximumHeld = 65_536
+  /// Bytes of reports not yet acknowledged; while there are so many, nothing new is started.
+  public var maximumUnacknowledgedBytes = Limits.unacknowledgedBytes
   /// From opening a socket to the welcome.
   public var handshake: Span = .seconds(3)
   /// First and longest wait before a further try; each is twice the one before.

@@ -99,6 +99,7 @@ struct DeclaredSettings {
   var requirements: [LabelRequirement] = []
   var retry = RetryPolicy.never
   var maximumLosses = Limits.lossesBeforeGivingUp
+  var notBefore: NotBefore?
   var isExclusive = false
   var timeout: Span?
   var stopSignal: Int32 = 15

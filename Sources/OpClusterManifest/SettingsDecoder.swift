@@ -163,6 +163,9 @@ struct SettingsDecoder {
   }
 
   private func decodeEnding(_ settings: inout DeclaredSettings) {
+    if let node = fields.node("not_before"), let moment = findings.moment(node, "'not_before'") {
+      settings.notBefore = moment
+    }
     if let timeout = fields.duration("timeout") {
       settings.timeout = timeout
       if timeout == .zero, let node = fields.node("timeout") {

@@ -204,6 +204,8 @@ public struct TemplateAnnouncement: Hashable, Sendable {
   public var timeout: Span?
   /// `OperationTemplate.grace`.
   public var grace: Span?
+  /// `OperationTemplate.fillsInput`.
+  public var fillsInput = false
   /// `OperationTemplate.isExclusive`.
   public var isExclusive = false
   public init(
@@ -236,6 +238,10 @@ public struct Dispatch: Hashable, Sendable {
   /// The queue's own rule of order, once more at the worker (S47).
   public var priority: Priority
   public var place: UInt64
+  /// Whose order that is: levels and places compare only inside one queue (S50); among queues the
+  /// better service goes first, and equals take turns (S60).
+  public var queue = QueueID.main
+  public var service: QualityOfService = .default
   /// The element's own argument; of a block operation also the blocks that were added later (S120).
   public var argument: [UInt8]
   /// What its finished dependencies left, in order of addition (S135).

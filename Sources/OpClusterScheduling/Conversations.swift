@@ -39,6 +39,11 @@ extension Scheduler {
       // A worker says hello once on a socket: this is the same one again, and what it lists is
       // older than what has been handed over since.
       if seats[known.number].peer == peer { return }
+      // Whoever has learnt another's session is still not that worker (G36).
+      guard seats[known.number].name == hello.name else {
+        return turn.refuse(
+          peer, Refusal(.badRequest, "this session belongs to a worker of another name"))
+      }
       return welcome(hello, known, peer, version, into: &turn)
     }
     if let old = seatByName[hello.name], seats.contains(old.number) {
@@ -238,6 +243,7 @@ extension Scheduler {
       beat(number, into: &turn)
     }
     wakeBackoffs(into: &turn)
+    ringAlarms(into: &turn)
   }
 
   private mutating func beat(_ number: UInt32, into turn: inout Turn) {
@@ -271,6 +277,7 @@ extension Scheduler {
   public func nextDeadline() -> Instant? {
     var next = backoffs.min?.until
     func consider(_ moment: Instant) { next = next.map { min($0, moment) } ?? moment }
+    if let alarm = alarms.min { consider(alarm.until) }
     seats.forEachNumber { number in
       let hasPeer = seats[number].peer != nil
       let isSuspect = seats[number].isSuspect
@@ -381,7 +388,7 @@ extension Scheduler {
   ) {
     var result = AttemptResult()
     result.cause = counts ? .lost : .workerStopped
-    if counts {
+    if counts, !SchedulingBug.uncountedLosses.isPlanted {
       graphs[id.graph.number].update(id.index) { $0.losses = min($0.losses, .max - 1) + 1 }
     }
     let isFinal = cell.isCancelled || (counts && !mayRunAgainAfterLoss(id, counted: true))
@@ -430,13 +437,15 @@ extension Scheduler {
     for at in turn.orders.indices {
       let number = turn.orders[at].seat
       guard seats.contains(number), let peer = seats[number].peer else { continue }
-      seats[number].ordersSent += 1
       seats[number].lastSpoken = turn.now
-      turn.orders[at].orders.number = seats[number].ordersSent
       turn.orders[at].orders.acknowledged = seats[number].reportTaken
       turn.orders[at].orders.heard = seats[number].reportTaken
       turn.orders[at].orders.drain = seats[number].isDraining
-      turn.afterDurable.append(.toWorker(peer, .orders(turn.orders[at].orders)))
+      for var part in turn.orders[at].orders.parts() {
+        seats[number].ordersSent += 1
+        part.number = seats[number].ordersSent
+        turn.afterDurable.append(.toWorker(peer, .orders(part)))
+      }
     }
     turn.orders.removeAll(keepingCapacity: true)
   }
@@ -465,21 +474,5 @@ extension Seat {
 extension Turn {
   fileprivate mutating func refuse(_ peer: PeerID, _ refusal: Refusal) {
     atOnce.append(.toWorker(peer, .refused(refusal)))
-  }
-}
-
-extension String {
-  /// `[A-Za-z0-9._:-]{1,128}` (G38).
-  var isValidName: Bool {
-    !isEmpty && utf8.count <= Limits.nameBytes
-      && utf8.allSatisfy { byte in
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-          UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"),
-          UInt8(ascii: ":"), UInt8(ascii: "-"):
-          true
-        default: false
-        }
-      }
   }
 }

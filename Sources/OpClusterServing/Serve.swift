@@ -4,6 +4,8 @@
 import ArgumentParser
 import Glibc
 import Logging
+import OpClusterClient
+import OpClusterKeys
 import OpClusterModel
 import OpClusterWorker
 import OpClusterZeroMQ
@@ -20,14 +22,22 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
         What is not said by a flag is taken from the environment, and then from opworker_NAME: VALUE
         in $XDG_CONFIG_HOME/opcluster/config.yaml and /etc/opcluster/config.yaml.
         Exit codes: 0 stopped or drained, 1 killed, 69 unreachable, 73 folder in use, 74 machine
-        error, 76 protocol version, 77 folder open to others, 78 bad configuration, or root without
-        --allow-root.
+        error, 76 protocol version, 77 folder open to others, or key refused at the start or
+        removed, 78 bad configuration, unsafe keys, or root without --allow-root.
         Under systemd (Type=notify) it tells when it is ready, and its loop feeds the watchdog.
         """)
   }
 
   @Option(help: "Where the coordinator listens for workers. [OPWORKER_COORDINATOR]")
   var coordinator: String?
+  @Option(help: "Folder of the worker's key, for TCP. [OPWORKER_KEYS]")
+  var keys: String?
+  @Option(
+    help: """
+      The token of an invitation: makes the worker's key at the first start, and means nothing \
+      when there is one. [OPWORKER_JOIN]
+      """)
+  var join: String?
   @Option(help: "Unique name; default: host and process. [OPWORKER_NAME]")
   var name: String?
   @OptionGroup var offer: Offer
@@ -63,6 +73,7 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
   @Flag(help: .hidden) var untilStdinCloses = false
 
   func run() throws {
+    keepSecretsOutOfDumps()
     if Terminal.isRoot, !allowRoot {
       fail(
         "refuses to run operations as root (uid 0); run it as a user of its own, such as the unit "
@@ -105,6 +116,7 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
     }
     var configuration = WorkerConfiguration(
       coordinator: endpoint, logger: try logger(settings))
+    if endpoint.transport == .tcp { useKeys(&configuration, settings) }
     if let name = settings.text(.name, flag: name) {
       configuration.name = name
       configuration.isNameGiven = true
@@ -133,9 +145,7 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
     return configuration
   }
 
-  private func drainTime(
-    _ settings: WorkerSettings
-  ) throws(ValidationError) -> OpClusterModel.Span? {
+  private func drainTime(_ settings: WorkerSettings) throws -> OpClusterModel.Span? {
     guard let text = settings.text(.drain, flag: drain) else { return nil }
     guard let seconds = Int64(text), (0...31_536_000).contains(seconds) else {
       throw ValidationError("--drain: '\(text)' is not a number of seconds up to a year")
@@ -172,7 +182,7 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
   }
 
   /// Says why on standard error and ends the process.
-  private func fail(_ message: String, status: Int32) -> Never {
+  func fail(_ message: String, status: Int32) -> Never {
     Terminal.write("\(Program.name): \(message)", to: .error)
     Glibc.exit(status)
   }

@@ -34,6 +34,12 @@ extension OperationTemplate: WireConvertible {
     if let timeout { proto.timeoutNanoseconds = timeout.nanoseconds }
     if let grace { proto.graceNanoseconds = grace.nanoseconds }
     proto.isHeld = isHeld
+    switch notBefore {
+    case nil: break
+    case .after(let span): proto.delayNanoseconds = span.nanoseconds
+    case .at(let time): proto.notBeforeTime = time.milliseconds
+    }
+    proto.fillsInput = fillsInput
     proto.isExclusive = isExclusive
     proto.labels = labels.map(\.proto)
     return proto
@@ -66,6 +72,12 @@ extension OperationTemplate: WireConvertible {
     grace =
       proto.hasGraceNanoseconds ? try span(proto.graceNanoseconds, "template.grace") : nil
     isHeld = proto.isHeld
+    switch proto.notBefore {
+    case nil: notBefore = nil
+    case .delayNanoseconds(let wait): notBefore = .after(try span(wait, "template.delay"))
+    case .notBeforeTime(let time): notBefore = .at(WallTime(milliseconds: time))
+    }
+    fillsInput = proto.fillsInput
     isExclusive = proto.isExclusive
     labels = try list(proto.labels, Limits.labelsPerThing, "template.labels")
   }
@@ -221,6 +233,7 @@ extension TemplateAnnouncement: WireConvertible {
     proto.queueName = queueName
     if let timeout { proto.timeoutNanoseconds = timeout.nanoseconds }
     if let grace { proto.graceNanoseconds = grace.nanoseconds }
+    proto.fillsInput = fillsInput
     proto.isExclusive = isExclusive
     return proto
   }
@@ -245,6 +258,7 @@ extension TemplateAnnouncement: WireConvertible {
     grace =
       proto.hasGraceNanoseconds
       ? try span(proto.graceNanoseconds, "announcement.grace") : nil
+    fillsInput = proto.fillsInput
     isExclusive = proto.isExclusive
   }
 }

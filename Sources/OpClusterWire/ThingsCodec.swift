@@ -104,14 +104,22 @@ extension Refusal: WireConvertible {
     proto.message = clipped(message, to: WireLimits.sentenceBytes)
     proto.hint = clipped(hint, to: WireLimits.sentenceBytes)
     if !operations.isEmpty { proto.operations = ProtoOperations(operations) }
+    if let retryAfter {
+      proto.retryAfter = min(max(retryAfter, .zero), Limits.longestRetryAfter).nanoseconds
+    }
     return proto
   }
   init(proto: ProtoRefusal) throws(WireError) {
+    let retryAfter = try span(proto.retryAfter, "refusal.retry_after")
+    if retryAfter > Limits.longestRetryAfter {
+      throw WireError("refusal.retry_after", .outOfRange)
+    }
     self.init(
       Code(wireNumber: proto.code.rawValue) ?? .badRequest,
       try text(proto.message, WireLimits.sentenceBytes, "refusal.message"),
       hint: try text(proto.hint, WireLimits.sentenceBytes, "refusal.hint"),
-      operations: try proto.operations.words(Limits.operationsPerGraph, "refusal.operations"))
+      operations: try proto.operations.words(Limits.operationsPerGraph, "refusal.operations"),
+      retryAfter: retryAfter == .zero ? nil : retryAfter)
   }
 }
 

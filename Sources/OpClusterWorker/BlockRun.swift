@@ -17,6 +17,8 @@ struct BlockRun {
   /// Blocks that run now, by position.
   private(set) var running: Set<Int32> = []
   private var results: [BlockResult]
+  /// In the order in which they ended.
+  private var ended: [Int32] = []
   private var next = 0
   private var failures: [(block: Int, message: String)] = []
   private var skipped = 0
@@ -57,9 +59,21 @@ struct BlockRun {
     skipped = blocks.count - next
   }
 
+  /// What the operation says of itself while some of its blocks have ended: how many of all, and
+  /// which, counted from 1 as people do.
+  var progress: (fraction: Double, text: String) {
+    let all = blocks.count
+    var text = "\(ended.count) of \(all) blocks have ended: "
+    text += ended.prefix(20).sorted().map { "\($0 + 1)" }.joined(separator: ", ")
+    if ended.count > 20 { text += ", …" }
+    if !failures.isEmpty { text += "; \(failures.count) failed" }
+    return (Double(ended.count) / Double(all), text)
+  }
+
   /// A block has returned.
   mutating func ended(_ block: Int32, _ result: AttemptResult) {
     guard running.remove(block) != nil else { return }
+    ended.append(block)
     peakMemory = max(peakMemory, result.maximumResidentBytes)
     processorTime &+= result.processorMicroseconds
     if result.isSuccess {

@@ -48,7 +48,7 @@ final class ChildPool {
   }
 
   /// Children end after so long without work.
-  static let idleTime = Span.seconds(60)
+  private let idleTime: Span
   /// Idle children at most; more end at once.
   static let idleLimit = 64
   /// Tokens of children begin here; commands count from 1.
@@ -71,8 +71,9 @@ final class ChildPool {
 
   init(
     host: ProcessHost, scratch: Scratch, command: [String], limits: OperationLimits,
-    logger: Logger
+    idleTime: Span, logger: Logger
   ) {
+    self.idleTime = idleTime
     self.logger = logger
     self.limits = limits
     self.host = host
@@ -86,7 +87,7 @@ final class ChildPool {
   func nextDeadline(at now: Instant) -> Instant? {
     if children.isEmpty { return nil }
     let idle = children.values.lazy.filter { $0.part == nil && !$0.isCondemned }
-      .map { $0.idleSince + Self.idleTime }.min()
+      .map { $0.idleSince + self.idleTime }.min()
     let hasUnsent = children.values.contains { $0.channel.hasUnsent }
     return hasUnsent ? now + Self.flushTime : idle
   }
@@ -129,6 +130,7 @@ final class ChildPool {
   ) -> WorkerOrders {
     var announcement = job.announcement
     announcement.work = .call(type)
+    announcement.fillsInput = false
     var dispatch = Dispatch(
       attempt: job.attempt, template: announcement.template, argument: argument,
       inputs: job.inputs)
@@ -246,7 +248,7 @@ final class ChildPool {
     let idle = children.values.filter { $0.part == nil && !$0.isCondemned }
       .sorted { $0.idleSince > $1.idleSince }
     for (place, child) in idle.enumerated()
-    where place >= Self.idleLimit || now - child.idleSince >= Self.idleTime {
+    where place >= Self.idleLimit || now - child.idleSince >= idleTime {
       condemn(child)
     }
   }

@@ -8,6 +8,8 @@ public import OpClusterZeroMQ
 /// The settings of one worker. Everything but the coordinator's address has a default.
 public struct WorkerConfiguration: Sendable {
   public var coordinator: Endpoint
+  /// For TCP: our key and the coordinator's.
+  public var keys: SocketKeys?
   /// Matches `[A-Za-z0-9._:-]{1,128}`; unique in the cluster.
   public var name: String
   /// Whether somebody chose the name: then the worker's folder stays when it stops.
@@ -37,11 +39,14 @@ public struct WorkerConfiguration: Sendable {
   public var childCommand: [String]?
   /// What is bounded of each operation's process tree.
   public var limits: OperationLimits
+  /// A child that has run nothing for so long ends.
+  public var childIdleTime = Span.seconds(60)
   public var logger: Logger
 
   /// Takes everything the machine has, under a name of the host and the process.
   public init(coordinator: Endpoint, logger: Logger = Logger(label: "opworker")) {
     self.coordinator = coordinator
+    keys = nil
     self.logger = logger
     name = MachineResources.defaultName
     isNameGiven = false

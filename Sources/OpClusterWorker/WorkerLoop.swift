@@ -49,6 +49,11 @@ final class WorkerLoop {
   /// Since when there has been no coordinator.
   var aloneSince: Instant
   var hasServed = false
+  /// Why there is no use in trying: before it has ever served.
+  var keyRefusal: Refusal?
+  /// Handshakes in a row that the other side broke off, and when the last one began.
+  var hangUps = 0
+  var socketOpenedAt: Instant
   var wasTalking = false
   var sleepWatch = SleepWatch()
   /// What the guard has been told last.
@@ -92,6 +97,7 @@ final class WorkerLoop {
     now = Instant(nanoseconds: MonotonicClock.now())
     aloneSince = now
     lastSpoken = now
+    socketOpenedAt = now
     // Signals are blocked before the first thread, and the guard is forked before it, too.
     if configuration.handlesSignals {
       signals = try Self.blockSignals()
@@ -120,7 +126,8 @@ final class WorkerLoop {
     do throws(SocketError) {
       attempts = try AttemptRunner(
         host: host, scratch: scratch, session: session.number, types: registry,
-        logger: logger, childCommand: configuration.childCommand, limits: configuration.limits)
+        logger: logger, childCommand: configuration.childCommand, limits: configuration.limits,
+        childIdleTime: configuration.childIdleTime)
     } catch {
       throw WorkerError(.machine, error.description)
     }
@@ -337,6 +344,7 @@ final class WorkerLoop {
 
   /// Why it is over, once it is.
   private func exit() -> WorkerExit? {
+    if let keyRefusal { return .refused(keyRefusal) }
     if let patience = configuration.patience, core.conversation == nil, core.counts.running == 0,
       now - aloneSince >= patience
     {

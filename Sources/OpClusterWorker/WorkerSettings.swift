@@ -4,7 +4,7 @@
 /// A setting of a worker by the name that its variable (`OPWORKER_CPUS`) and its line in a
 /// configuration file (`opworker_cpus: 4`) bear.
 public enum WorkerSetting: String, CaseIterable, Sendable {
-  case coordinator, name, cpus, memory, gpus, scratch, processes, drain
+  case coordinator, name, cpus, memory, gpus, scratch, processes, drain, keys, join
   /// `NAME=N`, several divided by commas.
   case resource
   /// `KEY=VALUE`, several divided by commas.

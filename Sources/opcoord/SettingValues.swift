@@ -21,6 +21,7 @@ struct CoordinatorTimes {
   var snapshotTurns: String { "\(settings.turns)" }
   var snapshotBytes: String { "\(settings.bytes)" }
   var eventBytes: String { "\(settings.eventBytes)" }
+  var diskReserve: String { "\(settings.diskReserve)" }
 
   /// Seconds, with as many decimals as it takes.
   static func text(_ span: Span) -> String {
@@ -49,6 +50,11 @@ extension Configuration {
     settings.snapshotTurns = try count(.snapshotTurns)
     settings.snapshotBytes = try count(.snapshotBytes)
     settings.streamBytes = try count(.eventBytes)
+    settings.diskReserveBytes = UInt64(try count(.diskReserve))
+    settings.quotas.requestsPerSecond = try count(.requestsPerSecond)
+    settings.quotas.requestBytesPerSecond = try count(.requestBytesPerSecond)
+    settings.quotas.pendingOperations = try count(.pendingOperations)
+    settings.quotas.connections = try count(.connections)
     if let problem = settings.problem { throw ConfigurationProblem(text: problem) }
     return settings
   }

@@ -649,6 +649,12 @@ nonisolated struct ProtoTemplateAnnouncement: @unchecked Sendable {
     set {_uniqueStorage()._blockTypes = newValue}
   }
 
+  /// As in Template.
+  var fillsInput: Bool {
+    get {_storage._fillsInput}
+    set {_uniqueStorage()._fillsInput = newValue}
+  }
+
   var isExclusive: Bool {
     get {_storage._isExclusive}
     set {_uniqueStorage()._isExclusive = newValue}
@@ -765,6 +771,28 @@ nonisolated struct ProtoDispatches: @unchecked Sendable {
   var run: [UInt32] {
     get {_storage._run}
     set {_uniqueStorage()._run = newValue}
+  }
+
+  /// Runs: the queue of the next queue_count[i] dispatches (no runs: 0 for all), and its service (no
+  /// runs: DEFAULT for all). Priorities and places compare only inside a queue.
+  var queue: [UInt32] {
+    get {_storage._queue}
+    set {_uniqueStorage()._queue = newValue}
+  }
+
+  var queueCount: [UInt32] {
+    get {_storage._queueCount}
+    set {_uniqueStorage()._queueCount = newValue}
+  }
+
+  var service: [ProtoQualityOfService] {
+    get {_storage._service}
+    set {_uniqueStorage()._service = newValue}
+  }
+
+  var serviceCount: [UInt32] {
+    get {_storage._serviceCount}
+    set {_uniqueStorage()._serviceCount = newValue}
   }
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -1632,7 +1660,7 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
 
 nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".TemplateAnnouncement"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{3}graph_name\0\u{1}template\0\u{3}first_index\0\u{1}name\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{1}demand\0\u{1}qos\0\u{3}queue_name\0\u{3}timeout_nanoseconds\0\u{3}grace_nanoseconds\0\u{3}block_types\0\u{3}is_exclusive\0\u{c}\u{12}\u{e}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{3}graph_name\0\u{1}template\0\u{3}first_index\0\u{1}name\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{1}demand\0\u{1}qos\0\u{3}queue_name\0\u{3}timeout_nanoseconds\0\u{3}grace_nanoseconds\0\u{3}block_types\0\u{3}fills_input\0\u{3}is_exclusive\0\u{c}\u{13}\u{d}")
 
   fileprivate class _StorageClass {
     var _graph: UInt32 = 0
@@ -1651,6 +1679,7 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
     var _timeoutNanoseconds: Int64? = nil
     var _graceNanoseconds: Int64? = nil
     var _blockTypes: [ProtoOperationType] = []
+    var _fillsInput: Bool = false
     var _isExclusive: Bool = false
 
       // This property is used as the initial default value for new instances of the type.
@@ -1678,6 +1707,7 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
       _timeoutNanoseconds = source._timeoutNanoseconds
       _graceNanoseconds = source._graceNanoseconds
       _blockTypes = source._blockTypes
+      _fillsInput = source._fillsInput
       _isExclusive = source._isExclusive
     }
   }
@@ -1713,7 +1743,8 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
         case 14: try { try decoder.decodeSingularInt64Field(value: &_storage._timeoutNanoseconds) }()
         case 15: try { try decoder.decodeSingularInt64Field(value: &_storage._graceNanoseconds) }()
         case 16: try { try decoder.decodeRepeatedMessageField(value: &_storage._blockTypes) }()
-        case 17: try { try decoder.decodeSingularBoolField(value: &_storage._isExclusive) }()
+        case 17: try { try decoder.decodeSingularBoolField(value: &_storage._fillsInput) }()
+        case 18: try { try decoder.decodeSingularBoolField(value: &_storage._isExclusive) }()
         default: break
         }
       }
@@ -1774,8 +1805,11 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
       if !_storage._blockTypes.isEmpty {
         try visitor.visitRepeatedMessageField(value: _storage._blockTypes, fieldNumber: 16)
       }
+      if _storage._fillsInput != false {
+        try visitor.visitSingularBoolField(value: _storage._fillsInput, fieldNumber: 17)
+      }
       if _storage._isExclusive != false {
-        try visitor.visitSingularBoolField(value: _storage._isExclusive, fieldNumber: 17)
+        try visitor.visitSingularBoolField(value: _storage._isExclusive, fieldNumber: 18)
       }
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -1802,6 +1836,7 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
         if _storage._timeoutNanoseconds != rhs_storage._timeoutNanoseconds {return false}
         if _storage._graceNanoseconds != rhs_storage._graceNanoseconds {return false}
         if _storage._blockTypes != rhs_storage._blockTypes {return false}
+        if _storage._fillsInput != rhs_storage._fillsInput {return false}
         if _storage._isExclusive != rhs_storage._isExclusive {return false}
         return true
       }
@@ -1814,7 +1849,7 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension ProtoDispatches: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Dispatches"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}attempts\0\u{1}template\0\u{3}template_count\0\u{1}priority\0\u{3}priority_count\0\u{3}place_delta\0\u{3}argument_at\0\u{1}argument\0\u{3}input_at\0\u{3}input_count\0\u{1}inputs\0\u{3}await_at\0\u{3}await_count\0\u{1}awaits\0\u{3}await_policy\0\u{1}run\0\u{c}\u{11}\u{f}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}attempts\0\u{1}template\0\u{3}template_count\0\u{1}priority\0\u{3}priority_count\0\u{3}place_delta\0\u{3}argument_at\0\u{1}argument\0\u{3}input_at\0\u{3}input_count\0\u{1}inputs\0\u{3}await_at\0\u{3}await_count\0\u{1}awaits\0\u{3}await_policy\0\u{1}run\0\u{1}queue\0\u{3}queue_count\0\u{1}service\0\u{3}service_count\0\u{c}\u{15}\u{b}")
 
   fileprivate class _StorageClass {
     var _attempts: ProtoAttempts? = nil
@@ -1833,6 +1868,10 @@ nonisolated extension ProtoDispatches: SwiftProtobuf.Message, SwiftProtobuf._Mes
     var _awaits: ProtoOperations? = nil
     var _awaitPolicy: [ProtoEdgePolicy] = []
     var _run: [UInt32] = []
+    var _queue: [UInt32] = []
+    var _queueCount: [UInt32] = []
+    var _service: [ProtoQualityOfService] = []
+    var _serviceCount: [UInt32] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1859,6 +1898,10 @@ nonisolated extension ProtoDispatches: SwiftProtobuf.Message, SwiftProtobuf._Mes
       _awaits = source._awaits
       _awaitPolicy = source._awaitPolicy
       _run = source._run
+      _queue = source._queue
+      _queueCount = source._queueCount
+      _service = source._service
+      _serviceCount = source._serviceCount
     }
   }
 
@@ -1893,6 +1936,10 @@ nonisolated extension ProtoDispatches: SwiftProtobuf.Message, SwiftProtobuf._Mes
         case 14: try { try decoder.decodeSingularMessageField(value: &_storage._awaits) }()
         case 15: try { try decoder.decodeRepeatedEnumField(value: &_storage._awaitPolicy) }()
         case 16: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._run) }()
+        case 17: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._queue) }()
+        case 18: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._queueCount) }()
+        case 19: try { try decoder.decodeRepeatedEnumField(value: &_storage._service) }()
+        case 20: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._serviceCount) }()
         default: break
         }
       }
@@ -1953,6 +2000,18 @@ nonisolated extension ProtoDispatches: SwiftProtobuf.Message, SwiftProtobuf._Mes
       if !_storage._run.isEmpty {
         try visitor.visitPackedUInt32Field(value: _storage._run, fieldNumber: 16)
       }
+      if !_storage._queue.isEmpty {
+        try visitor.visitPackedUInt32Field(value: _storage._queue, fieldNumber: 17)
+      }
+      if !_storage._queueCount.isEmpty {
+        try visitor.visitPackedUInt32Field(value: _storage._queueCount, fieldNumber: 18)
+      }
+      if !_storage._service.isEmpty {
+        try visitor.visitPackedEnumField(value: _storage._service, fieldNumber: 19)
+      }
+      if !_storage._serviceCount.isEmpty {
+        try visitor.visitPackedUInt32Field(value: _storage._serviceCount, fieldNumber: 20)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -1978,6 +2037,10 @@ nonisolated extension ProtoDispatches: SwiftProtobuf.Message, SwiftProtobuf._Mes
         if _storage._awaits != rhs_storage._awaits {return false}
         if _storage._awaitPolicy != rhs_storage._awaitPolicy {return false}
         if _storage._run != rhs_storage._run {return false}
+        if _storage._queue != rhs_storage._queue {return false}
+        if _storage._queueCount != rhs_storage._queueCount {return false}
+        if _storage._service != rhs_storage._service {return false}
+        if _storage._serviceCount != rhs_storage._serviceCount {return false}
         return true
       }
       if !storagesAreEqual {return false}

@@ -53,7 +53,7 @@ struct ConfigShow: Command {
   }
 
   private func collect() async throws -> [Setting] {
-    let address = try ClusterAddress.find(flag: global.coordinator)
+    let address = try ClusterAddress.find(flag: global.coordinator, keys: global.keys)
     var settings = [
       Setting(
         name: "coordinator", value: address?.text ?? "none",
