@@ -106,6 +106,8 @@ extension ManifestSchema {
           }
         },
         "growing": {
+          "description": "What a worker must have free; using more ends it as oom, where the \#
+    worker has cgroups.",
           "anyOf": [
             {"$ref": "#/definitions/bytes"},
             {
@@ -521,11 +523,7 @@ extension ManifestSchema {
               "default": 1,
               "description": "0 asks for none; 'all' is not supported yet."
             },
-            "memory": {
-              "allOf": [{"$ref": "#/definitions/growing"}],
-              "description": "What a worker must have free; using more ends it as oom, where the \#
-    worker has cgroups."
-            },
+            "memory": {"$ref": "#/definitions/growing"},
             "gpus": {
               "anyOf": [{"type": "number", "minimum": 0}, {"$ref": "#/definitions/parameter"}]
             },
