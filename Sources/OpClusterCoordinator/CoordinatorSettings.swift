@@ -49,6 +49,13 @@ public struct CoordinatorSettings: Sendable {
   /// The built-in bounds of the journal, for whoever shows them.
   public static let builtIn = (turns: 50_000, bytes: 64 << 20, eventBytes: 2 << 30)
 
+  /// Over TCP there is no way without keys (G35).
+  var keyProblem: String? {
+    let overTCP = [clientEndpoint, workerEndpoint].first { $0.transport == .tcp }
+    guard let overTCP, keys == nil else { return nil }
+    return "\(overTCP) cannot be served without keys"
+  }
+
   /// What is wrong with the times; nil when they can be lived by.
   public var problem: String? {
     let times = [
@@ -60,8 +67,6 @@ public struct CoordinatorSettings: Sendable {
     }
     if timing.heartbeat < .milliseconds(10) { return "heartbeat must be at least 0.01 s" }
     if timing.suspect < timing.heartbeat { return "suspect must not be shorter than heartbeat" }
-    let overTCP = [clientEndpoint, workerEndpoint].first { $0.transport == .tcp }
-    if let overTCP, keys == nil { return "\(overTCP) cannot be served without keys" }
     if timing.lost <= timing.suspect { return "lost must be longer than suspect" }
     return nil
   }
