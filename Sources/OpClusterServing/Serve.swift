@@ -95,7 +95,6 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
       fail("--coordinator: \(error)", status: 78)
     }
     var configuration = WorkerConfiguration(coordinator: endpoint, logger: try logger())
-    if endpoint.transport == .tcp { useKeys(&configuration) }
     if let name = setting(name, "NAME") {
       configuration.name = name
       configuration.isNameGiven = true
@@ -114,6 +113,7 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
     configuration.service = ServiceAddress.fromEnvironment()
     configuration.lifeline = untilStdinCloses ? 0 : nil
     configuration.childCommand = ChildProgram.command
+    if endpoint.transport == .tcp { useKeys(&configuration) }
     configuration.patience = exitWhenUnreachable.map { .seconds(Int64($0)) }
     return configuration
   }

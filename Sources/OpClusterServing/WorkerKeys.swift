@@ -18,9 +18,12 @@ extension Serve {
         joinAndStartAgain(token, folder, configuration.coordinator)
       }
       configuration.keys = try folder.clientKeys().keys
-      if let own, own.role == .worker, !own.name.covers(workerName: configuration.name) {
+      // Under a name that the key is for, where nobody has chosen one.
+      if let own, own.role == .worker, setting(name, "NAME") == nil {
         configuration.name = "\(own.name)-\(getpid())"
-        configuration.scratch = WorkerConfiguration.defaultScratch(worker: configuration.name)
+        if setting(scratch, "SCRATCH") == nil {
+          configuration.scratch = WorkerConfiguration.defaultScratch(worker: configuration.name)
+        }
       }
     } catch {
       fail(error.description, status: error.status)
