@@ -79,10 +79,7 @@ public struct Coordinator: Sendable {
     handlesSignals: Bool = false, lifeline: Int32? = nil, service: ServiceAddress? = nil,
     onReady: (CoordinatorReady) -> Void = { _ in }
   ) -> CoordinatorEnd {
-    if let problem = settings.problem { return .failed(.settings(problem)) }
-    if let open = settings.addressWithoutKeys {
-      return .failed(.settings("\(open) cannot be served without keys"))
-    }
+    if let problem = settings.problem ?? settings.keyProblem { return .failed(.settings(problem)) }
     let service = service.flatMap(ServiceNotifier.init)
     do throws(CoordinatorError) {
       for endpoint in [settings.clientEndpoint, settings.workerEndpoint] {

@@ -55,9 +55,11 @@ public struct CoordinatorSettings: Sendable {
     turns: 50_000, bytes: 64 << 20, eventBytes: 2 << 30, diskReserve: 64 << 20
   )
 
-  /// Which address cannot be served as long as there are no keys (G35); nil: none.
-  public var addressWithoutKeys: Endpoint? {
-    keys == nil ? [clientEndpoint, workerEndpoint].first { $0.transport == .tcp } : nil
+  /// Over TCP there is no way without keys (G35).
+  var keyProblem: String? {
+    let overTCP = [clientEndpoint, workerEndpoint].first { $0.transport == .tcp }
+    guard let overTCP, keys == nil else { return nil }
+    return "\(overTCP) cannot be served without keys"
   }
 
   /// What is wrong with the times; nil when they can be lived by.

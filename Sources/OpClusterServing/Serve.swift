@@ -23,7 +23,7 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
         in $XDG_CONFIG_HOME/opcluster/config.yaml and /etc/opcluster/config.yaml.
         Exit codes: 0 stopped or drained, 1 killed, 69 unreachable, 73 folder in use, 74 machine
         error, 76 protocol version, 77 folder open to others, or key refused at the start or
-        removed, 78 bad configuration, unsafe keys, or root without --allow-root.
+        removed, 78 bad configuration, keys open to others, or root without --allow-root.
         Under systemd (Type=notify) it tells when it is ready, and its loop feeds the watchdog.
         """)
   }

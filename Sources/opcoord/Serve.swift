@@ -14,7 +14,7 @@ struct Serve: ParsableCommand {
       running and come back to the next coordinator on the same journal.
       Exit codes: 0 stopped, 65 damaged journal, 70 the gate is not closed, 73 state folder in use,
       74 disk or socket failed, 77 state or socket folder open to others, 78 bad configuration,
-      unsafe keys, or root without --allow-root.
+      keys open to others, or root without --allow-root.
       Under systemd (Type=notify) it tells when it is ready, and its loop feeds the watchdog.
       """)
 
