@@ -19,6 +19,9 @@ public struct OperationSettings: Hashable, Sendable {
   public var retry: RetryPolicy = .never
   /// Losses of a worker before the operation ends as lost; 0 is Apple's "main runs at most once".
   public var maximumLosses: UInt32 = Limits.lossesBeforeGivingUp
+  /// Never two process trees of it at once, whatever becomes of its worker (G16). A registered
+  /// operation then runs in a child process of its worker, whatever its type says.
+  public var isExclusive = false
   /// From the start of an attempt to being asked to stop; nil: as long as it takes.
   public var timeout: Duration?
   /// From being asked to stop to the kill, where something can be killed (S92); nil: the cluster's.
@@ -55,6 +58,7 @@ extension OperationSettings {
     template.requirements = requirements
     template.retry = retry
     template.maximumLosses = maximumLosses
+    template.isExclusive = isExclusive
     template.timeout = timeout.map(Span.init)
     template.grace = cancelGrace.map(Span.init)
     template.isHeld = isHeld

@@ -56,9 +56,12 @@ struct Line: Sendable {
   }
 }
 
-/// What templates ask for; those that ask for the same share one.
+/// What templates ask for, exclusive operations apart from others; those that ask for the same share
+/// one.
 struct DemandClass: Sendable {
   var demand: Resources
+  /// Starts only under the lease (G16).
+  var isExclusive = false
   /// Templates with this demand.
   var templates = 0
 }
@@ -88,7 +91,7 @@ struct QueueTurn: Sendable {
 struct LocalQueue: Sendable {
   private(set) var classes: [DemandClass] = []
   private var freeClasses: [Int32] = []
-  private var classNumbers: [Resources: Int32] = [:]
+  private var classNumbers: [ClassKey: Int32] = [:]
   var lanes: [Lane] = []
   private var freeLanes: [Int32] = []
   private var laneNumbers: [LaneKey: Int32] = [:]
@@ -102,6 +105,17 @@ struct LocalQueue: Sendable {
   /// Ready in all lanes.
   private(set) var ready = 0
 
+  /// Classes that no template uses are kept for the next one, up to so many; likewise lanes and
+  /// turns of queues with nothing ready.
+  private static let kept = 64
+  /// What was joined last: most templates ask for what the one before them did.
+  private var recent: Int32?
+
+  private struct ClassKey: Hashable {
+    var demand: Resources
+    var isExclusive: Bool
+  }
+
   struct LaneKey: Hashable, Sendable {
     var demandClass: Int32
     var queue: QueueID
@@ -109,19 +123,16 @@ struct LocalQueue: Sendable {
 
   // MARK: - Demands
 
-  /// Classes that no template uses are kept for the next one, up to so many; likewise lanes and
-  /// turns of queues with nothing ready.
-  private static let kept = 64
-  /// What was joined last: most templates ask for what the one before them did.
-  private var recent: Int32?
-
   /// The class for a template's demand; one more template uses it.
-  mutating func join(_ demand: Resources) -> Int32 {
-    if let recent, classes[Int(recent)].demand == demand {
+  mutating func join(_ demand: Resources, isExclusive: Bool = false) -> Int32 {
+    if let recent, classes[Int(recent)].isExclusive == isExclusive,
+      classes[Int(recent)].demand == demand
+    {
       classes[Int(recent)].templates += 1
       return recent
     }
-    if let known = classNumbers[demand] {
+    let key = ClassKey(demand: demand, isExclusive: isExclusive)
+    if let known = classNumbers[key] {
       classes[Int(known)].templates += 1
       recent = known
       return known
@@ -129,13 +140,13 @@ struct LocalQueue: Sendable {
     let number: Int32
     if let again = freeClasses.popLast() {
       number = again
-      classes[Int(number)] = DemandClass(demand: demand)
+      classes[Int(number)] = DemandClass(demand: demand, isExclusive: isExclusive)
     } else {
       number = Int32(classes.count)
-      classes.append(DemandClass(demand: demand))
+      classes.append(DemandClass(demand: demand, isExclusive: isExclusive))
     }
     classes[Int(number)].templates = 1
-    classNumbers[demand] = number
+    classNumbers[key] = number
     recent = number
     return number
   }
@@ -145,9 +156,14 @@ struct LocalQueue: Sendable {
     classes[Int(number)].templates -= 1
     guard classes[Int(number)].templates == 0, classNumbers.count > Self.kept else { return }
     recent = nil
-    classNumbers[classes[Int(number)].demand] = nil
+    let gone = classes[Int(number)]
+    classNumbers[ClassKey(demand: gone.demand, isExclusive: gone.isExclusive)] = nil
     classes[Int(number)] = DemandClass(demand: .none)
     freeClasses.append(number)
+  }
+
+  func isExclusive(_ lane: Int32) -> Bool {
+    classes[Int(lanes[Int(lane)].demandClass)].isExclusive
   }
 
   func demand(of lane: Int32) -> Resources { classes[Int(lanes[Int(lane)].demandClass)].demand }

@@ -9,15 +9,19 @@ extension ExecutionCore {
   public mutating func startReady(
     atMost most: Int, at now: Instant, into effects: inout [ExecutionEffect]
   ) -> Int {
-    guard queue.ready > 0, !isDraining, !isStopping, !isOrphaned, link.holdsLease(at: now) else {
-      return 0
-    }
+    let mayStart = link.holdsLease(at: now) || ExecutionBug.startsWithoutLease.isPlanted
+    guard queue.ready > 0, !isDraining, !isStopping, !isOrphaned, mayStart else { return 0 }
+    // What has ended and is not durable anywhere else is kept here: no more of it (G27).
+    guard outbox.bytes < settings.maximumUnacknowledgedBytes else { return 0 }
     var room = available
     var isReserved = false
     var started = 0
     while started < most, running < settings.maximumRunning, let (lane, entry) = best() {
       let demand = queue.demand(of: lane)
-      if room.covers(demand) {
+      if queue.isExclusive(lane), !mayBegin(entry.operation, at: now) {
+        isReserved = true
+        queue.lanes[Int(lane)].isBlocked = true
+      } else if room.covers(demand) {
         room.take(demand)
         queue.lanes[Int(lane)].line.removeFirst()
         queue.served(lane)
@@ -31,6 +35,12 @@ extension ExecutionCore {
     }
     if isReserved { queue.unblockAll() }
     return started
+  }
+
+  /// Whether an exclusive operation may have processes here: under the lease, and not while an
+  /// attempt of its own that was given up still dies (G16).
+  private func mayBegin(_ operation: OperationID, at now: Instant) -> Bool {
+    link.holdsFence(at: now) && !leftovers.keys.contains { $0.operation == operation }
   }
 
   /// The best entry among the lanes that are not blocked in this pass.
@@ -122,6 +132,7 @@ extension ExecutionCore {
     available.take(queue.classes[Int(demandClass)].demand)
     held -= 1
     running += 1
+    if isExclusive(number) { exclusivesRunning += 1 }
     launched += 1
     var launch = Launch(
       attempt: attempts[slot].id, template: number, run: attempts[slot].run, argument: [],
@@ -228,6 +239,7 @@ extension ExecutionCore {
     let demandClass = templates[Int(number.position)].demandClass
     available.giveBack(queue.classes[Int(demandClass)].demand)
     running -= 1
+    if isExclusive(number) { exclusivesRunning -= 1 }
     if running == 0, isStopping { stopDeadline = now + settings.farewell }
   }
 
@@ -271,10 +283,19 @@ extension ExecutionCore {
     return result
   }
 
+  /// What people read of an exclusive attempt that the lease ended.
+  public static let fenceDiagnostic =
+    "killed, since the coordinator had not heard of the worker for too long and might have given "
+    + "this exclusive operation to another"
+
   private static func blame(_ reason: StopReason, _ result: inout AttemptResult) {
     switch reason {
     case .timeout: result.cause = .timeout
     case .workerStop: if !result.isSuccess { result.cause = .workerStopped }
+    case .fence:
+      if result.isSuccess { return }
+      result.cause = .workerStopped
+      result.diagnostic = fenceDiagnostic
     case .cancel:
       // A result that came all the same is kept (S99); a failure is the stop's doing.
       if result.cause != .none { result.wasStopped = true }

@@ -320,6 +320,7 @@ extension Timing {
     timing.suspect = Span(nanoseconds: year.nanoseconds * 20)
     timing.lost = Span(nanoseconds: year.nanoseconds * 30)
     timing.resync = Span(nanoseconds: year.nanoseconds * 40)
+    timing.fence = Span(nanoseconds: year.nanoseconds * 25)
     timing.orphan = Span(nanoseconds: year.nanoseconds * 50)
     return timing
   }

@@ -100,6 +100,7 @@ struct DeclaredSettings {
   var retry = RetryPolicy.never
   var maximumLosses = Limits.lossesBeforeGivingUp
   var notBefore: NotBefore?
+  var isExclusive = false
   var timeout: Span?
   var stopSignal: Int32 = 15
   var grace: Span?

@@ -51,6 +51,7 @@ struct Lowering {
     template.notBefore = settings.notBefore
     template.retry = settings.retry
     template.maximumLosses = settings.maximumLosses
+    template.isExclusive = settings.isExclusive
     template.maximumParallel = operation.maximumParallel
     template.allowedFailures = operation.allowedFailures
     template.labels = settings.labels

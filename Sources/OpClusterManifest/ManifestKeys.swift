@@ -28,7 +28,8 @@ enum ManifestKeys {
     name: "defaults",
     keys: [
       "queue", "priority", "qos", "resources", "require", "retry", "max_lost", "on_worker_lost",
-      "not_before", "timeout", "warn_before_timeout", "needs_time", "cancel", "suspend_signal",
+      "not_before", "exclusive", "timeout", "warn_before_timeout", "needs_time", "cancel",
+      "suspend_signal",
       "env",
       "export_env", "workdir", "shell", "stdout", "stderr", "stdin", "logs", "ok_exit_codes",
       "labels",

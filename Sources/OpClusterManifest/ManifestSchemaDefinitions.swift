@@ -7,11 +7,7 @@ extension ManifestSchema {
           "description": "A command as 'run' takes it, or the call of an operation type.",
           "anyOf": [
             {"type": "string", "minLength": 1},
-            {
-              "type": "array",
-              "minItems": 1,
-              "items": {"type": ["string", "number", "boolean"]}
-            },
+            {"type": "array", "minItems": 1, "items": {"type": ["string", "number", "boolean"]}},
             {
               "type": "object",
               "required": ["call"],
@@ -241,10 +237,7 @@ extension ManifestSchema {
     supported yet: it starts anyway."
             },
             "cancel": {"$ref": "#/definitions/cancel"},
-            "suspend_signal": {
-              "$ref": "#/definitions/signal",
-              "description": "Not supported yet."
-            },
+            "suspend_signal": {"$ref": "#/definitions/signal", "description": "Not supported yet."},
             "env": {"$ref": "#/definitions/env"},
             "export_env": {
               "type": "array",
@@ -264,6 +257,10 @@ extension ManifestSchema {
               "anyOf": [{"enum": ["restart", "fail"]}, {"$ref": "#/definitions/parameter"}],
               "description": "fail: what runs when its worker is lost is not run again.",
               "default": "restart"
+            },
+            "exclusive": {
+              "anyOf": [{"type": "boolean"}, {"$ref": "#/definitions/parameter"}],
+              "description": "Never two process trees of it at once, also when its worker is lost."
             }
           }
         },
@@ -427,8 +424,7 @@ extension ManifestSchema {
             },
             "allow_failure": {
               "anyOf": [
-                {"type": "boolean"},
-                {"$ref": "#/definitions/exitCodes"},
+                {"type": "boolean"}, {"$ref": "#/definitions/exitCodes"},
                 {"$ref": "#/definitions/parameter"}
               ]
             },
@@ -457,7 +453,8 @@ extension ManifestSchema {
             "logs": {"$ref": "#/definitions/opSettings/properties/logs"},
             "ok_exit_codes": {"$ref": "#/definitions/opSettings/properties/ok_exit_codes"},
             "labels": {"$ref": "#/definitions/opSettings/properties/labels"},
-            "on_worker_lost": {"$ref": "#/definitions/opSettings/properties/on_worker_lost"}
+            "on_worker_lost": {"$ref": "#/definitions/opSettings/properties/on_worker_lost"},
+            "exclusive": {"$ref": "#/definitions/opSettings/properties/exclusive"}
           },
           "oneOf": [
             {"required": ["run"]},
@@ -524,15 +521,16 @@ extension ManifestSchema {
               "default": 1,
               "description": "0 asks for none; 'all' is not supported yet."
             },
-            "memory": {"$ref": "#/definitions/growing"},
+            "memory": {
+              "allOf": [{"$ref": "#/definitions/growing"}],
+              "description": "What a worker must have free; using more ends it as oom, where the \#
+    worker has cgroups."
+            },
             "gpus": {
               "anyOf": [{"type": "number", "minimum": 0}, {"$ref": "#/definitions/parameter"}]
             },
             "disk": {"$ref": "#/definitions/bytes", "description": "Not supported yet."},
-            "exclusive": {
-              "anyOf": [{"type": "boolean"}, {"$ref": "#/definitions/parameter"}],
-              "description": "Not supported yet."
-            }
+            "exclusive": {"$ref": "#/definitions/opSettings/properties/exclusive"}
           },
           "additionalProperties": {
             "anyOf": [{"type": "number", "minimum": 0}, {"$ref": "#/definitions/parameter"}]

@@ -90,6 +90,10 @@ public struct OperationTemplate: Hashable, Sendable {
   /// The payload of a call is an encoded `CallInput`: its places are filled in when an attempt
   /// starts.
   public var fillsInput: Bool
+  /// Never two process trees of one operation at once, whatever becomes of its worker: it is killed
+  /// there `Timing.fence` after the last contact, and goes elsewhere only after `Timing.lost`
+  /// (G16).
+  public var isExclusive: Bool
   public var labels: [Label]
 
   public init(name: String, count: UInt32 = 1, work: Work) {
@@ -117,6 +121,7 @@ public struct OperationTemplate: Hashable, Sendable {
     self.isHeld = false
     self.notBefore = nil
     self.fillsInput = false
+    self.isExclusive = false
     self.labels = []
   }
 }

@@ -148,6 +148,9 @@ public struct WorkerOrders: Hashable, Sendable {
   public var number: UInt64
   /// Reports through this number are durable: forget them.
   public var acknowledged: UInt64
+  /// Reports through this number have been heard; they need not be durable. It proves to the worker
+  /// until when it was heard, which is what leases of exclusive operations are counted from (G16).
+  public var heard: UInt64 = 0
   /// Templates this conversation has not been told yet.
   public var templates: [TemplateAnnouncement]
   public var dispatches: [Dispatch]
@@ -203,6 +206,8 @@ public struct TemplateAnnouncement: Hashable, Sendable {
   public var grace: Span?
   /// `OperationTemplate.fillsInput`.
   public var fillsInput = false
+  /// `OperationTemplate.isExclusive`.
+  public var isExclusive = false
   public init(
     graph: GraphID, graphName: String, template: UInt32, firstIndex: UInt32, name: String,
     isArray: Bool, indexRuns: [IndexRun], work: Work, payload: [UInt8], demand: Resources,

@@ -36,7 +36,7 @@ extension Scheduler {
       submission.failureScopes.count, Limits.failureScopesPerGraph,
       "parts with a failure policy of their own")
     try bound(submission.labels.count, Limits.labelsPerThing, "labels")
-    try bound(submission.key.text.utf8.count, Limits.submissionKeyBytes, "bytes in its key")
+    try bound(submission.key.text.utf8.count, Limits.ownedSubmissionKeyBytes, "bytes in its key")
     try bound(submission.name.utf8.count, Limits.nameBytes, "bytes in its name")
     var total = 0
     for at in submission.templates.indices {
@@ -72,6 +72,12 @@ extension Scheduler {
     if submission.queues.isEmpty ? template.queue != 0 : template.queue >= submission.queues.count {
       throw refuse("it names queue number \(template.queue), which the graph does not have")
     }
+    if template.isExclusive, !timing.allowsExclusive {
+      throw Refusal(
+        .badRequest,
+        "operation \(template.name) is exclusive, which this coordinator takes none of",
+        hint: "its administrator sets fence, and lost above fence + 2 s")
+    }
     if template.isBarrier, template.count != 1 { throw refuse("a barrier is one operation") }
     let demand = template.demand
     let isFitting =
@@ -85,7 +91,6 @@ extension Scheduler {
   }
 
   private static func isAmount(_ amount: Int64) -> Bool { amount >= 0 && amount <= 1 << 60 }
-
   private func checkDelay(
     _ template: OperationTemplate, at wall: WallTime
   ) throws(Refusal) {

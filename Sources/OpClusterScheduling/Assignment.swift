@@ -7,6 +7,7 @@ import OpClusterModel
 extension Scheduler {
   mutating func assign(into turn: inout Turn) {
     settleDeferred(into: &turn)
+    if !doubtful.isEmpty { returnDoubtful() }
     // Join points that end here may make others ready: again, until nothing moves.
     while assignOnce(into: &turn) {}
     recallSurplus(into: &turn)
@@ -107,11 +108,19 @@ extension Scheduler {
         rotation = queue
         return .joined
       }
+      let doubt = doubt(about: candidate.run)
       guard
         let (seat, fitting) = chooseSeat(
-          candidate.demandClass, ready: candidate.valid, pass.seats, at: turn.now)
+          candidate.demandClass, ready: candidate.valid, seats(pass.seats, admitting: doubt),
+          at: turn.now)
       else {
-        pass.isFull[candidate.demandClass] = true
+        if doubt == .none {
+          pass.isFull[candidate.demandClass] = true
+        } else {
+          // It stands in nobody's way.
+          line.take(1, of: candidate)
+          doubtful.append(OperationID(graph: candidate.run.graph, index: candidate.run.first))
+        }
         swap(&line, &queues[queue].line)
         continue
       }
@@ -377,6 +386,7 @@ extension Stage {
     announcement.timeout = template.timeout
     announcement.grace = template.grace
     announcement.fillsInput = template.fillsInput
+    announcement.isExclusive = template.isExclusive
     return announcement
   }
 }

@@ -90,5 +90,6 @@ extension OperationTemplate {
     case .at(let time): hash.add(Int(time.milliseconds))
     }
     if fillsInput { hash.add(2) }
+    if isExclusive { hash.add(3) }
   }
 }

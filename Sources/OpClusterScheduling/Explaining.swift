@@ -128,6 +128,7 @@ extension Scheduler {
     if bound > 0, graphs[graph].stages[stage].inFlight >= bound {
       return lines + ["max_parallel: \(bound) of its elements run already"]
     }
+    if lines.isEmpty, let doubt = doubtLine(id) { return [doubt] }
     return lines.isEmpty ? placementLines(demandClass) : lines
   }
 

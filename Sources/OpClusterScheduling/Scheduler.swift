@@ -56,6 +56,8 @@ public struct Scheduler: Sendable {
   var deferred: [DeferredRequest] = []
   /// While above 0, nothing is dispatched ahead of time: a cancellation waits for recalls.
   var aheadPauses = 0
+  /// In line, but kept out of it until the next turn: no worker was there that may take them.
+  var doubtful: [OperationID] = []
   var rotation: UInt32 = 0
   var lastTick: Instant = .zero
   /// Scratch of `assign`; says nothing between turns.
@@ -93,6 +95,7 @@ public struct Scheduler: Sendable {
   /// The beginning of a new life of the coordinator, after everything was replayed: workers that
   /// were known get `Timing.resync` to come back (S150).
   public mutating func start(into turn: inout Turn) {
+    if SchedulingBug.sameEpoch.isPlanted, counters.epoch.number > 0 { return }
     commit(.started(Epoch(counters.epoch.number + 1)), into: &turn)
     lastTick = turn.now
     alarms = []

@@ -58,15 +58,14 @@ extension Scheduler {
   }
 
   private mutating func makeStages(
-    _ submission: GraphSubmission, _ edges: [GroupEdge], _ queues: [QueueID],
-    _ wall: WallTime
+    _ submission: GraphSubmission, _ edges: [GroupEdge], _ queues: [QueueID], _ at: WallTime
   ) -> [Stage] {
     var first: UInt32 = 0
     var stages: [Stage] = []
     stages.reserveCapacity(submission.templates.count)
-    for at in submission.templates.indices {
-      stages.append(makeStage(submission, at, firstIndex: first, queues, wall))
-      first += submission.templates[at].count
+    for position in submission.templates.indices {
+      stages.append(makeStage(submission, position, firstIndex: first, queues, at))
+      first += submission.templates[position].count
     }
     for edge in edges {
       let from = Int(edge.from)
@@ -84,15 +83,15 @@ extension Scheduler {
   }
 
   private mutating func makeStage(
-    _ submission: GraphSubmission, _ at: Int, firstIndex: UInt32, _ queues: [QueueID],
-    _ wall: WallTime
+    _ submission: GraphSubmission, _ position: Int, firstIndex: UInt32, _ queues: [QueueID],
+    _ submitted: WallTime
   ) -> Stage {
-    let template = submission.templates[at]
+    let template = submission.templates[position]
     var pristine = OperationCell()
     pristine.phase = submission.isDeclaredOnly ? .declared : .waiting
     if template.isHeld {
       pristine.flags.insert(.held)
-    } else if let moment = template.notBefore, moment.delay(submittedAt: wall) > .zero {
+    } else if let moment = template.notBefore, moment.delay(submittedAt: submitted) > .zero {
       pristine.flags.formUnion([.held, .timed])
     }
     let count = template.count

@@ -170,6 +170,7 @@ extension Turn {
       hadRecords = true
       return
     }
+    if SchedulingBug.unwrittenCancel.isPlanted, case .cancelled = record { return }
     sealRecords()
     records.append(record)
   }

@@ -69,7 +69,7 @@ extension Shape {
       one(16, many(8, Limits.labelsPerThing)), one(17, many(8, Limits.labelsPerThing)),
       one(18), one(19), one(20), one(21), one(22), one(23, selection(2)), one(24),
       one(26, target(1)), one(27, target(1)), one(28, one(1)), one(29, one(1), one(2)),
-      one(30)),
+      one(30), one(32)),
   ])
   /// `Blocks`
   static let blocks = Shape([

@@ -40,6 +40,7 @@ extension OperationTemplate: WireConvertible {
     case .at(let time): proto.notBeforeTime = time.milliseconds
     }
     proto.fillsInput = fillsInput
+    proto.isExclusive = isExclusive
     proto.labels = labels.map(\.proto)
     return proto
   }
@@ -77,6 +78,7 @@ extension OperationTemplate: WireConvertible {
     case .notBeforeTime(let time): notBefore = .at(WallTime(milliseconds: time))
     }
     fillsInput = proto.fillsInput
+    isExclusive = proto.isExclusive
     labels = try list(proto.labels, Limits.labelsPerThing, "template.labels")
   }
 }
@@ -232,6 +234,7 @@ extension TemplateAnnouncement: WireConvertible {
     if let timeout { proto.timeoutNanoseconds = timeout.nanoseconds }
     if let grace { proto.graceNanoseconds = grace.nanoseconds }
     proto.fillsInput = fillsInput
+    proto.isExclusive = isExclusive
     return proto
   }
 
@@ -256,5 +259,6 @@ extension TemplateAnnouncement: WireConvertible {
       proto.hasGraceNanoseconds
       ? try span(proto.graceNanoseconds, "announcement.grace") : nil
     fillsInput = proto.fillsInput
+    isExclusive = proto.isExclusive
   }
 }

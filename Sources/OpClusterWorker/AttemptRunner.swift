@@ -39,7 +39,7 @@ final class AttemptRunner {
   init(
     host: ProcessHost, scratch: Scratch, session: UInt64, types registry: OperationRegistry,
     home: OperationHome = .none, logger: Logger, childCommand: [String]? = nil,
-    childIdleTime: Span = .seconds(60)
+    limits: OperationLimits = OperationLimits(), childIdleTime: Span = .seconds(60)
   ) throws(SocketError) {
     self.home = home
     self.host = host
@@ -48,9 +48,10 @@ final class AttemptRunner {
     tasks = try TaskRunner(registry, scratch: scratch, logger: logger)
     children = childCommand.map {
       ChildPool(
-        host: host, scratch: scratch, command: $0, idleTime: childIdleTime, logger: logger)
+        host: host, scratch: scratch, command: $0, limits: limits, idleTime: childIdleTime,
+        logger: logger)
     }
-    commands = CommandRunner(host: host, scratch: scratch, session: session)
+    commands = CommandRunner(host: host, scratch: scratch, session: session, limits: limits)
   }
 
   /// Readable when `collect` has something to do.
@@ -96,8 +97,17 @@ final class AttemptRunner {
   private func call(
     _ part: Part, _ job: Job, _ type: OperationType, argument: [UInt8]
   ) -> AttemptResult? {
-    if let children, registry.isolation(of: type) == .child {
+    // What is exclusive must be such that it can be killed.
+    let needsProcess = job.announcement.isExclusive && host.lease != nil
+    if let children, needsProcess || registry.isolation(of: type) == .child {
       return children.start(part, job, type, argument: argument)
+    }
+    if needsProcess {
+      return AttemptProblem(
+        cause: .cannotStart,
+        message: "this worker runs '\(type.name)' in its own process, where nothing can be killed, "
+          + "so that it cannot be exclusive here; make the program a WorkerProgram"
+      ).result
     }
     return tasks.start(part, job, type, argument: argument, home: home)
   }

@@ -24,6 +24,8 @@ struct BlockRun {
   private var skipped = 0
   private var outputBytes = 0
   private(set) var isStopped = false
+  /// A block was ended by the worker for reasons of its own: the whole is to be run again.
+  private var wasTakenAway = false
   private var peakMemory: UInt64 = 0
   private var processorTime: UInt64 = 0
 
@@ -79,6 +81,10 @@ struct BlockRun {
       // What is too long for the whole is not kept: it would be dropped in the end.
       results[Int(block)] = .succeeded(outputBytes > Limits.outputBytes ? [] : result.output)
     } else {
+      if result.cause == .workerStopped {
+        wasTakenAway = true
+        stop()
+      }
       let message = Self.message(result)
       results[Int(block)] = .failed(message)
       failures.append((Int(block), message))
@@ -96,6 +102,10 @@ struct BlockRun {
     result.processorMicroseconds = processorTime
     result.cause = failures.isEmpty && skipped == 0 ? .none : .failed
     result.wasStopped = skipped > 0
+    if wasTakenAway {
+      result.cause = .workerStopped
+      result.wasStopped = false
+    }
     result.diagnostic = diagnostic
     let encoded = blocks.isEmpty ? [] : Wire.encode(blockResults: results)
     if outputBytes <= Limits.outputBytes, encoded.count <= Limits.outputBytes {

@@ -8,10 +8,13 @@ import OpClusterWire
 struct AttemptProblem: Error {
   var cause: FailureCause
   var message: String
+  /// What a shell would say of it: 126, 127, or 0.
+  var exitStatus: Int32 = 0
 
   var result: AttemptResult {
     var result = AttemptResult()
     result.cause = cause
+    result.exitStatus = exitStatus
     result.diagnostic = String(decoding: message.utf8.prefix(Limits.diagnosticBytes), as: UTF8.self)
     return result
   }

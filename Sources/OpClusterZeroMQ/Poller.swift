@@ -64,7 +64,7 @@ public struct Poller: ~Copyable {
     hasSockets = false
   }
 
-  /// Adds a socket; a dealer's connection events come along.
+  /// Adds a socket; its connection events come along.
   public mutating func add(
     _ socket: borrowing Socket, for interest: PollInterest = .readable
   ) -> Item {

@@ -15,6 +15,7 @@ struct RunSeeds: AsyncParsableCommand {
 
   func run() async throws {
     let progress = Progress(first: from, last: from + seeds, failureLimit: failures)
+    try Mutant.plant(mutant)
     let begin = ContinuousClock.now
     await withTaskGroup(of: Void.self) { group in
       for _ in 0..<max(jobs, 1) {

@@ -54,6 +54,7 @@ extension Dice {
     default: break
     }
     template.fillsInput = bool()
+    template.isExclusive = bool()
     template.labels = labels()
     return template
   }

@@ -406,4 +406,28 @@ import Testing
     }
     #expect(rig.running.count == 3)
   }
+
+  // G27: while so much is reported and not acknowledged, nothing new starts; `unacknowledgedBytes`
+  // is the built-in bound.
+  @Test func startsNothingWhileReportsPileUp() {
+    var settings = ExecutionSettings()
+    #expect(settings.maximumUnacknowledgedBytes == Limits.unacknowledgedBytes)
+    // What a start and an end with such an output weigh, and one byte.
+    settings.maximumUnacknowledgedBytes = 24 + 96 + 1_000
+    var rig = Rig(cpus: 1, settings: settings)
+    rig.welcome()
+    rig.order {
+      $0.templates = [Rig.template()]
+      $0.dispatches = (0..<3).map { Rig.dispatch($0, place: UInt64($0)) }
+    }
+    var result = AttemptResult()
+    result.output = [UInt8](repeating: 1, count: 999)
+    rig.apply(.ended(Rig.attempt(0), result))
+    // One byte below the bound: the next one starts. Its start is told, and the bound is reached.
+    #expect(rig.launches.map(\.attempt) == [Rig.attempt(0), Rig.attempt(1)])
+    rig.apply(.ended(Rig.attempt(1), result))
+    #expect(rig.launches.count == 2)
+    rig.order { $0.acknowledged = 1_000 }
+    #expect(rig.launches.map(\.attempt).last == Rig.attempt(2))
+  }
 }

@@ -111,6 +111,7 @@ struct SubmissionParser {
     case "blocks":
       submission.templates[at].work = .blocks([OperationType(name: "noop")])
       submission.templates[at].payload = Array(value.utf8)
+    case "exclusive": submission.templates[at].isExclusive = true
     case "held": submission.templates[at].isHeld = true
     case "delay": submission.templates[at].notBefore = .after(try duration(value))
     case "at":

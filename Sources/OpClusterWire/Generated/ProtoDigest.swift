@@ -2,8 +2,8 @@
 // this file was made. A test compares it with what they are.
 
 enum ProtoDigest {
-  static let client = "51443041 16449"
+  static let client = "319721567 16870"
   static let journal = "60812115 5077"
-  static let submission = "2844993606 17749"
-  static let worker = "2309895518 6653"
+  static let submission = "554595711 18107"
+  static let worker = "3099522692 6876"
 }

@@ -1197,6 +1197,12 @@ nonisolated struct ProtoTemplate: @unchecked Sendable {
     set {_uniqueStorage()._fillsInput = newValue}
   }
 
+  /// Never two process trees of an operation at once, whatever becomes of its worker.
+  var isExclusive: Bool {
+    get {_storage._isExclusive}
+    set {_uniqueStorage()._isExclusive = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   /// Accepted with a closed hold gate that opens by itself: so long after the commit of the
@@ -2330,6 +2336,10 @@ nonisolated struct ProtoRefusal: Sendable {
   /// Clears the value of `operations`. Subsequent reads from it will return its default value.
   mutating func clearOperations() {self._operations = nil}
 
+  /// Not before so many nanoseconds have passed does it make sense to try again; 0: it is not a
+  /// matter of time. At most an hour.
+  var retryAfter: Int64 = 0
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -2370,9 +2380,21 @@ nonisolated struct ProtoTiming: Sendable {
 
   var orphan: Int64 = 0
 
+  /// 0: there are no exclusive operations; not said: 10 s.
+  var fence: Int64 {
+    get {_fence ?? 0}
+    set {_fence = newValue}
+  }
+  /// Returns true if `fence` has been explicitly set.
+  var hasFence: Bool {self._fence != nil}
+  /// Clears the value of `fence`. Subsequent reads from it will return its default value.
+  mutating func clearFence() {self._fence = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
+
+  fileprivate var _fence: Int64? = nil
 }
 
 /// A piece of a log.
@@ -2969,7 +2991,7 @@ nonisolated extension ProtoRetryPolicy: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Template"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}count\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{3}element_arguments\0\u{3}element_argument_length\0\u{1}queue\0\u{1}priority\0\u{1}qos\0\u{1}demand\0\u{1}requirements\0\u{1}retry\0\u{3}maximum_losses\0\u{3}maximum_parallel\0\u{3}allowed_failures\0\u{3}allowed_exit_statuses\0\u{3}is_final\0\u{3}is_barrier\0\u{3}wants_inputs\0\u{1}labels\0\u{3}block_types\0\u{3}timeout_nanoseconds\0\u{3}grace_nanoseconds\0\u{3}is_held\0\u{3}delay_nanoseconds\0\u{3}not_before_time\0\u{3}fills_input\0\u{c}\u{1f}\u{9}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}count\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{3}element_arguments\0\u{3}element_argument_length\0\u{1}queue\0\u{1}priority\0\u{1}qos\0\u{1}demand\0\u{1}requirements\0\u{1}retry\0\u{3}maximum_losses\0\u{3}maximum_parallel\0\u{3}allowed_failures\0\u{3}allowed_exit_statuses\0\u{3}is_final\0\u{3}is_barrier\0\u{3}wants_inputs\0\u{1}labels\0\u{3}block_types\0\u{3}timeout_nanoseconds\0\u{3}grace_nanoseconds\0\u{3}is_held\0\u{3}delay_nanoseconds\0\u{3}not_before_time\0\u{3}fills_input\0\u{3}is_exclusive\0\u{c} \u{8}")
 
   fileprivate class _StorageClass {
     var _name: String = String()
@@ -3001,6 +3023,7 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
     var _isHeld: Bool = false
     var _notBefore: ProtoTemplate.OneOf_NotBefore?
     var _fillsInput: Bool = false
+    var _isExclusive: Bool = false
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -3040,6 +3063,7 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
       _isHeld = source._isHeld
       _notBefore = source._notBefore
       _fillsInput = source._fillsInput
+      _isExclusive = source._isExclusive
     }
   }
 
@@ -3102,6 +3126,7 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
           }
         }()
         case 30: try { try decoder.decodeSingularBoolField(value: &_storage._fillsInput) }()
+        case 31: try { try decoder.decodeSingularBoolField(value: &_storage._isExclusive) }()
         default: break
         }
       }
@@ -3209,6 +3234,9 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
       if _storage._fillsInput != false {
         try visitor.visitSingularBoolField(value: _storage._fillsInput, fieldNumber: 30)
       }
+      if _storage._isExclusive != false {
+        try visitor.visitSingularBoolField(value: _storage._isExclusive, fieldNumber: 31)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -3247,6 +3275,7 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
         if _storage._isHeld != rhs_storage._isHeld {return false}
         if _storage._notBefore != rhs_storage._notBefore {return false}
         if _storage._fillsInput != rhs_storage._fillsInput {return false}
+        if _storage._isExclusive != rhs_storage._isExclusive {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -4867,7 +4896,7 @@ nonisolated extension ProtoAttemptHistories: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension ProtoRefusal: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Refusal"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}code\0\u{1}message\0\u{1}hint\0\u{1}operations\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}code\0\u{1}message\0\u{1}hint\0\u{1}operations\0\u{3}retry_after\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4879,6 +4908,7 @@ nonisolated extension ProtoRefusal: SwiftProtobuf.Message, SwiftProtobuf._Messag
       case 2: try { try decoder.decodeSingularStringField(value: &self.message) }()
       case 3: try { try decoder.decodeSingularStringField(value: &self.hint) }()
       case 4: try { try decoder.decodeSingularMessageField(value: &self._operations) }()
+      case 5: try { try decoder.decodeSingularInt64Field(value: &self.retryAfter) }()
       default: break
       }
     }
@@ -4901,6 +4931,9 @@ nonisolated extension ProtoRefusal: SwiftProtobuf.Message, SwiftProtobuf._Messag
     try { if let v = self._operations {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
     } }()
+    if self.retryAfter != 0 {
+      try visitor.visitSingularInt64Field(value: self.retryAfter, fieldNumber: 5)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4909,6 +4942,7 @@ nonisolated extension ProtoRefusal: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if lhs.message != rhs.message {return false}
     if lhs.hint != rhs.hint {return false}
     if lhs._operations != rhs._operations {return false}
+    if lhs.retryAfter != rhs.retryAfter {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4951,7 +4985,7 @@ nonisolated extension ProtoProtocolVersions: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension ProtoTiming: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Timing"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}heartbeat\0\u{1}suspect\0\u{1}lost\0\u{1}resync\0\u{1}grace\0\u{1}orphan\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}heartbeat\0\u{1}suspect\0\u{1}lost\0\u{1}resync\0\u{1}grace\0\u{1}orphan\0\u{1}fence\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4965,12 +4999,17 @@ nonisolated extension ProtoTiming: SwiftProtobuf.Message, SwiftProtobuf._Message
       case 4: try { try decoder.decodeSingularInt64Field(value: &self.resync) }()
       case 5: try { try decoder.decodeSingularInt64Field(value: &self.grace) }()
       case 6: try { try decoder.decodeSingularInt64Field(value: &self.orphan) }()
+      case 7: try { try decoder.decodeSingularInt64Field(value: &self._fence) }()
       default: break
       }
     }
   }
 
   func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if self.heartbeat != 0 {
       try visitor.visitSingularInt64Field(value: self.heartbeat, fieldNumber: 1)
     }
@@ -4989,6 +5028,9 @@ nonisolated extension ProtoTiming: SwiftProtobuf.Message, SwiftProtobuf._Message
     if self.orphan != 0 {
       try visitor.visitSingularInt64Field(value: self.orphan, fieldNumber: 6)
     }
+    try { if let v = self._fence {
+      try visitor.visitSingularInt64Field(value: v, fieldNumber: 7)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4999,6 +5041,7 @@ nonisolated extension ProtoTiming: SwiftProtobuf.Message, SwiftProtobuf._Message
     if lhs.resync != rhs.resync {return false}
     if lhs.grace != rhs.grace {return false}
     if lhs.orphan != rhs.orphan {return false}
+    if lhs._fence != rhs._fence {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
