@@ -106,7 +106,8 @@ struct LocalQueue: Sendable {
   /// Ready in all lanes.
   private(set) var ready = 0
 
-  /// Classes that no template uses are kept for the next one, up to so many.
+  /// Classes that no template uses are kept for the next one, up to so many; likewise lanes and
+  /// turns of queues with nothing ready.
   private static let kept = 64
   /// What was joined last: most templates ask for what the one before them did.
   private var recent: Int32?
