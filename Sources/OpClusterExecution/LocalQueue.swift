@@ -69,8 +69,8 @@ struct DemandClass: Sendable {
 /// Everything ready of one queue that asks for the same resources.
 struct Lane: Sendable {
   var demandClass: Int32
-  /// Position in `LocalQueue.turns`.
-  var turn: Int32
+  /// Position in `LocalQueue.turns`, while it has something ready.
+  var turn: Int32 = 0
   var line = Line()
   /// Entries of the line that still stand; others were given back and are skipped.
   var ready = 0
@@ -80,8 +80,7 @@ struct Lane: Sendable {
 
 /// A queue of the cluster with something ready here, and whose turn it is.
 struct QueueTurn: Sendable {
-  var queue: QueueID
-  var service: QualityOfService
+  var service: QualityOfService = .default
   /// Among queues of equal service the lowest goes next; then it is the last one (S60).
   var number: UInt64
   /// Ready in all of its lanes.
@@ -172,14 +171,17 @@ struct LocalQueue: Sendable {
   // MARK: - Lanes
 
   mutating func insert(_ entry: LineEntry, _ key: LaneKey, _ service: QualityOfService) {
-    let number = lane(key, service)
+    let number = lane(key)
+    if lanes[Int(number)].ready == 0 {
+      lanes[Int(number)].turn = turn(of: key.queue)
+      active.append(number)
+    }
     lanes[Int(number)].line.insert(entry)
     lanes[Int(number)].ready += 1
     let turn = Int(lanes[Int(number)].turn)
     turns[turn].ready += 1
     turns[turn].service = service
     ready += 1
-    if lanes[Int(number)].ready == 1 { active.append(number) }
   }
 
   /// One entry no longer stands: it was chosen or given back. Returns its lane, if that still has
@@ -187,21 +189,23 @@ struct LocalQueue: Sendable {
   @discardableResult
   mutating func remove(_ key: LaneKey) -> Int32? {
     guard let number = known(key) else { preconditionFailure("nothing ready of \(key)") }
-    lanes[Int(number)].ready -= 1
-    let turn = lanes[Int(number)].turn
-    turns[Int(turn)].ready -= 1
+    let lane = Int(number)
+    lanes[lane].ready -= 1
+    turns[Int(lanes[lane].turn)].ready -= 1
     ready -= 1
-    if turns[Int(turn)].ready == 0 {
+    guard lanes[lane].ready == 0 else { return number }
+    if turns[Int(lanes[lane].turn)].ready == 0, turnNumbers.count > Self.kept {
       turnNumbers[key.queue] = nil
-      freeTurns.append(turn)
+      freeTurns.append(lanes[lane].turn)
     }
-    guard lanes[Int(number)].ready == 0 else { return number }
     // What is left in its line was given back.
-    lanes[Int(number)].line = Line()
-    lanes[Int(number)].isBlocked = false
-    laneNumbers[key] = nil
-    newest = nil
-    freeLanes.append(number)
+    if lanes[lane].line.count > 0 { lanes[lane].line = Line() }
+    lanes[lane].isBlocked = false
+    if laneNumbers.count > Self.kept {
+      laneNumbers[key] = nil
+      newest = nil
+      freeLanes.append(number)
+    }
     if let at = active.firstIndex(of: number) { active.remove(at: at) }
     return nil
   }
@@ -211,19 +215,18 @@ struct LocalQueue: Sendable {
     return laneNumbers[key]
   }
 
-  private mutating func lane(_ key: LaneKey, _ service: QualityOfService) -> Int32 {
+  private mutating func lane(_ key: LaneKey) -> Int32 {
     if let known = known(key) {
       newest = (key, known)
       return known
     }
-    let lane = Lane(demandClass: key.demandClass, turn: turn(of: key.queue, service))
     let number: Int32
     if let again = freeLanes.popLast() {
       number = again
-      lanes[Int(number)] = lane
+      lanes[Int(number)] = Lane(demandClass: key.demandClass)
     } else {
       number = Int32(lanes.count)
-      lanes.append(lane)
+      lanes.append(Lane(demandClass: key.demandClass))
     }
     laneNumbers[key] = number
     newest = (key, number)
@@ -233,10 +236,15 @@ struct LocalQueue: Sendable {
   // MARK: - Turns
 
   /// A queue that has had nothing ready takes its turn after those that wait already.
-  private mutating func turn(of queue: QueueID, _ service: QualityOfService) -> Int32 {
-    if let known = turnNumbers[queue] { return known }
+  private mutating func turn(of queue: QueueID) -> Int32 {
+    if let known = turnNumbers[queue] {
+      if turns[Int(known)].ready > 0 { return known }
+      lastTurn += 1
+      turns[Int(known)].number = lastTurn
+      return known
+    }
     lastTurn += 1
-    let turn = QueueTurn(queue: queue, service: service, number: lastTurn)
+    let turn = QueueTurn(number: lastTurn)
     let position: Int32
     if let again = freeTurns.popLast() {
       position = again
