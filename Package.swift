@@ -244,7 +244,7 @@ let package = Package(
     .target(
       name: "RealCluster", dependencies: ["OpClusterClient", "OpClusterModel"],
       path: "Tests/RealCluster"),
-    // Guarantees under faults: what operations do, the rows with their command, a selection as tests.
+    // Guarantees under faults: what operations do, the rows, a selection as tests.
     .executableTarget(name: "FaultOperation", path: "Tests/Faults/Operation"),
     .executableTarget(
       name: "FaultRows",

@@ -1,5 +1,5 @@
-// Operations at a moment and at intervals (S150): each occurrence is a new operation, since one runs
-// once (S11), added ahead of its time with a hold that opens by itself. This program makes the
+// Operations at a moment and at intervals (S150): each occurrence is a new operation, since one
+// runs once (S11), added ahead of its time with a hold that opens by itself. This program makes the
 // occurrences: when the gate of one opens it adds the next. Any thread.
 
 import OpClusterModel

@@ -103,7 +103,8 @@ public final class ClusterConnection: Sendable {
     return (welcome.version, welcome.build, welcome.epoch)
   }
 
-  /// Names a handler for when the coordinator is too busy for a request and says when to come again.
+  /// Names a handler for when the coordinator is too busy for a request and says when to come
+  /// again.
   ///
   /// The connection obeys, with some chance of its own on top, for up to a minute; then the request
   /// fails as refused (`.busy`). A request that has to wait holds back those asked after it.

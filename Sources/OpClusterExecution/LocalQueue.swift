@@ -56,8 +56,8 @@ struct Line: Sendable {
   }
 }
 
-/// What templates ask for, exclusive operations apart from others; those that ask for the same share
-/// one.
+/// What templates ask for, exclusive operations apart from others; those that ask for the same
+/// share one.
 struct DemandClass: Sendable {
   var demand: Resources
   /// Starts only under the lease (G16).

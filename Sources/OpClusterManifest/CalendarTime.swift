@@ -3,8 +3,8 @@
 import OpClusterModel
 
 enum CalendarTime {
-  /// `2026-11-21T18:00:00Z`, `2026-11-21T18:00:00.5+01:00`; the seconds may be left out, and a blank
-  /// may stand for the T. nil for anything else, and for what is in no calendar.
+  /// `2026-11-21T18:00:00Z`, `2026-11-21T18:00:00.5+01:00`; the seconds may be left out, and a
+  /// blank may stand for the T. nil for anything else, and for what is in no calendar.
   static func wallTime(_ text: String) -> WallTime? {
     var reader = Reader(rest: Substring(text))
     guard let year = reader.digits(4), reader.skip("-"), let month = reader.digits(2),

@@ -44,8 +44,8 @@ extension ManifestSchema {
               "description": "Given to it as JSON, with values put in where it holds \#
     ${{ item }} and the like. A text that is ${{ needs.OP.outputs.KEY }} and nothing else becomes \#
     what the output is: a field of a typed result keeps its kind; of what a command wrote, a \#
-    number, true, false, a JSON list or object keeps it, and anything else is a string; an array's \#
-    elements give a list. ${{ raw(needs.OP.outputs.KEY) }}, or one inside a longer text, is a \#
+    number, true, false, a JSON list or object keeps it, and anything else is a string; an \#
+    array's elements give a list. ${{ raw(needs.OP.outputs.KEY) }}, or one inside a longer text, is a \#
     string. ${{ item }}, ${{ index }} and ${{ matrix.KEY }} are numbers, true or false where they \#
     look like it and no quotes are around them. An output that is not there fails the operation, \#
     without retries."
@@ -225,7 +225,8 @@ extension ManifestSchema {
                 {
                   "type": "string",
                   "pattern": \#
-    "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\\.[0-9]+)?)?([Zz]|[+-][0-9]{2}:[0-9]{2})$"
+    "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\\.[0-9]+)?)?\#
+    ([Zz]|[+-][0-9]{2}:[0-9]{2})$"
                 }
               ],
               "description": "Held until so long after the submission, or until this time, like \#

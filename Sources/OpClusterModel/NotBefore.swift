@@ -1,5 +1,5 @@
-// Delayed operations (S150): the wish that nothing of an operation starts before a moment. Said with
-// the submission; the scheduler holds the operation and opens the gate by its own clock.
+// Delayed operations (S150): the wish that nothing of an operation starts before a moment. Said
+// with the submission; the scheduler holds the operation and opens the gate by its own clock.
 
 /// Before when an operation does not start.
 public enum NotBefore: Hashable, Sendable {

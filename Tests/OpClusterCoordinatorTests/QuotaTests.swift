@@ -170,7 +170,8 @@ import Testing
     #expect(!queue.isFull && queue.bytes == 0)
   }
 
-  /// Questions that wait, while the reader is kept: one more is turned away, by number and by bytes.
+  /// Questions that wait, while the reader is kept: one more is turned away, by number and by
+  /// bytes.
   @Test(arguments: [false, true]) func historyQuestions(isByBytes: Bool) throws {
     let journal = MemoryJournal.open(
       disk: MemoryDisk(), observer: JournalObserver(onDurable: { _ in }, onFailure: { _ in }))

@@ -1,4 +1,5 @@
-// Orders in parts: what is too large for one message goes in several, in order, nothing twice (G27).
+// Orders in parts: what is too large for one message goes in several, in order, nothing twice
+// (G27).
 
 import OpClusterModel
 import Testing

@@ -1,5 +1,6 @@
 // A coordinator with few descriptors and many connections: it does not turn in circles, says why it
-// turns people away, serves those who were there, and takes new ones when others have left (A7, G30).
+// turns people away, serves those who were there, and takes new ones when others have left
+// (A7, G30).
 
 import FoundationEssentials
 import Glibc

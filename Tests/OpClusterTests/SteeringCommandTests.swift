@@ -241,7 +241,9 @@ import Testing
         good: {needs: make, call: {type: sleep, input: "${{ needs.make.outputs.pause }}"}}
         bad: {needs: make, retry: 3, call: {type: sleep, input: "${{ needs.make.outputs.word }}"}}
         none: {needs: make, retry: 3, call: {type: sleep, input: "${{ needs.make.outputs.n }}"}}
-        side: {needs: make, blocks: [{call: {type: sleep, input: "${{ needs.make.outputs.pause }}"}}]}
+        side:
+          needs: make
+          blocks: [{call: {type: sleep, input: "${{ needs.make.outputs.pause }}"}}]
       """)
     let end = try await scene.cluster.opbatch("wait", graph)
     #expect(end.status == 1)

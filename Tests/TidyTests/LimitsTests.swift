@@ -1,5 +1,5 @@
-// Every limit of Limits.swift is named by a test that stands at it (house rule 11), or listed here with
-// the reason. The list may only shrink.
+// Every limit of Limits.swift is named by a test that stands at it (house rule 11), or listed
+// here with the reason. The list may only shrink.
 
 import Testing
 

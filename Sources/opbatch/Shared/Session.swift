@@ -70,7 +70,8 @@ extension Command {
     do {
       let connection = try await ClusterConnection.connect(
         to: address.text, deadline: deadline, keys: global.keys)
-      let notice = BusyNotice { _ = Descriptor.error.write(Array(($0 + "\n").utf8)) }
+      let console = Console(format: global.output, color: global.color)
+      let notice = BusyNotice { console.say($0) }
       connection.whenBusy { refusal, pause in
         notice.tell(refusal, pause: pause)
       }
