@@ -116,7 +116,8 @@ let package = Package(
 
     // examples: what they work on, the examples themselves, their worker and their command
     .target(name: "ExampleMaterials", dependencies: ["CPNG"]),
-    .target(name: "OpClusterExamples",
+    .target(
+      name: "OpClusterExamples",
       dependencies: ["OpCluster", "OpClusterModel", "ExampleMaterials"]),
     .executableTarget(
       name: "opexampleworker", dependencies: ["OpClusterExamples", "OpClusterServing"]),
@@ -224,8 +225,9 @@ let package = Package(
     .testTarget(
       name: "OpClusterCoordinatorTests",
       dependencies: [
-        "OpClusterCoordinator", "OpClusterScheduling", "OpClusterWire", "OpClusterKeys",
+        "OpClusterKeys", "OpClusterCoordinator", "OpClusterScheduling", "OpClusterWire",
         "OpClusterZeroMQ", "OpClusterJournal", "OpClusterModel", "OpClusterClient", "MessageDice",
+        "RealCluster",
       ]),
     .testTarget(
       name: "OpClusterLocalTests",
@@ -236,10 +238,24 @@ let package = Package(
       name: "OpClusterSimulationTests",
       dependencies: [
         "OpClusterSimulation", "OpClusterScheduling", "OpClusterExecution", "OpClusterModel",
-      ]),
+        "RealCluster", "opsim",
+      ],
+      exclude: ["Regressions"]),
     .target(
       name: "RealCluster", dependencies: ["OpClusterClient", "OpClusterModel"],
       path: "Tests/RealCluster"),
+    // Guarantees under faults: what operations do, the rows with their command, a selection as tests.
+    .executableTarget(name: "FaultOperation", path: "Tests/Faults/Operation"),
+    .executableTarget(
+      name: "FaultRows",
+      dependencies: [
+        "RealCluster", "FaultOperation", "opcoord", "opworker", "opbatch", "OpClusterClient",
+        "OpClusterWire", "OpClusterZeroMQ", "OpClusterModel", arguments,
+      ],
+      path: "Tests/Faults/Rows"),
+    .testTarget(
+      name: "FaultRowsTests", dependencies: ["FaultRows", "RealCluster"],
+      path: "Tests/Faults/Tests"),
     .target(
       name: "ConformanceOperations",
       dependencies: ["OpCluster", "OpClusterOperations", "OpClusterModel"],
@@ -287,6 +303,10 @@ let package = Package(
   cLanguageStandard: .gnu17
 )
 
+/// Deliberate bugs and counters for `opsim mutants` and `opsim coverage` (`deploy/mutants`): never
+/// in a product, and in a build folder of their own.
+let hasMutants = Context.environment["OPCLUSTER_MUTANTS"] == "1"
+
 for target in package.targets where target.type != .system {
   target.swiftSettings = [
     .enableUpcomingFeature("ExistentialAny"),
@@ -295,4 +315,5 @@ for target in package.targets where target.type != .system {
     .strictMemorySafety(),
     .treatAllWarnings(as: .error),
   ]
+  if hasMutants { target.swiftSettings?.append(.define("MUTANTS")) }
 }

@@ -103,6 +103,17 @@ public final class ClusterConnection: Sendable {
     return (welcome.version, welcome.build, welcome.epoch)
   }
 
+  /// Names a handler for when the coordinator is too busy for a request and says when to come again.
+  ///
+  /// The connection obeys, with some chance of its own on top, for up to a minute; then the request
+  /// fails as refused (`.busy`). A request that has to wait holds back those asked after it.
+  ///
+  /// - Parameter handler: Called on the connection's thread, which it must not keep, with the
+  ///   refusal and with the time until the next try.
+  public func whenBusy(_ handler: @escaping @Sendable (Refusal, Span) -> Void) {
+    shared.whenBusy.withLock { $0 = handler }
+  }
+
   /// Sends one request and waits for its reply.
   ///
   /// - Parameter timeout: nil waits for as long as the coordinator is there.

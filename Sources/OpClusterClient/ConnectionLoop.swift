@@ -64,17 +64,20 @@ struct ConnectionLoop: ~Copyable {
   }
 
   private mutating func sleep() {
+    let now = Instant.now
     poller.removeAll()
     _ = poller.add(descriptor: shared.mailbox.descriptor)
     socketItem = nil
     if socket != nil {
       // Whether there is room matters only to who has something to say.
       let isFull =
-        mind.link.isOpen && mind.isInBounds && (!unsentWords.isEmpty || mind.requests.next() != nil)
+        mind.link.isOpen && mind.isInBounds
+        && (!unsentWords.isEmpty || mind.requests.next(at: now) != nil)
       socketItem = poller.add(socket!, for: isFull ? [.readable, .writable] : .readable)
     }
     var moment = mind.link.nextMoment(isAwaited: mind.isAwaited)
     if let deadline = mind.requests.nextDeadline { moment = min(moment, deadline) }
+    if let sending = mind.requests.nextSending(at: now) { moment = min(moment, sending) }
     do throws(SocketError) {
       _ = try poller.wait(until: moment.nanoseconds)
     } catch {
@@ -159,7 +162,9 @@ struct ConnectionLoop: ~Copyable {
     } catch {
       return loseSocket(mind.violation("\(error)"))
     }
-    switch mind.take(answer, at: .now) {
+    let heard = mind.take(answer, at: .now, chance: Double.random(in: 0...1))
+    if let postponement = mind.requests.takePostponement() { shared.tell(postponement) }
+    switch heard {
     case .nothing: break
     case .welcomed(let version, let build, let epoch):
       shared.welcome.withLock {
@@ -226,13 +231,16 @@ struct ConnectionLoop: ~Copyable {
   private mutating func flush() {
     guard mind.link.isOpen else { return }
     if !mind.requests.hasSubmissions { mind.subscriptions.allAnswered() }
+    let now = Instant.now
+    // The coordinator is too busy: what we have to say waits, too.
+    guard mind.requests.nextSending(at: now) == nil else { return }
     let due = mind.subscriptions.due(
       &lastOwnRequest, submissions: { mind.requests.sentSubmissions })
     for (id, request) in due { say(request, as: id) }
     // Subscriptions go before requests: who observes and then submits is told from the beginning.
     sendUnsent()
     guard unsentWords.isEmpty else { return }
-    while mind.isInBounds, let request = mind.requests.next(), send(request.bytes) {
+    while mind.isInBounds, let request = mind.requests.next(at: now), send(request.bytes) {
       mind.requests.markNextSent()
     }
   }

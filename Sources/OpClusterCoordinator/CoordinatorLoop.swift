@@ -55,10 +55,17 @@ final class CoordinatorLoop {
   var subscriptions: Subscriptions
   var effects: [Subscriptions.Effect] = []
   var logs = LogRelay()
+  var quotas: QuotaBook
   var isDiskFull = false
   /// Room on the journal's disk when it was looked at last; nil: not yet, or nobody can tell.
   var diskFreeBytes: UInt64?
   var lastAttended: Instant = .zero
+
+  /// Descriptors that connections may take; the rest is for the journal and for whatever comes.
+  /// Counted when everything of ours is open.
+  private lazy var connectionBudget = Kernel.connectionBudget()
+  /// Connections that were cut, as far as the log has been told.
+  private var toldRefused: UInt64 = 0
 
   // Waiting
   private var poller = Poller()
@@ -81,6 +88,7 @@ final class CoordinatorLoop {
     self.lifeline = lifeline
     self.service = service
     scheduler = recovered
+    quotas = QuotaBook(settings.quotas)
     snapshots = SnapshotPolicy(turns: settings.snapshotTurns, bytes: settings.snapshotBytes)
     turn.begin(at: now, wall: .now)
     scheduler.start(into: &turn)
@@ -169,12 +177,13 @@ final class CoordinatorLoop {
     clients.join(&poller)
   }
 
-  /// Whether the journal lets us go on.
-  private var isStalled: Bool { unappended != nil || isJournalClosed }
+  /// Whether the journal lets us go on, and what waits for it is not too much (G27).
+  private var isStalled: Bool { unappended != nil || isJournalClosed || release.isFull }
 
   private func step() throws(CoordinatorError) {
     try sleep()
     now = .now
+    limitConnections()
     takeSignals()
     takeNotices()
     attendToKeys()
@@ -237,6 +246,23 @@ final class CoordinatorLoop {
     }
   }
 
+  /// Nobody is accepted beyond what the descriptors allow: libzmq would turn in circles (A7, G30).
+  /// Clients leave a quarter to workers.
+  private func limitConnections() {
+    workers.limitConnections(to: connectionBudget - clients.census.open)
+    let most = min(connectionBudget * 3 / 4, connectionBudget - workers.census.open)
+    clients.limitConnections(to: most)
+    let refused = workers.census.refused + clients.census.refused
+    guard refused > toldRefused * 2 else { return }
+    toldRefused = refused
+    logger.warning(
+      "connections are cut: the process has too few descriptors for more; raise LimitNOFILE",
+      metadata: [
+        "cut": "\(refused)", "workers": "\(workers.census.open)",
+        "clients": "\(clients.census.open)", "most": "\(connectionBudget)",
+      ])
+  }
+
   private func takeSignals() {
     while let signal = signals?.next() {
       logger.info(
@@ -262,6 +288,7 @@ final class CoordinatorLoop {
         snapshots.ended()
         logger.debug("snapshot written", metadata: ["commit": "\(commit)"])
         retain()
+      case .reserve: takeRoom(0)
       case .history(let answer): take(answer)
       case .enrolled(let enrolment): take(enrolment)
       case .stop: end = .stopped

@@ -63,7 +63,8 @@ enum Door {
     if !isGreeted, load.clients >= Limits.clients {
       return .refused(
         Refusal(
-          .busy, "\(Limits.clients) clients are connected already", hint: "try again later"))
+          .busy, "\(Limits.clients) clients are connected already", hint: "try again later",
+          retryAfter: .seconds(2)))
     }
     return .allowed
   }
@@ -75,7 +76,7 @@ enum Door {
       return .refused(
         Refusal(
           .busy, "\(Limits.requestsInFlightPerClient) requests of this client are unanswered",
-          hint: "wait for an answer before asking again"))
+          hint: "wait for an answer before asking again", retryAfter: .milliseconds(100)))
     }
     switch request {
     case .submit where load.isDiskFull:

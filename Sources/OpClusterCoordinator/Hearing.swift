@@ -9,12 +9,16 @@ import OpClusterZeroMQ
 
 extension CoordinatorLoop {
   func hear() {
-    for _ in 0..<(Limits.framesPerTurn / 2) {
+    var heard = 0
+    for _ in 0..<(Limits.framesPerTurn / 2) where heard < Limits.frameBytesPerTurn / 2 {
       guard let (bytes, sender) = next(workers.receive(), isWorker: true) else { break }
+      heard += bytes?.count ?? 0
       if let bytes, let sender { takeWorker(bytes, sender) }
     }
-    for _ in 0..<(Limits.framesPerTurn / 2) {
+    heard = 0
+    for _ in 0..<(Limits.framesPerTurn / 2) where heard < Limits.frameBytesPerTurn / 2 {
       guard let (bytes, sender) = next(clients.receive(), isWorker: false) else { break }
+      heard += bytes?.count ?? 0
       if let bytes, let sender { takeClient(bytes, sender) }
     }
   }
@@ -44,6 +48,7 @@ extension CoordinatorLoop {
 
   private func takeWorker(_ bytes: [UInt8], _ sender: Sender) {
     let id = workers.peers.find(sender.connection)
+    if id == nil, workers.peers.isFull { return }
     guard id.flatMap({ workers.peers[$0] })?.isGreeted ?? false || bytes.count <= Limits.helloBytes
     else { return dropWorker(sender, "a first message of \(bytes.count) bytes") }
     let message: WorkerMessage
@@ -101,6 +106,11 @@ extension CoordinatorLoop {
 
   private func takeClient(_ bytes: [UInt8], _ sender: Sender) {
     let id = clients.peers.find(sender.connection)
+    if id == nil, clients.peers.isFull { return }
+    // Who was put out costs no more than this.
+    if let id, clients.peers[id]?.isPutOut == true {
+      return clients.peers.update(id) { $0.lastHeard = now }
+    }
     guard id.flatMap({ clients.peers[$0] })?.isGreeted ?? false || bytes.count <= Limits.helloBytes
     else {
       noteMalformed(sender.connection, "a first message of \(bytes.count) bytes")
@@ -117,7 +127,7 @@ extension CoordinatorLoop {
     clients.peers.update(peer) { $0.lastHeard = now }
     switch message {
     case .hello(let hello): greet(hello, peer)
-    case .request(let request, let what): take(request, what, from: peer)
+    case .request(let request, let what): take(request, what, of: bytes.count, from: peer)
     }
   }
 
@@ -129,6 +139,10 @@ extension CoordinatorLoop {
       send(.reply(RequestID(0), .refused(refusal)), toClient: peer)
       if refusal.code == .forbidden { putOut(peer) } else { clients.peers.remove(peer) }
     case .allowed:
+      if !known.isGreeted, let refusal = quotas.connect(known.holder) {
+        send(.reply(RequestID(0), .refused(refusal)), toClient: peer)
+        return clients.peers.remove(peer)
+      }
       clients.peers.update(peer) { $0.isGreeted = true }
       let version = ProtocolVersions.current.common(with: hello.versions) ?? 1
       send(
@@ -137,15 +151,33 @@ extension CoordinatorLoop {
     }
   }
 
-  private func take(_ request: RequestID, _ what: ClientRequest, from peer: PeerID) {
+  private func take(
+    _ request: RequestID, _ what: ClientRequest, of bytes: Int, from peer: PeerID
+  ) {
     guard let known = clients.peers[peer] else { return }
     switch Door.verdict(on: .request(what), from: known, load(of: peer)) {
     case .ignored: return
     case .refused(let refusal):
-      send(.reply(request, .refused(refusal)), toClient: peer)
-      if known.principal == .removed { putOut(peer) }
-      return
-    case .allowed: clients.peers.update(peer) { $0.requestsInFlight += 1 }
+      if known.principal == .removed {
+        send(.reply(request, .refused(refusal)), toClient: peer)
+        return putOut(peer)
+      }
+      return refuse(request, refusal, known)
+    case .allowed: break
+    }
+    // Room for more operations is another matter than time: whatever makes room is still taken.
+    if case .submit(let graph) = what,
+      let refusal = quotas.lackOfRoom(for: graph.operationCount, by: known.holder)
+    {
+      return refuse(request, refusal, known)
+    }
+    if let refusal = excess(of: what, bytes, from: known) {
+      return refuse(request, refusal, known, holdsBack: true)
+    }
+    clients.peers.update(peer) { peer in
+      peer.requestsInFlight += 1
+      peer.refusedUntil = nil
+      peer.refusals = 0
     }
     switch what {
     case .graphs, .operations, .structure, .explain, .submission, .queues, .workers, .ping:
@@ -171,6 +203,42 @@ extension CoordinatorLoop {
     }
   }
 
+  /// Why this one is too much for its quota now (G29).
+  private func excess(of what: ClientRequest, _ bytes: Int, from peer: Peer) -> Refusal? {
+    switch what {
+    case .grantCredit, .unsubscribe, .endWait:
+      // They give something back; who waits for that must not wait for a quota.
+      return nil
+    default: break
+    }
+    if let until = peer.refusedUntil, now < until {
+      return Refusal(
+        .busy, "a request before this one was refused as too much", hint: "wait, then ask again",
+        retryAfter: until - now)
+    }
+    return quotas.take(bytes: bytes, operations: 0, by: peer.holder, at: now)
+  }
+
+  /// Says when to come again; who does not listen is put out.
+  ///
+  /// - Parameter holdsBack: Until then the peer is refused everything, so that nothing overtakes.
+  private func refuse(
+    _ request: RequestID, _ refusal: Refusal, _ peer: Peer, holdsBack: Bool = false
+  ) {
+    if peer.refusals >= Limits.refusalsInARow {
+      logger.warning(
+        "a client asks on in spite of refusals and is put out", metadata: ["peer": "\(peer.id)"])
+      return putOut(peer.id)
+    }
+    clients.peers.update(peer.id) { known in
+      known.refusals += 1
+      if holdsBack, known.refusedUntil ?? now <= now, let pause = refusal.retryAfter {
+        known.refusedUntil = now + pause
+      }
+    }
+    send(.reply(request, .refused(refusal)), toClient: peer.id)
+  }
+
   /// A client that cannot be understood is told so once and not heard any more: it comes back on a
   /// new connection.
   private func dropClient(_ sender: Sender) {
@@ -188,12 +256,19 @@ extension CoordinatorLoop {
 
   func putOut(_ peer: PeerID) {
     subscriptions.remove(peer: peer)
+    if let known = clients.peers[peer], known.isGreeted { quotas.disconnect(known.holder) }
     clients.peers.update(peer) { known in
       known.isPutOut = true
       known.isGreeted = false
-      known.outbox = []
+      known.dropKept(known.outbox.count)
       known.requestsInFlight = 0
     }
+  }
+
+  /// Its connection has ended.
+  func forgetClient(_ peer: PeerID) {
+    if let known = clients.peers[peer], known.isGreeted { quotas.disconnect(known.holder) }
+    clients.peers.remove(peer)
   }
 
   // MARK: - Both

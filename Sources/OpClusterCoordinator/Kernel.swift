@@ -19,6 +19,28 @@ public enum Kernel {
     }
   }
 
+  /// As many descriptors as the process may have; it keeps what it has where that fails.
+  static func raiseDescriptorLimit() {
+    var limit = rlimit()
+    guard unsafe getrlimit(descriptors, &limit) == 0 else { return }
+    limit.rlim_cur = limit.rlim_max
+    _ = unsafe setrlimit(descriptors, &limit)
+  }
+
+  /// Descriptors that connections may take: the limit without those in use and a reserve.
+  static func connectionBudget() -> Int {
+    var limit = rlimit()
+    guard unsafe getrlimit(descriptors, &limit) == 0 else { return Limits.peersPerSocket }
+    let most = Int(clamping: limit.rlim_cur)
+    var used = 0
+    for number in 0..<Int32(clamping: min(most, 4_096)) where fcntl(number, F_GETFD) >= 0 {
+      used += 1
+    }
+    return max(most - used - min(128, most / 4), 8)
+  }
+
+  private static let descriptors = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+
   /// A variable of the environment; nil when it is not set or empty.
   public static func variable(_ name: String) -> String? {
     guard let value = unsafe getenv(name) else { return nil }

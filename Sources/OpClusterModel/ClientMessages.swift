@@ -305,6 +305,8 @@ public struct OperationRow: Hashable, Sendable {
   public var blockedBy: [OperationID] = []
   /// What a running attempt last said of itself.
   public var progress: Progress?
+  /// When its hold opens by itself; nil: it does not, or is open (S150).
+  public var notBefore: WallTime?
   /// At most 100 of its dependencies.
   public var needs: [Need] = []
   public var result: AttemptResult?

@@ -47,14 +47,8 @@ extension Scheduler {
       return welcome(hello, known, peer, version, into: &turn)
     }
     if let old = seatByName[hello.name], seats.contains(old.number) {
-      let silence = turn.now - seats[old.number].lastHeard
-      let patience = Span(nanoseconds: timing.heartbeat.nanoseconds * 2)
-      if seats[old.number].peer != nil, silence < patience {
-        return turn.refuse(
-          peer,
-          Refusal(
-            .busy, "a worker named \(hello.name) is connected",
-            hint: "give each worker a name of its own, or wait until the other one is gone"))
+      if let refusal = refusal(of: hello.name, for: old, at: turn.now) {
+        return turn.refuse(peer, refusal)
       }
       lose(old, into: &turn)
     }
@@ -65,6 +59,29 @@ extension Scheduler {
     let worker = WorkerID(counters.lastWorker + 1)
     commit(.workerJoined(worker, name: hello.name, hello.session), into: &turn)
     welcome(hello, worker, peer, version, into: &turn)
+  }
+
+  /// Why another life may not take the place of this one yet. What is exclusive may live on in an
+  /// earlier life until its guard has killed it: its lease has to run out (G16).
+  private func refusal(of name: String, for old: WorkerID, at now: Instant) -> Refusal? {
+    let silence = now - seats[old.number].lastHeard
+    let patience = Span(nanoseconds: timing.heartbeat.nanoseconds * 2)
+    if seats[old.number].peer != nil, silence < patience {
+      return Refusal(
+        .busy, "a worker named \(name) is connected",
+        hint: "give each worker a name of its own, or wait until the other one is gone")
+    }
+    guard silence <= timing.lost, holdsExclusive(old) else { return nil }
+    return Refusal(
+      .busy, "an earlier worker named \(name) held exclusive operations",
+      hint: "it is taken once that one counts as lost")
+  }
+
+  private func holdsExclusive(_ worker: WorkerID) -> Bool {
+    heldBy(worker).contains { id in
+      let graph = graphs[id.graph.number]
+      return graph.stages[graph.stageNumber(of: id.index)].template.isExclusive
+    }
   }
 
   private func problem(with hello: WorkerHello) -> Refusal? {
@@ -226,6 +243,7 @@ extension Scheduler {
       beat(number, into: &turn)
     }
     wakeBackoffs(into: &turn)
+    ringAlarms(into: &turn)
   }
 
   private mutating func beat(_ number: UInt32, into turn: inout Turn) {
@@ -235,8 +253,9 @@ extension Scheduler {
       turn.now - seats[number].lastSpoken >= timing.heartbeat
     else { return }
     seats[number].lastSpoken = turn.now
-    let beat = WorkerOrders(
+    var beat = WorkerOrders(
       conversation: conversation(with: WorkerID(number)), number: 0, acknowledged: 0)
+    beat.heard = seats[number].reportTaken
     turn.atOnce.append(.toWorker(peer, .orders(beat)))
   }
 
@@ -258,6 +277,7 @@ extension Scheduler {
   public func nextDeadline() -> Instant? {
     var next = backoffs.min?.until
     func consider(_ moment: Instant) { next = next.map { min($0, moment) } ?? moment }
+    if let alarm = alarms.min { consider(alarm.until) }
     seats.forEachNumber { number in
       let hasPeer = seats[number].peer != nil
       let isSuspect = seats[number].isSuspect
@@ -368,7 +388,7 @@ extension Scheduler {
   ) {
     var result = AttemptResult()
     result.cause = counts ? .lost : .workerStopped
-    if counts {
+    if counts, !SchedulingBug.uncountedLosses.isPlanted {
       graphs[id.graph.number].update(id.index) { $0.losses = min($0.losses, .max - 1) + 1 }
     }
     let isFinal = cell.isCancelled || (counts && !mayRunAgainAfterLoss(id, counted: true))
@@ -417,12 +437,15 @@ extension Scheduler {
     for at in turn.orders.indices {
       let number = turn.orders[at].seat
       guard seats.contains(number), let peer = seats[number].peer else { continue }
-      seats[number].ordersSent += 1
       seats[number].lastSpoken = turn.now
-      turn.orders[at].orders.number = seats[number].ordersSent
       turn.orders[at].orders.acknowledged = seats[number].reportTaken
+      turn.orders[at].orders.heard = seats[number].reportTaken
       turn.orders[at].orders.drain = seats[number].isDraining
-      turn.afterDurable.append(.toWorker(peer, .orders(turn.orders[at].orders)))
+      for var part in turn.orders[at].orders.parts() {
+        seats[number].ordersSent += 1
+        part.number = seats[number].ordersSent
+        turn.afterDurable.append(.toWorker(peer, .orders(part)))
+      }
     }
     turn.orders.removeAll(keepingCapacity: true)
   }

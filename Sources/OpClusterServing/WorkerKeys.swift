@@ -10,18 +10,18 @@ import OpClusterZeroMQ
 
 extension Serve {
   /// Puts the keys into the configuration; ends the process where that cannot be.
-  func useKeys(_ configuration: inout WorkerConfiguration) {
-    let folder = setting(keys, "KEYS").map { KeyFolder($0) } ?? .standard
+  func useKeys(_ configuration: inout WorkerConfiguration, _ settings: WorkerSettings) {
+    let folder = settings.text(.keys, flag: keys).map { KeyFolder($0) } ?? .standard
     do throws(KeyError) {
       let own = try folder.own()
-      if own == nil, let token = setting(join, "JOIN") {
-        joinAndStartAgain(token, folder, configuration.coordinator)
+      if own == nil, let token = settings.text(.join, flag: join) {
+        joinAndStartAgain(token, folder, configuration.coordinator, settings)
       }
       configuration.keys = try folder.clientKeys().keys
-      // Under a name that the key is for, where nobody has chosen one.
-      if let own, own.role == .worker, setting(name, "NAME") == nil {
+      let isNamed = settings.text(.name, flag: name) != nil
+      if let own, own.role == .worker, !isNamed, !own.name.covers(workerName: configuration.name) {
         configuration.name = "\(own.name)-\(getpid())"
-        if setting(scratch, "SCRATCH") == nil {
+        if settings.text(.scratch, flag: scratch) == nil {
           configuration.scratch = WorkerConfiguration.defaultScratch(worker: configuration.name)
         }
       }
@@ -37,12 +37,12 @@ extension Serve {
   /// Joining takes threads, which a worker must not have at its start; the program that starts
   /// again has none, finds the key, and no longer shows the token.
   private func joinAndStartAgain(
-    _ text: String, _ folder: KeyFolder, _ coordinator: Endpoint
+    _ text: String, _ folder: KeyFolder, _ coordinator: Endpoint, _ settings: WorkerSettings
   ) -> Never {
     guard let token = JoinToken(text) else {
       fail("--join is not the token of an invitation; copy all of it", status: 64)
     }
-    let name = setting(name, "NAME") ?? MachineResources.machineName
+    let name = settings.text(.name, flag: name) ?? MachineResources.machineName
     let result: Result<OwnKey, ClientError>
     do throws(SocketError) {
       result = try runOnThisThread { () async -> Result<OwnKey, ClientError> in

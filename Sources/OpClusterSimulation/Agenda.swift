@@ -19,9 +19,11 @@ enum Happening: Sendable {
   case broken(connection: Int)
   case processEnds(worker: Int, life: Int, AttemptID)
   case clientActs(client: Int)
+  /// Of the script that is replayed, at this position.
+  case clientAsks(Int)
   case clientRepeats(client: Int, RequestID)
-  /// A fault of this class is due.
-  case fault(Fault)
+  /// Position in the world's list.
+  case mishap(Int)
   case heal
   /// Everything is healed: what users would do to get everything going again.
   case tidyUp

@@ -72,7 +72,9 @@ extension Shape {
       one(30), one(32)),
   ])
   /// `Blocks`
-  static let blocks = Shape([many(1, Limits.blocksPerOperation, one(1), one(2, one(1)))])
+  static let blocks = Shape([
+    many(1, Limits.blocksPerOperation, one(1), one(2, one(1)), one(3, one(1), one(2)))
+  ])
   /// `BlockResults`
   static let blockResults = Shape([many(1, Limits.blocksPerOperation, one(3))])
   /// Where there is nothing to count: only the structure is looked at.

@@ -37,6 +37,10 @@ public struct WorkerConfiguration: Sendable {
   /// What starts this program as a child, for types that want a process of their own; a program
   /// that sets it calls `ChildProgram.serveIfAsked` first of all. nil: it has no such types.
   public var childCommand: [String]?
+  /// What is bounded of each operation's process tree.
+  public var limits: OperationLimits
+  /// A child that has run nothing for so long ends.
+  public var childIdleTime = Span.seconds(60)
   public var logger: Logger
 
   /// Takes everything the machine has, under a name of the host and the process.
@@ -56,6 +60,7 @@ public struct WorkerConfiguration: Sendable {
     service = nil
     lifeline = nil
     childCommand = nil
+    limits = OperationLimits()
   }
 
   /// Where a worker of this name keeps its files unless told otherwise.

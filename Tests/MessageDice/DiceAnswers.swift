@@ -107,6 +107,7 @@ extension Dice {
     row.workerName = text()
     row.attempt = number()
     row.blockedBy = many { $0.operation() }
+    row.notBefore = maybe { WallTime(milliseconds: $0.number()) }
     row.progress = maybe { dice in
       .init(fraction: Double(dice.below(1001)) / 1000, text: dice.text())
     }

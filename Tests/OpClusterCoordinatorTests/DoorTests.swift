@@ -14,11 +14,10 @@ import Testing
     isPutOut: Bool = false, by principal: Principal = .local
   ) -> Door.Verdict {
     var peer = Peer(
-      id: PeerID(1), route: RoutingID(number: 1), lastHeard: .zero, lastSpoken: .zero)
+      id: PeerID(1), Sender(connection: RoutingID(number: 1), key: nil), principal, at: .zero)
     peer.isGreeted = greeted
     peer.requestsInFlight = inFlight
     peer.isPutOut = isPutOut
-    peer.principal = principal
     return Door.verdict(on: saying, from: peer, load)
   }
 

@@ -263,6 +263,12 @@ final class TestWorker {
   }
 }
 
+/// Makes an empty file.
+func touch(_ path: String) {
+  let file = unsafe open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+  if file >= 0 { close(file) }
+}
+
 /// Living processes whose arguments contain the text.
 func processes(with mark: String) -> [Int32] {
   Folders.names(in: "/proc").compactMap { name in

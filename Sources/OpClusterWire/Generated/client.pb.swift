@@ -2089,6 +2089,16 @@ nonisolated struct ProtoOperationRow: @unchecked Sendable {
   /// Clears the value of `progress`. Subsequent reads from it will return its default value.
   mutating func clearProgress() {_uniqueStorage()._progress = nil}
 
+  /// When its hold opens by itself; absent: it does not, or is open.
+  var notBefore: Int64 {
+    get {_storage._notBefore ?? 0}
+    set {_uniqueStorage()._notBefore = newValue}
+  }
+  /// Returns true if `notBefore` has been explicitly set.
+  var hasNotBefore: Bool {_storage._notBefore != nil}
+  /// Clears the value of `notBefore`. Subsequent reads from it will return its default value.
+  mutating func clearNotBefore() {_uniqueStorage()._notBefore = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   /// What a running attempt last said of itself: 0 to 1, and a text.
@@ -5143,7 +5153,7 @@ nonisolated extension ProtoGraphRows: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
 nonisolated extension ProtoOperationRow: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".OperationRow"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operation\0\u{1}name\0\u{1}index\0\u{1}state\0\u{3}is_ready\0\u{3}is_executing\0\u{3}is_finished\0\u{3}is_cancelled\0\u{1}outcome\0\u{1}reason\0\u{1}queue\0\u{1}priority\0\u{1}qos\0\u{3}worker_name\0\u{1}attempt\0\u{1}needs\0\u{3}needs_shown\0\u{3}needs_policy\0\u{1}result\0\u{3}submitted_at\0\u{3}ready_at\0\u{3}started_at\0\u{3}finished_at\0\u{1}attempts\0\u{1}command\0\u{3}command_argument\0\u{3}blocked_by\0\u{1}progress\0\u{c}\u{1d}\u{13}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operation\0\u{1}name\0\u{1}index\0\u{1}state\0\u{3}is_ready\0\u{3}is_executing\0\u{3}is_finished\0\u{3}is_cancelled\0\u{1}outcome\0\u{1}reason\0\u{1}queue\0\u{1}priority\0\u{1}qos\0\u{3}worker_name\0\u{1}attempt\0\u{1}needs\0\u{3}needs_shown\0\u{3}needs_policy\0\u{1}result\0\u{3}submitted_at\0\u{3}ready_at\0\u{3}started_at\0\u{3}finished_at\0\u{1}attempts\0\u{1}command\0\u{3}command_argument\0\u{3}blocked_by\0\u{1}progress\0\u{3}not_before\0\u{c}\u{1e}\u{12}")
 
   fileprivate class _StorageClass {
     var _operation: ProtoOperation? = nil
@@ -5174,6 +5184,7 @@ nonisolated extension ProtoOperationRow: SwiftProtobuf.Message, SwiftProtobuf._M
     var _commandArgument: Data = Data()
     var _blockedBy: ProtoOperations? = nil
     var _progress: ProtoOperationRow.Progress? = nil
+    var _notBefore: Int64? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -5212,6 +5223,7 @@ nonisolated extension ProtoOperationRow: SwiftProtobuf.Message, SwiftProtobuf._M
       _commandArgument = source._commandArgument
       _blockedBy = source._blockedBy
       _progress = source._progress
+      _notBefore = source._notBefore
     }
   }
 
@@ -5258,6 +5270,7 @@ nonisolated extension ProtoOperationRow: SwiftProtobuf.Message, SwiftProtobuf._M
         case 26: try { try decoder.decodeSingularBytesField(value: &_storage._commandArgument) }()
         case 27: try { try decoder.decodeSingularMessageField(value: &_storage._blockedBy) }()
         case 28: try { try decoder.decodeSingularMessageField(value: &_storage._progress) }()
+        case 29: try { try decoder.decodeSingularInt64Field(value: &_storage._notBefore) }()
         default: break
         }
       }
@@ -5354,6 +5367,9 @@ nonisolated extension ProtoOperationRow: SwiftProtobuf.Message, SwiftProtobuf._M
       try { if let v = _storage._progress {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 28)
       } }()
+      try { if let v = _storage._notBefore {
+        try visitor.visitSingularInt64Field(value: v, fieldNumber: 29)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -5391,6 +5407,7 @@ nonisolated extension ProtoOperationRow: SwiftProtobuf.Message, SwiftProtobuf._M
         if _storage._commandArgument != rhs_storage._commandArgument {return false}
         if _storage._blockedBy != rhs_storage._blockedBy {return false}
         if _storage._progress != rhs_storage._progress {return false}
+        if _storage._notBefore != rhs_storage._notBefore {return false}
         return true
       }
       if !storagesAreEqual {return false}

@@ -66,7 +66,7 @@ struct ConfigShow: Command {
       ("state_folder", values.stateFolder), ("heartbeat", shownDuration(timing.heartbeat)),
       ("suspect", shownDuration(timing.suspect)), ("lost", shownDuration(timing.lost)),
       ("resync", shownDuration(timing.resync)), ("grace", shownDuration(timing.grace)),
-      ("orphan", shownDuration(timing.orphan)),
+      ("orphan", shownDuration(timing.orphan)), ("fence", shownDuration(timing.fence)),
     ].map { Setting(name: $0.0, value: $0.1, origin: "coordinator") }
     return settings
   }

@@ -68,8 +68,13 @@ extension Command {
   private func connect(to address: ClusterAddress) async throws -> ClusterConnection {
     let deadline = min(global.timeout?.duration ?? .seconds(3), .seconds(3))
     do {
-      return try await ClusterConnection.connect(
+      let connection = try await ClusterConnection.connect(
         to: address.text, deadline: deadline, keys: global.keys)
+      let notice = BusyNotice { _ = Descriptor.error.write(Array(($0 + "\n").utf8)) }
+      connection.whenBusy { refusal, pause in
+        notice.tell(refusal, pause: pause)
+      }
+      return connection
     } catch {
       guard error.kind == .badAddress || error.kind == .unreachable else { throw error }
       var failure = Failure(error)
