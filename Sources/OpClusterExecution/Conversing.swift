@@ -81,7 +81,7 @@ extension ExecutionCore {
   ) {
     link.welcomed(welcome, at: now)
     isOrphaned = false
-    abandon(welcome.stale, at: now, into: &effects)
+    if !ExecutionBug.staleKept.isPlanted { abandon(welcome.stale, at: now, into: &effects) }
     for entry in outbox.takeAll() where isWorthTelling(entry) { outbox.append(entry) }
   }
 
@@ -118,18 +118,18 @@ extension ExecutionCore {
   private mutating func obey(
     _ orders: WorkerOrders, at now: Instant, into effects: inout [ExecutionEffect]
   ) {
-    guard link.conversation == orders.conversation || ExecutionBug.foreignOrders.isPlanted else {
+    guard link.conversation == orders.conversation else {
       late += 1
       return
     }
     link.heard(at: now)
     // A bare heartbeat has no number.
     if orders.number == 0, orders.isHeartbeat { return }
-    if orders.number <= link.ordersTaken {
+    if orders.number <= link.ordersTaken, !ExecutionBug.forgottenAttempts.isPlanted {
       late += 1
       return
     }
-    guard orders.number == link.ordersTaken + 1 else {
+    guard orders.number <= link.ordersTaken + 1 else {
       link.fail(settings, at: now)
       return
     }

@@ -83,6 +83,10 @@ extension World {
     guard let conversation = workers[at].lastConversation else {
       return fail("worker", "\(workers[at].name) launches without ever having been welcomed")
     }
+    let silence = workers[at].clock(now) - workers[at].heardAt
+    if silence >= timing.suspect {
+      fail("S147", "\(workers[at].name) launches \(silence.seconds) s after the last word")
+    }
     book.launch(
       WitnessedLaunch(
         attempt: attempt, session: workers[at].session,

@@ -42,7 +42,7 @@ public struct Invariant: Sendable {
     of("S77", "barriers hold", "BookLaunches", everyLaunch),
     of("S91", "nothing starts after its cancellation was answered", "BookLaunches", everyLaunch),
     of("S105", "counts of queues are right", "BookEvents", "every event"),
-    of("S147", "nothing starts after its loss", "BookLaunches", everyLaunch),
+    of("S147", "nothing starts after its loss, or without a lease", "BookLaunches", everyLaunch),
     of("S148", "nothing starts after it was given back", "BookLaunches", everyLaunch),
   ]
 

@@ -40,7 +40,7 @@ public enum Mutant: String, Sendable, CaseIterable {
   case unreadContent, uncountedLosses, levelledPriorities
 
   // In the worker's brain, see `ExecutionBug`
-  case foreignOrders, forgottenAttempts, startsWithoutLease
+  case staleKept, forgottenAttempts, startsWithoutLease
 
   /// Where it is planted.
   public var place: String {

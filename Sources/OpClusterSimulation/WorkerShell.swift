@@ -33,6 +33,8 @@ struct Worker {
   var lastConversation: Conversation?
   /// When the newest word that renewed its lease was said.
   var heardWordOf = Instant.zero
+  /// When it took that word in, by its own clock.
+  var heardAt = Instant.zero
   /// For mutants: the newest orders taken, and recalls answered against the truth.
   var obeyed: UInt64 = 0
   var falselyRecalled: [AttemptID] = []
@@ -183,11 +185,13 @@ extension World {
     switch message {
     case .welcome(let welcome):
       workers[at].heardWordOf = saidAt
+      workers[at].heardAt = workers[at].clock(now)
       workers[at].obeyed = 0
       trace("  \(self.workers[at].name) ← welcome \(welcome.conversation.increment)")
     case .orders(let orders):
       guard orders.conversation == workers[at].core?.conversation else { return }
       workers[at].heardWordOf = max(workers[at].heardWordOf, saidAt)
+      workers[at].heardAt = workers[at].clock(now)
     case .refused, .logRequest: break
     }
   }
