@@ -9,7 +9,7 @@ import PackageDescription
 //   library                    Operations                    Operations
 //   brains      Scheduling     Execution        –            both brains     both brains
 //   hands       Wire Journal   Wire Processes   Wire Manif.  Wire ZeroMQ     Wire
-//               ZeroMQ         ZeroMQ           ZeroMQ       –               –
+//               ZeroMQ Keys    ZeroMQ Keys      ZeroMQ Keys  –               –
 //   words       Model ─────────────┴────────────────┴────────────┴───────────────┘
 //
 //   examples    opexamples, opexampleworker; OpClusterExamples on OpCluster; ExampleMaterials
@@ -60,6 +60,8 @@ let package = Package(
 
     // hands
     .target(name: "OpClusterZeroMQ", dependencies: ["CZeroMQ"]),
+    .target(
+      name: "OpClusterKeys", dependencies: ["OpClusterModel", "OpClusterWire", "OpClusterZeroMQ"]),
     .target(name: "OpClusterWire", dependencies: ["OpClusterModel", protobuf]),
     .target(name: "OpClusterJournal", dependencies: ["CSQLite"]),
     .target(name: "OpClusterProcesses", dependencies: ["CProcess"]),
@@ -74,8 +76,8 @@ let package = Package(
     .target(
       name: "OpClusterCoordinator",
       dependencies: [
-        "OpClusterScheduling", "OpClusterWire", "OpClusterJournal", "OpClusterZeroMQ",
-        "OpClusterModel", logging,
+        "OpClusterScheduling", "OpClusterWire", "OpClusterJournal", "OpClusterKeys",
+        "OpClusterZeroMQ", "OpClusterModel", logging,
       ]),
     .target(
       name: "OpClusterWorker",
@@ -86,12 +88,12 @@ let package = Package(
     .target(
       name: "OpClusterServing",
       dependencies: [
-        "OpClusterWorker", "OpClusterOperations", "OpClusterZeroMQ", "OpClusterModel", arguments,
-        logging,
+        "OpClusterWorker", "OpClusterClient", "OpClusterOperations", "OpClusterKeys",
+        "OpClusterZeroMQ", "OpClusterModel", arguments, logging,
       ]),
     .target(
       name: "OpClusterClient",
-      dependencies: ["OpClusterModel", "OpClusterWire", "OpClusterZeroMQ"]),
+      dependencies: ["OpClusterModel", "OpClusterWire", "OpClusterKeys", "OpClusterZeroMQ"]),
     .target(
       name: "OpClusterLocal",
       dependencies: [
@@ -126,14 +128,17 @@ let package = Package(
       ]),
 
     // commands
-    .executableTarget(name: "opcoord", dependencies: ["OpClusterCoordinator", arguments]),
+    .executableTarget(name: "opcoord", 
+      dependencies: [
+        "OpClusterCoordinator", "OpClusterKeys", "OpClusterZeroMQ", "OpClusterModel", arguments,
+      ]),
     .executableTarget(
       name: "opworker", dependencies: ["OpClusterServing"]),
     .executableTarget(
       name: "opbatch",
       dependencies: [
-        "OpClusterClient", "OpClusterManifest", "OpClusterPresentation", "OpClusterWire",
-        "OpClusterModel", arguments,
+        "OpClusterClient", "OpClusterKeys", "OpClusterManifest", "OpClusterPresentation",
+        "OpClusterWire", "OpClusterZeroMQ", "OpClusterModel", arguments,
       ]),
     .executableTarget(name: "opsim", dependencies: ["OpClusterSimulation", arguments]),
     .executableTarget(
@@ -174,6 +179,9 @@ let package = Package(
       ], path: "Tests/FuzzWorld"),
     .executableTarget(
       name: "FuzzRunner", dependencies: ["FuzzWorld", arguments], path: "Tests/FuzzRunner"),
+    .testTarget(
+      name: "OpClusterKeysTests",
+      dependencies: ["OpClusterKeys", "OpClusterWire", "OpClusterZeroMQ", "OpClusterModel"]),
     .testTarget(
       name: "OpClusterWireTests",
       dependencies: [
@@ -217,8 +225,9 @@ let package = Package(
     .testTarget(
       name: "OpClusterCoordinatorTests",
       dependencies: [
-        "OpClusterCoordinator", "OpClusterScheduling", "OpClusterWire", "OpClusterZeroMQ",
-        "OpClusterJournal", "OpClusterModel", "OpClusterClient", "MessageDice",
+        "OpClusterKeys", "OpClusterCoordinator", "OpClusterScheduling", "OpClusterWire",
+        "OpClusterZeroMQ", "OpClusterJournal", "OpClusterModel", "OpClusterClient", "MessageDice",
+        "RealCluster",
       ]),
     .testTarget(
       name: "OpClusterLocalTests",
@@ -235,6 +244,18 @@ let package = Package(
     .target(
       name: "RealCluster", dependencies: ["OpClusterClient", "OpClusterModel"],
       path: "Tests/RealCluster"),
+    // Guarantees under faults: what operations do, the rows with their command, a selection as tests.
+    .executableTarget(name: "FaultOperation", path: "Tests/Faults/Operation"),
+    .executableTarget(
+      name: "FaultRows",
+      dependencies: [
+        "RealCluster", "FaultOperation", "opcoord", "opworker", "opbatch", "OpClusterClient",
+        "OpClusterWire", "OpClusterZeroMQ", "OpClusterModel", arguments,
+      ],
+      path: "Tests/Faults/Rows"),
+    .testTarget(
+      name: "FaultRowsTests", dependencies: ["FaultRows", "RealCluster"],
+      path: "Tests/Faults/Tests"),
     .target(
       name: "ConformanceOperations",
       dependencies: ["OpCluster", "OpClusterOperations", "OpClusterModel"],

@@ -57,8 +57,11 @@ public struct Coordinator: Sendable {
       self.openJournal = openJournal
     } else {
       let folder = settings.stateFolder
-      self.openJournal = { observer in
-        let opened = try SQLiteJournal.open(folder: folder, observer: observer)
+      var journalSettings = JournalSettings()
+      journalSettings.reserveBytes = settings.diskReserveBytes / 2
+      self.openJournal = { [journalSettings] observer in
+        let opened = try SQLiteJournal.open(
+          folder: folder, settings: journalSettings, observer: observer)
         return OpenedJournal(journal: opened.journal, recovered: opened.recovered)
       }
     }
@@ -77,19 +80,29 @@ public struct Coordinator: Sendable {
     onReady: (CoordinatorReady) -> Void = { _ in }
   ) -> CoordinatorEnd {
     if let problem = settings.problem { return .failed(.settings(problem)) }
+    if let open = settings.addressWithoutKeys {
+      return .failed(.settings("\(open) cannot be served without keys"))
+    }
     let service = service.flatMap(ServiceNotifier.init)
     do throws(CoordinatorError) {
       for endpoint in [settings.clientEndpoint, settings.workerEndpoint] {
         if let problem = endpoint.folderProblem { throw .unsafeFolder(problem) }
       }
       let signals = try handlesSignals ? Self.signals() : nil
+      if handlesSignals { Kernel.raiseDescriptorLimit() }
       let notices = notices
       let observer = JournalObserver(
         onDurable: { _ = notices.post(.durable($0)) },
         onFailure: { _ = notices.post(.failed($0)) },
-        onSnapshot: { _ = notices.post(.snapshot($0)) })
+        onSnapshot: { _ = notices.post(.snapshot($0)) },
+        onReserve: { _ = notices.post(.reserve) })
       service?.status("reading the journal")
       let opened = try open(observer)
+      if opened.recovered.droppedFrames > 0 {
+        logger.warning(
+          "the journal's last transaction was never committed and is dropped",
+          metadata: ["pages": "\(opened.recovered.droppedFrames)"])
+      }
       let scheduler = try Startup.scheduler(from: opened.recovered, timing: settings.timing)
       let loop = try CoordinatorLoop(
         settings, logger, scheduler, opened.journal, notices, signals: signals,
@@ -149,6 +162,9 @@ enum Notice: Sendable {
   case durable(UInt64)
   case failed(JournalError)
   case snapshot(UInt64)
+  /// The disk is full, the journal has given its reserve up (G8).
+  case reserve
   case history(HistoryAnswer)
+  case enrolled(Enrolment)
   case stop
 }

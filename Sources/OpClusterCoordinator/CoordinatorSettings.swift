@@ -12,7 +12,11 @@ public struct CoordinatorSettings: Sendable {
   public var workerEndpoint: Endpoint
   /// The journal's folder, absolute; shown to people.
   public var stateFolder: String
+  /// For TCP; nil: it serves over `ipc` and `inproc` only.
+  public var keys: CoordinatorKeys?
   public var timing = Timing()
+  /// Lets everybody in: the proof at the start must find out (G35).
+  var admitsAll = false
 
   // The journal
   /// Turns after which a snapshot is taken; fewer if `snapshotBytes` are reached first.
@@ -25,8 +29,9 @@ public struct CoordinatorSettings: Sendable {
   /// Rows and bytes of the history of attempts that are kept.
   public var chapterRows = 50_000_000
   public var chapterBytes = 16 << 30
-  /// Submissions are refused while the disk has less than this (G8).
-  public var diskReserveBytes: UInt64 = 64 << 20
+  /// Submissions are refused while the disk has less than this; half as much is kept beside it, in
+  /// a file, for what runs already (G8).
+  public var diskReserveBytes = UInt64(builtIn.diskReserve)
 
   // Patience
   /// How long a worker may take to send a piece of a log.
@@ -36,6 +41,9 @@ public struct CoordinatorSettings: Sendable {
   /// …provided that so many are waiting.
   public var subscriberBacklog: UInt64 = 100_000
 
+  /// What one principal may take (G29).
+  public var quotas = Quotas()
+
   public init(clientEndpoint: Endpoint, workerEndpoint: Endpoint, stateFolder: String) {
     self.clientEndpoint = clientEndpoint
     self.workerEndpoint = workerEndpoint
@@ -43,13 +51,21 @@ public struct CoordinatorSettings: Sendable {
   }
 
   /// The built-in bounds of the journal, for whoever shows them.
-  public static let builtIn = (turns: 50_000, bytes: 64 << 20, eventBytes: 2 << 30)
+  public static let builtIn = (
+    turns: 50_000, bytes: 64 << 20, eventBytes: 2 << 30, diskReserve: 64 << 20
+  )
+
+  /// Which address cannot be served as long as there are no keys (G35); nil: none.
+  public var addressWithoutKeys: Endpoint? {
+    keys == nil ? [clientEndpoint, workerEndpoint].first { $0.transport == .tcp } : nil
+  }
 
   /// What is wrong with the times; nil when they can be lived by.
   public var problem: String? {
     let times = [
       ("heartbeat", timing.heartbeat), ("suspect", timing.suspect), ("lost", timing.lost),
       ("resync", timing.resync), ("grace", timing.grace), ("orphan", timing.orphan),
+      ("fence", timing.fence),
     ]
     for (name, time) in times where time < .zero || time > .seconds(366 * 24 * 3600) {
       return "\(name) must be between 0 and a year"
@@ -57,7 +73,9 @@ public struct CoordinatorSettings: Sendable {
     if timing.heartbeat < .milliseconds(10) { return "heartbeat must be at least 0.01 s" }
     if timing.suspect < timing.heartbeat { return "suspect must not be shorter than heartbeat" }
     if timing.lost <= timing.suspect { return "lost must be longer than suspect" }
-    return nil
+    guard timing.allowsExclusive, !timing.fencesInTime else { return nil }
+    return "fence + 2 must be below 0.99 times lost and resync, so that an exclusive operation is "
+      + "dead at one worker before it begins at another; or set fence to 0 to take none"
   }
 }
 
@@ -85,6 +103,4 @@ enum CoordinatorLimits {
   static let probePause = Span.seconds(30)
   /// Messages waiting for the loop's thread; the journal's queue is smaller.
   static let notices = 1 << 18
-  /// Questions waiting for the reader's thread.
-  static let questions = 1 << 16
 }

@@ -11,13 +11,15 @@ final class Committer {
   private let end: Statement
   private let insertTurn: Statement
   private let tables: HistoryTables
+  private let reserve: DiskReserve
   private var sweeper: Sweeper
   private var chores: [Chore]
 
   init(
     folder: StateFolder, position: Position, inbox: Inbox, observer: JournalObserver,
-    settings: JournalSettings
+    settings: JournalSettings, reserve: DiskReserve
   ) throws(JournalError) {
+    self.reserve = reserve
     self.inbox = inbox
     self.observer = observer
     self.settings = settings
@@ -87,17 +89,41 @@ final class Committer {
     guard start < turns.count else { return start }
     var next = start
     var bytes = 0
-    try begin.run()
-    while next < turns.count, next - start < settings.batchTurns, bytes < settings.batchBytes {
-      try insert(turns[next])
-      bytes += turns[next].cost
-      next += 1
+    try transaction { () throws(JournalError) in
+      (next, bytes) = (start, 0)
+      while next < turns.count, next - start < settings.batchTurns, bytes < settings.batchBytes {
+        try insert(turns[next])
+        bytes += turns[next].cost
+        next += 1
+      }
     }
-    try tables.saveTotals()
-    try end.run()
     inbox.release(turns: next - start, bytes: bytes)
     observer.onDurable(turns[next - 1].sequence)
     return next
+  }
+
+  /// One transaction. Where the disk is full it is taken back as a whole, and done once more with
+  /// the room of the reserve (G8): no sync has failed, nothing of it was told.
+  private func transaction(
+    _ body: () throws(JournalError) -> Void
+  ) throws(JournalError) {
+    let totals = tables.mark
+    do throws(JournalError) {
+      return try attempt(body)
+    } catch {
+      guard case .diskFull = error.kind, reserve.giveUp() else { throw error }
+      observer.onReserve()
+    }
+    connection.rollBack()
+    tables.mark = totals
+    try attempt(body)
+  }
+
+  private func attempt(_ body: () throws(JournalError) -> Void) throws(JournalError) {
+    try begin.run()
+    try body()
+    try tables.saveTotals()
+    try end.run()
   }
 
   private func insert(_ turn: Turn) throws(JournalError) {
@@ -112,11 +138,7 @@ final class Committer {
 
   /// One slice of the first chore, in a transaction of its own.
   private func advance(_ chore: Chore) throws(JournalError) {
-    try begin.run()
-    let isDone = try sweeper.slice(of: chore)
-    try tables.saveTotals()
-    try end.run()
-    sweeper.measured()
+    let isDone = try slice(of: chore)
     guard isDone else { return }
     chores.removeFirst()
     switch chore {
@@ -134,7 +156,13 @@ final class Committer {
 
   /// Copies the log into the database once it is long: after the acknowledgement, not before it.
   private func checkpointIfLong() throws(JournalError) {
-    if connection.writeAheadPages >= settings.checkpointPages {
+    guard connection.writeAheadPages >= settings.checkpointPages else { return }
+    do throws(JournalError) {
+      try connection.checkpoint(truncate: false)
+    } catch {
+      // What could not be copied stays in the log, which is as durable.
+      guard case .diskFull = error.kind, reserve.giveUp() else { throw error }
+      observer.onReserve()
       try connection.checkpoint(truncate: false)
     }
   }
@@ -158,15 +186,20 @@ final class Committer {
   }
 
   private func complete(_ chore: Chore) throws(JournalError) {
+    while try !slice(of: chore) { try checkpointIfLong() }
+    try checkpointIfLong()
+  }
+
+  /// A slice of a chore in a transaction of its own; true when the chore is done with it.
+  private func slice(of chore: Chore) throws(JournalError) -> Bool {
+    let before = sweeper
     var isDone = false
-    while !isDone {
-      try begin.run()
+    try transaction { () throws(JournalError) in
+      sweeper = before
       isDone = try sweeper.slice(of: chore)
-      try tables.saveTotals()
-      try end.run()
-      sweeper.measured()
-      try checkpointIfLong()
     }
+    sweeper.measured()
+    return isDone
   }
 
   /// Removes parts that a crash left under the same number, whose clean-up has not come yet.

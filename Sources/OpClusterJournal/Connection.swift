@@ -69,6 +69,11 @@ import CSQLite
     if code & 0xff != SQLITE_BUSY { try check(code) }
   }
 
+  /// Takes a failed transaction back; SQLite may have done so already.
+  func rollBack() {
+    _ = unsafe sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
+  }
+
   /// Gives the connection up without another write: after a failure closing would checkpoint.
   /// The memory and descriptors stay until the process ends, which is meant to be soon (G7).
   func abandon() {

@@ -31,6 +31,12 @@ final class HistoryTables {
   private(set) var chapters: Totals
   private var saved: (stream: Totals, chapters: Totals)
 
+  /// What a transaction that is taken back has to put back.
+  var mark: (Totals, Totals, (stream: Totals, chapters: Totals)) {
+    get { (stream, chapters, saved) }
+    set { (stream, chapters, saved) = newValue }
+  }
+
   init(_ connection: Connection) throws(JournalError) {
     insertStream = try connection.prepare(
       "INSERT INTO stream (first, count, sequence, checksum, body) VALUES (?, ?, ?, ?, ?)")

@@ -25,15 +25,19 @@ public struct JournalObserver: Sendable {
   public var onFailure: @Sendable (JournalError) -> Void
   /// The snapshot through this turn is on disk and will be used by the next recovery (G9).
   public var onSnapshot: @Sendable (UInt64) -> Void
+  /// The disk is full and the reserve has been given up: what comes now must be little (G8).
+  public var onReserve: @Sendable () -> Void
 
   public init(
     onDurable: @escaping @Sendable (UInt64) -> Void,
     onFailure: @escaping @Sendable (JournalError) -> Void,
-    onSnapshot: @escaping @Sendable (UInt64) -> Void = { _ in }
+    onSnapshot: @escaping @Sendable (UInt64) -> Void = { _ in },
+    onReserve: @escaping @Sendable () -> Void = {}
   ) {
     self.onDurable = onDurable
     self.onFailure = onFailure
     self.onSnapshot = onSnapshot
+    self.onReserve = onReserve
   }
 }
 
@@ -60,7 +64,8 @@ public protocol Journal: Sendable {
   /// Deletes the chapters and documents of a subject. A crash may come first: ask again then.
   func forget(subject: UInt64) -> JournalAnswer
 
-  /// Bytes that the disk still has for this user; nil where that has no meaning (G8).
+  /// Bytes that the disk still has for this user, beside the reserve, which is made again when
+  /// there is room for it; nil where that has no meaning (G8).
   func freeBytes() -> UInt64?
 
   /// A reader of history for the calling thread. It sees only what is durable.

@@ -22,5 +22,9 @@ public struct JournalSettings: Sendable {
   /// would exceed it fails with `.diskFull`.
   public var maximumDatabaseBytes: UInt64?
 
+  /// Room on the disk that is kept for what already runs, and given up for it when the disk is
+  /// full (G8); 0: none, and a full disk is a failure like others.
+  public var reserveBytes: UInt64 = 0
+
   public init() {}
 }

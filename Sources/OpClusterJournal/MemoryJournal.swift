@@ -59,7 +59,7 @@ public final class MemoryJournal: Journal {
       let recovered = Recovered(
         snapshotSequence: snapshot?.sequence, snapshotParts: snapshot?.parts.count ?? 0,
         lastSequence: stored.lastSequence, lastEpoch: turns.last?.epoch ?? 0,
-        nextEvent: stored.stream.last.map { $0.first + UInt64($0.count) } ?? 0,
+        nextEvent: stored.stream.last.map { $0.first + UInt64($0.count) } ?? 0, droppedFrames: 0,
         visitParts: { try snapshot?.parts.forEach($0) }, visitTurns: { try turns.forEach($0) })
       let state = State(
         lastSequence: stored.lastSequence, lastSnapshot: snapshot?.sequence ?? 0)

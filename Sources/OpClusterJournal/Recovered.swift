@@ -13,6 +13,9 @@ public struct Recovered: Sendable {
   public let lastEpoch: UInt64
   /// The first event number that no row of the stream covers yet; 0 for an empty stream.
   public let nextEvent: UInt64
+  /// Pages of a last transaction that a crash or a power loss kept from being committed, and that
+  /// are dropped: nothing acknowledged was in them (G5).
+  public let droppedFrames: Int
 
   let visitParts: @Sendable (_ visit: ([UInt8]) throws -> Void) throws -> Void
   let visitTurns: @Sendable (_ visit: (Turn) throws -> Void) throws -> Void

@@ -8,15 +8,17 @@ struct Position: Sendable, Equatable {
   var lastSequence: UInt64 = 0
   var lastEpoch: UInt64 = 0
   var nextEvent: UInt64 = 0
+  var droppedFrames = 0
 }
 
 enum Recovery {
   /// Verifies the newest snapshot and every turn behind it.
   static func verify(_ folder: StateFolder) throws(JournalError) -> Position {
-    try WriteAheadLog.check(folder.writeAheadLog)
+    let dropped = try WriteAheadLog.check(folder.writeAheadLog)
     let connection = try Connection(path: folder.database, access: .readOnly)
     try Schema.check(connection)
     var position = Position()
+    position.droppedFrames = dropped
     try findSnapshot(connection, &position)
     try verifyTurns(connection, &position)
     position.nextEvent = UInt64(
@@ -40,7 +42,7 @@ enum Recovery {
     Recovered(
       snapshotSequence: position.snapshotSequence, snapshotParts: position.snapshotParts,
       lastSequence: position.lastSequence, lastEpoch: position.lastEpoch,
-      nextEvent: position.nextEvent,
+      nextEvent: position.nextEvent, droppedFrames: position.droppedFrames,
       visitParts: { visit in
         guard let sequence = position.snapshotSequence else { return }
         let connection = try Connection(path: folder.database, access: .readOnly)

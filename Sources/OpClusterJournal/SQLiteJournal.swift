@@ -9,9 +9,13 @@ public final class SQLiteJournal: Journal {
   private let lock: LockFile
   private let inbox: Inbox
   private let thread: OwnThread
+  private let reserve: DiskReserve
   private let joined = Atomic(false)
 
-  private init(folder: StateFolder, lock: LockFile, inbox: Inbox, thread: OwnThread) {
+  private init(
+    folder: StateFolder, lock: LockFile, inbox: Inbox, thread: OwnThread, reserve: DiskReserve
+  ) {
+    self.reserve = reserve
     self.folder = folder
     self.lock = lock
     self.inbox = inbox
@@ -33,6 +37,8 @@ public final class SQLiteJournal: Journal {
     let folder = StateFolder(path: path)
     try FileSystem.makeFolder(path)
     let lock = try LockFile(path: folder.lock)
+    // First of all the room that the last life kept: it may be what this one needs to begin.
+    let reserve = DiskReserve(folder: path, bytes: settings.reserveBytes)
     if try !folder.holdsJournal() { try folder.create() }
     let position = try Recovery.verify(folder)
     try folder.finishCreation()
@@ -40,9 +46,12 @@ public final class SQLiteJournal: Journal {
       lastSequence: position.lastSequence, lastSnapshot: position.snapshotSequence ?? 0,
       settings: settings)
     let committer = try Committer(
-      folder: folder, position: position, inbox: inbox, observer: observer, settings: settings)
+      folder: folder, position: position, inbox: inbox, observer: observer, settings: settings,
+      reserve: reserve)
+    _ = reserve.freeBytes(in: path)
     let thread = try OwnThread { committer.run() }
-    let journal = SQLiteJournal(folder: folder, lock: lock, inbox: inbox, thread: thread)
+    let journal = SQLiteJournal(
+      folder: folder, lock: lock, inbox: inbox, thread: thread, reserve: reserve)
     return (journal, Recovery.content(folder, position))
   }
 
@@ -70,7 +79,7 @@ public final class SQLiteJournal: Journal {
   }
 
   public func freeBytes() -> UInt64? {
-    FileSystem.freeBytes(folder.path)
+    reserve.freeBytes(in: folder.path)
   }
 
   public func makeReader() throws(JournalError) -> any JournalReading {
@@ -82,6 +91,7 @@ public final class SQLiteJournal: Journal {
     _ = inbox.close()
     if joined.exchange(true, ordering: .acquiringAndReleasing) { return }
     thread.join()
+    _ = reserve.giveUp()
     lock.release()
   }
 }

@@ -90,6 +90,17 @@ enum FileSystem {
     guard unsafe rename(source, target) == 0 else { throw .system("rename", target, errno: errno) }
   }
 
+  /// Makes a file that has its room on the disk; false where the system cannot do that.
+  static func allocate(_ path: String, bytes: UInt64) -> Bool {
+    let flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW
+    let descriptor = unsafe open(path, flags, 0o600)
+    guard descriptor >= 0 else { return false }
+    defer { Glibc.close(descriptor) }
+    if posix_fallocate(descriptor, 0, off_t(clamping: bytes)) == 0 { return true }
+    remove(path)
+    return false
+  }
+
   static func remove(_ path: String) {
     _ = unsafe unlink(path)
   }

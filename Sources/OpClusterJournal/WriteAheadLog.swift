@@ -17,14 +17,18 @@ struct WriteAheadLog {
   private var pageSize = 0
   private var sums: (UInt32, UInt32) = (0, 0)
   private var frame = 0
+  /// The last whole commit, and the last frame of this log behind it, counted from 1.
+  private var lastCommit = 0
+  private var lastOwn = 0
   /// The first frame that does not hold, counted from 1.
   private var broken: Int?
   /// Whether a commit frame was seen behind it.
   private var hasLaterCommit = false
   private var isDamaged = false
 
-  static func check(_ path: String) throws(JournalError) {
-    guard let size = FileSystem.size(path), size > headerSize + frameHeaderSize else { return }
+  /// How many frames at the end belong to no commit: SQLite will drop them (G5).
+  static func check(_ path: String) throws(JournalError) -> Int {
+    guard let size = FileSystem.size(path), size > headerSize + frameHeaderSize else { return 0 }
     var log = WriteAheadLog()
     var header: [UInt8] = []
     try FileSystem.forEachPiece(of: path, first: headerSize, size: headerSize) {
@@ -41,12 +45,14 @@ struct WriteAheadLog {
         isHeader = false
         return true
       }
+      if piece.count < frameSize { log.read(torn: piece) }
       return piece.count == frameSize && log.read(frame: piece)
     }
     if log.isDamaged, let frame = log.broken {
       throw .damaged(
         "\(path) frame \(frame)", because: "it does not hold, yet commits made after it do")
     }
+    return max(0, log.lastOwn - log.lastCommit)
   }
 
   private mutating func read(header: [UInt8]) -> Bool {
@@ -71,12 +77,20 @@ struct WriteAheadLog {
       add(piece[Self.frameHeaderSize...])
       let holds = isOurs && sums == (Self.number(piece, 16), Self.number(piece, 20))
       if !holds { broken = frame }
+      if isOurs { lastOwn = frame }
+      if holds, isCommit { lastCommit = frame }
       return true
     }
     guard isOurs else { return true }
+    lastOwn = frame
     isDamaged = hasLaterCommit
     hasLaterCommit = hasLaterCommit || isCommit
     return !isDamaged
+  }
+
+  /// Takes in a last frame that was not written to its end.
+  private mutating func read(torn piece: [UInt8]) {
+    if piece.count >= 16, Array(piece[8..<16]) == salts { lastOwn = frame + 1 }
   }
 
   /// Adds bytes to the running sums, eight at a time, as the format prescribes.

@@ -34,7 +34,8 @@ extension Scheduler {
     let graph = id.graph.number
     let stage = graphs[graph].stageNumber(of: id.index)
     let cell = graphs[graph].cell(id.index)
-    guard cell.phase == .waiting, cell.flags.isDisjoint(with: [.cancelled, .pinned, .held]),
+    guard cell.phase == .waiting, cell.losses == 0,
+      cell.flags.isDisjoint(with: [.cancelled, .pinned, .held]),
       cell.blockers > 0, cell.blockers <= Limits.dependenciesForLocalUnblocking,
       mayGoAhead(graph, stage, id.index, seat)
     else { return nil }

@@ -30,7 +30,11 @@ extension Scheduler {
     if cell.isCancelled, let reason = graphs[graph].reason(of: id.index) {
       lines.append(sentence(reason))
     }
-    if cell.isHeld {
+    if cell.isTimed, let left = timeLeft(id.graph, stage, at: now) {
+      lines.append(
+        "its not_before has not come: it is held for another \(Int(left.seconds.rounded(.up))) s; "
+          + "release it now with: opbatch release \(shown(id))")
+    } else if cell.isHeld {
       lines.append("it is held; release it with: opbatch release \(shown(id))")
     }
     switch cell.phase {
@@ -124,6 +128,7 @@ extension Scheduler {
     if bound > 0, graphs[graph].stages[stage].inFlight >= bound {
       return lines + ["max_parallel: \(bound) of its elements run already"]
     }
+    if lines.isEmpty, let doubt = doubtLine(id) { return [doubt] }
     return lines.isEmpty ? placementLines(demandClass) : lines
   }
 

@@ -65,7 +65,7 @@ extension Scheduler {
     case .drainWorker(let name):
       return try drain(name, into: &turn)
     case .graphs, .operations, .structure, .explain, .submission, .queues, .workers, .configuration,
-      .ping, .log, .subscribe, .grantCredit, .unsubscribe:
+      .ping, .log, .subscribe, .grantCredit, .unsubscribe, .enrol:
       return try read(request, at: turn.now)
     }
   }
@@ -87,7 +87,7 @@ extension Scheduler {
       }
       return .accepted(known.graph, operations: known.operations, repeated: true)
     }
-    try admit(submission)
+    try admit(submission, at: turn.wall)
     let graph = GraphID(counters.lastGraph + 1)
     turn.submissions.append(
       AcceptedSubmission(graph: graph, submission: submission, at: turn.wall))

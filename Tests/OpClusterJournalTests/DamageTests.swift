@@ -57,6 +57,11 @@ import Testing
       try write(Array(log[..<length]), to: folder.log)
       let whole = sizes.filter { $0 <= length }.count
       #expect(try remains(of: folder).get() == UInt64(whole), "cut at \(length)")
+      // What lies behind the last whole commit is told, unless it is too short to be told from
+      // what an earlier log left there.
+      let dropped = try JournalTools.read(folder: folder.path).droppedFrames
+      let rest = length - (sizes.last { $0 <= length } ?? 0)
+      #expect((dropped > 0) == (rest >= 16), "\(rest) bytes behind a commit, \(dropped) pages")
     }
   }
 

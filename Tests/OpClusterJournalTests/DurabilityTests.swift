@@ -97,6 +97,29 @@ import Testing
     #expect(try remains(of: copy).get() == acknowledged)
   }
 
+  @Test("what finds the disk full is written once more with the room of the reserve (G8)")
+  func reserveIsGivenUp() throws {
+    let folder = try TestFolder()
+    let recorder = Recorder()
+    var settings = JournalSettings()
+    settings.maximumDatabaseBytes = 200_000
+    settings.reserveBytes = 1 << 20
+    let journal = try SQLiteJournal.open(
+      folder: folder.path, settings: settings, observer: recorder.observer()
+    ).journal
+    #expect(bytes(folder.path + "/journal.reserve").count == 1 << 20)
+    var sequence: UInt64 = 1
+    while sequence < 100_000, journal.append(turn(sequence)) != .closed { sequence += 1 }
+    recorder.wait { !$0.failures.isEmpty }
+    journal.close()
+    // It was tried twice: the bound of this test is not one that a reserve helps against.
+    #expect(recorder.told.reserves == 1)
+    #expect(bytes(folder.path + "/journal.reserve").isEmpty)
+    let copy = try TestFolder()
+    try folder.copyFiles(to: copy)
+    #expect(try remains(of: copy).get() == recorder.told.durable.last)
+  }
+
   @Test("a write that SQLite refuses is not retried and nothing of its transaction stays (G2, G7)")
   func refusedWrite() throws {
     let folder = try TestFolder()

@@ -50,6 +50,7 @@ final class Recorder: Sendable {
     var durable: [UInt64] = []
     var failures: [JournalError] = []
     var snapshots: [UInt64] = []
+    var reserves = 0
   }
 
   private let state = Mutex(Told())
@@ -65,7 +66,8 @@ final class Recorder: Sendable {
         self.state.withLock { $0.durable.append(through) }
       },
       onFailure: { error in self.state.withLock { $0.failures.append(error) } },
-      onSnapshot: { through in self.state.withLock { $0.snapshots.append(through) } })
+      onSnapshot: { through in self.state.withLock { $0.snapshots.append(through) } },
+      onReserve: { self.state.withLock { $0.reserves += 1 } })
   }
 
   /// Waits until `condition` holds; records an issue after a generous deadline.

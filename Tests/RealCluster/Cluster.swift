@@ -23,6 +23,19 @@ package final class Cluster: Sendable {
       "--heartbeat", "0.2", "--suspect", "1", "--lost", "2", "--resync", "10", "--grace", "3",
     ]
 
+    /// Done in the folder before anything is started there.
+    package var prepare: @Sendable (String) throws -> Void = { _ in }
+    /// Done with it after the last daemon has ended.
+    package var cleanUp: @Sendable (String) -> Void = { _ in }
+    /// How each daemon is started, by its name; missing ones plainly.
+    package var launches: [String: Launch] = [:]
+    /// Where a worker connects to, by its name, if not where the coordinator listens; `{folder}`
+    /// stands for the cluster's folder.
+    package var routes: [String: String] = [:]
+    /// Where the daemons listen; nil: sockets in the folder.
+    package var clientAddress: String?
+    package var workerAddress: String?
+
     package init(
       workers: Int = 3, slots: Int = 2, program: String = "opworker", workerFlags: [[String]] = []
     ) {
@@ -33,10 +46,23 @@ package final class Cluster: Sendable {
     }
   }
 
+  /// A start in other surroundings than the usual ones.
+  package struct Launch: Sendable {
+    /// A program that becomes the daemon, with its arguments.
+    package var through: [String]
+    /// Further variables, `NAME=value`; `{folder}` stands for the cluster's folder.
+    package var variables: [String]
+
+    package init(through: [String] = [], variables: [String] = []) {
+      self.through = through
+      self.variables = variables
+    }
+  }
+
   package let folder: String
   package let shape: Shape
-  package var address: String { "ipc://\(folder)/client" }
-  package var workerAddress: String { "ipc://\(folder)/worker" }
+  package var address: String { shape.clientAddress ?? "ipc://\(folder)/client" }
+  package var workerAddress: String { shape.workerAddress ?? "ipc://\(folder)/worker" }
   private let daemons = Mutex<[String: ChildProgram]>([:])
   private let count = Atomic<Int>(0)
 
@@ -45,6 +71,7 @@ package final class Cluster: Sendable {
     // Short: a socket's path has room for 107 bytes.
     folder = "/tmp/oct-\(String(UInt32.random(in: 0 ... .max), radix: 36))"
     guard unsafe mkdir(folder, 0o700) == 0 else { throw Trouble("cannot make \(folder)") }
+    try shape.prepare(folder)
   }
 
   /// Runs `body` with a cluster that serves; what it throws comes out with the daemons' logs.
@@ -74,6 +101,7 @@ package final class Cluster: Sendable {
     }
     for daemon in all { daemon.signal(SIGKILL) }
     for daemon in all { _ = try? await daemon.ended() }
+    shape.cleanUp(folder)
     try? FileManager.default.removeItem(atPath: folder)
   }
 
@@ -81,10 +109,19 @@ package final class Cluster: Sendable {
 
   /// Starts it and waits until it answers.
   package func startCoordinator(_ flags: [String] = []) async throws {
+    _ = try beginCoordinator(flags)
+    try await coordinatorAnswers()
+  }
+
+  /// Starts it without waiting.
+  package func beginCoordinator(_ flags: [String] = []) throws -> ChildProgram {
     try start(
       "opcoord", as: "opcoord",
       ["--client", address, "--worker", workerAddress, "--state", "\(folder)/state"] + flags
         + shape.timing)
+  }
+
+  package func coordinatorAnswers() async throws {
     try await eventually("the coordinator answers") {
       if let end = daemon("opcoord")?.end { throw Trouble("opcoord ended with \(end)") }
       guard let connection = try? await ClusterConnection.connect(to: address) else { return false }
@@ -97,20 +134,30 @@ package final class Cluster: Sendable {
   package func startWorker(_ name: String, _ more: [String] = []) throws {
     let position = (Int(name.dropFirst()) ?? 0) - 1
     let flags = shape.workerFlags.indices.contains(position) ? shape.workerFlags[position] : []
-    try start(
+    _ = try start(
       shape.program, as: name,
       [
-        "--coordinator", workerAddress, "--name", name, "--cpus", "\(shape.slots)",
+        "--coordinator",
+        shape.routes[name]?.replacing("{folder}", with: folder) ?? workerAddress, "--name", name,
+        "--cpus", "\(shape.slots)",
         "--scratch", "\(folder)/scratch-\(name)",
       ] + flags + more)
   }
 
-  private func start(_ program: String, as name: String, _ flags: [String]) throws {
+  private func start(
+    _ program: String, as name: String, _ flags: [String]
+  ) throws -> ChildProgram {
+    let launch = shape.launches[name] ?? Launch()
+    let words =
+      launch.through
+      + [try Self.executable(program), "serve", "--until-stdin-closes", "--allow-root"] + flags
     let child = try ChildProgram(
-      name, try Self.executable(program),
-      ["serve", "--until-stdin-closes", "--allow-root"] + flags,
-      environment: environment, folder: folder)
+      name, words[0], Array(words.dropFirst()),
+      environment: environment
+        + launch.variables.map { $0.replacing("{folder}", with: folder) },
+      folder: folder)
     daemons.withLock { $0[name] = child }
+    return child
   }
 
   package func daemon(_ name: String) -> ChildProgram? { daemons.withLock { $0[name] } }
@@ -175,7 +222,7 @@ package final class Cluster: Sendable {
       folder: folder)
   }
 
-  private var environment: [String] {
+  package var environment: [String] {
     [
       "PATH=/usr/local/bin:/usr/bin:/bin", "HOME=\(folder)", "XDG_RUNTIME_DIR=\(folder)",
       "LANG=C.UTF-8",

@@ -1,0 +1,65 @@
+// Operations whose worker was lost under them, again and again (G17): one of them may be what kills
+// workers, the others were only there. Before the last losses that they are allowed they no longer
+// share a worker with each other, so that a killer takes no innocent neighbour along. Called by
+// `assign`.
+
+import OpClusterModel
+
+/// How much an operation is suspected of killing its workers.
+enum Doubt {
+  /// Never lost.
+  case none
+  /// Lost, but far from its limit: keeps away from the grave ones.
+  case some
+  /// Two more losses, or less, would end it: shares a worker only with what was never lost.
+  case grave
+}
+
+extension Scheduler {
+  /// The doubt about the first operation of a run; what was lost stands in line by itself.
+  func doubt(about run: ReadyRun) -> Doubt {
+    doubt(about: OperationID(graph: run.graph, index: run.first))
+  }
+
+  private func doubt(about id: OperationID) -> Doubt {
+    let graph = id.graph.number
+    guard let cell = graphs[graph].cells.stored(id.index), cell.losses > 0 else { return .none }
+    let stage = graphs[graph].stageNumber(of: id.index)
+    let limit = graphs[graph].stages[stage].template.maximumLosses
+    return UInt32(cell.losses) + 2 >= limit ? .grave : .some
+  }
+
+  /// The seats of the pass that may take an operation of such doubt.
+  func seats(_ candidates: [UInt32], admitting doubt: Doubt) -> [UInt32] {
+    if doubt == .none { return candidates }
+    return candidates.filter { number in
+      heldBy(WorkerID(number)).allSatisfy { other in
+        switch self.doubt(about: other) {
+        case .none: true
+        case .some: doubt != .grave
+        case .grave: false
+        }
+      }
+    }
+  }
+
+  /// Those that found no worker in the last turn stand in line again, in their old places.
+  mutating func returnDoubtful() {
+    let waiting = doubtful
+    doubtful.removeAll()
+    for id in waiting where graphs.contains(id.graph.number) {
+      guard graphs[id.graph.number].cell(id.index).isInLine else { continue }
+      enterLine(id, graphs[id.graph.number].stageNumber(of: id.index))
+    }
+  }
+
+  /// Why an operation in line waits for a worker of its own; nil where it does not.
+  func doubtLine(_ id: OperationID) -> String? {
+    let doubt = doubt(about: id)
+    let able = seats.numbers.filter { seats[$0].takesWork }
+    guard doubt != .none, !able.isEmpty, seats(able, admitting: doubt).isEmpty else { return nil }
+    let losses = graphs[id.graph.number].cell(id.index).losses
+    return "its worker was lost \(losses) times: it waits for a worker that holds nothing else "
+      + "which may have been the cause"
+  }
+}

@@ -1,0 +1,88 @@
+// What a row of the fault table is: its promise, what is injected, and the run that shows whether
+// the promise holds. Values; the lists are in the files of the sections, the command runs them.
+
+import RealCluster
+
+/// One fault to survive (guarantees, section 3).
+struct FaultRow: Sendable {
+  /// `F1`
+  var number: String
+  var name: String
+  /// The guarantees that the row shows, by number.
+  var promise: String
+  var injection: String
+  /// What this machine must have for it.
+  var needs: [Need] = []
+  /// Whether a short form belongs to the test command.
+  var isShort = false
+  var run: @Sendable (Trial) async throws -> Void
+
+  static let all: [FaultRow] =
+    processRows + diskRows + networkRows + clockRows + hostileRows
+}
+
+/// Something that not every machine has.
+enum Need: Sendable {
+  /// Namespaces and mounts; root, in a mount namespace of the command's own.
+  case ownNamespaces
+  /// A C compiler, for the disk that fails on command.
+  case compiler
+  case loopDevice
+  case faketime
+
+  /// Why it is missing; nil if it is there.
+  var absence: String? {
+    switch self {
+    case .ownNamespaces:
+      Surroundings.hasOwnMounts
+        ? nil : "needs root and mount namespaces (deploy/faults makes them)"
+    case .compiler: Surroundings.compiler == nil ? "needs clang or cc in PATH" : nil
+    case .loopDevice: Surroundings.hasLoopDevices ? nil : "this kernel has no loop devices"
+    case .faketime:
+      Surroundings.faketime == nil ? "needs libfaketime (apt-get install libfaketime)" : nil
+    }
+  }
+}
+
+/// How much of a row is run.
+struct Scale: Sendable {
+  /// A few seconds a row, for the test command.
+  var isShort: Bool
+  /// Of the full counts, 0…1.
+  var part: Double
+
+  /// A count for the full run, and one for the short one.
+  func count(_ full: Int, short: Int) -> Int {
+    isShort ? short : max(short, Int(Double(full) * part))
+  }
+
+  /// The load of the table, or a small one.
+  var load: LoadShape {
+    isShort
+      ? LoadShape(graphs: 8, operationsPerGraph: 20, longest: 0.2)
+      : LoadShape(graphs: max(5, Int(50 * part)), operationsPerGraph: 40, longest: 2)
+  }
+
+  /// The cluster's times: those of the table, or a tenth.
+  var timing: Times {
+    isShort
+      ? Times(heartbeat: 0.2, suspect: 0.6, lost: 1.5, resync: 5, grace: 1)
+      : Times(heartbeat: 1, suspect: 5, lost: 15, resync: 30, grace: 10)
+  }
+}
+
+/// Seconds.
+struct Times: Sendable {
+  var heartbeat: Double
+  var suspect: Double
+  var lost: Double
+  var resync: Double
+  var grace: Double
+
+  var flags: [String] {
+    [
+      "--heartbeat", "\(heartbeat)", "--suspect", "\(suspect)", "--lost", "\(lost)", "--resync",
+      "\(resync)", "--grace", "\(grace)",
+    ]
+  }
+}

@@ -1,0 +1,128 @@
+// What the machine is asked, and the few calls of it that rows make: the clock that operations
+// write down, other programs, processes and their memory. Any task.
+
+import FoundationEssentials
+import Glibc
+import RealCluster
+
+/// A reading of CLOCK_MONOTONIC, the clock of the witness lines.
+struct Moment: Comparable, Sendable {
+  var nanoseconds: Int64
+
+  static var now: Moment {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+    return Moment(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+  }
+  static func < (a: Moment, b: Moment) -> Bool { a.nanoseconds < b.nanoseconds }
+  func seconds(since start: Moment) -> Double {
+    Double(nanoseconds - start.nanoseconds) / 1e9
+  }
+  /// Two decimals.
+  static func text(_ seconds: Double) -> String {
+    let hundredths = Int((seconds * 100).rounded())
+    return "\(hundredths / 100).\(hundredths % 100 < 10 ? "0" : "")\(hundredths % 100)"
+  }
+}
+
+enum Surroundings {
+  /// Set by `deploy/faults` and the tests when this process was started in namespaces of its own.
+  static var hasOwnMounts: Bool { variable("FAULT_ROWS_NAMESPACES") == "own" && geteuid() == 0 }
+
+  static func variable(_ name: String) -> String? { ProcessInfo.processInfo.environment[name] }
+
+  static var compiler: String? { program("clang") ?? program("cc") }
+
+  static var hasLoopDevices: Bool {
+    FileManager.default.fileExists(atPath: "/dev/loop-control")
+      && program("mkfs.ext4") != nil && program("mount") != nil
+  }
+
+  static var faketime: String? {
+    [
+      "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
+      "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1",
+      "/usr/lib/faketime/libfaketime.so.1",
+    ].first { FileManager.default.fileExists(atPath: $0) }
+  }
+
+  static func program(_ name: String) -> String? {
+    let path = (variable("PATH") ?? "/usr/bin:/bin") + ":/usr/sbin:/sbin"
+    return path.split(separator: ":").map { "\($0)/\(name)" }
+      .first { FileManager.default.isExecutableFile(atPath: $0) }
+  }
+
+  /// Runs a program of the system to its end; throws what it said if it failed.
+  static func run(_ words: String..., in folder: String) async throws {
+    guard let path = program(words[0]) else { throw NotRun(reason: "there is no \(words[0])") }
+    let name = "tool-\(UInt32.random(in: 0 ... .max))"
+    let tool = try ChildProgram(
+      name, path, Array(words.dropFirst()),
+      environment: ["PATH=\(variable("PATH") ?? ""):/usr/sbin:/sbin"], folder: folder,
+      input: "/dev/null")
+    let status = try await tool.ended(within: .seconds(120))
+    guard status == 0 else {
+      throw Trouble("\(words.joined(separator: " ")) ended with \(status): \(tool.error)")
+    }
+  }
+
+  /// The same on the calling thread, for preparations.
+  static func runNow(_ words: String..., in folder: String) throws {
+    guard let path = program(words[0]) else { throw NotRun(reason: "there is no \(words[0])") }
+    let tool = try ChildProgram(
+      "tool-\(UInt32.random(in: 0 ... .max))", path, Array(words.dropFirst()),
+      environment: ["PATH=\(variable("PATH") ?? ""):/usr/sbin:/sbin"], folder: folder,
+      input: "/dev/null")
+    while tool.end == nil { usleep(2_000) }
+    guard tool.end == 0 else {
+      throw Trouble("\(words.joined(separator: " ")) ended with \(tool.end ?? 0): \(tool.error)")
+    }
+  }
+
+  /// The disk that fails on command, compiled into the folder.
+  static func diskLibrary(in folder: String) async throws -> String {
+    guard let compiler else { throw NotRun(reason: "there is no compiler") }
+    let source = String(#filePath.dropLast("Rows/Surroundings.swift".count)) + "Preload/disk.c"
+    let name = compiler.split(separator: "/").last.map(String.init) ?? "cc"
+    let path = "\(folder)/disk.so"
+    try await run(name, "-shared", "-fPIC", "-O1", "-o", path, source, "-ldl", in: folder)
+    return path
+  }
+
+  /// Bytes that a process keeps in memory; 0 when it has gone.
+  static func residentBytes(_ process: pid_t) -> Int {
+    number("VmRSS:", in: text(of: "/proc/\(process)/status")) * 1024
+  }
+
+  /// Seconds of processor that a process has used, both kinds.
+  static func processorSeconds(_ process: pid_t) -> Double {
+    let stat = text(of: "/proc/\(process)/stat")
+    guard let bracket = stat.lastIndex(of: ")") else { return 0 }
+    let words = stat[bracket...].split(separator: " ")
+    guard words.count > 13, let user = Double(words[12]), let system = Double(words[13]) else {
+      return 0
+    }
+    return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
+  }
+
+  private static func number(_ key: String, in text: String) -> Int {
+    for line in text.split(separator: "\n") where line.hasPrefix(key) {
+      return Int(line.split(separator: " ").dropFirst().first ?? line.split(separator: "\t")[1])
+        ?? 0
+    }
+    return 0
+  }
+
+  /// Whether a process exists and is not just waiting to be collected.
+  static func isAlive(_ process: pid_t) -> Bool {
+    let state = self.state(process)
+    return state != nil && state != "Z" && state != "X"
+  }
+
+  /// `R`, `S`, `Z`…; nil when there is no such process.
+  static func state(_ process: pid_t) -> Character? {
+    let stat = text(of: "/proc/\(process)/stat")
+    guard let bracket = stat.lastIndex(of: ")") else { return nil }
+    return stat[bracket...].dropFirst(2).first
+  }
+}

@@ -1,0 +1,34 @@
+// The short selection of the fault table as tests: the command runs each row in a process of its
+// own, as `deploy/faults` does.
+
+import FoundationEssentials
+import Glibc
+import RealCluster
+import Testing
+
+@Suite(.serialized) struct ShortRowsTests {
+  static let numbers = [
+    "F1", "F2", "F5", "F6", "F7", "F8", "F12", "F13", "F16", "F17", "F22", "F24", "F31",
+  ]
+
+  /// As root, mounts of a row vanish with its process.
+  private static let ownNamespaces: [String] =
+    geteuid() == 0 && FileManager.default.isExecutableFile(atPath: "/usr/bin/unshare")
+    ? ["/usr/bin/unshare", "--mount"] : []
+
+  /// F1…: what the short forms promise holds, and the list has not lost a row.
+  @Test(arguments: numbers) func theShortFormHolds(_ number: String) async throws {
+    let folder = "/tmp/oft-\(String(UInt32.random(in: 0 ... .max), radix: 36))"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let words = Self.ownNamespaces + [try Cluster.executable("FaultRows"), "--short", number]
+    let command = try ChildProgram(
+      "faults", words[0], Array(words.dropFirst()),
+      environment: ProcessInfo.processInfo.environment.map { "\($0.key)=\($0.value)" }
+        + (Self.ownNamespaces.isEmpty ? [] : ["FAULT_ROWS_NAMESPACES=own"]),
+      folder: folder)
+    let status = try await command.ended(within: .seconds(240))
+    #expect(status == 0, "\(command.output)\(command.error)")
+    print(command.output)
+  }
+}
