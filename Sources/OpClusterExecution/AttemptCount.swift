@@ -11,8 +11,8 @@
       "absent", "blocked", "ready", "running", "stopping", "killing", "ended",
     ]
     private static let eventNames = [
-      "awaitsMet", "chosen", "recall", "cancel", "abandon", "stop", "graceOver", "ended",
-      "acknowledged",
+      "awaitsMet", "chosen", "recall", "cancel", "abandon", "stop", "fenced", "graceOver",
+      "ended", "acknowledged",
     ]
 
     static func add(_ state: AttemptState, _ event: AttemptEvent) {
@@ -48,9 +48,10 @@
       case .cancel: 3
       case .abandon: 4
       case .stop: 5
-      case .graceOver: 6
-      case .ended: 7
-      case .acknowledged: 8
+      case .fenced: 6
+      case .graceOver: 7
+      case .ended: 8
+      case .acknowledged: 9
       }
     }
   }

@@ -84,7 +84,7 @@ extension ExecutionCore {
     link.welcomed(welcome, at: now)
     isOrphaned = false
     isFenced = false
-    abandon(welcome.stale, at: now, into: &effects)
+    if !ExecutionBug.staleKept.isPlanted { abandon(welcome.stale, at: now, into: &effects) }
     for entry in outbox.takeAll() where isWorthTelling(entry) { outbox.append(entry) }
   }
 
@@ -121,7 +121,7 @@ extension ExecutionCore {
   private mutating func obey(
     _ orders: WorkerOrders, at now: Instant, into effects: inout [ExecutionEffect]
   ) {
-    guard link.conversation == orders.conversation || ExecutionBug.foreignOrders.isPlanted else {
+    guard link.conversation == orders.conversation else {
       late += 1
       return
     }
@@ -130,11 +130,11 @@ extension ExecutionCore {
     if isFenced, link.holdsFence(at: now) { isFenced = false }
     // A bare heartbeat has no number.
     if orders.number == 0, orders.isHeartbeat { return }
-    if orders.number <= link.ordersTaken {
+    if orders.number <= link.ordersTaken, !ExecutionBug.forgottenAttempts.isPlanted {
       late += 1
       return
     }
-    guard orders.number == link.ordersTaken + 1 else {
+    guard orders.number <= link.ordersTaken + 1 else {
       link.fail(settings, at: now)
       return
     }

@@ -7,9 +7,9 @@
 #endif
 
 package enum ExecutionBug: Int, Sendable, CaseIterable {
-  /// Orders of any conversation are obeyed (guarantees.md 4.4, hole 1).
-  case foreignOrders
-  /// An attempt that has ended is forgotten at once (guarantees.md 4.4, hole 2).
+  /// What a welcome says is another's now is kept (guarantees.md 4.4, hole 1).
+  case staleKept
+  /// What came once is taken in again, orders as well as attempts (guarantees.md 4.4, hole 2).
   case forgottenAttempts
   /// S147: something starts although the lease may have run out.
   case startsWithoutLease

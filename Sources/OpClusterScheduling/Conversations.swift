@@ -164,6 +164,7 @@ extension Scheduler {
         attempt.operation.index < graphs[attempt.operation.graph.number].operationCount
       else { return true }
       let cell = graphs[attempt.operation.graph.number].cell(attempt.operation.index)
+      if SchedulingBug.unfencedResults.isPlanted { return false }
       return cell.worker != worker.number || cell.attempt != attempt.attempt
     }
   }

@@ -18,6 +18,8 @@ enum Happening: Sendable {
   /// The worker's end of a connection notices that the other is gone.
   case broken(connection: Int)
   case processEnds(worker: Int, life: Int, AttemptID)
+  /// The lease guard of a worker looks whether exclusive operations may still run.
+  case guardLooks(worker: Int, life: Int)
   case clientActs(client: Int)
   /// Of the script that is replayed, at this position.
   case clientAsks(Int)

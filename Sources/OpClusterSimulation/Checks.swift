@@ -83,6 +83,11 @@ extension World {
     guard let conversation = workers[at].lastConversation else {
       return fail("worker", "\(workers[at].name) launches without ever having been welcomed")
     }
+    expectAlone(attempt)
+    let silence = workers[at].clock(now) - workers[at].heardAt
+    if silence >= timing.suspect {
+      fail("S147", "\(workers[at].name) launches \(silence.seconds) s after the last word")
+    }
     book.launch(
       WitnessedLaunch(
         attempt: attempt, session: workers[at].session,
@@ -91,6 +96,17 @@ extension World {
           || orderedInSilence.contains(workers[at].session),
         isDisplaced: displaced.contains(workers[at].session)))
     takeProblems()
+  }
+
+  /// I13: no other process tree of an exclusive operation lives anywhere.
+  private func expectAlone(_ attempt: AttemptID) {
+    guard book.template(of: attempt.operation)?.isExclusive ?? false else { return }
+    for other in workers {
+      for process in other.processes where process.attempt.operation == attempt.operation {
+        if process.attempt == attempt { continue }
+        fail("I13", "\(attempt) is launched, and \(process.attempt) still runs at \(other.name)")
+      }
+    }
   }
 
   /// I19: what leaves now was decided in a turn that the witnesses know to be durable.

@@ -24,6 +24,7 @@ public struct Invariant: Sendable {
     of("I10", "the journal replayed is the living state", "Checks", "every 50 events, recovery"),
     of("I11", "queues and messages are bounded", "Checks", "every message, every 8th turn"),
     of("I12", "what runs fits into the worker", "Checks", everyLaunch),
+    of("I13", "an exclusive operation has one process tree", "Checks", everyLaunch),
     of("I14", "losses are counted, real ones, up to the limit", "BookEvents", "every event"),
     of("I15", "events have no gaps", "BookEvents", "every event"),
     of("I16", "who is eligible goes by level and place", "BookOrder", everyCommit),
@@ -42,7 +43,7 @@ public struct Invariant: Sendable {
     of("S77", "barriers hold", "BookLaunches", everyLaunch),
     of("S91", "nothing starts after its cancellation was answered", "BookLaunches", everyLaunch),
     of("S105", "counts of queues are right", "BookEvents", "every event"),
-    of("S147", "nothing starts after its loss", "BookLaunches", everyLaunch),
+    of("S147", "nothing starts after its loss, or without a lease", "BookLaunches", everyLaunch),
     of("S148", "nothing starts after it was given back", "BookLaunches", everyLaunch),
   ]
 

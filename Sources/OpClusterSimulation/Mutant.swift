@@ -34,13 +34,15 @@ public enum Mutant: String, Sendable, CaseIterable {
   case falseRecalls
   /// A worker says that a cancelled operation has ended while its process still runs.
   case earlyEnds
+  /// The lease guard does not kill, and the worker may be paused (G16).
+  case guardAsleep
 
   // In the coordinator's brain, see `SchedulingBug`
   case unfencedResults, sameEpoch, earlyBarrier, miscountedLimit, unwrittenCancel, staleReadiness
   case unreadContent, uncountedLosses, levelledPriorities
 
   // In the worker's brain, see `ExecutionBug`
-  case foreignOrders, forgottenAttempts, startsWithoutLease
+  case staleKept, forgottenAttempts, startsWithoutLease
 
   /// Where it is planted.
   public var place: String {

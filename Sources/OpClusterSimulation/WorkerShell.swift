@@ -33,6 +33,10 @@ struct Worker {
   var lastConversation: Conversation?
   /// When the newest word that renewed its lease was said.
   var heardWordOf = Instant.zero
+  /// When it took that word in, by its own clock.
+  var heardAt = Instant.zero
+  /// When its guard is going to look.
+  var guardLooksAt: Instant?
   /// For mutants: the newest orders taken, and recalls answered against the truth.
   var obeyed: UInt64 = 0
   var falselyRecalled: [AttemptID] = []
@@ -50,6 +54,8 @@ struct Worker {
     /// nil: it hangs until it is killed.
     var endsAt: Instant?
     var isAskedToStop = false
+    /// Never two of its operation at once (G16).
+    var isExclusive = false
   }
 }
 
@@ -99,6 +105,7 @@ extension World {
     workers[at].core = nil
     workers[at].connection = nil
     workers[at].plannedTurn = nil
+    workers[at].guardLooksAt = nil
     workers[at].inbox = []
     workers[at].processes = []
     workers[at].templates = []
@@ -183,11 +190,13 @@ extension World {
     switch message {
     case .welcome(let welcome):
       workers[at].heardWordOf = saidAt
+      workers[at].heardAt = workers[at].clock(now)
       workers[at].obeyed = 0
       trace("  \(self.workers[at].name) ← welcome \(welcome.conversation.increment)")
     case .orders(let orders):
       guard orders.conversation == workers[at].core?.conversation else { return }
       workers[at].heardWordOf = max(workers[at].heardWordOf, saidAt)
+      workers[at].heardAt = workers[at].clock(now)
     case .refused, .logRequest: break
     }
   }
@@ -248,6 +257,33 @@ extension World {
     }
   }
 
+  // MARK: - The lease guard
+
+  /// A process of its own, which a pause of the worker does not stop: it knows what the worker last
+  /// told it, and kills what is exclusive when the lease has run out (G16).
+  private func planGuard(_ at: Int) {
+    guard workers[at].guardLooksAt == nil, let core = workers[at].core else { return }
+    let deadline = (core.contact ?? .zero) + core.fence
+    let moment = max(workers[at].moment(of: deadline), now)
+    workers[at].guardLooksAt = moment
+    agenda.plan(.guardLooks(worker: at, life: workers[at].life), at: moment)
+  }
+
+  func guardLooks(_ at: Int, life: Int) {
+    guard let core = workers[at].core, workers[at].life == life,
+      workers[at].guardLooksAt == now
+    else { return }
+    workers[at].guardLooksAt = nil
+    guard workers[at].processes.contains(where: \.isExclusive) else { return }
+    if workers[at].clock(now) < (core.contact ?? .zero) + core.fence { return planGuard(at) }
+    if mutant == .guardAsleep { return }
+    for found in workers[at].processes.indices where workers[at].processes[found].isExclusive {
+      note(.crash, UInt64(at), 3) { "the guard of w\(at) kills what is exclusive" }
+      workers[at].processes[found].course.result = Course.killed
+      planEnd(of: found, at, after: .zero)
+    }
+  }
+
   // MARK: - Processes
 
   private func launch(_ launch: Launch, _ at: Int) {
@@ -265,6 +301,8 @@ extension World {
       Worker.Process(attempt: attempt, demand: template.demand, course: course, endsAt: nil))
     checkCapacity(at)
     let last = workers[at].processes.count - 1
+    workers[at].processes[last].isExclusive = template.isExclusive
+    if template.isExclusive { planGuard(at) }
     planEnd(of: last, at, after: course.duration)
     if course.duration == .zero { endProcess(last, at) }
   }

@@ -144,6 +144,7 @@ final class World {
     case .broken(let connection): noticeBroken(connection)
     case .processEnds(let worker, let life, let attempt):
       processEnds(attempt, worker, life: life)
+    case .guardLooks(let worker, let life): guardLooks(worker, life: life)
     case .clientActs(let client): clientActs(client)
     case .clientRepeats(let client, let id): clientRepeats(client, id)
     case .clientAsks(let at): clientAsks(at)

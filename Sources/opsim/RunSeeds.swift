@@ -81,6 +81,7 @@ private final class Progress: Sendable {
         state.failed += 1
         print(report.line)
       }
+      if state.done % 10_000 == 0 { print("\(state.done) seeds, \(state.failed) failed") }
     }
   }
 

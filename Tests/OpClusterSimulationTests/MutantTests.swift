@@ -8,10 +8,10 @@ import Testing
 @Suite struct Mutants {
   @Test(arguments: Mutant.allCases.filter(\.isOfBodies))
   func isNoticed(mutant: Mutant) {
-    let found = (0..<UInt64(300)).contains {
+    let found = (0..<UInt64(500)).contains {
       Simulation.run(seed: $0, mutant: mutant).violation != nil
     }
-    #expect(found, "\(mutant) survives 300 seeds")
+    #expect(found, "\(mutant) survives 500 seeds")
   }
 
   // No product has a bug by intention.
