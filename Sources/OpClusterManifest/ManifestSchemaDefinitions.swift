@@ -45,9 +45,9 @@ extension ManifestSchema {
     ${{ item }} and the like. A text that is ${{ needs.OP.outputs.KEY }} and nothing else becomes \#
     what the output is: a field of a typed result keeps its kind; of what a command wrote, a \#
     number, true, false, a JSON list or object keeps it, and anything else is a string; an \#
-    array's elements give a list. ${{ raw(needs.OP.outputs.KEY) }}, or one inside a longer text, is \#
-    a string. ${{ item }}, ${{ index }} and ${{ matrix.KEY }} are numbers, true or false where they \#
-    look like it and no quotes are around them. An output that is not there fails the operation, \#
+    array's elements give a list. ${{ raw(needs.OP.outputs.KEY) }}, or one inside a longer text, \#
+    is a string. ${{ item }}, ${{ index }} and ${{ matrix.KEY }} are numbers, true or false where \#
+    they look like it and no quotes are around them. An output that is not there fails the operation, \#
     without retries."
             }
           },
