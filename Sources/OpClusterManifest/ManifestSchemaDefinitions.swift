@@ -47,8 +47,8 @@ extension ManifestSchema {
     number, true, false, a JSON list or object keeps it, and anything else is a string; an \#
     array's elements give a list. ${{ raw(needs.OP.outputs.KEY) }}, or one inside a longer text, \#
     is a string. ${{ item }}, ${{ index }} and ${{ matrix.KEY }} are numbers, true or false where \#
-    they look like it and no quotes are around them. An output that is not there fails the operation, \#
-    without retries."
+    they look like it and no quotes are around them. An output that is not there fails the \#
+    operation, without retries."
             }
           },
           "description": "An operation type registered in a worker by the Swift library. \#
