@@ -9,7 +9,7 @@ import PackageDescription
 //   library                    Operations                    Operations
 //   brains      Scheduling     Execution        –            both brains     both brains
 //   hands       Wire Journal   Wire Processes   Wire Manif.  Wire ZeroMQ     Wire
-//               ZeroMQ         ZeroMQ           ZeroMQ       –               –
+//               ZeroMQ Keys    ZeroMQ Keys      ZeroMQ Keys  –               –
 //   words       Model ─────────────┴────────────────┴────────────┴───────────────┘
 //
 //   examples    opexamples, opexampleworker; OpClusterExamples on OpCluster; ExampleMaterials
@@ -60,6 +60,8 @@ let package = Package(
 
     // hands
     .target(name: "OpClusterZeroMQ", dependencies: ["CZeroMQ"]),
+    .target(
+      name: "OpClusterKeys", dependencies: ["OpClusterModel", "OpClusterWire", "OpClusterZeroMQ"]),
     .target(name: "OpClusterWire", dependencies: ["OpClusterModel", protobuf]),
     .target(name: "OpClusterJournal", dependencies: ["CSQLite"]),
     .target(name: "OpClusterProcesses", dependencies: ["CProcess"]),
@@ -74,8 +76,8 @@ let package = Package(
     .target(
       name: "OpClusterCoordinator",
       dependencies: [
-        "OpClusterScheduling", "OpClusterWire", "OpClusterJournal", "OpClusterZeroMQ",
-        "OpClusterModel", logging,
+        "OpClusterScheduling", "OpClusterWire", "OpClusterJournal", "OpClusterKeys",
+        "OpClusterZeroMQ", "OpClusterModel", logging,
       ]),
     .target(
       name: "OpClusterWorker",
@@ -86,12 +88,12 @@ let package = Package(
     .target(
       name: "OpClusterServing",
       dependencies: [
-        "OpClusterWorker", "OpClusterOperations", "OpClusterZeroMQ", "OpClusterModel", arguments,
-        logging,
+        "OpClusterWorker", "OpClusterClient", "OpClusterOperations", "OpClusterKeys",
+        "OpClusterZeroMQ", "OpClusterModel", arguments, logging,
       ]),
     .target(
       name: "OpClusterClient",
-      dependencies: ["OpClusterModel", "OpClusterWire", "OpClusterZeroMQ"]),
+      dependencies: ["OpClusterModel", "OpClusterWire", "OpClusterKeys", "OpClusterZeroMQ"]),
     .target(
       name: "OpClusterLocal",
       dependencies: [
@@ -114,7 +116,8 @@ let package = Package(
 
     // examples: what they work on, the examples themselves, their worker and their command
     .target(name: "ExampleMaterials", dependencies: ["CPNG"]),
-    .target(name: "OpClusterExamples",
+    .target(
+      name: "OpClusterExamples",
       dependencies: ["OpCluster", "OpClusterModel", "ExampleMaterials"]),
     .executableTarget(
       name: "opexampleworker", dependencies: ["OpClusterExamples", "OpClusterServing"]),
@@ -125,14 +128,17 @@ let package = Package(
       ]),
 
     // commands
-    .executableTarget(name: "opcoord", dependencies: ["OpClusterCoordinator", arguments]),
+    .executableTarget(name: "opcoord", 
+      dependencies: [
+        "OpClusterCoordinator", "OpClusterKeys", "OpClusterZeroMQ", "OpClusterModel", arguments,
+      ]),
     .executableTarget(
       name: "opworker", dependencies: ["OpClusterServing"]),
     .executableTarget(
       name: "opbatch",
       dependencies: [
-        "OpClusterClient", "OpClusterManifest", "OpClusterPresentation", "OpClusterWire",
-        "OpClusterModel", arguments,
+        "OpClusterClient", "OpClusterKeys", "OpClusterManifest", "OpClusterPresentation",
+        "OpClusterWire", "OpClusterZeroMQ", "OpClusterModel", arguments,
       ]),
     .executableTarget(name: "opsim", dependencies: ["OpClusterSimulation", arguments]),
     .executableTarget(
@@ -173,6 +179,9 @@ let package = Package(
       ], path: "Tests/FuzzWorld"),
     .executableTarget(
       name: "FuzzRunner", dependencies: ["FuzzWorld", arguments], path: "Tests/FuzzRunner"),
+    .testTarget(
+      name: "OpClusterKeysTests",
+      dependencies: ["OpClusterKeys", "OpClusterWire", "OpClusterZeroMQ", "OpClusterModel"]),
     .testTarget(
       name: "OpClusterWireTests",
       dependencies: [
@@ -216,8 +225,9 @@ let package = Package(
     .testTarget(
       name: "OpClusterCoordinatorTests",
       dependencies: [
-        "OpClusterCoordinator", "OpClusterScheduling", "OpClusterWire", "OpClusterZeroMQ",
-        "OpClusterJournal", "OpClusterModel", "OpClusterClient", "MessageDice",
+        "OpClusterKeys", "OpClusterCoordinator", "OpClusterScheduling", "OpClusterWire",
+        "OpClusterZeroMQ", "OpClusterJournal", "OpClusterModel", "OpClusterClient", "MessageDice",
+        "RealCluster",
       ]),
     .testTarget(
       name: "OpClusterLocalTests",
@@ -228,11 +238,13 @@ let package = Package(
       name: "OpClusterSimulationTests",
       dependencies: [
         "OpClusterSimulation", "OpClusterScheduling", "OpClusterExecution", "OpClusterModel",
-      ]),
+        "RealCluster", "opsim",
+      ],
+      exclude: ["Regressions"]),
     .target(
       name: "RealCluster", dependencies: ["OpClusterClient", "OpClusterModel"],
       path: "Tests/RealCluster"),
-    // Guarantees under faults: what operations do, the rows and their command, some as tests.
+    // Guarantees under faults: what operations do, the rows, a selection as tests.
     .executableTarget(name: "FaultOperation", path: "Tests/Faults/Operation"),
     .executableTarget(
       name: "FaultRows",
@@ -291,6 +303,10 @@ let package = Package(
   cLanguageStandard: .gnu17
 )
 
+/// Deliberate bugs and counters for `opsim mutants` and `opsim coverage` (`deploy/mutants`): never
+/// in a product, and in a build folder of their own.
+let hasMutants = Context.environment["OPCLUSTER_MUTANTS"] == "1"
+
 for target in package.targets where target.type != .system {
   target.swiftSettings = [
     .enableUpcomingFeature("ExistentialAny"),
@@ -299,4 +315,5 @@ for target in package.targets where target.type != .system {
     .strictMemorySafety(),
     .treatAllWarnings(as: .error),
   ]
+  if hasMutants { target.swiftSettings?.append(.define("MUTANTS")) }
 }

@@ -1,7 +1,10 @@
-// The guard: a forked copy of the worker that does nothing but wait for the worker's end and then
-// kill what the worker left. It runs C only, with system calls and stack memory, in its own
-// session; the kernel tells it of the end through a pidfd, however that end came about.
+// The guard: a forked copy of the worker that does nothing but wait, for the worker's end to kill
+// what the worker left, and for the end of the lease to kill exclusive operations. It runs C only,
+// with system calls and stack memory, in its own session; the kernel tells it of the worker's end
+// through a pidfd, however that came about, and of the lease's through a timer that the worker,
+// stopped or cut off, does not hold up.
 #define _GNU_SOURCE
+#include "lease.h"
 #include "op_process.h"
 #include "process_table.h"
 
@@ -12,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,6 +23,8 @@ enum {
   ROUND_MILLISECONDS = 10,
   /// A child caught between its birth and its execution carries no mark yet: look more than once.
   QUIET_ROUNDS = 3,
+  /// Between two looks at what should be dead already.
+  EXPIRED_MILLISECONDS = 200,
   /// Two minutes of trying; what survives this hangs in the kernel.
   MOST_ROUNDS = 12000,
 };
@@ -56,59 +62,134 @@ static char *command_line(size_t *bytes) {
   return (char *)(uintptr_t)start;
 }
 
+/// Where the guard keeps its descriptors once it has let go of all others.
+enum { WORKER = 3, WAKE = 4, TIMER = 5 };
+
 /// Lets go of everything the worker had open: sockets and locks must end with the worker.
-static int keep_only(int worker) {
-  int lifted = fcntl(worker, F_DUPFD, 4);
-  if (lifted < 0 || dup2(lifted, 3) < 0) return -1;
-  if (close_range(4, ~0U, 0) != 0) return -1;
+static bool keep_only(int worker, int wake) {
+  int timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+  if (wake < 0) wake = timer;
+  int lifted[3] = {fcntl(worker, F_DUPFD, 6), fcntl(wake, F_DUPFD, 6), fcntl(timer, F_DUPFD, 6)};
+  for (int at = 0; at < 3; at++) {
+    if (lifted[at] < 0 || dup2(lifted[at], WORKER + at) < 0) return false;
+  }
+  if (close_range(TIMER + 1, ~0U, 0) != 0) return false;
   int null = open("/dev/null", O_RDWR);
-  if (null < 0) return -1;
+  if (null < 0) return false;
   for (int place = 0; place < 3; place++) dup2(null, place);
   close(null);
-  return 3;
+  return true;
 }
 
-static bool group_is_gone(const char *group) {
-  if (group == NULL) return true;
-  int outcome = op_group_kill(group);
-  if (outcome == 0) outcome = op_group_remove(group);
+/// One round of killing; whether nothing was found.
+static bool kill_round(const char *group, const char *const *legacy, const char *entry) {
+  bool none = true;
+  if (group != NULL) {
+    int outcome = op_group_kill(group);
+    none = outcome == 0 || outcome == ENOENT;
+  }
+  for (; legacy != NULL && *legacy != NULL; legacy++) {
+    if (op_legacy_kill(*legacy) > 0) none = false;
+  }
+  return op_kill_marked(entry) == 0 && none;
+}
+
+static bool remove_folder(const char *path) {
+  int outcome = path == NULL ? 0 : op_group_remove(path);
   return outcome == 0 || outcome == ENOENT;
 }
 
-static void kill_leftovers(const char *group, const char *entry) {
+static bool remove_folders(const struct op_guard_request *request) {
+  bool gone = remove_folder(request->group);
+  for (const char *const *path = request->legacy; path != NULL && *path != NULL; path++) {
+    gone = remove_folder(*path) && gone;
+  }
+  return gone;
+}
+
+static void rest(void) {
   struct timespec pause = {.tv_nsec = ROUND_MILLISECONDS * 1000000L};
+  nanosleep(&pause, NULL);
+}
+
+static void kill_leftovers(const struct op_guard_request *request) {
   int quiet = 0;
   for (int round = 0; round < MOST_ROUNDS && quiet < QUIET_ROUNDS; round++) {
-    bool gone = group_is_gone(group);
-    bool none = op_kill_marked(entry) == 0;
+    bool none = kill_round(request->group, request->legacy, request->entry);
+    bool gone = remove_folders(request);
     quiet = gone && none ? quiet + 1 : 0;
-    nanosleep(&pause, NULL);
+    rest();
   }
 }
 
-static _Noreturn void guard(int worker, const char *group, const char *entry) {
+/// Kills exclusive operations while the lease is out. Returns how long to sleep before the next
+/// look; -1: the timer wakes it.
+static int watch_lease(const struct op_guard_request *request, bool *expired, int *quiet) {
+  struct op_lease *lease = request->lease;
+  if (lease == NULL || atomic_load(&lease->count) <= 0) {
+    *expired = false;
+    return -1;
+  }
+  if (op_lease_holds(lease)) {
+    *expired = false;
+    int64_t until = atomic_load(&lease->until);
+    struct itimerspec setting = {
+        .it_value = {.tv_sec = until / 1000000000, .tv_nsec = until % 1000000000}};
+    timerfd_settime(TIMER, TFD_TIMER_ABSTIME, &setting, NULL);
+    return -1;
+  }
+  if (!*expired) {
+    *expired = true;
+    *quiet = 0;
+    // Before the first kill: who sees a process die must be able to see why.
+    atomic_fetch_add(&lease->expiries, 1);
+  }
+  bool none =
+      kill_round(request->exclusive_group, request->exclusive_legacy, request->exclusive_entry);
+  *quiet = none ? *quiet + 1 : 0;
+  return *quiet < QUIET_ROUNDS ? ROUND_MILLISECONDS : EXPIRED_MILLISECONDS;
+}
+
+static void drain(int descriptor) {
+  uint64_t number;
+  ssize_t bytes = read(descriptor, &number, sizeof(number));
+  (void)bytes;
+}
+
+static _Noreturn void guard(const struct op_guard_request *request) {
   setsid();
   size_t bytes = 0;
   char *arguments = command_line(&bytes);
   rename_self(arguments, bytes);
-  if (chdir("/") != 0 || (worker = keep_only(worker)) < 0) _exit(1);
-  struct pollfd watched = {.fd = worker, .events = POLLIN};
-  while (poll(&watched, 1, -1) != 1 || (watched.revents & (POLLIN | POLLHUP)) == 0) continue;
-  kill_leftovers(group, entry);
+  int wake = request->lease == NULL ? -1 : request->lease->wake;
+  if (chdir("/") != 0 || !keep_only(request->worker, wake)) _exit(1);
+  struct pollfd watched[3] = {{.fd = WORKER, .events = POLLIN},
+                              {.fd = WAKE, .events = POLLIN},
+                              {.fd = TIMER, .events = POLLIN}};
+  bool expired = false;
+  int quiet = 0;
+  for (;;) {
+    int timeout = watch_lease(request, &expired, &quiet);
+    if (poll(watched, 3, timeout) < 0) continue;
+    if ((watched[0].revents & (POLLIN | POLLHUP)) != 0) break;
+    if ((watched[1].revents & POLLIN) != 0) drain(WAKE);
+    if ((watched[2].revents & POLLIN) != 0) drain(TIMER);
+  }
+  kill_leftovers(request);
   _exit(0);
 }
 
-int op_guard_start(int worker, const char *group, const char *entry,
-                   struct op_spawn_result *result) {
+int op_guard_start(const struct op_guard_request *request, struct op_spawn_result *result) {
   *result = (struct op_spawn_result){.process = -1, .descriptor = -1};
-  if (entry == NULL || *entry == 0) return EINVAL;
+  if (request->entry == NULL || *request->entry == 0) return EINVAL;
+  if (request->exclusive_entry == NULL || *request->exclusive_entry == 0) return EINVAL;
   sigset_t all, before;
   sigfillset(&all);
   // The guard inherits the blocked mask and keeps it: only SIGKILL ends it early.
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pid_t process = fork();
   int error = errno;
-  if (process == 0) guard(worker, group, entry);
+  if (process == 0) guard(request);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   if (process < 0) return error;
   result->process = process;

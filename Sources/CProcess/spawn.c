@@ -4,11 +4,11 @@
 // and may write nothing but its own stack and the result. All signals are blocked around it, so
 // that no handler of the parent ever runs in it.
 #define _GNU_SOURCE
+#include "lease.h"
 #include "op_process.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <linux/sched.h>
 #include <pthread.h>
 #include <sched.h>
@@ -152,10 +152,35 @@ static bool apply_limits(const struct op_spawn_request *request) {
   return true;
 }
 
+/// Where sessions share the processor equally (autogroup), niceness counts between sessions only if
+/// it is that of the session. Where they do not, the file is missing, or does nothing.
+static void nice_session(int nice) {
+  char text[8];
+  int length = 0, rest = nice < 0 ? -nice : nice;
+  if (nice < 0) text[length++] = '-';
+  if (rest >= 10) text[length++] = (char)('0' + rest / 10 % 10);
+  text[length++] = (char)('0' + rest % 10);
+  int file = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
+  if (file < 0) return;
+  ssize_t written = write(file, text, (size_t)length);
+  (void)written;
+  close(file);
+}
+
+/// Enters cgroup v1 folders by their `tasks` files: unlike `cgroup.procs` these take no lock of the
+/// whole system, which would cost milliseconds.
+static bool enter_groups(const struct op_spawn_request *request) {
+  for (size_t index = 0; index < request->membership_count; index++) {
+    if (write(request->memberships[index], "0", 1) != 1) return false;
+  }
+  return true;
+}
+
 static int run_child(void *raw) {
   struct child_context *context = raw;
   const struct op_spawn_request *request = context->request;
   if (setsid() < 0) return fail(context, OP_STEP_SESSION);
+  if (!enter_groups(request)) return fail(context, OP_STEP_GROUP);
   if (request->death_signal != 0) {
     if (prctl(PR_SET_PDEATHSIG, request->death_signal) != 0)
       return fail(context, OP_STEP_DEATH_SIGNAL);
@@ -171,11 +196,17 @@ static int run_child(void *raw) {
   }
   if (request->nice != 0 && setpriority(PRIO_PROCESS, 0, request->nice) != 0)
     return fail(context, OP_STEP_NICE);
+  if (request->nice != 0) nice_session(request->nice);
   reset_signals();
   if (!arrange_descriptors(request)) return fail(context, OP_STEP_DESCRIPTORS);
   if (request->directory != NULL && chdir(request->directory) != 0)
     return fail(context, OP_STEP_DIRECTORY);
   if (!apply_limits(request)) return fail(context, OP_STEP_LIMIT);
+  // The last thing of all: whatever held up the parent before, the guard sees what lives now.
+  if (request->lease != NULL && !op_lease_holds(request->lease)) {
+    errno = ESTALE;
+    return fail(context, OP_STEP_LEASE);
+  }
   execve(request->executable, request->arguments, request->environment);
   return fail(context, OP_STEP_EXECUTE);
 }
@@ -227,15 +258,7 @@ int op_process_signal(int descriptor, int signal) {
   return syscall(SYS_pidfd_send_signal, descriptor, signal, NULL, 0) < 0 ? errno : 0;
 }
 
-int op_open_beneath(int root, const char *path, int flags, mode_t mode) {
-  struct open_how how = {
-      .flags = (uint64_t)(unsigned)flags,
-      .mode = (flags & O_CREAT) != 0 ? mode : 0,
-      .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
-  };
-  long outcome = syscall(SYS_openat2, root, path, &how, sizeof(how));
-  return outcome < 0 ? -errno : (int)outcome;
-}
+int op_hide_memory(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 ? 0 : errno; }
 
 int op_become_subreaper(void) {
   return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0 ? 0 : errno;

@@ -12,24 +12,18 @@ extension OperationCluster {
     _ done: @escaping DoneHandler
   ) {
     do throws(ClusterError) {
-      let declared = try claim(operations, for: queue, asBarrier: asBarrier)
+      let (declared, haveDependencies) = try claim(operations, for: queue, asBarrier: asBarrier)
       let fail: @Sendable (ClusterError) -> Void = { error in
         self.release(operations)
         done(.failure(error))
       }
-      let members = Set(operations.map(ObjectIdentifier.init))
-      let dependencies = operations.flatMap { operation in
-        operation.life.withLock { $0.dependencies.map(\.operation) }
+      if declared.isEmpty, !haveDependencies {
+        return submit(operations, to: queue, asBarrier: asBarrier, done, fail)
       }
-      .filter { !members.contains(ObjectIdentifier($0)) }
-      declareFresh(dependencies) { result in
+      declareFresh(haveDependencies ? dependencies(outside: operations) : []) { result in
         if case .failure(let error) = result { return fail(error) }
         if declared.isEmpty {
-          self.submit(operations, to: queue.name) { result in
-            if case .failure(let error) = result { return fail(error) }
-            queue.took(operations, asBarrier: asBarrier)
-            self.cancelThoseCancelled(operations, done)
-          }
+          self.submit(operations, to: queue, asBarrier: asBarrier, done, fail)
         } else {
           self.enqueueDeclared(operations, declared, to: queue, done, fail)
         }
@@ -39,23 +33,42 @@ extension OperationCluster {
     }
   }
 
+  /// What depends on nothing that is not known.
+  private func submit(
+    _ operations: [ClusterOperation], to queue: ClusterOperationQueue, asBarrier: Bool,
+    _ done: @escaping DoneHandler, _ fail: @escaping @Sendable (ClusterError) -> Void
+  ) {
+    submit(operations, to: queue.name) { result in
+      if case .failure(let error) = result { return fail(error) }
+      self.cancelIfAny(queue.took(operations, asBarrier: asBarrier, areSubmitted: true), done)
+    }
+  }
+
   /// Takes every operation of a batch for this call, or none. Returns those that the cluster
-  /// knows as declared.
+  /// knows as declared, and whether any depends on anything.
   private func claim(
     _ operations: [ClusterOperation], for queue: ClusterOperationQueue, asBarrier: Bool
-  ) throws(ClusterError) -> [ClusterOperation] {
+  ) throws(ClusterError) -> (declared: [ClusterOperation], haveDependencies: Bool) {
     var declared: [ClusterOperation] = []
+    var haveDependencies = false
     for at in operations.indices {
       let operation = operations[at]
       do throws(ClusterError) {
-        let isDeclared = try operation.claim(by: self, for: queue, asBarrier: asBarrier)
-        if isDeclared { declared.append(operation) }
+        let claimed = try operation.claim(by: self, for: queue, asBarrier: asBarrier)
+        if claimed.isDeclared { declared.append(operation) }
+        if claimed.hasDependencies { haveDependencies = true }
       } catch {
         release(Array(operations[..<at]))
         throw error
       }
     }
-    return declared
+    return (declared, haveDependencies)
+  }
+
+  /// What these depend on and is not among them.
+  private func dependencies(outside operations: [ClusterOperation]) -> [ClusterOperation] {
+    let members = Set(operations)
+    return operations.flatMap { $0.dependencies.filter { !members.contains($0) } }
   }
 
   /// Gives back what `claim` took.
@@ -87,7 +100,6 @@ extension OperationCluster {
           operation?.becomes(isDeclaredOnly ? .declared(id) : .enqueued(id))
         }
         self.book.submissionEnds(graph, objects)
-        if !isDeclaredOnly { for operation in objects { operation?.waitsUnlessTold() } }
         done(.success(()))
       case .success(let reply):
         self.book.submissionEnds(nil, [])
@@ -100,12 +112,10 @@ extension OperationCluster {
   }
 
   /// What was cancelled while it was fresh went out held: it ends without having run (S93).
-  private func cancelThoseCancelled(
-    _ operations: [ClusterOperation], _ done: @escaping DoneHandler
-  ) {
-    let cancelled = operations.filter { $0.isCancelled && !$0.isFinished }.compactMap(\.id)
+  private func cancelIfAny(_ cancelled: [ClusterOperation], _ done: @escaping DoneHandler) {
     guard !cancelled.isEmpty else { return done(.success(())) }
-    backend.send(.cancel(.operations(cancelled), reason: "", grace: nil)) { result in
+    let ids = cancelled.compactMap(\.id)
+    backend.send(.cancel(.operations(ids), reason: "", grace: nil)) { result in
       done(result.refused.map { _ in () })
     }
   }
@@ -160,8 +170,7 @@ extension OperationCluster {
       if case .failure(let error) = result { return fail(error) }
       self.enqueue(operations, queue) { result in
         if case .failure(let error) = result { return fail(error) }
-        queue.took(operations, asBarrier: false)
-        self.cancelThoseCancelled(operations, done)
+        self.cancelIfAny(queue.took(operations, asBarrier: false, areSubmitted: false), done)
       }
     }
     if fresh.isEmpty { return enqueue(.success(())) }
@@ -186,11 +195,12 @@ extension OperationCluster {
 // MARK: - The objects' part
 
 extension ClusterOperation {
-  /// Takes the operation for one batch; whether the cluster knows it as declared.
+  /// Takes the operation for one batch; whether the cluster knows it as declared, and whether it
+  /// depends on anything.
   fileprivate func claim(
     by cluster: OperationCluster, for queue: ClusterOperationQueue, asBarrier: Bool
-  ) throws(ClusterError) -> Bool {
-    try life.withLock { (life) throws(ClusterError) -> Bool in
+  ) throws(ClusterError) -> (isDeclared: Bool, hasDependencies: Bool) {
+    try life.withLock { (life) throws(ClusterError) in
       if life.isFinished {
         throw ClusterError(
           .alreadyFinished, "'\(life.shownName)' has finished and cannot run again",
@@ -209,13 +219,13 @@ extension ClusterOperation {
           throw ClusterError(.alreadyEnqueued, "'\(life.shownName)' is being added already")
         }
         life.queue = queue
-        return true
+        return (true, !life.dependencies.isEmpty)
       case .fresh:
         life.stage = .leaving
         life.cluster = cluster
         life.queue = queue
         life.isBarrier = asBarrier
-        return false
+        return (false, !life.dependencies.isEmpty)
       }
     }
   }
@@ -245,7 +255,8 @@ extension ClusterOperation {
 
   fileprivate func becomes(_ stage: OperationLife.Stage) {
     // Asked before the lock is taken: these have locks of their own.
-    let isUnblocked = dependencies.allSatisfy(\.isFinished)
+    let dependencies = self.dependencies
+    let isUnblocked = dependencies.isEmpty || dependencies.allSatisfy(\.isFinished)
     let settled = life.withLock { life -> [@Sendable () -> Void] in
       if case .leaving = life.stage {
         life.isReady = life.isCancelled || (isUnblocked && !life.isHeld)
@@ -254,12 +265,6 @@ extension ClusterOperation {
       return life.takeSettled()
     }
     for handler in settled { handler() }
-  }
-
-  /// What has been added and was not told to be ready waits: for a dependency, or for a barrier
-  /// that this program need not know of (S39).
-  fileprivate func waitsUnlessTold() {
-    life.withLock { if $0.sequence == 0, !$0.isCancelled { $0.isReady = false } }
   }
 
   fileprivate var isLeaving: Bool {

@@ -51,20 +51,45 @@ func blocked<Value: Sendable>(
   return try box.wait().get()
 }
 
-/// Where a thread waits for one reply. A reply that is there already costs no system call.
+/// Where a thread waits for one reply. One that is there already, or comes within microseconds, as
+/// it does in this process, costs no system call.
 private final class ReplyBox<Value: Sendable>: Sendable {
-  private let reply = Mutex<Result<Value, ClusterError>?>(nil)
-  private let semaphore = DispatchSemaphore(value: 0)
+  private enum State {
+    case open
+    case awaited(DispatchSemaphore)
+    case filled(Result<Value, ClusterError>)
+  }
+  private let state = Mutex(State.open)
+  private let isFilled = Atomic<Bool>(false)
+  /// Some twenty microseconds.
+  private static var looks: Int { 2_000 }
 
   func fill(_ value: Result<Value, ClusterError>) {
-    reply.withLock { $0 = value }
-    semaphore.signal()
+    let semaphore = state.withLock { state -> DispatchSemaphore? in
+      defer { state = .filled(value) }
+      if case .awaited(let semaphore) = state { return semaphore }
+      return nil
+    }
+    isFilled.store(true, ordering: .releasing)
+    semaphore?.signal()
   }
 
   func wait() -> Result<Value, ClusterError> {
+    var looks = 0
+    while looks < Self.looks, !isFilled.load(ordering: .acquiring) { looks += 1 }
+    let semaphore = DispatchSemaphore(value: 0)
+    if let reply = reply(orSignal: semaphore) { return reply }
     while true {
-      if let reply = reply.withLock({ $0 }) { return reply }
       semaphore.wait()
+      if let reply = reply(orSignal: semaphore) { return reply }
+    }
+  }
+
+  private func reply(orSignal semaphore: DispatchSemaphore) -> Result<Value, ClusterError>? {
+    state.withLock { state in
+      if case .filled(let reply) = state { return reply }
+      state = .awaited(semaphore)
+      return nil
     }
   }
 }

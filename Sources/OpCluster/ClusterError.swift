@@ -27,6 +27,8 @@ public struct ClusterError: Error, Hashable, Sendable, CustomStringConvertible {
     // The way to the coordinator
     case unreachable, connectionLost, timedOut, cancelled, protocolViolation, badAddress
     case badConfiguration
+    /// The coordinator does not know our key, or has another one than ours says (G35).
+    case keyRefused, wrongServerKey
     /// A closure cannot travel to another process (S124).
     case localOnly
     /// The operation has not finished, was cancelled, failed, or left nothing (S126).
@@ -65,6 +67,8 @@ extension ClusterError {
       case .timedOut: .timedOut
       case .badAddress: .badAddress
       case .badConfiguration: .badConfiguration
+      case .keyRefused: .keyRefused
+      case .wrongServerKey: .wrongServerKey
       case .cancelled: .cancelled
       }
     var operations: [OperationID] = []

@@ -89,7 +89,7 @@ public final class ClusterOperation: Sendable {
       life.withLock { life in
         guard case .fresh = life.stage else { return }
         life.settings = newValue
-        life.isHeld = newValue.isHeld
+        life.isHeld = newValue.isHeld || newValue.isDelayed
       }
     }
   }
@@ -98,6 +98,12 @@ public final class ClusterOperation: Sendable {
   public var name: String? {
     get { settings.name }
     set { settings.name = newValue }
+  }
+
+  /// Nothing of it starts before this moment (S150). Changes count until it is added.
+  public var notBefore: NotBefore? {
+    get { settings.notBefore }
+    set { settings.notBefore = newValue }
   }
 
   /// Changes count until it is added (S55).
@@ -124,7 +130,7 @@ public final class ClusterOperation: Sendable {
   public var isFinished: Bool { life.withLock { $0.isFinished } }
   /// It was asked to stop, whether it does or not (S87).
   public var isCancelled: Bool { life.withLock { $0.isCancelled } }
-  /// Nothing of it starts until `release()` (S44).
+  /// Nothing of it starts until `release()`, or until its `notBefore` has come (S44, S150).
   public var isHeld: Bool { life.withLock { $0.isHeld } }
   /// How it ended; nil while it has not.
   public var outcome: Outcome? { life.withLock { $0.outcome } }

@@ -13,7 +13,9 @@ struct GraphBuilder {
   /// The objects by operation index; nil for what has none (a completion function).
   private(set) var objects: [ClusterOperation?] = []
   private let local: LocalCluster?
-  private var indices: [ObjectIdentifier: UInt32] = [:]
+  /// What is said of single operations: few have anything.
+  private var dependents: [(operation: ClusterOperation, dependencies: [Dependency])] = []
+  private var completions: [(from: UInt32, function: OperationWork.Invocation)] = []
   /// What the newest template was made of, to tell whether the next operation may join it.
   private var newest: (settings: OperationSettings, work: OperationType, isBarrier: Bool)?
 
@@ -26,18 +28,22 @@ struct GraphBuilder {
 
   /// Adds operations in their order, with the dependencies among them and on what is known.
   mutating func add(_ operations: [ClusterOperation]) throws(ClusterError) {
-    for operation in operations { indices[ObjectIdentifier(operation)] = UInt32(indices.count) }
+    objects.reserveCapacity(operations.count)
     for operation in operations { try addTemplate(operation) }
-    for operation in operations { try addEdges(operation) }
+    if !dependents.isEmpty { try addEdges(among: operations) }
     graph.name = graph.templates.count == 1 ? graph.templates[0].name : "operations"
-    for operation in operations { addCompletionFunction(operation) }
+    for completion in completions { addCompletionFunction(completion.function, completion.from) }
   }
 
   // MARK: - Templates
 
   private mutating func addTemplate(_ operation: ClusterOperation) throws(ClusterError) {
-    let (settings, work, isBarrier) = operation.life.withLock {
-      ($0.settings, $0.work, $0.isBarrier)
+    let (settings, work, isBarrier, isCancelled) = operation.life.withLock { life in
+      if !life.dependencies.isEmpty { dependents.append((operation, life.dependencies)) }
+      if let function = life.completionFunction {
+        completions.append((UInt32(objects.count), function))
+      }
+      return (life.settings, life.work, life.isBarrier, life.isCancelled)
     }
     let (lowered, payload) = try lower(work)
     objects.append(operation)
@@ -51,9 +57,9 @@ struct GraphBuilder {
     template.payload = payload
     template.isBarrier = isBarrier
     settings.fill(&template)
-    if operation.isCancelled { template.isHeld = true }
+    if isCancelled { template.isHeld = true }
     graph.templates.append(template)
-    if case .call(let type) = lowered, !operation.isCancelled {
+    if case .call(let type) = lowered, !isCancelled {
       newest = (settings, type, isBarrier)
     } else {
       newest = nil
@@ -98,32 +104,39 @@ struct GraphBuilder {
 
   // MARK: - Edges
 
-  private mutating func addEdges(_ operation: ClusterOperation) throws(ClusterError) {
-    let dependencies = operation.life.withLock { $0.dependencies }
-    guard !dependencies.isEmpty, let to = indices[ObjectIdentifier(operation)] else { return }
-    for dependency in dependencies {
-      if let from = indices[ObjectIdentifier(dependency.operation)] {
-        graph.elementEdges.from.append(from)
-        graph.elementEdges.to.append(to)
-        graph.elementEdges.policies.append(dependency.condition)
-      } else if let from = dependency.operation.id {
-        graph.externalEdges.append(ExternalEdge(from: from, to: to, policy: dependency.condition))
-      } else {
-        throw ClusterError(
-          .unknownDependency,
-          "'\(operation)' depends on '\(dependency.operation)', which no "
-            + "cluster knows", hint: "add it in the same call, or before")
-      }
+  private mutating func addEdges(among operations: [ClusterOperation]) throws(ClusterError) {
+    var indices: [ObjectIdentifier: UInt32] = [:]
+    for operation in operations { indices[ObjectIdentifier(operation)] = UInt32(indices.count) }
+    for (operation, dependencies) in dependents {
+      guard let to = indices[ObjectIdentifier(operation)] else { continue }
+      for dependency in dependencies { try addEdge(dependency, operation, to, indices) }
+    }
+  }
+
+  private mutating func addEdge(
+    _ dependency: Dependency, _ operation: ClusterOperation, _ to: UInt32,
+    _ indices: [ObjectIdentifier: UInt32]
+  ) throws(ClusterError) {
+    if let from = indices[ObjectIdentifier(dependency.operation)] {
+      graph.elementEdges.from.append(from)
+      graph.elementEdges.to.append(to)
+      graph.elementEdges.policies.append(dependency.condition)
+    } else if let from = dependency.operation.id {
+      graph.externalEdges.append(ExternalEdge(from: from, to: to, policy: dependency.condition))
+    } else {
+      throw ClusterError(
+        .unknownDependency,
+        "'\(operation)' depends on '\(dependency.operation)', which no "
+          + "cluster knows", hint: "add it in the same call, or before")
     }
   }
 
   /// A completion function is an operation of its own, in no queue of anybody, whose failure
   /// counts for nothing and which runs at most once (S109, S112).
-  private mutating func addCompletionFunction(_ operation: ClusterOperation) {
-    guard let invocation = operation.life.withLock({ $0.completionFunction }),
-      let from = indices[ObjectIdentifier(operation)],
-      case .success(let argument) = invocation.argument
-    else { return }
+  private mutating func addCompletionFunction(
+    _ invocation: OperationWork.Invocation, _ from: UInt32
+  ) {
+    guard case .success(let argument) = invocation.argument else { return }
     if let local { invocation.register(local) }
     if graph.queues.count < 2 {
       if graph.queues.isEmpty { graph.queues = [.named("default")] }

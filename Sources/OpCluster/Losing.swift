@@ -16,10 +16,10 @@ extension OperationBook {
     // Before anybody goes on because of it.
     handler?(error)
     for operation in waiting.operations {
-      for waiter in operation.life.withLock({ $0.takeWaiters() }) { waiter() }
+      for waiter in operation.life.withLock({ $0.waiters.takeAll() }) { waiter(()) }
     }
     for queue in waiting.queues {
-      for idler in queue.state.withLock({ $0.takeAllIdlers() }) { idler() }
+      for idler in queue.state.withLock({ $0.idlers.takeAll() }) { idler(()) }
     }
   }
 
@@ -64,20 +64,5 @@ extension ClusterOperation {
   var loss: ClusterError? {
     let (cluster, id) = life.withLock { ($0.cluster, $0.id) }
     return cluster?.book.loss(of: id)
-  }
-}
-
-extension OperationLife {
-  mutating func takeWaiters() -> [@Sendable () -> Void] {
-    defer { waiters = [:] }
-    return waiters.keys.sorted().compactMap { waiters[$0] }
-  }
-}
-
-extension QueueLife {
-  /// Though it is not empty.
-  fileprivate mutating func takeAllIdlers() -> [@Sendable () -> Void] {
-    defer { idlers = [:] }
-    return idlers.keys.sorted().compactMap { idlers[$0] }
   }
 }

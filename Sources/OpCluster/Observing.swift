@@ -39,13 +39,9 @@ extension ClusterOperation {
   public func observe(
     _ handler: @escaping @Sendable (OperationChange) -> Void
   ) -> OperationObservation {
-    let number = life.withLock { life -> UInt64 in
-      life.lastObserver += 1
-      life.observers[life.lastObserver] = handler
-      return life.lastObserver
-    }
+    let number = life.withLock { $0.observers.add(handler) }
     return OperationObservation { [weak self] in
-      _ = self?.life.withLock { $0.observers.removeValue(forKey: number) }
+      self?.life.withLock { $0.observers.remove(number) }
     }
   }
 
@@ -54,14 +50,7 @@ extension ClusterOperation {
   /// The sequence number of its elements is gapless (S106). A reader that leaves 65,536 changes
   /// unread gets the error `evicted`.
   public var changes: AsyncThrowingStream<OperationChange, any Error> {
-    let (stream, continuation) = AsyncThrowingStream<OperationChange, any Error>.makeStream(
-      bufferingPolicy: .bufferingOldest(changesKept))
-    let observation = observe { change in
-      continuation.give(change)
-      if change.kind == .completed { continuation.finish() }
-    }
-    continuation.onTermination = { _ in observation.invalidate() }
-    return stream
+    stream(endsWith: { $0.kind == .completed }, observe)
   }
 }
 
@@ -70,33 +59,34 @@ extension ClusterOperationQueue {
   public func observe(
     _ handler: @escaping @Sendable (OperationQueueChange) -> Void
   ) -> OperationObservation {
-    let number = state.withLock { life -> UInt64 in
-      life.lastObserver += 1
-      life.observers[life.lastObserver] = handler
-      return life.lastObserver
-    }
+    let number = state.withLock { $0.observers.add(handler) }
     return OperationObservation { [weak self] in
-      _ = self?.state.withLock { $0.observers.removeValue(forKey: number) }
+      self?.state.withLock { $0.observers.remove(number) }
     }
   }
 
   /// Every change from now on, until its reader lets go of it.
   public var changes: AsyncThrowingStream<OperationQueueChange, any Error> {
-    let (stream, continuation) = AsyncThrowingStream<OperationQueueChange, any Error>.makeStream(
-      bufferingPolicy: .bufferingOldest(changesKept))
-    let observation = observe { continuation.give($0) }
-    continuation.onTermination = { _ in observation.invalidate() }
-    return stream
+    stream(endsWith: { _ in false }, observe)
   }
 }
 
-extension AsyncThrowingStream.Continuation where Failure == any Error {
-  fileprivate func give(_ element: sending Element) {
-    if case .dropped = yield(element) {
-      finish(
+/// What an observer would be told, as a sequence.
+private func stream<Change: Sendable>(
+  endsWith isLast: @escaping @Sendable (Change) -> Bool,
+  _ observe: (@escaping @Sendable (Change) -> Void) -> OperationObservation
+) -> AsyncThrowingStream<Change, any Error> {
+  let (stream, continuation) = AsyncThrowingStream<Change, any Error>.makeStream(
+    bufferingPolicy: .bufferingOldest(changesKept))
+  let observation = observe { change in
+    if case .dropped = continuation.yield(change) {
+      continuation.finish(
         throwing: ClusterError(
           .evicted, "more than \(changesKept) changes were not read",
           hint: "read the sequence, or observe with a callback"))
     }
+    if isLast(change) { continuation.finish() }
   }
+  continuation.onTermination = { _ in observation.invalidate() }
+  return stream
 }

@@ -11,7 +11,7 @@ final class OperationBook: Sendable {
     var graphs: [GraphID: [ClusterOperation?]] = [:]
     /// Submissions whose answer is not here yet: events of unknown graphs may be theirs.
     var submissionsUnderway = 0
-    var unclaimed: [GraphID: [Event]] = [:]
+    var unclaimed: [GraphID: [EventRun]] = [:]
     /// Several objects may stand for one queue: all hear of it.
     var queues: [QueueID: [WeakQueue]] = [:]
     /// Queues that exist, by name; kept for objects that are made later.
@@ -29,34 +29,56 @@ final class OperationBook: Sendable {
 
   // MARK: - Events
 
-  /// Events in the order of the log.
-  func take(_ events: [Event]) {
-    for event in events {
-      switch event.subject {
-      case .operation(let id, let own): take(event, id, own)
-      case .queue(let id): take(event, id)
-      case .graph(let graph): if case .graphFinished = event.kind { finish(graph, event) }
+  /// Events in the order of the log, one by one.
+  func take(_ events: [Event]) { take(events.map { EventRun(first: $0, count: 1) }) }
+
+  /// The same in runs.
+  func take(_ runs: [EventRun]) {
+    // Neighbours are mostly of one graph.
+    var recent: (graph: GraphID, objects: Objects)?
+    for run in runs {
+      switch run.first.subject {
+      case .operation(let first, let own):
+        if recent?.graph != first.graph {
+          recent = find(first.graph, run).map { (first.graph, $0) }
+        }
+        if let objects = recent?.objects { take(run, first, own, objects) }
+      case .queue(let id): take(run.first, id)
+      case .graph(let graph):
+        if case .graphFinished = run.first.kind { finish(graph, run) }
       case .worker: break
       }
     }
   }
 
-  private func take(_ event: Event, _ id: OperationID, _ own: UInt32) {
-    let (operation, observers) = state.withLock { state -> (ClusterOperation?, DispatchQueue?) in
-      guard let objects = state.graphs[id.graph] else {
-        if state.submissionsUnderway > 0 { state.unclaimed[id.graph, default: []].append(event) }
-        return (nil, nil)
-      }
-      let isKnown = Int(id.index) < objects.count
-      return (isKnown ? objects[Int(id.index)] : nil, state.observers)
-    }
-    operation?.take(event, own: own, observers)
+  private struct Objects {
+    var operations: [ClusterOperation?]
+    var observers: DispatchQueue?
   }
 
-  private func finish(_ graph: GraphID, _ event: Event) {
+  /// The objects of a graph; without any, the run is kept for the answer that may name them.
+  private func find(_ graph: GraphID, _ run: EventRun) -> Objects? {
+    state.withLock { state in
+      if let operations = state.graphs[graph] {
+        return Objects(operations: operations, observers: state.observers)
+      }
+      if state.submissionsUnderway > 0 { state.unclaimed[graph, default: []].append(run) }
+      return nil
+    }
+  }
+
+  private func take(_ run: EventRun, _ first: OperationID, _ own: UInt32, _ objects: Objects) {
+    guard Int(first.index) < objects.operations.count else { return }
+    let end = min(Int(first.index) + Int(run.count), objects.operations.count)
+    for at in Int(first.index)..<end {
+      objects.operations[at]?.take(run.first, own: own, objects.observers)
+    }
+  }
+
+  private func finish(_ graph: GraphID, _ run: EventRun) {
     state.withLock { state in
       if state.graphs.removeValue(forKey: graph) == nil, state.submissionsUnderway > 0 {
-        state.unclaimed[graph, default: []].append(event)
+        state.unclaimed[graph, default: []].append(run)
       }
     }
   }
@@ -68,11 +90,11 @@ final class OperationBook: Sendable {
   /// The answer came: these objects stand for the operations of the graph. What was told of them
   /// before the answer reaches them now.
   func submissionEnds(_ graph: GraphID?, _ objects: [ClusterOperation?]) {
-    let early = state.withLock { state -> [Event] in
+    let early = state.withLock { state -> [EventRun] in
       if let graph { state.graphs[graph] = objects }
       let early = graph.flatMap { state.unclaimed.removeValue(forKey: $0) } ?? []
       state.submissionsUnderway -= 1
-      if state.submissionsUnderway == 0 { state.unclaimed = [:] }
+      if state.submissionsUnderway == 0, !state.unclaimed.isEmpty { state.unclaimed = [:] }
       return early
     }
     take(early)
@@ -109,7 +131,7 @@ final class OperationBook: Sendable {
   func queueID(named name: String) -> QueueID? { state.withLock { $0.queueNames[name] } }
 
   private func take(_ event: Event, _ id: QueueID) {
-    let queues = state.withLock { state -> [ClusterOperationQueue] in
+    let (first, others) = state.withLock { state in
       switch event.kind {
       case .queueCreated(let settings): state.queueNames[settings.name] = id
       case .queueChanged(let settings):
@@ -123,9 +145,13 @@ final class OperationBook: Sendable {
         }
       default: break
       }
-      return state.queues[id]?.compactMap(\.queue) ?? []
+      // Mostly there is one object for a queue.
+      let known = state.queues[id] ?? []
+      let others = known.count > 1 ? known.dropFirst().compactMap(\.queue) : []
+      return (known.first?.queue, others)
     }
-    for queue in queues { queue.take(event) }
+    first?.take(event)
+    for queue in others { queue.take(event) }
   }
 }
 
@@ -133,12 +159,12 @@ extension ClusterOperation {
   /// An event of this operation. Waiters go on at once; observers are called where they may call
   /// back, completion blocks where they may take their time (S112).
   func take(_ event: Event, own: UInt32, _ observers: DispatchQueue?) {
-    let effects = life.withLock { $0.take(event, own: own) }
-    if let ended = effects.ended { ended.queue.took(endOf: self, ended.hasExecuted, ended.outcome) }
+    guard let effects = life.withLock({ $0.take(event, own: own) }) else { return }
+    if let (queue, end) = effects.ended { queue.took(end) }
     if let change = effects.change, !effects.observers.isEmpty {
       observers?.async { for observer in effects.observers { observer(change) } }
     }
-    for waiter in effects.waiters { waiter() }
+    for waiter in effects.waiters { waiter(()) }
     if let completion = effects.completion { DispatchQueue.global().async { completion() } }
   }
 }

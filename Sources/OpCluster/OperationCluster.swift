@@ -74,18 +74,21 @@ public final class OperationCluster: Sendable {
   ///
   /// - Parameter address: `tcp://HOST:PORT` or `ipc:///PATH`; nil: the one that is configured
   ///   (`OPBATCH_COORDINATOR`, the configuration file, or the one that `opbatch up` started).
-  /// - Throws: `unreachable`, `badAddress`, `versionMismatch`, `forbidden`.
+  /// - Parameter keys: The folder of our key, for TCP; nil: the one that is configured
+  ///   (`OPBATCH_KEYS`, the configuration file, or `$XDG_CONFIG_HOME/opcluster/keys`).
+  /// - Throws: `unreachable`, `badAddress`, `badConfiguration` without a key or with one that
+  ///   others can read, `keyRefused`, `wrongServerKey`, `versionMismatch`, `forbidden`.
   public static func connect(
-    to address: String? = nil
+    to address: String? = nil, keys: String? = nil
   ) async throws(ClusterError) -> OperationCluster {
     do throws(ClientError) {
-      let configured = address == nil ? try ClusterAddress.configured() : address
+      let configured = address == nil ? try ClusterAddress.find(keys: keys)?.text : address
       guard let address = configured else {
         throw ClientError(
           .unreachable, "no cluster is configured",
           hint: "give an address, set OPBATCH_COORDINATOR, or start one with 'opbatch up'")
       }
-      return remote(try await ClusterConnection.connect(to: address), embedded: nil)
+      return remote(try await ClusterConnection.connect(to: address, keys: keys), embedded: nil)
     } catch {
       throw ClusterError(error)
     }

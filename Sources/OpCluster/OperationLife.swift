@@ -51,13 +51,15 @@ struct OperationLife: Sendable {
   /// Runs on a worker after the end (S109).
   var completionFunction: OperationWork.Invocation?
   var hasCompleted = false
-  var observers: [UInt64: @Sendable (OperationChange) -> Void] = [:]
-  var lastObserver: UInt64 = 0
-  var waiters: [UInt64: @Sendable () -> Void] = [:]
+  var observers = HandlerList<OperationChange>()
+  var waiters = HandlerList<Void>()
   /// Who needs its number and waits for the answer that brings it.
   var settling: [@Sendable () -> Void] = []
 
   var isFinished: Bool { outcome != nil }
+  var end: OperationEnd? {
+    outcome.map { OperationEnd(isBarrier: isBarrier, hasExecuted: hasExecuted, outcome: $0) }
+  }
 
   var id: OperationID? {
     switch stage {
@@ -80,30 +82,44 @@ extension OperationLife {
 struct LifeEffects: Sendable {
   var change: OperationChange?
   var observers: [@Sendable (OperationChange) -> Void] = []
-  var waiters: [@Sendable () -> Void] = []
+  var waiters: [HandlerList<Void>.Handler] = []
   var completion: (@Sendable () -> Void)?
-  /// It has just finished: whether its main had run, and of which queue it was.
-  var ended: (queue: ClusterOperationQueue, hasExecuted: Bool, outcome: Outcome)?
+  /// It has just finished, and this queue counted it.
+  var ended: (queue: ClusterOperationQueue, end: OperationEnd)?
+}
+
+/// What a queue counts of an operation that has finished.
+struct OperationEnd: Sendable {
+  var isBarrier: Bool
+  /// Whether its main had run.
+  var hasExecuted: Bool
+  var outcome: Outcome
 }
 
 extension OperationLife {
   /// Takes an event of this operation in. An event that was seen before changes nothing.
-  mutating func take(_ event: Event, own: UInt32) -> LifeEffects {
-    var effects = LifeEffects()
-    guard own > sequence, let kind = OperationChange.Kind(event.kind) else { return effects }
+  ///
+  /// - Returns: nil where nobody is to be told.
+  mutating func take(_ event: Event, own: UInt32) -> LifeEffects? {
+    guard own > sequence, let kind = OperationChange.Kind(event.kind) else { return nil }
     sequence = own
     apply(kind)
-    effects.change = OperationChange(
-      sequence: own, commit: event.commit.number, kind: kind)
-    // In the order of registration, so that a program behaves alike from run to run.
-    effects.observers = observers.keys.sorted().compactMap { observers[$0] }
+    if observers.isEmpty, outcome == nil || waiters.isEmpty && hasCompleted { return nil }
+    var effects = LifeEffects()
+    if !observers.isEmpty {
+      effects.change = OperationChange(sequence: own, commit: event.commit.number, kind: kind)
+      effects.observers = observers.all
+    }
     if case .isFinished(let outcome) = kind { finish(outcome, &effects) }
     return effects
   }
 
   private mutating func apply(_ kind: OperationChange.Kind) {
     switch kind {
-    case .isReady(let value): isReady = value
+    case .isReady(let value):
+      isReady = value
+      // The cluster's clock says whether a time has passed.
+      if value { isHeld = false }
     case .isExecuting(let value):
       isExecuting = value
       if value { hasExecuted = true }
@@ -122,9 +138,9 @@ extension OperationLife {
   }
 
   private mutating func finish(_ outcome: Outcome, _ effects: inout LifeEffects) {
-    effects.waiters = takeWaiters()
+    effects.waiters = waiters.takeAll()
     effects.completion = takeCompletion()
-    if isCounted, let queue { effects.ended = (queue, hasExecuted, outcome) }
+    if isCounted, let queue, let end { effects.ended = (queue, end) }
     // Whoever holds this object keeps it, but not what it depended on and ran.
     work = work.remains
   }

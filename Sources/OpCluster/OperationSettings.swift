@@ -19,12 +19,19 @@ public struct OperationSettings: Hashable, Sendable {
   public var retry: RetryPolicy = .never
   /// Losses of a worker before the operation ends as lost; 0 is Apple's "main runs at most once".
   public var maximumLosses: UInt32 = Limits.lossesBeforeGivingUp
+  /// Never two process trees of it at once, whatever becomes of its worker (G16). A registered
+  /// operation then runs in a child process of its worker, whatever its type says.
+  public var isExclusive = false
   /// From the start of an attempt to being asked to stop; nil: as long as it takes.
   public var timeout: Duration?
   /// From being asked to stop to the kill, where something can be killed (S92); nil: the cluster's.
   public var cancelGrace: Duration?
   /// Starts held: nothing of it runs before `release()` (S44).
   public var isHeld = false
+  /// Nothing of it starts before this moment: it is held, and its gate opens by itself (S150).
+  /// `release()` opens it earlier, cancelling opens it at once. A delay counts from the moment at
+  /// which the operation was added.
+  public var notBefore: NotBefore?
   /// Free words to find and cancel operations by (S97).
   public var labels: [String: String] = [:]
   /// Informative only, as in Foundation (S130).
@@ -34,6 +41,15 @@ public struct OperationSettings: Hashable, Sendable {
 }
 
 extension OperationSettings {
+  /// Whether it will be held for a while, as far as this program can tell.
+  var isDelayed: Bool {
+    switch notBefore {
+    case nil: false
+    case .after(let span): span > .zero
+    case .at: true
+    }
+  }
+
   /// The part of a template that is the same for all kinds of work.
   func fill(_ template: inout OperationTemplate) {
     template.priority = queuePriority
@@ -42,11 +58,26 @@ extension OperationSettings {
     template.requirements = requirements
     template.retry = retry
     template.maximumLosses = maximumLosses
+    template.isExclusive = isExclusive
     template.timeout = timeout.map(Span.init)
     template.grace = cancelGrace.map(Span.init)
     template.isHeld = isHeld
-    template.labels = labels.sorted { $0.key < $1.key }.map { Label(key: $0.key, value: $0.value) }
+    template.notBefore = notBefore
     template.wantsInputs = true
+    if labels.isEmpty { return }
+    template.labels = labels.sorted { $0.key < $1.key }.map { Label(key: $0.key, value: $0.value) }
+  }
+}
+
+extension NotBefore {
+  /// So long after the operation was added; what is not above zero is no delay.
+  public static func delay(_ duration: Duration) -> NotBefore { .after(Span(duration)) }
+
+  /// At a time in seconds since 1970, such as a `Date`'s `timeIntervalSince1970`.
+  public static func time(_ secondsSince1970: Double) -> NotBefore {
+    // Nine thousand years are enough, and what is no number is no time to wait for.
+    let bounded = secondsSince1970.isNaN ? 0 : min(max(secondsSince1970, -3e11), 3e11)
+    return .at(WallTime(milliseconds: Int64((bounded * 1000).rounded())))
   }
 }
 

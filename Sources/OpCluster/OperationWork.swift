@@ -81,7 +81,22 @@ enum OperationBlockWork: Sendable {
 
 /// How the number of a closure travels as an argument.
 enum ClosureNumber {
-  static func argument(_ number: UInt64) -> [UInt8] { Array(String(number).utf8) }
+  /// Decimal digits.
+  static func argument(_ number: UInt64) -> [UInt8] {
+    var digits = 1
+    var rest = number / 10
+    while rest > 0 {
+      digits += 1
+      rest /= 10
+    }
+    var argument = [UInt8](repeating: 0, count: digits)
+    rest = number
+    for at in argument.indices.reversed() {
+      argument[at] = UInt8(ascii: "0") + UInt8(rest % 10)
+      rest /= 10
+    }
+    return argument
+  }
 }
 
 extension ClusterError {

@@ -16,10 +16,9 @@ struct QueueLife: Sendable {
   /// Operations in the queue, of whatever program.
   var count: UInt32 = 0
   var tally = QueueTally()
-  var observers: [UInt64: @Sendable (OperationQueueChange) -> Void] = [:]
-  var lastObserver: UInt64 = 0
+  var observers = HandlerList<OperationQueueChange>()
   /// Who waits for it to be empty.
-  var idlers: [UInt64: @Sendable () -> Void] = [:]
+  var idlers = HandlerList<Void>()
   /// What this program added, in order; finished ones are cleared out now and then.
   private var added: [ClusterOperation] = []
   private var finishedAmongAdded = 0
@@ -62,10 +61,10 @@ struct QueueLife: Sendable {
   }
 
   /// One of ours has finished. Each is cleared out at constant cost.
-  mutating func ended(isBarrier: Bool, hasExecuted: Bool, outcome: Outcome) {
+  mutating func ended(_ end: OperationEnd) {
     pending -= 1
     finishedAmongAdded += 1
-    if !isBarrier { tally.ended(hasExecuted: hasExecuted, outcome: outcome) }
+    if !end.isBarrier { tally.ended(hasExecuted: end.hasExecuted, outcome: end.outcome) }
     if finishedAmongAdded > 64, finishedAmongAdded * 2 > added.count {
       added.removeAll { $0.isFinished }
       finishedAmongAdded = 0
@@ -78,6 +77,7 @@ struct QueueLife: Sendable {
     switch event.kind {
     case .queueCount(let newCount):
       count = newCount
+      if observers.isEmpty { return [] }
       kinds = [.operationCount(Int(newCount)), .operations]
     case .queueChanged(let new):
       if new.name != settings.name { kinds.append(.name(new.name)) }
@@ -92,9 +92,5 @@ struct QueueLife: Sendable {
     return kinds.map { OperationQueueChange(commit: event.commit.number, kind: $0) }
   }
 
-  mutating func takeIdlers() -> [@Sendable () -> Void] {
-    guard isIdle, !idlers.isEmpty else { return [] }
-    defer { idlers = [:] }
-    return idlers.keys.sorted().compactMap { idlers[$0] }
-  }
+  mutating func takeIdlers() -> [HandlerList<Void>.Handler] { isIdle ? idlers.takeAll() : [] }
 }

@@ -157,38 +157,45 @@ extension ClusterOperationQueue {
   }
 
   /// These are in the queue now. An end may have been told before the answer that brought us here.
-  func took(_ operations: [ClusterOperation], asBarrier: Bool) {
+  ///
+  /// - Parameter areSubmitted: What was not told to be ready waits: for a dependency, or for a
+  ///   barrier that this program need not know of (S39).
+  /// - Returns: Those that are cancelled and have not finished.
+  func took(
+    _ operations: [ClusterOperation], asBarrier: Bool, areSubmitted: Bool
+  ) -> [ClusterOperation] {
     state.withLock { $0.append(operations, asBarrier: asBarrier) }
+    var cancelled: [ClusterOperation] = []
     for operation in operations {
-      let missed = operation.life.withLock { life -> (Bool, Outcome)? in
+      let (missed, isCancelled) = operation.life.withLock { life in
         life.isCounted = true
-        return life.outcome.map { (life.hasExecuted, $0) }
+        if areSubmitted, life.sequence == 0, !life.isCancelled { life.isReady = false }
+        return (life.end, life.isCancelled)
       }
-      if let (hasExecuted, outcome) = missed { took(endOf: operation, hasExecuted, outcome) }
+      if let missed { took(missed) } else if isCancelled { cancelled.append(operation) }
     }
+    return cancelled
   }
 
   /// One of ours has finished.
-  func took(endOf operation: ClusterOperation, _ hasExecuted: Bool, _ outcome: Outcome) {
-    let isBarrier = operation.life.withLock { $0.isBarrier }
+  func took(_ end: OperationEnd) {
     let idlers = state.withLock { life in
-      life.ended(isBarrier: isBarrier, hasExecuted: hasExecuted, outcome: outcome)
+      life.ended(end)
       return life.takeIdlers()
     }
-    for idler in idlers { idler() }
+    for idler in idlers { idler(()) }
   }
 
   /// An event of the queue itself.
   func take(_ event: Event) {
     let (notices, observers, idlers) = state.withLock { life in
       let notices = life.take(event)
-      let observers = life.observers.keys.sorted().compactMap { life.observers[$0] }
-      return (notices, observers, life.takeIdlers())
+      return (notices, life.observers.all, life.takeIdlers())
     }
     if !observers.isEmpty, !notices.isEmpty {
       cluster.observers.async { for notice in notices { for each in observers { each(notice) } } }
     }
-    for idler in idlers { idler() }
+    for idler in idlers { idler(()) }
   }
 }
 

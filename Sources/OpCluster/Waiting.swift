@@ -29,10 +29,7 @@ extension ClusterOperation {
   /// Calls `handler` at the end; nil: it has finished already, nothing is called.
   func addWaiter(_ handler: @escaping @Sendable () -> Void) -> UInt64? {
     life.withLock { life in
-      guard !life.isFinished else { return nil }
-      life.lastObserver += 1
-      life.waiters[life.lastObserver] = handler
-      return life.lastObserver
+      life.isFinished ? nil : life.waiters.add(handler)
     }
   }
 
@@ -43,7 +40,7 @@ extension ClusterOperation {
         return {}
       }
       if self.loss != nil { resume() }
-      return { _ = self.life.withLock { $0.waiters.removeValue(forKey: number) } }
+      return { self.life.withLock { $0.waiters.remove(number) } }
     }
     if !isFinished, let loss { throw loss }
   }
@@ -67,7 +64,7 @@ extension ClusterOperationQueue {
           return {}
         }
         if self.loss != nil { resume() }
-        return { _ = self.state.withLock { $0.idlers.removeValue(forKey: number) } }
+        return { self.state.withLock { $0.idlers.remove(number) } }
       }
       if let loss = self.loss, !self.state.withLock({ $0.isIdle }) { throw loss }
     }
@@ -79,10 +76,7 @@ extension ClusterOperationQueue {
   /// Calls `handler` when the queue is empty; nil: it is, nothing is called.
   func addIdler(_ handler: @escaping @Sendable () -> Void) -> UInt64? {
     state.withLock { life in
-      guard !life.isIdle else { return nil }
-      life.lastObserver += 1
-      life.idlers[life.lastObserver] = handler
-      return life.lastObserver
+      life.isIdle ? nil : life.idlers.add(handler)
     }
   }
 

@@ -36,7 +36,11 @@ package struct ClientConversation {
   var isAwaited: Bool { !requests.isEmpty || subscriptions.hasImpatient }
 
   /// Takes an answer in; whatever it says, it is a sign of life.
-  package mutating func take(_ answer: ClientAnswer, at now: Instant) -> Heard {
+  ///
+  /// - Parameter chance: in 0…1; spreads many clients over time.
+  package mutating func take(
+    _ answer: ClientAnswer, at now: Instant, chance: Double = 0
+  ) -> Heard {
     link.heard(at: now)
     switch answer {
     case .welcome(let version, let build, let epoch):
@@ -49,12 +53,22 @@ package struct ClientConversation {
     case .reply(_, .refused(let refusal)) where !link.isOpen:
       // The answer to our hello.
       return .broken(ClientError(refusal))
+    case .reply(RequestID(0), .refused(let refusal)) where refusal.code == .forbidden:
+      // Our key was removed, or is somebody else's now (G37).
+      return .broken(ClientError(refusal))
     case .reply(let id, let reply):
-      ownInFlight.remove(id)
+      let isOwn = ownInFlight.remove(id) != nil
+      if isOwn, case .refused(let refusal) = reply, refusal.code == .busy,
+        let wait = refusal.retryAfter
+      {
+        requests.pause(wait, at: now, chance: chance)
+        subscriptions.putOff(id)
+        return .nothing
+      }
       if case .accepted(let graph, _, let isRepeated) = reply {
         subscriptions.accepted(graph, by: id, isRepeated: isRepeated)
       }
-      requests.answer(id, reply)
+      requests.answer(id, reply, at: now, chance: chance)
       subscriptions.answer(id, reply, submissions: { requests.sentSubmissions })
     case .events(let batch):
       let error = subscriptions.take(batch, hasSubmissions: requests.hasSubmissions)
@@ -120,12 +134,15 @@ extension ClientConversation {
     requests.expire(at: now, address: address)
     var messages: [[UInt8]] = []
     if !requests.hasSubmissions { subscriptions.allAnswered() }
-    let due = subscriptions.due(&lastOwnRequest, submissions: { requests.sentSubmissions })
+    let isPaused = requests.nextSending(at: now) != nil
+    let due =
+      isPaused
+      ? [] : subscriptions.due(&lastOwnRequest, submissions: { requests.sentSubmissions })
     for (id, request) in due {
       ownInFlight.insert(id)
       messages.append(Wire.encode(ClientMessage.request(id, request)))
     }
-    while isInBounds, let request = requests.next() {
+    while isInBounds, let request = requests.next(at: now) {
       messages.append(request.bytes)
       requests.markNextSent()
     }

@@ -18,6 +18,10 @@ public struct ClientError: Error, Sendable, Hashable, CustomStringConvertible {
     case versionMismatch
     /// The coordinator said no; nothing was changed (S145).
     case refused(Refusal)
+    /// The coordinator does not know our key: it was never added, or removed since (G35, G37).
+    case keyRefused
+    /// The coordinator has another key than ours says it has.
+    case wrongServerKey
     /// The other side is not a coordinator, or says what it may not.
     case protocolViolation
     /// The connection ended while a request that must not be repeated was on its way: it may
@@ -55,6 +59,23 @@ extension ClientError {
       .unreachable, "cannot reach the coordinator at \(address): \(detail)",
       hint: "start one with 'opbatch up' or 'opcoord serve', or name another with --coordinator "
         + "or OPBATCH_COORDINATOR")
+  }
+
+  static func keyRefused(_ address: String, _ name: String) -> ClientError {
+    ClientError(
+      .keyRefused,
+      "the coordinator at \(address) does not let in the key '\(name)': it was never added, or "
+        + "was removed",
+      hint: "'opbatch key show' prints the key; an administrator adds it with 'opcoord key add', "
+        + "or invites with 'opcoord key invite'")
+  }
+
+  static func wrongServerKey(_ address: String) -> ClientError {
+    ClientError(
+      .wrongServerKey,
+      "what listens at \(address) hung up during the handshake: it has another key than the "
+        + "coordinator that ours is for",
+      hint: "check the address; compare 'opbatch key show' here with 'opcoord key show' there")
   }
 
   static func lost(_ address: String) -> ClientError {

@@ -1,6 +1,9 @@
 // Which coordinator a program speaks to, and who said so: the program itself, the environment, a
 // configuration file, the cluster of `opbatch up`. Reads small files; any thread.
 
+import OpClusterKeys
+import OpClusterModel
+
 /// A coordinator that somebody named.
 public struct ClusterAddress: Hashable, Sendable {
   /// What `ClusterConnection.connect` takes.
@@ -14,6 +17,8 @@ public struct ClusterAddress: Hashable, Sendable {
     case environment
     /// With its path.
     case file(String)
+    /// The invitation that a key was made by, with the key's folder.
+    case key(String)
     /// The cluster in the background.
     case up
 
@@ -23,6 +28,7 @@ public struct ClusterAddress: Hashable, Sendable {
       case .flag: "--coordinator"
       case .environment: ClusterAddress.variable
       case .file(let path): path
+      case .key(let path): "the key in \(path)"
       case .up: "opbatch up"
       }
     }
@@ -38,10 +44,13 @@ public struct ClusterAddress: Hashable, Sendable {
   public static func configured() throws(ClientError) -> String? { try find()?.text }
 
   /// The one to use: `flag`, else the environment, else the user's or the machine's configuration
-  /// file, else the cluster in the background; nil when there is none of them.
+  /// file, else the one that the key was made for, else the cluster in the background; nil when
+  /// there is none of them.
   ///
   /// - Throws: `.badConfiguration` when a configuration file cannot be understood.
-  public static func find(flag: String? = nil) throws(ClientError) -> ClusterAddress? {
+  public static func find(
+    flag: String? = nil, keys: String? = nil
+  ) throws(ClientError) -> ClusterAddress? {
     if let flag { return ClusterAddress(text: flag, origin: .flag) }
     if let text = ClusterFolder.variable(variable) {
       return ClusterAddress(text: text, origin: .environment)
@@ -51,6 +60,11 @@ public struct ClusterAddress: Hashable, Sendable {
       if let text = settings["coordinator"] {
         return ClusterAddress(text: text, origin: .file(path))
       }
+    }
+    let folder = try ClusterKeys.folder(keys)
+    // A key that cannot be used is spoken of when it is needed.
+    if let own = try? folder.own(), let text = own.coordinator, own.role != .worker {
+      return ClusterAddress(text: text, origin: .key(folder.path))
     }
     return BackgroundCluster.running().map { ClusterAddress(text: $0.address, origin: .up) }
   }

@@ -38,26 +38,47 @@ public final class ClusterConnection: Sendable {
   ///   - address: `tcp://…` or `ipc:///…`; `inproc://…` if the coordinator is a thread of this
   ///     process and serves already.
   ///   - deadline: For all of it. A refused connection fails at once.
-  /// - Throws: `.badAddress`, `.unreachable`, `.versionMismatch`, `.refused`,
-  ///   `.protocolViolation`, or `.cancelled`.
+  ///   - keys: The folder of our key, for TCP; nil: that of `ClusterKeys.folder`.
+  /// - Throws: `.badAddress`, `.badConfiguration` without a key, `.unreachable`, `.keyRefused`,
+  ///   `.wrongServerKey`, `.versionMismatch`, `.refused`, `.protocolViolation`, or `.cancelled`.
   public static func connect(
-    to address: String, deadline: Duration = .seconds(3)
+    to address: String, deadline: Duration = .seconds(3), keys: String? = nil
   ) async throws(ClientError) -> ClusterConnection {
-    try await connect(to: address, deadline: deadline, patience: Link.patience)
+    try await connect(to: address, deadline: deadline, patience: Link.patience, keys: keys)
+  }
+
+  /// With the keys themselves.
+  static func connect(
+    to address: String, keys: ClusterKeys
+  ) async throws(ClientError) -> ClusterConnection {
+    try await open(
+      endpoint(address), address: address, deadline: .seconds(3), patience: Link.patience, keys)
   }
 
   /// - Parameter patience: How long requests and streams outlast an absence of the coordinator.
   static func connect(
-    to address: String, deadline: Duration, patience: Span
+    to address: String, deadline: Duration, patience: Span, keys: String? = nil
   ) async throws(ClientError) -> ClusterConnection {
-    let endpoint: Endpoint
+    let endpoint = try endpoint(address)
+    // Over ipc and inproc the modes of files decide.
+    let ours = endpoint.transport == .tcp ? try ClusterKeys.read(keys) : nil
+    return try await open(
+      endpoint, address: address, deadline: deadline, patience: patience, ours)
+  }
+
+  private static func endpoint(_ address: String) throws(ClientError) -> Endpoint {
     do {
-      endpoint = try Endpoint(address)
+      return try Endpoint(address)
     } catch {
       throw ClientError(
         .badAddress, "'\(address)' is not the address of a coordinator: \(error)",
         hint: "write tcp://127.0.0.1:7420 or ipc:///PATH")
     }
+  }
+
+  private static func open(
+    _ endpoint: Endpoint, address: String, deadline: Duration, patience: Span, _ keys: ClusterKeys?
+  ) async throws(ClientError) -> ClusterConnection {
     let shared: ConnectionShared
     do throws(SocketError) {
       shared = try ConnectionShared(address: address)
@@ -65,7 +86,7 @@ public final class ClusterConnection: Sendable {
       // The thread ends by itself when the connection is let go of.
       _ = try startThread(name: "opcluster-link") {
         var loop = ConnectionLoop(
-          endpoint: endpoint, shared: shared, openingTime: wait, patience: patience)
+          endpoint: endpoint, keys: keys, shared: shared, openingTime: wait, patience: patience)
         loop.run()
       }
     } catch {
@@ -80,6 +101,18 @@ public final class ClusterConnection: Sendable {
   public var welcome: (version: UInt32, build: String, epoch: Epoch) {
     let welcome = shared.welcome.withLock { $0 }
     return (welcome.version, welcome.build, welcome.epoch)
+  }
+
+  /// Names a handler for when the coordinator is too busy for a request and says when to come
+  /// again.
+  ///
+  /// The connection obeys, with some chance of its own on top, for up to a minute; then the request
+  /// fails as refused (`.busy`). A request that has to wait holds back those asked after it.
+  ///
+  /// - Parameter handler: Called on the connection's thread, which it must not keep, with the
+  ///   refusal and with the time until the next try.
+  public func whenBusy(_ handler: @escaping @Sendable (Refusal, Span) -> Void) {
+    shared.whenBusy.withLock { $0 = handler }
   }
 
   /// Sends one request and waits for its reply.

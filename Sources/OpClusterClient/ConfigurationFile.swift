@@ -6,7 +6,7 @@ import FoundationEssentials
 /// settings need.
 enum ConfigurationFile {
   /// Keys that mean something; another one is a mistake that would go unnoticed.
-  static let keys = ["coordinator"]
+  static let keys = ["coordinator", "keys"]
   static let maximumBytes = 65_536
 
   /// The user's file before the machine's.

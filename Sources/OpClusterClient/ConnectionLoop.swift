@@ -9,6 +9,7 @@ import Synchronization
 
 struct ConnectionLoop: ~Copyable {
   private let endpoint: Endpoint
+  private let keys: ClusterKeys?
   private let shared: ConnectionShared
   private var socket: Socket?
   private var socketItem: Poller.Item?
@@ -19,11 +20,18 @@ struct ConnectionLoop: ~Copyable {
   private var orders: [ConnectionOrder] = []
   private var lastOwnRequest: UInt64 = 0
   private var isClosing = false
+  private var socketOpenedAt = Instant.zero
+  /// Handshakes in a row that the other side broke off.
+  private var hangUps = 0
   /// For the first connection only.
   private let openingDeadline: Instant
 
-  init(endpoint: Endpoint, shared: ConnectionShared, openingTime: Span, patience: Span) {
+  init(
+    endpoint: Endpoint, keys: ClusterKeys?, shared: ConnectionShared, openingTime: Span,
+    patience: Span
+  ) {
     self.endpoint = endpoint
+    self.keys = keys
     self.shared = shared
     let now = Instant.now
     mind = ClientConversation(address: shared.address, link: Link(at: now, patience: patience))
@@ -56,17 +64,20 @@ struct ConnectionLoop: ~Copyable {
   }
 
   private mutating func sleep() {
+    let now = Instant.now
     poller.removeAll()
     _ = poller.add(descriptor: shared.mailbox.descriptor)
     socketItem = nil
     if socket != nil {
       // Whether there is room matters only to who has something to say.
       let isFull =
-        mind.link.isOpen && mind.isInBounds && (!unsentWords.isEmpty || mind.requests.next() != nil)
+        mind.link.isOpen && mind.isInBounds
+        && (!unsentWords.isEmpty || mind.requests.next(at: now) != nil)
       socketItem = poller.add(socket!, for: isFull ? [.readable, .writable] : .readable)
     }
     var moment = mind.link.nextMoment(isAwaited: mind.isAwaited)
     if let deadline = mind.requests.nextDeadline { moment = min(moment, deadline) }
+    if let sending = mind.requests.nextSending(at: now) { moment = min(moment, sending) }
     do throws(SocketError) {
       _ = try poller.wait(until: moment.nanoseconds)
     } catch {
@@ -97,6 +108,7 @@ struct ConnectionLoop: ~Copyable {
       switch event {
       case .connected:
         mind.link.connected()
+        hangUps = 0
         unsentWords = [(nil, Wire.encode(ClientMessage.hello(ClientHello(build: clientBuild))))]
         sendUnsent()
       case .refused:
@@ -110,14 +122,25 @@ struct ConnectionLoop: ~Copyable {
             "what listens at \(shared.address) does not speak ZeroMQ's protocol",
             hint: "check the port: a coordinator serves clients at 7420 unless told otherwise"))
       case .handshakeFailed(.notAuthorized):
-        loseSocket(
-          ClientError(
-            Refusal(.forbidden, "the coordinator at \(shared.address) does not accept our key")))
-      case .handshakeFailed(.broken):
-        loseSocket(.unreachable(shared.address, "the handshake broke off"))
+        loseSocket(.keyRefused(shared.address, keys?.name ?? "none"))
+      case .handshakeFailed(.broken): handshakeBroke()
       }
     }
   }
+
+  /// A coordinator with another key hangs up without a word (A6); so does one that is killed at
+  /// this moment, which is why once is not enough.
+  private mutating func handshakeBroke() {
+    let isHangUp = Instant.now - socketOpenedAt < Self.handshakePatience
+    guard keys != nil, isHangUp else {
+      return loseSocket(.unreachable(shared.address, "the handshake came to nothing"))
+    }
+    hangUps += 1
+    loseSocket(.wrongServerKey(shared.address), isFinal: hangUps >= 2 && !mind.hasOpened)
+  }
+
+  /// A handshake that nobody answers ends after 2 s (`HANDSHAKE_IVL`); a hang-up comes before.
+  private static let handshakePatience = Span.milliseconds(1_500)
 
   private mutating func readMessages() {
     for _ in 0..<Limits.framesPerTurn where socket != nil {
@@ -139,7 +162,9 @@ struct ConnectionLoop: ~Copyable {
     } catch {
       return loseSocket(mind.violation("\(error)"))
     }
-    switch mind.take(answer, at: .now) {
+    let heard = mind.take(answer, at: .now, chance: Double.random(in: 0...1))
+    if let postponement = mind.requests.takePostponement() { shared.tell(postponement) }
+    switch heard {
     case .nothing: break
     case .welcomed(let version, let build, let epoch):
       shared.welcome.withLock {
@@ -170,9 +195,11 @@ struct ConnectionLoop: ~Copyable {
 
   private mutating func openSocket(at now: Instant) {
     do throws(SocketError) {
-      let fresh = try Socket(role: .dealer(maximumMessageBytes: Limits.messageBytes))
+      let fresh = try Socket(
+        role: .dealer(maximumMessageBytes: Limits.messageBytes), keys: keys?.socketKeys)
       try fresh.connect(endpoint)
       socket = consume fresh
+      socketOpenedAt = now
       mind.link.socketOpened(
         deadline: mind.hasOpened ? now + Link.reconnectDeadline : openingDeadline)
     } catch {
@@ -181,13 +208,14 @@ struct ConnectionLoop: ~Copyable {
   }
 
   /// Drops the socket; everything goes on with a fresh one, or ends if there never was a welcome.
-  private mutating func loseSocket(_ error: ClientError) {
+  private mutating func loseSocket(_ error: ClientError, isFinal decided: Bool? = nil) {
     socket = nil
     unsentWords = []
     mind.socketLost(at: .now, chance: Double.random(in: 0...1))
     let isFinal =
       switch error.kind {
-      case .versionMismatch: true
+      case _ where decided != nil: decided ?? false
+      case .versionMismatch, .keyRefused: true
       case .refused(let refusal) where refusal.code == .forbidden: true
       default: !mind.hasOpened
       }
@@ -203,13 +231,16 @@ struct ConnectionLoop: ~Copyable {
   private mutating func flush() {
     guard mind.link.isOpen else { return }
     if !mind.requests.hasSubmissions { mind.subscriptions.allAnswered() }
+    let now = Instant.now
+    // The coordinator is too busy: what we have to say waits, too.
+    guard mind.requests.nextSending(at: now) == nil else { return }
     let due = mind.subscriptions.due(
       &lastOwnRequest, submissions: { mind.requests.sentSubmissions })
     for (id, request) in due { say(request, as: id) }
     // Subscriptions go before requests: who observes and then submits is told from the beginning.
     sendUnsent()
     guard unsentWords.isEmpty else { return }
-    while mind.isInBounds, let request = mind.requests.next(), send(request.bytes) {
+    while mind.isInBounds, let request = mind.requests.next(at: now), send(request.bytes) {
       mind.requests.markNextSent()
     }
   }

@@ -31,10 +31,16 @@ final class ConnectionShared: Sendable {
   /// Filled when the thread is done.
   let ended = ReplySlot<Void>()
   private let finalError = Mutex<ClientError?>(nil)
+  let whenBusy = Mutex<(@Sendable (Refusal, Span) -> Void)?>(nil)
 
   init(address: String) throws(SocketError) {
     self.address = address
     mailbox = try Mailbox(capacity: 4 * ClusterConnection.maximumRequests)
+  }
+
+  /// Tells whoever wants to know that a request has to wait.
+  func tell(_ postponement: PendingRequests.Postponement) {
+    whenBusy.withLock { $0 }?(postponement.refusal, postponement.pause)
   }
 
   /// Whether the thread will see it.

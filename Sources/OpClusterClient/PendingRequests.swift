@@ -1,6 +1,6 @@
 // The requests of one connection that have no answer yet: which wait to be sent, which are on
-// their way, which are lost with a connection and which are sent again. Pure: no socket, no
-// clock. Lives on the connection's thread.
+// their way, which are lost with a connection and which are sent again, there or here after the
+// coordinator was too busy. Pure: no socket, no clock. Lives on the connection's thread.
 
 public import OpClusterModel
 
@@ -23,6 +23,15 @@ struct PendingRequests {
   /// heartbeats and subscriptions.
   static let inFlightLimit = Limits.requestsInFlightPerClient - 32
 
+  /// How long a request is asked again of a coordinator that is too busy for it (G27).
+  static let busyPatience = Span.seconds(60)
+
+  /// The coordinator was too busy for a request, which is asked again after a while.
+  struct Postponement {
+    var refusal: Refusal
+    var pause: Span
+  }
+
   private enum Stage {
     /// Not sent on the present connection.
     case waiting
@@ -38,6 +47,8 @@ struct PendingRequests {
     /// Its caller has been told already; its place is kept until its answer comes, since the
     /// coordinator counts it, too.
     var isSettled = false
+    /// When the coordinator was too busy for it the first time.
+    var busySince: Instant?
   }
 
   /// By number. Iterated only where the order is made by sorting.
@@ -46,6 +57,11 @@ struct PendingRequests {
   private var line: [UInt64] = []
   private var head = 0
   private(set) var inFlightCount = 0
+  private var inFlightBytes = 0
+  /// Nothing is sent before this moment: the coordinator is too busy.
+  private(set) var pausedUntil = Instant.zero
+  /// The newest postponement, until it is taken.
+  private var postponement: Postponement?
   private var submissions = 0
   /// No deadline is earlier; a later one may be the next.
   private(set) var nextDeadline: Instant?
@@ -68,10 +84,13 @@ struct PendingRequests {
   }
 
   /// The next one to send, if there is one and the coordinator will take it.
-  mutating func next() -> PendingRequest? {
-    guard inFlightCount < Self.inFlightLimit else { return nil }
+  mutating func next(at now: Instant = .zero) -> PendingRequest? {
+    guard inFlightCount < Self.inFlightLimit, now >= pausedUntil else { return nil }
     while head < line.count {
-      if let entry = entries[line[head]], entry.stage == .waiting { return entry.request }
+      if let entry = entries[line[head]], entry.stage == .waiting {
+        let bytes = inFlightBytes + entry.request.bytes.count
+        return inFlightCount == 0 || bytes <= Limits.requestBytesInFlight ? entry.request : nil
+      }
       head += 1
     }
     line.removeAll(keepingCapacity: true)
@@ -88,33 +107,84 @@ struct PendingRequests {
       head = 0
     }
     guard var entry = entries.removeValue(forKey: number) else { return }
-    if !entry.request.isRepeatable { entry.request.bytes = [] }
     entry.stage = .inFlight
     entry.wasSent = true
     inFlightCount += 1
+    inFlightBytes += entry.request.bytes.count
     entries[number] = entry
   }
 
-  /// The answer to one of ours; an unknown number is late and dropped.
-  mutating func answer(_ id: RequestID, _ reply: ClientReply) {
+  /// The answer to one of ours; an unknown number is late and dropped. `chance` in 0…1 spreads
+  /// many clients over time.
+  mutating func answer(
+    _ id: RequestID, _ reply: ClientReply, at now: Instant = .zero, chance: Double = 0
+  ) {
     guard let entry = entries[id.number], entry.stage == .inFlight else { return }
     if case .refused(let refusal) = reply {
       if refusal.code == .shuttingDown, entry.request.isRepeatable, !entry.isSettled {
-        inFlightCount -= 1
+        leaveFlight(entry)
         entries[id.number]?.stage = .parked
         return
       }
+      if postpone(entry, refusal, at: now, chance) { return }
       remove(id.number, .failure(ClientError(refusal)))
     } else {
       remove(id.number, .success(reply))
     }
   }
 
+  private mutating func leaveFlight(_ entry: Entry) {
+    inFlightCount -= 1
+    inFlightBytes -= entry.request.bytes.count
+  }
+
+  /// Puts a request back into the line that the coordinator was too busy for: it has done nothing
+  /// with it. False where nobody waits any more, or it has been too busy for too long.
+  private mutating func postpone(
+    _ entry: Entry, _ refusal: Refusal, at now: Instant, _ chance: Double
+  ) -> Bool {
+    guard refusal.code == .busy, let wait = refusal.retryAfter, !entry.isSettled else {
+      return false
+    }
+    let since = entry.busySince ?? now
+    let pause = Self.spread(wait, chance)
+    guard now + pause - since <= Self.busyPatience else { return false }
+    let number = entry.request.id.number
+    leaveFlight(entry)
+    entries[number]?.stage = .waiting
+    entries[number]?.busySince = since
+    // What was asked first goes first.
+    let at = line[head...].firstIndex { $0 > number } ?? line.count
+    line.insert(number, at: at)
+    pausedUntil = max(pausedUntil, now + pause)
+    postponement = Postponement(refusal: refusal, pause: pause)
+    return true
+  }
+
+  /// As long as the coordinator wants, and by chance up to half as long again.
+  private static func spread(_ wait: Span, _ chance: Double) -> Span {
+    Span(nanoseconds: Int64(Double(wait.nanoseconds) * (1 + chance / 2)))
+  }
+
+  /// Nothing is sent for so long: the coordinator is too busy.
+  mutating func pause(_ wait: Span, at now: Instant, chance: Double) {
+    pausedUntil = max(pausedUntil, now + Self.spread(min(wait, Self.busyPatience), chance))
+  }
+
+  /// The newest postponement since the last call.
+  mutating func takePostponement() -> Postponement? {
+    defer { postponement = nil }
+    return postponement
+  }
+
+  /// When something may be sent again, if not now.
+  func nextSending(at now: Instant) -> Instant? { pausedUntil > now ? pausedUntil : nil }
+
   private mutating func remove(
     _ number: UInt64, _ result: Result<ClientReply, ClientError>
   ) {
     guard let entry = entries.removeValue(forKey: number) else { return }
-    if entry.stage == .inFlight { inFlightCount -= 1 }
+    if entry.stage == .inFlight { leaveFlight(entry) }
     if entry.request.isSubmission { submissions -= 1 }
     if !entry.isSettled { entry.request.completion(result) }
   }
@@ -162,7 +232,10 @@ struct PendingRequests {
     }
     line.replaceSubrange(0..<head, with: again)
     head = 0
+    // The next coordinator may have time.
+    pausedUntil = .zero
     inFlightCount = 0
+    inFlightBytes = 0
   }
 
   /// Nothing will be answered any more.
@@ -184,7 +257,7 @@ extension ClientRequest {
       true
     case .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue,
-      .addBlocks, .beginWait, .endWait, .drainWorker:
+      .addBlocks, .beginWait, .endWait, .drainWorker, .enrol:
       false
     case .subscribe, .grantCredit, .unsubscribe: false
     }

@@ -119,6 +119,13 @@ struct Subscriptions {
     }
   }
 
+  /// The coordinator is too busy to open a subscription: it is asked again.
+  mutating func putOff(_ id: RequestID) {
+    guard let at = entries.firstIndex(where: { $0.request == id }) else { return }
+    entries[at].request = nil
+    entries[at].state = .unsent
+  }
+
   /// A graph of this connection was accepted; called before whoever submitted it is told.
   ///
   /// - Parameter isRepeated: It had been accepted before (G19).

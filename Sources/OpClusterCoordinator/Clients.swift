@@ -108,7 +108,8 @@ extension CoordinatorLoop {
   func ask(_ question: HistoryQuestion) {
     if history.ask(question) { return }
     let busy = Refusal(
-      .busy, "too many questions to the history wait", hint: "try again in a moment")
+      .busy, "too many questions to the history wait", hint: "try again in a moment",
+      retryAfter: .milliseconds(500))
     switch question {
     case .rows(let rows): reply(.refused(busy), to: rows.peer, rows.request)
     case .log(let log): reply(.refused(busy), to: log.peer, log.request)
@@ -160,6 +161,12 @@ extension CoordinatorLoop {
     guard let peer = scheduler.peer(ofWorkerNamed: name), workers.peers[peer] != nil else {
       return reply(.refused(.unavailable(worker: name)), to: question.peer, question.request)
     }
+    guard !logs.isFull else {
+      let busy = Refusal(
+        .busy, "\(Limits.logQuestions) pieces of logs are on their way",
+        hint: "try again in a moment", retryAfter: .seconds(1))
+      return reply(.refused(busy), to: question.peer, question.request)
+    }
     let request = logs.ask(
       question, attempt: attempt, worker: peer, workerName: name,
       deadline: now + settings.logPatience)
@@ -210,7 +217,9 @@ extension CoordinatorLoop {
     let pause = Span(nanoseconds: settings.timing.heartbeat.nanoseconds / 2)
     guard now - lastAttended >= pause else { return }
     lastAttended = now
+    access?.reportRefused(logger)
     ask(.room)
+    quotas.forgetIdle(at: now)
     subscriptions.evict(
       at: now, patience: settings.subscriberPatience, backlog: settings.subscriberBacklog,
       into: &effects)
@@ -229,7 +238,9 @@ extension CoordinatorLoop {
       if isStale(peer) { clients.peers.remove(peer.id) }
       return
     }
-    let pause = isAwaiting ? settings.timing.heartbeat : CoordinatorLimits.probePause
+    // The places are getting scarce: who has gone without a word is to be found out sooner.
+    let isCrowded = clients.peers.greeted >= Limits.clients / 2
+    let pause = isAwaiting || isCrowded ? settings.timing.heartbeat : CoordinatorLimits.probePause
     if now - peer.lastSpoken >= pause, peer.outbox.isEmpty {
       send(.heartbeat, toClient: peer.id)
     }

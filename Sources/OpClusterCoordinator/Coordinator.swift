@@ -79,13 +79,14 @@ public struct Coordinator: Sendable {
     handlesSignals: Bool = false, lifeline: Int32? = nil, service: ServiceAddress? = nil,
     onReady: (CoordinatorReady) -> Void = { _ in }
   ) -> CoordinatorEnd {
-    if let problem = settings.problem { return .failed(.settings(problem)) }
+    if let problem = settings.problem ?? settings.keyProblem { return .failed(.settings(problem)) }
     let service = service.flatMap(ServiceNotifier.init)
     do throws(CoordinatorError) {
       for endpoint in [settings.clientEndpoint, settings.workerEndpoint] {
         if let problem = endpoint.folderProblem { throw .unsafeFolder(problem) }
       }
       let signals = try handlesSignals ? Self.signals() : nil
+      if handlesSignals { Kernel.raiseDescriptorLimit() }
       let notices = notices
       let observer = JournalObserver(
         onDurable: { _ = notices.post(.durable($0)) },
@@ -161,5 +162,6 @@ enum Notice: Sendable {
   /// The disk is full, the journal has given its reserve up (G8).
   case reserve
   case history(HistoryAnswer)
+  case enrolled(Enrolment)
   case stop
 }

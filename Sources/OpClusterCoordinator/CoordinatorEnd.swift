@@ -26,6 +26,8 @@ public enum CoordinatorError: Error, Sendable, CustomStringConvertible {
   case unreadable(record: String, problem: String)
   /// An address cannot be bound, or a socket failed.
   case socket(SocketError)
+  /// The gate lets in whom it must not, or nothing is known about it (G35).
+  case open(String)
   /// Others could replace what is in a folder of ours (G39, F59).
   case unsafeFolder(String)
   /// The settings contradict each other.
@@ -36,6 +38,7 @@ public enum CoordinatorError: Error, Sendable, CustomStringConvertible {
     case .journal(let error): error.exitStatus
     case .unreadable: 65
     case .socket: 74
+    case .open: 70
     case .unsafeFolder: 77
     case .settings: 78
     }
@@ -48,6 +51,8 @@ public enum CoordinatorError: Error, Sendable, CustomStringConvertible {
       "journal is damaged at \(record): \(problem); nothing was changed; restore a backup, or "
         + "export and cut before that record"
     case .socket(let error): error.description
+    case .open(let problem):
+      "\(problem); nobody is served, because nobody could be kept out"
     case .unsafeFolder(let problem): problem
     case .settings(let problem): "bad configuration: \(problem)"
     }

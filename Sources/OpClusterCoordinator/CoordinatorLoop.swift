@@ -18,7 +18,7 @@ final class CoordinatorLoop {
   let logger: Logger
   let journal: any Journal
   let history: HistoryDesk
-  private let notices: Mailbox<Notice>
+  let notices: Mailbox<Notice>
   private let signals: StopSignals?
   private let lifeline: Int32?
   private let service: ServiceNotifier?
@@ -34,6 +34,10 @@ final class CoordinatorLoop {
   var isJournalClosed = false
 
   // Peers
+  /// nil: nobody is served over TCP.
+  var access: Access?
+  /// Holders of invitations whose keys are being written.
+  var enrolling: Set<PeerID> = []
   var workers: Port
   var clients: Port
   var lastPeer: UInt64 = 0
@@ -51,10 +55,17 @@ final class CoordinatorLoop {
   var subscriptions: Subscriptions
   var effects: [Subscriptions.Effect] = []
   var logs = LogRelay()
+  var quotas: QuotaBook
   var isDiskFull = false
   /// Room on the journal's disk when it was looked at last; nil: not yet, or nobody can tell.
   var diskFreeBytes: UInt64?
   var lastAttended: Instant = .zero
+
+  /// Descriptors that connections may take; the rest is for the journal and for whatever comes.
+  /// Counted when everything of ours is open.
+  private lazy var connectionBudget = Kernel.connectionBudget()
+  /// Connections that were cut, as far as the log has been told.
+  private var toldRefused: UInt64 = 0
 
   // Waiting
   private var poller = Poller()
@@ -77,6 +88,7 @@ final class CoordinatorLoop {
     self.lifeline = lifeline
     self.service = service
     scheduler = recovered
+    quotas = QuotaBook(settings.quotas)
     snapshots = SnapshotPolicy(turns: settings.snapshotTurns, bytes: settings.snapshotBytes)
     turn.begin(at: now, wall: .now)
     scheduler.start(into: &turn)
@@ -88,13 +100,31 @@ final class CoordinatorLoop {
     try Self.makeDurable(first, journal, notices)
     release.becameDurable(through: turn.commit.number)
     do throws(SocketError) {
-      workers = try Port(settings.workerEndpoint)
-      clients = try Port(settings.clientEndpoint)
+      // The gate before any address (A6).
+      access = try settings.keys.map { keys throws(SocketError) in
+        try Access(keys, admitsAll: settings.admitsAll)
+      }
+      workers = try Port(settings.workerEndpoint, keys: access?.serverKeys)
+      clients = try Port(settings.clientEndpoint, keys: access?.serverKeys)
       history = try HistoryDesk(journal) { _ = notices.post(.history($0)) }
     } catch {
       throw .socket(error)
     }
     scheduler.clientEndpoint = clients.endpoint.address
+    try proveGate()
+  }
+
+  /// Nobody is served until a random key was refused at each address (G35).
+  private func proveGate() throws(CoordinatorError) {
+    for endpoint in [workers.endpoint, clients.endpoint] {
+      let problem: String?
+      do throws(SocketError) {
+        problem = try access?.proof(at: endpoint, .now)
+      } catch {
+        throw .socket(error)
+      }
+      if let problem { throw .open(problem) }
+    }
   }
 
   /// Appends the first turn of this life and waits for it.
@@ -141,19 +171,22 @@ final class CoordinatorLoop {
   private func joinPoller() {
     _ = poller.add(descriptor: notices.descriptor)
     if let signals { _ = poller.add(descriptor: signals.descriptor) }
+    if let descriptor = access?.descriptor { _ = poller.add(descriptor: descriptor) }
     if let lifeline { lifelineItem = poller.add(descriptor: lifeline) }
     workers.join(&poller)
     clients.join(&poller)
   }
 
-  /// Whether the journal lets us go on.
-  private var isStalled: Bool { unappended != nil || isJournalClosed }
+  /// Whether the journal lets us go on, and what waits for it is not too much (G27).
+  private var isStalled: Bool { unappended != nil || isJournalClosed || release.isFull }
 
   private func step() throws(CoordinatorError) {
     try sleep()
     now = .now
+    limitConnections()
     takeSignals()
     takeNotices()
+    attendToKeys()
     guard end == nil else { return }
     appendWaiting()
     if !isStalled { decide() }
@@ -200,6 +233,7 @@ final class CoordinatorLoop {
     workers.listen(!isStalled, &poller)
     clients.listen(!isStalled, &poller)
     var moment = isStalled ? now + settings.timing.heartbeat : nextTick
+    if access != nil { moment = min(moment, now + Access.lookPause) }
     if let deadline = logs.nextDeadline { moment = min(moment, deadline) }
     if !workers.peers.waiting.isEmpty || !clients.peers.waiting.isEmpty {
       moment = min(moment, now + CoordinatorLimits.retryPause)
@@ -210,6 +244,23 @@ final class CoordinatorLoop {
     } catch {
       throw .socket(error)
     }
+  }
+
+  /// Nobody is accepted beyond what the descriptors allow: libzmq would turn in circles (A7, G30).
+  /// Clients leave a quarter to workers.
+  private func limitConnections() {
+    workers.limitConnections(to: connectionBudget - clients.census.open)
+    let most = min(connectionBudget * 3 / 4, connectionBudget - workers.census.open)
+    clients.limitConnections(to: most)
+    let refused = workers.census.refused + clients.census.refused
+    guard refused > toldRefused * 2 else { return }
+    toldRefused = refused
+    logger.warning(
+      "connections are cut: the process has too few descriptors for more; raise LimitNOFILE",
+      metadata: [
+        "cut": "\(refused)", "workers": "\(workers.census.open)",
+        "clients": "\(clients.census.open)", "most": "\(connectionBudget)",
+      ])
   }
 
   private func takeSignals() {
@@ -239,6 +290,7 @@ final class CoordinatorLoop {
         retain()
       case .reserve: takeRoom(0)
       case .history(let answer): take(answer)
+      case .enrolled(let enrolment): take(enrolment)
       case .stop: end = .stopped
       }
     }

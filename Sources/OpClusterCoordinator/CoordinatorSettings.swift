@@ -12,7 +12,11 @@ public struct CoordinatorSettings: Sendable {
   public var workerEndpoint: Endpoint
   /// The journal's folder, absolute; shown to people.
   public var stateFolder: String
+  /// For TCP; nil: it serves over `ipc` and `inproc` only.
+  public var keys: CoordinatorKeys?
   public var timing = Timing()
+  /// Lets everybody in: the proof at the start must find out (G35).
+  var admitsAll = false
 
   // The journal
   /// Turns after which a snapshot is taken; fewer if `snapshotBytes` are reached first.
@@ -37,6 +41,9 @@ public struct CoordinatorSettings: Sendable {
   /// …provided that so many are waiting.
   public var subscriberBacklog: UInt64 = 100_000
 
+  /// What one principal may take (G29).
+  public var quotas = Quotas()
+
   public init(clientEndpoint: Endpoint, workerEndpoint: Endpoint, stateFolder: String) {
     self.clientEndpoint = clientEndpoint
     self.workerEndpoint = workerEndpoint
@@ -48,11 +55,19 @@ public struct CoordinatorSettings: Sendable {
     turns: 50_000, bytes: 64 << 20, eventBytes: 2 << 30, diskReserve: 64 << 20
   )
 
+  /// Over TCP there is no way without keys (G35).
+  var keyProblem: String? {
+    let overTCP = [clientEndpoint, workerEndpoint].first { $0.transport == .tcp }
+    guard let overTCP, keys == nil else { return nil }
+    return "\(overTCP) cannot be served without keys"
+  }
+
   /// What is wrong with the times; nil when they can be lived by.
   public var problem: String? {
     let times = [
       ("heartbeat", timing.heartbeat), ("suspect", timing.suspect), ("lost", timing.lost),
       ("resync", timing.resync), ("grace", timing.grace), ("orphan", timing.orphan),
+      ("fence", timing.fence),
     ]
     for (name, time) in times where time < .zero || time > .seconds(366 * 24 * 3600) {
       return "\(name) must be between 0 and a year"
@@ -60,7 +75,9 @@ public struct CoordinatorSettings: Sendable {
     if timing.heartbeat < .milliseconds(10) { return "heartbeat must be at least 0.01 s" }
     if timing.suspect < timing.heartbeat { return "suspect must not be shorter than heartbeat" }
     if timing.lost <= timing.suspect { return "lost must be longer than suspect" }
-    return nil
+    guard timing.allowsExclusive, !timing.fencesInTime else { return nil }
+    return "fence + 2 must be below 0.99 times lost and resync, so that an exclusive operation is "
+      + "dead at one worker before it begins at another; or set fence to 0 to take none"
   }
 }
 
@@ -88,6 +105,4 @@ enum CoordinatorLimits {
   static let probePause = Span.seconds(30)
   /// Messages waiting for the loop's thread; the journal's queue is smaller.
   static let notices = 1 << 18
-  /// Questions waiting for the reader's thread.
-  static let questions = 1 << 16
 }

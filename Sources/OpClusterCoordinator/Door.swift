@@ -4,7 +4,8 @@ import OpClusterModel
 
 /// What a peer has said, as far as the door must know.
 enum Saying {
-  case workerHello
+  /// With the name that it wants to serve under.
+  case workerHello(name: String)
   case workerWord
   case clientHello(ClientHello)
   case request(ClientRequest)
@@ -32,6 +33,7 @@ enum Door {
   /// their sessions and versions.
   static func verdict(on saying: Saying, from peer: Peer, _ load: Load) -> Verdict {
     if peer.isPutOut { return .ignored }
+    if let refusal = refusal(of: saying, by: peer.principal) { return .refused(refusal) }
     switch saying {
     case .workerHello, .workerWord:
       return .allowed
@@ -61,7 +63,8 @@ enum Door {
     if !isGreeted, load.clients >= Limits.clients {
       return .refused(
         Refusal(
-          .busy, "\(Limits.clients) clients are connected already", hint: "try again later"))
+          .busy, "\(Limits.clients) clients are connected already", hint: "try again later",
+          retryAfter: .seconds(2)))
     }
     return .allowed
   }
@@ -73,7 +76,7 @@ enum Door {
       return .refused(
         Refusal(
           .busy, "\(Limits.requestsInFlightPerClient) requests of this client are unanswered",
-          hint: "wait for an answer before asking again"))
+          hint: "wait for an answer before asking again", retryAfter: .milliseconds(100)))
     }
     switch request {
     case .submit where load.isDiskFull:
@@ -81,6 +84,10 @@ enum Door {
         Refusal(
           .busy, "the disk of the coordinator's journal is nearly full",
           hint: "make room there; submissions are taken again as soon as there is some"))
+    case .submit(let submission)
+    where submission.key.text.utf8.count > Limits.submissionKeyBytes:
+      return .refused(
+        Refusal(.limitExceeded, "a key has at most \(Limits.submissionKeyBytes) bytes"))
     case .subscribe where load.subscriptions >= CoordinatorLimits.subscriptionsPerClient:
       return .refused(
         Refusal(
@@ -89,5 +96,66 @@ enum Door {
     default:
       return .allowed
     }
+  }
+
+  // MARK: - Rights
+
+  /// Why somebody may not say this, whatever the load (G36).
+  private static func refusal(of saying: Saying, by principal: Principal) -> Refusal? {
+    if principal == .removed { return keyChanged(.removed, .removed) }
+    switch saying {
+    case .workerHello(let name):
+      if !principal.may(.serve) { return forbidden(principal, "serve as a worker") }
+      guard case .known(let key, .worker) = principal, !key.covers(workerName: name) else {
+        return nil
+      }
+      return Refusal(
+        .forbidden, "the key '\(key)' is not for a worker of this name",
+        hint: "start the worker with --name \(key), or \(key)-2, \(key)-3 for more of them")
+    case .workerWord:
+      return principal.may(.serve) ? nil : forbidden(principal, "serve as a worker")
+    case .clientHello:
+      let isForClients = principal.may(.read) || principal.may(.enrol)
+      return isForClients ? nil : forbidden(principal, "connect as a client")
+    case .request(let request):
+      if principal.may(request.right) { return nil }
+      return forbidden(principal, action(request.right))
+    }
+  }
+
+  private static func action(_ right: Right) -> String {
+    switch right {
+    case .serve: "serve as a worker"
+    case .read: "look at anything"
+    case .steer: "submit or change anything"
+    case .administer: "drain workers"
+    case .enrol: "add keys"
+    }
+  }
+
+  private static func forbidden(_ principal: Principal, _ action: String) -> Refusal {
+    switch principal {
+    case .known(let name, let role):
+      Refusal(
+        .forbidden, "the key '\(name)' has the role \(role.rawValue) and may not \(action)",
+        hint: "use a key with another role; 'opcoord key ls' shows all of them")
+    case .invited:
+      Refusal(
+        .forbidden, "an invitation may only be used to join, not to \(action)",
+        hint: "'opbatch key join TOKEN' or 'opworker serve --join TOKEN' make a key of your own")
+    case .local, .removed: Refusal(.forbidden, "this connection may not \(action)")
+    }
+  }
+
+  /// What somebody is told whose key was removed or got another role (G37).
+  static func keyChanged(_ before: Principal, _ after: Principal) -> Refusal {
+    let name = before.name.map { " '\($0)'" } ?? ""
+    if after == .removed {
+      return Refusal(
+        .forbidden, "the key\(name) was removed from the coordinator's list",
+        hint: "ask the cluster's administrator for an invitation: opcoord key invite")
+    }
+    return Refusal(
+      .forbidden, "the key\(name) was given another name or role", hint: "connect again")
   }
 }

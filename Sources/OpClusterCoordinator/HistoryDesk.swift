@@ -4,6 +4,7 @@
 import OpClusterJournal
 import OpClusterModel
 import OpClusterZeroMQ
+import Synchronization
 
 final class HistoryDesk: Sendable {
   fileprivate enum Order: Sendable {
@@ -13,6 +14,12 @@ final class HistoryDesk: Sendable {
 
   private let orders: Mailbox<Order>
   private let thread: ThreadHandle
+  /// Bytes of the questions that wait or are being answered.
+  private let waiting: Waiting
+
+  private final class Waiting: Sendable {
+    let bytes = Atomic<Int>(0)
+  }
 
   /// - Parameters:
   ///   - journal: Gives the thread a reader of its own.
@@ -20,15 +27,25 @@ final class HistoryDesk: Sendable {
   init(
     _ journal: any Journal, answer: @escaping @Sendable (HistoryAnswer) -> Void
   ) throws(SocketError) {
-    let orders = try Mailbox<Order>(capacity: CoordinatorLimits.questions)
+    let orders = try Mailbox<Order>(capacity: Limits.historyQuestions)
     self.orders = orders
+    let waiting = Waiting()
+    self.waiting = waiting
     thread = try startThread(name: "history") {
-      HistoryDesk.run(orders, HistoryReader(journal), answer)
+      HistoryDesk.run(orders, HistoryReader(journal), waiting, answer)
     }
   }
 
-  /// Takes a question in; false when too many wait.
-  func ask(_ question: HistoryQuestion) -> Bool { orders.post(.question(question)) == .posted }
+  /// Takes a question in; false when too many, or too large ones, wait (G27).
+  func ask(_ question: HistoryQuestion) -> Bool {
+    let bytes = question.bytes
+    let before = waiting.bytes.load(ordering: .relaxed)
+    guard before == 0 || before + bytes <= Limits.historyQuestionBytes,
+      orders.post(.question(question)) == .posted
+    else { return false }
+    waiting.bytes.add(bytes, ordering: .relaxed)
+    return true
+  }
 
   /// Ends the thread; what it has not answered stays unanswered.
   func stop() {
@@ -38,7 +55,7 @@ final class HistoryDesk: Sendable {
   }
 
   private static func run(
-    _ orders: Mailbox<Order>, _ reader: consuming HistoryReader,
+    _ orders: Mailbox<Order>, _ reader: consuming HistoryReader, _ waiting: Waiting,
     _ answer: (HistoryAnswer) -> Void
   ) {
     var poller = Poller()
@@ -49,7 +66,10 @@ final class HistoryDesk: Sendable {
       _ = try? poller.wait(until: nil)
       orders.takeAll(into: &batch)
       if batch.contains(where: \.isStop) { return }
-      for case .question(let question) in batch { reader.answer(question, answer) }
+      for case .question(let question) in batch {
+        reader.answer(question, answer)
+        waiting.bytes.subtract(question.bytes, ordering: .relaxed)
+      }
     }
   }
 }

@@ -12,6 +12,27 @@ enum HistoryQuestion: Sendable {
   case room
 }
 
+extension HistoryQuestion {
+  /// What it carries along, about.
+  var bytes: Int {
+    switch self {
+    case .slice, .log, .room: 256
+    case .rows(let question): 512 + question.living.count * 4 + question.what.bytes
+    }
+  }
+}
+
+extension RowsQuestion.What {
+  fileprivate var bytes: Int {
+    switch self {
+    case .graphs(_, _, let rows, _): rows.count * 512
+    case .operations(_, _, let rows, _): rows.count * 768
+    case .submission(_, let outcomes): outcomes?.count ?? 0
+    case .structure, .explain: 0
+    }
+  }
+}
+
 enum HistoryAnswer: Sendable {
   case slice(Slice)
   case reply(PeerID, RequestID, ClientReply)

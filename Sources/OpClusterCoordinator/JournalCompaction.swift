@@ -55,7 +55,7 @@ public enum JournalCompaction {
         switch notice {
         case .snapshot: return
         case .failed(let error): throw error
-        case .durable, .reserve, .history, .stop: break
+        case .durable, .history, .reserve, .enrolled, .stop: break
         }
       }
     }

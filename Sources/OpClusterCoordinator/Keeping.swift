@@ -23,11 +23,24 @@ extension CoordinatorLoop {
         commit: scheduler.lastCommit.number, items: items,
         events: isDurable && !subscriptions.isEmpty ? turn.events : isDurable ? nil : [],
         lastEvent: scheduler.lastEvent))
+    noteOperations()
     guard isDurable else { return }
     let written = TurnWriting.journalTurn(
       turn, epoch: scheduler.epoch, lastEvent: scheduler.lastEvent)
     snapshots.appended(bytes: TurnWriting.cost(written))
     append(written)
+  }
+
+  /// Whose graphs began and ended in this turn (G29).
+  private func noteOperations() {
+    guard hasInput else { return }
+    for case .toClient(let peer, _, .accepted(let graph, let operations, repeated: false))
+      in turn.afterDurable
+    {
+      guard let holder = clients.peers[peer]?.holder else { continue }
+      quotas.began(graph, operations: Int(operations), by: holder)
+    }
+    for ending in turn.endings { quotas.ended(ending.structure.row.graph) }
   }
 
   /// Tries again what the journal had no room for.

@@ -19,11 +19,41 @@ public enum Kernel {
     }
   }
 
+  /// As many descriptors as the process may have; it keeps what it has where that fails.
+  static func raiseDescriptorLimit() {
+    var limit = rlimit()
+    guard unsafe getrlimit(descriptors, &limit) == 0 else { return }
+    limit.rlim_cur = limit.rlim_max
+    _ = unsafe setrlimit(descriptors, &limit)
+  }
+
+  /// Descriptors that connections may take: the limit without those in use and a reserve.
+  static func connectionBudget() -> Int {
+    var limit = rlimit()
+    guard unsafe getrlimit(descriptors, &limit) == 0 else { return Limits.peersPerSocket }
+    let most = Int(clamping: limit.rlim_cur)
+    var used = 0
+    for number in 0..<Int32(clamping: min(most, 4_096)) where fcntl(number, F_GETFD) >= 0 {
+      used += 1
+    }
+    return max(most - used - min(128, most / 4), 8)
+  }
+
+  private static let descriptors = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+
   /// A variable of the environment; nil when it is not set or empty.
   public static func variable(_ name: String) -> String? {
     guard let value = unsafe getenv(name) else { return nil }
     let text = unsafe String(cString: value)
     return text.isEmpty ? nil : text
+  }
+
+  /// What this machine calls itself; nil when it does not say.
+  public static var hostName: String? {
+    var name = [CChar](repeating: 0, count: 256)
+    guard unsafe gethostname(&name, name.count - 1) == 0 else { return nil }
+    let bytes = name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+    return bytes.isEmpty ? nil : String(decoding: bytes, as: UTF8.self)
   }
 
   /// The bytes of a file of at most `limit` bytes; nil when there is none that can be read.

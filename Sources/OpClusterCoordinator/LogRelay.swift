@@ -19,6 +19,9 @@ struct LogRelay {
   private var order: [UInt64] = []
   private var lastNumber: UInt64 = 0
 
+  /// No further worker is asked before some have answered (G27).
+  var isFull: Bool { waiting.count >= Limits.logQuestions }
+
   /// Notes a question and says what to ask the worker.
   mutating func ask(
     _ question: LogQuestion, attempt: AttemptID, worker: PeerID, workerName: String,

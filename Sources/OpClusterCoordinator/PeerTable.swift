@@ -8,6 +8,10 @@ import OpClusterZeroMQ
 struct Peer {
   let id: PeerID
   let route: RoutingID
+  /// Which key its connection was let in with; nil over `ipc` and `inproc`.
+  let key: PublicKey?
+  /// Who that was when it spoke first; whoever is somebody else now is put out.
+  var principal: Principal
   /// It has said hello and was welcomed.
   var isGreeted = false
   /// It was put out: nothing of it is heard any more, so that it comes back on a new connection.
@@ -17,7 +21,39 @@ struct Peer {
   /// Requests of a client that are not answered yet.
   var requestsInFlight = 0
   /// Messages that its connection had no room for, oldest first.
-  var outbox: [[UInt8]] = []
+  private(set) var outbox: [[UInt8]] = []
+  private(set) var outboxBytes = 0
+  /// When it was refused as too busy, until then; it stays so, so that nothing overtakes.
+  var refusedUntil: Instant?
+  /// Requests refused for that in a row.
+  var refusals = 0
+
+  init(id: PeerID, _ sender: Sender, _ principal: Principal, at now: Instant) {
+    self.id = id
+    route = sender.connection
+    key = sender.key
+    self.principal = principal
+    lastHeard = now
+    lastSpoken = now
+  }
+
+  /// Who it is counted with (G29): all connections of one key, or this one alone.
+  var holder: QuotaHolder { principal.name.map { .key($0) } ?? .connection(id) }
+
+  /// Keeps a message; false when too much is kept already (G27).
+  mutating func keep(_ bytes: [UInt8]) -> Bool {
+    let fits = outbox.isEmpty || outboxBytes + bytes.count <= Limits.bytesPerSlowPeer
+    guard fits, outbox.count < Limits.messagesPerSlowPeer else { return false }
+    outbox.append(bytes)
+    outboxBytes += bytes.count
+    return true
+  }
+
+  /// The oldest so many have left.
+  mutating func dropKept(_ count: Int) {
+    for bytes in outbox[..<count] { outboxBytes -= bytes.count }
+    outbox.removeFirst(count)
+  }
 }
 
 struct PeerTable {
@@ -34,9 +70,12 @@ struct PeerTable {
 
   subscript(_ id: PeerID) -> Peer? { peers[id] }
 
-  mutating func add(_ id: PeerID, _ route: RoutingID, at now: Instant) {
-    numberByRoute[route] = id
-    peers[id] = Peer(id: id, route: route, lastHeard: now, lastSpoken: now)
+  /// No further connection is kept in mind (G27).
+  var isFull: Bool { peers.count >= Limits.peersPerSocket }
+
+  mutating func add(_ id: PeerID, _ sender: Sender, _ principal: Principal, at now: Instant) {
+    numberByRoute[sender.connection] = id
+    peers[id] = Peer(id: id, sender, principal, at: now)
   }
 
   /// Changes a peer; does nothing for one that is gone.

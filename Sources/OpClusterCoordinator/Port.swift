@@ -8,13 +8,17 @@ struct Port: ~Copyable {
   private let socket: Socket
   private(set) var endpoint: Endpoint
   var peers = PeerTable()
-  /// Peers whose connection has ended, or that cannot take so much; the loop forgets them.
-  private(set) var gone: [PeerID] = []
+  /// Peers whose connection has ended; the loop forgets them.
+  private var gone: [PeerID] = []
+  /// Peers for which more waits than may; the loop puts them out.
+  private var tooSlow: [PeerID] = []
   private var isReadableItem: Poller.Item?
+  private(set) var census = ConnectionCensus()
 
   /// - Throws: `EADDRINUSE` and what else binding may answer.
-  init(_ endpoint: Endpoint) throws(SocketError) {
-    let fresh = try Socket(role: .router(maximumMessageBytes: Limits.messageBytes))
+  init(_ endpoint: Endpoint, keys: SocketKeys?) throws(SocketError) {
+    let fresh = try Socket(role: .router(maximumMessageBytes: Limits.messageBytes), keys: keys)
+    try fresh.watchConnections()
     self.endpoint = try fresh.bind(endpoint)
     socket = consume fresh
   }
@@ -22,6 +26,9 @@ struct Port: ~Copyable {
   mutating func join(_ poller: inout Poller) {
     isReadableItem = poller.add(socket)
   }
+
+  /// Counts the connections and cuts those beyond `most` (A7).
+  mutating func limitConnections(to most: Int) { census = socket.countConnections(most: most) }
 
   /// While nobody listens, frames stay in libzmq's queue, whose bound slows the peers down.
   func listen(_ isListening: Bool, _ poller: inout Poller) {
@@ -44,12 +51,9 @@ struct Port: ~Copyable {
   }
 
   private mutating func keep(_ bytes: [UInt8], for id: PeerID) {
-    var isTooMuch = false
-    peers.update(id) { peer in
-      isTooMuch = peer.outbox.count >= Limits.messagesPerSlowPeer
-      if !isTooMuch { peer.outbox.append(bytes) }
-    }
-    if isTooMuch { gone.append(id) }
+    var isKept = true
+    peers.update(id) { isKept = $0.keep(bytes) }
+    if !isKept { tooSlow.append(id) }
   }
 
   /// Tries again what peers could not take.
@@ -68,7 +72,7 @@ struct Port: ~Copyable {
       }
       guard sent > 0 else { continue }
       peers.update(id) { peer in
-        peer.outbox.removeFirst(sent)
+        peer.dropKept(sent)
         peer.lastSpoken = now
       }
     }
@@ -78,5 +82,11 @@ struct Port: ~Copyable {
   mutating func takeGone() -> [PeerID] {
     defer { gone.removeAll(keepingCapacity: true) }
     return gone
+  }
+
+  /// Peers that did not read what was said to them, since the last call (G27).
+  mutating func takeTooSlow() -> [PeerID] {
+    defer { tooSlow.removeAll(keepingCapacity: true) }
+    return tooSlow
   }
 }

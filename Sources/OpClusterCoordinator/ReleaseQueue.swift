@@ -23,20 +23,40 @@ struct HeldTurn: Sendable {
   var lastEvent: UInt64
 }
 
+extension HeldTurn {
+  /// What its messages take.
+  fileprivate var bytes: Int { items.reduce(0) { $0 + $1.bytes } }
+}
+
+extension Held {
+  fileprivate var bytes: Int {
+    switch self {
+    case .toWorker(_, let bytes), .reply(_, let bytes): bytes.count
+    case .ask(let question): question.bytes
+    case .close: 0
+    }
+  }
+}
+
 struct ReleaseQueue {
   private var turns: [HeldTurn] = []
   private var head = 0
+  /// Of the messages that wait.
+  private(set) var bytes = 0
   /// Everything up to here is on disk.
   private(set) var durable: UInt64
 
   init(durable: UInt64) { self.durable = durable }
 
   var isEmpty: Bool { head == turns.count }
+  /// So much waits for the disk that nothing more may be decided (G27).
+  var isFull: Bool { turns.count - head >= Limits.heldTurns || bytes >= Limits.heldBytes }
 
   /// Commits come in ascending order.
   mutating func hold(_ turn: HeldTurn) {
     precondition(turns.last.map { $0.commit <= turn.commit } ?? true, "commits ascend")
     turns.append(turn)
+    bytes += turn.bytes
   }
 
   mutating func becameDurable(through commit: UInt64) { durable = max(durable, commit) }
@@ -45,6 +65,7 @@ struct ReleaseQueue {
   mutating func next() -> HeldTurn? {
     guard head < turns.count, turns[head].commit <= durable else { return nil }
     let turn = turns[head]
+    bytes -= turn.bytes
     turns[head].items = []
     turns[head].events = nil
     head += 1

@@ -93,16 +93,16 @@ extension CoordinatorLoop {
 
   /// Peers whose connections have ended or that read too slowly.
   private func forgetGone() {
-    for peer in workers.takeGone() where workers.peers[peer] != nil { forgetWorker(peer) }
-    for peer in clients.takeGone() {
-      guard let known = clients.peers[peer] else { continue }
-      if known.outbox.count >= Limits.messagesPerSlowPeer {
-        logger.warning("a client does not read and is put out", metadata: ["peer": "\(peer)"])
-        putOut(peer)
-      } else {
-        subscriptions.remove(peer: peer)
-        clients.peers.remove(peer)
-      }
+    for peer in workers.takeGone() + workers.takeTooSlow() where workers.peers[peer] != nil {
+      forgetWorker(peer)
+    }
+    for peer in clients.takeTooSlow() where clients.peers[peer]?.isPutOut == false {
+      logger.warning("a client does not read and is put out", metadata: ["peer": "\(peer)"])
+      putOut(peer)
+    }
+    for peer in clients.takeGone() where clients.peers[peer] != nil {
+      subscriptions.remove(peer: peer)
+      forgetClient(peer)
     }
   }
 }

@@ -1,6 +1,7 @@
 // Log lines to standard error, for people or for programs. Any thread; one write a line.
 
 public import Logging
+public import OpClusterModel
 import OpClusterZeroMQ
 
 /// Writes `TIME LEVEL MESSAGE key=value…`, or one JSON object a line.
@@ -55,10 +56,14 @@ public struct StandardErrorLog: LogHandler {
 }
 
 /// A moment as RFC 3339 writes it, in UTC, to the millisecond.
-struct UTCTime {
+public struct UTCTime {
   let milliseconds: Int64
 
-  var text: String {
+  init(milliseconds: Int64) { self.milliseconds = milliseconds }
+
+  public init(_ time: WallTime) { milliseconds = time.milliseconds }
+
+  public var text: String {
     let days = (milliseconds >= 0 ? milliseconds : milliseconds - 86_399_999) / 86_400_000
     let inDay = milliseconds - days * 86_400_000
     let (year, month, day) = Self.date(ofDay: days)

@@ -27,6 +27,8 @@ enum StopReason: Hashable, Sendable {
   case timeout
   /// The worker stops, or has been without a coordinator for too long.
   case workerStop
+  /// It is exclusive, and another worker may soon have it (G16).
+  case fence
 }
 
 /// What can happen to an attempt.
@@ -40,6 +42,8 @@ enum AttemptEvent: Hashable, Sendable {
   case abandon
   /// A reason of the worker's own.
   case stop(StopReason)
+  /// The lease of exclusive operations has run out: no grace (G16).
+  case fenced
   case graceOver
   case ended
   case acknowledged
@@ -75,6 +79,11 @@ enum AttemptAction: Hashable, Sendable {
 extension AttemptState {
   /// The next state and what to do. Whatever is not foreseen is late or repeated and does nothing.
   func after(_ event: AttemptEvent) -> (AttemptState, AttemptAction) {
+    AttemptCount.add(self, event)
+    return arrow(event)
+  }
+
+  private func arrow(_ event: AttemptEvent) -> (AttemptState, AttemptAction) {
     switch (self, event) {
     // Held, not started: S13, S91, S148.
     case (.blocked, .awaitsMet): (.ready, .enqueue)
@@ -82,7 +91,8 @@ extension AttemptState {
     case (.blocked, .recall), (.blocked, .cancel): (.absent, .giveBack)
     case (.ready, .recall), (.ready, .cancel): (.absent, .giveBack)
     case (.blocked, .abandon), (.ready, .abandon): (.absent, .drop)
-    case (.blocked, .stop), (.ready, .stop): (self, .nothing)
+    case (.blocked, .stop), (.ready, .stop), (.blocked, .fenced), (.ready, .fenced):
+      (self, .nothing)
 
     // Running: S87, S92.
     case (.running, .recall), (.stopping, .recall), (.killing, .recall): (self, .answerStarted)
@@ -91,7 +101,10 @@ extension AttemptState {
     case (.stopping(let reason), .cancel): (.stopping(reason), .repeatCancel)
     case (.killing(let reason), .cancel): (.killing(reason), .repeatCancel)
     case (.stopping(let reason), .graceOver): (.killing(reason), .kill)
-    case (.stopping, .stop), (.killing, .stop), (.killing, .graceOver): (self, .nothing)
+    case (.running, .fenced): (.killing(.fence), .kill)
+    case (.stopping(let reason), .fenced): (.killing(reason), .kill)
+    case (.stopping, .stop), (.killing, .stop), (.killing, .graceOver), (.killing, .fenced):
+      (self, .nothing)
     case (.running, .abandon), (.stopping, .abandon), (.killing, .abandon):
       (.absent, .killAndForget)
     case (.running, .ended), (.stopping, .ended), (.killing, .ended): (.ended, .report)
@@ -100,12 +113,13 @@ extension AttemptState {
     case (.ended, .recall): (.ended, .answerStarted)
     case (.ended, .cancel): (.ended, .repeatCancel)
     case (.ended, .abandon), (.ended, .acknowledged): (.absent, .release)
-    case (.ended, .stop), (.ended, .graceOver), (.ended, .ended): (.ended, .nothing)
+    case (.ended, .stop), (.ended, .fenced), (.ended, .graceOver), (.ended, .ended):
+      (.ended, .nothing)
 
     // Late or repeated.
     case (.absent, .awaitsMet), (.absent, .chosen), (.absent, .recall), (.absent, .cancel),
-      (.absent, .abandon), (.absent, .stop), (.absent, .graceOver), (.absent, .ended),
-      (.absent, .acknowledged):
+      (.absent, .abandon), (.absent, .stop), (.absent, .fenced), (.absent, .graceOver),
+      (.absent, .ended), (.absent, .acknowledged):
       (.absent, .nothing)
     case (.blocked, .chosen), (.blocked, .graceOver), (.blocked, .ended),
       (.blocked, .acknowledged):

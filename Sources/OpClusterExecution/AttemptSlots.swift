@@ -33,6 +33,9 @@ struct HeldAttempt: Sendable {
   /// The coordinator cancelled it: its outcome is cancelled, however it ends (S100).
   var isCancelled = false
   var place: UInt64 = 0
+  /// `Dispatch.queue` and `Dispatch.service`
+  var queue = QueueID.main
+  var service: QualityOfService = .default
   /// `Dispatch.run`
   var run: UInt32 = 1
   var argument: [UInt8] = []

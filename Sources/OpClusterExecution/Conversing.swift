@@ -11,6 +11,7 @@ extension ExecutionCore {
     switch link.state {
     case .greeting(let deadline, isHelloTaken: false):
       link.state = .greeting(deadline: deadline, isHelloTaken: true)
+      link.madeHello(at: now)
       return .hello(hello())
     case .talking(let conversation):
       let isHeartbeatDue = now >= link.nextHeartbeat
@@ -20,6 +21,7 @@ extension ExecutionCore {
         link.nextHeartbeat = now + link.timing.heartbeat
         var report = outbox.take(conversation, ordersTaken: link.ordersTaken)
         report.isLeaving = isLeaving
+        link.made(report: report.number, at: now)
         return .report(report)
       }
       guard isGoodbyeDue else { return nil }
@@ -81,7 +83,8 @@ extension ExecutionCore {
   ) {
     link.welcomed(welcome, at: now)
     isOrphaned = false
-    abandon(welcome.stale, at: now, into: &effects)
+    isFenced = false
+    if !ExecutionBug.staleKept.isPlanted { abandon(welcome.stale, at: now, into: &effects) }
     for entry in outbox.takeAll() where isWorthTelling(entry) { outbox.append(entry) }
   }
 
@@ -123,13 +126,15 @@ extension ExecutionCore {
       return
     }
     link.heard(at: now)
+    link.isHeard(through: max(orders.heard, orders.acknowledged))
+    if isFenced, link.holdsFence(at: now) { isFenced = false }
     // A bare heartbeat has no number.
     if orders.number == 0, orders.isHeartbeat { return }
-    if orders.number <= link.ordersTaken {
+    if orders.number <= link.ordersTaken, !ExecutionBug.forgottenAttempts.isPlanted {
       late += 1
       return
     }
-    guard orders.number == link.ordersTaken + 1 else {
+    guard orders.number <= link.ordersTaken + 1 else {
       link.fail(settings, at: now)
       return
     }

@@ -31,6 +31,10 @@ public struct ExecutionCore: Sendable {
   var available: Resources
   var held = 0
   var running = 0
+  /// Of those, the exclusive ones.
+  var exclusivesRunning = 0
+  /// The fence has come down, and the coordinator has not heard of this worker since.
+  var isFenced = false
   /// The coordinator wants it to take nothing new and to leave.
   var isDraining = false
   /// It wants that itself; every report says so.
@@ -56,6 +60,8 @@ public struct ExecutionCore: Sendable {
     var demandClass: Int32
     /// Whether a worker of this size can ever run it.
     var isPossible: Bool
+    /// Never two process trees of one operation at once (G16).
+    var isExclusive: Bool
     var limits = TemplateLimits()
   }
   struct Progress: Sendable {
@@ -86,6 +92,9 @@ public struct ExecutionCore: Sendable {
       noteProgress(attempt, Progress(fraction: fraction, text: text))
     case .timePassed: timePassed(at: now, into: &effects)
     case .leave: beginLeaving(at: now)
+    case .slept:
+      link.forgetContact()
+      fenceIfDue(at: now, into: &effects)
     case .stop: beginStop(at: now, into: &effects)
     case .stopNow: killEverything(at: now, into: &effects)
     }
@@ -103,6 +112,7 @@ public struct ExecutionCore: Sendable {
     consider(timers.earliest)
     if running == 0 { consider(stopDeadline) }
     if isOrphanable { consider(link.orphanDeadline) }
+    if exclusivesRunning > 0, !isFenced { consider(link.fenceDeadline) }
     return next
   }
 
@@ -113,6 +123,12 @@ public struct ExecutionCore: Sendable {
   }
   /// The present conversation; nil: there is none.
   public var conversation: Conversation? { link.conversation }
+  /// Until when the coordinator surely heard of this worker: when the newest message was made that
+  /// it is known to have taken. What the lease of exclusive operations is counted from (G16); nil:
+  /// nothing is known.
+  public var contact: Instant? { link.contact }
+  /// How long after `contact` exclusive operations are killed.
+  public var fence: Span { link.timing.fence }
   /// Something is ready to start as soon as there is room.
   public var hasMore: Bool { queue.ready > 0 && !isStopping && !isDraining }
   public var isStopping: Bool { stopDeadline != nil }
@@ -144,6 +160,22 @@ extension ExecutionCore {
       isOrphaned = true
       stopEverything(at: now, into: &effects)
     }
+    fenceIfDue(at: now, into: &effects)
+  }
+
+  /// The coordinator may soon give exclusive operations to another: none may run here by then. The
+  /// guard kills their processes as well, should this process be unable to (G16).
+  private mutating func fenceIfDue(at now: Instant, into effects: inout [ExecutionEffect]) {
+    guard exclusivesRunning > 0, !isFenced, now >= link.fenceDeadline else { return }
+    isFenced = true
+    for slot in attempts.used
+    where attempts[slot].state.isLive && isExclusive(attempts[slot].template) {
+      change(slot, .fenced, at: now, into: &effects)
+    }
+  }
+
+  func isExclusive(_ template: TemplateNumber) -> Bool {
+    template.position >= 0 && templates[Int(template.position)].isExclusive
   }
 
   /// The present socket is gone. What runs goes on (G24).

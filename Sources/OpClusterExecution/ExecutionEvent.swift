@@ -41,6 +41,8 @@ public enum ExecutionEvent: Sendable {
   case timePassed
   /// Take nothing new, let what runs end, say goodbye; the coordinator is told of the wish (S148).
   case leave
+  /// The machine has slept: what was heard before proves nothing about now (G16).
+  case slept
   /// Stop in good order: ask everything to stop, report it, say goodbye.
   case stop
   /// Kill everything, then go.
@@ -92,6 +94,8 @@ public struct ExecutionSettings: Hashable, Sendable {
   public var maximumRunning = 4_096
   /// Attempts held unstarted; what comes beyond it is given back at once.
   public var maximumHeld = 65_536
+  /// Bytes of reports not yet acknowledged; while there are so many, nothing new is started.
+  public var maximumUnacknowledgedBytes = Limits.unacknowledgedBytes
   /// From opening a socket to the welcome.
   public var handshake: Span = .seconds(3)
   /// First and longest wait before a further try; each is twice the one before.

@@ -19,8 +19,9 @@ extension ExecutionCore {
       graph: graph, firstIndex: announcement.firstIndex, name: announcement.name,
       queueName: announcement.queueName,
       isArray: announcement.isArray, indexRuns: announcement.indexRuns,
-      demandClass: queue.join(announcement.demand),
-      isPossible: identity.capacity.covers(announcement.demand))
+      demandClass: queue.join(announcement.demand, isExclusive: announcement.isExclusive),
+      isPossible: identity.capacity.covers(announcement.demand),
+      isExclusive: announcement.isExclusive)
     let number: TemplateNumber
     if let again = freeTemplates.popLast() {
       number = again
@@ -63,7 +64,8 @@ extension ExecutionCore {
       let template = operations[graph].template(at: dispatch.template)
     else { return false }
     let known = operations[graph][operation.index]
-    guard attempt > known.highest else {
+    let isForgotten = ExecutionBug.forgottenAttempts.isPlanted && !known.slot.exists
+    guard attempt > known.highest || isForgotten else {
       answerRepeated(dispatch.attempt, known.slot)
       return true
     }
@@ -82,6 +84,8 @@ extension ExecutionCore {
     attempts[slot].template = template
     attempts[slot].priority = dispatch.priority
     attempts[slot].place = dispatch.place
+    attempts[slot].queue = dispatch.queue
+    attempts[slot].service = dispatch.service
     attempts[slot].run = dispatch.run
     guard templates[Int(template.position)].isPossible else {
       endImpossible(slot, into: &effects)

@@ -1,6 +1,7 @@
 // The worker's side of its conversation with the coordinator: when to speak, when to give up on a
 // socket, when to try again. Owned by the core.
 
+import DequeModule
 import OpClusterModel
 
 /// Where the conversation is.
@@ -24,6 +25,12 @@ struct Link: Sendable {
   /// When the coordinator was last heard in a conversation, or when the worker began.
   var lastHeard: Instant
   var nextHeartbeat: Instant
+  /// Until when the coordinator surely heard of this worker; nil before the first welcome.
+  private(set) var contact: Instant?
+  /// When the hello of this conversation was made.
+  private var helloMadeAt: Instant?
+  /// When reports of this conversation were made that are not known to be heard, oldest first.
+  private var made: Deque<(report: UInt64, at: Instant)> = []
   /// Welcomes so far: before the first there is nothing to be orphaned from.
   var welcomes: UInt64 = 0
   private var failures: UInt32 = 0
@@ -52,11 +59,50 @@ struct Link: Sendable {
 
   mutating func heard(at now: Instant) { lastHeard = now }
 
+  /// When exclusive operations are killed here (`FENCE`, G16). It is counted from what the
+  /// coordinator has heard, not from what was heard of it: where only one direction is cut, the
+  /// coordinator counts this worker lost while its words still come.
+  var fenceDeadline: Instant { contact.map { $0 + timing.fence } ?? .zero }
+
+  /// Whether exclusive operations may begin.
+  func holdsFence(at now: Instant) -> Bool { contact != nil && now < fenceDeadline }
+
+  /// Nothing that was said up to now counts any more.
+  mutating func forgetContact() {
+    contact = nil
+    helloMadeAt = nil
+    made.removeAll(keepingCapacity: true)
+  }
+
+  mutating func madeHello(at now: Instant) {
+    helloMadeAt = now
+    made.removeAll(keepingCapacity: true)
+  }
+
+  /// Moments nearer to each other than this are not told apart.
+  private static let madeInterval = Span.milliseconds(20)
+  private static let madeLimit = 4_096
+
+  mutating func made(report number: UInt64, at now: Instant) {
+    if let last = made.last, now - last.at < Self.madeInterval { return }
+    if made.count >= Self.madeLimit { made.removeFirst() }
+    made.append((number, now))
+  }
+
+  /// The coordinator has heard reports through this number.
+  mutating func isHeard(through number: UInt64) {
+    while let first = made.first, first.report <= number {
+      contact = max(contact ?? .zero, first.at)
+      made.removeFirst()
+    }
+  }
+
   mutating func welcomed(_ welcome: Welcome, at now: Instant) {
     state = .talking(welcome.conversation)
     timing = welcome.timing
     ordersTaken = 0
     lastHeard = now
+    if let helloMadeAt { contact = max(contact ?? .zero, helloMadeAt) }
     nextHeartbeat = now
     welcomes += 1
     failures = 0

@@ -47,6 +47,19 @@ struct GraphEntry: Sendable {
     }
   }
 
+  /// For the next graph, which may be as small as this one was and finds the room.
+  mutating func clear() {
+    guard pages.count == 1, pages[0].count <= 16, templates.count <= 16 else {
+      self = GraphEntry(graph: GraphID(0))
+      return
+    }
+    graph = GraphID(0)
+    pages[0].removeAll(keepingCapacity: true)
+    templates.removeAll(keepingCapacity: true)
+    live = 0
+    isForgotten = false
+  }
+
   func template(at position: UInt32) -> TemplateNumber? {
     guard Int(position) < templates.count, templates[Int(position)].position >= 0 else {
       return nil
@@ -81,7 +94,7 @@ struct OperationTable: Sendable {
     let number: Int32
     if let again = free.popLast() {
       number = again
-      graphs[Int(number)] = GraphEntry(graph: graph)
+      graphs[Int(number)].graph = graph
     } else {
       number = Int32(graphs.count)
       graphs.append(GraphEntry(graph: graph))
@@ -105,7 +118,7 @@ struct OperationTable: Sendable {
   /// Removes the graph; its templates are the caller's to free.
   mutating func remove(_ number: Int32) {
     numbers[graphs[Int(number)].graph] = nil
-    graphs[Int(number)] = GraphEntry(graph: GraphID(0))
+    graphs[Int(number)].clear()
     free.append(number)
     newest = (GraphID(0), -1)
   }

@@ -11,6 +11,7 @@ struct Outbox: Sendable {
   /// Sent in this conversation, kept until acknowledged; heartbeats are not kept.
   private(set) var sent: Deque<(number: UInt64, entries: [WorkerReport.Entry])> = []
   private var sentEntries = 0
+  private var sentBytes = 0
   /// Number of the newest report of this conversation.
   private(set) var newest: UInt64 = 0
 
@@ -19,6 +20,8 @@ struct Outbox: Sendable {
 
   var isEmpty: Bool { pending.isEmpty && sent.isEmpty }
   var count: Int { pending.count + sentEntries }
+  /// What is not acknowledged, by estimate (G27).
+  var bytes: Int { pendingBytes + sentBytes }
 
   mutating func append(_ entry: WorkerReport.Entry) {
     pendingBytes += Self.weight(entry)
@@ -42,6 +45,7 @@ struct Outbox: Sendable {
     guard !pending.isEmpty else { return report }
     if pending.count <= Limits.entriesPerMessage, pendingBytes <= Self.reportBytes {
       swap(&report.entries, &pending)
+      sentBytes += pendingBytes
       pendingBytes = 0
     } else {
       report.entries = cut()
@@ -64,6 +68,7 @@ struct Outbox: Sendable {
     let entries = Array(pending[..<count])
     pending.removeSubrange(..<count)
     pendingBytes -= bytes
+    sentBytes += bytes
     return entries
   }
 
@@ -71,6 +76,7 @@ struct Outbox: Sendable {
   mutating func takeAcknowledged(through number: UInt64) -> [WorkerReport.Entry]? {
     guard let first = sent.first, first.number <= number else { return nil }
     sentEntries -= first.entries.count
+    for entry in first.entries { sentBytes -= Self.weight(entry) }
     return sent.removeFirst().entries
   }
 

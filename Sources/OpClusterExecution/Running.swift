@@ -9,45 +9,56 @@ extension ExecutionCore {
   public mutating func startReady(
     atMost most: Int, at now: Instant, into effects: inout [ExecutionEffect]
   ) -> Int {
-    guard queue.ready > 0, !isDraining, !isStopping, !isOrphaned, link.holdsLease(at: now) else {
-      return 0
-    }
+    let mayStart = link.holdsLease(at: now) || ExecutionBug.startsWithoutLease.isPlanted
+    guard queue.ready > 0, !isDraining, !isStopping, !isOrphaned, mayStart else { return 0 }
+    // What has ended and is not durable anywhere else is kept here: no more of it (G27).
+    guard outbox.bytes < settings.maximumUnacknowledgedBytes else { return 0 }
     var room = available
     var isReserved = false
     var started = 0
-    while started < most, running < settings.maximumRunning, let (number, entry) = best() {
-      if room.covers(queue.classes[number].demand) {
-        room.take(queue.classes[number].demand)
-        queue.classes[number].line.removeFirst()
+    while started < most, running < settings.maximumRunning, let (lane, entry) = best() {
+      let demand = queue.demand(of: lane)
+      if queue.isExclusive(lane), !mayBegin(entry.operation, at: now) {
+        isReserved = true
+        queue.lanes[Int(lane)].isBlocked = true
+      } else if room.covers(demand) {
+        room.take(demand)
+        queue.lanes[Int(lane)].line.removeFirst()
+        queue.served(lane)
         change(entry.ticket.slot, .chosen, at: now, into: &effects)
         started += 1
       } else {
-        if !isReserved { room.reserve(queue.classes[number].demand) }
+        if !isReserved { room.reserve(demand) }
         isReserved = true
-        queue.classes[number].isBlocked = true
+        queue.lanes[Int(lane)].isBlocked = true
       }
     }
     if isReserved { queue.unblockAll() }
     return started
   }
 
-  /// The best entry among the lines that are not blocked in this pass.
-  private mutating func best() -> (Int, LineEntry)? {
-    var best: (Int, LineEntry)?
-    for number in queue.active {
-      let at = Int(number)
-      guard !queue.classes[at].isBlocked, let entry = head(of: at) else { continue }
-      if let found = best, found.1 < entry { continue }
-      best = (at, entry)
+  /// Whether an exclusive operation may have processes here: under the lease, and not while an
+  /// attempt of its own that was given up still dies (G16).
+  private func mayBegin(_ operation: OperationID, at now: Instant) -> Bool {
+    link.holdsFence(at: now) && !leftovers.keys.contains { $0.operation == operation }
+  }
+
+  /// The best entry among the lanes that are not blocked in this pass.
+  private mutating func best() -> (Int32, LineEntry)? {
+    var best: (Int32, LineEntry)?
+    for lane in queue.active {
+      guard !queue.lanes[Int(lane)].isBlocked, let entry = head(of: Int(lane)) else { continue }
+      if let found = best, queue.goesBefore(found.1, of: found.0, entry, of: lane) { continue }
+      best = (lane, entry)
     }
     return best
   }
 
   /// The first entry of a line that still stands; those given back are thrown away.
-  private mutating func head(of number: Int) -> LineEntry? {
-    while let entry = queue.classes[number].line.first {
+  private mutating func head(of lane: Int) -> LineEntry? {
+    while let entry = queue.lanes[lane].line.first {
       if stands(entry) { return entry }
-      queue.classes[number].line.removeFirst()
+      queue.lanes[lane].line.removeFirst()
     }
     return nil
   }
@@ -102,7 +113,14 @@ extension ExecutionCore {
       LineEntry(
         priority: attempt.priority, place: attempt.place, operation: attempt.id.operation,
         ticket: SlotTicket(slot: slot, generation: attempt.generation)),
-      into: templates[Int(attempt.template.position)].demandClass)
+      laneKey(of: slot), attempt.service)
+  }
+
+  /// Where in the local queue an attempt is while it is ready.
+  private func laneKey(of slot: Slot) -> LocalQueue.LaneKey {
+    LocalQueue.LaneKey(
+      demandClass: templates[Int(attempts[slot].template.position)].demandClass,
+      queue: attempts[slot].queue)
   }
 
   private mutating func launch(
@@ -110,10 +128,11 @@ extension ExecutionCore {
   ) {
     let number = attempts[slot].template
     let demandClass = templates[Int(number.position)].demandClass
-    queue.remove(from: demandClass)
+    queue.remove(laneKey(of: slot))
     available.take(queue.classes[Int(demandClass)].demand)
     held -= 1
     running += 1
+    if isExclusive(number) { exclusivesRunning += 1 }
     launched += 1
     var launch = Launch(
       attempt: attempts[slot].id, template: number, run: attempts[slot].run, argument: [],
@@ -139,11 +158,10 @@ extension ExecutionCore {
   ) {
     held -= 1
     if before == .ready {
-      let number = templates[Int(attempts[slot].template.position)].demandClass
-      queue.remove(from: number)
+      let lane = queue.remove(laneKey(of: slot))
       dropAwaits(of: slot, into: &effects)
       release(slot, into: &effects)
-      sweepLine(Int(number))
+      if let lane { sweepLine(Int(lane)) }
     } else {
       dropAwaits(of: slot, into: &effects)
       release(slot, into: &effects)
@@ -152,11 +170,11 @@ extension ExecutionCore {
 
   /// A line that is mostly made of entries given back is swept.
   private mutating func sweepLine(_ number: Int) {
-    guard queue.classes[number].line.count > 64 + 2 * queue.classes[number].ready else { return }
-    var line = queue.classes[number].line
-    queue.classes[number].line = Line()
+    guard queue.lanes[number].line.count > 64 + 2 * queue.lanes[number].ready else { return }
+    var line = queue.lanes[number].line
+    queue.lanes[number].line = Line()
     line.removeAll { !stands($0) }
-    queue.classes[number].line = line
+    queue.lanes[number].line = line
   }
 
   /// Asks it to stop and sets the grace: the order's, the command's own, or the cluster's.
@@ -221,6 +239,7 @@ extension ExecutionCore {
     let demandClass = templates[Int(number.position)].demandClass
     available.giveBack(queue.classes[Int(demandClass)].demand)
     running -= 1
+    if isExclusive(number) { exclusivesRunning -= 1 }
     if running == 0, isStopping { stopDeadline = now + settings.farewell }
   }
 
@@ -264,10 +283,19 @@ extension ExecutionCore {
     return result
   }
 
+  /// What people read of an exclusive attempt that the lease ended.
+  public static let fenceDiagnostic =
+    "killed, since the coordinator had not heard of the worker for too long and might have given "
+    + "this exclusive operation to another"
+
   private static func blame(_ reason: StopReason, _ result: inout AttemptResult) {
     switch reason {
     case .timeout: result.cause = .timeout
     case .workerStop: if !result.isSuccess { result.cause = .workerStopped }
+    case .fence:
+      if result.isSuccess { return }
+      result.cause = .workerStopped
+      result.diagnostic = fenceDiagnostic
     case .cancel:
       // A result that came all the same is kept (S99); a failure is the stop's doing.
       if result.cause != .none { result.wasStopped = true }

@@ -19,6 +19,8 @@ final class Alarm: Sendable {
     var ring: (@Sendable () -> Void)?
   }
   private let state = Mutex(State())
+  /// The deadline, for those who look without the lock; the end of time where there is none.
+  private let known = Atomic<Int64>(.max)
 
   /// What to do when a deadline has come; set once.
   func atDeadline(_ ring: @escaping @Sendable () -> Void) {
@@ -27,9 +29,11 @@ final class Alarm: Sendable {
 
   /// Rings at this moment; an earlier one that was set stays.
   func set(_ deadline: Instant) {
+    if known.load(ordering: .sequentiallyConsistent) <= deadline.nanoseconds { return }
     state.withLock { state in
       if let known = state.deadline, known <= deadline { return }
       state.deadline = deadline
+      self.known.store(deadline.nanoseconds, ordering: .sequentiallyConsistent)
       _ = mailbox(&state)?.post(.look)
     }
   }
@@ -90,6 +94,7 @@ final class Alarm: Sendable {
     return state.withLock { state in
       guard let deadline = state.deadline, deadline <= now else { return nil }
       state.deadline = nil
+      known.store(.max, ordering: .sequentiallyConsistent)
       return state.ring
     }
   }

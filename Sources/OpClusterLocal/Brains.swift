@@ -23,6 +23,8 @@ struct Brains: Sendable {
   var output = Output()
   var history = History()
   private var closures = ClosureNumbers()
+  /// Empty between turns; kept for its room, as the next two are.
+  private var turnEffects: [Effect] = []
   private var effects: [ExecutionEffect] = []
   private var spareEffects: [ExecutionEffect] = []
   private var templates: [AnnouncedTemplate?] = []
@@ -39,7 +41,7 @@ struct Brains: Sendable {
   /// What a round wants done outside of the lock, in this order.
   struct Output: Sendable {
     var deeds: [Deed] = []
-    var events: [Event] = []
+    var events: [EventRun] = []
     var answers: [(Completion, Result<ClientReply, Refusal>)] = []
     /// Closures whose operations have finished.
     var usedClosures: [UInt64] = []
@@ -199,26 +201,27 @@ struct Brains: Sendable {
     isTurnOpen = false
     history.take(turn)
     collectEvents()
-    for effect in turn.atOnce { carryOut(effect) }
-    for effect in turn.afterDurable { carryOut(effect) }
+    // Apart from the turn: what an effect brings about belongs to the next one.
+    var effects: [Effect] = []
+    swap(&effects, &turnEffects)
+    turn.takeEffects(&effects)
+    for at in effects.indices { carryOut(effects[at]) }
+    effects.removeAll(keepingCapacity: true)
+    swap(&effects, &turnEffects)
   }
 
   private mutating func collectEvents() {
-    for accepted in turn.submissions {
-      closures.take(accepted.submission, graph: accepted.graph)
+    for at in turn.submissions.indices {
+      closures.take(turn.submissions[at].submission, graph: turn.submissions[at].graph)
     }
-    for run in turn.events {
-      if case .isFinished = run.first.kind, case .operation(let first, _) = run.first.subject {
-        closures.finish(first, count: run.count, into: &output.usedClosures)
-      }
-      if !isObserved { continue }
-      if run.count == 1 {
-        output.events.append(run.first)
-      } else {
-        run.forEach { output.events.append($0) }
-      }
+    for at in turn.events.indices {
+      guard case .isFinished = turn.events[at].first.kind,
+        case .operation(let first, _) = turn.events[at].first.subject
+      else { continue }
+      closures.finish(first, count: turn.events[at].count, into: &output.usedClosures)
     }
-    for ending in turn.endings { closures.forget(ending.structure.row.graph) }
+    if isObserved { output.events += turn.events }
+    for at in turn.endings.indices { closures.forget(turn.endings[at].structure.row.graph) }
   }
 
   private mutating func carryOut(_ effect: Effect) {
@@ -317,6 +320,7 @@ extension Timing {
     timing.suspect = Span(nanoseconds: year.nanoseconds * 20)
     timing.lost = Span(nanoseconds: year.nanoseconds * 30)
     timing.resync = Span(nanoseconds: year.nanoseconds * 40)
+    timing.fence = Span(nanoseconds: year.nanoseconds * 25)
     timing.orphan = Span(nanoseconds: year.nanoseconds * 50)
     return timing
   }

@@ -13,32 +13,35 @@ struct ClosureNumbers: Sendable {
   private var blocks: [GraphID: [UInt32: [UInt64]]] = [:]
 
   mutating func take(_ submission: GraphSubmission, graph: GraphID) {
-    if submission.templates.contains(where: { $0.isClosure }) {
+    let templates = submission.templates
+    if templates.indices.contains(where: { templates[$0].isClosure }) {
       numbers[graph] = Self.numbers(in: submission)
     }
     var index: UInt32 = 0
-    for template in submission.templates {
-      if case .blocks = template.work {
-        for element in 0..<template.count {
-          take(template.payload, of: OperationID(graph: graph, index: index + element))
+    for at in templates.indices {
+      if case .blocks = templates[at].work {
+        for element in 0..<templates[at].count {
+          take(templates[at].payload, of: OperationID(graph: graph, index: index + element))
         }
       }
-      index += template.count
+      index += templates[at].count
     }
   }
 
   private static func numbers(in submission: GraphSubmission) -> [UInt64] {
     var own: [UInt64] = []
     own.reserveCapacity(submission.operationCount)
-    for template in submission.templates {
-      for element in 0..<Int(template.count) {
-        guard template.isClosure else {
+    let templates = submission.templates
+    for at in templates.indices {
+      let arguments = templates[at].elementArguments
+      for element in 0..<Int(templates[at].count) {
+        if !templates[at].isClosure {
           own.append(0)
-          continue
+        } else if arguments.isEmpty {
+          own.append(closureNumber(in: templates[at].payload))
+        } else {
+          own.append(arguments.withBytes(of: element) { closureNumber(in: $0) })
         }
-        let argument =
-          template.elementArguments.isEmpty ? template.payload : template.elementArguments[element]
-        own.append(closureNumber(in: argument))
       }
     }
     return own
@@ -83,7 +86,7 @@ extension OperationTemplate {
 }
 
 /// The number in an argument: decimal digits; 0 where there is none.
-private func closureNumber(in argument: [UInt8]) -> UInt64 {
+private func closureNumber(in argument: some Sequence<UInt8>) -> UInt64 {
   var number: UInt64 = 0
   for byte in argument {
     guard byte >= 0x30, byte <= 0x39 else { return 0 }

@@ -25,9 +25,10 @@ struct History: Sendable {
 
   /// Takes in what a turn left.
   mutating func take(_ turn: borrowing Turn) {
-    for accepted in turn.submissions {
-      submissions[accepted.graph] = accepted.submission
-      newest = max(newest, accepted.graph)
+    for at in turn.submissions.indices {
+      let graph = turn.submissions[at].graph
+      submissions[graph] = turn.submissions[at].submission
+      newest = max(newest, graph)
     }
     for line in turn.history {
       if line.isAttempt {
@@ -36,14 +37,13 @@ struct History: Sendable {
         unattempted[line.attempt.operation.graph, default: []].append(line)
       }
     }
-    for ending in turn.endings {
-      let graph = ending.structure.row.graph
+    for at in turn.endings.indices {
+      let graph = turn.endings[at].structure.row.graph
       guard let submission = submissions.removeValue(forKey: graph) else { continue }
+      let lines = unattempted.isEmpty ? nil : unattempted.removeValue(forKey: graph)
       let memory = EndedGraphMemory(
-        graph: graph, submission: submission, ending: ending,
-        unattempted: (unattempted.removeValue(forKey: graph) ?? []).sorted {
-          $0.attempt.operation < $1.attempt.operation
-        })
+        graph: graph, submission: submission, ending: turn.endings[at],
+        unattempted: (lines ?? []).sorted { $0.attempt.operation < $1.attempt.operation })
       ended[graph] = memory
       order.append(graph)
       bytes += memory.weight
@@ -160,24 +160,32 @@ struct History: Sendable {
   }
 }
 
-/// One graph that has ended.
-struct EndedGraphMemory: Sendable {
-  var graph: GraphID
-  var submission: GraphSubmission
-  var ending: GraphEnding
+/// One graph that has ended. An object: there are thousands, in tables that grow.
+final class EndedGraphMemory: Sendable {
+  let graph: GraphID
+  let submission: GraphSubmission
+  let ending: GraphEnding
   /// How operations ended that no attempt ended, ascending.
-  var unattempted: [AttemptHistory] = []
+  let unattempted: [AttemptHistory]
+  /// Bytes, by estimate.
+  let weight: Int
+
+  init(
+    graph: GraphID, submission: GraphSubmission, ending: GraphEnding,
+    unattempted: [AttemptHistory]
+  ) {
+    self.graph = graph
+    self.submission = submission
+    self.ending = ending
+    self.unattempted = unattempted
+    var weight = 1_024 + ending.outcomes.count + unattempted.count * 512
+    for at in submission.templates.indices { weight += submission.templates[at].weight }
+    weight += submission.elementEdges.count * 9 + submission.groupEdges.count * 10
+    self.weight = weight
+  }
 
   /// Explanations of one answer.
   static let explained = 100
-
-  /// Bytes, by estimate.
-  var weight: Int {
-    submission.templates.reduce(1_024 + ending.outcomes.count) {
-      $0 + 768 + $1.payload.count + $1.elementArguments.bytes.count + $1.name.utf8.count
-    } + submission.elementEdges.count * 9 + submission.groupEdges.count * 10
-      + unattempted.count * 512
-  }
 
   fileprivate func unattempted(_ index: UInt32) -> AttemptHistory? {
     var low = 0
@@ -252,4 +260,11 @@ extension IndexRun {
 extension AttemptHistory {
   /// Bytes, by estimate.
   fileprivate var weight: Int { 512 + result.output.count + result.diagnostic.utf8.count }
+}
+
+extension OperationTemplate {
+  /// Bytes, by estimate.
+  fileprivate var weight: Int {
+    768 + payload.count + elementArguments.bytes.count + name.utf8.count
+  }
 }

@@ -29,7 +29,7 @@ public final class LocalCluster: Sendable {
 
   /// A type of its own: a closure by itself would be wrapped once more by each look at it.
   private struct Observer {
-    var handler: (@Sendable ([Event]) -> Void)?
+    var handler: (@Sendable ([EventRun]) -> Void)?
   }
 
   /// - Parameters:
@@ -59,12 +59,14 @@ public final class LocalCluster: Sendable {
     _ request: ClientRequest,
     completion: @escaping @Sendable (Result<ClientReply, Refusal>) -> Void
   ) {
+    if case .submit = request { short.noteAddition(at: MonotonicClock.now()) }
     if !post(.request(request, completion)) { completion(.failure(Self.closedRefusal)) }
   }
 
   /// Sets the one observer, before the first request. It is called with the events of a turn, in
-  /// order, before the completions of that turn's requests, never by two threads at once.
-  public func observe(_ handler: @escaping @Sendable ([Event]) -> Void) {
+  /// order and in runs, before the completions of that turn's requests, never by two threads at
+  /// once.
+  public func observe(_ handler: @escaping @Sendable ([EventRun]) -> Void) {
     observer.withLock { $0.handler = handler }
     brains.withLock { $0.isObserved = true }
   }
@@ -103,7 +105,7 @@ public final class LocalCluster: Sendable {
     .shuttingDown, "the local cluster has been closed", hint: "make a new one")
 
   /// Calls the observer; only the stepper does.
-  func tell(_ events: [Event]) {
+  func tell(_ events: [EventRun]) {
     if let handler = observer.withLock({ $0.handler }) { handler(events) }
   }
 }

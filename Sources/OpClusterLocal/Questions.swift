@@ -12,7 +12,7 @@ extension ClientRequest {
       true
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue, .addBlocks,
-      .beginWait, .endWait, .drainWorker:
+      .beginWait, .endWait, .drainWorker, .enrol:
       false
     }
   }
@@ -26,6 +26,8 @@ extension ClientRequest {
         hint: "close the cluster")
     case .subscribe, .grantCredit, .unsubscribe:
       Refusal(.badRequest, "a local cluster has one observer; set it with observe(_:)")
+    case .enrol:
+      Refusal(.badRequest, "a local cluster knows no keys")
     case .log:
       Refusal(.noSuchLog, "a local cluster keeps no logs")
     case .createQueue(let settings) where settings.name == Brains.outsideQueue:

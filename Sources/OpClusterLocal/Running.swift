@@ -29,6 +29,8 @@ final class AttemptRun: Sendable {
   let type: OperationType
   let argument: [UInt8]
   let qos: QualityOfService
+  /// Where it stands among the running ones.
+  let place = Atomic<Int>(-1)
   private struct State {
     var isStopped = false
     var runner: Runner?
@@ -79,15 +81,16 @@ final class Runner: Sendable {
   /// It waits for another attempt.
   private let isIdle = Atomic<Bool>(false)
 
-  /// Waits until the stepper gives it an attempt, or has nothing to give any more. That is some
-  /// microseconds, in which a task that ended and another that begins would cost more.
+  /// Waits until the stepper gives it an attempt, or has nothing to give any more, or it has looked
+  /// so often. That is some microseconds, in which a task that ended and another that begins would
+  /// cost more.
   func waitForNext(
-    _ qos: QualityOfService, in idle: IdleRunners, while mayCome: () -> Bool
+    _ qos: QualityOfService, in idle: IdleRunners, looks most: Int, while mayCome: () -> Bool
   ) -> AttemptRun? {
     isIdle.store(true, ordering: .sequentiallyConsistent)
     idle.add(self, qos)
     var looks = 0
-    while isIdle.load(ordering: .acquiring), looks < Runner.looks, mayCome() { looks += 1 }
+    while isIdle.load(ordering: .acquiring), looks < most, mayCome() { looks += 1 }
     // Whoever turns the flag decides: the stepper, who gives, or the runner, who goes.
     let goes = isIdle.compareExchange(
       expected: true, desired: false, ordering: .acquiringAndReleasing
@@ -103,8 +106,8 @@ final class Runner: Sendable {
     }
   }
 
-  /// Some ten microseconds.
-  private static let looks = 2_000
+  /// Some ten microseconds, while somebody decides.
+  static let looks = 2_000
 
   /// Gives it an attempt; false: it waits no more.
   func give(_ next: AttemptRun) -> Bool {
@@ -160,17 +163,44 @@ final class IdleRunners: Sendable {
   }
 }
 
-/// What can be asked to stop. Changed by the stepper alone.
+/// What can be asked to stop: added by the stepper, removed by whoever sees the end, before it is
+/// told.
 final class RunningAttempts: Sendable {
-  private let attempts = Mutex<[AttemptID: AttemptRun]>([:])
+  private struct State {
+    /// nil: a free place.
+    var places: [AttemptRun?] = []
+    var free: [Int] = []
+  }
+  private let state = Mutex(State())
 
-  func add(_ run: AttemptRun) { attempts.withLock { $0[run.context.attempt] = run } }
-  func remove(_ attempt: AttemptID) { attempts.withLock { $0[attempt] = nil } }
-  /// Whether it was one of these.
+  func add(_ run: AttemptRun) {
+    state.withLock { state in
+      if let place = state.free.popLast() {
+        state.places[place] = run
+        run.place.store(place, ordering: .relaxed)
+      } else {
+        run.place.store(state.places.count, ordering: .relaxed)
+        state.places.append(run)
+      }
+    }
+  }
+
+  func remove(_ run: AttemptRun) {
+    state.withLock { state in
+      let place = run.place.load(ordering: .relaxed)
+      guard state.places[place] === run else { return }
+      state.places[place] = nil
+      state.free.append(place)
+    }
+  }
+
+  /// Whether it was one of these. Stopping is rare, and no more run than there are slots.
   func stop(_ attempt: AttemptID) -> Bool {
-    guard let run = attempts.withLock({ $0[attempt] }) else { return false }
-    run.stop()
-    return true
+    let run = state.withLock { state in
+      state.places.lazy.compactMap { $0 }.first { $0.context.attempt == attempt }
+    }
+    run?.stop()
+    return run != nil
   }
 }
 
@@ -180,14 +210,14 @@ extension LocalCluster {
     let template = ready.template.announcement
     let attempt = ready.attempt
     switch template.work {
-    case .call(let type):
+    case .call(let type) where !template.fillsInput:
       let argument = ready.argument.isEmpty ? template.payload : ready.argument
       let run = AttemptRun(context(of: ready), type, argument: argument, qos: template.qos)
       running.add(run)
       return run
     case .nothing:
       post(.ended(attempt, .success))
-    case .command, .blocks:
+    case .command, .blocks, .call:
       do throws(WorkerError) {
         try lanes.start(ready, for: self)
       } catch {
@@ -210,8 +240,9 @@ extension LocalCluster {
       index: template.isArray ? template.shownIndex(ofElement: element) : nil,
       queueName: template.queueName, inputs: ready.inputs, home: .local(self),
       scratch: .temporary,
-      onProgress: { [weak self] fraction, text in
-        self?.post(.progress(attempt, fraction: fraction, text: text))
+      // The context holds the cluster anyway, as its home.
+      onProgress: { [self] fraction, text in
+        post(.progress(attempt, fraction: fraction, text: text))
       })
   }
 
@@ -245,30 +276,50 @@ extension LocalCluster {
       let registry = registry.withLock { $0 }
       let result = await registry.run(run.type, argument: run.argument, context: run.context)
       run.end()
-      short.ended(after: MonotonicClock.now() - began)
-      next = ended(run.context.attempt, result, qos: run.qos, on: runner, isShared)
+      running.remove(run)
+      let now = MonotonicClock.now()
+      short.ended(after: now - began)
+      next = ended(run.context.attempt, result, qos: run.qos, on: runner, isShared, at: now)
     }
   }
 
   /// Tells of an end, and finds what to run next.
   private func ended(
     _ attempt: AttemptID, _ result: AttemptResult, qos: QualityOfService, on runner: Runner,
-    _ isShared: Bool
+    _ isShared: Bool, at now: Int64
   ) -> AttemptRun? {
     if isShared, let next = short.take() {
       // The end is taken in with the next one, or when the alarm finds that nothing moves.
       inbox.add(.ended(attempt, result))
-      alarm.set(Instant(nanoseconds: MonotonicClock.now()) + ShortStarts.patience)
+      alarm.set(Instant(nanoseconds: now) + ShortStarts.patience)
       return next
     }
-    let next: AttemptRun? =
-      switch inbox.post(.ended(attempt, result)) {
-      case .mayStep: step(as: .runner(qos))
-      case .isStepped:
-        runner.waitForNext(
-          qos, in: idle, while: { inbox.isStepping && (!isShared || short.isEmpty) })
-      case .isClosed: nil
-      }
+    if isShared, short.isAdding(at: now) {
+      // Whoever adds takes the end in with the next addition: one step for both, and no waiting for
+      // this thread. Where none comes soon, that was the last one.
+      inbox.add(.ended(attempt, result))
+      alarm.set(Instant(nanoseconds: now) + ShortStarts.patience)
+      let given = runner.waitForNext(
+        qos, in: idle, looks: .max,
+        while: { short.isEmpty && short.isAdding(at: MonotonicClock.now()) })
+      return given ?? short.take() ?? next(after: .wake, qos, on: runner, isShared)
+    }
+    return next(after: .ended(attempt, result), qos, on: runner, isShared)
+  }
+
+  /// Has an arrival taken in, and finds what to run next.
+  private func next(
+    after arrival: Arrival, _ qos: QualityOfService, on runner: Runner, _ isShared: Bool
+  ) -> AttemptRun? {
+    var next: AttemptRun?
+    switch inbox.post(arrival) {
+    case .mayStep: next = step(as: .runner(qos))
+    case .isStepped:
+      next = runner.waitForNext(
+        qos, in: idle, looks: Runner.looks,
+        while: { inbox.isStepping && (!isShared || short.isEmpty) })
+    case .isClosed: break
+    }
     return next ?? (isShared ? short.leave() : nil)
   }
 

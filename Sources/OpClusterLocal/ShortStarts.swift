@@ -81,6 +81,30 @@ final class ShortStarts: Sendable {
     return Array(state.starts)
   }
 
+  // MARK: - Who adds
+
+  /// When something was added last, and how many times in a row that was soon after the last one.
+  private let lastAddition = Atomic<Int64>(-burst)
+  private let additions = Atomic<Int>(0)
+  /// What is called soon.
+  private static let burst: Int64 = 100_000
+
+  func noteAddition(at now: Int64) {
+    let last = lastAddition.exchange(now, ordering: .relaxed)
+    if now - last < Self.burst {
+      additions.wrappingAdd(1, ordering: .relaxed)
+    } else {
+      // A program that waits for what it adds is not kept waiting: it begins anew each time.
+      additions.store(0, ordering: .relaxed)
+    }
+  }
+
+  /// Whether a program adds one by one, in quick succession, so that another addition is expected.
+  func isAdding(at now: Int64) -> Bool {
+    additions.load(ordering: .relaxed) >= Self.believable
+      && now - lastAddition.load(ordering: .relaxed) < Self.burst
+  }
+
   // MARK: - How long they take
 
   func begins() { begun.wrappingAdd(1, ordering: .relaxed) }

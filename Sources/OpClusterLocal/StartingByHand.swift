@@ -44,6 +44,7 @@ extension LocalCluster {
       result.cause = .cannotStart
       result.diagnostic = "\(error)"
     }
+    running.remove(run)
     post(.ended(attempt, result))
   }
 }

@@ -44,7 +44,6 @@ extension LocalCluster {
       // Nothing that is to run waits for the brains.
       if let launch = inHand { run(launch) }
       inHand = nil
-      for case .ended(let attempt, _) in arrivals { running.remove(attempt) }
       brains.withLock { brains in
         swap(&brains.output, &output)
         brains.output.clear()

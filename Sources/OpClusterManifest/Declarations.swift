@@ -99,6 +99,8 @@ struct DeclaredSettings {
   var requirements: [LabelRequirement] = []
   var retry = RetryPolicy.never
   var maximumLosses = Limits.lossesBeforeGivingUp
+  var notBefore: NotBefore?
+  var isExclusive = false
   var timeout: Span?
   var stopSignal: Int32 = 15
   var grace: Span?

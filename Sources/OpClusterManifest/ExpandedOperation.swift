@@ -96,7 +96,7 @@ public struct ExpandedOperation: Hashable, Sendable {
     case .blocks(let blocks, _):
       return blocks.map { block in
         switch block {
-        case .call(let type, _): describe(type)
+        case .call(let type, _), .filledCall(let type, _): describe(type)
         case .command(let command): describe(command, index: index, values: values)
         }
       }.joined(separator: "\n")

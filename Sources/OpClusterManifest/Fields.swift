@@ -142,6 +142,21 @@ extension Findings {
     return nil
   }
 
+  /// A delay, or a time (S150).
+  func moment(_ node: ManifestNode, _ what: String) -> NotBefore? {
+    guard let text = text(node, what) else { return nil }
+    if let span = Quantities.duration(text) {
+      if span <= Limits.longestDelay { return .after(span) }
+      error("\(what) is at most ten years away", node.place)
+      return nil
+    }
+    if let time = CalendarTime.wallTime(text) { return .at(time) }
+    error(
+      "\(what) must be a delay or a time, not '\(text)'", node.place,
+      hint: "like 90s, 1h30m, 2026-11-21T18:00:00Z or 2026-11-21T18:00:00+01:00")
+    return nil
+  }
+
   func bytes(_ node: ManifestNode, _ what: String) -> Int64? {
     guard let text = text(node, what) else { return nil }
     if let bytes = Quantities.bytes(text) { return bytes }

@@ -48,8 +48,10 @@ struct Lowering {
     template.qos = settings.qos
     template.demand = settings.demand
     template.requirements = settings.requirements
+    template.notBefore = settings.notBefore
     template.retry = settings.retry
     template.maximumLosses = settings.maximumLosses
+    template.isExclusive = settings.isExclusive
     template.maximumParallel = operation.maximumParallel
     template.allowedFailures = operation.allowedFailures
     template.labels = settings.labels
@@ -69,7 +71,9 @@ struct Lowering {
     for need in operation.needs {
       guard let at = edges.positions[need.on.name] else { continue }
       let on = graph.operations[at]
-      outputs[need.written] = .init(operation: on.name, keys: on.outputs)
+      outputs[need.written] = .init(
+        operation: on.name, keys: on.outputs,
+        isList: on.elements != nil && need.match != .sameIndex)
     }
     let substitution = Substitution(
       findings: findings, operation: operation, outputsByNeed: outputs)
@@ -81,6 +85,7 @@ struct Lowering {
       template.timeout = operation.settings.timeout
       template.grace = operation.settings.grace
       if let input = call.input { fillCall(input, substitution, &template) }
+      checkPayload(template, operation, "the input")
       // Its type may read what any of them left (S135).
       template.wantsInputs = !operation.needs.isEmpty
       return .call(call.type)
@@ -145,20 +150,15 @@ struct Lowering {
     _ declared: [DeclaredBlock], _ substitution: Substitution
   ) -> [OperationBlock] {
     let builder = CommandBuilder(substitution: substitution)
-    let call = CallInput(substitution: substitution)
+    let call = CallInputBuilder(substitution: substitution)
     return declared.compactMap { block in
       switch block {
       case .run(let node): return builder.block(node).map { .command($0) }
       case .call(let declared):
         guard let input = declared.input else { return .call(declared.type, argument: []) }
-        if call.dependsOnElement(input) {
-          findings.error(
-            "the input of a block is the same for all elements", input.place,
-            hint: "write an operation with the array for each call")
-          return nil
-        }
-        return call.json(input, element: 0, shownIndex: 0)
-          .map { .call(declared.type, argument: $0) }
+        guard let built = call.build(input) else { return nil }
+        if built.hasPlaces { return .filledCall(declared.type, built) }
+        return .call(declared.type, argument: built.json(element: [], index: 0))
       }
     }
   }
@@ -167,31 +167,42 @@ struct Lowering {
   private static func types(of blocks: [OperationBlock]) -> [OperationType] {
     var types: [OperationType] = []
     var seen: Set<OperationType> = []
-    for case .call(let type, _) in blocks where seen.insert(type).inserted { types.append(type) }
+    for block in blocks {
+      guard let type = block.type, seen.insert(type).inserted else { continue }
+      types.append(type)
+    }
     return types
   }
 
   private func fillCall(
     _ input: ManifestNode, _ substitution: Substitution, _ template: inout OperationTemplate
   ) {
-    let call = CallInput(substitution: substitution)
-    guard call.dependsOnElement(input) else {
-      template.payload = call.json(input, element: 0, shownIndex: 0) ?? []
-      template.elementArguments = ElementArguments()
+    guard let built = CallInputBuilder(substitution: substitution).build(input) else { return }
+    let values = template.elementArguments
+    template.elementArguments = ElementArguments()
+    guard built.hasPlaces else {
+      template.payload = built.json(element: [], index: 0)
       return
     }
-    var arguments = ElementArguments()
-    for element in 0..<max(1, template.count) {
-      let index = template.shownIndex(ofElement: element)
-      guard let json = call.json(input, element: Int(element), shownIndex: index) else { return }
+    if built.readsOutputs {
+      template.fillsInput = true
+      template.payload = encoders.callInput(built)
+      if !built.elementKeys.isEmpty { template.elementArguments = values }
+      return
+    }
+    // What differs by element only is known now: each element gets its own argument.
+    for element in 0..<template.count {
+      let own = substitution.operation.elements?.values(Int(element)) ?? []
+      let json = built.json(element: own, index: template.shownIndex(ofElement: element))
       let isTooLarge = json.count > Limits.elementArgumentBytes
-      if isTooLarge || arguments.bytes.count + json.count > ElementColumns.maximumBytes {
+      if isTooLarge
+        || template.elementArguments.bytes.count + json.count > ElementColumns.maximumBytes
+      {
         findings.error("the input of '\(template.name)' is too large", input.place)
         return
       }
-      if element < template.count { arguments.append(json) }
+      template.elementArguments.append(json)
     }
-    template.elementArguments = arguments
   }
 
   /// Of what runs; join points and what comes last do not count.
@@ -255,15 +266,18 @@ enum LoweredWork: Hashable, Sendable {
 /// have no bytes of their own, so who calls it brings them.
 public struct PayloadEncoders {
   public var command: (CommandSpecification) -> [UInt8]
+  public var callInput: (CallInput) -> [UInt8]
   public var blocks: ([OperationBlock]) -> [UInt8]
   /// The argument of an element whose work is blocks, of its `ElementValues`.
   public var blockElement: ([UInt8]) -> [UInt8]
   public init(
     command: @escaping (CommandSpecification) -> [UInt8],
+    callInput: @escaping (CallInput) -> [UInt8],
     blocks: @escaping ([OperationBlock]) -> [UInt8],
     blockElement: @escaping ([UInt8]) -> [UInt8]
   ) {
     self.command = command
+    self.callInput = callInput
     self.blocks = blocks
     self.blockElement = blockElement
   }

@@ -28,7 +28,9 @@ enum ManifestKeys {
     name: "defaults",
     keys: [
       "queue", "priority", "qos", "resources", "require", "retry", "max_lost", "on_worker_lost",
-      "timeout", "warn_before_timeout", "needs_time", "cancel", "suspend_signal", "env",
+      "not_before", "exclusive", "timeout", "warn_before_timeout", "needs_time", "cancel",
+      "suspend_signal",
+      "env",
       "export_env", "workdir", "shell", "stdout", "stderr", "stdin", "logs", "ok_exit_codes",
       "labels",
     ])
@@ -74,7 +76,8 @@ enum ManifestKeys {
   /// Keys that mean something only where something runs: not for a join point.
   static let runningOnly =
     commandOnly + [
-      "timeout", "cancel", "array", "matrix", "queue", "priority", "qos", "resources", "require",
+      "not_before", "timeout", "cancel", "array", "matrix", "queue", "priority", "qos", "resources",
+      "require",
       "retry", "max_lost", "on_worker_lost", "allow_failure", "files",
     ]
   /// Keys of an operation that its members have, not a group.

@@ -1,4 +1,4 @@
-// Second half of the manifest's schema: what its parts are made of. See ManifestSchema.swift.
+// Second part of the manifest's schema: what its parts are made of. See ManifestSchema.swift.
 
 extension ManifestSchema {
   static let definitions = #"""
@@ -7,11 +7,7 @@ extension ManifestSchema {
           "description": "A command as 'run' takes it, or the call of an operation type.",
           "anyOf": [
             {"type": "string", "minLength": 1},
-            {
-              "type": "array",
-              "minItems": 1,
-              "items": {"type": ["string", "number", "boolean"]}
-            },
+            {"type": "array", "minItems": 1, "items": {"type": ["string", "number", "boolean"]}},
             {
               "type": "object",
               "required": ["call"],
@@ -44,7 +40,16 @@ extension ManifestSchema {
               "description": "Only workers that have this version of the type run it.",
               "default": 1
             },
-            "input": {"description": "Given to it as JSON."}
+            "input": {
+              "description": "Given to it as JSON, with values put in where it holds \#
+    ${{ item }} and the like. A text that is ${{ needs.OP.outputs.KEY }} and nothing else becomes \#
+    what the output is: a field of a typed result keeps its kind; of what a command wrote, a \#
+    number, true, false, a JSON list or object keeps it, and anything else is a string; an \#
+    array's elements give a list. ${{ raw(needs.OP.outputs.KEY) }}, or one inside a longer text, \#
+    is a string. ${{ item }}, ${{ index }} and ${{ matrix.KEY }} are numbers, true or false where \#
+    they look like it and no quotes are around them. An output that is not there fails the \#
+    operation, without retries."
+            }
           },
           "description": "An operation type registered in a worker by the Swift library. \#
     'timeout' and 'cancel.grace' are kept for it as for a command."
@@ -101,6 +106,8 @@ extension ManifestSchema {
           }
         },
         "growing": {
+          "description": "What a worker must have free; using more ends it as oom, where the \#
+    worker has cgroups.",
           "anyOf": [
             {"$ref": "#/definitions/bytes"},
             {
@@ -212,6 +219,19 @@ extension ManifestSchema {
               "description": "Losses of its worker before it ends as lost.",
               "default": 5
             },
+            "not_before": {
+              "anyOf": [
+                {"$ref": "#/definitions/duration"},
+                {
+                  "type": "string",
+                  "pattern": \#
+    "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\\.[0-9]+)?)?\#
+    ([Zz]|[+-][0-9]{2}:[0-9]{2})$"
+                }
+              ],
+              "description": "Held until so long after the submission, or until this time, like \#
+    2026-11-21T18:00:00+01:00; 'opbatch release' lets it go earlier. At most ten years."
+            },
             "timeout": {"$ref": "#/definitions/duration"},
             "warn_before_timeout": {"$ref": "#/definitions/warning"},
             "needs_time": {
@@ -220,10 +240,7 @@ extension ManifestSchema {
     supported yet: it starts anyway."
             },
             "cancel": {"$ref": "#/definitions/cancel"},
-            "suspend_signal": {
-              "$ref": "#/definitions/signal",
-              "description": "Not supported yet."
-            },
+            "suspend_signal": {"$ref": "#/definitions/signal", "description": "Not supported yet."},
             "env": {"$ref": "#/definitions/env"},
             "export_env": {
               "type": "array",
@@ -243,6 +260,10 @@ extension ManifestSchema {
               "anyOf": [{"enum": ["restart", "fail"]}, {"$ref": "#/definitions/parameter"}],
               "description": "fail: what runs when its worker is lost is not run again.",
               "default": "restart"
+            },
+            "exclusive": {
+              "anyOf": [{"type": "boolean"}, {"$ref": "#/definitions/parameter"}],
+              "description": "Never two process trees of it at once, also when its worker is lost."
             }
           }
         },
@@ -406,8 +427,7 @@ extension ManifestSchema {
             },
             "allow_failure": {
               "anyOf": [
-                {"type": "boolean"},
-                {"$ref": "#/definitions/exitCodes"},
+                {"type": "boolean"}, {"$ref": "#/definitions/exitCodes"},
                 {"$ref": "#/definitions/parameter"}
               ]
             },
@@ -418,6 +438,7 @@ extension ManifestSchema {
             "require": {"$ref": "#/definitions/opSettings/properties/require"},
             "retry": {"$ref": "#/definitions/opSettings/properties/retry"},
             "max_lost": {"$ref": "#/definitions/opSettings/properties/max_lost"},
+            "not_before": {"$ref": "#/definitions/opSettings/properties/not_before"},
             "timeout": {"$ref": "#/definitions/opSettings/properties/timeout"},
             "warn_before_timeout": {
               "$ref": "#/definitions/opSettings/properties/warn_before_timeout"
@@ -435,7 +456,8 @@ extension ManifestSchema {
             "logs": {"$ref": "#/definitions/opSettings/properties/logs"},
             "ok_exit_codes": {"$ref": "#/definitions/opSettings/properties/ok_exit_codes"},
             "labels": {"$ref": "#/definitions/opSettings/properties/labels"},
-            "on_worker_lost": {"$ref": "#/definitions/opSettings/properties/on_worker_lost"}
+            "on_worker_lost": {"$ref": "#/definitions/opSettings/properties/on_worker_lost"},
+            "exclusive": {"$ref": "#/definitions/opSettings/properties/exclusive"}
           },
           "oneOf": [
             {"required": ["run"]},
@@ -507,93 +529,11 @@ extension ManifestSchema {
               "anyOf": [{"type": "number", "minimum": 0}, {"$ref": "#/definitions/parameter"}]
             },
             "disk": {"$ref": "#/definitions/bytes", "description": "Not supported yet."},
-            "exclusive": {
-              "anyOf": [{"type": "boolean"}, {"$ref": "#/definitions/parameter"}],
-              "description": "Not supported yet."
-            }
+            "exclusive": {"$ref": "#/definitions/opSettings/properties/exclusive"}
           },
           "additionalProperties": {
             "anyOf": [{"type": "number", "minimum": 0}, {"$ref": "#/definitions/parameter"}]
           }
         },
-        "retry": {
-          "anyOf": [
-            {"type": "integer", "minimum": 0, "maximum": 100},
-            {
-              "type": "object",
-              "additionalProperties": false,
-              "properties": {
-                "max": {
-                  "anyOf": [
-                    {"type": "integer", "minimum": 0, "maximum": 100},
-                    {"$ref": "#/definitions/parameter"}
-                  ]
-                },
-                "reasons": {
-                  "type": "array",
-                  "items": {
-                    "anyOf": [
-                      {
-                        "type": "string",
-                        "pattern": \#
-    "^(any|failed|timeout|oom|lost|signal|signal:[A-Z0-9]+|exit:[0-9]{1,3}(-[0-9]{1,3})?)$"
-                      },
-                      {"$ref": "#/definitions/parameter"}
-                    ]
-                  }
-                },
-                "backoff": {"$ref": "#/definitions/duration"},
-                "backoff_factor": {
-                  "anyOf": [
-                    {"type": "number", "minimum": 1, "maximum": 100},
-                    {"$ref": "#/definitions/parameter"}
-                  ],
-                  "default": 2
-                },
-                "backoff_max": {"$ref": "#/definitions/duration"},
-                "avoid_worker": {
-                  "anyOf": [{"type": "boolean"}, {"$ref": "#/definitions/parameter"}],
-                  "description": "Not supported yet: any worker may take it."
-                }
-              }
-            },
-            {"$ref": "#/definitions/parameter"}
-          ]
-        },
-        "shell": {
-          "anyOf": [
-            {"enum": ["sh", "bash", "none"]},
-            {"type": "array", "items": {"type": "string"}, "minItems": 1},
-            {"$ref": "#/definitions/parameter"}
-          ]
-        },
-        "signal": {
-          "anyOf": [
-            {"type": "string", "pattern": "^(SIG)?[A-Z0-9+]+$"},
-            {"$ref": "#/definitions/parameter"}
-          ]
-        },
-        "warning": {
-          "type": "object",
-          "required": ["signal", "before"],
-          "additionalProperties": false,
-          "description": "Not supported yet: no signal is sent.",
-          "properties": {
-            "signal": {"$ref": "#/definitions/signal"},
-            "before": {"$ref": "#/definitions/duration"}
-          }
-        },
-        "when": {
-          "anyOf": [
-            {"enum": ["succeeded", "finished", "failed", "started"]},
-            {"$ref": "#/definitions/parameter"}
-          ],
-          "description": "succeeded: it ended well. finished: it ended at all, Apple's Operation \#
-    meaning. failed: it failed, timed out or was lost. started: not supported yet.",
-          "default": "succeeded"
-        }
-      }
-    }
-
-    """#
+    """# + "\n" + furtherDefinitions
 }

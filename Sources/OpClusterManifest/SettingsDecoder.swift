@@ -36,7 +36,10 @@ struct SettingsDecoder {
       settings.priority = priority
     }
     if let qos = fields.choice("qos", Self.qosWords) { settings.qos = qos }
-    if let node = fields.node("resources") { decodeResources(node, &settings.demand) }
+    if let node = fields.node("resources") {
+      decodeResources(node, &settings.demand, &settings.isExclusive)
+    }
+    if let exclusive = fields.bool("exclusive") { settings.isExclusive = exclusive }
     if let node = fields.node("require") { decodeRequirements(node, &settings.requirements) }
     if let node = fields.node("labels") {
       Self.labels(node, findings, onto: &settings.labels)
@@ -83,7 +86,9 @@ struct SettingsDecoder {
     }
   }
 
-  private func decodeResources(_ node: ManifestNode, _ demand: inout Resources) {
+  private func decodeResources(
+    _ node: ManifestNode, _ demand: inout Resources, _ isExclusive: inout Bool
+  ) {
     guard let fields = Fields(node, ManifestKeys.resources, findings) else { return }
     if let node = fields.node("cpus") {
       if case .scalar("all", _) = node.value {
@@ -97,7 +102,7 @@ struct SettingsDecoder {
       demand.gpus = amount
     }
     fields.refuse("disk", hint: "name a resource of your own, and give workers some of it")
-    if fields.bool("exclusive") == true { fields.refuse("exclusive") }
+    if let exclusive = fields.bool("exclusive") { isExclusive = exclusive }
     for entry in fields.chosen { decodeCustom(entry, &demand.custom) }
     demand.custom.sort { $0.name < $1.name }
     if demand.custom.count > Limits.customResources {
@@ -158,6 +163,9 @@ struct SettingsDecoder {
   }
 
   private func decodeEnding(_ settings: inout DeclaredSettings) {
+    if let node = fields.node("not_before"), let moment = findings.moment(node, "'not_before'") {
+      settings.notBefore = moment
+    }
     if let timeout = fields.duration("timeout") {
       settings.timeout = timeout
       if timeout == .zero, let node = fields.node("timeout") {

@@ -13,6 +13,8 @@ struct Substitution {
   struct NeedOutputs {
     var operation: String
     var keys: [String]
+    /// All elements of an array: each gives its own.
+    var isList = false
   }
 
   /// A text in which values are not quoted: arguments, environment, paths, stdin. nil after a

@@ -55,6 +55,8 @@ public enum ClientRequest: Hashable, Sendable {
   case workers
   case configuration
   case ping
+  /// The holder of an invitation adds a key of its own; all that an invitation is good for.
+  case enrol(name: String, publicKey: [UInt8])
   case log(AttemptSelection, LogStream, offset: Int64, maximumBytes: UInt32)
 
   // Following
@@ -196,6 +198,8 @@ public enum ClientReply: Hashable, Sendable {
   case pong(commit: CommitIndex, epoch: Epoch, lastEvent: UInt64)
   case log(LogChunk)
   case subscribed(since: UInt64)
+  /// The key is in the list, under this name, and the invitation is spent.
+  case enrolled(name: String, role: Role)
 }
 
 public struct CancelVerdict: Hashable, Sendable {
@@ -301,6 +305,8 @@ public struct OperationRow: Hashable, Sendable {
   public var blockedBy: [OperationID] = []
   /// What a running attempt last said of itself.
   public var progress: Progress?
+  /// When its hold opens by itself; nil: it does not, or is open (S150).
+  public var notBefore: WallTime?
   /// At most 100 of its dependencies.
   public var needs: [Need] = []
   public var result: AttemptResult?

@@ -28,6 +28,8 @@ public enum Limits {
   public static let customResources = 16
 
   // Operations
+  /// How far away the moment may be before which an operation does not start (S150): ten years.
+  public static let longestDelay = Span.seconds(10 * 366 * 86_400)
   /// Outputs (`OP_OUTPUT`) of one operation; more is a failure of the operation.
   public static let outputBytes = 64 * 1024
   /// A field of a typed output that commands can read by itself; longer ones are in the value only.
@@ -38,6 +40,9 @@ public enum Limits {
   public static let lossesBeforeGivingUp: UInt32 = 5
   /// An operation with more dependencies than this is never dispatched ahead of time (S151).
   public static let dependenciesForLocalUnblocking = 64
+  /// Processes and threads that one operation may have at once, where the worker's machine can
+  /// bound them (F15); a worker may be told otherwise.
+  public static let processesPerOperation = 4_096
   /// Inputs from dependencies that travel with one dispatch.
   public static let inputBytes = 1024 * 1024
 
@@ -52,14 +57,26 @@ public enum Limits {
   public static let rowsPerReply = 1_000
   /// Events a subscriber may have outstanding before it must grant more credit.
   public static let eventCredit: UInt32 = 65_536
-  /// Messages kept for one client that does not read, before it is evicted (G28).
+  /// Messages kept for one peer that does not read, before it is put out (G27, G28)…
   public static let messagesPerSlowPeer = 1_024
-  /// Frames taken from the sockets in one turn.
+  /// …and their bytes; one message always fits.
+  public static let bytesPerSlowPeer = 64 * 1024 * 1024
+  /// Bytes of orders that one message to a worker aims at; more goes in several, in order.
+  public static let orderBytesPerMessage = 4 * 1024 * 1024
+  /// Connections of one socket that the coordinator keeps in mind, greeted or not.
+  public static let peersPerSocket = 16_384
+  /// The longest that a refusal may ask for before the next try.
+  public static let longestRetryAfter = Span.seconds(3600)
+  /// Frames taken from the sockets in one turn, half of them from each…
   public static let framesPerTurn = 256
+  /// …and their bytes; the frame that goes beyond is the last. A turn is one row of the journal.
+  public static let frameBytesPerTurn = 64 * 1024 * 1024
   public static let workers = 4_096
   public static let clients = 4_096
   public static let queues = 100_000
   public static let requestsInFlightPerClient = 256
+  /// Bytes of requests that a client has on their way; a larger one goes alone.
+  public static let requestBytesInFlight = 32 * 1024 * 1024
   /// Bytes of one piece of a log.
   public static let logChunkBytes = 64 * 1024
 
@@ -67,6 +84,46 @@ public enum Limits {
   public static let operationsPerTarget = 100_000
   /// Blocks of one block operation.
   public static let blocksPerOperation = 10_000
+
+  /// Delayed operations that are let go in one turn; the rest follows in the next (S150).
+  public static let releasesPerTurn = 65_536
+
+  // Keys
+  /// A public key.
+  public static let publicKeyBytes = 32
+  /// A submission's key with the name of who submitted in front (G19).
+  public static let ownedSubmissionKeyBytes = submissionKeyBytes + 1 + nameBytes
+  /// Keys that one coordinator lets in.
+  public static let allowedKeys = 10_000
+  /// Invitations that are open, or expired lately.
+  public static let openInvitations = 1_000
+  /// One file of keys; the longest list fits.
+  public static let keyFileBytes = 4 * 1024 * 1024
+  // What waits inside the coordinator (G27)
+  /// Turns decided and not yet durable, and the bytes of what they want to say; beyond either
+  /// nobody is listened to until the disk has caught up.
+  public static let heldTurns = 65_536
+  public static let heldBytes = 128 * 1024 * 1024
+  /// Questions to the history that wait, and what they carry along; beyond either: busy.
+  public static let historyQuestions = 4_096
+  public static let historyQuestionBytes = 64 * 1024 * 1024
+  /// Pieces of logs asked of workers and not answered; beyond it: busy.
+  public static let logQuestions = 4_096
+
+  // What one principal may take of the coordinator, unless configured otherwise (G29)
+  public static let requestsPerSecond = 20_000
+  public static let requestBytesPerSecond = 128 * 1024 * 1024
+  /// Operations of its graphs that have not ended.
+  public static let pendingOperations = 16_000_000
+  public static let connectionsPerPrincipal = 2_048
+  /// Seconds of its rates that a principal may use at once after a pause.
+  public static let burstSeconds = 2
+  /// Requests refused as too many in a row; who goes on in spite of it is put out.
+  public static let refusalsInARow = 1_024
+
+  // Worker
+  /// Bytes of reports that the coordinator has not acknowledged; beyond it nothing new is started.
+  public static let unacknowledgedBytes = 64 * 1024 * 1024
 
   // Dispatch
   /// Unstarted operations a worker may hold beyond what it can run at once.
@@ -87,6 +144,9 @@ public struct Timing: Hashable, Sendable {
   public var suspect: Span = .seconds(5)
   /// A worker not heard of for so long is lost (`LOST`, the lease).
   public var lost: Span = .seconds(15)
+  /// An exclusive operation is killed by its worker's guard so long after the coordinator last
+  /// heard of the worker (`FENCE`, G16).
+  public var fence: Span = .seconds(10)
   /// After its start the coordinator waits so long for the workers it knows (`RESYNC`).
   public var resync: Span = .seconds(30)
   /// TERM to KILL, where the operation does not say otherwise (`GRACE`).
@@ -94,4 +154,18 @@ public struct Timing: Hashable, Sendable {
   /// How long a worker keeps working without a coordinator (`ORPHAN`).
   public var orphan: Span = .seconds(24 * 3600)
   public init() {}
+
+  /// What the guard may take from waking up to the last process being gone.
+  public static let fenceMargin: Span = .seconds(2)
+
+  /// Whether exclusive operations are taken at all: not with a `fence` of zero.
+  public var allowsExclusive: Bool { fence > .zero }
+
+  /// Whether an exclusive operation is surely dead at its old worker before it begins at another,
+  /// with clocks that differ by a hundredth: FENCE + 2 s < 0.99 LOST, and as much for RESYNC (G16).
+  public var fencesInTime: Bool {
+    let (killed, overflow) = fence.nanoseconds.addingReportingOverflow(
+      Timing.fenceMargin.nanoseconds)
+    return !overflow && killed < min(lost, resync).nanoseconds / 100 * 99
+  }
 }

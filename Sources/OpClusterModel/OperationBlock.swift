@@ -5,6 +5,8 @@
 public enum OperationBlock: Hashable, Sendable {
   case command(CommandSpecification)
   case call(OperationType, argument: [UInt8])
+  /// Its argument is known when the attempt starts.
+  case filledCall(OperationType, CallInput)
 }
 
 /// What became of one block, by its position (S123).
@@ -15,4 +17,14 @@ public enum BlockResult: Hashable, Sendable {
   case failed(String)
   /// Not begun when the cancellation reached the worker (S122).
   case skipped
+}
+
+extension OperationBlock {
+  /// What it calls; nil for a command.
+  public var type: OperationType? {
+    switch self {
+    case .command: nil
+    case .call(let type, _), .filledCall(let type, _): type
+    }
+  }
 }

@@ -9,13 +9,18 @@ public struct Refusal: Hashable, Error, Sendable {
   public var hint: String
   /// The operations concerned: a cycle's path, an unknown dependency.
   public var operations: [OperationID]
+  /// Too much for now: the same request may be taken after this time, at most
+  /// `Limits.longestRetryAfter` (G27). nil: waiting alone will not help.
+  public var retryAfter: Span?
   public init(
-    _ code: Code, _ message: String, hint: String = "", operations: [OperationID] = []
+    _ code: Code, _ message: String, hint: String = "", operations: [OperationID] = [],
+    retryAfter: Span? = nil
   ) {
     self.code = code
     self.message = message
     self.hint = hint
     self.operations = operations
+    self.retryAfter = retryAfter
   }
 
   public enum Code: UInt8, Sendable, CaseIterable {

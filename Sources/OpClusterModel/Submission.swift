@@ -85,6 +85,15 @@ public struct OperationTemplate: Hashable, Sendable {
   public var grace: Span?
   /// Accepted with a closed hold gate: nothing of it starts before it is released (S44).
   public var isHeld: Bool
+  /// Accepted with a closed hold gate that opens by itself at this moment (S150).
+  public var notBefore: NotBefore?
+  /// The payload of a call is an encoded `CallInput`: its places are filled in when an attempt
+  /// starts.
+  public var fillsInput: Bool
+  /// Never two process trees of one operation at once, whatever becomes of its worker: it is killed
+  /// there `Timing.fence` after the last contact, and goes elsewhere only after `Timing.lost`
+  /// (G16).
+  public var isExclusive: Bool
   public var labels: [Label]
 
   public init(name: String, count: UInt32 = 1, work: Work) {
@@ -110,6 +119,9 @@ public struct OperationTemplate: Hashable, Sendable {
     self.timeout = nil
     self.grace = nil
     self.isHeld = false
+    self.notBefore = nil
+    self.fillsInput = false
+    self.isExclusive = false
     self.labels = []
   }
 }
@@ -188,8 +200,11 @@ public struct ElementArguments: Hashable, Sendable {
   }
   public var count: Int { ends.count }
   public var isEmpty: Bool { ends.isEmpty }
-  public subscript(element: Int) -> [UInt8] {
-    Array(bytes[(element == 0 ? 0 : Int(ends[element - 1]))..<Int(ends[element])])
+  public subscript(element: Int) -> [UInt8] { withBytes(of: element) { Array($0) } }
+
+  /// The bytes of an element where they are.
+  public func withBytes<Result>(of element: Int, _ body: (ArraySlice<UInt8>) -> Result) -> Result {
+    body(bytes[(element == 0 ? 0 : Int(ends[element - 1]))..<Int(ends[element])])
   }
 }
 
@@ -348,7 +363,11 @@ public struct GraphSubmission: Hashable, Sendable {
     origin = ""
     continued = nil
   }
-  public var operationCount: Int { templates.reduce(0) { $0 + Int($1.count) } }
+  public var operationCount: Int {
+    var count = 0
+    for at in templates.indices { count += Int(templates[at].count) }
+    return count
+  }
 }
 
 /// A new life for a graph that has ended: the same templates and edges under a new number (S11).

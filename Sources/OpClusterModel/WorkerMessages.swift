@@ -148,6 +148,9 @@ public struct WorkerOrders: Hashable, Sendable {
   public var number: UInt64
   /// Reports through this number are durable: forget them.
   public var acknowledged: UInt64
+  /// Reports through this number have been heard; they need not be durable. It proves to the worker
+  /// until when it was heard, which is what leases of exclusive operations are counted from (G16).
+  public var heard: UInt64 = 0
   /// Templates this conversation has not been told yet.
   public var templates: [TemplateAnnouncement]
   public var dispatches: [Dispatch]
@@ -201,6 +204,10 @@ public struct TemplateAnnouncement: Hashable, Sendable {
   public var timeout: Span?
   /// `OperationTemplate.grace`.
   public var grace: Span?
+  /// `OperationTemplate.fillsInput`.
+  public var fillsInput = false
+  /// `OperationTemplate.isExclusive`.
+  public var isExclusive = false
   public init(
     graph: GraphID, graphName: String, template: UInt32, firstIndex: UInt32, name: String,
     isArray: Bool, indexRuns: [IndexRun], work: Work, payload: [UInt8], demand: Resources,
@@ -231,6 +238,10 @@ public struct Dispatch: Hashable, Sendable {
   /// The queue's own rule of order, once more at the worker (S47).
   public var priority: Priority
   public var place: UInt64
+  /// Whose order that is: levels and places compare only inside one queue (S50); among queues the
+  /// better service goes first, and equals take turns (S60).
+  public var queue = QueueID.main
+  public var service: QualityOfService = .default
   /// The element's own argument; of a block operation also the blocks that were added later (S120).
   public var argument: [UInt8]
   /// What its finished dependencies left, in order of addition (S135).

@@ -6,16 +6,39 @@ import Synchronization
 final class ClosureTable: Sendable {
   private let state = Mutex(State())
 
+  /// Places are used again, each time under another number: no hashing.
   private struct State {
-    var newest: UInt64 = 0
-    var closures: [UInt64: OperationRegistry.Work] = [:]
+    var places: [Place] = []
+    var free: [UInt32] = []
+
+    /// nil: the place is another's by now, or was never used.
+    func position(of number: UInt64) -> Int? {
+      let position = Int(number & 0xFFFF_FFFF) - 1
+      guard places.indices.contains(position),
+        places[position].generation == UInt32(number >> 32)
+      else { return nil }
+      return position
+    }
+  }
+  private struct Place {
+    /// How often it was used before.
+    var generation: UInt32 = 0
+    var work: OperationRegistry.Work?
+  }
+
+  /// Position + 1 in the low half, the generation in the high one: never 0.
+  private static func number(_ position: UInt32, _ generation: UInt32) -> UInt64 {
+    UInt64(generation) << 32 | UInt64(position + 1)
   }
 
   func add(_ work: @escaping OperationRegistry.Work) -> UInt64 {
     state.withLock { state in
-      state.newest += 1
-      state.closures[state.newest] = work
-      return state.newest
+      guard let position = state.free.popLast() else {
+        state.places.append(Place(work: work))
+        return Self.number(UInt32(state.places.count - 1), 0)
+      }
+      state.places[Int(position)].work = work
+      return Self.number(position, state.places[Int(position)].generation)
     }
   }
 
@@ -25,7 +48,13 @@ final class ClosureTable: Sendable {
     removed.reserveCapacity(numbers.count)
     state.withLock { state in
       for number in numbers {
-        if let work = state.closures.removeValue(forKey: number) { removed.append(work) }
+        guard let at = state.position(of: number), let work = state.places[at].work else {
+          continue
+        }
+        removed.append(work)
+        state.places[at].work = nil
+        state.places[at].generation &+= 1
+        state.free.append(UInt32(at))
       }
     }
   }
@@ -33,7 +62,9 @@ final class ClosureTable: Sendable {
   /// The closure that an argument names; nil when it is not there (any more).
   func closure(_ argument: [UInt8]) -> OperationRegistry.Work? {
     guard let number = Self.number(argument) else { return nil }
-    return state.withLock { $0.closures[number] }
+    return state.withLock { state in
+      state.position(of: number).flatMap { state.places[$0].work }
+    }
   }
 
   private static func number(_ digits: [UInt8]) -> UInt64? {

@@ -8,20 +8,35 @@ enum ScalarFields {
   /// The strings, numbers and truth values directly in an object, in its order; nothing for other
   /// values, for lists, objects and nulls in it, and for texts beyond `Limits.outputFieldBytes`.
   static func pairs(in json: [UInt8]) -> [OperationOutput.Pair] {
-    guard json.first == UInt8(ascii: "{") else { return [] }
+    var pairs: [OperationOutput.Pair] = []
+    forEachField(in: json) { name, value in
+      if let text = Self.text(value) { pairs.append(.init(key: name, value: text)) }
+    }
+    return pairs
+  }
+
+  /// The JSON of one field of an object, whatever it is; nil: there is none.
+  static func field(_ key: String, in json: [UInt8]) -> String? {
+    var found: String?
+    forEachField(in: json) { name, value in
+      if name == key { found = String(decoding: value, as: UTF8.self) }
+    }
+    return found
+  }
+
+  private static func forEachField(
+    in json: [UInt8], _ body: (String, ArraySlice<UInt8>) -> Void
+  ) {
+    guard json.first == UInt8(ascii: "{") else { return }
     var scan = Scan(json)
     scan.at = 1
-    var pairs: [OperationOutput.Pair] = []
     while scan.at < json.count, json[scan.at] != UInt8(ascii: "}") {
       let key = scan.takeValue()
       scan.at += 1  // :
       let value = scan.takeValue()
       if scan.at < json.count, json[scan.at] == UInt8(ascii: ",") { scan.at += 1 }
-      if let text = Self.text(value), let name = Self.text(ofString: key) {
-        pairs.append(OperationOutput.Pair(key: name, value: text))
-      }
+      if let name = Self.text(ofString: key) { body(name, value) }
     }
-    return pairs
   }
 
   private static func text(_ value: ArraySlice<UInt8>) -> String? {

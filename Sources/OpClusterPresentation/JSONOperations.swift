@@ -40,6 +40,7 @@ extension JSONText {
       self.output("output", output)
     }
     field("submitted_at", row.submittedAt)
+    if let moment = row.notBefore { field("not_before", moment) }
     field("ready_at", row.readyAt)
     field("started_at", row.startedAt)
     field("finished_at", row.finishedAt)

@@ -23,6 +23,7 @@ public func operationPage(
   page.pair("needs", needsSentence(row))
   page.pair("behind", blockersSentence(row))
   page.pair("submitted", known(row.submittedAt, style))
+  page.pair("not before", row.notBefore.flatMap { known($0, style) })
   page.pair("ready", known(row.readyAt, style))
   page.pair("started", known(row.startedAt, style))
   page.pair("finished", known(row.finishedAt, style))

@@ -25,6 +25,18 @@ struct CStringList {
     return true
   }
 
+  /// The list as C takes it that only reads, for the duration of the call.
+  mutating func withConstantPointers<Result>(
+    _ body: (UnsafePointer<UnsafePointer<CChar>?>) -> Result
+  ) -> Result {
+    let count = offsets.count + 1
+    return unsafe withPointers { pointers in
+      unsafe UnsafeRawPointer(pointers).withMemoryRebound(
+        to: UnsafePointer<CChar>?.self, capacity: count
+      ) { list in unsafe body(list) }
+    }
+  }
+
   /// The list as `argv` or `environ`, for the duration of the call.
   mutating func withPointers<Result>(
     _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Result

@@ -50,6 +50,12 @@ public struct EndedProcess: Sendable, Equatable {
   /// Whether something of the tree could not be killed within ``ProcessHost/settlingLimit``:
   /// it hangs in the kernel and ends when the kernel lets it.
   public let leftSomethingBehind: Bool
+  /// Processes of the tree that the kernel killed since the memory limit was reached.
+  public let memoryKills: UInt64
+  /// Times that the tree was refused another process.
+  public let refusedProcesses: UInt64
+  /// Whether the guard may have killed it, since the lease had run out.
+  public let wasFenced: Bool
 }
 
 extension EndedProcess.Status {

@@ -10,7 +10,8 @@ public struct OutputFile: Sendable, Equatable {
   /// Relative to `root` when there is one.
   public var path: String
   /// The folder that the path may not leave, by `..` or by any symbolic link (openat2). Without it
-  /// only the last component is kept from being a link.
+  /// only the last component is kept from being a link. What the kernel shows of itself (proc, sys,
+  /// cgroup) is never opened.
   public var root: String?
   /// Whether what the file holds already is kept; otherwise it is emptied.
   public var appends: Bool
@@ -45,10 +46,9 @@ public struct OutputFile: Sendable, Equatable {
       throw .unusable(reason: "the path \(quoted(path)) holds a NUL byte; choose another name")
     }
     guard let root else {
-      guard let file = Descriptor.open(path, flags | O_NOFOLLOW, mode: 0o600) else {
-        throw .file(path: path, error: errno)
-      }
-      return file
+      let number = unsafe op_open_named(path, flags | O_NOFOLLOW | O_CLOEXEC, 0o600)
+      guard number >= 0 else { throw .file(path: path, error: -number) }
+      return Descriptor(number)
     }
     guard let folder = Descriptor.open(root, O_RDONLY | O_DIRECTORY) else {
       throw .file(path: root, error: errno)

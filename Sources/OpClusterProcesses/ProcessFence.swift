@@ -20,12 +20,15 @@ public struct ProcessFence: Sendable, Hashable {
   }
 
   /// The environment value of one operation's processes.
-  func value(token: UInt64) -> String {
-    "\(worker)/\(session)/\(Self.hexadecimal(token))"
+  func value(token: UInt64, isExclusive: Bool = false) -> String {
+    "\(worker)/\(session)/\(isExclusive ? "x" : "")\(Self.hexadecimal(token))"
   }
 
   /// How the environment entries of this run begin.
   var sessionEntry: String { Self.workerEntry(worker) + "\(session)/" }
+
+  /// How those of its exclusive operations begin (G16).
+  var exclusiveEntry: String { sessionEntry + "x" }
 
   /// How the environment entries of all runs of a worker begin.
   static func workerEntry(_ worker: String) -> String { "\(variable)=\(worker)/" }

@@ -1,144 +1,200 @@
-// Owns the worker's folder in the cgroup v2 hierarchy and the pool of leaf groups in it, one per
+// Owns the worker's folders in the cgroup hierarchies and the pool of groups in them, one per
 // running operation. Used by `ProcessHost` on the loop thread.
 //
-// A leaf is made once and used again when it is empty: a start then pays for no mkdir, and
+//   HOME/opcluster.WORKER.SESSION/3            of an operation; the same in each hierarchy in use
+//   HOME/opcluster.WORKER.SESSION/exclusive/5  of an exclusive one: what the guard kills at once
+//   HOME/opcluster-worker                      of version 2 only: the worker itself, where that
+//                                              is needed to bound memory and processes
+//
+// A group is made once and used again when it is empty: a start then pays for no mkdir, and
 // being born in a group (CLONE_INTO_CGROUP) costs nothing measurable.
 
 import CProcess
 import Glibc
 
-/// The cgroup of one operation: knows all its processes, racing forks included, and kills them
-/// with one write.
-final class ProcessGroup {
-  let folder: Descriptor
-  fileprivate let name: String
-  /// Kernels kill at birth what is born into a group that was ever killed as a whole.
-  fileprivate var wasKilled = false
-  private let events: Descriptor
-
-  fileprivate init?(_ name: String, in parent: borrowing Descriptor) {
-    guard unsafe mkdirat(parent.number, name, 0o755) == 0 || errno == EEXIST,
-      let folder = parent.open(name, O_RDONLY | O_DIRECTORY),
-      let events = folder.open("cgroup.events", O_RDONLY)
-    else { return nil }
-    self.name = name
-    self.folder = folder
-    self.events = events
-  }
-
-  /// Whether any process, other than ended ones, is in the group. True when in doubt.
-  var isPopulated: Bool { op_group_is_populated(events.number) }
-
-  /// The processes of the group itself, at most some 9,000 of them.
-  var processes: [Int32] {
-    guard let file = folder.open("cgroup.procs", O_RDONLY) else { return [] }
-    return numbers(file.read(upTo: 64 << 10) ?? [])
-  }
-
-  /// Sends SIGKILL to all, those that are just being forked too.
-  func kill() {
-    wasKilled = true
-    _ = folder.open("cgroup.kill", O_WRONLY)?.write(Array("1".utf8))
-  }
+/// Which cgroups a host may use.
+public enum CgroupUse: Sendable, CaseIterable {
+  /// All that there are.
+  case all
+  /// Those of version 1.
+  case legacy
+  /// None: trees are then found in the process table.
+  case none
 }
 
-/// The worker's own part of the hierarchy.
+/// The worker's own part of the hierarchies.
 final class ProcessGroups {
-  /// The folder of this run of the worker, for the guard.
-  let path: String
-  private let folder: Descriptor
+  /// The folder of this run of the worker in the hierarchy of version 2, for the guard.
+  let path: String?
+  /// Those in hierarchies of version 1.
+  let legacyPaths: [String]
+  /// Whether memory, and the number of processes, can be bounded.
+  let limitsMemory: Bool
+  let limitsProcesses: Bool
+  private let folder: Descriptor?
+  private let exclusiveFolder: Descriptor?
+  private let legacy: [CgroupHierarchy]
   private var free: [ProcessGroup] = []
+  private var freeExclusive: [ProcessGroup] = []
   private var made = 0
+  private let lease: ExclusiveLease?
 
-  /// Nil if there is no cgroup v2 hierarchy that this process may write and that can kill.
-  init?(fence: ProcessFence) {
-    guard let home = Self.home() else { return nil }
-    path = home + "/" + fence.groupName
-    guard unsafe mkdir(path, 0o755) == 0 || errno == EEXIST else { return nil }
-    guard let folder = Descriptor.open(path, O_RDONLY | O_DIRECTORY),
-      folder.open("cgroup.kill", O_WRONLY) != nil
-    else {
-      unsafe rmdir(path)
-      return nil
+  static let exclusiveName = "exclusive"
+  static let ownName = "opcluster-worker"
+
+  /// Nil if there is no hierarchy that this process may write and that can kill.
+  ///
+  /// - Parameter movesSelf: whether the worker may move itself, which version 2 demands before a
+  ///   group of its own can bound anything.
+  init?(fence: ProcessFence, use: CgroupUse, lease: ExclusiveLease?, movesSelf: Bool) {
+    self.lease = lease
+    let unified = use == .all ? Self.openUnified(fence, movesSelf: movesSelf) : nil
+    path = unified?.path
+    var controllers = unified?.controllers ?? []
+    var used: [CgroupHierarchy] = []
+    for hierarchy in CgroupHierarchy.legacy() {
+      // Where version 2 keeps the processes together, only what bounds them is needed.
+      let wanted = hierarchy.controllers.filter { $0 != .freezer || unified == nil }
+      guard !wanted.isEmpty, Self.makeFolders(hierarchy.home + "/" + fence.groupName) else {
+        continue
+      }
+      used.append(CgroupHierarchy(controllers: wanted, home: hierarchy.home))
+      controllers += wanted
     }
-    self.folder = folder
+    legacy = used.map {
+      CgroupHierarchy(controllers: $0.controllers, home: $0.home + "/" + fence.groupName)
+    }
+    legacyPaths = legacy.map(\.home)
+    limitsMemory = controllers.contains(.memory)
+    limitsProcesses = controllers.contains(.pids)
+    if let path {
+      folder = Descriptor.open(path, O_RDONLY | O_DIRECTORY)
+      exclusiveFolder = Descriptor.open(path + "/" + Self.exclusiveName, O_RDONLY | O_DIRECTORY)
+    } else {
+      folder = nil
+      exclusiveFolder = nil
+      // A folder that only bounds memory is not entered by all.
+      guard controllers.contains(where: { $0 != .memory }) else { return nil }
+    }
   }
 
   deinit {
-    _ = unsafe op_group_remove(path)
+    for path in legacyPaths { _ = unsafe op_group_remove(path) }
+    if let path { _ = unsafe op_group_remove(path) }
   }
 
-  /// An empty group; nil if none can be made.
-  func take() -> ProcessGroup? {
-    if let group = free.popLast() { return group }
-    guard let group = ProcessGroup(String(made), in: folder) else { return nil }
+  private static func openUnified(
+    _ fence: ProcessFence, movesSelf: Bool
+  ) -> (path: String, controllers: [CgroupHierarchy.Controller])? {
+    guard let home = CgroupHierarchy.unified()?.home else { return nil }
+    let path = home + "/" + fence.groupName
+    guard makeFolders(path) else { return nil }
+    guard Descriptor.open(path + "/cgroup.kill", O_WRONLY) != nil else {
+      _ = unsafe op_group_remove(path)
+      return nil
+    }
+    return (
+      path, CgroupDelegation.enable([.memory, .pids], from: home, path, movesSelf: movesSelf)
+    )
+  }
+
+  private static func makeFolders(_ path: String) -> Bool {
+    for folder in [path, path + "/" + exclusiveName] {
+      guard unsafe mkdir(folder, 0o755) == 0 || errno == EEXIST else { return false }
+    }
+    return true
+  }
+
+  /// An empty group with these limits, as far as they can be set here; nil if none can be made.
+  func take(isExclusive: Bool = false, memory: UInt64? = nil, processes: UInt64? = nil)
+    -> ProcessGroup?
+  {
+    // One that is found unfit is thrown away, and so may be the next.
+    for _ in 0..<8 {
+      guard let group = takeAny(isExclusive) else { return nil }
+      if group.setLimits(
+        memory: limitsMemory ? memory : nil, processes: limitsProcesses ? processes : nil)
+      {
+        return group
+      }
+      remove(group)
+    }
+    return nil
+  }
+
+  private func takeAny(_ isExclusive: Bool) -> ProcessGroup? {
+    if isExclusive {
+      while let group = freeExclusive.popLast() {
+        // What the guard may have killed as a whole kills whatever is born in it.
+        if group.expiries == lease?.expiries ?? 0 { return group }
+        remove(group)
+      }
+    } else if let group = free.popLast() {
+      return group
+    }
+    return make(isExclusive)
+  }
+
+  private func make(_ isExclusive: Bool) -> ProcessGroup? {
+    let name = String(made)
     made += 1
-    return group
+    var groups: [LegacyGroup] = []
+    for hierarchy in legacy {
+      let parent = isExclusive ? hierarchy.home + "/" + Self.exclusiveName : hierarchy.home
+      guard let group = LegacyGroup(parent + "/" + name, hierarchy.controllers) else { return nil }
+      groups.append(group)
+    }
+    let expiries = lease?.expiries ?? 0
+    if isExclusive {
+      return ProcessGroup(
+        name, isExclusive: true, expiries: expiries, unified: exclusiveFolder, legacy: groups)
+    }
+    return ProcessGroup(
+      name, isExclusive: false, expiries: expiries, unified: folder, legacy: groups)
   }
 
   /// Takes back a group that is empty, for use again unless it was killed.
   func give(_ group: ProcessGroup) {
     if group.wasKilled {
-      // A folder that is still busy is removed together with its parent.
-      _ = unsafe unlinkat(folder.number, group.name, AT_REMOVEDIR)
+      remove(group)
+    } else if group.isExclusive {
+      freeExclusive.append(group)
     } else {
       free.append(group)
     }
   }
 
-  /// Kills and removes what earlier runs of the worker left in the hierarchy.
-  static func removeLeftovers(worker: String) {
-    guard let home = home() else { return }
+  /// A folder that is still busy is removed together with its parent.
+  func remove(_ group: ProcessGroup) {
+    for legacy in group.legacy { _ = unsafe rmdir(legacy.path) }
+    let name = group.isExclusive ? Self.exclusiveName + "/" + group.name : group.name
+    if let path { _ = unsafe rmdir(path + "/" + name) }
+  }
+
+  /// Kills and removes what earlier runs of the worker left in the hierarchies. True: there was
+  /// something.
+  static func removeLeftovers(worker: String) -> Bool {
     let prefix = ProcessFence.groupPrefix(worker)
-    for name in namesOfFolder(home) where name.hasPrefix(prefix) {
-      guard name.utf8.count == prefix.utf8.count + 16 else { continue }
-      _ = unsafe op_group_kill(home + "/" + name)
-      _ = unsafe op_group_remove(home + "/" + name)
+    var found = false
+    func folders(_ home: String) -> [String] {
+      namesOfFolder(home).filter {
+        $0.hasPrefix(prefix) && $0.utf8.count == prefix.utf8.count + 16
+      }.map { home + "/" + $0 }
     }
-  }
-
-  /// This process's own folder in the cgroup v2 hierarchy, wherever that is mounted.
-  static func home() -> String? {
-    guard let mounts = Descriptor.open("/proc/self/mountinfo", O_RDONLY)?.read(upTo: 1 << 20),
-      let memberships = Descriptor.open("/proc/self/cgroup", O_RDONLY)?.read(upTo: 64 << 10)
-    else { return nil }
-    return home(
-      mounts: String(decoding: mounts, as: UTF8.self),
-      memberships: String(decoding: memberships, as: UTF8.self))
-  }
-
-  /// The same from the text of /proc/self/mountinfo and /proc/self/cgroup.
-  static func home(mounts: String, memberships: String) -> String? {
-    guard let line = memberships.split(separator: "\n").first(where: { $0.hasPrefix("0::/") })
-    else { return nil }
-    let own = String(line.dropFirst(3))
-    for mount in mounts.split(separator: "\n") {
-      let fields = mount.split(separator: " ")
-      guard let dash = fields.firstIndex(of: "-"), dash > 4, dash + 1 < fields.count,
-        fields[dash + 1] == "cgroup2"
-      else { continue }
-      let root = fields[3] == "/" ? "" : String(fields[3])
-      guard own == root || own.hasPrefix(root + "/") else { continue }
-      let inside = own.dropFirst(root.utf8.count)
-      return unescaped(fields[4]) + (inside == "/" ? "" : inside)
-    }
-    return nil
-  }
-
-  /// Undoes the octal escapes of mountinfo, such as `\040` for a space.
-  private static func unescaped(_ text: Substring) -> String {
-    var result: [UInt8] = []
-    var rest = Array(text.utf8)[...]
-    while let byte = rest.popFirst() {
-      if byte == UInt8(ascii: "\\"), rest.count >= 3,
-        let code = UInt8(String(decoding: rest.prefix(3), as: UTF8.self), radix: 8)
-      {
-        result.append(code)
-        rest = rest.dropFirst(3)
-      } else {
-        result.append(byte)
+    if let home = CgroupHierarchy.unified()?.home {
+      for path in folders(home) {
+        found = true
+        _ = unsafe op_group_kill(path)
+        _ = unsafe op_group_remove(path)
       }
     }
-    return String(decoding: result, as: UTF8.self)
+    for hierarchy in CgroupHierarchy.legacy() {
+      for path in folders(hierarchy.home) {
+        found = true
+        _ = unsafe op_legacy_kill(path)
+        _ = unsafe op_group_remove(path)
+      }
+    }
+    return found
   }
 }

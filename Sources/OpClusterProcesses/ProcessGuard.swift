@@ -5,8 +5,9 @@ import CProcess
 import Glibc
 
 /// The guard of one run of a worker. It is a forked copy of the worker that runs a few lines of C,
-/// holds none of the worker's descriptors and wakes up once: when the worker has ended, by
-/// whatever cause. A guard ends only with its worker, by SIGKILL, or for want of memory.
+/// holds none of the worker's descriptors and wakes up when the worker has ended, by whatever
+/// cause, and when the lease of exclusive operations may have run out (G16). A guard ends only with
+/// its worker, by SIGKILL, or for want of memory.
 public final class ProcessGuard {
   /// For people and logs.
   public let process: Int32
@@ -27,16 +28,46 @@ public final class ProcessGuard {
     guard own >= 0 else { throw .refused(step: "watch the worker", error: -own) }
     let worker = Descriptor(own)
     var result = op_spawn_result()
-    let entry = host.fence.sessionEntry
-    let error =
-      if let path = host.groups?.path {
-        unsafe op_guard_start(worker.number, path, entry, &result)
-      } else {
-        unsafe op_guard_start(worker.number, nil, entry, &result)
-      }
+    let error = Self.fork(worker.number, for: host, &result)
     guard error == 0 else { throw .refused(step: "start the guard", error: error) }
     ChildClaims.claim(result.process, as: .guardian)
     return ProcessGuard(process: result.process, watch: Descriptor(result.descriptor))
+  }
+
+  private static func fork(
+    _ worker: Int32, for host: ProcessHost, _ result: inout op_spawn_result
+  ) -> Int32 {
+    let exclusive = "/" + ProcessGroups.exclusiveName
+    let paths = host.groups?.legacyPaths ?? []
+    var (group, entries) = (CStringList(), CStringList())
+    var (legacy, exclusiveLegacy) = (CStringList(), CStringList())
+    let path = host.groups?.path
+    var texts = path.map { [$0, $0 + exclusive] } ?? []
+    for text in texts { _ = group.append(text) }
+    for path in paths {
+      _ = legacy.append(path)
+      _ = exclusiveLegacy.append(path + exclusive)
+    }
+    texts = [host.fence.sessionEntry, host.fence.exclusiveEntry]
+    for text in texts { _ = entries.append(text) }
+    var request = unsafe op_guard_request()
+    unsafe request.worker = worker
+    unsafe request.lease = host.lease?.page
+    return unsafe group.withConstantPointers { group in
+      unsafe legacy.withConstantPointers { legacy in
+        unsafe exclusiveLegacy.withConstantPointers { exclusiveLegacy in
+          unsafe entries.withConstantPointers { entries in
+            unsafe request.group = group[0]
+            unsafe request.exclusive_group = path == nil ? nil : group[1]
+            unsafe request.legacy = legacy
+            unsafe request.exclusive_legacy = exclusiveLegacy
+            unsafe request.entry = entries[0]
+            unsafe request.exclusive_entry = entries[1]
+            return unsafe op_guard_start(&request, &result)
+          }
+        }
+      }
+    }
   }
 
   /// Whether the guard has not ended.

@@ -14,25 +14,55 @@ extension ProcessHost {
   ) throws(SpawnError) -> ProcessReference {
     guard token < Self.channelToken else { throw .unusable(reason: "this token is reserved") }
     guard running[token] == nil else { throw .tokenInUse(token) }
-    var call = try StartCall(specification, mark: fence.value(token: token))
+    let lease = specification.isExclusive ? lease : nil
+    guard lease?.holds ?? true else { throw .leaseOver }
+    let mark = fence.value(token: token, isExclusive: specification.isExclusive)
+    var call = try StartCall(specification, mark: mark, lease: lease)
     let streams = try openStreams(specification)
-    let group = specification.wantsGroup ? groups?.take() : nil
-    var result = op_spawn_result()
-    var usedGroup = group
-    call.run(streams: streams, group: group, diesWithThread: diesWithThread, &result)
-    if result.step == OP_STEP_CLONE, let group, Self.deniesGroups(result.error) {
-      // A kernel, a sandbox or a hierarchy that lets nobody be born in a group: do without.
-      groups?.give(group)
-      usedGroup = nil
-      call.run(streams: streams, group: nil, diesWithThread: diesWithThread, &result)
+    let expiries = lease?.expiries ?? 0
+    // Counted before it can live: the guard must know of it whatever happens to this process.
+    lease?.count(1)
+    var (result, group) = attempt(&call, specification, streams)
+    if result.step == OP_STEP_GROUP {
+      // Somebody removed the folder: once more, in a fresh one.
+      (result, group) = attempt(&call, specification, streams)
     }
     guard result.step == OP_STEP_NONE else {
-      if let usedGroup { groups?.give(usedGroup) }
+      lease?.count(-1)
       throw SpawnError(
         step: result.step, error: result.error, executable: call.executable,
         workingDirectory: specification.workingDirectory)
     }
-    return keep(result, token: token, group: usedGroup, streams: streams.files)
+    return keep(
+      result, token: token, mark: mark, group: group, streams: streams.files, lease: lease,
+      expiries: expiries)
+  }
+
+  /// One try, in a group where there is one. Nothing is left of a try that failed.
+  private func attempt(
+    _ call: inout StartCall, _ specification: ProcessSpecification,
+    _ streams: borrowing ProcessStreams
+  ) -> (op_spawn_result, ProcessGroup?) {
+    let group =
+      specification.wantsGroup
+      ? groups?.take(
+        isExclusive: specification.isExclusive, memory: specification.memoryLimit,
+        processes: specification.processLimit)
+      : nil
+    var result = op_spawn_result()
+    call.run(streams: streams, group: group, diesWithThread: diesWithThread, &result)
+    guard let group, result.step != OP_STEP_NONE else { return (result, group) }
+    if result.step == OP_STEP_GROUP {
+      groups?.remove(group)
+    } else {
+      groups?.give(group)
+    }
+    guard result.step == OP_STEP_CLONE, Self.deniesGroups(result.error) else {
+      return (result, nil)
+    }
+    // A kernel, a sandbox or a hierarchy that lets nobody be born in a group: do without.
+    call.run(streams: streams, group: nil, diesWithThread: diesWithThread, &result)
+    return (result, nil)
   }
 
   private func openStreams(
@@ -46,7 +76,8 @@ extension ProcessHost {
   }
 
   private func keep(
-    _ result: op_spawn_result, token: UInt64, group: ProcessGroup?, streams: [OutputStream]
+    _ result: op_spawn_result, token: UInt64, mark: String, group: ProcessGroup?,
+    streams: [OutputStream], lease: ExclusiveLease?, expiries: UInt64
   ) -> ProcessReference {
     ChildClaims.claim(result.process, as: .operation)
     let reference = ProcessReference(token: token, process: result.process)
@@ -54,8 +85,9 @@ extension ProcessHost {
     // Cannot fail but for want of memory; the timer finds the end of such a process as well.
     _ = poller.watch(descriptor, token: token)
     running[token] = RunningProcess(
-      reference: reference, mark: "\(ProcessFence.variable)=\(fence.value(token: token))",
-      group: group, streams: streams, peakAtStart: Self.ownPeak(), descriptor: descriptor)
+      reference: reference,
+      mark: "\(ProcessFence.variable)=\(mark)", group: group, streams: streams,
+      peakAtStart: Self.ownPeak(), lease: lease, expiries: expiries, descriptor: descriptor)
     tokens[result.process] = token
     if settling.isEmpty { adjustTicker(ticked: false) }
     return reference
@@ -79,9 +111,13 @@ private struct StartCall {
   private let specification: ProcessSpecification
   private var arguments = CStringList()
   private var environment = CStringList()
+  private let lease: ExclusiveLease?
 
-  init(_ specification: ProcessSpecification, mark: String) throws(SpawnError) {
+  init(
+    _ specification: ProcessSpecification, mark: String, lease: ExclusiveLease?
+  ) throws(SpawnError) {
     self.specification = specification
+    self.lease = lease
     let words = specification.arguments
     executable = try ExecutableSearch.path(
       of: words.first ?? "", environment: specification.environment)
@@ -115,7 +151,11 @@ private struct StartCall {
     unsafe request.input = streams.inputNumber
     unsafe request.output = streams.outputNumber
     unsafe request.error = streams.errorNumber
-    unsafe request.group = group?.folder.number ?? -1
+    let memberships =
+      group?.memberships(limitsMemory: specification.memoryLimit != nil) ?? []
+    unsafe request.group = group?.birthplace ?? -1
+    unsafe request.membership_count = memberships.count
+    unsafe request.lease = lease?.page
     unsafe request.death_signal = diesWithThread ? SIGKILL : 0
     unsafe request.nice = specification.nice
     unsafe request.policy = specification.scheduling.policy
@@ -123,14 +163,17 @@ private struct StartCall {
     unsafe executable.withCString { path in
       unsafe Self.withOptionalCString(specification.workingDirectory) { directory in
         unsafe limits.withUnsafeBufferPointer { limits in
-          unsafe arguments.withPointers { arguments in
-            unsafe environment.withPointers { environment in
-              unsafe request.executable = path
-              unsafe request.directory = directory
-              unsafe request.limits = limits.baseAddress
-              unsafe request.arguments = arguments
-              unsafe request.environment = environment
-              _ = unsafe op_spawn(&request, &result)
+          unsafe memberships.withUnsafeBufferPointer { memberships in
+            unsafe arguments.withPointers { arguments in
+              unsafe environment.withPointers { environment in
+                unsafe request.executable = path
+                unsafe request.directory = directory
+                unsafe request.limits = limits.baseAddress
+                unsafe request.memberships = memberships.baseAddress
+                unsafe request.arguments = arguments
+                unsafe request.environment = environment
+                _ = unsafe op_spawn(&request, &result)
+              }
             }
           }
         }

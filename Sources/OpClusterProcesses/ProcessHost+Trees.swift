@@ -41,16 +41,19 @@ extension ProcessHost {
     }
     process.rounds += 1
     let isGone = process.mainEnd != nil && !hasRest(process)
-    let gaveUp = process.endedAt.map { .now - $0 > Self.settlingLimit } ?? false
+    // Of what is exclusive nothing may be left before another may have it.
+    let gaveUp =
+      process.lease == nil && process.endedAt.map { .now - $0 > Self.settlingLimit } ?? false
     guard isGone || gaveUp else {
       kill(process)
       return nil
     }
     running[token] = nil
     settling.remove(token)
+    let ended = process.ended(leftSomethingBehind: !isGone)
     // A group that could not be emptied is not used again.
     if isGone, let group = process.group { groups?.give(group) }
-    let ended = process.ended(leftSomethingBehind: !isGone)
+    process.lease?.count(-1)
     if isGone { keepOutputs(of: process) }
     return ended
   }
@@ -84,7 +87,7 @@ extension ProcessHost {
 
   /// All processes of the tree that live.
   private func members(of process: RunningProcess) -> Set<Int32> {
-    if let group = process.group { return Set(group.processes) }
+    if let group = process.group { return group.processes }
     var roots = Set(orphans(of: process))
     if process.mainEnd == nil { roots.insert(process.reference.process) }
     return roots.isEmpty ? [] : ProcessTable.trees(under: roots)

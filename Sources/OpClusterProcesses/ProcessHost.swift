@@ -19,6 +19,15 @@ public final class ProcessHost {
   /// Whether operations get a cgroup of their own.
   public var hasGroups: Bool { groups != nil }
 
+  /// Whether ``ProcessSpecification/memoryLimit`` means anything on this machine.
+  public var limitsMemory: Bool { groups?.limitsMemory ?? false }
+
+  /// Whether ``ProcessSpecification/processLimit`` means anything on this machine.
+  public var limitsProcesses: Bool { groups?.limitsProcesses ?? false }
+
+  /// What exclusive processes live by; nil: nobody else could have their operations.
+  public let lease: ExclusiveLease?
+
   /// The mark of all that this host starts; the guard needs it.
   public let fence: ProcessFence
 
@@ -55,14 +64,15 @@ public final class ProcessHost {
 
   /// - Parameters:
   ///   - fence: the mark of this run of the worker.
-  ///   - useGroups: false leaves cgroups alone even where there are some.
+  ///   - groups: which cgroups to use where there are some.
   ///   - diesWithThread: have the kernel kill main processes when the *thread* that started them
   ///     ends. Only for a loop thread that lives as long as the worker.
   ///   - adoptsOrphans: false for a host in somebody else's program: the process does not become a
   ///     subreaper, and children that the host has not started are not touched. Without cgroups a
-  ///     tree then is what stays in the main process's group or session, or descends from it.
+  ///     tree then is what stays in the main process's group or session, or descends from it. Such
+  ///     a host has no lease either: what is exclusive is so by itself.
   public init(
-    fence: ProcessFence, useGroups: Bool = true, diesWithThread: Bool = true,
+    fence: ProcessFence, groups use: CgroupUse = .all, diesWithThread: Bool = true,
     adoptsOrphans: Bool = true
   ) throws(SpawnError) {
     let number = op_poller_make()
@@ -83,7 +93,13 @@ public final class ProcessHost {
     self.nullDevice = nullDevice
     self.diesWithThread = diesWithThread
     self.adoptsOrphans = adoptsOrphans
-    groups = useGroups ? ProcessGroups(fence: fence) : nil
+    lease = adoptsOrphans ? ExclusiveLease() : nil
+    guard lease != nil || !adoptsOrphans else {
+      throw .refused(step: "share memory with the guard", error: errno)
+    }
+    groups =
+      use == .none
+      ? nil : ProcessGroups(fence: fence, use: use, lease: lease, movesSelf: adoptsOrphans)
   }
 
   deinit {
@@ -91,12 +107,24 @@ public final class ProcessHost {
     for process in tokens.keys { ChildClaims.release(process) }
   }
 
+  /// Keeps the memory of this process, and the keys in it, from core dumps and from what runs under
+  /// the same user (G39). Operations are not concerned.
+  public static func hideMemory() { _ = op_hide_memory() }
+
   /// Kills and removes what earlier runs of this worker left, should both a worker and its guard
-  /// have been killed. To be called only by the one worker that holds the name.
-  public static func removeLeftovers(worker: String) {
-    guard ProcessFence.isName(worker) else { return }
-    ProcessGroups.removeLeftovers(worker: worker)
-    _ = unsafe op_kill_marked(ProcessFence.workerEntry(worker))
+  /// have been killed, and waits until it is gone: 10 seconds at most. To be called only by the one
+  /// worker that holds the name. Returns whether nothing is left.
+  @discardableResult
+  public static func removeLeftovers(worker: String) -> Bool {
+    guard ProcessFence.isName(worker) else { return true }
+    let deadline = ContinuousClock.now + settlingLimit
+    while true {
+      let hadGroups = ProcessGroups.removeLeftovers(worker: worker)
+      let found = unsafe op_kill_marked(ProcessFence.workerEntry(worker))
+      if !hadGroups, found == 0 { return true }
+      guard ContinuousClock.now < deadline else { return false }
+      _ = poll(nil, 0, 5)
+    }
   }
 
   /// What has ended since the last call: trees of which nothing is left, in no order. At most 256

@@ -74,6 +74,14 @@ public struct ProcessSpecification: Sendable {
   public var limits: [ResourceLimit]
   /// Whether to give the process a cgroup of its own where the host can.
   public var wantsGroup: Bool
+  /// Bytes of memory that the whole tree may have where the host can bound it; more kills it.
+  public var memoryLimit: UInt64?
+  /// Processes and threads that the tree may have at once where the host can bound it; more are
+  /// refused.
+  public var processLimit: UInt64?
+  /// Lives by the host's lease where it has one: does not start without it, and is killed by the
+  /// guard when it runs out (G16).
+  public var isExclusive: Bool
 
   public init(
     command: Command,
@@ -99,6 +107,9 @@ public struct ProcessSpecification: Sendable {
     self.scheduling = scheduling
     self.limits = limits
     self.wantsGroup = wantsGroup
+    memoryLimit = nil
+    processLimit = nil
+    isExclusive = false
   }
 
   /// The executable and its arguments as the kernel takes them.

@@ -78,9 +78,9 @@ struct ProcessStreams: ~Copyable {
     guard !path.utf8.contains(0) else {
       throw .unusable(reason: "the input path holds a NUL byte; choose another name")
     }
-    guard let file = Descriptor.open(path, O_RDONLY | O_NONBLOCK) else {
-      throw .file(path: path, error: errno)
-    }
+    let number = unsafe op_open_named(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0)
+    guard number >= 0 else { throw .file(path: path, error: -number) }
+    let file = Descriptor(number)
     _ = fcntl(file.number, F_SETFL, 0)
     return file
   }

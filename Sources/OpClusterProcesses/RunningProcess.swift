@@ -13,6 +13,12 @@ final class RunningProcess {
   let streams: [OutputStream]
   /// The worker's own peak when the process started; see ``EndedProcess/PeakMemory``.
   let peakAtStart: UInt64
+  /// What the group's limits had done before.
+  let countsAtStart: LimitCounts
+  /// The lease by which it lives, and how often that had run out when it started; nil: it is not
+  /// exclusive, or nobody else could have it.
+  let lease: ExclusiveLease?
+  private let expiriesAtStart: UInt64
   /// Readable when the main process has ended; nil once that was seen.
   var descriptor: Descriptor?
   /// How the main process ended; nil while it runs.
@@ -26,13 +32,17 @@ final class RunningProcess {
 
   init(
     reference: ProcessReference, mark: String, group: ProcessGroup?, streams: [OutputStream],
-    peakAtStart: UInt64, descriptor: consuming Descriptor
+    peakAtStart: UInt64, lease: ExclusiveLease?, expiries: UInt64,
+    descriptor: consuming Descriptor
   ) {
     self.reference = reference
     self.mark = mark
     self.group = group
     self.streams = streams
     self.peakAtStart = peakAtStart
+    countsAtStart = group?.countsBefore ?? LimitCounts()
+    self.lease = lease
+    expiriesAtStart = expiries
     self.descriptor = consume descriptor
   }
 
@@ -45,12 +55,15 @@ final class RunningProcess {
     for stream in streams { stream.finish() }
     let output = streams.first { $0.isOutput }
     let error = streams.first { !$0.isOutput }
+    let counts = (group?.counts ?? LimitCounts()) - countsAtStart
+    let wasFenced = lease.map { $0.expiries != expiriesAtStart || !$0.holds } ?? false
     return EndedProcess(
       reference: reference, status: end.status,
       peakMemory: end.peakBytes > peakAtStart ? .exactly(end.peakBytes) : .atMost(end.peakBytes),
       userTime: end.userTime, systemTime: end.systemTime,
       outputWasCut: output?.wasCut ?? false, errorWasCut: error?.wasCut ?? false,
       outputSize: output?.finalSize, errorSize: error?.finalSize,
-      leftSomethingBehind: leftSomethingBehind)
+      leftSomethingBehind: leftSomethingBehind, memoryKills: counts.memoryKills,
+      refusedProcesses: counts.refusedProcesses, wasFenced: wasFenced)
   }
 }

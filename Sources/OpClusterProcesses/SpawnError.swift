@@ -17,6 +17,8 @@ public enum SpawnError: Error, Equatable, Sendable {
   case unusable(reason: String)
   /// Another running process of this host has the token.
   case tokenInUse(UInt64)
+  /// It is exclusive, and the lease has run out: another worker may be given it (G16).
+  case leaseOver
   /// The machine refused: out of processes, memory or descriptors, or a limit it does not allow.
   case refused(step: String, error: Int32)
 
@@ -52,16 +54,31 @@ extension SpawnError: CustomStringConvertible {
       "the working directory \(quoted(path)) cannot be entered (\(explanation(of: error))); "
         + "create it before the operation runs"
     case .file(let path, let error):
-      "\(quoted(path)) cannot be opened (\(explanation(of: error))); "
-        + "check the folder and that no symbolic link is on the way"
+      "\(quoted(path)) cannot be opened (\(explanation(of: error))); \(advice(on: error))"
     case .unusable(let reason):
       reason
     case .tokenInUse(let token):
       "token \(token) belongs to a process that is still running; collect it first"
+    case .leaseOver:
+      "the coordinator has not heard of this worker for too long to begin an exclusive operation"
     case .refused(let step, let error):
       "the kernel refused to \(step) (\(explanation(of: error))); "
         + "check the limits of the worker and of the operation"
     }
+  }
+}
+
+/// What to do about a file that cannot be opened.
+private func advice(on error: Int32) -> String {
+  switch error {
+  case ENOSPC, EDQUOT: "free space on its disk"
+  case EACCES, EROFS: "its folder is not writable for the worker's user, or it is not readable"
+  case ENOENT, ENOTDIR: "its folder does not exist on this worker; create it first"
+  case EXDEV: "it leads out of the working directory; give an absolute path"
+  case ELOOP: "a symbolic link is on the way; name the file itself"
+  case EPERM: "files of /proc, /sys and cgroups are not given to operations"
+  case EMFILE, ENFILE: "the worker has no descriptor left; raise its limit of open files"
+  default: "check the path and the disk"
   }
 }
 
@@ -100,6 +117,8 @@ extension SpawnError {
     case OP_STEP_NICE: self = .refused(step: "set the niceness", error: error)
     case OP_STEP_LIMIT: self = .refused(step: "set a resource limit", error: error)
     case OP_STEP_DESCRIPTORS: self = .refused(step: "arrange the descriptors", error: error)
+    case OP_STEP_GROUP: self = .refused(step: "enter its cgroup", error: error)
+    case OP_STEP_LEASE: self = .leaseOver
     case OP_STEP_CLONE: self = .refused(step: "create a process", error: error)
     default: self = .refused(step: "prepare the process", error: error)
     }

@@ -4,10 +4,11 @@
 import OpClusterModel
 
 extension Scheduler {
-  func admit(_ submission: GraphSubmission) throws(Refusal) {
+  func admit(_ submission: GraphSubmission, at wall: WallTime) throws(Refusal) {
     try checkSizes(submission)
-    for (at, template) in submission.templates.enumerated() {
-      try check(template, at, submission)
+    for at in submission.templates.indices {
+      try check(submission.templates[at], at, submission)
+      try checkDelay(submission.templates[at], at: wall)
     }
     try checkQueues(submission)
     try checkFailureScopes(submission)
@@ -35,11 +36,11 @@ extension Scheduler {
       submission.failureScopes.count, Limits.failureScopesPerGraph,
       "parts with a failure policy of their own")
     try bound(submission.labels.count, Limits.labelsPerThing, "labels")
-    try bound(submission.key.text.utf8.count, Limits.submissionKeyBytes, "bytes in its key")
+    try bound(submission.key.text.utf8.count, Limits.ownedSubmissionKeyBytes, "bytes in its key")
     try bound(submission.name.utf8.count, Limits.nameBytes, "bytes in its name")
     var total = 0
-    for template in submission.templates {
-      total += Int(template.count)
+    for at in submission.templates.indices {
+      total += Int(submission.templates[at].count)
       try bound(total, Limits.operationsPerGraph, "operations")
     }
   }
@@ -71,17 +72,34 @@ extension Scheduler {
     if submission.queues.isEmpty ? template.queue != 0 : template.queue >= submission.queues.count {
       throw refuse("it names queue number \(template.queue), which the graph does not have")
     }
+    if template.isExclusive, !timing.allowsExclusive {
+      throw Refusal(
+        .badRequest,
+        "operation \(template.name) is exclusive, which this coordinator takes none of",
+        hint: "its administrator sets fence, and lost above fence + 2 s")
+    }
     if template.isBarrier, template.count != 1 { throw refuse("a barrier is one operation") }
     let demand = template.demand
-    let amounts =
+    let isFitting =
       [demand.cpus.tenThousandths, demand.memoryBytes, demand.gpus.tenThousandths]
-      + demand.custom.map(\.amount.tenThousandths)
-    if amounts.contains(where: { $0 < 0 || $0 > 1 << 60 }) {
-      throw refuse("a resource demand is negative or beyond all machines")
-    }
+      .allSatisfy(Self.isAmount)
+      && demand.custom.allSatisfy { Self.isAmount($0.amount.tenThousandths) }
+    if !isFitting { throw refuse("a resource demand is negative or beyond all machines") }
     if demand.custom.count > Limits.customResources {
       throw refuse("more than \(Limits.customResources) kinds of resources")
     }
+  }
+
+  private static func isAmount(_ amount: Int64) -> Bool { amount >= 0 && amount <= 1 << 60 }
+  private func checkDelay(
+    _ template: OperationTemplate, at wall: WallTime
+  ) throws(Refusal) {
+    guard let moment = template.notBefore, !moment.isWithinBounds(submittedAt: wall) else {
+      return
+    }
+    throw Refusal(
+      .badRequest, "operation \(template.name): it shall not start within ten years",
+      hint: "hold it, and release it when its time has come")
   }
 
   private func checkFailureScopes(_ submission: GraphSubmission) throws(Refusal) {

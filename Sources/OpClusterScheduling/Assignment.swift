@@ -289,6 +289,8 @@ extension Scheduler {
       place: graphs[graph].place(of: id.index), argument: argument(of: id, stage),
       inputs: inputs, awaits: awaits)
     order.run = cell.run
+    order.queue = graphs[graph].queue(of: id.index, stage: stage)
+    order.service = queues[order.queue.number].settings.qos
     let at = orders(for: seat, &turn)
     announce(stage, of: id, to: seat, at, &turn)
     turn.orders[at].orders.dispatches.append(order)
@@ -319,22 +321,15 @@ extension Scheduler {
     let queue = graphs[graph.number].queue(of: id.index, stage: stage).number
     let queueName = queues[queue].settings.name
     if seats[seat.number].told(UInt32(stage), of: graph, queue: queueName) { return }
-    let own = graphs[graph.number].stages[stage]
-    var announcement = TemplateAnnouncement(
-      graph: graph, graphName: graphs[graph.number].submission.name,
-      template: UInt32(stage), firstIndex: own.firstIndex, name: own.template.name,
-      isArray: own.template.isArray, indexRuns: own.template.indexRuns,
-      work: own.template.work, payload: own.template.payload, demand: own.template.demand,
-      qos: own.template.qos ?? queues[queue].settings.qos)
+    var announcement = graphs[graph.number].announcement(of: stage, queues[queue].settings.qos)
     announcement.queueName = queueName
-    announcement.timeout = own.template.timeout
-    announcement.grace = own.template.grace
     turn.orders[at].orders.templates.append(announcement)
   }
 
   /// What its finished dependencies left (S135, S138): of whole stages only elements with outputs.
   func inputs(of id: OperationID, _ stage: Int) -> [DependencyInput] {
     let graph = id.graph.number
+    if !graphs[graph].hasDependencies(id.index, stage) { return [] }
     var inputs: [DependencyInput] = []
     for edge in graphs[graph].stages[stage].incoming where edge.match == .all {
       for index in graphs[graph].stages[edge.stage].indices
@@ -364,6 +359,35 @@ extension Scheduler {
     return DependencyInput(
       operation: id, name: stage.template.name, index: shown, outcome: outcome,
       output: outcome == .succeeded ? graphs[id.graph.number].outputs[id.index] : nil)
+  }
+}
+
+extension Graph {
+  fileprivate func announcement(of stage: Int, _ qos: QualityOfService) -> TemplateAnnouncement {
+    stages[stage].announcement(in: id, submission.name, UInt32(stage), qos)
+  }
+
+  /// Whether an operation depends, or depended, on anything.
+  fileprivate func hasDependencies(_ index: UInt32, _ stage: Int) -> Bool {
+    !dependencies.range(of: index).isEmpty || !stages[stage].incoming.isEmpty
+      || (!extraDependencies.isEmpty && extraDependencies[index] != nil)
+  }
+}
+
+extension Stage {
+  fileprivate func announcement(
+    in graph: GraphID, _ graphName: String, _ number: UInt32, _ qos: QualityOfService
+  ) -> TemplateAnnouncement {
+    var announcement = TemplateAnnouncement(
+      graph: graph, graphName: graphName, template: number, firstIndex: firstIndex,
+      name: template.name, isArray: template.isArray, indexRuns: template.indexRuns,
+      work: template.work, payload: template.payload, demand: template.demand,
+      qos: template.qos ?? qos)
+    announcement.timeout = template.timeout
+    announcement.grace = template.grace
+    announcement.fillsInput = template.fillsInput
+    announcement.isExclusive = template.isExclusive
+    return announcement
   }
 }
 

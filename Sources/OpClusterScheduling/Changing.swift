@@ -127,7 +127,7 @@ extension Scheduler {
     }
     guard graphs[graph].cell(to.index).phase != .finished else { return }
     emit(.dependencyRemoved(from), to, into: &turn)
-    if ending(of: from) != nil { return }
+    if ending(of: from) != nil || SchedulingBug.staleReadiness.isPlanted { return }
     graphs[graph].update(to.index) { $0.blockers -= 1 }
     settle(to, into: &turn)
   }

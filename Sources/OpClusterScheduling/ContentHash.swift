@@ -84,5 +84,12 @@ extension OperationTemplate {
     hash.add(Int(demand.cpus.tenThousandths))
     hash.add(Int(demand.memoryBytes))
     if isHeld { hash.add(1) }
+    switch notBefore {
+    case nil: break
+    case .after(let span): hash.add(Int(span.nanoseconds))
+    case .at(let time): hash.add(Int(time.milliseconds))
+    }
+    if fillsInput { hash.add(2) }
+    if isExclusive { hash.add(3) }
   }
 }

@@ -39,17 +39,16 @@ extension Scheduler {
       // A worker says hello once on a socket: this is the same one again, and what it lists is
       // older than what has been handed over since.
       if seats[known.number].peer == peer { return }
+      // Whoever has learnt another's session is still not that worker (G36).
+      guard seats[known.number].name == hello.name else {
+        return turn.refuse(
+          peer, Refusal(.badRequest, "this session belongs to a worker of another name"))
+      }
       return welcome(hello, known, peer, version, into: &turn)
     }
     if let old = seatByName[hello.name], seats.contains(old.number) {
-      let silence = turn.now - seats[old.number].lastHeard
-      let patience = Span(nanoseconds: timing.heartbeat.nanoseconds * 2)
-      if seats[old.number].peer != nil, silence < patience {
-        return turn.refuse(
-          peer,
-          Refusal(
-            .busy, "a worker named \(hello.name) is connected",
-            hint: "give each worker a name of its own, or wait until the other one is gone"))
+      if let refusal = refusal(of: hello.name, for: old, at: turn.now) {
+        return turn.refuse(peer, refusal)
       }
       lose(old, into: &turn)
     }
@@ -60,6 +59,29 @@ extension Scheduler {
     let worker = WorkerID(counters.lastWorker + 1)
     commit(.workerJoined(worker, name: hello.name, hello.session), into: &turn)
     welcome(hello, worker, peer, version, into: &turn)
+  }
+
+  /// Why another life may not take the place of this one yet. What is exclusive may live on in an
+  /// earlier life until its guard has killed it: its lease has to run out (G16).
+  private func refusal(of name: String, for old: WorkerID, at now: Instant) -> Refusal? {
+    let silence = now - seats[old.number].lastHeard
+    let patience = Span(nanoseconds: timing.heartbeat.nanoseconds * 2)
+    if seats[old.number].peer != nil, silence < patience {
+      return Refusal(
+        .busy, "a worker named \(name) is connected",
+        hint: "give each worker a name of its own, or wait until the other one is gone")
+    }
+    guard silence <= timing.lost, holdsExclusive(old) else { return nil }
+    return Refusal(
+      .busy, "an earlier worker named \(name) held exclusive operations",
+      hint: "it is taken once that one counts as lost")
+  }
+
+  private func holdsExclusive(_ worker: WorkerID) -> Bool {
+    heldBy(worker).contains { id in
+      let graph = graphs[id.graph.number]
+      return graph.stages[graph.stageNumber(of: id.index)].template.isExclusive
+    }
   }
 
   private func problem(with hello: WorkerHello) -> Refusal? {
@@ -142,6 +164,7 @@ extension Scheduler {
         attempt.operation.index < graphs[attempt.operation.graph.number].operationCount
       else { return true }
       let cell = graphs[attempt.operation.graph.number].cell(attempt.operation.index)
+      if SchedulingBug.unfencedResults.isPlanted { return false }
       return cell.worker != worker.number || cell.attempt != attempt.attempt
     }
   }
@@ -221,6 +244,7 @@ extension Scheduler {
       beat(number, into: &turn)
     }
     wakeBackoffs(into: &turn)
+    ringAlarms(into: &turn)
   }
 
   private mutating func beat(_ number: UInt32, into turn: inout Turn) {
@@ -230,8 +254,9 @@ extension Scheduler {
       turn.now - seats[number].lastSpoken >= timing.heartbeat
     else { return }
     seats[number].lastSpoken = turn.now
-    let beat = WorkerOrders(
+    var beat = WorkerOrders(
       conversation: conversation(with: WorkerID(number)), number: 0, acknowledged: 0)
+    beat.heard = seats[number].reportTaken
     turn.atOnce.append(.toWorker(peer, .orders(beat)))
   }
 
@@ -253,6 +278,7 @@ extension Scheduler {
   public func nextDeadline() -> Instant? {
     var next = backoffs.min?.until
     func consider(_ moment: Instant) { next = next.map { min($0, moment) } ?? moment }
+    if let alarm = alarms.min { consider(alarm.until) }
     seats.forEachNumber { number in
       let hasPeer = seats[number].peer != nil
       let isSuspect = seats[number].isSuspect
@@ -363,7 +389,7 @@ extension Scheduler {
   ) {
     var result = AttemptResult()
     result.cause = counts ? .lost : .workerStopped
-    if counts {
+    if counts, !SchedulingBug.uncountedLosses.isPlanted {
       graphs[id.graph.number].update(id.index) { $0.losses = min($0.losses, .max - 1) + 1 }
     }
     let isFinal = cell.isCancelled || (counts && !mayRunAgainAfterLoss(id, counted: true))
@@ -412,12 +438,15 @@ extension Scheduler {
     for at in turn.orders.indices {
       let number = turn.orders[at].seat
       guard seats.contains(number), let peer = seats[number].peer else { continue }
-      seats[number].ordersSent += 1
       seats[number].lastSpoken = turn.now
-      turn.orders[at].orders.number = seats[number].ordersSent
       turn.orders[at].orders.acknowledged = seats[number].reportTaken
+      turn.orders[at].orders.heard = seats[number].reportTaken
       turn.orders[at].orders.drain = seats[number].isDraining
-      turn.afterDurable.append(.toWorker(peer, .orders(turn.orders[at].orders)))
+      for var part in turn.orders[at].orders.parts() {
+        seats[number].ordersSent += 1
+        part.number = seats[number].ordersSent
+        turn.afterDurable.append(.toWorker(peer, .orders(part)))
+      }
     }
     turn.orders.removeAll(keepingCapacity: true)
   }
@@ -446,21 +475,5 @@ extension Seat {
 extension Turn {
   fileprivate mutating func refuse(_ peer: PeerID, _ refusal: Refusal) {
     atOnce.append(.toWorker(peer, .refused(refusal)))
-  }
-}
-
-extension String {
-  /// `[A-Za-z0-9._:-]{1,128}` (G38).
-  var isValidName: Bool {
-    !isEmpty && utf8.count <= Limits.nameBytes
-      && utf8.allSatisfy { byte in
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-          UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"),
-          UInt8(ascii: ":"), UInt8(ascii: "-"):
-          true
-        default: false
-        }
-      }
   }
 }

@@ -39,6 +39,23 @@ struct EdgeTable: Sendable {
     }
   }
 
+  /// The same edges seen from their other ends, by ascending index there: an order that a state
+  /// restored from a snapshot, which keeps one of the two tables, knows as well.
+  func inverted(operations: Int) -> EdgeTable {
+    var (keys, edges) = ([UInt32](), ElementEdges())
+    keys.reserveCapacity(targets.count)
+    edges.to.reserveCapacity(targets.count)
+    edges.policies.reserveCapacity(targets.count)
+    for index in ends.indices {
+      for position in range(of: UInt32(index)) {
+        keys.append(targets[position].index)
+        edges.to.append(UInt32(index))
+        edges.policies.append(targets[position].policy)
+      }
+    }
+    return EdgeTable(operations: operations, keys: keys, values: edges.to, edges: edges)
+  }
+
   var isEmpty: Bool { targets.isEmpty }
   var edgeCount: Int { targets.count }
 

@@ -152,7 +152,8 @@ extension Scheduler {
       release(graphs[graph].operation(edge.index), edge.policy, of: end, &work, into: &turn)
     }
     if let external = graphs[graph].externalDependents.removeValue(forKey: id.index) {
-      for dependent in external {
+      // In an order that a restored state knows as well: who goes first may be another's reason.
+      for dependent in external.sorted(by: { $0.operation < $1.operation }) {
         release(
           dependent.operation, dependent.policy, of: end, isExtra: true, &work, into: &turn)
       }

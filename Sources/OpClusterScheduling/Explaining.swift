@@ -30,7 +30,11 @@ extension Scheduler {
     if cell.isCancelled, let reason = graphs[graph].reason(of: id.index) {
       lines.append(sentence(reason))
     }
-    if cell.isHeld {
+    if cell.isTimed, let left = timeLeft(id.graph, stage, at: now) {
+      lines.append(
+        "its not_before has not come: it is held for another \(Int(left.seconds.rounded(.up))) s; "
+          + "release it now with: opbatch release \(shown(id))")
+    } else if cell.isHeld {
       lines.append("it is held; release it with: opbatch release \(shown(id))")
     }
     switch cell.phase {

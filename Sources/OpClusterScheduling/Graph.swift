@@ -77,6 +77,12 @@ struct Graph: Blankable {
   /// The stage of an operation.
   func stageNumber(of index: UInt32) -> Int {
     if stages.count == 1 { return 0 }
+    // Where every stage is one operation, their numbers are the same.
+    if stages.count == Int(operationCount), stages[Int(index)].firstIndex == index,
+      stages[Int(index)].template.count == 1
+    {
+      return Int(index)
+    }
     var low = 0
     var high = stages.count
     while high - low > 1 {

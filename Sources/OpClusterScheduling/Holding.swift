@@ -9,7 +9,12 @@ extension Scheduler {
     guard graphs.contains(runs.graph.number) else { return }
     runs.forEachOperation { id in
       let cell = graphs[id.graph.number].cell(id.index)
-      if cell.isHeld == isHeld || cell.isCancelled { return }
+      if cell.isCancelled { return }
+      if cell.isHeld == isHeld {
+        // Who holds what waits for its moment wants to release it himself.
+        if cell.isTimed { graphs[id.graph.number].update(id.index) { $0.flags.remove(.timed) } }
+        return
+      }
       let stage = graphs[id.graph.number].stageNumber(of: id.index)
       switch cell.phase {
       case .declared:
@@ -37,7 +42,7 @@ extension Scheduler {
   ) {
     let (before, after) = graphs[id.graph.number].update(id.index) { cell in
       let before = cell.word
-      if isHeld { cell.flags.insert(.held) } else { cell.flags.remove(.held) }
+      if isHeld { cell.flags.insert(.held) } else { cell.flags.subtract([.held, .timed]) }
       return (before, cell.word)
     }
     count(id, stage, from: before, to: after)

@@ -27,6 +27,11 @@ enum LifeCycle {
   /// The phase after `step`, or nil where semantics.md's table (S7) has no such arrow. The
   /// attempts of a retried operation do not move it: it stays executing (S12).
   static func next(_ phase: Phase, _ step: Step) -> Phase? {
+    StepCount.add(phase, step)
+    return arrow(phase, step)
+  }
+
+  static func arrow(_ phase: Phase, _ step: Step) -> Phase? {
     switch (phase, step) {
     case (.declared, .enqueue): .waiting
     case (.declared, .end): .finished

@@ -37,10 +37,9 @@ struct LoweredEdges {
       }
     }
     edges.dropDuplicates()
-    dependents = EdgeTable(
-      operations: Int(total), keys: edges.from, values: edges.to, edges: edges)
     dependencies = EdgeTable(
       operations: Int(total), keys: edges.to, values: edges.from, edges: edges)
+    dependents = dependencies.inverted(operations: Int(total))
   }
 
   private struct GroupPair: Hashable {

@@ -31,7 +31,7 @@ extension Scheduler {
   /// Opens a stage whose last gate has opened: elements without blockers of their own are ready,
   /// as runs where nothing ever happened to them.
   mutating func openStage(_ graph: UInt32, _ stage: Int, into turn: inout Turn) {
-    let own = graphs[graph].stages[stage]
+    let own = graphs[graph].stages[stage].bearing
     // Where all have ended, their queue may be gone.
     if own.unfinished == 0 { return }
     if own.pristine.phase == .declared {
@@ -41,7 +41,7 @@ extension Scheduler {
       }
       return
     }
-    if own.template.isBarrier {
+    if own.isBarrier {
       let id = graphs[graph].operation(own.firstIndex)
       return settle(id, into: &turn)
     }
@@ -50,7 +50,7 @@ extension Scheduler {
     if queues.contains(queue), queues[queue].hasBarriers, queues[queue].segment(of: place) > 0 {
       settleMoved(graph, stage, into: &turn)
       let first = graphs[graph].operation(own.firstIndex)
-      return park(first, count: own.template.count, stage: stage, queue: queue, place: place)
+      return park(first, count: own.count, stage: stage, queue: queue, place: place)
     }
     let opens =
       own.pristine.phase == .waiting && own.pristine.blockers == 0 && !own.pristine.isHeld
@@ -91,7 +91,7 @@ extension Scheduler {
   private mutating func openPristine(
     _ graph: UInt32, _ stage: Int, _ range: Range<UInt32>, into turn: inout Turn
   ) {
-    let own = graphs[graph].stages[stage]
+    let own = graphs[graph].stages[stage].bearing
     let count = UInt32(range.count)
     graphs[graph].stages[stage].counts[.waiting] -= count
     graphs[graph].stages[stage].counts[.ready] += count
@@ -103,7 +103,7 @@ extension Scheduler {
       place: graphs[graph].basePlace + UInt64(range.lowerBound), graph: first.graph,
       first: range.lowerBound, count: count)
     queues[own.queue.number].line.add(
-      run, demandClass: own.demandClass, level: Line.level(of: own.template.priority))
+      run, demandClass: own.demandClass, level: Line.level(of: own.priority))
   }
 
   /// Keeps what is ready but for a barrier ahead (S78); its isReady stays false (S39).
@@ -164,5 +164,27 @@ extension Scheduler {
     if from == to { return }
     graphs[id.graph.number].stages[stage].counts[from] -= 1
     graphs[id.graph.number].stages[stage].counts[to] += 1
+  }
+}
+
+extension Stage {
+  /// Where a stage stands, without the template: cheap to hold while the stage changes.
+  fileprivate struct Bearing {
+    var firstIndex: UInt32
+    var count: UInt32
+    var unfinished: UInt32
+    var pristine: OperationCell
+    var queue: QueueID
+    var demandClass: Int
+    var priority: Priority
+    var isBarrier: Bool
+    var indices: Range<UInt32> { firstIndex..<(firstIndex + count) }
+  }
+
+  fileprivate var bearing: Bearing {
+    Bearing(
+      firstIndex: firstIndex, count: template.count, unfinished: unfinished, pristine: pristine,
+      queue: queue, demandClass: demandClass, priority: template.priority,
+      isBarrier: template.isBarrier)
   }
 }

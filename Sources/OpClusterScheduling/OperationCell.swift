@@ -34,6 +34,8 @@ struct OperationCell: Equatable, Sendable {
     static let retrying = Flags(rawValue: 8)
     /// Its hold gate is closed (S44); only while it is declared or waiting.
     static let held = Flags(rawValue: 16)
+    /// It is held, and its gate opens by itself when its template's moment has come (S150).
+    static let timed = Flags(rawValue: 32)
 
     // Not durable:
     /// A recall is on its way to the worker.
@@ -46,7 +48,7 @@ struct OperationCell: Equatable, Sendable {
     static let begun = Flags(rawValue: 0x800)
 
     /// All of them within the low byte, as which snapshots keep them.
-    static let durable: Flags = [.cancelled, .ahead, .changed, .retrying, .held]
+    static let durable: Flags = [.cancelled, .ahead, .changed, .retrying, .held, .timed]
   }
 
   /// An outcome, and whether a skip was harmless: its cause is not a failure (an edge for
@@ -63,6 +65,7 @@ struct OperationCell: Equatable, Sendable {
 
   var isCancelled: Bool { flags.contains(.cancelled) }
   var isHeld: Bool { flags.contains(.held) }
+  var isTimed: Bool { flags.contains(.timed) }
   /// Held by a worker that has not said that it started it.
   var isHeldUnstarted: Bool {
     phase == .dispatched || (phase == .executing && worker != 0 && flags.contains(.retrying))

@@ -48,7 +48,8 @@ struct Queue: Blankable {
   /// How many more may be handed over now.
   var room: UInt32 {
     if !isRunning { return 0 }
-    guard let limit = settings.maximumConcurrent else { return .max }
+    guard var limit = settings.maximumConcurrent else { return .max }
+    if SchedulingBug.miscountedLimit.isPlanted { limit += 1 }
     return limit > inFlight ? limit - inFlight : 0
   }
 
@@ -97,6 +98,7 @@ struct Queue: Blankable {
 
   /// The barrier before which nothing is left, if any (S77).
   var openableBarrier: OperationID? {
-    segments[0].unfinished == 0 ? segments[0].barrier?.operation : nil
+    segments[0].unfinished <= (SchedulingBug.earlyBarrier.isPlanted ? 1 : 0)
+      ? segments[0].barrier?.operation : nil
   }
 }

@@ -19,7 +19,7 @@ extension Scheduler {
       guard let graph = try resolveGraphs(selection).first else {
         throw Refusal(.unknownGraph, "no living graph matches")
       }
-      var structure = structure(of: graph, finishedAt: .unknown)
+      var structure = structure(of: graphs[graph.number], finishedAt: .unknown)
       structure.lastEvent = counters.lastEvent
       return .structure(structure)
     case .explain(let selection):
@@ -85,12 +85,13 @@ extension Scheduler {
     row.blockedBy = Array(blockers.prefix(100))
   }
 
-  func row(of id: GraphID) -> GraphRow {
-    let graph = graphs[id.number]
+  func row(of id: GraphID) -> GraphRow { row(of: graphs[id.number]) }
+
+  private func row(of graph: Graph) -> GraphRow {
     var counts = StateCounts()
-    for stage in graph.stages { counts.add(stage.counts) }
+    for at in graph.stages.indices { counts.add(graph.stages[at].counts) }
     return GraphRow(
-      graph: id, name: graph.submission.name,
+      graph: graph.id, name: graph.submission.name,
       state: graph.unfinished == 0
         ? graph.outcome.graphState : graph.isSuspended ? .suspended : .running,
       counts: counts, submittedAt: graph.submittedAt, finishedAt: .unknown,
@@ -123,6 +124,9 @@ extension Scheduler {
     row.needs = needs(of: id, stage)
     row.submittedAt = graph.submittedAt
     row.startedAt = startedExecuting[id] ?? .unknown
+    if cell.isTimed {
+      row.notBefore = stage.template.notBefore?.moment(submittedAt: graph.submittedAt)
+    }
     return row
   }
 
@@ -145,16 +149,17 @@ extension Scheduler {
     return needs
   }
 
-  func structure(of id: GraphID, finishedAt: WallTime) -> GraphStructure {
-    let graph = graphs[id.number]
-    var row = row(of: id)
+  /// The shape of a graph, living or just taken out.
+  func structure(of graph: Graph, finishedAt: WallTime) -> GraphStructure {
+    var row = row(of: graph)
     row.finishedAt = finishedAt
-    let stages = graph.stages.map { stage in
-      GraphStructure.Stage(
-        name: stage.template.name, count: stage.template.count, firstIndex: stage.firstIndex,
-        isArray: stage.template.isArray, indexRuns: stage.template.indexRuns,
-        queue: queues.find(stage.queue.number)?.settings.name ?? "",
-        work: stage.template.work.description, counts: stage.counts)
+    var stages: [GraphStructure.Stage] = []
+    stages.reserveCapacity(graph.stages.count)
+    for at in graph.stages.indices {
+      let queue = graph.stages[at].queue.number
+      stages.append(
+        graph.stages[at].outline(
+          queue: queues.contains(queue) ? queues[queue].settings.name : ""))
     }
     var edges = ElementEdges()
     var total: UInt32 = 0
@@ -215,5 +220,14 @@ extension GraphOutcome {
     case .failed: .failed
     case .cancelled: .cancelled
     }
+  }
+}
+
+extension Stage {
+  fileprivate func outline(queue: String) -> GraphStructure.Stage {
+    GraphStructure.Stage(
+      name: template.name, count: template.count, firstIndex: firstIndex,
+      isArray: template.isArray, indexRuns: template.indexRuns, queue: queue,
+      work: template.work.description, counts: counts)
   }
 }

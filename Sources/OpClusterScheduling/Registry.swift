@@ -45,11 +45,17 @@ struct Registry<Element: Blankable>: Sendable {
 
   /// Adds an element whose number is higher than any before.
   mutating func insert(_ element: Element, number: UInt32) {
+    var element = element
+    insert(moving: &element, number: number)
+  }
+
+  /// The same without a copy: a blank one is left in its place.
+  mutating func insert(moving element: inout Element, number: UInt32) {
     if slotByNumber.isEmpty { firstNumber = number }
     precondition(number >= firstNumber + UInt32(slotByNumber.count), "numbers ascend")
     while firstNumber + UInt32(slotByNumber.count) < number { slotByNumber.append(-1) }
     if let free = freeSlots.popLast() {
-      slots[Int(free)] = element
+      swap(&slots[Int(free)], &element)
       slotByNumber.append(free)
     } else {
       slotByNumber.append(Int32(slots.count))
@@ -59,8 +65,14 @@ struct Registry<Element: Blankable>: Sendable {
   }
 
   mutating func remove(_ number: UInt32) {
-    guard let slot = slot(number) else { return }
-    slots[slot] = .blank
+    if contains(number) { _ = take(number) }
+  }
+
+  /// Takes out an element that the caller knows to be there, without a copy of it.
+  mutating func take(_ number: UInt32) -> Element {
+    let slot = knownSlot(number)
+    var taken = Element.blank
+    swap(&taken, &slots[slot])
     freeSlots.append(Int32(slot))
     slotByNumber[Int(number - firstNumber)] = -1
     count -= 1
@@ -68,6 +80,7 @@ struct Registry<Element: Blankable>: Sendable {
       slotByNumber.removeFirst()
       firstNumber += 1
     }
+    return taken
   }
 
   /// Calls `body` with every number, ascending, while it returns true.

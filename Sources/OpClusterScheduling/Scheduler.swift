@@ -33,6 +33,8 @@ public struct Scheduler: Sendable {
   // Derived from the above
   var classes: [DemandClass] = []
   var classNumber: [DemandClass: Int] = [:]
+  /// What was looked up last.
+  var recentClass: RecentClass?
   /// Graphs whose last operation ended in this turn.
   var justEnded: [GraphID] = []
   /// Graphs in which something failed in this turn.
@@ -50,6 +52,7 @@ public struct Scheduler: Sendable {
   /// the number of an earlier one again.
   var lastConversation: UInt32 = 0
   var backoffs: Heap<Backoff> = []
+  var alarms: Heap<Alarm> = []
   var deferred: [DeferredRequest] = []
   /// While above 0, nothing is dispatched ahead of time: a cancellation waits for recalls.
   var aheadPauses = 0
@@ -92,8 +95,11 @@ public struct Scheduler: Sendable {
   /// The beginning of a new life of the coordinator, after everything was replayed: workers that
   /// were known get `Timing.resync` to come back (S150).
   public mutating func start(into turn: inout Turn) {
+    if SchedulingBug.sameEpoch.isPlanted, counters.epoch.number > 0 { return }
     commit(.started(Epoch(counters.epoch.number + 1)), into: &turn)
     lastTick = turn.now
+    alarms = []
+    for number in graphs.numbers { setAlarms(GraphID(number), at: turn.now, wall: turn.wall) }
     for number in seats.numbers {
       seats[number].lastHeard = turn.now + timing.resync
       let silence = Span(nanoseconds: timing.lost.nanoseconds)

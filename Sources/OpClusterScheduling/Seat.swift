@@ -31,7 +31,7 @@ struct Seat: Blankable {
   var lastSpoken: Instant = .zero
   var isSuspect = false
   /// Templates it has been told in this conversation, by graph, with the queue's name.
-  var toldTemplates: [GraphID: [UInt32: String]] = [:]
+  var toldTemplates: [GraphID: ToldTemplates] = [:]
 
   // What it holds
   /// Sum of the demands of everything it holds.
@@ -104,7 +104,26 @@ struct Seat: Blankable {
 
   /// Whether it knows a template, with the queue as it is called now; from now on it does.
   mutating func told(_ template: UInt32, of graph: GraphID, queue name: String) -> Bool {
-    toldTemplates[graph, default: [:]].updateValue(name, forKey: template) == name
+    toldTemplates[graph, default: ToldTemplates()].tell(template, queue: name)
+  }
+
+  /// Of one graph: the names of the queues of its templates. Most graphs have one template.
+  struct ToldTemplates: Sendable {
+    private var first: String?
+    /// From the second template on, as far as they were told.
+    private var others: [String?] = []
+
+    /// Whether the same was told before.
+    mutating func tell(_ template: UInt32, queue name: String) -> Bool {
+      if template == 0 {
+        defer { first = name }
+        return first == name
+      }
+      let at = Int(template) - 1
+      while others.count <= at { others.append(nil) }
+      defer { others[at] = name }
+      return others[at] == name
+    }
   }
 }
 

@@ -96,7 +96,7 @@ extension Scheduler {
     let stage = graphs[graph].stageNumber(of: id.index)
     return switch what {
     case .priority(let priority): graphs[graph].priority(of: id.index, stage: stage) == priority
-    case .hold(let isHeld): cell.isHeld == isHeld
+    case .hold(let isHeld): cell.isHeld == isHeld && !(isHeld && cell.isTimed)
     case .queue(let queue): graphs[graph].queue(of: id.index, stage: stage) == queue
     }
   }

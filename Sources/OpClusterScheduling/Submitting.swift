@@ -9,6 +9,7 @@ extension Scheduler {
     into turn: inout Turn
   ) {
     build(id, submission, fingerprint, at)
+    if !turn.isReplay { setAlarms(id, at: turn.now, wall: at) }
     let count = graphs[id.number].operationCount
     emit(.graphSubmitted(operations: count), about: .graph(id), into: &turn)
     takeOver(id, into: &turn)
@@ -36,17 +37,19 @@ extension Scheduler {
       cells: CellTable(count: count), dependents: lowered.dependents,
       dependencies: lowered.dependencies, unfinished: count,
       isSuspended: submission.isSuspended)
-    graph.scopeFailures = submission.failureScopes.map { _ in 0 }
-    graph.stoppedScopes = submission.failureScopes.map { _ in false }
+    if !submission.failureScopes.isEmpty {
+      graph.scopeFailures = submission.failureScopes.map { _ in 0 }
+      graph.stoppedScopes = submission.failureScopes.map { _ in false }
+    }
     let queues = resolveQueues(of: id, submission, &graph)
-    graph.stages = makeStages(submission, lowered.groupEdges, queues)
+    graph.stages = makeStages(submission, lowered.groupEdges, queues, at)
     for edge in submission.externalEdges {
       graph.extraDependencies[edge.to, default: []].append(
         Graph.ExtraDependency(on: edge.from, policy: edge.policy, isOriginal: true))
     }
     counters.lastPlace += UInt64(count)
     counters.lastGraph = max(counters.lastGraph, id.number)
-    graphs.insert(graph, number: id.number)
+    graphs.insert(moving: &graph, number: id.number)
     if !submission.key.text.isEmpty {
       rememberKey(
         submission.key, KnownKey(graph: id, fingerprint: fingerprint, operations: count))
@@ -55,22 +58,14 @@ extension Scheduler {
   }
 
   private mutating func makeStages(
-    _ submission: GraphSubmission, _ edges: [GroupEdge], _ queues: [QueueID]
+    _ submission: GraphSubmission, _ edges: [GroupEdge], _ queues: [QueueID], _ at: WallTime
   ) -> [Stage] {
     var first: UInt32 = 0
     var stages: [Stage] = []
     stages.reserveCapacity(submission.templates.count)
-    for template in submission.templates {
-      var pristine = OperationCell()
-      pristine.phase = submission.isDeclaredOnly ? .declared : .waiting
-      if template.isHeld { pristine.flags.insert(.held) }
-      var stage = Stage(
-        template: template, firstIndex: first, queue: queues[Int(template.queue)],
-        demandClass: number(of: DemandClass(template)), pristine: pristine,
-        unfinished: template.count)
-      stage.counts[pristine.word] = template.count
-      stages.append(stage)
-      first += template.count
+    for position in submission.templates.indices {
+      stages.append(makeStage(submission, position, firstIndex: first, queues, at))
+      first += submission.templates[position].count
     }
     for edge in edges {
       let from = Int(edge.from)
@@ -85,6 +80,26 @@ extension Scheduler {
       }
     }
     return stages
+  }
+
+  private mutating func makeStage(
+    _ submission: GraphSubmission, _ position: Int, firstIndex: UInt32, _ queues: [QueueID],
+    _ submitted: WallTime
+  ) -> Stage {
+    let template = submission.templates[position]
+    var pristine = OperationCell()
+    pristine.phase = submission.isDeclaredOnly ? .declared : .waiting
+    if template.isHeld {
+      pristine.flags.insert(.held)
+    } else if let moment = template.notBefore, moment.delay(submittedAt: submitted) > .zero {
+      pristine.flags.formUnion([.held, .timed])
+    }
+    let count = template.count
+    var stage = Stage(
+      template: template, firstIndex: firstIndex, queue: queues[Int(template.queue)],
+      demandClass: number(ofClassOf: template), pristine: pristine, unfinished: count)
+    stage.counts[pristine.word] = count
+    return stage
   }
 
   private mutating func resolveQueues(
@@ -110,6 +125,27 @@ extension Scheduler {
   }
 
   func knownNumber(of demandClass: DemandClass) -> Int? { classNumber[demandClass] }
+
+  /// The number of a template's demand class. Most templates are like the one before them.
+  private mutating func number(ofClassOf template: OperationTemplate) -> Int {
+    if let recentClass, recentClass.demand == template.demand, recentClass.work == template.work,
+      recentClass.requirements == template.requirements
+    {
+      return recentClass.number
+    }
+    let number = number(of: DemandClass(template))
+    recentClass = RecentClass(
+      demand: template.demand, requirements: template.requirements, work: template.work,
+      number: number)
+    return number
+  }
+
+  struct RecentClass: Sendable {
+    var demand: Resources
+    var requirements: [LabelRequirement]
+    var work: Work
+    var number: Int
+  }
 
   /// The number of a demand class, interned.
   mutating func number(of demandClass: DemandClass) -> Int {
@@ -189,33 +225,25 @@ extension Scheduler {
     for id in leaving where graphs.contains(id.number) {
       let outcome = graphs[id.number].outcome
       emit(.graphFinished(outcome), about: .graph(id), into: &turn)
-      let outcomes = endings(of: id)
+      forgetAtWorkers(id, into: &turn)
+      let graph = graphs.take(id.number)
+      let outcomes = graph.endings
       if !turn.isReplay {
         turn.endings.append(
           GraphEnding(
-            structure: structure(of: id, finishedAt: turn.wall),
-            outcomes: outcomes.map { $0 & 0x7F }, submittedAt: graphs[id.number].submittedAt,
+            structure: structure(of: graph, finishedAt: turn.wall),
+            outcomes: outcomes.map { $0 & 0x7F }, submittedAt: graph.submittedAt,
             finishedAt: turn.wall))
-      }
-      forgetAtWorkers(id, into: &turn)
-      let outputs = graphs[id.number].outputs.keys.sorted().map { index in
-        GraphState.OutputEntry(index: index, output: graphs[id.number].outputs[index] ?? [])
       }
       let isUniform = outcomes.allSatisfy { $0 == outcomes.first }
       remember(
         EndedGraph(
-          graph: id, key: graphs[id.number].submission.key,
-          fingerprint: graphs[id.number].fingerprint, outcome: outcome,
+          graph: id, key: graph.submission.key, fingerprint: graph.fingerprint, outcome: outcome,
           operationCount: UInt32(outcomes.count),
-          outcomes: isUniform ? Array(outcomes.prefix(1)) : outcomes, outputs: outputs))
-      for queue in graphs[id.number].ownQueues { removeQueue(queue) }
-      graphs.remove(id.number)
+          outcomes: isUniform ? Array(outcomes.prefix(1)) : outcomes,
+          outputs: graph.outputEntries))
+      for queue in graph.ownQueues { removeQueue(queue) }
     }
-  }
-
-  private func endings(of id: GraphID) -> [UInt8] {
-    let graph = graphs[id.number]
-    return (0..<graph.operationCount).map { graph.cell($0).ending.rawValue }
   }
 
   /// Keeps what later submissions may cite, at most `Limits.endedGraphsRemembered`.
@@ -243,6 +271,21 @@ extension Scheduler {
 }
 
 extension Graph {
+  /// How each operation ended, with the mark of a harmless skip.
+  fileprivate var endings: [UInt8] {
+    var endings: [UInt8] = []
+    endings.reserveCapacity(Int(operationCount))
+    for index in 0..<operationCount { endings.append(cell(index).ending.rawValue) }
+    return endings
+  }
+
+  fileprivate var outputEntries: [GraphState.OutputEntry] {
+    if outputs.isEmpty { return [] }
+    return outputs.keys.sorted().map { index in
+      GraphState.OutputEntry(index: index, output: outputs[index] ?? [])
+    }
+  }
+
   /// The worst of its members, allowed failures aside.
   var outcome: GraphOutcome {
     if failures > 0 || sawFailedSkip { return .failed }

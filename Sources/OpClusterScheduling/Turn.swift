@@ -51,6 +51,19 @@ public struct Turn: Sendable {
     hadRecords = false
   }
 
+  /// Moves all effects to the end of a list, those that claim no fact first: for who keeps no
+  /// journal, where a turn is durable as soon as it is closed.
+  public mutating func takeEffects(_ effects: inout [Effect]) {
+    if effects.isEmpty, atOnce.isEmpty {
+      swap(&effects, &afterDurable)
+      return
+    }
+    effects += atOnce
+    effects += afterDurable
+    atOnce.removeAll(keepingCapacity: true)
+    afterDurable.removeAll(keepingCapacity: true)
+  }
+
   /// Whether there is anything to commit; true only after the scheduler closed the turn.
   public var isDurable: Bool { hadRecords || !records.isEmpty }
 }
@@ -157,6 +170,7 @@ extension Turn {
       hadRecords = true
       return
     }
+    if SchedulingBug.unwrittenCancel.isPlanted, case .cancelled = record { return }
     sealRecords()
     records.append(record)
   }

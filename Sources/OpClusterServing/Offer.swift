@@ -13,22 +13,24 @@ struct Offer: ParsableArguments {
   var memory: String?
   @Option(help: "Gpus to offer. [OPWORKER_GPUS]")
   var gpus: String?
-  @Option(name: .customLong("resource"), help: "Another resource, NAME=N; may be repeated.")
+  @Option(
+    name: .customLong("resource"),
+    help: "Another resource, NAME=N; may be repeated. [OPWORKER_RESOURCE]")
   var resources: [String] = []
 
-  func capacity() throws(ValidationError) -> Resources {
+  func capacity(_ settings: WorkerSettings) throws(ValidationError) -> Resources {
     var offered = MachineResources.capacity
-    if let text = setting(cpus, "CPUS"), text != "auto" {
+    if let text = settings.text(.cpus, flag: cpus), text != "auto" {
       offered.cpus = try Quantity.amount(text, of: "--cpus")
     }
-    if let text = setting(memory, "MEMORY") {
+    if let text = settings.text(.memory, flag: memory) {
       offered.memoryBytes = try Quantity.bytes(text, of: MachineResources.memoryBytes)
     }
-    if let text = setting(gpus, "GPUS") {
+    if let text = settings.text(.gpus, flag: gpus) {
       offered.gpus = try Quantity.amount(text, of: "--gpus")
     }
     var custom: [Resources.NamedAmount] = []
-    for text in resources {
+    for text in settings.list(.resource, flags: resources) {
       let (name, value) = try Quantity.pair(text, of: "--resource")
       if custom.contains(where: { $0.name == name }) {
         throw ValidationError("--resource \(name) is given twice")
@@ -50,16 +52,9 @@ struct ShowResources<Program: WorkerProgram>: ParsableCommand {
   @OptionGroup var offer: Offer
 
   func run() throws {
-    Terminal.write(try offer.capacity().summary, to: .output)
+    Terminal.write(try offer.capacity(try WorkerSettings()).summary, to: .output)
     for label in MachineResources.labels {
       Terminal.write("label \(label.key)=\(label.value)", to: .output)
     }
   }
-}
-
-/// A flag, else its environment variable.
-func setting(_ flag: String?, _ name: String) -> String? {
-  if let flag { return flag }
-  guard let text = Terminal.variable("OPWORKER_\(name)"), !text.isEmpty else { return nil }
-  return text
 }

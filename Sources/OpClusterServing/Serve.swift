@@ -4,6 +4,8 @@
 import ArgumentParser
 import Glibc
 import Logging
+import OpClusterClient
+import OpClusterKeys
 import OpClusterModel
 import OpClusterWorker
 import OpClusterZeroMQ
@@ -17,24 +19,48 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
       discussion: """
         A first SIGTERM or SIGINT asks what runs to stop, reports it and leaves; a second one kills.
         With --drain a signal before them lets what runs end by itself, while nothing new begins.
+        What is not said by a flag is taken from the environment, and then from opworker_NAME: VALUE
+        in $XDG_CONFIG_HOME/opcluster/config.yaml and /etc/opcluster/config.yaml.
         Exit codes: 0 stopped or drained, 1 killed, 69 unreachable, 73 folder in use, 74 machine
-        error, 76 protocol version, 77 folder open to others, 78 bad configuration, or root without
-        --allow-root.
+        error, 76 protocol version, 77 folder open to others, or key refused at the start or
+        removed, 78 bad configuration, keys open to others, or root without --allow-root.
         Under systemd (Type=notify) it tells when it is ready, and its loop feeds the watchdog.
         """)
   }
 
   @Option(help: "Where the coordinator listens for workers. [OPWORKER_COORDINATOR]")
   var coordinator: String?
+  @Option(help: "Folder of the worker's key, for TCP. [OPWORKER_KEYS]")
+  var keys: String?
+  @Option(
+    help: """
+      The token of an invitation: makes the worker's key at the first start, and means nothing \
+      when there is one. [OPWORKER_JOIN]
+      """)
+  var join: String?
   @Option(help: "Unique name; default: host and process. [OPWORKER_NAME]")
   var name: String?
   @OptionGroup var offer: Offer
-  @Option(name: .customLong("label"), help: "A label, KEY=VALUE; may be repeated.")
+  @Option(
+    name: .customLong("label"),
+    help: "A label, KEY=VALUE; may be repeated. [OPWORKER_LABEL]")
   var labels: [String] = []
   @Option(help: "Folder for logs and scratch, absolute. [OPWORKER_SCRATCH]")
   var scratch: String?
-  @Option(help: "Give up after so many seconds without a coordinator.")
-  var exitWhenUnreachable: UInt32?
+  @Option(
+    help: "Processes one operation may have at once; 0: any number. [OPWORKER_PROCESSES]")
+  var processes: String?
+  @Option(
+    help: """
+      enforce: an operation that uses more memory than it asks for is killed; ignore: it may. \
+      [OPWORKER_MEMORY_LIMIT]
+      """)
+  var memoryLimit: String?
+  @Option(
+    help: """
+      Give up after so many seconds without a coordinator. [OPWORKER_EXIT_WHEN_UNREACHABLE]
+      """)
+  var exitWhenUnreachable: String?
   @Option(help: "trace, debug, info, notice, warning, error or critical. [OPWORKER_LOG_LEVEL]")
   var logLevel: String?
   @Option(help: "text or json. [OPWORKER_LOG_FORMAT]")
@@ -47,6 +73,7 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
   @Flag(help: .hidden) var untilStdinCloses = false
 
   func run() throws {
+    keepSecretsOutOfDumps()
     if Terminal.isRoot, !allowRoot {
       fail(
         "refuses to run operations as root (uid 0); run it as a user of its own, such as the unit "
@@ -57,6 +84,8 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
       worker = try Worker(try configuration(), types: Program.registry)
     } catch let error as ValidationError {
       throw error
+    } catch let error as WorkerError {
+      fail(error.description, status: error.status)
     } catch {
       fail("\(error)", status: 74)
     }
@@ -77,49 +106,76 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
   }
 
   private func configuration() throws -> WorkerConfiguration {
+    let settings = try WorkerSettings()
     let endpoint: Endpoint
     do throws(EndpointError) {
-      endpoint = try Endpoint(setting(coordinator, "COORDINATOR") ?? "tcp://127.0.0.1:7421")
+      endpoint = try Endpoint(
+        settings.text(.coordinator, flag: coordinator) ?? "tcp://127.0.0.1:7421")
     } catch {
       fail("--coordinator: \(error)", status: 78)
     }
-    var configuration = WorkerConfiguration(coordinator: endpoint, logger: try logger())
-    if let name = setting(name, "NAME") {
+    var configuration = WorkerConfiguration(
+      coordinator: endpoint, logger: try logger(settings))
+    if let name = settings.text(.name, flag: name) {
       configuration.name = name
       configuration.isNameGiven = true
       configuration.scratch = WorkerConfiguration.defaultScratch(worker: name)
     }
-    if let scratch = setting(scratch, "SCRATCH") {
+    if let scratch = settings.text(.scratch, flag: scratch) {
       configuration.scratch = scratch
       configuration.isNameGiven = true
     }
-    configuration.capacity = try offer.capacity()
-    configuration.labels = try labels.map { text in
+    configuration.capacity = try offer.capacity(settings)
+    configuration.labels = try settings.list(.label, flags: labels).map { text in
       let (key, value) = try Quantity.pair(text, of: "--label")
       return Label(key: key, value: value)
     }
-    configuration.drainTime = try drainTime()
+    configuration.limits = try limits(settings)
+    configuration.drainTime = try drainTime(settings)
     configuration.service = ServiceAddress.fromEnvironment()
     configuration.lifeline = untilStdinCloses ? 0 : nil
     configuration.childCommand = ChildProgram.command
-    configuration.patience = exitWhenUnreachable.map { .seconds(Int64($0)) }
+    if let text = settings.text(.exitWhenUnreachable, flag: exitWhenUnreachable) {
+      guard let seconds = UInt32(text) else {
+        throw ValidationError("--exit-when-unreachable '\(text)' is not a number of seconds")
+      }
+      configuration.patience = .seconds(Int64(seconds))
+    }
+    // Last: what is wrong with the flags is told before keys are asked for, or spent.
+    if endpoint.transport == .tcp { useKeys(&configuration, settings) }
     return configuration
   }
 
-  private func drainTime() throws -> OpClusterModel.Span? {
-    guard let text = setting(drain, "DRAIN") else { return nil }
+  private func drainTime(_ settings: WorkerSettings) throws -> OpClusterModel.Span? {
+    guard let text = settings.text(.drain, flag: drain) else { return nil }
     guard let seconds = Int64(text), (0...31_536_000).contains(seconds) else {
       throw ValidationError("--drain: '\(text)' is not a number of seconds up to a year")
     }
     return seconds == 0 ? nil : .seconds(seconds)
   }
 
-  private func logger() throws -> Logger {
-    let levelText = setting(logLevel, "LOG_LEVEL") ?? "info"
+  private func limits(_ settings: WorkerSettings) throws(ValidationError) -> OperationLimits {
+    var limits = OperationLimits()
+    if let text = settings.text(.processes, flag: processes) {
+      guard let number = Int(text), (0...1_000_000).contains(number) else {
+        throw ValidationError("--processes '\(text)' is not a number from 0 to a million")
+      }
+      limits.processes = number == 0 ? nil : number
+    }
+    switch settings.text(.memoryLimit, flag: memoryLimit) {
+    case "enforce", nil: limits.enforcesMemory = true
+    case "ignore": limits.enforcesMemory = false
+    case .some(let text): throw ValidationError("--memory-limit '\(text)' is not enforce or ignore")
+    }
+    return limits
+  }
+
+  private func logger(_ settings: WorkerSettings) throws -> Logger {
+    let levelText = settings.text(.logLevel, flag: logLevel) ?? "info"
     guard let level = Logger.Level(rawValue: levelText) else {
       throw ValidationError("--log-level '\(levelText)' is not one of trace … critical")
     }
-    let formatText = setting(logFormat, "LOG_FORMAT") ?? "text"
+    let formatText = settings.text(.logFormat, flag: logFormat) ?? "text"
     guard let format = StandardErrorLog.Format(rawValue: formatText) else {
       throw ValidationError("--log-format '\(formatText)' is not text or json")
     }
@@ -127,7 +183,7 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
   }
 
   /// Says why on standard error and ends the process.
-  private func fail(_ message: String, status: Int32) -> Never {
+  func fail(_ message: String, status: Int32) -> Never {
     Terminal.write("\(Program.name): \(message)", to: .error)
     Glibc.exit(status)
   }

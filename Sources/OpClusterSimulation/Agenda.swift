@@ -18,10 +18,14 @@ enum Happening: Sendable {
   /// The worker's end of a connection notices that the other is gone.
   case broken(connection: Int)
   case processEnds(worker: Int, life: Int, AttemptID)
+  /// The lease guard of a worker looks whether exclusive operations may still run.
+  case guardLooks(worker: Int, life: Int)
   case clientActs(client: Int)
+  /// Of the script that is replayed, at this position.
+  case clientAsks(Int)
   case clientRepeats(client: Int, RequestID)
-  /// A fault of this class is due.
-  case fault(Fault)
+  /// Position in the world's list.
+  case mishap(Int)
   case heal
   /// Everything is healed: what users would do to get everything going again.
   case tidyUp

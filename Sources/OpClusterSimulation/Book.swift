@@ -19,6 +19,11 @@ struct Book: Sendable {
   var queues: [UInt32: QueueEntry] = [0: QueueEntry(QueueSettings(name: "default"))]
   var queueByName: [String: UInt32] = ["default": 0]
   var lastQueue: UInt32 = 0
+  var lastPlace: UInt64 = 0
+  /// Of all graphs.
+  var operationCount = 0
+  /// Somebody's change of operations is being decided, which may keep some of them back.
+  var isSteered = false
   /// Who launched what.
   var launched: [AttemptID: WorkerSession] = [:]
   var endings: [AttemptID: (session: WorkerSession, result: AttemptResult)] = [:]
@@ -41,6 +46,8 @@ struct Book: Sendable {
     /// A suspension was answered, and nothing resumed it since.
     var isSealed = false
     var resumes = 0
+    /// Every barrier that was ever in it.
+    var barriers: [OperationID] = []
     init(_ settings: QueueSettings) {
       self.settings = settings
       limits = [(CommitIndex(0), settings.maximumConcurrent ?? .max)]
@@ -67,6 +74,10 @@ struct Book: Sendable {
     /// What it waits for.
     var needs: [(on: OperationID, policy: EdgePolicy)] = []
     var queue: UInt32 = 0
+    var priority = Priority.normal
+    /// Where it stands in line, and where for barriers.
+    var place: UInt64 = 0
+    var enqueuePlace: UInt64 = 0
     /// Declared ones are in no queue before they are enqueued.
     var isQueued = true
     var isHeld = false

@@ -12,6 +12,8 @@ struct WitnessedLaunch: Sendable {
   /// The conversation was cut off in one direction only, so that the worker could think longer
   /// than it is true that it holds its lease.
   var hasLeaseInDoubt: Bool
+  /// Another process took its name while it was not heard: it does not know of its loss.
+  var isDisplaced: Bool
 }
 
 extension Book {
@@ -31,8 +33,15 @@ extension Book {
     guard isCurrent(attempt, at: launch.session) else { return judgeLate(launch, name) }
     expectNeedsEnded(launch, name)
     expectQueueAllows(id, name)
+    expectBarriersKept(id, name)
     if self[id].isHeld { complain("S44", "\(name) starts, but it is held") }
     if self[id].isSealed { complain("S91", "\(name) starts after its cancellation was answered") }
+  }
+
+  /// Whether an attempt has ended for everybody, its worker heard.
+  func isOver(_ attempt: AttemptID, at session: WorkerSession) -> Bool {
+    guard let closing = closed[attempt], closing.reason == .ended else { return false }
+    return launched[attempt] == session && self[attempt.operation].outcome != nil
   }
 
   /// A launch of an attempt that is not (or no longer) the worker's own.
@@ -40,6 +49,7 @@ extension Book {
     guard let closing = closed[launch.attempt] else {
       return complain("I19", "\(name) is launched before its dispatch is durable")
     }
+    if closing.reason == .lost, launch.isDisplaced { return }
     if closing.commit <= launch.welcomedAt {
       return complain("I8", "\(name) is launched, closed before the welcome")
     }
@@ -73,6 +83,29 @@ extension Book {
       }
       if need.policy == .succeeded, !ended.result.isSuccess {
         complain("I4", "\(name) is launched, but \(shown(need.on)) failed here")
+      }
+    }
+  }
+
+  /// S77: a barrier runs when nothing before it in its queue is left, and nothing after it before
+  /// it has ended.
+  private mutating func expectBarriersKept(_ id: OperationID, _ name: String) {
+    guard let queue = queues[self[id].queue], !queue.barriers.isEmpty else { return }
+    let own = self[id]
+    for barrier in queue.barriers where barrier != id {
+      let other = self[barrier]
+      if other.queue == own.queue, other.outcome == nil, other.enqueuePlace < own.enqueuePlace {
+        complain("S77", "\(name) starts before the barrier \(shown(barrier))")
+      }
+    }
+    guard template(of: id)?.isBarrier ?? false else { return }
+    for (number, graph) in graphs.enumerated() {
+      guard let graph, !graph.hasEnded else { continue }
+      for (index, other) in graph.operations.enumerated()
+      where other.queue == own.queue && other.isQueued && other.outcome == nil
+        && other.enqueuePlace < own.enqueuePlace
+      {
+        complain("S77", "the barrier \(name) starts before \(number)/#\(index) has ended")
       }
     }
   }

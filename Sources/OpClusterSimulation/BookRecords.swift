@@ -16,8 +16,11 @@ extension Book {
     self.commit = commit
     presumed = Set(
       records.compactMap { if case .workerLost(let worker) = $0 { worker.number } else { nil } })
+    let hasDispatches = records.contains { if case .dispatched = $0 { true } else { false } }
+    let eligible = hasDispatches && !isSteered ? eligibleOperations() : []
     for record in records { take(record) }
     for run in events { run.forEach { take($0) } }
+    if !eligible.isEmpty { expectOrder(of: records, among: eligible) }
     for ending in graphEndings { take(ending) }
     if submissions.count
       != records.count(where: { if case .submitted = $0 { true } else { false } })
@@ -32,12 +35,12 @@ extension Book {
     case .enqueued(let operations, let queue):
       for id in operations {
         if self[id].isQueued { complain("S11", "\(shown(id)) is enqueued twice") }
-        self[id].queue = queue.number
+        enter(id, queue.number)
         self[id].isQueued = true
       }
     case .moved(let id, let queue):
       expectUnstarted(id, "is moved")
-      self[id].queue = queue.number
+      enter(id, queue.number)
     case .held(let runs):
       eachOf(runs) { book, id in
         book.expectUnstarted(id, "is held")
@@ -78,10 +81,24 @@ extension Book {
         book[id].isHeld = false
         if reason == .failurePolicy { book[id].isDoomed = true }
       }
-    case .started, .workerDraining, .prioritySet, .restoredGraph, .restoredEnding,
+    case .prioritySet(let id, let priority):
+      expectUnstarted(id, "changes its priority")
+      lastPlace += 1
+      self[id].priority = priority
+      self[id].place = lastPlace
+    case .started, .workerDraining, .restoredGraph, .restoredEnding,
       .restoredCounters:
       break
     }
+  }
+
+  /// At the end of a queue (S51).
+  private mutating func enter(_ id: OperationID, _ queue: UInt32) {
+    lastPlace += 1
+    self[id].queue = queue
+    self[id].place = lastPlace
+    self[id].enqueuePlace = lastPlace
+    if template(of: id)?.isBarrier ?? false { queues[queue]?.barriers.append(id) }
   }
 
   private mutating func eachOf(
@@ -146,9 +163,18 @@ extension Book {
         operation.queue = queues[Int(template.queue)]
         operation.isQueued = !submission.isDeclaredOnly
         operation.isHeld = template.isHeld
+        lastPlace += 1
+        operation.place = lastPlace
+        operation.enqueuePlace = lastPlace
+        operation.priority = template.priority
+        if template.isBarrier, operation.isQueued {
+          let index = UInt32(entry.operations.count)
+          self.queues[operation.queue]?.barriers.append(OperationID(graph: graph, index: index))
+        }
         entry.operations.append(operation)
       }
     }
+    operationCount += entry.operations.count
     while graphs.count <= Int(graph.number) { graphs.append(nil) }
     graphs[Int(graph.number)] = entry
     addEdges(graph, submission)

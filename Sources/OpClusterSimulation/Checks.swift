@@ -14,10 +14,15 @@ extension World {
     if !coordinator.turn.isDurable, !coordinator.turn.events.isEmpty {
       fail("G3", "events without a record: \(coordinator.turn.events)")
     }
+    let isTaken = coordinator.turn.records.contains {
+      if case .workerJoined = $0 { true } else { false }
+    }
     for record in coordinator.turn.records {
       switch record {
       case .workerJoined(let worker, _, let session): sessionOf[worker] = session
-      case .workerLost(let worker): checkLoss(worker)
+      case .workerLost(let worker):
+        if isTaken, let session = sessionOf[worker] { displaced.insert(session) }
+        checkLoss(worker)
       default: break
       }
     }
@@ -25,9 +30,11 @@ extension World {
 
   /// G22, G24: nobody is lost who was heard, or who was given time to come back.
   private func checkLoss(_ worker: WorkerID) {
-    guard let session = sessionOf[worker], !deadSessions.contains(session) else { return }
+    guard let session = sessionOf[worker], !deadSessions.contains(session),
+      !displaced.contains(session)
+    else { return }
     let last = heard[session] ?? .zero
-    if now - last < plan.timing.lost {
+    if now - last < timing.lost {
       fail("G22", "worker \(worker.number) is lost, heard \((now - last).seconds) s ago")
     }
   }
@@ -44,7 +51,7 @@ extension World {
       if before != nil { fail("I8", "conversation \(welcome.conversation) begins twice") }
     case .orders(let orders):
       let silence = now - (heard[session] ?? .zero)
-      if !orders.isHeartbeat, silence >= plan.timing.suspect { orderedInSilence.insert(session) }
+      if !orders.isHeartbeat, silence >= timing.suspect { orderedInSilence.insert(session) }
       checkBlocks(orders.dispatches)
     case .refused, .logRequest: break
     }
@@ -76,14 +83,82 @@ extension World {
     guard let conversation = workers[at].lastConversation else {
       return fail("worker", "\(workers[at].name) launches without ever having been welcomed")
     }
+    expectAlone(attempt)
+    let silence = workers[at].clock(now) - workers[at].heardAt
+    if silence >= timing.suspect {
+      fail("S147", "\(workers[at].name) launches \(silence.seconds) s after the last word")
+    }
     book.launch(
       WitnessedLaunch(
         attempt: attempt, session: workers[at].session,
         welcomedAt: welcomes[conversation] ?? CommitIndex(0),
-        hasLeaseInDoubt: now - workers[at].heardWordOf >= plan.timing.suspect
-          || orderedInSilence.contains(workers[at].session)))
+        hasLeaseInDoubt: now - workers[at].heardWordOf >= timing.suspect
+          || orderedInSilence.contains(workers[at].session),
+        isDisplaced: displaced.contains(workers[at].session)))
     takeProblems()
   }
+
+  /// I13: no other process tree of an exclusive operation lives anywhere.
+  private func expectAlone(_ attempt: AttemptID) {
+    guard book.template(of: attempt.operation)?.isExclusive ?? false else { return }
+    for other in workers {
+      for process in other.processes where process.attempt.operation == attempt.operation {
+        if process.attempt == attempt { continue }
+        fail("I13", "\(attempt) is launched, and \(process.attempt) still runs at \(other.name)")
+      }
+    }
+  }
+
+  /// I19: what leaves now was decided in a turn that the witnesses know to be durable.
+  func expectDurable(_ commit: CommitIndex) {
+    if commit > book.commit {
+      fail("I19", "commit \(commit.number) is told, durable is \(book.commit.number)")
+    }
+  }
+
+  /// I17: an operation that has durably ended has no process left at the worker that had it.
+  func expectNoneLeft() {
+    for worker in workers {
+      for process in worker.processes
+      where book.isOver(process.attempt, at: worker.session) {
+        fail("I17", "\(process.attempt) has ended and still runs at \(worker.name)")
+      }
+    }
+  }
+
+  /// I11, I18: no message and no line holds more than it may.
+  func checkSize(of bytes: [UInt8]) {
+    if bytes.count > Limits.messageBytes { fail("I11", "a message of \(bytes.count) bytes") }
+  }
+
+  /// I11, I18: what waits anywhere for anybody, by count and by bytes.
+  func checkBounds() {
+    if coordinator.turns % 8 != 0 { return }
+    for client in clients where client.pending.count > Limits.requestsInFlightPerClient {
+      fail("I11", "\(client.pending.count) requests of one client are in flight")
+    }
+    for worker in workers {
+      guard let counts = worker.core?.counts else { continue }
+      let most = ExecutionSettings().maximumHeld
+      if counts.held > most || counts.unacknowledged > 4 * most {
+        fail("I11", "\(worker.name) has \(counts)")
+      }
+    }
+    if coordinator.disk.unsyncedTurns > World.turnsInFlight {
+      fail("I11", "\(coordinator.disk.unsyncedTurns) turns wait for the disk")
+    }
+    let operations = book.operationCount
+    let bytes =
+      coordinator.disk.unsyncedBytes + connections.reduce(0) { $0 + ($1.isOpen ? $1.inFlight : 0) }
+    if bytes > World.bytesAtRest + operations * World.bytesOfOperation {
+      fail("I18", "\(bytes) bytes are buffered for \(operations) operations")
+    }
+  }
+  /// A sync takes 3 s at most, and a turn comes every 200 µs at most.
+  private static let turnsInFlight = 15_000
+  private static let bytesAtRest = 1 << 20
+  /// G29.
+  private static let bytesOfOperation = 2_048
 
   /// I12: what runs at a worker never asks for more than it has.
   func checkCapacity(_ at: Int) {
@@ -95,14 +170,31 @@ extension World {
     if isOver { fail("I12", "\(workers[at].name) runs more than it can: \(left)") }
   }
 
+  /// G1: what was durable is still there when the coordinator starts.
+  func expectNothingMissing() -> Bool {
+    let last = coordinator.disk.turns.last?.commit ?? coordinator.disk.snapshotCommit
+    if last == book.commit, coordinator.disk.isGapless { return true }
+    fail("G1", "the journal ends at commit \(last.number), durable was \(book.commit.number)")
+    return false
+  }
+
   /// I10: the journal replayed gives the state of the living one.
   func expectSameAsShadow(_ when: String) {
     let (live, replayed) = (coordinator.scheduler.snapshot(), shadow.snapshot())
     if live == replayed, coordinator.scheduler.lastEvent == book.lastEvent { return }
-    let at = zip(live, replayed).enumerated().first { $1.0 != $1.1 }?.offset
-    let difference = at.map { "\(live[$0]) and \(replayed[$0])" } ?? "\(live.count) facts"
-    fail("I10", "\(when): replay differs: \(difference)")
+    fail("I10", "\(when): replay differs: \(difference(live, replayed))")
     if let broken = coordinator.scheduler.brokenInvariant() { fail("scheduler", broken) }
+  }
+
+  /// The first thing in which they differ, with a little before and after it.
+  private func difference(_ live: [Record], _ replayed: [Record]) -> String {
+    guard let at = zip(live, replayed).enumerated().first(where: { $1.0 != $1.1 })?.offset else {
+      return "\(live.count) and \(replayed.count) facts, events to \(book.lastEvent)"
+    }
+    let (one, other) = ("\(live[at])", "\(replayed[at])")
+    let same = zip(one, other).prefix { $0 == $1 }.count
+    return "…\(one.dropFirst(max(same - 120, 0)).prefix(200))… and "
+      + "…\(other.dropFirst(max(same - 20, 0)).prefix(80))…"
   }
 
   /// I1: every acknowledged key is known, with the same graph (asked of a copy).

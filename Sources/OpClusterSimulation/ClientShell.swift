@@ -23,6 +23,17 @@ struct Client {
   }
 }
 
+extension ClientRequest {
+  fileprivate var isSubmission: Bool { if case .submit = self { true } else { false } }
+  /// May keep operations from being handed over until it is decided.
+  var isSteering: Bool {
+    switch self {
+    case .submit, .graphs, .operations, .explain, .queues, .workers, .ping: false
+    default: true
+    }
+  }
+}
+
 extension World {
   func clientActs(_ at: Int) {
     if isHealed { return }
@@ -60,21 +71,40 @@ extension World {
     var asked = Client.Asked(id: id, request: request)
     asked.resumesBefore = resumes(of: request)
     clients[at].pending.append(asked)
+    if !isHealed || request.isSubmission, recording != nil {
+      let bytes = Wire.encode(.request(RequestID(0), request))
+      recording?.asks.append(WorldScript.Ask(at: now, client: at, bytes: bytes))
+    }
     note(.request, UInt64(at), id.number) { "client \(at) asks \(id.number): \(request)" }
     say(id, request, at)
   }
 
   private func say(_ id: RequestID, _ request: ClientRequest, _ at: Int) {
     send(Wire.encode(.request(id, request)), over: clients[at].connection, .toCoordinator)
-    agenda.plan(
-      .clientRepeats(client: at, id), at: now + clients[at].chance.milliseconds(800, 4_000))
+    var chance = draw(.repetition)
+    agenda.plan(.clientRepeats(client: at, id), at: now + chance.milliseconds(800, 4_000))
+  }
+
+  /// A script says so.
+  func clientAsks(_ number: Int) {
+    asksLeft -= 1
+    guard let script, case let entry = script.asks[number] else { return }
+    do {
+      guard case .request(_, let request) = try Wire.decodeClientMessage(entry.bytes) else {
+        return
+      }
+      ask(request, entry.client % clients.count)
+    } catch {
+      fail("wire", "a request of the script does not decode: \(error)")
+    }
   }
 
   /// No answer for a while: again, on a fresh connection now and then.
   func clientRepeats(_ at: Int, _ id: RequestID) {
     guard let found = clients[at].pending.firstIndex(where: { $0.id == id }) else { return }
     clients[at].pending[found].tries += 1
-    if clients[at].chance.percent(30) {
+    var chance = draw(.repetition)
+    if chance.percent(30) {
       connections[clients[at].connection].isOpen = false
       clients[at].connection = open(.client(at))
     }
@@ -103,6 +133,7 @@ extension World {
     case (.submit(let submission), .refused(let refusal)):
       refusals[String(describing: refusal.code), default: 0] += 1
       // The same key with other content is the only refusal that a known key may bring.
+      if refusal.code == .busy { return askAgain(request, client) }
       if acknowledged[submission.key] != nil, refusal.code != .conflict {
         fail("I1", "key \(submission.key.text) was accepted, now: \(refusal.message)")
       }
@@ -116,6 +147,15 @@ extension World {
       refusals[String(describing: refusal.code), default: 0] += 1
     default: break
     }
+  }
+
+  /// A busy coordinator is asked again (G8, G27): nothing of the submission is lost by it.
+  private func askAgain(_ request: ClientRequest, _ at: Int) {
+    clients[at].lastRequest += 1
+    let id = RequestID(clients[at].lastRequest)
+    clients[at].pending.append(Client.Asked(id: id, request: request))
+    var chance = draw(.repetition)
+    agenda.plan(.clientRepeats(client: at, id), at: now + chance.milliseconds(300, 1_500))
   }
 
   private func noteAccepted(

@@ -46,11 +46,11 @@ extension World {
 
   /// Reads the journal and begins a new life (G4).
   func startCoordinator() {
-    guard !coordinator.isUp else { return }
+    guard !coordinator.isUp, expectNothingMissing() else { return }
     do {
-      coordinator.scheduler = try coordinator.disk.recover(plan.timing)
+      coordinator.scheduler = try coordinator.disk.recover(timing)
     } catch {
-      return fail("I10", "the journal does not decode: \(error)")
+      return fail("I10", "the journal cannot be read: \(error)")
     }
     coordinator.life += 1
     coordinator.isUp = true
@@ -64,29 +64,29 @@ extension World {
     for at in connections.indices where connections[at].isOpen { breakConnection(at) }
     for at in workers.indices { heard[workers[at].session] = resyncMoment }
     coordinator.turn.begin(at: now, wall: wall)
-    if mutant != .sameEpoch { coordinator.scheduler.start(into: &coordinator.turn) }
+    coordinator.scheduler.start(into: &coordinator.turn)
     closeTurn()
   }
 
   /// Known workers count as heard so long ago that `Timing.resync` is left to them.
   private var resyncMoment: Instant {
-    let head = plan.timing.resync.nanoseconds - plan.timing.lost.nanoseconds
+    let head = timing.resync.nanoseconds - timing.lost.nanoseconds
     return now + Span(nanoseconds: head)
   }
 
   /// Dies as by `kill -9` and power loss together.
-  func crashCoordinator() {
+  func crashCoordinator(_ mishap: Mishap, _ why: String) {
     guard coordinator.isUp else { return }
-    note(.crash, UInt64(coordinator.life)) { "coordinator crashes" }
+    note(.crash, UInt64(coordinator.life)) { "coordinator \(why)" }
     coordinator.isUp = false
     coordinator.inbox = []
     coordinator.gonePeers = []
     coordinator.withheld = []
     coordinator.plannedTurn = nil
-    for turn in coordinator.disk.crash(&chance, losesDurable: mutant == .lyingDisk) {
-      becameDurable(turn)
-    }
-    agenda.plan(.coordinatorStarts, at: now + chance.milliseconds(10, 8_000))
+    let kept = coordinator.disk.crash(
+      keeping: mishap.detail, losesDurable: mutant == .lyingDisk)
+    for turn in kept { becameDurable(turn) }
+    agenda.plan(.coordinatorStarts, at: now + mishap.length)
   }
 
   // MARK: - A turn
@@ -124,10 +124,14 @@ extension World {
           trace("  \(self.workers[worker].name) → \(message)")
           noteHeard(message, from: item.peer, workers[worker].session)
           coordinator.scheduler.handle(.worker(item.peer, message), into: &coordinator.turn)
+        case .stranger:
+          let message = try Wire.decodeWorkerMessage(item.bytes)
+          coordinator.scheduler.handle(.worker(item.peer, message), into: &coordinator.turn)
         case .client(let client):
           guard case .request(let id, let request) = try Wire.decodeClientMessage(item.bytes)
           else { continue }
           trace("  client \(client) → \(id.number) \(request)")
+          if refusesForSpace(request, item.peer, id) { continue }
           coordinator.scheduler.handle(
             .client(item.peer, id, mutated(request)), into: &coordinator.turn)
         }
@@ -137,19 +141,34 @@ extension World {
     }
   }
 
+  /// G8: while there is only the reserve, nothing new is taken in; what runs goes on.
+  private func refusesForSpace(
+    _ request: ClientRequest, _ peer: PeerID, _ id: RequestID
+  ) -> Bool {
+    guard case .submit = request, now < coordinator.disk.fullUntil else { return false }
+    let refusal = Refusal(.busy, "the disk is nearly full", hint: "try again later")
+    carryOut(.toClient(peer, id, .refused(refusal)))
+    return true
+  }
+
   /// Seals the turn, writes it, and says what may be said.
   private func closeTurn() {
     coordinator.scheduler.close(&coordinator.turn)
     coordinator.turns += 1
     checkTurn()
+    checkBounds()
     if coordinator.turn.isDurable {
       note(.turn, coordinator.turn.commit.number) {
         "commit \(self.coordinator.turn.commit.number): \(self.coordinator.turn.records)"
       }
+      for record in coordinator.turn.records { count("record", record) }
       coordinator.disk.append(coordinator.turn, records: written(coordinator.turn))
     }
     for effect in coordinator.turn.atOnce { carryOut(effect) }
-    coordinator.withheld.append((coordinator.scheduler.lastCommit, coordinator.turn.afterDurable))
+    if !coordinator.turn.afterDurable.isEmpty {
+      coordinator.withheld.append(
+        (coordinator.scheduler.lastCommit, coordinator.turn.afterDurable))
+    }
     if let early = mutant?.saidTooEarly {
       for at in coordinator.withheld.indices {
         for effect in coordinator.withheld[at].effects where early(effect) { carryOut(effect) }
@@ -177,9 +196,7 @@ extension World {
 
   private func sync() {
     guard coordinator.disk.beginSync() else { return }
-    let isSlow = chance.permille(plan.slowSyncPermille)
-    let length = isSlow ? chance.milliseconds(5, 3_000) : chance.microseconds(30, 400)
-    agenda.plan(.syncEnds(life: coordinator.life), at: now + length)
+    agenda.plan(.syncEnds(life: coordinator.life), at: now + nextSyncLength())
   }
 
   func syncEnds(life: Int) {
@@ -195,6 +212,7 @@ extension World {
     while count < coordinator.withheld.count,
       coordinator.withheld[count].commit <= coordinator.disk.durable
     {
+      expectDurable(coordinator.withheld[count].commit)
       for effect in coordinator.withheld[count].effects { carryOut(effect) }
       count += 1
     }
@@ -202,6 +220,7 @@ extension World {
   }
 
   private func carryOut(_ effect: Effect) {
+    count(effect)
     switch effect {
     case .close(let peer):
       if let connection = connectionByPeer[peer] { connections[connection].isShut = true }
@@ -225,6 +244,7 @@ extension World {
     do {
       let records = try Wire.decodeRecords(turn.records)
       shadow.replay(records, commit: turn.commit)
+      book.isSteered = clients.contains { $0.pending.contains { $0.request.isSteering } }
       book.take(
         records, try Wire.decodeEventRuns(turn.events), turn.submissions, turn.endings,
         commit: turn.commit)
@@ -233,9 +253,11 @@ extension World {
       fail("wire", "turn \(turn.commit.number) does not decode: \(error)")
     }
     durableTurns += 1
-    if durableTurns % 32 == 0, coordinator.isUp, coordinator.disk.isIdle,
+    expectNoneLeft()
+    if steps - comparedAt >= World.comparisonSteps, coordinator.isUp, coordinator.disk.isIdle,
       coordinator.scheduler.lastCommit == turn.commit
     {
+      comparedAt = steps
       expectSameAsShadow("while running")
     }
   }

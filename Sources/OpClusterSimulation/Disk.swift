@@ -6,9 +6,18 @@ import OpClusterModel
 import OpClusterScheduling
 import OpClusterWire
 
+/// What a start finds wrong with a journal.
+enum JournalDamage: Error, Equatable {
+  /// The checksum of this turn does not hold, and turns after it do.
+  case damaged(CommitIndex)
+  case undecodable(CommitIndex)
+}
+
 /// One turn as it stands in the journal.
 struct WrittenTurn: Sendable {
   var commit: CommitIndex
+  /// Of `records`, as they were written.
+  var checksum: UInt64
   var records: [UInt8]
   var events: [UInt8]
   var submissions: [AcceptedSubmission]
@@ -24,17 +33,34 @@ struct Disk: Sendable {
   private var unsynced: [WrittenTurn] = []
   private(set) var syncing = 0
   /// Taken while running; in force when everything it contains is durable.
+  /// What a crash left of the first turn that it lost.
+  private var torn: WrittenTurn?
+  private var isLosing = false
   private var pendingSnapshot: (commit: CommitIndex, bytes: [UInt8])?
   private(set) var durable = CommitIndex(0)
+  /// Nothing but the reserve is free until then.
+  var fullUntil = Instant.zero
 
   var isIdle: Bool { unsynced.isEmpty }
 
+  /// Bytes written and not yet durable (I18).
+  var unsyncedBytes: Int { unsynced.reduce(0) { $0 + $1.records.count + $1.events.count } }
+  var unsyncedTurns: Int { unsynced.count }
+
   mutating func append(_ turn: Turn, records: [Record]) {
+    let bytes = Wire.encode(records: records)
+    torn = nil
     unsynced.append(
       WrittenTurn(
-        commit: turn.commit, records: Wire.encode(records: records),
+        commit: turn.commit, checksum: Disk.checksum(bytes), records: bytes,
         events: Wire.encode(eventRuns: turn.events), submissions: turn.submissions,
         endings: turn.endings))
+  }
+
+  static func checksum(_ bytes: [UInt8]) -> UInt64 {
+    var sum: UInt64 = 0xcbf2_9ce4_8422_2325
+    for byte in bytes { sum = (sum ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }
+    return sum
   }
 
   /// Begins a sync of all that is written; false when one runs or there is nothing.
@@ -49,20 +75,47 @@ struct Disk: Sendable {
     let done = Array(unsynced[..<syncing])
     unsynced.removeFirst(syncing)
     syncing = 0
-    keep(done)
+    if isLosing, let last = done.last {
+      isLosing = false
+      durable = last.commit
+    } else {
+      keep(done)
+    }
     return done
   }
 
-  /// Power is gone: of what was not durable a prefix survives. Returns it. A disk that lies about
-  /// its syncs (a mutant) loses durable turns, too.
-  mutating func crash(_ chance: inout Chance, losesDurable: Bool) -> [WrittenTurn] {
+  /// Power is gone: of what was not durable a prefix survives, so many permille of it, and a part
+  /// of the turn after it. Returns what survives. A disk that lies about its syncs (a mutant) loses
+  /// durable turns, too.
+  mutating func crash(keeping permille: Int, losesDurable: Bool) -> [WrittenTurn] {
     if losesDurable { turns.removeLast(min(turns.count, 2)) }
-    let kept = Array(unsynced[..<chance.below(unsynced.count + 1)])
+    let count = unsynced.count * permille / 1000
+    let kept = Array(unsynced[..<count])
+    torn = nil
+    if count < unsynced.count {
+      var part = unsynced[count]
+      part.records.removeLast(part.records.count / 2)
+      torn = part
+    }
     unsynced = []
     syncing = 0
     pendingSnapshot = nil
     keep(kept)
     return kept
+  }
+
+  /// A mutant: the sync failed, was tried again, and the second one found nothing to do.
+  mutating func loseNextSyncSilently() { isLosing = true }
+
+  /// One bit of a record in the middle changes. Returns which turn it is in; nil when there is
+  /// none, or a bit that nobody reads.
+  mutating func rot(_ place: Int) -> CommitIndex? {
+    guard turns.count > 1 else { return nil }
+    let at = place % (turns.count - 1)
+    guard !turns[at].records.isEmpty else { return nil }
+    let byte = place * 7919 % turns[at].records.count
+    turns[at].records[byte] ^= UInt8(1) << UInt8(place % 8)
+    return turns[at].commit
   }
 
   mutating func write(snapshot records: [Record], commit: CommitIndex) {
@@ -85,15 +138,37 @@ struct Disk: Sendable {
     pendingSnapshot = nil
   }
 
-  /// What a new life of the coordinator finds.
-  func recover(_ timing: Timing) throws(WireError) -> Scheduler {
+  /// What a new life of the coordinator finds. A turn at the end that is not whole was never
+  /// durable, and goes; one in the middle means that the disk is not to be trusted (G5, G6).
+  func recover(_ timing: Timing) throws(JournalDamage) -> Scheduler {
+    try verify()
     var scheduler = Scheduler(timing: timing)
     if let snapshot {
-      scheduler.restore(try Wire.decodeRecords(snapshot), commit: snapshotCommit)
+      scheduler.restore(try Disk.decode(snapshot, snapshotCommit), commit: snapshotCommit)
     }
-    for turn in turns {
-      scheduler.replay(try Wire.decodeRecords(turn.records), commit: turn.commit)
+    for turn in turns + (torn.map { [$0] } ?? []) {
+      if Disk.checksum(turn.records) != turn.checksum { break }
+      scheduler.replay(try Disk.decode(turn.records, turn.commit), commit: turn.commit)
     }
     return scheduler
+  }
+
+  /// The first damage that cannot come from a crash.
+  func verify() throws(JournalDamage) {
+    for turn in turns where Disk.checksum(turn.records) != turn.checksum {
+      throw .damaged(turn.commit)
+    }
+  }
+
+  /// Whether each turn after the snapshot follows the one before.
+  var isGapless: Bool {
+    guard let last = turns.last else { return true }
+    return last.commit.number - snapshotCommit.number == UInt64(turns.count)
+  }
+
+  private static func decode(
+    _ bytes: [UInt8], _ commit: CommitIndex
+  ) throws(JournalDamage) -> [Record] {
+    do { return try Wire.decodeRecords(bytes) } catch { throw .undecodable(commit) }
   }
 }

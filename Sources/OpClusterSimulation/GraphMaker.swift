@@ -28,6 +28,7 @@ struct GraphMaker {
     }
     if chance.percent(30) { submission.failurePolicy = chance.pick(FailurePolicy.allCases) }
     if chance.percent(10) { submission.maximumFailures = UInt32(chance.below(3)) }
+    addFailureScopes(&submission)
     submission.isSuspended = chance.percent(5)
     submission.isDeclaredOnly = chance.percent(6)
     return submission
@@ -77,6 +78,7 @@ struct GraphMaker {
     template.isBarrier = count == 1 && chance.percent(6)
     template.wantsInputs = chance.percent(25)
     template.isHeld = chance.percent(5)
+    template.isExclusive = template.work != .nothing && chance.percent(10)
     return template
   }
 
@@ -103,6 +105,19 @@ struct GraphMaker {
     if chance.percent(30) { command.timeout = chance.milliseconds(5, 2_000) }
     if chance.percent(30) { command.grace = chance.milliseconds(1, 3_000) }
     return Wire.encode(command: command)
+  }
+
+  /// Groups with `on_failure` and `max_failures` of their own.
+  private mutating func addFailureScopes(_ submission: inout GraphSubmission) {
+    guard chance.percent(25) else { return }
+    for _ in 0..<chance.between(1, 2) {
+      let first = chance.below(submission.templates.count)
+      let count = chance.between(1, submission.templates.count - first)
+      submission.failureScopes.append(
+        FailureScope(
+          first: UInt32(first), count: UInt32(count),
+          maximumFailures: UInt32(chance.below(2)), cancelsRunning: chance.percent(50)))
+    }
   }
 
   private mutating func policy() -> EdgePolicy {

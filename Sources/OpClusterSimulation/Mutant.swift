@@ -1,5 +1,7 @@
-// Deliberate bugs, planted in the bodies of the simulated world: a standing test that its checks
-// would notice. One that survives means a missing invariant (guarantees.md 4.4).
+// Deliberate bugs: a standing test that the checks of the simulated world would notice real ones.
+// One that survives means a missing invariant (guarantees.md 4.4). Some are planted in the bodies
+// of the simulated world, in any build; the others in the brains themselves, where the real bug
+// would be, in a build that no product is made with.
 
 import OpClusterExecution
 import OpClusterModel
@@ -7,16 +9,19 @@ import OpClusterScheduling
 
 /// A bug.
 public enum Mutant: String, Sendable, CaseIterable {
+  // In the bodies
   /// Clients are answered before the turn is durable.
   case earlyAnswers
   /// Workers are told before the turn is durable.
   case earlyOrders
   /// The disk says that it has synced, and has not.
   case lyingDisk
+  /// A failed sync is tried again, and believed.
+  case retriedSync
+  /// Checksums of the journal are not looked at.
+  case rotIgnored
   /// One kind of fact is not written.
   case forgottenRecords
-  /// A new life of the coordinator does not count as one.
-  case sameEpoch
   /// Submission keys are not looked at.
   case keyIgnored
   /// A worker does not tell again after a reconnect.
@@ -27,6 +32,54 @@ public enum Mutant: String, Sendable, CaseIterable {
   case noAwaits
   /// A worker does not hear that something is cancelled or wanted back, but says that it obeyed.
   case falseRecalls
+  /// A worker says that a cancelled operation has ended while its process still runs.
+  case earlyEnds
+  /// The lease guard does not kill, and the worker may be paused (G16).
+  case guardAsleep
+
+  // In the coordinator's brain, see `SchedulingBug`
+  case unfencedResults, sameEpoch, earlyBarrier, miscountedLimit, unwrittenCancel, staleReadiness
+  case unreadContent, uncountedLosses, levelledPriorities
+
+  // In the worker's brain, see `ExecutionBug`
+  case staleKept, forgottenAttempts, startsWithoutLease
+
+  /// Where it is planted.
+  public var place: String {
+    if schedulingBug != nil { return "scheduling" }
+    return executionBug != nil ? "execution" : "body"
+  }
+  /// Whether a build without deliberate bugs in its brains can show it.
+  public var isOfBodies: Bool { place == "body" }
+
+  private var schedulingBug: SchedulingBug? {
+    SchedulingBug.allCases.first { String(describing: $0) == rawValue }
+  }
+  private var executionBug: ExecutionBug? {
+    ExecutionBug.allCases.first { String(describing: $0) == rawValue }
+  }
+
+  /// Whether this build has deliberate bugs in its brains.
+  public static var hasBrainBugs: Bool {
+    #if MUTANTS
+      true
+    #else
+      false
+    #endif
+  }
+
+  /// Plants it in the brains of every world of this process, if that is where it belongs; `nil`
+  /// takes away what was planted.
+  ///
+  /// - Throws: `MutantsMissing` where this build has none.
+  public static func plant(_ mutant: Mutant?) throws(MutantsMissing) {
+    #if MUTANTS
+      SchedulingBug.plant(mutant?.schedulingBug)
+      ExecutionBug.plant(mutant?.executionBug)
+    #else
+      if let mutant, !mutant.isOfBodies { throw MutantsMissing() }
+    #endif
+  }
 
   /// Which effects leave too early.
   var saidTooEarly: ((Effect) -> Bool)? {
@@ -35,6 +88,14 @@ public enum Mutant: String, Sendable, CaseIterable {
     case .earlyOrders: { if case .toWorker = $0 { true } else { false } }
     default: nil
     }
+  }
+}
+
+/// This build has no deliberate bugs in its brains.
+public struct MutantsMissing: Error, CustomStringConvertible {
+  public init() {}
+  public var description: String {
+    "this build has no deliberate bugs in its brains; build one with: deploy/mutants"
   }
 }
 

@@ -1,50 +1,128 @@
-// What goes wrong in the simulated world, and the moment from which nothing does.
+// What goes wrong in the simulated world is carried out here, and so is the moment from which
+// nothing does.
 
 import OpClusterExecution
 import OpClusterModel
 import OpClusterScheduling
+import OpClusterWire
 
 extension World {
-  func planFault(_ fault: Fault) {
-    guard !isHealed, let mean = plan.meanBetween[fault.rawValue] else { return }
-    agenda.plan(.fault(fault), at: now + chance.wait(mean: mean))
-  }
-
-  func happen(_ fault: Fault) {
+  func happen(_ mishap: Mishap) {
     if isHealed { return }
-    planFault(fault)
-    faults[fault.rawValue] += 1
-    let worker = chance.below(workers.count)
-    switch fault {
-    case .coordinatorCrash: crashCoordinator()
+    faults += 1
+    let worker = mishap.subject % workers.count
+    switch mishap.fault {
+    case .coordinatorCrash: crashCoordinator(mishap, "crashes")
     case .coordinatorPause:
       guard coordinator.isUp else { return }
-      coordinator.pausedUntil = now + chance.milliseconds(10, 20_000)
+      coordinator.pausedUntil = now + mishap.length
       note(.pause, 0) { "coordinator pauses until \(self.coordinator.pausedUntil.nanoseconds)" }
-    case .workerDeath: endWorker(worker, "dies")
+    case .diskError: failDisk(mishap)
+    case .diskFull:
+      note(.disk, 1) { "the disk is full" }
+      coordinator.disk.fullUntil = now + mishap.length
+    case .bitRot: rot(mishap)
+    case .workerDeath: endWorker(worker, "dies", backAfter: mishap.length)
     case .workerPause:
       guard workers[worker].core != nil else { return }
-      workers[worker].pausedUntil = now + chance.milliseconds(10, 25_000)
+      workers[worker].pausedUntil = now + mishap.length
       note(.pause, UInt64(worker)) { "w\(worker) pauses" }
     case .workerStop:
       note(.pause, UInt64(worker)) { "w\(worker) is asked to stop" }
+      workers[worker].returnsAfter = mishap.length
       give(worker, .stop)
-    case .cut: cut(worker)
+    case .namesake: greetAsNamesake(of: worker)
+    case .stranger: greetAsStranger(mishap.subject)
+    case .cut, .swizzle: cut(worker, mishap)
     case .connectionBreak:
       guard let connection = workers[worker].connection else { return }
       note(.cut, UInt64(connection)) { "the connection of w\(worker) breaks" }
-      breakConnection(connection)
+      breakConnection(
+        connection, isSilent: mishap.detail == 1, noticedAfter: mishap.length)
     case .snapshot: takeSnapshot()
     }
   }
 
-  private func cut(_ worker: Int) {
+  private func cut(_ worker: Int, _ mishap: Mishap) {
     guard let connection = workers[worker].connection else { return }
-    let until = now + chance.milliseconds(50, 25_000)
-    let which = chance.below(3)
-    note(.cut, UInt64(connection), UInt64(which)) { "w\(worker) is cut, kind \(which)" }
-    if which != 0 { connections[connection].cutUntil[Direction.toCoordinator.rawValue] = until }
-    if which != 1 { connections[connection].cutUntil[Direction.fromCoordinator.rawValue] = until }
+    let until = now + mishap.length
+    note(.cut, UInt64(connection), UInt64(mishap.detail)) {
+      "w\(worker) is cut, directions \(mishap.detail)"
+    }
+    if mishap.detail & 1 != 0 {
+      connections[connection].cutUntil[Direction.toCoordinator.rawValue] = until
+    }
+    if mishap.detail & 2 != 0 {
+      connections[connection].cutUntil[Direction.fromCoordinator.rawValue] = until
+    }
+  }
+
+  // MARK: - The disk
+
+  /// EIO: nothing more is said or written by this life, which ends (G7).
+  private func failDisk(_ mishap: Mishap) {
+    guard coordinator.isUp else { return }
+    if mutant == .retriedSync {
+      // The second sync says that all is well; what the first one lost is gone.
+      return coordinator.disk.loseNextSyncSilently()
+    }
+    crashCoordinator(mishap, "stops: the disk answers EIO")
+  }
+
+  /// While the coordinator is down, one bit of its journal changes: it refuses to start and names
+  /// the record (G6), until somebody puts the copy in its place.
+  private func rot(_ mishap: Mishap) {
+    guard coordinator.isUp, !coordinator.disk.turns.isEmpty else { return }
+    crashCoordinator(mishap, "is stopped, and a bit of its journal rots")
+    let copy = coordinator.disk
+    guard let rotten = coordinator.disk.rot(mishap.detail) else { return }
+    do {
+      if mutant != .rotIgnored { try coordinator.disk.verify() }
+      fail("G6", "turn \(rotten.number) is rotten and was read")
+    } catch {
+      if error != .damaged(rotten) { fail("G6", "turn \(rotten.number) is rotten, not \(error)") }
+    }
+    coordinator.disk = copy
+  }
+
+  // MARK: - Uninvited
+
+  /// A second process of the same name: it must be refused as long as the first one is heard, and
+  /// take its place afterwards. Here it only greets, and is gone.
+  private func greetAsNamesake(of worker: Int) {
+    var chance = draw(.birth)
+    let session = WorkerSession(chance.next())
+    deadSessions.insert(session)
+    let hello = WorkerHello(
+      build: "simulated", name: workers[worker].name, session: session, capacity: .none)
+    note(.crash, UInt64(worker), 1) { "a namesake of w\(worker) greets" }
+    greet(Wire.encode(.hello(hello)), from: .stranger(worker))
+  }
+
+  /// Speaks a protocol that nobody does, and must be told so (G32).
+  private func greetAsStranger(_ number: Int) {
+    var hello = WorkerHello(
+      versions: ProtocolVersions(lowest: 90, highest: 99), build: "other", name: "stranger",
+      session: WorkerSession(UInt64(number)), capacity: .none)
+    if number % 2 == 0 { hello.versions = ProtocolVersions(lowest: 0, highest: 0) }
+    note(.crash, 0, 2) { "a stranger greets" }
+    greet(Wire.encode(.hello(hello)), from: .stranger(-1))
+  }
+
+  private func greet(_ bytes: [UInt8], from owner: Connection.Owner) {
+    send(bytes, over: open(owner), .toCoordinator)
+  }
+
+  /// What a stranger is told.
+  func takeAsStranger(_ bytes: [UInt8], _ worker: Int) {
+    guard worker < 0 else { return }
+    do {
+      guard case .refused(let refusal) = try Wire.decodeCoordinatorMessage(bytes),
+        refusal.code == .versionMismatch
+      else { return fail("G32", "a stranger is not told that its version is another") }
+    } catch {
+      fail("wire", "an answer does not decode: \(error)")
+    }
   }
 
   /// From now on everything works: the network, the disk, the machines.
@@ -60,6 +138,7 @@ extension World {
       if workers[at].core == nil { startWorker(at) } else { planWorkerTurn(at, now) }
     }
     for at in connections.indices { connections[at].cutUntil = [.zero, .zero] }
+    coordinator.disk.fullUntil = .zero
     agenda.plan(.tidyUp, at: now + .seconds(1))
   }
 
@@ -68,7 +147,7 @@ extension World {
   /// Everything has ended, and nobody has anything left to say.
   var isQuiet: Bool {
     guard isHealed, coordinator.isUp, coordinator.disk.isIdle, coordinator.withheld.isEmpty,
-      !book.hasLiveGraphs
+      !book.hasLiveGraphs, asksLeft == 0
     else { return false }
     for client in clients where !client.pending.isEmpty || client.submissionsLeft > 0 {
       return false

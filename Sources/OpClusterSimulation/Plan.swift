@@ -3,24 +3,35 @@
 
 import OpClusterModel
 
-/// Classes of faults that come as events; those of the network and the disk that come with each
-/// message or sync are rates of `Plan`.
-enum Fault: Int, Sendable, CaseIterable {
+/// Classes of faults that come as events; those that come with a message or a sync are rates of
+/// `Plan`. The names are those of scripts.
+enum Fault: String, Sendable, CaseIterable {
   case coordinatorCrash, coordinatorPause
+  /// A write or sync answers EIO: the coordinator must stop at once (G7).
+  case diskError
+  /// No room but the reserve for a while (G8).
+  case diskFull
+  /// One bit of a record in the middle changes while the coordinator is down (G6).
+  case bitRot
   case workerDeath, workerPause, workerStop
+  /// Another process says hello under the name of a worker that lives.
+  case namesake
+  /// A peer of a release that nobody speaks any more says hello (G32).
+  case stranger
   /// One direction of a worker's connection, or both, stays silent for a while.
   case cut
+  /// Every worker is cut, one after the other, and they come back in another order.
+  case swizzle
   /// A worker's connection breaks; what was in flight is gone.
   case connectionBreak
   case snapshot
 }
 
-struct Plan: Sendable {
+struct Plan: Sendable, Equatable {
   // The cluster
   var workers: [Machine] = []
   var clients = 1
-  var timing = Timing()
-  var latency: (low: Int, high: Int) = (50, 500)
+  var latency = Latency(low: 50, high: 500)
 
   // The load
   /// Graphs that each client submits, and about how many operations each has.
@@ -34,6 +45,7 @@ struct Plan: Sendable {
   var steering = 0
 
   // Faults
+  /// By `Fault.number`; nil: none of this class.
   var meanBetween: [Span?] = Array(repeating: nil, count: Fault.allCases.count)
   var lossPermille = 0
   var doublePermille = 0
@@ -43,13 +55,27 @@ struct Plan: Sendable {
   var silentReconnects = 0
   var slowSyncPermille = 0
 
-  struct Machine: Sendable {
+  /// Microseconds.
+  struct Latency: Sendable, Equatable {
+    var low: Int
+    var high: Int
+  }
+  struct Machine: Sendable, Equatable {
     var capacity: Resources
-    var labels: [Label]
-    var types: [OperationType]
+    var isInZone: Bool
+    var hasRareType: Bool
+    /// Its clock goes so much too fast, in ten-thousandths; at most a hundred either way.
+    var drift: Int
+
+    var labels: [Label] { isInZone ? [Label(key: "zone", value: "a")] : [] }
+    var types: [OperationType] {
+      hasRareType ? [Plan.plainType, Plan.rareType] : [Plan.plainType]
+    }
   }
   /// How long operations take.
-  enum Pace: Sendable, CaseIterable { case fast, mixed, slow }
+  enum Pace: String, Sendable, CaseIterable { case fast, mixed, slow }
+
+  init() {}
 
   init(seed: UInt64) {
     var chance = Chance(seed, purpose: 1)
@@ -71,6 +97,7 @@ struct Plan: Sendable {
 
   private mutating func makeCluster(_ chance: inout Chance) {
     let count = chance.percent(60) ? chance.between(1, 3) : chance.between(1, 8)
+    let hasDrift = chance.percent(30)
     for at in 0..<count {
       // The first can run everything, so that everything can end.
       let isLarge = at == 0 || chance.percent(30)
@@ -81,14 +108,13 @@ struct Plan: Sendable {
         capacity.gpus = ResourceAmount(1)
         capacity.custom = [Resources.NamedAmount(name: "seat", amount: ResourceAmount(2))]
       }
-      let hasZone = at == 0 || chance.percent(50)
       workers.append(
         Machine(
-          capacity: capacity, labels: hasZone ? [Label(key: "zone", value: "a")] : [],
-          types: isLarge ? [Plan.plainType, Plan.rareType] : [Plan.plainType]))
+          capacity: capacity, isInZone: at == 0 || chance.percent(50), hasRareType: isLarge,
+          drift: hasDrift ? chance.between(-100, 100) : 0))
     }
     clients = chance.between(1, 3)
-    if chance.percent(30) { latency = (1_000, 40_000) }
+    if chance.percent(30) { latency = Latency(low: 1_000, high: 40_000) }
   }
 
   private mutating func makeLoad(_ chance: inout Chance) {
@@ -102,8 +128,9 @@ struct Plan: Sendable {
 
   private mutating func makeFaults(_ chance: inout Chance) {
     if chance.percent(8) { return }
-    for fault in Fault.allCases where chance.percent(35) {
-      meanBetween[fault.rawValue] = .milliseconds(Int64(chance.between(800, 15_000)))
+    for fault in Fault.allCases where chance.percent(fault.percentOfSeeds) {
+      meanBetween[fault.number] = .milliseconds(
+        Int64(chance.between(fault.isRare ? 4_000 : 800, 15_000)))
     }
     if chance.percent(35) { lossPermille = chance.between(1, 60) }
     if chance.percent(35) { doublePermille = chance.between(1, 80) }
@@ -111,5 +138,43 @@ struct Plan: Sendable {
     if chance.percent(30) { latePermille = chance.between(1, 50) }
     if chance.percent(40) { silentReconnects = chance.between(10, 90) }
     if chance.percent(40) { slowSyncPermille = chance.between(20, 500) }
+  }
+}
+
+extension Fault {
+  /// Its position in `allCases`.
+  var number: Int {
+    switch self {
+    case .coordinatorCrash: 0
+    case .coordinatorPause: 1
+    case .diskError: 2
+    case .diskFull: 3
+    case .bitRot: 4
+    case .workerDeath: 5
+    case .workerPause: 6
+    case .workerStop: 7
+    case .namesake: 8
+    case .stranger: 9
+    case .cut: 10
+    case .swizzle: 11
+    case .connectionBreak: 12
+    case .snapshot: 13
+    }
+  }
+  /// In how many of a hundred seeds this class is on.
+  var percentOfSeeds: Int {
+    switch self {
+    case .coordinatorCrash, .coordinatorPause, .workerDeath, .workerPause, .workerStop, .cut,
+      .connectionBreak, .snapshot:
+      35
+    case .diskError, .diskFull, .bitRot, .namesake, .stranger, .swizzle: 15
+    }
+  }
+  /// Takes the whole cluster down or aside: not all the time, or nothing ever happens.
+  var isRare: Bool {
+    switch self {
+    case .diskError, .diskFull, .bitRot, .swizzle, .namesake, .stranger: true
+    default: false
+    }
   }
 }

@@ -32,7 +32,7 @@ public struct SimulationReport: Sendable {
   public var refusals: [String: Int]
 
   /// How to see it again.
-  public var command: String { "opsim seed \(seed) --trace" }
+  public var command: String { "opsim repeat \(seed) --trace" }
 
   /// One line for people, two for a failure.
   public var line: String {
@@ -55,15 +55,41 @@ public enum Simulation {
   public static func run(
     seed: UInt64, mutant: Mutant? = nil, trace: ((String) -> Void)? = nil
   ) -> SimulationReport {
-    let tracer = Tracer(write: trace)
-    let world = World(seed: seed, mutant: mutant, tracer: tracer)
+    report(World(seed: seed, mutant: mutant, tracer: Tracer(write: trace)))
+  }
+
+  /// The same, and a script of it.
+  public static func record(
+    seed: UInt64, mutant: Mutant? = nil
+  ) -> (SimulationReport, WorldScript) {
+    let world = World(seed: seed, mutant: mutant, isRecorded: true, tracer: Tracer())
+    let report = report(world)
+    return (report, world.recording ?? WorldScript())
+  }
+
+  /// How often each kind of effect occurs in a seed; for `SimulationCoverage.effects`.
+  public static func effects(seed: UInt64) -> [String: Int] {
+    let world = World(seed: seed, tracer: Tracer())
+    world.effectCounts = [:]
+    world.run()
+    return world.effectCounts ?? [:]
+  }
+
+  /// Runs the world of a script.
+  public static func replay(
+    _ script: WorldScript, mutant: Mutant? = nil, trace: ((String) -> Void)? = nil
+  ) -> SimulationReport {
+    report(World(seed: script.seed, script: script, mutant: mutant, tracer: Tracer(write: trace)))
+  }
+
+  private static func report(_ world: World) -> SimulationReport {
     let start = world.now
     world.run()
     return SimulationReport(
-      seed: seed, violation: world.violation, hash: tracer.hash, steps: world.steps,
+      seed: world.seed, violation: world.violation, hash: world.tracer.hash, steps: world.steps,
       virtualSeconds: (world.now - start).seconds,
-      operations: world.book.graphs.reduce(0) { $0 + ($1?.operations.count ?? 0) },
-      launches: world.book.launched.count, faults: world.faults.reduce(0, +),
-      commits: world.durableTurns, answers: world.answers, refusals: world.refusals)
+      operations: world.book.operationCount,
+      launches: world.book.launched.count, faults: world.faults, commits: world.durableTurns,
+      answers: world.answers, refusals: world.refusals)
   }
 }

@@ -6,7 +6,7 @@ import OpClusterModel
 /// Kinds of lines, as far as the hash tells them apart.
 enum Mark: UInt64, Sendable {
   case life = 1
-  case crash, pause, cut, heal, turn, snapshot, launch, request, answer, bytes
+  case crash, pause, cut, heal, turn, snapshot, launch, request, answer, bytes, disk
 }
 
 final class Tracer {

@@ -17,6 +17,10 @@ struct Worker {
   /// The newest of its connections over which the coordinator was told something.
   var newestHeard = 0
   var pausedUntil = Instant.zero
+  /// Its clock is right at this moment, and goes as its machine's does.
+  var bornAt = Instant.zero
+  /// How long it stays away when it leaves in good order.
+  var returnsAfter = Span.seconds(5)
   var plannedTurn: Instant?
   var inbox: [Input] = []
   var turns = 0
@@ -29,6 +33,10 @@ struct Worker {
   var lastConversation: Conversation?
   /// When the newest word that renewed its lease was said.
   var heardWordOf = Instant.zero
+  /// When it took that word in, by its own clock.
+  var heardAt = Instant.zero
+  /// When its guard is going to look.
+  var guardLooksAt: Instant?
   /// For mutants: the newest orders taken, and recalls answered against the truth.
   var obeyed: UInt64 = 0
   var falselyRecalled: [AttemptID] = []
@@ -42,10 +50,27 @@ struct Worker {
   struct Process {
     var attempt: AttemptID
     var demand: Resources
-    var script: Script
+    var course: Course
     /// nil: it hangs until it is killed.
     var endsAt: Instant?
     var isAskedToStop = false
+    /// Never two of its operation at once (G16).
+    var isExclusive = false
+  }
+}
+
+extension Worker {
+  /// What its clock shows at a moment (G31: of one machine, and nobody else's).
+  func clock(_ moment: Instant) -> Instant {
+    if machine.drift == 0 { return moment }
+    let since = (moment - bornAt).nanoseconds
+    return moment + Span(nanoseconds: since / 10_000 * Int64(machine.drift))
+  }
+  /// When its clock shows this, or a little later.
+  func moment(of shown: Instant) -> Instant {
+    if machine.drift == 0 { return shown }
+    let since = (shown - bornAt).nanoseconds
+    return bornAt + Span(nanoseconds: since / Int64(10_000 + machine.drift) * 10_000 + 20_000)
   }
 }
 
@@ -55,12 +80,15 @@ extension World {
   func startWorker(_ at: Int) {
     guard workers[at].core == nil else { return }
     workers[at].life += 1
+    var chance = draw(.birth, at, -workers[at].life)
     workers[at].session = WorkerSession(chance.next())
+    workers[at].bornAt = now
     let hello = WorkerHello(
       build: "simulated", name: workers[at].name, session: workers[at].session,
       capacity: workers[at].machine.capacity, labels: workers[at].machine.labels,
       types: workers[at].machine.types)
-    workers[at].core = ExecutionCore(identity: hello, jitterSeed: chance.next(), at: now)
+    workers[at].core = ExecutionCore(
+      identity: hello, jitterSeed: chance.next(), at: workers[at].clock(now))
     workers[at].pausedUntil = .zero
     note(.life, UInt64(at), workers[at].session.number) {
       "\(self.workers[at].name) starts as session \(self.workers[at].session.number)"
@@ -69,7 +97,7 @@ extension World {
   }
 
   /// The process and all its operations are gone.
-  func endWorker(_ at: Int, _ why: String) {
+  func endWorker(_ at: Int, _ why: String, backAfter wait: Span) {
     guard workers[at].core != nil else { return }
     note(.crash, UInt64(at), workers[at].session.number) { "\(self.workers[at].name) \(why)" }
     deadSessions.insert(workers[at].session)
@@ -77,18 +105,19 @@ extension World {
     workers[at].core = nil
     workers[at].connection = nil
     workers[at].plannedTurn = nil
+    workers[at].guardLooksAt = nil
     workers[at].inbox = []
     workers[at].processes = []
     workers[at].templates = []
     workers[at].lastConversation = nil
     workers[at].falselyRecalled = []
-    agenda.plan(.workerStarts(worker: at), at: now + chance.milliseconds(50, 20_000))
+    agenda.plan(.workerStarts(worker: at), at: now + wait)
   }
 
   func give(_ at: Int, _ input: Worker.Input) {
     guard workers[at].core != nil else { return }
     workers[at].inbox.append(input)
-    planWorkerTurn(at, now + chance.microseconds(0, 100))
+    planWorkerTurn(at, now + turnDelay())
   }
 
   func planWorkerTurn(_ at: Int, _ moment: Instant) {
@@ -107,7 +136,9 @@ extension World {
     if now < workers[at].pausedUntil { return planWorkerTurn(at, workers[at].pausedUntil) }
     var isIdle = workers[at].inbox.isEmpty
     takeInbox(at)
-    if let deadline = workers[at].core?.nextDeadline, deadline <= now { apply(.timePassed, at) }
+    if let deadline = workers[at].core?.nextDeadline, deadline <= workers[at].clock(now) {
+      apply(.timePassed, at)
+    }
     while startSome(at) {
       isIdle = false
       takeInbox(at)
@@ -122,10 +153,10 @@ extension World {
     }
     if let exit = workers[at].core?.exit {
       if case .refused(let refusal) = exit { fail("worker", "was refused: \(refusal.message)") }
-      return endWorker(at, "leaves: \(exit)")
+      return endWorker(at, "leaves: \(exit)", backAfter: workers[at].returnsAfter)
     }
     if let next = workers[at].core?.nextDeadline {
-      planWorkerTurn(at, max(next, now + .milliseconds(1)))
+      planWorkerTurn(at, max(workers[at].moment(of: next), now + .milliseconds(1)))
     }
   }
 
@@ -159,31 +190,37 @@ extension World {
     switch message {
     case .welcome(let welcome):
       workers[at].heardWordOf = saidAt
+      workers[at].heardAt = workers[at].clock(now)
       workers[at].obeyed = 0
       trace("  \(self.workers[at].name) ← welcome \(welcome.conversation.increment)")
     case .orders(let orders):
       guard orders.conversation == workers[at].core?.conversation else { return }
       workers[at].heardWordOf = max(workers[at].heardWordOf, saidAt)
+      workers[at].heardAt = workers[at].clock(now)
     case .refused, .logRequest: break
     }
   }
 
   private func apply(_ event: ExecutionEvent, _ at: Int) {
     var effects: [ExecutionEffect] = []
-    workers[at].core?.apply(event, at: now, into: &effects)
+    let moment = workers[at].clock(now)
+    workers[at].core?.apply(event, at: moment, into: &effects)
     for effect in effects { carryOut(effect, at) }
   }
 
   private func startSome(_ at: Int) -> Bool {
     var effects: [ExecutionEffect] = []
-    let started = workers[at].core?.startReady(atMost: 4, at: now, into: &effects) ?? 0
+    let moment = workers[at].clock(now)
+    let started = workers[at].core?.startReady(atMost: 4, at: moment, into: &effects) ?? 0
     for effect in effects { carryOut(effect, at) }
     return started > 0
   }
 
   private func sendMessages(_ at: Int) -> Int {
     var sent = 0
-    while let message = workers[at].core?.takeMessage(at: now) {
+    let moment = workers[at].clock(now)
+    while let message = workers[at].core?.takeMessage(at: moment) {
+      count(message)
       guard let connection = workers[at].connection else { continue }
       send(Wire.encode(mutated(message, at)), over: connection, .toCoordinator)
       sent += 1
@@ -192,6 +229,7 @@ extension World {
   }
 
   private func carryOut(_ effect: ExecutionEffect, _ at: Int) {
+    count("worker", effect)
     switch effect {
     case .renewConversation:
       if let old = workers[at].connection { connections[old].isOpen = false }
@@ -219,6 +257,33 @@ extension World {
     }
   }
 
+  // MARK: - The lease guard
+
+  /// A process of its own, which a pause of the worker does not stop: it knows what the worker last
+  /// told it, and kills what is exclusive when the lease has run out (G16).
+  private func planGuard(_ at: Int) {
+    guard workers[at].guardLooksAt == nil, let core = workers[at].core else { return }
+    let deadline = (core.contact ?? .zero) + core.fence
+    let moment = max(workers[at].moment(of: deadline), now)
+    workers[at].guardLooksAt = moment
+    agenda.plan(.guardLooks(worker: at, life: workers[at].life), at: moment)
+  }
+
+  func guardLooks(_ at: Int, life: Int) {
+    guard let core = workers[at].core, workers[at].life == life,
+      workers[at].guardLooksAt == now
+    else { return }
+    workers[at].guardLooksAt = nil
+    guard workers[at].processes.contains(where: \.isExclusive) else { return }
+    if workers[at].clock(now) < (core.contact ?? .zero) + core.fence { return planGuard(at) }
+    if mutant == .guardAsleep { return }
+    for found in workers[at].processes.indices where workers[at].processes[found].isExclusive {
+      note(.crash, UInt64(at), 3) { "the guard of w\(at) kills what is exclusive" }
+      workers[at].processes[found].course.result = Course.killed
+      planEnd(of: found, at, after: .zero)
+    }
+  }
+
   // MARK: - Processes
 
   private func launch(_ launch: Launch, _ at: Int) {
@@ -231,13 +296,15 @@ extension World {
       "\(self.workers[at].name) launches \(graph)/\(index) attempt \(attempt.attempt)"
     }
     checkLaunch(attempt, at)
-    let script = Script(seed: seed, attempt: attempt, plan: plan)
+    let course = Course(seed: seed, attempt: attempt, plan: plan)
     workers[at].processes.append(
-      Worker.Process(attempt: attempt, demand: template.demand, script: script, endsAt: nil))
+      Worker.Process(attempt: attempt, demand: template.demand, course: course, endsAt: nil))
     checkCapacity(at)
     let last = workers[at].processes.count - 1
-    planEnd(of: last, at, after: script.duration)
-    if script.duration == .zero { endProcess(last, at) }
+    workers[at].processes[last].isExclusive = template.isExclusive
+    if template.isExclusive { planGuard(at) }
+    planEnd(of: last, at, after: course.duration)
+    if course.duration == .zero { endProcess(last, at) }
   }
 
   private func planEnd(of process: Int, _ at: Int, after span: Span) {
@@ -259,8 +326,8 @@ extension World {
   private func endProcess(_ found: Int, _ at: Int) {
     let process = workers[at].processes.remove(at: found)
     let attempt = process.attempt
-    book.ended(attempt, process.script.result, at: workers[at].session)
-    workers[at].inbox.append(.ended(attempt, process.script.result))
+    book.ended(attempt, process.course.result, at: workers[at].session)
+    workers[at].inbox.append(.ended(attempt, process.course.result))
   }
 
   /// Asked to stop, it may end soon, go on to its end, or ignore it.
@@ -269,11 +336,16 @@ extension World {
       !workers[at].processes[found].isAskedToStop
     else { return }
     workers[at].processes[found].isAskedToStop = true
-    switch workers[at].processes[found].script.onStop {
+    switch workers[at].processes[found].course.onStop {
     case .goOn: break
     case .ignore: workers[at].processes[found].endsAt = nil
     case .obey(let after):
-      workers[at].processes[found].script.result = Script.stopped
+      if mutant == .earlyEnds {
+        let result = Course.stopped
+        book.ended(attempt, result, at: workers[at].session)
+        workers[at].inbox.append(.ended(attempt, result))
+      }
+      workers[at].processes[found].course.result = Course.stopped
       planEnd(of: found, at, after: after)
     }
   }
@@ -282,7 +354,8 @@ extension World {
     guard let found = workers[at].processes.firstIndex(where: { $0.attempt == attempt }) else {
       return
     }
-    workers[at].processes[found].script.result = Script.killed
+    workers[at].processes[found].course.result = Course.killed
+    var chance = draw(.kill)
     planEnd(of: found, at, after: chance.milliseconds(1, 20))
   }
 }

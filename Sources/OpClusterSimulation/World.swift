@@ -12,8 +12,20 @@ final class World {
   let tracer: Tracer
   var now = Instant(nanoseconds: 1_000_000_000)
   var agenda = Agenda()
-  /// For the network and for faults.
-  var chance: Chance
+  let mishaps: [Mishap]
+  /// What is replayed; nil: the seed decides.
+  let script: WorldScript?
+  let scripted: ScriptedVerdicts?
+  /// What is being recorded.
+  var recording: WorldScript?
+  /// Messages that each owner was sent and has sent, also those that were lost.
+  var said: [Connection.Owner: [Int]] = [:]
+  var syncs = 0
+  /// Draws so far, by place.
+  var drawn = Array(repeating: 0, count: Place.allCases.count + 1)
+  /// Of the script, not yet asked.
+  var asksLeft = 0
+  let timing = Timing()
   let coordinator = Coordinator()
   var workers: [Worker] = []
   var clients: [Client] = []
@@ -34,6 +46,8 @@ final class World {
   /// Sessions that were given orders while they were suspects, which prolongs what they take for
   /// their lease.
   var orderedInSilence: Set<WorkerSession> = []
+  /// Sessions whose place another process of the same name took while they were not heard.
+  var displaced: Set<WorkerSession> = []
   var sessionOf: [WorkerID: WorkerSession] = [:]
   /// What was durable when each welcome was decided.
   var welcomes: [Conversation: CommitIndex] = [:]
@@ -48,15 +62,30 @@ final class World {
   var answers = 0
   var refusals: [String: Int] = [:]
   var steps = 0
-  var faults = Array(repeating: 0, count: Fault.allCases.count)
+  var faults = 0
+  /// By name, where somebody wants to know.
+  var effectCounts: [String: Int]?
+  /// When the journal was last compared with the living state.
+  var comparedAt = 0
+  static let comparisonSteps = 50
 
-  init(seed: UInt64, mutant: Mutant? = nil, tracer: Tracer) {
-    self.seed = seed
+  /// The world of a seed, or of a script.
+  init(
+    seed: UInt64, script: WorldScript? = nil, mutant: Mutant? = nil, isRecorded: Bool = false,
+    tracer: Tracer
+  ) {
+    self.seed = script?.seed ?? seed
+    self.script = script
     self.mutant = mutant
     self.tracer = tracer
-    plan = Plan(seed: seed)
-    chance = Chance(seed, purpose: 2)
-    shadow = Scheduler(timing: plan.timing)
+    plan = script?.plan ?? Plan(seed: seed)
+    asksLeft = script?.asks.count ?? 0
+    scripted = script.map { ScriptedVerdicts($0) }
+    mishaps = script?.mishaps ?? plan.mishaps(seed: seed, from: now)
+    if isRecorded {
+      recording = WorldScript(seed: self.seed, plan: plan, mishaps: mishaps)
+    }
+    shadow = Scheduler(timing: timing)
     for (at, machine) in plan.workers.enumerated() {
       workers.append(Worker(name: "w\(at)", machine: machine))
     }
@@ -68,16 +97,21 @@ final class World {
   func run() {
     startCoordinator()
     for at in workers.indices {
+      var chance = draw(.birth, at)
       agenda.plan(.workerStarts(worker: at), at: now + chance.milliseconds(0, 300))
     }
     for at in 0..<plan.clients {
       let client = Client(
         connection: open(.client(at)), chance: Chance(seed, purpose: 100 + UInt64(at)),
-        submissionsLeft: plan.graphs)
+        submissionsLeft: script == nil ? plan.graphs : 0)
       clients.append(client)
-      agenda.plan(.clientActs(client: at), at: now + chance.milliseconds(0, 500))
+      if script != nil { continue }
+      agenda.plan(.clientActs(client: at), at: now + clients[at].chance.milliseconds(0, 500))
     }
-    for fault in Fault.allCases { planFault(fault) }
+    if let script {
+      for at in script.asks.indices { agenda.plan(.clientAsks(at), at: script.asks[at].at) }
+    }
+    for at in mishaps.indices { agenda.plan(.mishap(at), at: mishaps[at].at) }
     agenda.plan(.heal, at: now + plan.turmoil)
     while violation == nil, let (moment, what) = agenda.next() {
       now = moment
@@ -110,9 +144,11 @@ final class World {
     case .broken(let connection): noticeBroken(connection)
     case .processEnds(let worker, let life, let attempt):
       processEnds(attempt, worker, life: life)
+    case .guardLooks(let worker, let life): guardLooks(worker, life: life)
     case .clientActs(let client): clientActs(client)
     case .clientRepeats(let client, let id): clientRepeats(client, id)
-    case .fault(let fault): happen(fault)
+    case .clientAsks(let at): clientAsks(at)
+    case .mishap(let at): happen(mishaps[at])
     case .heal: heal()
     case .tidyUp: tidyUp()
     }

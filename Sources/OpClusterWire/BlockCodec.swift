@@ -22,6 +22,9 @@ extension OperationBlock: WireConvertible {
     case .call(let type, let argument):
       proto.call.type = type.proto
       proto.call.argument = data(argument)
+    case .filledCall(let type, let input):
+      proto.filledCall.type = type.proto
+      proto.filledCall.input = input.proto
     }
     return proto
   }
@@ -34,6 +37,9 @@ extension OperationBlock: WireConvertible {
       self = .call(
         try OperationType(proto: call.type),
         argument: try opaque(call.argument, Limits.payloadBytes, "blocks.argument"))
+    case .filledCall(let call):
+      self = .filledCall(
+        try OperationType(proto: call.type), try CallInput(proto: call.input))
     case nil: throw WireError("blocks.work", .missing)
     }
   }

@@ -91,6 +91,11 @@ extension ClientReply {
       return .pong(proto)
     case .log(let chunk): return .log(chunk.proto)
     case .subscribed(let since): return .subscribed(since)
+    case .enrolled(let name, let role):
+      var proto = ProtoEnrolled()
+      proto.name = name
+      proto.role = role.rawValue
+      return .enrolled(proto)
     case .graphs, .operations, .structure, .explanations, .queues, .workers, .configuration:
       return rowsBody
     }
@@ -124,7 +129,7 @@ extension ClientReply {
       return .workers(proto)
     case .configuration(let values): return .configuration(values.proto)
     case .refused, .accepted, .done, .cancelled, .suspended, .effect, .changed, .submission,
-      .pong, .log, .subscribed:
+      .pong, .log, .subscribed, .enrolled:
       preconditionFailure("not a reply with rows: \(self)")
     }
   }
@@ -152,6 +157,11 @@ extension ClientReply {
         lastEvent: proto.lastEvent)
     case .log(let chunk): self = .log(try LogChunk(proto: chunk))
     case .subscribed(let since): self = .subscribed(since: since)
+    case .enrolled(let proto):
+      guard let role = Role(rawValue: proto.role) else {
+        throw WireError("enrolled.role", .outOfRange)
+      }
+      self = .enrolled(name: try text(proto.name, Limits.nameBytes, "enrolled.name"), role: role)
     case .graphs(let proto):
       self = .graphs(try list(proto.rows, Limits.rowsPerReply, "graphs"), more: proto.more)
     case .operations(let proto):

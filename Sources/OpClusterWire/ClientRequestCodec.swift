@@ -78,6 +78,11 @@ extension ClientRequest {
     case .workers: return .workers(ProtoNothing())
     case .configuration: return .configuration(ProtoNothing())
     case .ping: return .ping(ProtoNothing())
+    case .enrol(let name, let publicKey):
+      var proto = ProtoEnrol()
+      proto.name = name
+      proto.publicKey = data(publicKey)
+      return .enrol(proto)
     case .log(let selection, let stream, let offset, let maximumBytes):
       var proto = ProtoReadLog()
       proto.operation = selection.operation.proto
@@ -144,6 +149,10 @@ extension ClientRequest {
     case .workers: self = .workers
     case .configuration: self = .configuration
     case .ping: self = .ping
+    case .enrol(let proto):
+      let key = try opaque(proto.publicKey, Limits.publicKeyBytes, "enrol.public_key")
+      try checkEqual(key.count, Limits.publicKeyBytes, "enrol.public_key")
+      self = .enrol(name: try text(proto.name, Limits.nameBytes, "enrol.name"), publicKey: key)
     case .log(let proto):
       self = .log(
         AttemptSelection(

@@ -9,6 +9,8 @@ extension ProtoDispatches {
     var attempts = AttemptColumns(capacity: dispatches.count)
     var templates = ValueRuns<UInt32>()
     var priorities = ValueRuns<Priority>()
+    var queues = ValueRuns<UInt32>()
+    var services = ValueRuns<QualityOfService>()
     var places: [Int64] = []
     places.reserveCapacity(dispatches.count)
     var runsAreFirst = true
@@ -19,6 +21,8 @@ extension ProtoDispatches {
       attempts.append(dispatch.attempt)
       templates.append(dispatch.template)
       priorities.append(dispatch.priority)
+      queues.append(dispatch.queue.number)
+      services.append(dispatch.service)
       runsAreFirst = runsAreFirst && dispatch.run == 1
       places.append(Int64(bitPattern: dispatch.place &- last))
       last = dispatch.place
@@ -30,6 +34,14 @@ extension ProtoDispatches {
     if priorities.values != [.normal] {
       priority = priorities.values.map(\.proto)
       priorityCount = priorities.counts
+    }
+    if queues.values != [QueueID.main.number] {
+      queue = queues.values
+      queueCount = queues.counts
+    }
+    if services.values != [.default] {
+      service = services.values.map(\.proto)
+      serviceCount = services.counts
     }
     placeDelta = omitted(places, ifAll: 0)
     if !runsAreFirst { run = dispatches.map(\.run) }
@@ -47,6 +59,12 @@ extension ProtoDispatches {
         try Priority.column(priority, "dispatches.priority"), priorityCount, total: count,
         "dispatches.priority")
     let priorities = try Column(levels, count: count, else: .normal, "dispatches.priority")
+    let lines =
+      queue.isEmpty && queueCount.isEmpty
+      ? [] : try expanded(queue, queueCount, total: count, "dispatches.queue")
+    let queues = try Column(lines, count: count, else: QueueID.main.number, "dispatches.queue")
+    let services = try Column(
+      try serviceWords(count), count: count, else: .default, "dispatches.service")
     let places = try Column(placeDelta, count: count, else: 0, "dispatches.place_delta")
     let runs = try Column(run, count: count, else: 1, "dispatches.run")
     var place: UInt64 = 0
@@ -57,12 +75,21 @@ extension ProtoDispatches {
       var dispatch = Dispatch(
         attempt: attempts[at], template: templates[at], priority: priorities[at], place: place)
       dispatch.run = runs[at]
+      dispatch.queue = QueueID(queues[at])
+      dispatch.service = services[at]
       dispatches.append(dispatch)
     }
     try readArguments(into: &dispatches)
     try readInputs(into: &dispatches)
     try readAwaits(into: &dispatches)
     return dispatches
+  }
+
+  private func serviceWords(_ count: Int) throws(WireError) -> [QualityOfService] {
+    if service.isEmpty, serviceCount.isEmpty { return [] }
+    return try expanded(
+      try QualityOfService.column(service, "dispatches.service"), serviceCount, total: count,
+      "dispatches.service")
   }
 
   /// Blocks that were added later may be longer than an element's own argument.

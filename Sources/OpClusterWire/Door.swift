@@ -69,10 +69,12 @@ extension Shape {
       one(16, many(8, Limits.labelsPerThing)), one(17, many(8, Limits.labelsPerThing)),
       one(18), one(19), one(20), one(21), one(22), one(23, selection(2)), one(24),
       one(26, target(1)), one(27, target(1)), one(28, one(1)), one(29, one(1), one(2)),
-      one(30)),
+      one(30), one(32)),
   ])
   /// `Blocks`
-  static let blocks = Shape([many(1, Limits.blocksPerOperation, one(1), one(2, one(1)))])
+  static let blocks = Shape([
+    many(1, Limits.blocksPerOperation, one(1), one(2, one(1)), one(3, one(1), one(2)))
+  ])
   /// `BlockResults`
   static let blockResults = Shape([many(1, Limits.blocksPerOperation, one(3))])
   /// Where there is nothing to count: only the structure is looked at.

@@ -93,6 +93,7 @@ extension FailureCause: ShiftedEnumeration { typealias Proto = ProtoFailureCause
 extension GroupEdge.Match: ShiftedEnumeration { typealias Proto = ProtoEdgeMatch }
 extension FailurePolicy: ShiftedEnumeration { typealias Proto = ProtoFailurePolicy }
 extension LogStream: ShiftedEnumeration { typealias Proto = ProtoLogStream }
+extension CallInput.Form: ShiftedEnumeration { typealias Proto = ProtoCallInput.Form }
 extension Outcome: EqualEnumeration { typealias Proto = ProtoOutcome }
 extension Refusal.Code: EqualEnumeration { typealias Proto = ProtoRefusalCode }
 extension GraphOutcome: EqualEnumeration { typealias Proto = ProtoGraphOutcome }

@@ -70,6 +70,7 @@ extension OperationRow: WireConvertible {
     if !commandArgument.isEmpty { proto.commandArgument = data(commandArgument) }
     if !blockedBy.isEmpty { proto.blockedBy = ProtoOperations(blockedBy) }
     if let progress { proto.progress = progress.proto }
+    if let notBefore { proto.notBefore = notBefore.milliseconds }
     return proto
   }
 
@@ -105,6 +106,7 @@ extension OperationRow: WireConvertible {
       proto.commandArgument, Limits.elementArgumentBytes, "operation.command_argument")
     blockedBy = try proto.blockedBy.words(WireLimits.blockersPerRow, "operation.blocked_by")
     progress = proto.hasProgress ? try Progress(proto: proto.progress) : nil
+    notBefore = proto.hasNotBefore ? WallTime(milliseconds: proto.notBefore) : nil
   }
 }
 

@@ -176,7 +176,7 @@ extension EndedGraph: WireConvertible {
     }
     self.init(
       graph: GraphID(proto.graph),
-      key: SubmissionKey(try text(proto.key, Limits.submissionKeyBytes, "ended.key")),
+      key: SubmissionKey(try text(proto.key, Limits.ownedSubmissionKeyBytes, "ended.key")),
       fingerprint: proto.fingerprint,
       outcome: try GraphOutcome(proto: proto.outcome, "ended.outcome"),
       operationCount: proto.operationCount, outcomes: outcomes,

@@ -28,7 +28,7 @@ extension GraphSubmission: WireConvertible {
 
   init(proto: ProtoSubmission) throws(WireError) {
     self.init(
-      key: SubmissionKey(try text(proto.key, Limits.submissionKeyBytes, "submission.key")),
+      key: SubmissionKey(try text(proto.key, Limits.ownedSubmissionKeyBytes, "submission.key")),
       name: try text(proto.name, Limits.nameBytes, "submission.name"))
     templates = try list(proto.templates, Limits.templatesPerGraph, "submission.templates")
     try checkCount(operationCount, Limits.operationsPerGraph, "submission.templates.count")

@@ -34,6 +34,13 @@ extension OperationTemplate: WireConvertible {
     if let timeout { proto.timeoutNanoseconds = timeout.nanoseconds }
     if let grace { proto.graceNanoseconds = grace.nanoseconds }
     proto.isHeld = isHeld
+    switch notBefore {
+    case nil: break
+    case .after(let span): proto.delayNanoseconds = span.nanoseconds
+    case .at(let time): proto.notBeforeTime = time.milliseconds
+    }
+    proto.fillsInput = fillsInput
+    proto.isExclusive = isExclusive
     proto.labels = labels.map(\.proto)
     return proto
   }
@@ -65,6 +72,13 @@ extension OperationTemplate: WireConvertible {
     grace =
       proto.hasGraceNanoseconds ? try span(proto.graceNanoseconds, "template.grace") : nil
     isHeld = proto.isHeld
+    switch proto.notBefore {
+    case nil: notBefore = nil
+    case .delayNanoseconds(let wait): notBefore = .after(try span(wait, "template.delay"))
+    case .notBeforeTime(let time): notBefore = .at(WallTime(milliseconds: time))
+    }
+    fillsInput = proto.fillsInput
+    isExclusive = proto.isExclusive
     labels = try list(proto.labels, Limits.labelsPerThing, "template.labels")
   }
 }
@@ -219,6 +233,8 @@ extension TemplateAnnouncement: WireConvertible {
     proto.queueName = queueName
     if let timeout { proto.timeoutNanoseconds = timeout.nanoseconds }
     if let grace { proto.graceNanoseconds = grace.nanoseconds }
+    proto.fillsInput = fillsInput
+    proto.isExclusive = isExclusive
     return proto
   }
 
@@ -242,5 +258,7 @@ extension TemplateAnnouncement: WireConvertible {
     grace =
       proto.hasGraceNanoseconds
       ? try span(proto.graceNanoseconds, "announcement.grace") : nil
+    fillsInput = proto.fillsInput
+    isExclusive = proto.isExclusive
   }
 }

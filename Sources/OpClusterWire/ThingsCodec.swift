@@ -104,14 +104,22 @@ extension Refusal: WireConvertible {
     proto.message = clipped(message, to: WireLimits.sentenceBytes)
     proto.hint = clipped(hint, to: WireLimits.sentenceBytes)
     if !operations.isEmpty { proto.operations = ProtoOperations(operations) }
+    if let retryAfter {
+      proto.retryAfter = min(max(retryAfter, .zero), Limits.longestRetryAfter).nanoseconds
+    }
     return proto
   }
   init(proto: ProtoRefusal) throws(WireError) {
+    let retryAfter = try span(proto.retryAfter, "refusal.retry_after")
+    if retryAfter > Limits.longestRetryAfter {
+      throw WireError("refusal.retry_after", .outOfRange)
+    }
     self.init(
       Code(wireNumber: proto.code.rawValue) ?? .badRequest,
       try text(proto.message, WireLimits.sentenceBytes, "refusal.message"),
       hint: try text(proto.hint, WireLimits.sentenceBytes, "refusal.hint"),
-      operations: try proto.operations.words(Limits.operationsPerGraph, "refusal.operations"))
+      operations: try proto.operations.words(Limits.operationsPerGraph, "refusal.operations"),
+      retryAfter: retryAfter == .zero ? nil : retryAfter)
   }
 }
 
@@ -137,6 +145,7 @@ extension Timing: WireConvertible {
     proto.resync = resync.nanoseconds
     proto.grace = grace.nanoseconds
     proto.orphan = orphan.nanoseconds
+    proto.fence = fence.nanoseconds
     return proto
   }
   init(proto: ProtoTiming) throws(WireError) {
@@ -147,6 +156,8 @@ extension Timing: WireConvertible {
     resync = try span(proto.resync, "timing.resync")
     grace = try span(proto.grace, "timing.grace")
     orphan = try span(proto.orphan, "timing.orphan")
+    // A coordinator of an earlier release says nothing of it.
+    if proto.hasFence { fence = try span(proto.fence, "timing.fence") }
   }
 }
 

@@ -83,6 +83,13 @@ public enum Wire {
     try checkCount(bytes.count, Limits.payloadBytes, "command")
     return try CommandSpecification(proto: parsed(ProtoCommand.self, bytes, "command"))
   }
+  /// The payload of a template whose work is a call that `fillsInput`.
+  public static func encode(callInput: CallInput) -> [UInt8] { bytes(of: callInput.proto) }
+  /// At most `Limits.payloadBytes`.
+  public static func decodeCallInput(_ bytes: [UInt8]) throws(WireError) -> CallInput {
+    try checkCount(bytes.count, Limits.payloadBytes, "input")
+    return try CallInput(proto: parsed(ProtoCallInput.self, bytes, "input"))
+  }
   /// The payload of a template whose work is blocks, or what is added to it later. Lists that
   /// are joined as bytes are read as one list with the blocks of all, in order (S120).
   public static func encode(blocks: [OperationBlock]) -> [UInt8] {

@@ -8,6 +8,7 @@ extension WorkerOrders: WireConvertible {
     proto.conversation = conversation.proto
     proto.number = number
     proto.acknowledged = acknowledged
+    proto.heard = heard
     if isHeartbeat { return proto }
     proto.templates = templates.map(\.proto)
     if !dispatches.isEmpty { proto.dispatches = ProtoDispatches(dispatches) }
@@ -24,6 +25,7 @@ extension WorkerOrders: WireConvertible {
     self.init(
       conversation: try Conversation(proto: proto.conversation), number: proto.number,
       acknowledged: proto.acknowledged)
+    heard = proto.heard
     templates = try list(proto.templates, limit, "orders.templates")
     dispatches = try proto.dispatches.words(limit)
     recalls = try proto.recalls.words(limit, "orders.recalls")

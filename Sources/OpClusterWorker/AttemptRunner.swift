@@ -23,6 +23,8 @@ final class AttemptRunner {
     didSet { children?.home = home }
   }
   private var blockRuns: [AttemptID: BlockRun] = [:]
+  /// Of which blocks have ended in this turn.
+  private var advanced: Set<AttemptID> = []
   /// When blocks that have a time of their own are asked to stop, and when they are killed.
   private var blockTimers: [BlockTimer] = []
 
@@ -36,7 +38,8 @@ final class AttemptRunner {
   /// - Parameter childCommand: starts this program as a child; nil: there are no children.
   init(
     host: ProcessHost, scratch: Scratch, session: UInt64, types registry: OperationRegistry,
-    home: OperationHome = .none, logger: Logger, childCommand: [String]? = nil
+    home: OperationHome = .none, logger: Logger, childCommand: [String]? = nil,
+    limits: OperationLimits = OperationLimits(), childIdleTime: Span = .seconds(60)
   ) throws(SocketError) {
     self.home = home
     self.host = host
@@ -44,9 +47,11 @@ final class AttemptRunner {
     self.registry = registry
     tasks = try TaskRunner(registry, scratch: scratch, logger: logger)
     children = childCommand.map {
-      ChildPool(host: host, scratch: scratch, command: $0, logger: logger)
+      ChildPool(
+        host: host, scratch: scratch, command: $0, limits: limits, idleTime: childIdleTime,
+        logger: logger)
     }
-    commands = CommandRunner(host: host, scratch: scratch, session: session)
+    commands = CommandRunner(host: host, scratch: scratch, session: session, limits: limits)
   }
 
   /// Readable when `collect` has something to do.
@@ -84,6 +89,7 @@ final class AttemptRunner {
     case .command(let command): return start(whole, job, command, argument: argument)
     case .call(let type, let own):
       return call(whole, job, type, argument: argument.isEmpty ? own : argument)
+    case .filledCall(let type, let input): return call(whole, job, type, input, element: argument)
     case .blocks(let blocks): return start(job, blocks, further: argument, at: now)
     }
   }
@@ -91,10 +97,32 @@ final class AttemptRunner {
   private func call(
     _ part: Part, _ job: Job, _ type: OperationType, argument: [UInt8]
   ) -> AttemptResult? {
-    if let children, registry.isolation(of: type) == .child {
+    // What is exclusive must be such that it can be killed.
+    let needsProcess = job.announcement.isExclusive && host.lease != nil
+    if let children, needsProcess || registry.isolation(of: type) == .child {
       return children.start(part, job, type, argument: argument)
     }
+    if needsProcess {
+      return AttemptProblem(
+        cause: .cannotStart,
+        message: "this worker runs '\(type.name)' in its own process, where nothing can be killed, "
+          + "so that it cannot be exclusive here; make the program a WorkerProgram"
+      ).result
+    }
     return tasks.start(part, job, type, argument: argument, home: home)
+  }
+
+  /// Fills the argument in first; what is missing is the part's end (S138).
+  private func call(
+    _ part: Part, _ job: Job, _ type: OperationType, _ input: CallInput, element: [UInt8]
+  ) -> AttemptResult? {
+    do throws(AttemptProblem) {
+      let values = try AttemptValues(
+        job, input, element: input.elementKeys.isEmpty ? [] : element)
+      return call(part, job, type, argument: try values.argument(input))
+    } catch {
+      return error.result
+    }
   }
 
   private func start(
@@ -145,6 +173,8 @@ final class AttemptRunner {
     switch run.blocks[Int(part.block)] {
     case .call(let type, let argument):
       return call(part, run.job, type, argument: argument)
+    case .filledCall(let type, let input):
+      return call(part, run.job, type, input, element: run.element)
     case .command(let command):
       let argument = command.elementKeys.isEmpty ? [] : run.element
       let result = start(part, run.job, command, argument: argument)
@@ -213,6 +243,11 @@ final class AttemptRunner {
       progress(part.attempt, fraction, text)
     }
     for (part, result) in tasks.takeEnded() { finish(part, result, at: now, &ended) }
+    for attempt in advanced {
+      guard let news = blockRuns[attempt]?.progress else { continue }
+      progress(attempt, news.fraction, news.text)
+    }
+    advanced.removeAll()
     return ended
   }
 
@@ -227,6 +262,7 @@ final class AttemptRunner {
       blockTimers.removeAll { $0.part == part }
     }
     blockRuns[part.attempt]?.ended(part.block, result)
+    advanced.insert(part.attempt)
     if let whole = advance(part.attempt, at: now) { ended.append((part.attempt, whole)) }
   }
 

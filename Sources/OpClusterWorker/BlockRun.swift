@@ -17,11 +17,15 @@ struct BlockRun {
   /// Blocks that run now, by position.
   private(set) var running: Set<Int32> = []
   private var results: [BlockResult]
+  /// In the order in which they ended.
+  private var ended: [Int32] = []
   private var next = 0
   private var failures: [(block: Int, message: String)] = []
   private var skipped = 0
   private var outputBytes = 0
   private(set) var isStopped = false
+  /// A block was ended by the worker for reasons of its own: the whole is to be run again.
+  private var wasTakenAway = false
   private var peakMemory: UInt64 = 0
   private var processorTime: UInt64 = 0
 
@@ -55,9 +59,21 @@ struct BlockRun {
     skipped = blocks.count - next
   }
 
+  /// What the operation says of itself while some of its blocks have ended: how many of all, and
+  /// which, counted from 1 as people do.
+  var progress: (fraction: Double, text: String) {
+    let all = blocks.count
+    var text = "\(ended.count) of \(all) blocks have ended: "
+    text += ended.prefix(20).sorted().map { "\($0 + 1)" }.joined(separator: ", ")
+    if ended.count > 20 { text += ", …" }
+    if !failures.isEmpty { text += "; \(failures.count) failed" }
+    return (Double(ended.count) / Double(all), text)
+  }
+
   /// A block has returned.
   mutating func ended(_ block: Int32, _ result: AttemptResult) {
     guard running.remove(block) != nil else { return }
+    ended.append(block)
     peakMemory = max(peakMemory, result.maximumResidentBytes)
     processorTime &+= result.processorMicroseconds
     if result.isSuccess {
@@ -65,6 +81,10 @@ struct BlockRun {
       // What is too long for the whole is not kept: it would be dropped in the end.
       results[Int(block)] = .succeeded(outputBytes > Limits.outputBytes ? [] : result.output)
     } else {
+      if result.cause == .workerStopped {
+        wasTakenAway = true
+        stop()
+      }
       let message = Self.message(result)
       results[Int(block)] = .failed(message)
       failures.append((Int(block), message))
@@ -82,6 +102,10 @@ struct BlockRun {
     result.processorMicroseconds = processorTime
     result.cause = failures.isEmpty && skipped == 0 ? .none : .failed
     result.wasStopped = skipped > 0
+    if wasTakenAway {
+      result.cause = .workerStopped
+      result.wasStopped = false
+    }
     result.diagnostic = diagnostic
     let encoded = blocks.isEmpty ? [] : Wire.encode(blockResults: results)
     if outputBytes <= Limits.outputBytes, encoded.count <= Limits.outputBytes {

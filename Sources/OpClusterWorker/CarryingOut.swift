@@ -29,6 +29,9 @@ extension WorkerLoop {
     guard let template = templates[Int(launch.template.position)] else {
       preconditionFailure("launched \(launch.attempt) of a template that was forgotten")
     }
+    if let problem = objection(to: template) {
+      return apply(.ended(launch.attempt, problem.result))
+    }
     let job = Job(
       attempt: launch.attempt, run: launch.run, template: template, inputs: launch.inputs)
     if let result = attempts.start(job, argument: launch.argument, at: now) {

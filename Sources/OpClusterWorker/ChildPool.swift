@@ -20,7 +20,7 @@ final class ChildPool {
   private final class Child {
     let reference: ProcessReference
     let channel: FrameChannel
-    let nice: Int32
+    let kind: Kind
     /// What it runs; nil: nothing.
     var part: Part?
     var startedAt = WallTime.unknown
@@ -30,16 +30,25 @@ final class ChildPool {
     var endpoint = ""
     /// Killed, or let go of: nothing more is given to it.
     var isCondemned = false
+    /// Of what is exclusive: said when the child and all that it started is gone.
+    var result: AttemptResult?
 
-    init(_ reference: ProcessReference, _ channel: FrameChannel, nice: Int32) {
+    init(_ reference: ProcessReference, _ channel: FrameChannel, _ kind: Kind) {
       self.reference = reference
       self.channel = channel
-      self.nice = nice
+      self.kind = kind
     }
   }
 
+  /// What a child was started with; it serves only those that ask for the same.
+  private struct Kind: Equatable {
+    var nice: Int32
+    var memory: UInt64?
+    var isExclusive: Bool
+  }
+
   /// Children end after so long without work.
-  static let idleTime = Span.seconds(60)
+  private let idleTime: Span
   /// Idle children at most; more end at once.
   static let idleLimit = 64
   /// Tokens of children begin here; commands count from 1.
@@ -51,6 +60,7 @@ final class ChildPool {
   private let scratch: Scratch
   /// The program and the arguments that make it a child.
   private let command: [String]
+  private let limits: OperationLimits
   private let logger: Logger
   /// Told to a child with its next attempt.
   var home = OperationHome.none
@@ -59,8 +69,13 @@ final class ChildPool {
   private var newestToken = ChildPool.firstToken
   private var orders: UInt64 = 0
 
-  init(host: ProcessHost, scratch: Scratch, command: [String], logger: Logger) {
+  init(
+    host: ProcessHost, scratch: Scratch, command: [String], limits: OperationLimits,
+    idleTime: Span, logger: Logger
+  ) {
+    self.idleTime = idleTime
     self.logger = logger
+    self.limits = limits
     self.host = host
     self.scratch = scratch
     self.command = command + [scratch.path]
@@ -72,7 +87,7 @@ final class ChildPool {
   func nextDeadline(at now: Instant) -> Instant? {
     if children.isEmpty { return nil }
     let idle = children.values.lazy.filter { $0.part == nil && !$0.isCondemned }
-      .map { $0.idleSince + Self.idleTime }.min()
+      .map { $0.idleSince + self.idleTime }.min()
     let hasUnsent = children.values.contains { $0.channel.hasUnsent }
     return hasUnsent ? now + Self.flushTime : idle
   }
@@ -92,7 +107,7 @@ final class ChildPool {
     }
     do {
       try scratch.makeLogFolder(part.attempt)
-      let child = try takeChild(nice: CommandRunner.nice(job.announcement.qos))
+      let child = try takeChild(for: job.announcement)
       child.part = part
       child.startedAt = WallTime(milliseconds: WallClock.now())
       busy[part] = child.reference.token
@@ -102,6 +117,8 @@ final class ChildPool {
       }
       child.channel.send(frame)
       return nil
+    } catch let error as SpawnError {
+      return error.problem.result
     } catch {
       return AttemptProblem(cause: .cannotStart, message: "\(error)").result
     }
@@ -113,6 +130,7 @@ final class ChildPool {
   ) -> WorkerOrders {
     var announcement = job.announcement
     announcement.work = .call(type)
+    announcement.fillsInput = false
     var dispatch = Dispatch(
       attempt: job.attempt, template: announcement.template, argument: argument,
       inputs: job.inputs)
@@ -128,18 +146,22 @@ final class ChildPool {
     return WorkerOrders(conversation: ChildWords.conversation, number: orders, acknowledged: 0)
   }
 
-  /// An idle child of the same niceness, the last used first, or a fresh one.
-  private func takeChild(nice: Int32) throws(SpawnError) -> Child {
-    let idle = children.values.filter { $0.part == nil && !$0.isCondemned && $0.nice == nice }
+  /// An idle child of the same kind, the last used first, or a fresh one.
+  private func takeChild(for announcement: TemplateAnnouncement) throws(SpawnError) -> Child {
+    let kind = Kind(
+      nice: CommandRunner.nice(announcement.qos), memory: limits.memory(announcement.demand),
+      isExclusive: announcement.isExclusive)
+    let idle = children.values.filter { $0.part == nil && !$0.isCondemned && $0.kind == kind }
     if let child = idle.max(by: { $0.idleSince < $1.idleSince }) { return child }
     let (near, far) = try FrameChannel.pair()
     newestToken += 1
-    let reference = try host.start(
-      ProcessSpecification(
-        command: .arguments(command), environment: OperationEnvironment.inherited,
-        input: .channel(far), nice: nice), token: newestToken)
+    var specification = ProcessSpecification(
+      command: .arguments(command), environment: OperationEnvironment.inherited,
+      input: .channel(far), nice: kind.nice)
+    limits.bind(&specification, announcement)
+    let reference = try host.start(specification, token: newestToken)
     _ = host.watch(near)
-    let child = Child(reference, near, nice: nice)
+    let child = Child(reference, near, kind)
     children[newestToken] = child
     return child
   }
@@ -200,6 +222,9 @@ final class ChildPool {
   ) {
     guard let part = child.part else { return }
     switch entry {
+    case .finished(part.attempt, let result) where child.kind.isExclusive:
+      child.result = child.result ?? result
+      if !child.isCondemned { condemn(child) }
     case .finished(part.attempt, let result):
       release(child, part, at: now)
       news.append(.ended(part, result))
@@ -223,7 +248,7 @@ final class ChildPool {
     let idle = children.values.filter { $0.part == nil && !$0.isCondemned }
       .sorted { $0.idleSince > $1.idleSince }
     for (place, child) in idle.enumerated()
-    where place >= Self.idleLimit || now - child.idleSince >= Self.idleTime {
+    where place >= Self.idleLimit || now - child.idleSince >= idleTime {
       condemn(child)
     }
   }
@@ -240,7 +265,9 @@ final class ChildPool {
     release(child, part, at: now)
     Folders.removeTree(
       scratch.taskFolder(Part(attempt: part.attempt)) + ".\(end.reference.process)")
+    if let result = child.result { return news + [.ended(part, result)] }
     var result = Self.result(of: end.status)
+    if let verdict = verdict(on: end, child.kind) { result = verdict }
     let words = LogFiles.lastWords(of: scratch.log(part.attempt, .standardError))
     if !words.isEmpty {
       result = AttemptProblem(
@@ -250,6 +277,19 @@ final class ChildPool {
     result.startedAt = child.startedAt
     result.endedAt = WallTime(milliseconds: WallClock.now())
     return news + [.ended(part, result)]
+  }
+
+  /// What the end owes to the child's limits.
+  private func verdict(on end: EndedProcess, _ kind: Kind) -> AttemptResult? {
+    let demand = Resources(memoryBytes: Int64(clamping: kind.memory ?? 0))
+    guard let verdict = limits.verdict(on: end, demand) else { return nil }
+    var (exitStatus, signal): (Int32, Int32) = (0, 0)
+    switch end.status {
+    case .exited(let status): exitStatus = status
+    case .signalled(let number): signal = number
+    case .unknown: break
+    }
+    return verdict.result(exitStatus: exitStatus, signal: signal)
   }
 
   /// Crashes are told from kills by others (S16).

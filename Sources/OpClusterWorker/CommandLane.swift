@@ -87,6 +87,7 @@ public final class CommandLane: Sendable {
   public static func limits(
     of announcement: TemplateAnnouncement
   ) -> (timeout: Span?, grace: Span?) {
+    guard announcement.work == .command else { return (announcement.timeout, announcement.grace) }
     let template = PreparedTemplate(announcement)
     return (template.timeout, template.grace)
   }

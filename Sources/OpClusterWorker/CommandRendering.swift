@@ -8,10 +8,13 @@ import OpClusterWire
 struct AttemptProblem: Error {
   var cause: FailureCause
   var message: String
+  /// What a shell would say of it: 126, 127, or 0.
+  var exitStatus: Int32 = 0
 
   var result: AttemptResult {
     var result = AttemptResult()
     result.cause = cause
+    result.exitStatus = exitStatus
     result.diagnostic = String(decoding: message.utf8.prefix(Limits.diagnosticBytes), as: UTF8.self)
     return result
   }
@@ -57,29 +60,43 @@ struct AttemptValues {
   private func output(
     _ operation: String, _ key: String, _ quoting: CommandText.Quoting
   ) throws(AttemptProblem) -> String {
-    var sources = inputs.filter { $0.name == operation }
-    guard !sources.isEmpty else {
-      throw missing(operation, key, "did not leave anything")
-    }
-    sources.sort { ($0.index ?? 0, $0.operation) < ($1.index ?? 0, $1.operation) }
     var values: [String] = []
-    for source in sources {
-      guard let bytes = source.output else {
-        throw missing(operation, key, "ended as \(StateWord(source.outcome).rawValue) without it")
-      }
-      guard let pairs = try? Wire.decodeOutputs(bytes) else {
-        throw missing(operation, key, "left something that is no list of values")
-      }
-      guard let value = pairs.last(where: { $0.key == key })?.value else {
-        let keys = pairs.map(\.key).joined(separator: ", ")
-        throw missing(operation, key, "left only: \(keys)")
+    for output in try outputs(of: operation, key) {
+      guard let value = output.pairs.last(where: { $0.key == key })?.value else {
+        throw missing(operation, key, "left only: \(Self.keys(of: output))")
       }
       values.append(Self.quote(value, quoting))
     }
     return values.joined(separator: " ")
   }
 
-  private func missing(_ operation: String, _ key: String, _ what: String) -> AttemptProblem {
+  static func keys(of output: OperationOutput) -> String {
+    output.pairs.map(\.key).joined(separator: ", ")
+  }
+
+  /// What the operation left, or each element of the array; at least one.
+  func outputs(
+    of operation: String, _ key: String
+  ) throws(AttemptProblem) -> [OperationOutput] {
+    var sources = inputs.filter { $0.name == operation }
+    guard !sources.isEmpty else {
+      throw missing(operation, key, "did not leave anything")
+    }
+    sources.sort { ($0.index ?? 0, $0.operation) < ($1.index ?? 0, $1.operation) }
+    var outputs: [OperationOutput] = []
+    for source in sources {
+      guard let bytes = source.output else {
+        throw missing(operation, key, "ended as \(StateWord(source.outcome).rawValue) without it")
+      }
+      guard let output = try? Wire.decodeOutput(bytes) else {
+        throw missing(operation, key, "left something that is no list of values")
+      }
+      outputs.append(output)
+    }
+    return outputs
+  }
+
+  func missing(_ operation: String, _ key: String, _ what: String) -> AttemptProblem {
     AttemptProblem(
       cause: .missingInput,
       message: "needs.\(operation).outputs.\(key) is not there: '\(operation)' \(what); "

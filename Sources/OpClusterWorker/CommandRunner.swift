@@ -14,6 +14,7 @@ private struct RunningCommand {
   /// Where the streams really go.
   var streams: StreamPaths
   var command: CommandSpecification
+  var demand: Resources
   var startedAt: WallTime
   var hasCancelledFile = false
 }
@@ -25,6 +26,25 @@ private struct EndedCommand {
   var end: EndedProcess
 }
 
+/// A file as a command names it.
+private struct NamedFile {
+  /// Absolute.
+  let path: String
+  let output: OutputFile
+
+  /// A relative name stays in the working directory, come what may (G38); an absolute one is where
+  /// the submitter wants it.
+  init(_ text: String, in folder: String) {
+    if text.hasPrefix("/") {
+      path = text
+      output = OutputFile(path: text)
+    } else {
+      path = "\(folder)/\(text)"
+      output = OutputFile(path: text, beneath: folder)
+    }
+  }
+}
+
 /// Where the two streams of a command go.
 private struct StreamPaths {
   var output: String
@@ -34,6 +54,7 @@ private struct StreamPaths {
 final class CommandRunner {
   private let host: ProcessHost
   private let scratch: Scratch
+  private let limits: OperationLimits
   let user: String
   let home: String
   /// Unguessable, new for each run of the worker: the first part of every `OP_FENCE`.
@@ -43,8 +64,9 @@ final class CommandRunner {
   private var newestToken: UInt64 = 0
   private var untidy: [EndedCommand] = []
 
-  init(host: ProcessHost, scratch: Scratch, session: UInt64) {
+  init(host: ProcessHost, scratch: Scratch, session: UInt64, limits: OperationLimits) {
     self.host = host
+    self.limits = limits
     self.scratch = scratch
     fence = String(session, radix: 16)
     home = Terminal.variable("HOME") ?? "/"
@@ -80,7 +102,8 @@ final class CommandRunner {
     do throws(AttemptProblem) {
       var specification = try specification(job, command, values, slot)
       let streams = try direct(&specification, part, command, values, slot)
-      try spawn(part, specification, command, slot, streams)
+      limits.bind(&specification, job.announcement)
+      try spawn(part, specification, command, job.announcement.demand, slot, streams)
     } catch {
       scratch.giveBack(slot)
       throw error
@@ -89,7 +112,7 @@ final class CommandRunner {
 
   private func spawn(
     _ part: Part, _ specification: ProcessSpecification, _ command: CommandSpecification,
-    _ slot: SlotPaths, _ streams: StreamPaths
+    _ demand: Resources, _ slot: SlotPaths, _ streams: StreamPaths
   ) throws(AttemptProblem) {
     newestToken += 1
     do throws(SpawnError) {
@@ -97,9 +120,9 @@ final class CommandRunner {
       tokens[part] = newestToken
       running[newestToken] = RunningCommand(
         part: part, reference: reference, slot: slot, streams: streams, command: command,
-        startedAt: WallTime(milliseconds: WallClock.now()))
+        demand: demand, startedAt: WallTime(milliseconds: WallClock.now()))
     } catch {
-      throw AttemptProblem(cause: .cannotStart, message: error.description)
+      throw error.problem
     }
   }
 
@@ -140,11 +163,11 @@ final class CommandRunner {
     _ values: AttemptValues, _ slot: SlotPaths
   ) throws(AttemptProblem) -> StreamPaths {
     let folder = specification.workingDirectory ?? slot.folder
-    func absolute(_ path: String) -> String { path.hasPrefix("/") ? path : "\(folder)/\(path)" }
     switch command.standardInput {
     case .nothing: break
     case .text(let text): specification.input = .bytes(Array(try values.render(text).utf8))
-    case .file(let path): specification.input = .file(path: absolute(try values.render(path)))
+    case .file(let path):
+      specification.input = .file(path: NamedFile(try values.render(path), in: folder).path)
     }
     let own =
       part.isWhole
@@ -152,24 +175,30 @@ final class CommandRunner {
       : StreamPaths(
         output: scratch.log(part.attempt, .standardOutput),
         error: scratch.log(part.attempt, .standardError))
-    var (output, error) = (own.output, own.error)
-    if let text = command.standardOutput { output = absolute(try values.render(text)) }
-    if let text = command.standardError { error = absolute(try values.render(text)) }
-    specification.output = .file(Self.file(output, own: own.output, part))
-    specification.error =
-      error == output ? .sameAsOutput : .file(Self.file(error, own: own.error, part))
+    func file(_ text: CommandText?, own: String) throws(AttemptProblem) -> (String, OutputFile) {
+      guard let text else {
+        // A slot's own files are empty and seldom written to: neither emptied nor closed each time.
+        return (
+          own,
+          OutputFile(
+            path: scratch.relative(own), beneath: scratch.path, appends: true,
+            isUsedAgain: part.isWhole)
+        )
+      }
+      let named = NamedFile(try values.render(text), in: folder)
+      return (named.path, named.output)
+    }
+    let (output, outputFile) = try file(command.standardOutput, own: own.output)
+    let (error, errorFile) = try file(command.standardError, own: own.error)
+    specification.output = .file(outputFile)
+    specification.error = error == output ? .sameAsOutput : .file(errorFile)
     return StreamPaths(output: output, error: error)
-  }
-
-  /// A slot's own files are empty and seldom written to: neither emptied nor closed each time.
-  private static func file(_ path: String, own: String, _ part: Part) -> OutputFile {
-    OutputFile(path: path, appends: path == own, isUsedAgain: path == own && part.isWhole)
   }
 
   /// Asks the whole tree to stop: the flag file, then the signal.
   func stop(_ part: Part) {
     guard let token = tokens[part], let command = running[token] else { return }
-    Folders.touch(command.slot.cancelled)
+    scratch.touch(command.slot.cancelled)
     running[token]?.hasCancelledFile = true
     host.signalTree(command.reference, command.command.stopSignal)
   }
@@ -208,6 +237,11 @@ final class CommandRunner {
     case .unknown:
       result.cause = .failed
       result.diagnostic = "the end of the process was not seen; somebody else waited for it"
+    }
+    if let verdict = limits.verdict(on: ended, command.demand) {
+      result.cause = verdict.cause
+      result.diagnostic = verdict.result.diagnostic
+      return result
     }
     if result.cause == .none {
       do throws(AttemptProblem) {

@@ -15,9 +15,11 @@ extension WorkerLoop {
     unsent = nil
     chunks = []
     do throws(SocketError) {
-      let fresh = try Socket(role: .dealer(maximumMessageBytes: Limits.messageBytes))
+      let fresh = try Socket(
+        role: .dealer(maximumMessageBytes: Limits.messageBytes), keys: configuration.keys)
       try fresh.connect(configuration.coordinator)
       socket = consume fresh
+      socketOpenedAt = now
     } catch {
       logger.warning("\(error)")
       apply(.disconnected)
@@ -32,12 +34,14 @@ extension WorkerLoop {
     }
     while let event = socket?.nextConnectionEvent() {
       switch event {
-      case .connected: logger.debug("connected to \(configuration.coordinator)")
+      case .connected:
+        hangUps = 0
+        logger.debug("connected to \(configuration.coordinator)")
       case .refused:
         logger.debug("nobody listens at \(configuration.coordinator)")
         apply(.disconnected)
       case .handshakeFailed(let failure):
-        logger.warning("no handshake with \(configuration.coordinator): \(failure)")
+        noteHandshake(failure)
         apply(.disconnected)
       case .disconnected:
         logger.info("connection to \(configuration.coordinator) lost")
@@ -45,6 +49,37 @@ extension WorkerLoop {
       }
     }
   }
+
+  /// A key that is refused at the start ends the worker, with the cause: somebody is there to read
+  /// it. Later it goes on trying: what it runs is worth more, and a list can be put right.
+  private func noteHandshake(_ failure: HandshakeFailure) {
+    let address = configuration.coordinator
+    switch failure {
+    case .notAuthorized:
+      let refusal = Refusal(
+        .forbidden,
+        "the coordinator at \(address) does not let in our key: it was never added, or was removed",
+        hint: "an administrator invites with 'opcoord key invite --role worker'")
+      logger.warning("\(refusal.message)")
+      if !hasServed { keyRefusal = refusal }
+    case .broken where configuration.keys != nil && now - socketOpenedAt < Self.hangUpTime:
+      // A coordinator with another key hangs up without a word (A6).
+      hangUps += 1
+      let refusal = Refusal(
+        .forbidden,
+        "what listens at \(address) hung up during the handshake: it has another key than the "
+          + "coordinator that ours is for",
+        hint: "check the address, and the line 'server' of own.key against 'opcoord key show'")
+      logger.warning("\(refusal.message)")
+      if !hasServed, hangUps >= Self.hangUpsAtStart { keyRefusal = refusal }
+    default: logger.warning("no handshake with \(address): \(failure)")
+    }
+  }
+
+  /// A handshake that nobody answers ends after 2 s; a hang-up comes before.
+  private static let hangUpTime = OpClusterModel.Span.milliseconds(1_500)
+  /// A coordinator that is killed at this moment hangs up, too, but not twice.
+  private static let hangUpsAtStart = 2
 
   /// A bounded number of frames; what is left keeps the socket readable.
   func takeFrames() {

@@ -126,19 +126,6 @@ enum Folders {
     return target.isEmpty ? nil : String(decoding: target, as: UTF8.self)
   }
 
-  /// Makes an empty file; for a flag that a running command looks for.
-  static func touch(_ path: String) {
-    let file = unsafe open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    if file >= 0 { close(file) }
-  }
-
-  static func link(_ path: String, to target: String) {
-    _ = unsafe unlink(path)
-    _ = unsafe symlink(target, path)
-  }
-
-  static func move(_ path: String, to target: String) { _ = unsafe rename(path, target) }
-
   static func remove(_ path: String) { _ = unsafe unlink(path) }
 
   /// Removes a file or a folder with what is in it. Links are removed, not followed.
@@ -172,7 +159,15 @@ enum Folders {
   }
 
   static func problem(_ what: String) -> Problem {
-    let cause = unsafe String(cString: strerror(errno))
-    return Problem(description: "\(what): \(cause); check its owner and permissions")
+    let error = errno
+    let cause = unsafe String(cString: strerror(error))
+    let advice: String
+    switch error {
+    case ENOSPC, EDQUOT: advice = "free space on its disk"
+    case EROFS: advice = "its file system is read-only"
+    case EMFILE, ENFILE: advice = "raise the worker's limit of open files"
+    default: advice = "check its owner and permissions"
+    }
+    return Problem(description: "\(what): \(cause); \(advice)")
   }
 }

@@ -63,12 +63,15 @@ public enum MachineResources {
   }
 
   /// The host's name and this process, in the characters that names may have.
-  public static var defaultName: String {
+  public static var defaultName: String { machineName + "-\(getpid())" }
+
+  /// The host's name in the characters that names may have.
+  public static var machineName: String {
     let letters = host.prefix(64).map { letter in
       letter.isASCII && (letter.isLetter || letter.isNumber || letter == "." || letter == "-")
         ? letter : "-"
     }
-    return String(letters) + "-\(getpid())"
+    return letters.isEmpty ? "worker" : String(letters)
   }
 
   static var processNumber: Int32 { getpid() }

@@ -37,6 +37,8 @@ enum PreparedWork: Sendable {
   case command(CommandSpecification)
   /// The second is the argument where an element has none of its own.
   case call(OperationType, argument: [UInt8])
+  /// Its argument is filled in at the start; an element's own argument is its values.
+  case filledCall(OperationType, CallInput)
   /// Those of the template; an attempt may bring more (S120).
   case blocks([OperationBlock])
   /// Ends at once, well.
@@ -47,6 +49,12 @@ enum PreparedWork: Sendable {
   init(_ announcement: TemplateAnnouncement) {
     switch announcement.work {
     case .nothing: self = .nothing
+    case .call(let type) where announcement.fillsInput:
+      do throws(WireError) {
+        self = .filledCall(type, try Wire.decodeCallInput(announcement.payload))
+      } catch {
+        self = .unusable(.unreadable("input", error))
+      }
     case .call(let type): self = .call(type, argument: announcement.payload)
     case .command:
       do throws(WireError) {

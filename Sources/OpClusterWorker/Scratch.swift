@@ -18,6 +18,7 @@
 
 import Glibc
 import OpClusterModel
+import OpClusterProcesses
 
 /// Names of a running command's files.
 struct SlotPaths: Sendable {
@@ -44,6 +45,7 @@ struct SlotPaths: Sendable {
 final class Scratch {
   let path: String
   private let lock: Int32
+  private let root: RootFolder
   /// Free slots, the last used first: its folder is still in the kernel's memory.
   private var free: [SlotPaths] = []
   private var slots = 0
@@ -69,8 +71,19 @@ final class Scratch {
       throw WorkerError(
         .inUse, "another worker uses '\(path)'; give each worker a --name or --scratch of its own")
     }
+    guard let root = RootFolder(path) else {
+      close(lock)
+      throw WorkerError(.machine, Folders.problem("cannot open '\(path)'").description)
+    }
+    self.root = consume root
     self.path = path
   }
+
+  /// A path of this folder as the folder itself sees it.
+  func relative(_ inner: String) -> String { String(inner.dropFirst(path.count + 1)) }
+
+  /// Makes an empty file; for a flag that a running command looks for.
+  func touch(_ inner: String) { _ = root.touch(relative(inner)) }
 
   deinit { close(lock) }
 
@@ -155,8 +168,11 @@ final class Scratch {
     if isOwn, size.map(Int64.init) ?? Folders.size(of: file) ?? 0 == 0 { return }
     try? makeLogFolder(attempt)
     let log = log(attempt, stream)
-    if !isOwn { return Folders.link(log, to: file) }
-    Folders.move(file, to: log)
+    if !isOwn {
+      _ = root.link(relative(log), to: file)
+      return
+    }
+    _ = root.move(relative(file), to: relative(log))
     // The next command in the slot begins with an empty file, come what may.
     Folders.remove(file)
   }

@@ -26,4 +26,25 @@ public enum Terminal {
       unsafe Glibc.write(stream.rawValue, bytes.baseAddress, bytes.count)
     }
   }
+
+  /// Sets a variable for this process and those that it starts; before the first other thread.
+  public static func setVariable(_ name: String, _ value: String) {
+    _ = unsafe setenv(name, value, 1)
+  }
+
+  /// Puts this program anew in place of itself, with the same arguments but for one option and its
+  /// value. Returns an `errno` if that fails.
+  public static func startAgain(without option: String) -> Int32 {
+    var arguments: [String] = []
+    var isValue = false
+    for argument in CommandLine.arguments {
+      let isOption = argument == option
+      if !isValue, !isOption, !argument.hasPrefix("\(option)=") { arguments.append(argument) }
+      isValue = isOption
+    }
+    _ = unsafe unsetenv("OPWORKER_JOIN")
+    var words: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) } + [nil]
+    _ = unsafe execv("/proc/self/exe", &words)
+    return errno
+  }
 }

@@ -8,6 +8,8 @@ public import OpClusterZeroMQ
 /// The settings of one worker. Everything but the coordinator's address has a default.
 public struct WorkerConfiguration: Sendable {
   public var coordinator: Endpoint
+  /// For TCP: our key and the coordinator's.
+  public var keys: SocketKeys?
   /// Matches `[A-Za-z0-9._:-]{1,128}`; unique in the cluster.
   public var name: String
   /// Whether somebody chose the name: then the worker's folder stays when it stops.
@@ -35,11 +37,16 @@ public struct WorkerConfiguration: Sendable {
   /// What starts this program as a child, for types that want a process of their own; a program
   /// that sets it calls `ChildProgram.serveIfAsked` first of all. nil: it has no such types.
   public var childCommand: [String]?
+  /// What is bounded of each operation's process tree.
+  public var limits: OperationLimits
+  /// A child that has run nothing for so long ends.
+  public var childIdleTime = Span.seconds(60)
   public var logger: Logger
 
   /// Takes everything the machine has, under a name of the host and the process.
   public init(coordinator: Endpoint, logger: Logger = Logger(label: "opworker")) {
     self.coordinator = coordinator
+    keys = nil
     self.logger = logger
     name = MachineResources.defaultName
     isNameGiven = false
@@ -53,6 +60,7 @@ public struct WorkerConfiguration: Sendable {
     service = nil
     lifeline = nil
     childCommand = nil
+    limits = OperationLimits()
   }
 
   /// Where a worker of this name keeps its files unless told otherwise.

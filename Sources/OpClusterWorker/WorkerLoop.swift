@@ -49,7 +49,15 @@ final class WorkerLoop {
   /// Since when there has been no coordinator.
   var aloneSince: Instant
   var hasServed = false
+  /// Why there is no use in trying: before it has ever served.
+  var keyRefusal: Refusal?
+  /// Handshakes in a row that the other side broke off, and when the last one began.
+  var hangUps = 0
+  var socketOpenedAt: Instant
   var wasTalking = false
+  var sleepWatch = SleepWatch()
+  /// What the guard has been told last.
+  var leasedContact: Instant?
   /// When the goodbye has surely left.
   var leaveAt: Instant?
   /// When a drain that began with a signal becomes a stop.
@@ -89,8 +97,12 @@ final class WorkerLoop {
     now = Instant(nanoseconds: MonotonicClock.now())
     aloneSince = now
     lastSpoken = now
+    socketOpenedAt = now
     // Signals are blocked before the first thread, and the guard is forked before it, too.
-    if configuration.handlesSignals { signals = try Self.blockSignals() }
+    if configuration.handlesSignals {
+      signals = try Self.blockSignals()
+      ProcessHost.hideMemory()
+    }
     scratch = try Scratch(configuration.scratch)
     guard ProcessFence(worker: configuration.name) != nil,
       let fence = ProcessFence(worker: scratch.fenceName(worker: configuration.name))
@@ -100,7 +112,9 @@ final class WorkerLoop {
     }
     // The lock on the folder makes this the only worker of that fence: workers of other clusters
     // may have the same name.
-    ProcessHost.removeLeftovers(worker: fence.worker)
+    if !ProcessHost.removeLeftovers(worker: fence.worker) {
+      logger.error("processes of an earlier run of this worker cannot be killed; they still run")
+    }
     try scratch.clear()
     let host: ProcessHost
     do throws(SpawnError) {
@@ -112,7 +126,8 @@ final class WorkerLoop {
     do throws(SocketError) {
       attempts = try AttemptRunner(
         host: host, scratch: scratch, session: session.number, types: registry,
-        logger: logger, childCommand: configuration.childCommand)
+        logger: logger, childCommand: configuration.childCommand, limits: configuration.limits,
+        childIdleTime: configuration.childIdleTime)
     } catch {
       throw WorkerError(.machine, error.description)
     }
@@ -124,6 +139,17 @@ final class WorkerLoop {
       identity: identity, jitterSeed: UInt64.random(in: 0...UInt64.max), at: now)
     rebuildPoller()
     sweepLogs()
+    sayWhatIsNotBounded()
+  }
+
+  private func sayWhatIsNotBounded() {
+    let (limits, host) = (configuration.limits, attempts.host)
+    var missing: [String] = []
+    if limits.enforcesMemory, !host.limitsMemory { missing.append("memory") }
+    if limits.processes != nil, !host.limitsProcesses { missing.append("processes") }
+    guard !missing.isEmpty else { return }
+    let what = missing.joined(separator: " and ")
+    logger.notice("no cgroup here bounds \(what): operations may take more than they ask for")
   }
 
   private static func blockSignals() throws(WorkerError) -> SignalDescriptor {
@@ -140,11 +166,13 @@ final class WorkerLoop {
     service?.ready("looking for \(configuration.coordinator)", at: now.nanoseconds)
     while true {
       try wait()
+      watchSleep()
       takeSignals()
       watchLifeline()
       takeOrders()
       takeConnectionEvents()
       takeFrames()
+      renewLease()
       takeEnds()
       passTime()
       work()
@@ -316,6 +344,7 @@ final class WorkerLoop {
 
   /// Why it is over, once it is.
   private func exit() -> WorkerExit? {
+    if let keyRefusal { return .refused(keyRefusal) }
     if let patience = configuration.patience, core.conversation == nil, core.counts.running == 0,
       now - aloneSince >= patience
     {

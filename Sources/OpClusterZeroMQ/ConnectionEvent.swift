@@ -37,7 +37,7 @@ public enum HandshakeFailure: Hashable, Sendable {
 extension Socket {
   /// The next event of this dealer's connection, or nil if nothing has happened since.
   public func nextConnectionEvent() -> ConnectionEvent? {
-    guard let events = handle.events else { return nil }
+    guard let events = handle.events, !role.isRouter else { return nil }
     if handle.hasUntoldConnection {
       handle.hasUntoldConnection = false
       return .connected
@@ -77,7 +77,7 @@ extension SocketHandle {
   /// Numbers the inproc endpoints of connection events; each is used once.
   private static let count = Atomic<UInt64>(0)
 
-  private static let events =
+  static let toldEvents =
     ZMQ_EVENT_CLOSED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED
     | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL
     | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH
@@ -85,15 +85,18 @@ extension SocketHandle {
   /// Opens the reading end of a socket's connection events, before that socket connects.
   ///
   /// A connection has a handful of events and is not renewed, so nothing piles up unread.
-  convenience init(monitoring socket: SocketHandle) throws(SocketError) {
+  convenience init(
+    monitoring socket: SocketHandle, events: Int32 = SocketHandle.toldEvents,
+    settings: [(option: SocketOption, value: Int)] = [(.linger, 0)]
+  ) throws(SocketError) {
     let number = SocketHandle.count.wrappingAdd(1, ordering: .relaxed).newValue
     let address = "inproc://connection-events-\(number)"
     let watched = unsafe socket.checked()
-    guard unsafe zmq_socket_monitor(watched, address, SocketHandle.events) == 0 else {
+    guard unsafe zmq_socket_monitor(watched, address, events) == 0 else {
       throw .last("watch the connection of a socket")
     }
     do throws(SocketError) {
-      try self.init(type: ZMQ_PAIR, settings: [(.linger, 0)])
+      try self.init(type: ZMQ_PAIR, settings: settings)
     } catch {
       unsafe zmq_socket_monitor(watched, nil, 0)
       throw error

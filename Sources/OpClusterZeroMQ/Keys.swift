@@ -105,3 +105,7 @@ public struct KeyPair: Sendable {
     text.prefix(PublicKey.textBytes).map { UInt8(bitPattern: $0) }
   }
 }
+
+/// From now on the memory of this process is in no core dump, and no other process of the same user
+/// can look into it (G39). Programs that it starts decide for themselves.
+public func keepSecretsOutOfDumps() { _ = opcluster_forbid_dumps() }

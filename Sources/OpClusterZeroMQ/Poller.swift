@@ -32,7 +32,8 @@ public struct PollReadiness: OptionSet, Hashable, Sendable {
 /// Polls any number of sockets and descriptors.
 ///
 /// Items stay until `removeAll`; a socket that has ended is never ready. Wake-ups that libzmq loses
-/// cost at most one slice of 100 ms (A14), which callers do not see.
+/// cost at most one slice of 100 ms (A14), which callers do not see; without sockets there are no
+/// slices.
 public struct Poller: ~Copyable {
   /// The longest time asleep before sockets are looked at again.
   static let sliceNanoseconds: Int64 = 100_000_000
@@ -52,6 +53,7 @@ public struct Poller: ~Copyable {
 
   private var entries: [Entry] = []
   private var descriptors: [pollfd] = []
+  private var hasSockets = false
 
   public init() {}
 
@@ -59,9 +61,10 @@ public struct Poller: ~Copyable {
   public mutating func removeAll() {
     entries.removeAll(keepingCapacity: true)
     descriptors.removeAll(keepingCapacity: true)
+    hasSockets = false
   }
 
-  /// Adds a socket; a dealer's connection events come along.
+  /// Adds a socket; its connection events come along.
   public mutating func add(
     _ socket: borrowing Socket, for interest: PollInterest = .readable
   ) -> Item {
@@ -69,6 +72,7 @@ public struct Poller: ~Copyable {
   }
 
   mutating func add(_ handle: SocketHandle, for interest: PollInterest) -> Item {
+    hasSockets = true
     entries.append(Entry(handle: handle, interest: interest, place: descriptors.count))
     // libzmq's own descriptors are only ever read.
     descriptors.append(pollfd(fd: handle.descriptor, events: Int16(POLLIN), revents: 0))
@@ -107,8 +111,8 @@ public struct Poller: ~Copyable {
     while true {
       // Sockets first: their descriptors tell of changes, not of states (A13).
       let isReady = try readSockets()
-      let left = deadline.map { max(0, $0 - MonotonicClock.now()) } ?? Poller.sliceNanoseconds
-      let pause = isReady ? 0 : min(left, Poller.sliceNanoseconds)
+      let left = deadline.map { max(0, $0 - MonotonicClock.now()) }
+      let pause = isReady ? 0 : hasSockets ? min(left ?? .max, Poller.sliceNanoseconds) : left
       let isDisturbed = try sleep(nanoseconds: pause)
       if isDisturbed, !isReady { _ = try readSockets() }
       readDescriptors()
@@ -146,10 +150,17 @@ public struct Poller: ~Copyable {
   }
 
   /// Sleeps in the kernel; whether any descriptor had something to say.
-  private mutating func sleep(nanoseconds: Int64) throws(SocketError) -> Bool {
-    var pause = timespec(
-      tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
-    let count = unsafe ppoll(&descriptors, nfds_t(descriptors.count), &pause, nil)
+  ///
+  /// - Parameter nanoseconds: nil: until one has.
+  private mutating func sleep(nanoseconds: Int64?) throws(SocketError) -> Bool {
+    let count: Int32
+    if let nanoseconds {
+      var pause = timespec(
+        tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
+      count = unsafe ppoll(&descriptors, nfds_t(descriptors.count), &pause, nil)
+    } else {
+      count = unsafe ppoll(&descriptors, nfds_t(descriptors.count), nil, nil)
+    }
     if count >= 0 { return count > 0 }
     let code = errno
     guard code == EINTR else { throw SocketError(action: "poll", code: code) }

@@ -126,7 +126,6 @@ public struct Socket: ~Copyable {
     try handle.set(.ipv6, to: endpoint.isIPv6 ? 1 : 0)
     guard endpoint.transport == .tcp else { return }
     guard let keys, keys.isServer == role.isRouter else {
-      if keys == nil, endpoint.isLoopback { return }
       throw SocketError(
         action: action, code: EACCES, advice: "over TCP peers know each other by keys; give some")
     }

@@ -14,8 +14,10 @@ final class SocketHandle {
   private let owner = pthread_self()
   /// Becomes readable when the socket's state may have changed; edge-triggered (A13).
   private(set) var descriptor: Int32 = -1
-  /// The other end of the socket's connection events; only dealers have one.
+  /// The other end of the socket's connection events; of dealers, and of routers that count.
   var events: SocketHandle?
+  /// What a router that counts its connections has seen.
+  var census = ConnectionCensus()
   /// A dealer has connected over `inproc`, and its owner does not know yet.
   var hasUntoldConnection = false
   /// Whoever speaks to it must have shown a key: a message without one is dropped (A5).

@@ -37,9 +37,9 @@ public enum ReceiveResult: Hashable, Sendable {
   /// Nothing is there now.
   case nothing
   /// A message that was empty, had more than one frame, or came over TCP from nobody who is known
-  /// (A5); it is gone. The connection is nil on a dealer, and on a router if the peer chose its own
-  /// name, which is against the rules too (A2).
-  case malformed(from: RoutingID?)
+  /// (A5); it is gone. The sender is nil on a dealer, and on a router if it is nobody who is known,
+  /// or chose its own name, which is against the rules too (A2).
+  case malformed(from: Sender?)
   case failed(SocketError)
 }
 
@@ -83,7 +83,9 @@ extension Socket {
     }
     guard role.isRouter else { return unsafe takePayload(&frame, from: raw, sender: nil) }
     let sender = unsafe RoutingID(frame: Socket.content(&frame))
-    guard unsafe zmq_msg_more(&frame) != 0 else { return .malformed(from: sender) }
+    guard unsafe zmq_msg_more(&frame) != 0 else {
+      return .malformed(from: handle.needsIdentity ? nil : sender.map { Sender(connection: $0) })
+    }
     let next = unsafe Socket.nextFrame(&frame, from: raw)
     guard next == 0 else { return .failed(SocketError(action: "receive", code: next)) }
     return unsafe takePayload(&frame, from: raw, sender: sender)
@@ -93,19 +95,20 @@ extension Socket {
   private func takePayload(
     _ frame: inout zmq_msg_t, from raw: UnsafeMutableRawPointer, sender: RoutingID?
   ) -> ReceiveResult {
-    var isWhole = unsafe zmq_msg_size(&frame) > 0 && !(role.isRouter && sender == nil)
+    var isWhole = unsafe zmq_msg_size(&frame) > 0
     // From this frame only: the one before has it sometimes (A5).
     let key = handle.needsIdentity ? Socket.key(of: &frame) : nil
-    if handle.needsIdentity, key == nil { isWhole = false }
+    var known = sender.map { Sender(connection: $0, key: key) }
+    if handle.needsIdentity, key == nil { known = nil }
+    if role.isRouter, known == nil { isWhole = false }
     // Each frame takes the place of the one before: memory for one at a time.
     while unsafe zmq_msg_more(&frame) != 0 {
       isWhole = false
       let code = unsafe Socket.nextFrame(&frame, from: raw)
       guard code == 0 else { return .failed(SocketError(action: "receive", code: code)) }
     }
-    guard isWhole else { return .malformed(from: sender) }
-    return .message(
-      unsafe [UInt8](Socket.content(&frame)), from: sender.map { Sender(connection: $0, key: key) })
+    guard isWhole else { return .malformed(from: known) }
+    return .message(unsafe [UInt8](Socket.content(&frame)), from: known)
   }
 
   private func sendPayload(

@@ -29,14 +29,15 @@ struct Opbatch: AsyncParsableCommand {
           SetOperations.self,
         ]),
       CommandGroup(
-        name: "Cluster", subcommands: [Queue.self, Worker.self, Ping.self, Doctor.self]),
+        name: "Cluster",
+        subcommands: [Queue.self, Worker.self, Key.self, Ping.self, Doctor.self]),
       CommandGroup(
         name: "Misc",
         subcommands: [Config.self, Completion.self, Schema.self, Version.self]),
     ])
 
   /// Commands that have commands of their own.
-  static let groups = ["queue", "worker", "config", "import"]
+  static let groups = ["queue", "worker", "key", "config", "import"]
 }
 
 @main

@@ -35,7 +35,7 @@ extension Workload {
   }
 }
 
-extension InProcess {
+extension Comparison {
   /// The same operations on Foundation's queue.
   func runFoundation(_ way: Way, _ counter: Counter) {
     let queue = OperationQueue()
@@ -52,5 +52,12 @@ extension InProcess {
       for _ in 0..<count { queue.addOperation { counter.count() } }
     }
     queue.waitUntilAllOperationsAreFinished()
+  }
+}
+
+/// Runs something on a thread of its own, and waits for it without one.
+func onThread(_ body: @escaping @Sendable () throws -> Void) async throws {
+  try await withCheckedThrowingContinuation { continuation in
+    Thread.detachNewThread { continuation.resume(with: Result { try body() }) }
   }
 }

@@ -8,7 +8,7 @@ import Synchronization
 
 /// Compares the local cluster with Foundation's queue; in pairs, so that a machine that slows down
 /// slows both down.
-struct InProcess: ParsableCommand {
+struct InProcess: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "local",
     abstract: "Measure a queue in this process beside Foundation's, with empty operations.")
@@ -22,11 +22,33 @@ struct InProcess: ParsableCommand {
   @Option(help: "Pairs of runs; medians are shown.")
   var runs = 5
 
-  @Option(help: "Ways of adding, separated by commas: \(Way.all).")
-  var ways = Way.all
+  @Option(help: "Ways of adding, separated by commas: \(Comparison.Way.all).")
+  var ways = Comparison.Way.all
 
   @Flag(help: "Leave Foundation's queue out.")
   var skipFoundation = false
+
+  func run() async throws {
+    let chosen = try ways.split(separator: ",").map { name in
+      guard let way = Comparison.Way(rawValue: String(name)) else {
+        throw ValidationError("there is no way \(name); there are \(Comparison.Way.all)")
+      }
+      return way
+    }
+    let comparison = Comparison(
+      count: count, limit: limit, runs: max(runs, 1), ways: chosen, skipsFoundation: skipFoundation)
+    // A thread of its own: the calls that are measured are those of a program without tasks.
+    try await onThread { try comparison.run() }
+  }
+}
+
+/// Both queues in turn, several times.
+struct Comparison: Sendable {
+  let count: Int
+  let limit: Int
+  let runs: Int
+  let ways: [Way]
+  let skipsFoundation: Bool
 
   /// How operations are added.
   enum Way: String, CaseIterable {
@@ -45,15 +67,12 @@ struct InProcess: ParsableCommand {
   func run() throws {
     print("| way | OpCluster, per second | Foundation | median of the ratios (min..max) |")
     print("|---|---|---|---|")
-    for name in ways.split(separator: ",") {
-      guard let way = Way(rawValue: String(name)) else {
-        throw ValidationError("there is no way \(name); there are \(Way.all)")
-      }
+    for way in ways {
       var ours: [Double] = []
       var theirs: [Double] = []
-      for _ in 0..<max(runs, 1) {
+      for _ in 0..<runs {
         ours.append(try rate { counter in try runOurs(way, counter) })
-        if !skipFoundation { theirs.append(try rate { runFoundation(way, $0) }) }
+        if !skipsFoundation { theirs.append(try rate { runFoundation(way, $0) }) }
       }
       show(way, ours, theirs)
     }

@@ -9,7 +9,9 @@ struct Opcoord: ParsableCommand {
     commandName: "opcoord",
     abstract: "Coordinates a cluster: takes graphs from clients, hands operations to workers.",
     version: Coordinator.build,
-    subcommands: [Serve.self, JournalCommand.self, ConfigCommand.self],
+    subcommands: [
+      Serve.self, KeyGeneration.self, KeyCommand.self, JournalCommand.self, ConfigCommand.self,
+    ],
     defaultSubcommand: Serve.self)
 }
 

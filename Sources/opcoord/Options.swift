@@ -3,6 +3,8 @@
 
 import ArgumentParser
 import OpClusterCoordinator
+import OpClusterKeys
+import OpClusterModel
 
 /// The flags that more than one command takes.
 struct ServiceOptions: ParsableArguments {
@@ -12,6 +14,8 @@ struct ServiceOptions: ParsableArguments {
   var worker: String?
   @Option(help: "Folder of the journal. [OPCOORD_STATE]")
   var state: String?
+  @Option(help: "Folder of the keys, for TCP. [OPCOORD_KEYS]")
+  var keys: String?
   @Option(help: "Each side speaks at least this often, in seconds. [OPCOORD_HEARTBEAT]")
   var heartbeat: String?
   @Option(help: "A worker silent for so long gets no new work, in seconds. [OPCOORD_SUSPECT]")
@@ -24,6 +28,10 @@ struct ServiceOptions: ParsableArguments {
   var grace: String?
   @Option(help: "How long workers go on without a coordinator, in seconds. [OPCOORD_ORPHAN]")
   var orphan: String?
+  @Option(
+    help:
+      "An exclusive operation is killed so long after the last contact; 0: none. [OPCOORD_FENCE]")
+  var fence: String?
   @Option(help: "Turns after which a snapshot is taken. [OPCOORD_SNAPSHOT_TURNS]")
   var snapshotTurns: String?
   @Option(help: "Journal bytes after which a snapshot is taken. [OPCOORD_SNAPSHOT_BYTES]")
@@ -32,6 +40,14 @@ struct ServiceOptions: ParsableArguments {
   var eventBytes: String?
   @Option(help: "Submissions are refused below so many free bytes. [OPCOORD_DISK_RESERVE]")
   var diskReserve: String?
+  @Option(help: "Requests a second that one client may make. [OPCOORD_REQUESTS_PER_SECOND]")
+  var requestsPerSecond: String?
+  @Option(help: "Bytes of them a second. [OPCOORD_REQUEST_BYTES_PER_SECOND]")
+  var requestBytesPerSecond: String?
+  @Option(help: "Operations of one client that have not ended. [OPCOORD_PENDING_OPERATIONS]")
+  var pendingOperations: String?
+  @Option(help: "Connections that one client may have. [OPCOORD_CONNECTIONS]")
+  var connections: String?
   @Option(help: "trace, debug, info, notice, warning, error or critical. [OPCOORD_LOG_LEVEL]")
   var logLevel: String?
   @Option(help: "text or json. [OPCOORD_LOG_FORMAT]")
@@ -40,10 +56,14 @@ struct ServiceOptions: ParsableArguments {
   /// The flags by the names of their settings.
   var flags: [Setting: String] {
     let all: [(Setting, String?)] = [
-      (.client, client), (.worker, worker), (.state, state), (.heartbeat, heartbeat),
+      (.client, client), (.worker, worker), (.state, state), (.keys, keys),
+      (.heartbeat, heartbeat),
       (.suspect, suspect), (.lost, lost), (.resync, resync), (.grace, grace), (.orphan, orphan),
+      (.fence, fence),
       (.snapshotTurns, snapshotTurns), (.snapshotBytes, snapshotBytes),
-      (.eventBytes, eventBytes), (.diskReserve, diskReserve), (.logLevel, logLevel),
+      (.eventBytes, eventBytes), (.diskReserve, diskReserve),
+      (.requestsPerSecond, requestsPerSecond), (.requestBytesPerSecond, requestBytesPerSecond),
+      (.pendingOperations, pendingOperations), (.connections, connections), (.logLevel, logLevel),
       (.logFormat, logFormat),
     ]
     return Dictionary(
@@ -53,11 +73,15 @@ struct ServiceOptions: ParsableArguments {
 
 /// A setting by the name that files and `config show` use.
 enum Setting: String, CaseIterable {
-  case client, worker, state, heartbeat, suspect, lost, resync, grace, orphan
+  case client, worker, state, keys, heartbeat, suspect, lost, resync, grace, orphan, fence
   case snapshotTurns = "snapshot_turns"
   case snapshotBytes = "snapshot_bytes"
   case eventBytes = "event_bytes"
   case diskReserve = "disk_reserve"
+  case requestsPerSecond = "requests_per_second"
+  case requestBytesPerSecond = "request_bytes_per_second"
+  case pendingOperations = "pending_operations"
+  case connections
   case logLevel = "log_level"
   case logFormat = "log_format"
 
@@ -94,26 +118,46 @@ struct Configuration {
         values[setting] = Value(text: Self.builtIn(setting), origin: "built in")
       }
     }
+    if values[.fence]?.origin == "built in", !timesLeaveRoomForFence {
+      values[.fence]?.text = "0"
+    }
+  }
+
+  /// Whether an exclusive operation can be dead in time with the built-in fence. Where nobody asked
+  /// for one, a short LOST means that no exclusive operations are taken (G16).
+  private var timesLeaveRoomForFence: Bool {
+    var timing = Timing()
+    guard let lost = try? span(.lost), let resync = try? span(.resync) else { return true }
+    timing.lost = lost
+    timing.resync = resync
+    return timing.fencesInTime
   }
 
   subscript(setting: Setting) -> String { values[setting]?.text ?? "" }
 
   private static func builtIn(_ setting: Setting) -> String {
     let times = CoordinatorTimes()
+    let quotas = Quotas()
     switch setting {
     case .client: return "tcp://127.0.0.1:7420"
     case .worker: return "tcp://127.0.0.1:7421"
     case .state: return defaultState
+    case .keys: return KeyFolder.standard.path
     case .heartbeat: return times.heartbeat
     case .suspect: return times.suspect
     case .lost: return times.lost
     case .resync: return times.resync
     case .grace: return times.grace
     case .orphan: return times.orphan
+    case .fence: return times.fence
     case .snapshotTurns: return times.snapshotTurns
     case .snapshotBytes: return times.snapshotBytes
     case .eventBytes: return times.eventBytes
     case .diskReserve: return times.diskReserve
+    case .requestsPerSecond: return "\(quotas.requestsPerSecond)"
+    case .requestBytesPerSecond: return "\(quotas.requestBytesPerSecond)"
+    case .pendingOperations: return "\(quotas.pendingOperations)"
+    case .connections: return "\(quotas.connections)"
     case .logLevel: return "info"
     case .logFormat: return "text"
     }

@@ -2,6 +2,8 @@
 
 import ArgumentParser
 import OpClusterCoordinator
+import OpClusterKeys
+import OpClusterModel
 import OpClusterZeroMQ
 
 struct Serve: ParsableCommand {
@@ -10,8 +12,9 @@ struct Serve: ParsableCommand {
     discussion: """
       Prints one line on standard output when it is ready. SIGTERM and SIGINT stop it; workers keep
       running and come back to the next coordinator on the same journal.
-      Exit codes: 0 stopped, 65 damaged journal, 73 state folder in use, 74 disk or socket failed,
-      77 state or socket folder open to others, 78 bad configuration, or root without --allow-root.
+      Exit codes: 0 stopped, 65 damaged journal, 70 the gate is not closed, 73 state folder in use,
+      74 disk or socket failed, 77 state or socket folder open to others, 78 bad configuration,
+      keys open to others, or root without --allow-root.
       Under systemd (Type=notify) it tells when it is ready, and its loop feeds the watchdog.
       """)
 
@@ -23,15 +26,19 @@ struct Serve: ParsableCommand {
   func run() throws {
     refuseRoot()
     Kernel.prepareProcess()
+    keepSecretsOutOfDumps()
     let service = ServiceAddress.fromEnvironment()
     let coordinator: Coordinator
     do {
       let configuration = try Configuration(flags: options.flags)
-      let settings = try configuration.settings()
+      var settings = try configuration.settings()
+      settings.keys = try keys(configuration, settings)
       makeFolder(settings.stateFolder)
       coordinator = try Coordinator(settings, logger: try configuration.logger())
     } catch let problem as ConfigurationProblem {
       fail(problem.text, status: 78)
+    } catch let error as KeyError {
+      fail(error.description, status: error.status)
     } catch {
       fail("\(error)", status: 74)
     }
@@ -42,6 +49,22 @@ struct Serve: ParsableCommand {
     }
     if case .failed(let error) = end { fail(error.description, status: end.status) }
     Kernel.endProcess(end.status)
+  }
+
+  /// Where anything is served over TCP; made at the first start.
+  private func keys(
+    _ configuration: Configuration, _ settings: CoordinatorSettings
+  ) throws(KeyError) -> CoordinatorKeys? {
+    let endpoints = [settings.clientEndpoint, settings.workerEndpoint]
+    guard endpoints.contains(where: { $0.transport == .tcp }) else { return nil }
+    let folder = KeyFolder(configuration[.keys])
+    let prepared = try folder.prepareServer(at: WallTime(milliseconds: WallClock.now()))
+    if prepared.areNew {
+      Kernel.write(
+        "opcoord: made keys in \(folder.path); this user is 'local', an admin, on this machine",
+        to: .error)
+    }
+    return CoordinatorKeys(pair: prepared.pair, allowed: prepared.allowed, folder: folder)
   }
 
   /// Least privilege (G40).

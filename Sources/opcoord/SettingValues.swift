@@ -17,6 +17,7 @@ struct CoordinatorTimes {
   var resync: String { Self.text(timing.resync) }
   var grace: String { Self.text(timing.grace) }
   var orphan: String { Self.text(timing.orphan) }
+  var fence: String { Self.text(timing.fence) }
   var snapshotTurns: String { "\(settings.turns)" }
   var snapshotBytes: String { "\(settings.bytes)" }
   var eventBytes: String { "\(settings.eventBytes)" }
@@ -45,10 +46,15 @@ extension Configuration {
     settings.timing.resync = try span(.resync)
     settings.timing.grace = try span(.grace)
     settings.timing.orphan = try span(.orphan)
+    settings.timing.fence = try span(.fence)
     settings.snapshotTurns = try count(.snapshotTurns)
     settings.snapshotBytes = try count(.snapshotBytes)
     settings.streamBytes = try count(.eventBytes)
     settings.diskReserveBytes = UInt64(try count(.diskReserve))
+    settings.quotas.requestsPerSecond = try count(.requestsPerSecond)
+    settings.quotas.requestBytesPerSecond = try count(.requestBytesPerSecond)
+    settings.quotas.pendingOperations = try count(.pendingOperations)
+    settings.quotas.connections = try count(.connections)
     if let problem = settings.problem { throw ConfigurationProblem(text: problem) }
     return settings
   }
@@ -71,7 +77,7 @@ extension Configuration {
     }
   }
 
-  private func span(_ setting: Setting) throws(ConfigurationProblem) -> Span {
+  func span(_ setting: Setting) throws(ConfigurationProblem) -> Span {
     guard let seconds = Double(self[setting]), seconds >= 0, seconds <= 366 * 24 * 3600 else {
       throw problem(setting, "write seconds, such as 1.5")
     }

@@ -1,4 +1,4 @@
-// The simulator's command: many seeds, or one to be read.
+// The simulator's command: many seeds, one to be read, a failing one made small, scripts replayed.
 
 public import ArgumentParser
 public import OpClusterSimulation
@@ -8,23 +8,10 @@ struct Opsim: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "opsim",
     abstract: "Runs simulated clusters: a virtual clock, a bad network, a bad disk.",
-    subcommands: [RunSeeds.self, OneSeed.self], defaultSubcommand: RunSeeds.self)
-}
-
-/// `opsim seed S`
-struct OneSeed: ParsableCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "seed", abstract: "Runs one seed.")
-  @Argument(help: "The seed.") var seed: UInt64
-  @Flag(help: "Print everything that happens.") var trace = false
-  @Option(help: "Plant a deliberate bug.") var mutant: Mutant?
-
-  func run() throws {
-    let write: ((String) -> Void)? = trace ? { print($0) } : nil
-    let report = Simulation.run(seed: seed, mutant: mutant, trace: write)
-    print(report.line)
-    if report.violation != nil { throw ExitCode(1) }
-  }
+    subcommands: [
+      RunSeeds.self, RepeatSeed.self, Shrink.self, Replay.self, Mutants.self, Coverage.self,
+    ],
+    defaultSubcommand: RunSeeds.self)
 }
 
 extension Mutant: ExpressibleByArgument {}

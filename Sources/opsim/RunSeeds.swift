@@ -15,6 +15,7 @@ struct RunSeeds: AsyncParsableCommand {
 
   func run() async throws {
     let progress = Progress(first: from, last: from + seeds, failureLimit: failures)
+    try Mutant.plant(mutant)
     let begin = ContinuousClock.now
     await withTaskGroup(of: Void.self) { group in
       for _ in 0..<max(jobs, 1) {
@@ -43,6 +44,8 @@ private final class Progress: Sendable {
     var operations = 0
     var faults = 0
     var virtualSeconds = 0.0
+    /// Over all seeds, in any order.
+    var hash: UInt64 = 0
   }
   private let state: Mutex<State>
   private let last: UInt64
@@ -67,6 +70,7 @@ private final class Progress: Sendable {
   func add(_ report: SimulationReport) {
     state.withLock { state in
       state.done += 1
+      state.hash ^= report.hash &* (2 &* report.seed &+ 1)
       state.steps += report.steps
       state.commits += report.commits
       state.launches += report.launches
@@ -77,15 +81,17 @@ private final class Progress: Sendable {
         state.failed += 1
         print(report.line)
       }
+      if state.done % 10_000 == 0 { print("\(state.done) seeds, \(state.failed) failed") }
     }
   }
 
   func summary(seconds: Double) -> String {
     state.withLock { state in
       let rate = Int(Double(state.done) / max(seconds, 0.001))
+      let hash = String(state.hash, radix: 16)
       let each = max(state.done, 1)
       return """
-        \(state.done) seeds, \(state.failed) failed, \(rate) seeds/s
+        \(state.done) seeds, \(state.failed) failed, \(rate) seeds/s, hash \(hash)
         each: \(state.operations / each) operations, \(state.launches / each) launches, \
         \(state.faults / each) faults, \(state.commits / each) commits, \
         \(state.steps / each) steps, \(Int(state.virtualSeconds / Double(each))) virtual seconds

@@ -33,6 +33,14 @@ struct FoundationCase: CustomTestStringConvertible, Sendable {
     52,
   ]
 
+  /// S127: there is nothing of this kind to imitate here.
+  @Test func foundationHasNoInvocationOperation() {
+    for name in ["NSInvocationOperation", "Foundation.NSInvocationOperation"] {
+      #expect(NSClassFromString(name) == nil)
+    }
+    #expect(NSClassFromString("Foundation.OperationQueue") != nil)
+  }
+
   @Test func everyCaseOfTheLevelIsRun() {
     let numbers = FoundationCase.all.map(\.number)
     #expect(Set(numbers).count == numbers.count)

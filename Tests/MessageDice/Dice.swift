@@ -166,7 +166,8 @@ package struct Dice {
   }
   package mutating func refusal() -> Refusal {
     Refusal(
-      member(Refusal.Code.self), text(), hint: text(), operations: many { $0.operation() })
+      member(Refusal.Code.self), text(), hint: text(), operations: many { $0.operation() },
+      retryAfter: maybe { Span(nanoseconds: Int64($0.below(3_600_000_000_000) + 1)) })
   }
   package mutating func timing() -> Timing {
     var timing = Timing()
@@ -176,6 +177,7 @@ package struct Dice {
     timing.resync = span()
     timing.grace = span()
     timing.orphan = span()
+    timing.fence = span()
     return timing
   }
   package mutating func chunk() -> LogChunk {

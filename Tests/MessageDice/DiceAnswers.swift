@@ -3,7 +3,7 @@
 package import OpClusterModel
 
 extension Dice {
-  /// `kind` from 0 to 20: welcome, events, heartbeat and the replies.
+  /// `kind` from 0 to 21: welcome, events, heartbeat and the replies.
   package mutating func clientAnswer(_ kind: Int) -> ClientAnswer {
     switch kind {
     case 0: .welcome(version: number(), build: text(), epoch: Epoch(number()))
@@ -16,7 +16,7 @@ extension Dice {
     default: .reply(RequestID(number()), reply(kind))
     }
   }
-  package static let clientAnswerKinds = 21
+  package static let clientAnswerKinds = 22
 
   private mutating func reply(_ kind: Int) -> ClientReply {
     switch kind {
@@ -55,6 +55,7 @@ extension Dice {
     case 17: .log(chunk())
     case 18: .changed(number(), unchanged: number())
     case 19: submittedGraph()
+    case 20: .enrolled(name: text(), role: member(Role.self))
     default: .subscribed(since: number())
     }
   }
@@ -106,6 +107,7 @@ extension Dice {
     row.workerName = text()
     row.attempt = number()
     row.blockedBy = many { $0.operation() }
+    row.notBefore = maybe { WallTime(milliseconds: $0.number()) }
     row.progress = maybe { dice in
       .init(fraction: Double(dice.below(1001)) / 1000, text: dice.text())
     }

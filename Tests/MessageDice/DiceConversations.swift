@@ -61,6 +61,7 @@ extension Dice {
   package mutating func orders() -> WorkerOrders {
     var orders = WorkerOrders(
       conversation: conversation(), number: number(), acknowledged: number())
+    orders.heard = number()
     if below(4) == 0 { return orders }
     orders.templates = many { $0.announcement() }
     orders.dispatches = many(20) { $0.dispatch() }
@@ -82,6 +83,8 @@ extension Dice {
     announcement.queueName = text()
     announcement.timeout = maybe { $0.span() }
     announcement.grace = maybe { $0.span() }
+    announcement.fillsInput = bool()
+    announcement.isExclusive = bool()
     return announcement
   }
 
@@ -90,6 +93,8 @@ extension Dice {
       attempt: attempt(), template: UInt32(below(3)),
       priority: bool() ? .normal : member(Priority.self), place: number())
     if below(4) == 0 { dispatch.run = number() }
+    if below(3) == 0 { dispatch.queue = QueueID(number()) }
+    if below(3) == 0 { dispatch.service = member(QualityOfService.self) }
     if below(3) == 0 { dispatch.argument = bytes() }
     if below(3) == 0 {
       dispatch.inputs = many { $0.input() }
@@ -130,12 +135,12 @@ extension Dice {
     }
   }
 
-  /// `kind` from 0 to 30: hello and the requests.
+  /// `kind` from 0 to 31: hello and the requests.
   package mutating func clientMessage(_ kind: Int) -> ClientMessage {
     if kind == 0 { return .hello(ClientHello(versions: versions(), build: text())) }
     return .request(RequestID(number()), kind <= 17 ? steering(kind) : reading(kind))
   }
-  package static let clientMessageKinds = 31
+  package static let clientMessageKinds = 32
 
   private mutating func steering(_ kind: Int) -> ClientRequest {
     switch kind {
@@ -178,6 +183,7 @@ extension Dice {
     case 27: .subscribe(subscription())
     case 28: .grantCredit(subscription: number(), events: number())
     case 29: .submission(graph())
+    case 30: .enrol(name: text(), publicKey: (0..<32).map { _ in UInt8(below(256)) })
     default: .unsubscribe(subscription: number())
     }
   }

@@ -48,6 +48,13 @@ extension Dice {
     template.timeout = maybe { $0.span() }
     template.grace = maybe { $0.span() }
     template.isHeld = bool()
+    switch below(3) {
+    case 0: template.notBefore = .after(span())
+    case 1: template.notBefore = .at(WallTime(milliseconds: number()))
+    default: break
+    }
+    template.fillsInput = bool()
+    template.isExclusive = bool()
     template.labels = labels()
     return template
   }
@@ -98,7 +105,19 @@ extension Dice {
   }
 
   package mutating func block() -> OperationBlock {
-    bool() ? .command(command()) : .call(type(), argument: bytes())
+    switch below(3) {
+    case 0: .command(command())
+    case 1: .call(type(), argument: bytes())
+    default: .filledCall(type(), callInput())
+    }
+  }
+
+  package mutating func callInput() -> CallInput {
+    CallInput(
+      segments: many { dice in
+        dice.bool()
+          ? .json(dice.text()) : .value(dice.commandText(), dice.member(CallInput.Form.self))
+      }, elementKeys: many { $0.text() })
   }
 
   package mutating func blockResult() -> BlockResult {

@@ -1,6 +1,7 @@
 // A coordinator that says what a test tells it to: a real ROUTER on a thread of its own, the words
 // through the real codec.
 
+import FoundationEssentials
 import OpClusterModel
 import OpClusterWire
 import OpClusterZeroMQ
@@ -54,9 +55,9 @@ final class FakeCoordinator: Sendable {
     self.thread = thread
   }
 
-  /// - Parameter address: nil takes any free port.
+  /// - Parameter address: nil takes a socket file of its own.
   static func start(at address: String? = nil, _ script: Script) async throws -> FakeCoordinator {
-    let wanted = try Endpoint(address ?? "tcp://127.0.0.1:*")
+    let wanted = try Endpoint(address ?? freshAddress())
     let orders = try Mailbox<Order>(capacity: 1_024)
     let record = Record()
     let started = Mutex<ThreadHandle?>(nil)
@@ -82,6 +83,17 @@ final class FakeCoordinator: Sendable {
       address: try bound.get(), orders: orders, record: record, thread: thread)
   }
 
+  /// In one private folder for the whole process; each socket takes its file along when it ends.
+  private static let folder: String = {
+    let path = "/tmp/client-test-\(String(UInt64.random(in: 0...(.max)), radix: 36))"
+    try? FileManager.default.createDirectory(
+      atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    return path
+  }()
+  static func freshAddress() -> String {
+    "ipc://\(folder)/\(String(UInt64.random(in: 0...(.max)), radix: 36))"
+  }
+
   /// libzmq frees the address of a closed socket a little later, on a thread of its own.
   private static func bind(
     _ router: borrowing Socket, _ endpoint: Endpoint
@@ -91,7 +103,7 @@ final class FakeCoordinator: Sendable {
       do throws(SocketError) {
         return try router.bind(endpoint)
       } catch {
-        guard endpoint.port != 0, MonotonicClock.now() < deadline else { throw error }
+        guard endpoint.transport != .inproc, MonotonicClock.now() < deadline else { throw error }
         var poller = Poller()
         _ = try poller.wait(until: MonotonicClock.now() + 5_000_000)
       }

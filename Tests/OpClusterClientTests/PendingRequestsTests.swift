@@ -36,6 +36,129 @@ import Testing
     #expect(requests.next()?.id == RequestID(UInt64(PendingRequests.inFlightLimit)))
   }
 
+  // MARK: - A busy coordinator
+
+  private static func busy(_ wait: Span) -> ClientReply {
+    .refused(Refusal(.busy, "too much", retryAfter: wait))
+  }
+
+  /// G27: asked again after the time that the coordinator named, in the old order; nothing that
+  /// waited behind it overtakes.
+  @Test func askedAgainWhenTheCoordinatorIsBusy() {
+    var requests = PendingRequests()
+    for number in 1...4 { requests.add(Self.request(UInt64(number), isRepeatable: false)) }
+    for _ in 0..<3 {
+      _ = requests.next()
+      requests.markNextSent()
+    }
+    let now = Instant(nanoseconds: 1_000_000_000)
+    requests.answer(RequestID(1), .effect(true), at: now)
+    requests.answer(RequestID(2), Self.busy(.milliseconds(100)), at: now)
+    requests.answer(RequestID(3), Self.busy(.milliseconds(90)), at: now)
+    #expect(requests.takePostponement()?.refusal.code == .busy)
+    #expect(requests.takePostponement() == nil)
+    #expect(requests.next(at: now + .milliseconds(99)) == nil)
+    #expect(requests.nextSending(at: now) == now + .milliseconds(100))
+    var order: [UInt64] = []
+    while let next = requests.next(at: now + .milliseconds(100)) {
+      order.append(next.id.number)
+      #expect(next.bytes == [1])
+      requests.markNextSent()
+    }
+    #expect(order == [2, 3, 4])
+  }
+
+  /// What the connection says for itself waits likewise, and is said again.
+  @Test func aSubscriptionIsAskedAgain() throws {
+    var mind = ClientConversation(at: .zero)
+    _ = mind.connect(at: .zero)
+    _ = mind.take(.welcome(version: 1, build: "b", epoch: Epoch(1)), at: .zero)
+    let observation = mind.follow(
+      EventSubscription(number: 1, selection: Selection(graphs: .all))
+    ) { _ in }
+    var last: UInt64 = 0
+    #expect(mind.takeMessages(lastOwnRequest: &last, at: .zero).count == 1)
+    let busy = Self.busy(.milliseconds(200))
+    _ = mind.take(.reply(RequestID(last), busy), at: .zero)
+    let early = Instant.zero + .milliseconds(199)
+    #expect(mind.takeMessages(lastOwnRequest: &last, at: early).isEmpty)
+    let late = Instant.zero + .milliseconds(200)
+    #expect(mind.takeMessages(lastOwnRequest: &last, at: late).count == 1)
+    observation.cancel()
+  }
+
+  /// The own chance adds up to half of the time, never takes from it.
+  @Test func spreadByChance() {
+    for (chance, pause) in [(0.0, Span.seconds(2)), (1.0, .seconds(3))] {
+      var requests = PendingRequests()
+      requests.add(Self.request(1))
+      _ = requests.next()
+      requests.markNextSent()
+      requests.answer(RequestID(1), Self.busy(.seconds(2)), at: .zero, chance: chance)
+      #expect(requests.takePostponement()?.pause == pause)
+    }
+  }
+
+  /// Not for ever, and not beyond what the caller allows; a refusal without a time is final.
+  @Test func busyForTooLong() async {
+    var requests = PendingRequests()
+    let (slot, hasty, untimed) = (
+      ReplySlot<ClientReply>(), ReplySlot<ClientReply>(), ReplySlot<ClientReply>()
+    )
+    requests.add(Self.request(1, slot: slot))
+    requests.add(Self.request(2, deadline: Instant(nanoseconds: 500_000_000), slot: hasty))
+    requests.add(Self.request(3, slot: untimed))
+    for _ in 0..<3 {
+      _ = requests.next()
+      requests.markNextSent()
+    }
+    requests.answer(RequestID(3), .refused(Refusal(.busy, "no time")), at: .zero)
+    guard case .refused? = await Self.kind(untimed) else {
+      Issue.record("a refusal without a time is not an error")
+      return
+    }
+    var now = Instant.zero
+    requests.answer(RequestID(2), Self.busy(.seconds(10)), at: now)
+    var tries = 0
+    while now < Instant.zero + PendingRequests.busyPatience {
+      requests.answer(RequestID(1), Self.busy(.seconds(10)), at: now)
+      now = now + .seconds(10)
+      requests.expire(at: now, address: "x")
+      if requests.next(at: now)?.id == RequestID(1) { requests.markNextSent() }
+      tries += 1
+    }
+    requests.answer(RequestID(1), Self.busy(.seconds(10)), at: now)
+    guard case .refused(let refusal)? = await Self.kind(slot) else {
+      Issue.record("it never gives up")
+      return
+    }
+    #expect(refusal.code == .busy && tries == 6 && requests.isEmpty)
+    #expect(await Self.kind(hasty) == .timedOut)
+  }
+
+  /// `Limits.requestBytesInFlight`: what is too large goes alone.
+  @Test func requestBytesInFlight() {
+    var requests = PendingRequests()
+    let half = [UInt8](repeating: 0, count: Limits.requestBytesInFlight / 2)
+    for (number, bytes) in [half, half, [1], half + half + [1]].enumerated() {
+      var request = Self.request(UInt64(number + 1))
+      request.bytes = bytes
+      requests.add(request)
+    }
+    for _ in 0..<2 {
+      #expect(requests.next() != nil)
+      requests.markNextSent()
+    }
+    #expect(requests.next() == nil)
+    requests.answer(RequestID(1), .effect(true))
+    #expect(requests.next()?.id == RequestID(3))
+    requests.markNextSent()
+    #expect(requests.next() == nil)
+    requests.answer(RequestID(2), .effect(true))
+    requests.answer(RequestID(3), .effect(true))
+    #expect(requests.next()?.id == RequestID(4))
+  }
+
   @Test func repeatedInTheOrderInWhichTheyWereAsked() async {
     var requests = PendingRequests()
     let slot = ReplySlot<ClientReply>()

@@ -130,6 +130,7 @@ extension Conformance {
           ])
         #expect(others.allSatisfy { !$0.isCancelled && !$0.isFinished })
         stage.sink.open("running")
+        try await stage.ended(running)
         try await stage.queue.resume()
         try await stage.emptied(stage.queue)
         #expect(stage.sink.trace.suffix(2).sorted() == ["u1", "u2"])

@@ -38,6 +38,7 @@ import Testing
       $0.timing.heartbeat = .milliseconds(50)
       $0.timing.suspect = .milliseconds(300)
       $0.timing.lost = .milliseconds(600)
+      $0.timing.fence = .zero
     }
     let client = try TestClient(service)
     let silent = try TestWorker(service, name: "silent", session: 1)

@@ -10,10 +10,22 @@ import Testing
 final class Dealer {
   private let socket: Socket
 
-  init(_ endpoint: Endpoint) throws {
-    let fresh = try Socket(role: .dealer(maximumMessageBytes: Limits.messageBytes))
+  init(_ endpoint: Endpoint, keys: SocketKeys? = nil) throws {
+    let fresh = try Socket(role: .dealer(maximumMessageBytes: Limits.messageBytes), keys: keys)
     try fresh.connect(endpoint)
     socket = consume fresh
+  }
+
+  /// What becomes of the connection.
+  func nextEvent() throws -> ConnectionEvent {
+    let deadline = MonotonicClock.now() + patience
+    var poller = Poller()
+    _ = poller.add(socket, for: [])
+    while true {
+      if let event = socket.nextConnectionEvent() { return event }
+      guard MonotonicClock.now() < deadline else { throw Impatience(awaited: "an event") }
+      _ = try poller.wait(until: deadline)
+    }
   }
 
   /// Sends as soon as it is connected and has room.
@@ -62,8 +74,8 @@ final class TestClient {
   private var lastRequest: UInt64 = 0
 
   /// Connects and says hello.
-  init(_ service: Service) throws {
-    dealer = try Dealer(service.ready.clientEndpoint)
+  init(_ service: Service, keys: SocketKeys? = nil) throws {
+    dealer = try Dealer(service.ready.clientEndpoint, keys: keys)
     try dealer.send(Wire.encode(ClientMessage.hello(ClientHello(build: "test"))))
     guard case .welcome(let version, _, _)? = try next() else {
       throw Impatience(awaited: "a welcome")

@@ -11,10 +11,10 @@ import Testing
 
   private func verdict(
     _ saying: Saying, greeted: Bool = true, inFlight: Int = 0, load: Load = Load.none,
-    isPutOut: Bool = false
+    isPutOut: Bool = false, by principal: Principal = .local
   ) -> Door.Verdict {
     var peer = Peer(
-      id: PeerID(1), route: RoutingID(number: 1), lastHeard: .zero, lastSpoken: .zero)
+      id: PeerID(1), Sender(connection: RoutingID(number: 1), key: nil), principal, at: .zero)
     peer.isGreeted = greeted
     peer.requestsInFlight = inFlight
     peer.isPutOut = isPutOut
@@ -26,7 +26,7 @@ import Testing
   }
 
   @Test func workersAreLetThrough() {
-    #expect(verdict(.workerHello, greeted: false) == .allowed)
+    #expect(verdict(.workerHello(name: "w"), greeted: false) == .allowed)
     #expect(verdict(.workerWord) == .allowed)
   }
 
@@ -80,6 +80,81 @@ import Testing
   @Test func whoWasPutOutIsNotHeard() {
     #expect(verdict(.request(.ping), isPutOut: true) == .ignored)
     #expect(verdict(.clientHello(ClientHello()), isPutOut: true) == .ignored)
+  }
+
+  // MARK: - Roles (G36)
+
+  private static let everyRight: [(Right, Saying)] = [
+    (.serve, .workerHello(name: "w")), (.serve, .workerWord), (.read, .request(.ping)),
+    (.read, .clientHello(ClientHello())), (.steer, .request(submit)),
+    (.steer, .request(.createQueue(QueueSettings(name: "q")))),
+    (.steer, .request(.cancel(.selection(Selection(graphs: .all)), reason: "", grace: nil))),
+    (.administer, .request(.drainWorker("w"))),
+    (.enrol, .request(.enrol(name: "x", publicKey: []))),
+  ]
+
+  /// Everything that can be said, by every role: allowed exactly where the table says so.
+  @Test func rolesByMessage() {
+    let table: [Role: Set<Right>] = [
+      .worker: [.serve], .observer: [.read], .submitter: [.read, .steer],
+      .admin: [.serve, .read, .steer, .administer],
+    ]
+    for (right, saying) in Self.everyRight {
+      for role in Role.allCases {
+        let verdict = verdict(saying, by: .known(name: "w", role: role))
+        let isAllowed = table[role]?.contains(right) == true
+        #expect((verdict == .allowed) == isAllowed, "\(role) says \(saying)")
+        if !isAllowed {
+          #expect(code(verdict) == .forbidden)
+          guard case .refused(let refusal) = verdict else { continue }
+          #expect(refusal.message.contains("'w' has the role \(role.rawValue)"))
+          #expect(!refusal.hint.isEmpty)
+        }
+      }
+      #expect((verdict(saying, by: .local) == .allowed) == (right != .enrol), "\(saying)")
+      #expect(code(verdict(saying, by: .removed)) == .forbidden, "\(saying)")
+    }
+  }
+
+  /// An invitation says hello, enrols, and nothing else.
+  @Test func invitations() {
+    let invited = Principal.invited(KeyPair.random().publicKey)
+    #expect(verdict(.clientHello(ClientHello()), greeted: false, by: invited) == .allowed)
+    for (right, saying) in Self.everyRight {
+      if case .clientHello = saying { continue }
+      #expect((verdict(saying, by: invited) == .allowed) == (right == .enrol), "\(saying)")
+    }
+  }
+
+  /// A worker's key serves under its own name only; an admin's under any.
+  @Test func workersServeUnderTheirOwnName() {
+    let key = Principal.known(name: "w1", role: .worker)
+    for name in ["w1", "w1-2", "w1.gpu", "w1:3"] {
+      #expect(verdict(.workerHello(name: name), by: key) == .allowed, "\(name)")
+    }
+    for name in ["w2", "w11", "", "w"] {
+      #expect(code(verdict(.workerHello(name: name), by: key)) == .forbidden, "\(name)")
+    }
+    let admin = Principal.known(name: "root", role: .admin)
+    #expect(verdict(.workerHello(name: "w2"), by: admin) == .allowed)
+  }
+
+  /// G37: who was put out is told which of the two it was.
+  @Test func changesAreTold() {
+    let before = Principal.known(name: "anna", role: .admin)
+    let removed = Door.keyChanged(before, .removed)
+    #expect(removed.code == .forbidden)
+    #expect(removed.message.contains("'anna' was removed"))
+    let changed = Door.keyChanged(before, .known(name: "anna", role: .observer))
+    #expect(changed.message.contains("another name or role"))
+  }
+
+  @Test func submissionKeysAreBounded() {
+    var submission = GraphSubmission(name: "g")
+    submission.key = SubmissionKey(String(repeating: "k", count: Limits.submissionKeyBytes))
+    #expect(verdict(.request(.submit(submission))) == .allowed)
+    submission.key = SubmissionKey(submission.key.text + "k")
+    #expect(code(verdict(.request(.submit(submission)))) == .limitExceeded)
   }
 }
 

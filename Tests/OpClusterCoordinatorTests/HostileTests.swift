@@ -7,6 +7,7 @@ import OpClusterJournal
 import OpClusterModel
 import OpClusterWire
 import OpClusterZeroMQ
+import RealCluster
 import Testing
 
 @Suite struct HostileTests {
@@ -27,8 +28,8 @@ import Testing
     }
   }
 
-  private func endpoints(_ service: Service) -> [Endpoint] {
-    [service.ready.clientEndpoint, service.ready.workerEndpoint]
+  private func endpoints(_ service: Service) -> [String] {
+    [service.ready.clientEndpoint.address, service.ready.workerEndpoint.address]
   }
 
   /// F46: bytes that are no ZMTP, or only begin to be, and peers that say nothing more.
@@ -85,7 +86,7 @@ import Testing
       for message in messages {
         for isGreeted in [false, true] {
           let peer = try RawPeer(endpoint)
-          peer.say(RawPeer.greeting + RawPeer.ready)
+          #expect(peer.shakeHands())
           if isGreeted { peer.say(RawPeer.frame(hello)) }
           peer.say(message)
           peers.append(peer)
@@ -188,7 +189,7 @@ import Testing
     for _ in 0..<150 {
       for endpoint in endpoints(service) {
         let peer = try RawPeer(endpoint)
-        peer.say(RawPeer.greeting + RawPeer.ready)
+        #expect(peer.shakeHands())
         peers.append(peer)
       }
     }

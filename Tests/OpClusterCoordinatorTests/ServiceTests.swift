@@ -36,6 +36,7 @@ import Testing
   @Test func answersWithItsConfiguration() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder()) {
       $0.timing.lost = .seconds(7)
+      $0.timing.fence = .seconds(4)
     }
     let client = try TestClient(service)
     guard case .configuration(let values) = try client.ask(.configuration) else {

@@ -76,6 +76,22 @@ import Testing
     #expect(first.finishedAt <= second.startedAt)
   }
 
+  // S150
+  @Test func scheduling() async throws {
+    // snippet: schedule
+    let report = ClusterOperation(name: "report") { _ in }
+    report.notBefore = .delay(.milliseconds(100))
+    try await queue.addOperation(report)
+
+    let look = try await queue.schedule(every: .milliseconds(50)) {
+      ClusterOperation(name: "look") { _ in }
+    }
+    try await report.waitUntilFinished()
+    try await look.cancel()
+    // end
+    #expect(report.outcome == .succeeded && look.isCancelled && look.error == nil)
+  }
+
   @Test func progress() async throws {
     // snippet: progress
     queue.progress.totalUnitCount = 3

@@ -42,13 +42,16 @@ struct Rig {
   static func dispatch(
     _ index: UInt32, attempt number: UInt32 = 1, template: UInt32 = 0,
     priority: Priority = .normal, place: UInt64 = 1, awaits: [UInt32] = [],
-    policy: EdgePolicy = .succeeded
+    policy: EdgePolicy = .succeeded, queue: UInt32 = 0, service: QualityOfService = .default
   ) -> Dispatch {
-    Dispatch(
+    var dispatch = Dispatch(
       attempt: attempt(index, number), template: template, priority: priority, place: place,
       awaits: awaits.map {
         LocalDependency(operation: OperationID(graph: graph, index: $0), policy: policy)
       })
+    dispatch.queue = QueueID(queue)
+    dispatch.service = service
+    return dispatch
   }
 
   mutating func apply(_ event: ExecutionEvent) {

@@ -56,6 +56,58 @@ import Testing
     #expect(rig.launches.map(\.attempt.operation.index) == [2, 3, 0, 1])
   }
 
+  // S50, S60: queues of equal service take turns, whatever the levels in them; inside each the
+  // level counts. One that had nothing ready takes its turn after those that wait.
+  //
+  //   one cpu; 0 runs; queue 1 has 1 2 3, of which 3 is high; queue 2 has 4 5 (very low)
+  @Test func queuesOfEqualServiceTakeTurns() {
+    var rig = Rig(cpus: 1)
+    rig.welcome()
+    rig.order {
+      $0.templates = [Rig.template()]
+      $0.dispatches = [Rig.dispatch(0, queue: 3)]
+    }
+    rig.order {
+      $0.dispatches = [
+        Rig.dispatch(1, priority: .veryHigh, place: 1, queue: 1),
+        Rig.dispatch(2, priority: .veryHigh, place: 2, queue: 1),
+        Rig.dispatch(3, priority: .veryHigh, place: 0, queue: 1),
+        Rig.dispatch(4, priority: .veryLow, place: 5, queue: 2),
+        Rig.dispatch(5, priority: .veryLow, place: 6, queue: 2),
+      ]
+    }
+    rig.end(0)
+    // Queue 1 has had its turn: what comes to queue 3 now waits for one of queue 2.
+    rig.order { $0.dispatches = [Rig.dispatch(6, place: 7, queue: 3)] }
+    for index: UInt32 in [3, 4, 1, 6, 5, 2] { rig.end(index) }
+    #expect(rig.launches.map(\.attempt.operation.index) == [0, 3, 4, 1, 6, 5, 2])
+  }
+
+  // S60: the better service first, also where it comes later and asks for something else.
+  //
+  //   two cpus; 0 (two cpus) runs; 1 2 of a background queue; 3 (two cpus) of an initiated one
+  @Test func theBetterServiceGoesFirst() {
+    var rig = Rig(cpus: 2)
+    rig.welcome()
+    rig.order {
+      $0.templates = [Rig.template(0, cpus: 2), Rig.template(1, firstIndex: 1)]
+      $0.dispatches = [
+        Rig.dispatch(0),
+        Rig.dispatch(1, template: 1, priority: .veryHigh, queue: 1, service: .background),
+        Rig.dispatch(2, template: 1, priority: .veryHigh, queue: 1, service: .background),
+      ]
+    }
+    rig.order {
+      $0.dispatches = [
+        Rig.dispatch(3, priority: .veryLow, place: 9, queue: 2, service: .userInitiated)
+      ]
+    }
+    rig.end(0)
+    #expect(rig.running == [Rig.attempt(3)])
+    rig.end(3)
+    #expect(rig.launches.map(\.attempt.operation.index) == [0, 3, 1, 2])
+  }
+
   // A large operation at the head of the line keeps what is free for it.
   //
   //   4 cpus: 0…3 run with one each; 4 asks for four; 5…7 ask for one
@@ -353,5 +405,29 @@ import Testing
       $0.dispatches = (0..<5).map { Rig.dispatch($0) }
     }
     #expect(rig.running.count == 3)
+  }
+
+  // G27: while so much is reported and not acknowledged, nothing new starts; `unacknowledgedBytes`
+  // is the built-in bound.
+  @Test func startsNothingWhileReportsPileUp() {
+    var settings = ExecutionSettings()
+    #expect(settings.maximumUnacknowledgedBytes == Limits.unacknowledgedBytes)
+    // What a start and an end with such an output weigh, and one byte.
+    settings.maximumUnacknowledgedBytes = 24 + 96 + 1_000
+    var rig = Rig(cpus: 1, settings: settings)
+    rig.welcome()
+    rig.order {
+      $0.templates = [Rig.template()]
+      $0.dispatches = (0..<3).map { Rig.dispatch($0, place: UInt64($0)) }
+    }
+    var result = AttemptResult()
+    result.output = [UInt8](repeating: 1, count: 999)
+    rig.apply(.ended(Rig.attempt(0), result))
+    // One byte below the bound: the next one starts. Its start is told, and the bound is reached.
+    #expect(rig.launches.map(\.attempt) == [Rig.attempt(0), Rig.attempt(1)])
+    rig.apply(.ended(Rig.attempt(1), result))
+    #expect(rig.launches.count == 2)
+    rig.order { $0.acknowledged = 1_000 }
+    #expect(rig.launches.map(\.attempt).last == Rig.attempt(2))
   }
 }

@@ -104,7 +104,9 @@ final class Witness: Sendable {
   }
   private let state = Mutex(State())
 
-  func take(_ events: [Event]) {
+  func take(_ runs: [EventRun]) {
+    var events: [Event] = []
+    for run in runs { run.forEach { events.append($0) } }
     state.withLock { state in
       if state.isInside { state.problems.append("two at once") }
       state.isInside = true

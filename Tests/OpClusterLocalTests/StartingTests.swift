@@ -141,10 +141,10 @@ private struct Doubling: RegisteredOperation {
     #expect(notes.all == ["inner", "outer"])
     let other = LocalCluster(slots: 2)
     let asked = Atomic<Int>(0)
-    other.observe { [weak other] events in
-      for event in events {
-        guard case .isFinished = event.kind else { continue }
-        other?.send(.ping) { _ in asked.add(1, ordering: .relaxed) }
+    other.observe { [weak other] runs in
+      for run in runs {
+        guard case .isFinished = run.first.kind else { continue }
+        run.forEach { _ in other?.send(.ping) { _ in asked.add(1, ordering: .relaxed) } }
       }
     }
     var graph = GraphSubmission(name: "joins")

@@ -190,8 +190,8 @@ import Testing
     for (bytes, isFine) in [(Limits.payloadBytes, true), (Limits.payloadBytes + 1, false)] {
       let result = compiler.compile(
         encoders: PayloadEncoders(
-          command: { _ in Array(repeating: 0, count: bytes) }, blocks: { _ in [] },
-          blockElement: { $0 }))
+          command: { _ in Array(repeating: 0, count: bytes) }, callInput: { _ in [] },
+          blocks: { _ in [] }, blockElement: { $0 }))
       #expect((result.submission != nil) == isFine)
     }
   }

@@ -114,6 +114,8 @@ import Testing
       ),
       ("retry: {avoid_worker: true}", "retry: {avoid_worker: 1}"),
       ("max_lost: 2", "max_lost: -1"), ("on_worker_lost: fail", "on_worker_lost: panic"),
+      ("not_before: 5m", "not_before: soon"),
+      ("not_before: '2026-11-21T18:00:00+01:00'", "not_before: '2026-11-21'"),
       ("timeout: 1h30m", "timeout: 90"),
       ("warn_before_timeout: {signal: USR1, before: 1m}", "warn_before_timeout: {signal: USR1}"),
       ("needs_time: 2h", "needs_time: long"),

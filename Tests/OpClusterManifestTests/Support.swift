@@ -27,6 +27,8 @@ struct Compiled {
   var commands: [CommandSpecification]
   /// The lists of blocks as they were given to the encoder.
   var blocks: [[OperationBlock]]
+  /// The inputs with places, likewise.
+  var inputs: [CallInput]
 
   var submission: GraphSubmission {
     get throws {
@@ -74,6 +76,9 @@ func compile(
     box.commands.append(command)
     let number = box.commands.count - 1
     return [UInt8(number / 256), UInt8(number % 256)]
+  } callInput: { input in
+    box.inputs.append(input)
+    return [UInt8(box.inputs.count - 1)]
   } blocks: { blocks in
     box.blocks.append(blocks)
     return [UInt8(box.blocks.count - 1)]
@@ -81,17 +86,19 @@ func compile(
     [7] + values
   }
   let result = compiler.compile(encoders: encoders)
-  return Compiled(result: result, commands: box.commands, blocks: box.blocks)
+  return Compiled(result: result, commands: box.commands, blocks: box.blocks, inputs: box.inputs)
 }
 
 extension PayloadEncoders {
   static var empty: PayloadEncoders {
-    PayloadEncoders(command: { _ in [] }, blocks: { _ in [] }, blockElement: { $0 })
+    PayloadEncoders(
+      command: { _ in [] }, callInput: { _ in [] }, blocks: { _ in [] }, blockElement: { $0 })
   }
 }
 
 private final class CommandBox {
   var commands: [CommandSpecification] = []
+  var inputs: [CallInput] = []
   var blocks: [[OperationBlock]] = []
 }
 

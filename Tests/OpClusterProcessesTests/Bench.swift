@@ -11,16 +11,35 @@ import Testing
 
 @Suite(.serialized) enum ProcessTests {}
 
-/// The two ways to find the members of a tree.
+/// The ways to find the members of a tree.
 enum Way: String, CaseIterable, Sendable {
+  /// Cgroups of version 2, and those of version 1 for what these cannot do here.
   case groups
+  /// Cgroups of version 1 only.
+  case legacy
   case walk
 
-  /// Both, or only the second where no writable cgroup v2 hierarchy is mounted.
+  /// All, or those for which a hierarchy is mounted that can be written.
   static let available: [Way] = allCases.filter { way in
-    guard way == .groups else { return true }
+    guard way != .walk else { return true }
     guard let fence = ProcessFence(worker: "probe") else { return false }
-    return (try? ProcessHost(fence: fence, diesWithThread: false))?.hasGroups ?? false
+    let host = try? ProcessHost(fence: fence, groups: way.cgroups, diesWithThread: false)
+    return host?.hasGroups ?? false
+  }
+
+  /// Those in which memory and processes can be bounded.
+  static let bounded: [Way] = available.filter { way in
+    guard let fence = ProcessFence(worker: "probe") else { return false }
+    let host = try? ProcessHost(fence: fence, groups: way.cgroups, diesWithThread: false)
+    return host.map { $0.limitsMemory && $0.limitsProcesses } ?? false
+  }
+
+  var cgroups: CgroupUse {
+    switch self {
+    case .groups: .all
+    case .legacy: .legacy
+    case .walk: .none
+    }
   }
 }
 
@@ -32,7 +51,7 @@ final class Bench {
 
   init(_ way: Way = .walk) throws {
     let fence = try #require(ProcessFence(worker: "bench"))
-    host = try ProcessHost(fence: fence, useGroups: way == .groups, diesWithThread: false)
+    host = try ProcessHost(fence: fence, groups: way.cgroups, diesWithThread: false)
     var name = "/tmp/opcluster-processes-"
     for _ in 0..<3 { name += String(UInt32.random(in: .min ... .max), radix: 36) }
     folder = name

@@ -73,7 +73,9 @@ import Testing
       38 31 0:38 / /mnt/with\\040space/v2 rw - cgroup2 cgroup2 rw
       """
     let inside = "40 1 0:22 /docker/1 /sys/fs/cgroup rw - cgroup2 cgroup2 rw"
-    let home = ProcessGroups.home(mounts:memberships:)
+    func home(_ mounts: String, _ memberships: String) -> String? {
+      CgroupHierarchy.unified(mounts: mounts, memberships: memberships)?.home
+    }
     #expect(home(pure, "0::/system.slice/w.service\n") == "/sys/fs/cgroup/system.slice/w.service")
     #expect(home(mixed, "9:cpu:/x\n0::/\n") == "/mnt/with space/v2")
     #expect(home(inside, "0::/docker/1/a") == "/sys/fs/cgroup/a")
@@ -81,5 +83,30 @@ import Testing
     #expect(home(inside, "0::/elsewhere") == nil)
     #expect(home("32 31 0:29 / /sys rw - cgroup cgroup rw", "0::/") == nil)
     #expect(home(pure, "9:cpu:/x") == nil)
+  }
+
+  @Test("Cgroup v1 hierarchies are found by their controllers")
+  func legacyHierarchies() {
+    let mounts = """
+      31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755
+      32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct
+      33 31 0:30 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory
+      34 31 0:31 /docker/1 /sys/fs/cgroup/both rw - cgroup cgroup rw,pids,freezer
+      35 31 0:32 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,name=systemd
+      """
+    let memberships = """
+      9:name=systemd:/a
+      8:pids,freezer:/docker/1/x
+      4:memory:/deep/er
+      1:cpu,cpuacct:/
+      0::/
+      """
+    #expect(
+      CgroupHierarchy.legacy(mounts: mounts, memberships: memberships) == [
+        CgroupHierarchy(controllers: [.pids, .freezer], home: "/sys/fs/cgroup/both/x"),
+        CgroupHierarchy(controllers: [.memory], home: "/sys/fs/cgroup/memory/deep/er"),
+      ])
+    #expect(CgroupHierarchy.legacy(mounts: mounts, memberships: "4:memory") == [])
+    #expect(CgroupHierarchy.legacy(mounts: "", memberships: memberships) == [])
   }
 }

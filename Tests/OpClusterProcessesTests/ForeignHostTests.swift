@@ -23,7 +23,8 @@ extension ProcessTests {
     @Test(arguments: [true, false])
     func treesEnd(useGroups: Bool) throws {
       let fence = try #require(ProcessFence(worker: "foreign"))
-      let host = try ProcessHost(fence: fence, useGroups: useGroups, adoptsOrphans: false)
+      let host = try ProcessHost(
+        fence: fence, groups: useGroups ? .all : .none, adoptsOrphans: false)
       let script = "trap '' TERM; (trap '' TERM; while :; do sleep 0.05; done) & exit 0"
       _ = try host.start(
         ProcessSpecification(command: .shell(script, prefix: ["/bin/sh", "-c"])), token: 1)

@@ -8,13 +8,13 @@ import Testing
 @testable import OpClusterProcesses
 
 /// A running stand-in; a child of the test that no host of the test knows.
-private struct StandIn {
+struct StandIn {
   let process: Int32
   let operation: Int32
   let watcher: Int32
   let session: String
 
-  init(_ way: Way, _ text: String) throws {
+  init(_ way: Way, _ text: String, mode: String = "work") throws {
     var buffer = [CChar](repeating: 0, count: 4_096)
     let length = unsafe readlink("/proc/self/exe", &buffer, buffer.count)
     let own = String(
@@ -25,7 +25,7 @@ private struct StandIn {
     for end in pipes { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     let output = Descriptor(pipes[0])
     var arguments = CStringList()
-    let words = [String(folder) + "/ProcessStandIn", "work", way.rawValue, text]
+    let words = [String(folder) + "/ProcessStandIn", mode, way.rawValue, text]
     for word in words { _ = arguments.append(word) }
     var child: pid_t = 0
     var actions = unsafe posix_spawn_file_actions_t()
@@ -79,7 +79,11 @@ extension ProcessTests {
       #expect(ContinuousClock.now - started < .seconds(2))
       #expect(eventually(within: 10) { ProcessEntry(worker.watcher)?.isZombie ?? true })
       let folder = ProcessFence.groupPrefix("stand-in") + worker.session
-      #expect(!namesOfFolder(ProcessGroups.home() ?? "/").contains(folder))
+      for hierarchy in CgroupHierarchy.legacy() {
+        #expect(!namesOfFolder(hierarchy.home).contains(folder))
+      }
+      let home = CgroupHierarchy.unified()?.home ?? "/"
+      #expect(!namesOfFolder(home).contains(folder))
     }
 
     @Test(
@@ -113,7 +117,7 @@ extension ProcessTests {
       #expect(eventually { commandLine(first.process).hasPrefix("opcluster-guard") })
       #expect(
         eventually {
-          Set(namesOfFolder("/proc/\(first.process)/fd")) == ["0", "1", "2", "3"]
+          Set(namesOfFolder("/proc/\(first.process)/fd")) == ["0", "1", "2", "3", "4", "5"]
         })
       kill(first.process, SIGTERM)
       #expect(first.isAlive)

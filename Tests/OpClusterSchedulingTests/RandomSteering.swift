@@ -14,6 +14,9 @@ enum RandomSteering {
     for at in submission.templates.indices {
       submission.templates[at].queue = UInt32(chance.below(submission.queues.count))
       submission.templates[at].isHeld = chance.chance(10)
+      if chance.chance(15) {
+        submission.templates[at].notBefore = .after(.milliseconds(Int64(chance.below(300))))
+      }
       if chance.chance(15), submission.templates[at].work != .nothing {
         submission.templates[at].work = .blocks([OperationType(name: "noop")])
       }

@@ -46,6 +46,35 @@ import Testing
     expectSame(world, after: .changeQueue("default", QueueChange(isSuspended: false)))
   }
 
+  // G4 S23: y waits for both; the one that ends first is its reason, in whatever order the edges
+  // were given.
+  @Test func dependentsEndInOneOrder() {
+    var world = World()
+    var submission = graph(["a", "b", "c", "y"])
+    submission.elementEdges = ElementEdges(
+      from: [0, 0, 1, 2], to: [2, 1, 3, 3], policies: [.succeeded])
+    submission.templates.append(noops("rest", 1))
+    submission.templates[4].isHeld = true
+    world.ask(.submit(submission))
+    expectSame(
+      world, after: .cancel(.operations([operation(1, 0)]), reason: "", grace: nil))
+  }
+
+  // G4 S23: the same where the edges were added later, and lead to other graphs.
+  @Test func dependentsElsewhereEndInOneOrder() {
+    var world = World()
+    var first = graph(["a", "rest"])
+    first.templates[1].isHeld = true
+    world.ask(.submit(first))
+    world.ask(.submit(graph(["b", "c", "y"], [("b", "y"), ("c", "y")])))
+    for index in [UInt32(1), 0] {
+      world.ask(
+        .addDependency(from: operation(1, 0), to: operation(2, index), .succeeded))
+    }
+    expectSame(
+      world, after: .cancel(.operations([operation(1, 0)]), reason: "", grace: nil))
+  }
+
   // G4 S77: its own number is lower than that of what it has come to wait for.
   @Test func aMovedBarrierStillWaits() {
     var world = World()

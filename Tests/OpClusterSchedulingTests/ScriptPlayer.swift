@@ -46,6 +46,7 @@ struct ScriptPlayer {
     case "wait": try wait(rest.first ?? "")
     case "silent": silent.formUnion(rest)
     case "restart": restartCoordinator()
+    case "clock": try setClock(rest.first ?? "")
     case "submit": try submit(rest)
     default:
       if let at = world.workers.firstIndex(where: { $0.name == verb }) {
@@ -124,6 +125,14 @@ struct ScriptPlayer {
     for at in world.workers.indices { silent.insert(world.workers[at].name) }
     world.step { scheduler, turn in scheduler.start(into: &turn) }
     tell()
+  }
+
+  /// `clock 30s`, `clock -30s`: the wall clock goes on by so much, and nothing else does.
+  private mutating func setClock(_ text: String) throws(ScriptError) {
+    flush()
+    let isBack = text.hasPrefix("-")
+    let shift = try duration(isBack ? String(text.dropFirst()) : text).nanoseconds / 1_000_000
+    world.wallShift += isBack ? -shift : shift
   }
 
   // MARK: - Clients

@@ -111,7 +111,12 @@ struct SubmissionParser {
     case "blocks":
       submission.templates[at].work = .blocks([OperationType(name: "noop")])
       submission.templates[at].payload = Array(value.utf8)
+    case "exclusive": submission.templates[at].isExclusive = true
     case "held": submission.templates[at].isHeld = true
+    case "delay": submission.templates[at].notBefore = .after(try duration(value))
+    case "at":
+      let time = try duration(value).nanoseconds / 1_000_000
+      submission.templates[at].notBefore = .at(WallTime(milliseconds: time))
     case "barrier": submission.templates[at].isBarrier = true
     case "final": submission.templates[at].isFinal = true
     case "inputs": submission.templates[at].wantsInputs = true

@@ -34,6 +34,8 @@ struct World {
   var scheduler: Scheduler
   var turn = Turn()
   var now = Instant(nanoseconds: 1_000_000_000)
+  /// How the wall clock was set, and how long the coordinator was away: not what `now` counts.
+  var wallShift: Int64 = 0
   var workers: [FakeWorker] = []
   var replies: [UInt64: ClientReply] = [:]
   var journal: [(commit: CommitIndex, records: [Record])] = []
@@ -53,7 +55,7 @@ struct World {
 
   /// One turn with any inputs; effects are carried out as far as fakes do.
   mutating func step(_ body: (inout Scheduler, inout Turn) -> Void) {
-    turn.begin(at: now, wall: WallTime(milliseconds: now.nanoseconds / 1_000_000))
+    turn.begin(at: now, wall: WallTime(milliseconds: now.nanoseconds / 1_000_000 + wallShift))
     body(&scheduler, &turn)
     scheduler.close(&turn)
     turns?.append(turn)

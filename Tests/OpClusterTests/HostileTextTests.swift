@@ -78,6 +78,37 @@ private struct Said {
     }
   }
 
+  private static let script = "/usr/bin/script"
+
+  /// On a terminal logs are made visible, too; colours are those of the commands.
+  @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: script)))
+  func logsOnATerminal() async throws {
+    try await Cluster.with(Cluster.Shape(workers: 1)) { cluster in
+      let scene = try await Scene("terminal", on: cluster)
+      let graph = try await Self.hostileGraph(scene).number
+      let opbatch = try Cluster.executable("opbatch")
+      var problems: [String] = []
+      for arguments in ["logs '\(graph)/ok*'", "logs '\(graph)'", "ls -a", "show \(graph)"] {
+        let program = try ChildProgram(
+          "script", Self.script, ["-qec", "\(opbatch) \(arguments)", "/dev/null"],
+          environment: [
+            "OPBATCH_COORDINATOR=\(cluster.address)", "TERM=xterm", "LANG=C.UTF-8", "HOME=/",
+            "PATH=/usr/bin:/bin", "SHELL=/bin/sh",
+          ], folder: scene.folder, input: "/dev/null")
+        try await program.ended()
+        // The terminal itself makes two characters of a line end.
+        let text = program.output.replacing("\r\n", with: "\n")
+        #expect(text.contains("\\x1b]0;t\\x07"), "\(arguments): \(text.debugDescription)")
+        var said = Said(what: "\(arguments)", text: text)
+        // A log is lines: one that looks like another is what was written there.
+        if arguments.hasPrefix("logs") { said.text.replace("\nINJECTED", with: "\n") }
+        problems += said.problems(colours: true)
+        try FileManager.default.removeItem(atPath: program.outputPath)
+      }
+      #expect(problems == [])
+    }
+  }
+
   /// The daemons: their settings, their logs, the export of a journal.
   @Test func daemonsNeutralise() async throws {
     try await Cluster.with(Cluster.Shape(workers: 1)) { cluster in

@@ -47,6 +47,8 @@ struct Replay {
         specification.form = .shell(interpreter: interpreter, text: framed)
       }
       return Wire.encode(command: specification)
+    } callInput: {
+      Wire.encode(callInput: $0)
     } blocks: {
       Wire.encode(blocks: $0)
     } blockElement: {

@@ -199,4 +199,67 @@ import Testing
     let page = try await scene.cluster.opbatch("show", "\(graph)/bad")
     #expect(page.output.contains("BLOCK"), "\(page.output)")
   }
+
+  /// S44, S150: a delay and a time in a manifest; the words of `why`, `show` and `ls`.
+  @Test func whatMayNotStartYet() async throws {
+    let scene = try await scene("not-before")
+    let graph = try await submit(
+      scene,
+      """
+      version: 1
+      operations:
+        a: {run: "true", not_before: 300ms}
+        b: {run: "true", not_before: 1h}
+        c: {run: "true", not_before: "2020-02-02T02:02:02Z"}
+        d: {needs: b, run: "true"}
+      """)
+    let first = try await scene.cluster.opbatch("wait", "\(graph)/a", "\(graph)/c")
+    #expect(first.status == 0, "\(first.error)")
+    let row = try await operations(scene, "\(graph)/b")[0]
+    #expect(row["state"].text == "held")
+    #expect(row["not_before"].text?.hasSuffix("Z") == true)
+    let why = try await scene.cluster.opbatch("why", "\(graph)/b")
+    #expect(why.output.contains("not_before") && why.output.contains("opbatch release"))
+    let show = try await scene.cluster.opbatch("show", "\(graph)/b")
+    #expect(show.output.contains("not before"))
+    let release = try await scene.cluster.opbatch("release", "\(graph)/b")
+    #expect(release.status == 0)
+    let rest = try await scene.cluster.opbatch("wait", graph)
+    #expect(rest.status == 0, "\(rest.error)")
+  }
+
+  /// S138: outputs of a command in the input of a call, of the kind that they are; what is not
+  /// there fails the call without a retry.
+  @Test func outputsInTheInputOfACall() async throws {
+    let scene = try await scene("call-input")
+    let graph = try await submit(
+      scene,
+      """
+      version: 1
+      operations:
+        make: {run: "echo pause=0.01 >> \\"$OP_OUTPUT\\"; echo word=x >> \\"$OP_OUTPUT\\""}
+        good: {needs: make, call: {type: sleep, input: "${{ needs.make.outputs.pause }}"}}
+        bad: {needs: make, retry: 3, call: {type: sleep, input: "${{ needs.make.outputs.word }}"}}
+        none: {needs: make, retry: 3, call: {type: sleep, input: "${{ needs.make.outputs.n }}"}}
+        side:
+          needs: make
+          blocks: [{call: {type: sleep, input: "${{ needs.make.outputs.pause }}"}}]
+      """)
+    let end = try await scene.cluster.opbatch("wait", graph)
+    #expect(end.status == 1)
+    let rows = try await operations(scene, graph)
+    func state(_ name: String) -> String? {
+      rows.first { $0["name"].text == name }?["state"].text
+    }
+    #expect(state("good") == "succeeded" && state("side") == "succeeded", "\(rows)")
+    #expect(state("bad") == "failed" && state("none") == "failed")
+    let none = try await scene.cluster.opbatch("show", "\(graph)/none")
+    #expect(none.output.contains("needs.make.outputs.n is not there"), "\(none.output)")
+    #expect(rows.allSatisfy { $0["attempt"].number == 1 })
+    try write(
+      "version: 1\noperations: {a: {run: x, outputs: [k]}, b: {needs: a, call: {type: t, "
+        + "input: '${{ needs.a.outputs.kk }}'}}}\n", to: "\(scene.folder)/wrong.yaml")
+    let check = try await scene.cluster.opbatch("check", "\(scene.folder)/wrong.yaml")
+    #expect(check.status == 65 && check.error.contains("has no output 'kk'"))
+  }
 }

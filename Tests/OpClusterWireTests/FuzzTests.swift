@@ -52,6 +52,9 @@ struct FuzzTarget: Sendable, CustomTestStringConvertible {
       testDescription: "command", make: { Wire.encode(command: $0.command()) },
       decode: { _ = Wire.encode(command: try Wire.decodeCommand($0)) }),
     FuzzTarget(
+      testDescription: "call input", make: { Wire.encode(callInput: $0.callInput()) },
+      decode: { _ = Wire.encode(callInput: try Wire.decodeCallInput($0)) }),
+    FuzzTarget(
       testDescription: "blocks",
       make: { dice in Wire.encode(blocks: dice.many { $0.block() }) },
       decode: { _ = Wire.encode(blocks: try Wire.decodeBlocks($0)) }),

@@ -2,8 +2,10 @@
 
 import MessageDice
 import OpClusterModel
-import OpClusterWire
+import SwiftProtobuf
 import Testing
+
+@testable import OpClusterWire
 
 @Suite struct LimitTests {
   private func refusal(_ submission: GraphSubmission) -> WireError? {
@@ -35,7 +37,7 @@ import Testing
   }
 
   @Test func textsAndBytes() {
-    expectLimit(Limits.submissionKeyBytes) {
+    expectLimit(Limits.ownedSubmissionKeyBytes) {
       GraphSubmission(key: SubmissionKey(text($0)), name: "g")
     }
     expectLimit(Limits.nameBytes) { GraphSubmission(name: text($0)) }
@@ -119,6 +121,28 @@ import Testing
       let answer = ClientAnswer.reply(
         RequestID(1), .graphs(Array(repeating: row, count: count), more: false))
       #expect(((try? Wire.decodeClientAnswer(Wire.encode(answer))) != nil) == good)
+    }
+  }
+
+  /// `Limits.longestRetryAfter`, as it is sent and as it is read.
+  @Test func longestRetryAfter() throws {
+    func answer(_ wait: Span) -> [UInt8] {
+      Wire.encode(.reply(RequestID(1), .refused(Refusal(.busy, "b", retryAfter: wait))))
+    }
+    let most = Limits.longestRetryAfter
+    for wait in [most, Span(nanoseconds: most.nanoseconds + 1)] {
+      guard case .reply(_, .refused(let refusal)) = try Wire.decodeClientAnswer(answer(wait)) else {
+        Issue.record("not a refusal")
+        return
+      }
+      #expect(refusal.retryAfter == most)
+    }
+    var late = ProtoClientAnswer()
+    late.reply.request = 1
+    late.reply.refused.retryAfter = most.nanoseconds + 1
+    let bytes: [UInt8] = try late.serializedBytes()
+    #expect(throws: WireError("refusal.retry_after", .outOfRange)) {
+      try Wire.decodeClientAnswer(bytes)
     }
   }
 

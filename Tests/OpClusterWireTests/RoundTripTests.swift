@@ -104,6 +104,8 @@ import Testing
       #expect(try Wire.decodeSubmission(bytes) == submission, "seed \(seed)")
       let command = dice.command()
       #expect(try Wire.decodeCommand(Wire.encode(command: command)) == command, "seed \(seed)")
+      let input = dice.callInput()
+      #expect(try Wire.decodeCallInput(Wire.encode(callInput: input)) == input, "seed \(seed)")
     }
   }
 

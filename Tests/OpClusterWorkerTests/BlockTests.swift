@@ -144,6 +144,34 @@ extension WorkerTests {
     withExtendedLifetime(worker) {}
   }
 
+  // What has ended is told while others run (S118).
+  @Test func blocksTellTheirProgress() throws {
+    let coordinator = try FakeCoordinator()
+    let worker = try TestWorker(coordinator.endpoint)
+    let attempt = FakeCoordinator.attempt(0)
+    try coordinator.until("a welcome") { coordinator.conversation != nil }
+    let open = "\(worker.folder)/open"
+    let wait = FakeCoordinator.shell("while [ ! -e '\(open)' ]; do sleep 0.02; done")
+    try coordinator.order {
+      $0.templates = [
+        FakeCoordinator.blocks(
+          cpus: 3,
+          [
+            .command(wait), .command(FakeCoordinator.shell("exit 3")),
+            .command(FakeCoordinator.shell("true")),
+          ])
+      ]
+      $0.dispatches = [Dispatch(attempt: attempt, template: 0)]
+    }
+    let said = "2 of 3 blocks have ended: 2, 3; 1 failed"
+    try coordinator.until("its progress") {
+      coordinator.entries.contains(.progress(attempt, fraction: 2.0 / 3, text: said))
+    }
+    try Folders.make(open)
+    try coordinator.until("its end") { coordinator.result(attempt) != nil }
+    #expect(coordinator.result(attempt)?.cause == .failed)
+  }
+
   // S122: blocks that have not begun are skipped; those that have are asked to stop.
   @Test func blocksAreCancelled() throws {
     let coordinator = try FakeCoordinator()

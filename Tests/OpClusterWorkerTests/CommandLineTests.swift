@@ -99,11 +99,15 @@ extension WorkerTests {
 
   // 78 for what is configured wrongly, 64 for usage, 69 for nobody there if that is asked for.
   @Test func exitCodes() throws {
+    let keyless = try OpworkerProcess([
+      "serve", "--allow-root", "--coordinator", "tcp://192.0.2.1:7421", "--keys", "/nowhere/at/all",
+    ])
+    #expect(try keyless.wait() == 78)
+    #expect(keyless.error.contains("there is no key in /nowhere/at/all"))
     let foreign = try OpworkerProcess([
-      "serve", "--allow-root", "--coordinator", "tcp://192.0.2.1:7421",
+      "serve", "--allow-root", "--coordinator", "udp://127.0.0.1:7421",
     ])
     #expect(try foreign.wait() == 78)
-    #expect(foreign.error.contains("loopback"))
     let usage = try OpworkerProcess(["serve", "--allow-root", "--memory", "much"])
     #expect(try usage.wait() == 64)
     let folder = try TestWorker.freshFolder()

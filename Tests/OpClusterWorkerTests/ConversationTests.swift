@@ -138,7 +138,7 @@ extension WorkerTests {
     }
     #expect(coordinator.hellos.last?.executing == [FakeCoordinator.attempt(0)])
     #expect(coordinator.hellos.last?.session == coordinator.hellos.first?.session)
-    Folders.touch(go)
+    touch(go)
     try coordinator.until("its end") { coordinator.result(FakeCoordinator.attempt(0)) != nil }
     #expect(coordinator.result(FakeCoordinator.attempt(0))?.isSuccess == true)
   }

@@ -39,12 +39,22 @@ final class FakeCoordinator {
 
   static let graph = GraphID(12)
 
-  /// Listens at the address; without one, at any free port.
-  init(at address: String = "tcp://127.0.0.1:*") throws {
+  /// Listens at the address; without one, at a socket file of its own.
+  init(at address: String? = nil) throws {
     socket = try Socket(role: .router(maximumMessageBytes: Limits.messageBytes))
-    endpoint = try socket.bind(Endpoint(address))
+    endpoint = try socket.bind(Endpoint(address ?? Self.freshAddress()))
     _ = poller.add(socket)
     timing.heartbeat = .milliseconds(200)
+  }
+
+  /// In one private folder for the whole process; each socket takes its file along when it ends.
+  private static let folder: String = {
+    let path = "/tmp/worker-test-\(String(UInt64.random(in: 0...(.max)), radix: 36))"
+    _ = unsafe mkdir(path, 0o700)
+    return path
+  }()
+  private static func freshAddress() -> String {
+    "ipc://\(folder)/\(String(UInt64.random(in: 0...(.max)), radix: 36))"
   }
 
   static func attempt(_ index: UInt32, _ attempt: UInt32 = 1) -> AttemptID {
@@ -251,6 +261,12 @@ final class TestWorker {
     try Folders.make(path)
     return path
   }
+}
+
+/// Makes an empty file.
+func touch(_ path: String) {
+  let file = unsafe open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+  if file >= 0 { close(file) }
 }
 
 /// Living processes whose arguments contain the text.

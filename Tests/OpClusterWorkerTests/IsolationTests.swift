@@ -175,6 +175,31 @@ extension WorkerTests {
     }
   }
 
+  // A child that has had nothing to run for its idle time ends; a later attempt gets another.
+  @Test func idleChildrenEnd() throws {
+    let coordinator = try FakeCoordinator()
+    let program = try #require(OpworkerProcess.path("WorkerStandIn"))
+    var types = OperationRegistry()
+    types.add(Isolated.self)
+    let worker = try TestWorker(coordinator.endpoint, types: types) {
+      $0.childCommand = [program, ChildProgram.argument]
+      $0.childIdleTime = .milliseconds(200)
+    }
+    func run(_ number: UInt32) throws -> String {
+      let result = try coordinator.run(
+        FakeCoordinator.template(
+          at: number, firstIndex: number, work: .call(OperationType(name: Isolated.typeName)),
+          payload: Array(#"{"word":"idle"}"#.utf8)))
+      try #require(result.isSuccess, "\(result)")
+      return try OutputValue.decode([String].self, from: result.output)[5]
+    }
+    let first = try run(0)
+    let child = try #require(Int32(first))
+    try coordinator.until("the end of the idle child") { kill(child, 0) != 0 }
+    #expect(try run(1) != first)
+    withExtendedLifetime(worker) {}
+  }
+
   // A user's program has the flags and the commands of `opworker`, under its own name.
   @Test func aProgramOfOnesOwn() throws {
     let resources = try OpworkerProcess(program: "WorkerStandIn") { _ in
@@ -192,4 +217,13 @@ extension WorkerTests {
     }
     #expect(try child.wait() == 64)
   }
+}
+
+/// What the stand-in's children run; here only its name and where it runs are of use.
+private struct Isolated: RegisteredOperation {
+  static let typeName = "stand-in.describe"
+  static let isolation = OperationIsolation.child
+  var word: String
+
+  func main(_ context: OperationContext) async throws -> [String] { [] }
 }

@@ -34,7 +34,7 @@ import Testing
     let peer = try introduce(dealer, to: router)
     sendRaw(frames, on: dealer)
     try sendSurely([0x4F, 0x4B], on: dealer)
-    #expect(try receiveNext(router) == .malformed(from: peer))
+    #expect(try receiveNext(router) == .malformed(from: known(peer)))
     // The message after it is whole.
     #expect(try receiveNext(router) == .message([0x4F, 0x4B], from: known(peer)))
     #expect(router.receive() == .nothing)

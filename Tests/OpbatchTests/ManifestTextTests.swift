@@ -26,7 +26,8 @@ import Testing
       surroundings: Surroundings(baseFolder: "/base", files: access), parameters: parameters)
     return compiler.compile(
       encoders: PayloadEncoders(
-        command: { Wire.encode(command: $0) }, blocks: { Wire.encode(blocks: $0) },
+        command: { Wire.encode(command: $0) }, callInput: { Wire.encode(callInput: $0) },
+        blocks: { Wire.encode(blocks: $0) },
         blockElement: { Wire.encode(blockElement: $0) }))
   }
 

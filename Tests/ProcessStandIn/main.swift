@@ -1,8 +1,9 @@
 // A stand-in for a worker, so that tests can kill one: starts a guard and one operation, says so,
 // and then does nothing until it is ended. With `rate` it measures starts instead.
 //
-//   ProcessStandIn work groups|walk SHELL-TEXT
-//   ProcessStandIn rate groups|walk|bare COUNT
+//   ProcessStandIn work groups|legacy|walk SHELL-TEXT
+//   ProcessStandIn lease groups|legacy|walk SHELL-TEXT   an exclusive one with a lease of 3 s
+//   ProcessStandIn rate groups|legacy|walk|bare COUNT
 
 import Glibc
 import OpClusterProcesses
@@ -12,23 +13,33 @@ func fail(_ text: String) -> Never {
   exit(1)
 }
 
+func cgroups(_ way: String) -> CgroupUse {
+  switch way {
+  case "groups": .all
+  case "legacy": .legacy
+  default: .none
+  }
+}
+
 func host(_ way: String) -> ProcessHost {
   guard let fence = ProcessFence(worker: "stand-in") else { fail("name") }
   do {
-    return try ProcessHost(fence: fence, useGroups: way == "groups")
+    return try ProcessHost(fence: fence, groups: cgroups(way))
   } catch {
     fail("\(error)")
   }
 }
 
 /// Starts the operation under a guard and waits to be killed.
-func work(_ way: String, _ text: String) -> Never {
+func work(_ way: String, _ text: String, isExclusive: Bool = false) -> Never {
   let host = host(way)
   do {
     let watcher = try ProcessGuard.start(for: host)
-    let specification = ProcessSpecification(
+    host.lease?.set(until: ExclusiveLease.clock + 3_000_000_000)
+    var specification = ProcessSpecification(
       command: .shell(text, prefix: ["/bin/sh", "-c"]),
       environment: [("PATH", OperationEnvironment.standardPath)])
+    specification.isExclusive = isExclusive
     let reference = try host.start(specification, token: 1)
     print("ready \(reference.process) \(watcher.process) \(host.fence.session)")
     fflush(nil)
@@ -45,7 +56,8 @@ func rate(_ way: String, _ count: Int) {
     for _ in 0..<count { bareStart() }
   } else {
     let host = host(way)
-    let specification = ProcessSpecification(command: .arguments(["/bin/true"]))
+    var specification = ProcessSpecification(command: .arguments(["/bin/true"]))
+    specification.processLimit = 4_096
     for token in 0..<UInt64(count) {
       do { _ = try host.start(specification, token: token) } catch { fail("\(error)") }
       while host.collectEnded().isEmpty {
@@ -76,6 +88,7 @@ let words = CommandLine.arguments
 guard words.count == 4 else { fail("usage: ProcessStandIn work|rate WAY TEXT|COUNT") }
 switch words[1] {
 case "work": work(words[2], words[3])
+case "lease": work(words[2], words[3], isExclusive: true)
 case "rate": rate(words[2], Int(words[3]) ?? 0)
 default: fail("unknown \(words[1])")
 }

@@ -23,6 +23,8 @@ enum op_step {
   OP_STEP_DESCRIPTORS = 8,
   OP_STEP_DIRECTORY = 9,
   OP_STEP_EXECUTE = 10,
+  OP_STEP_GROUP = 11,
+  OP_STEP_LEASE = 12,
 };
 
 /// How the kernel shares the processor between the child and others.
@@ -33,6 +35,9 @@ struct op_limit {
   int resource;
   uint64_t value;
 };
+
+/// A page shared by the worker and its guard: until when exclusive operations may live.
+struct op_lease;
 
 /// What to start. Pointers stay the caller's and are read only during the call.
 struct op_spawn_request {
@@ -49,6 +54,11 @@ struct op_spawn_request {
   int error;
   /// Descriptor of a cgroup v2 folder to be born in, or -1.
   int group;
+  /// Descriptors of `tasks` files of cgroup v1 folders that the child enters before it executes.
+  const int *memberships;
+  size_t membership_count;
+  /// Without this lease the child does not execute (ESTALE); null: it needs none.
+  const struct op_lease *lease;
   /// Sent to the child when the calling thread ends, or 0.
   int death_signal;
   int nice;
@@ -76,11 +86,25 @@ int op_process_descriptor(pid_t process);
 /// pidfd_send_signal(2): 0 or errno.
 int op_process_signal(int descriptor, int signal);
 
-/// openat2(2) beneath `root`, following no symbolic link: a descriptor or -errno.
+/// openat2(2) beneath `root`, following no symbolic link: a descriptor or -errno, EPERM for what is
+/// on a file system of the kernel's own (proc, sys, cgroup).
 int op_open_beneath(int root, const char *path, int flags, mode_t mode);
+
+/// openat2(2) of any path but through the links of /proc; EPERM as above.
+int op_open_named(const char *path, int flags, mode_t mode);
+
+/// rename(2) of files beneath `root`, following no symbolic link: 0 or errno.
+int op_move_beneath(int root, const char *from, const char *to);
+
+/// Puts a symbolic link beneath `root` in the place of what is there: 0 or errno.
+int op_link_beneath(int root, const char *path, const char *target);
 
 /// Makes the caller the parent of all its orphaned descendants: 0 or errno.
 int op_become_subreaper(void);
+
+/// Keeps this process's memory from core dumps and from other processes of its user: 0 or errno.
+/// What it executes is not concerned.
+int op_hide_memory(void);
 
 /// Whether an environment entry of the process equals `entry` up to its length.
 /// `exactly` demands that the entry ends there as well.
@@ -100,16 +124,62 @@ bool op_group_is_populated(int events);
 /// Kills everything in the cgroup v2 folder `path` and beneath: 0 or errno.
 int op_group_kill(const char *path);
 
-/// Removes the empty cgroup v2 folder `path` and those beneath: 0 or errno (EBUSY: not empty yet).
+/// Kills everything in the cgroup v1 folder `path` and beneath, frozen meanwhile where the hierarchy
+/// can. What forks faster than it is found needs another call. Returns how many were found, or
+/// -errno.
+long op_legacy_kill(const char *path);
+
+/// Whether any process is in the cgroup v1 folder whose opened cgroup.procs is given.
+bool op_legacy_is_populated(int processes);
+
+/// Removes the empty cgroup folder `path` and those beneath: 0 or errno (EBUSY: not empty yet).
 int op_group_remove(const char *path);
 
-/// Forks the guard: when the process behind the pidfd `worker` has ended, it kills what is in the
-/// cgroup v2 folder `group` (may be null) or carries an environment entry that begins with
-/// `entry`, again and again until nothing is left, removes the folder, and exits.
+/// A lease that holds for nobody yet, shared with whatever is forked; null: no memory or
+/// descriptor. It lives as long as the process.
+struct op_lease *op_lease_make(void);
+
+/// Nanoseconds of CLOCK_BOOTTIME, which goes on while the machine sleeps.
+int64_t op_boot_time(void);
+
+/// Makes the lease hold until this moment of CLOCK_BOOTTIME; an earlier one shortens it.
+void op_lease_set(struct op_lease *lease, int64_t until);
+
+/// Whether it holds now.
+bool op_lease_holds(const struct op_lease *lease);
+
+/// Counts the trees that live by the lease up or down; the guard wakes up for the first.
+void op_lease_count(struct op_lease *lease, int change);
+
+/// How often the guard has found the lease run out while something lived by it.
+uint64_t op_lease_expiries(const struct op_lease *lease);
+
+/// What a guard is to see to. Strings stay the caller's and are read in the forked copy.
+struct op_guard_request {
+  /// A pidfd of the worker.
+  int worker;
+  /// The worker's folder in the cgroup v2 hierarchy, and the one of exclusive operations in it; may
+  /// be null.
+  const char *group;
+  const char *exclusive_group;
+  /// The worker's folders in cgroup v1 hierarchies and those of exclusive operations in them, ended
+  /// by null.
+  const char *const *legacy;
+  const char *const *exclusive_legacy;
+  /// How an environment entry of what the worker started begins, and of exclusive operations.
+  const char *entry;
+  const char *exclusive_entry;
+  /// What exclusive operations live by; may be null.
+  struct op_lease *lease;
+};
+
+/// Forks the guard. When the worker has ended, it kills what is in its folders or carries its mark,
+/// again and again until nothing is left, removes the folders, and exits. When the lease runs out
+/// while the worker lives, it kills exclusive operations, and goes on doing so until the lease
+/// holds again.
 /// The guard runs in its own session, holds no descriptor but its own and allocates nothing,
 /// so that it may be started while other threads run. Returns 0 or errno.
-int op_guard_start(int worker, const char *group, const char *entry,
-                   struct op_spawn_result *result);
+int op_guard_start(const struct op_guard_request *request, struct op_spawn_result *result);
 
 /// epoll_create1(2): a descriptor or -errno.
 int op_poller_make(void);

@@ -2,8 +2,8 @@
 // this file was made. A test compares it with what they are.
 
 enum ProtoDigest {
-  static let client = "2224508205 16346"
+  static let client = "319721567 16870"
   static let journal = "60812115 5077"
-  static let submission = "1216782422 16493"
-  static let worker = "3311660686 6280"
+  static let submission = "554595711 18107"
+  static let worker = "3099522692 6876"
 }

@@ -736,6 +736,14 @@ nonisolated struct ProtoRequest: Sendable {
     set {body = .submission(newValue)}
   }
 
+  var enrol: ProtoEnrol {
+    get {
+      if case .enrol(let v)? = body {return v}
+      return ProtoEnrol()
+    }
+    set {body = .enrol(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -774,8 +782,26 @@ nonisolated struct ProtoRequest: Sendable {
     case endWait(ProtoOperation)
     /// The number of a graph.
     case submission(UInt32)
+    case enrol(ProtoEnrol)
 
   }
+
+  init() {}
+}
+
+/// The holder of an invitation adds a key of its own.
+nonisolated struct ProtoEnrol: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// Matches [A-Za-z0-9._:-]{1,128}; the invitation may have chosen another one.
+  var name: String = String()
+
+  /// 32 bytes.
+  var publicKey: Data = Data()
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 }
@@ -1692,6 +1718,14 @@ nonisolated struct ProtoReply: Sendable {
     set {body = .submission(newValue)}
   }
 
+  var enrolled: ProtoEnrolled {
+    get {
+      if case .enrolled(let v)? = body {return v}
+      return ProtoEnrolled()
+    }
+    set {body = .enrolled(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -1717,8 +1751,25 @@ nonisolated struct ProtoReply: Sendable {
     case subscribed(UInt64)
     case changed(ProtoChanged)
     case submission(ProtoSubmittedGraph)
+    case enrolled(ProtoEnrolled)
 
   }
+
+  init() {}
+}
+
+/// The key is in the list, and the invitation is spent.
+nonisolated struct ProtoEnrolled: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var name: String = String()
+
+  /// worker, submitter, observer or admin.
+  var role: String = String()
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 }
@@ -2037,6 +2088,16 @@ nonisolated struct ProtoOperationRow: @unchecked Sendable {
   var hasProgress: Bool {_storage._progress != nil}
   /// Clears the value of `progress`. Subsequent reads from it will return its default value.
   mutating func clearProgress() {_uniqueStorage()._progress = nil}
+
+  /// When its hold opens by itself; absent: it does not, or is open.
+  var notBefore: Int64 {
+    get {_storage._notBefore ?? 0}
+    set {_uniqueStorage()._notBefore = newValue}
+  }
+  /// Returns true if `notBefore` has been explicitly set.
+  var hasNotBefore: Bool {_storage._notBefore != nil}
+  /// Clears the value of `notBefore`. Subsequent reads from it will return its default value.
+  mutating func clearNotBefore() {_uniqueStorage()._notBefore = nil}
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -2751,7 +2812,7 @@ nonisolated extension ProtoClientHello: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension ProtoRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Request"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}submit\0\u{1}enqueue\0\u{1}cancel\0\u{3}cancel_queue\0\u{3}suspend_graphs\0\u{3}create_queue\0\u{3}change_queue\0\u{3}remove_queue\0\u{3}add_dependency\0\u{3}remove_dependency\0\u{3}set_priority\0\u{3}drain_worker\0\u{1}graphs\0\u{1}operations\0\u{1}structure\0\u{1}explain\0\u{1}queues\0\u{1}workers\0\u{1}configuration\0\u{1}ping\0\u{1}log\0\u{1}subscribe\0\u{3}grant_credit\0\u{1}unsubscribe\0\u{1}hold\0\u{3}set_queue\0\u{3}add_blocks\0\u{3}begin_wait\0\u{3}end_wait\0\u{1}submission\0\u{c}  ")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}submit\0\u{1}enqueue\0\u{1}cancel\0\u{3}cancel_queue\0\u{3}suspend_graphs\0\u{3}create_queue\0\u{3}change_queue\0\u{3}remove_queue\0\u{3}add_dependency\0\u{3}remove_dependency\0\u{3}set_priority\0\u{3}drain_worker\0\u{1}graphs\0\u{1}operations\0\u{1}structure\0\u{1}explain\0\u{1}queues\0\u{1}workers\0\u{1}configuration\0\u{1}ping\0\u{1}log\0\u{1}subscribe\0\u{3}grant_credit\0\u{1}unsubscribe\0\u{1}hold\0\u{3}set_queue\0\u{3}add_blocks\0\u{3}begin_wait\0\u{3}end_wait\0\u{1}submission\0\u{1}enrol\0\u{c}!\u{1f}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3130,6 +3191,19 @@ nonisolated extension ProtoRequest: SwiftProtobuf.Message, SwiftProtobuf._Messag
           self.body = .submission(v)
         }
       }()
+      case 32: try {
+        var v: ProtoEnrol?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .enrol(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .enrol(v)
+        }
+      }()
       default: break
       }
     }
@@ -3264,6 +3338,10 @@ nonisolated extension ProtoRequest: SwiftProtobuf.Message, SwiftProtobuf._Messag
       guard case .submission(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularUInt32Field(value: v, fieldNumber: 31)
     }()
+    case .enrol?: try {
+      guard case .enrol(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 32)
+    }()
     case nil: break
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -3272,6 +3350,41 @@ nonisolated extension ProtoRequest: SwiftProtobuf.Message, SwiftProtobuf._Messag
   static func ==(lhs: ProtoRequest, rhs: ProtoRequest) -> Bool {
     if lhs.number != rhs.number {return false}
     if lhs.body != rhs.body {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoEnrol: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".Enrol"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{3}public_key\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.name) }()
+      case 2: try { try decoder.decodeSingularBytesField(value: &self.publicKey) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.name.isEmpty {
+      try visitor.visitSingularStringField(value: self.name, fieldNumber: 1)
+    }
+    if !self.publicKey.isEmpty {
+      try visitor.visitSingularBytesField(value: self.publicKey, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoEnrol, rhs: ProtoEnrol) -> Bool {
+    if lhs.name != rhs.name {return false}
+    if lhs.publicKey != rhs.publicKey {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4396,7 +4509,7 @@ nonisolated extension ProtoClientWelcome: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension ProtoReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Reply"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}request\0\u{1}refused\0\u{1}accepted\0\u{1}done\0\u{1}cancelled\0\u{1}suspended\0\u{1}effect\0\u{1}graphs\0\u{1}operations\0\u{1}structure\0\u{1}explanations\0\u{1}queues\0\u{1}workers\0\u{1}configuration\0\u{1}pong\0\u{1}log\0\u{1}subscribed\0\u{1}changed\0\u{1}submission\0\u{c}\u{14},")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}request\0\u{1}refused\0\u{1}accepted\0\u{1}done\0\u{1}cancelled\0\u{1}suspended\0\u{1}effect\0\u{1}graphs\0\u{1}operations\0\u{1}structure\0\u{1}explanations\0\u{1}queues\0\u{1}workers\0\u{1}configuration\0\u{1}pong\0\u{1}log\0\u{1}subscribed\0\u{1}changed\0\u{1}submission\0\u{1}enrolled\0\u{c}\u{15}+")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4624,6 +4737,19 @@ nonisolated extension ProtoReply: SwiftProtobuf.Message, SwiftProtobuf._MessageI
           self.body = .submission(v)
         }
       }()
+      case 20: try {
+        var v: ProtoEnrolled?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .enrolled(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .enrolled(v)
+        }
+      }()
       default: break
       }
     }
@@ -4710,6 +4836,10 @@ nonisolated extension ProtoReply: SwiftProtobuf.Message, SwiftProtobuf._MessageI
       guard case .submission(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 19)
     }()
+    case .enrolled?: try {
+      guard case .enrolled(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 20)
+    }()
     case nil: break
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -4718,6 +4848,41 @@ nonisolated extension ProtoReply: SwiftProtobuf.Message, SwiftProtobuf._MessageI
   static func ==(lhs: ProtoReply, rhs: ProtoReply) -> Bool {
     if lhs.request != rhs.request {return false}
     if lhs.body != rhs.body {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoEnrolled: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".Enrolled"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}role\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.name) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.role) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.name.isEmpty {
+      try visitor.visitSingularStringField(value: self.name, fieldNumber: 1)
+    }
+    if !self.role.isEmpty {
+      try visitor.visitSingularStringField(value: self.role, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoEnrolled, rhs: ProtoEnrolled) -> Bool {
+    if lhs.name != rhs.name {return false}
+    if lhs.role != rhs.role {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4988,7 +5153,7 @@ nonisolated extension ProtoGraphRows: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
 nonisolated extension ProtoOperationRow: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".OperationRow"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operation\0\u{1}name\0\u{1}index\0\u{1}state\0\u{3}is_ready\0\u{3}is_executing\0\u{3}is_finished\0\u{3}is_cancelled\0\u{1}outcome\0\u{1}reason\0\u{1}queue\0\u{1}priority\0\u{1}qos\0\u{3}worker_name\0\u{1}attempt\0\u{1}needs\0\u{3}needs_shown\0\u{3}needs_policy\0\u{1}result\0\u{3}submitted_at\0\u{3}ready_at\0\u{3}started_at\0\u{3}finished_at\0\u{1}attempts\0\u{1}command\0\u{3}command_argument\0\u{3}blocked_by\0\u{1}progress\0\u{c}\u{1d}\u{13}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operation\0\u{1}name\0\u{1}index\0\u{1}state\0\u{3}is_ready\0\u{3}is_executing\0\u{3}is_finished\0\u{3}is_cancelled\0\u{1}outcome\0\u{1}reason\0\u{1}queue\0\u{1}priority\0\u{1}qos\0\u{3}worker_name\0\u{1}attempt\0\u{1}needs\0\u{3}needs_shown\0\u{3}needs_policy\0\u{1}result\0\u{3}submitted_at\0\u{3}ready_at\0\u{3}started_at\0\u{3}finished_at\0\u{1}attempts\0\u{1}command\0\u{3}command_argument\0\u{3}blocked_by\0\u{1}progress\0\u{3}not_before\0\u{c}\u{1e}\u{12}")
 
   fileprivate class _StorageClass {
     var _operation: ProtoOperation? = nil
@@ -5019,6 +5184,7 @@ nonisolated extension ProtoOperationRow: SwiftProtobuf.Message, SwiftProtobuf._M
     var _commandArgument: Data = Data()
     var _blockedBy: ProtoOperations? = nil
     var _progress: ProtoOperationRow.Progress? = nil
+    var _notBefore: Int64? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -5057,6 +5223,7 @@ nonisolated extension ProtoOperationRow: SwiftProtobuf.Message, SwiftProtobuf._M
       _commandArgument = source._commandArgument
       _blockedBy = source._blockedBy
       _progress = source._progress
+      _notBefore = source._notBefore
     }
   }
 
@@ -5103,6 +5270,7 @@ nonisolated extension ProtoOperationRow: SwiftProtobuf.Message, SwiftProtobuf._M
         case 26: try { try decoder.decodeSingularBytesField(value: &_storage._commandArgument) }()
         case 27: try { try decoder.decodeSingularMessageField(value: &_storage._blockedBy) }()
         case 28: try { try decoder.decodeSingularMessageField(value: &_storage._progress) }()
+        case 29: try { try decoder.decodeSingularInt64Field(value: &_storage._notBefore) }()
         default: break
         }
       }
@@ -5199,6 +5367,9 @@ nonisolated extension ProtoOperationRow: SwiftProtobuf.Message, SwiftProtobuf._M
       try { if let v = _storage._progress {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 28)
       } }()
+      try { if let v = _storage._notBefore {
+        try visitor.visitSingularInt64Field(value: v, fieldNumber: 29)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -5236,6 +5407,7 @@ nonisolated extension ProtoOperationRow: SwiftProtobuf.Message, SwiftProtobuf._M
         if _storage._commandArgument != rhs_storage._commandArgument {return false}
         if _storage._blockedBy != rhs_storage._blockedBy {return false}
         if _storage._progress != rhs_storage._progress {return false}
+        if _storage._notBefore != rhs_storage._notBefore {return false}
         return true
       }
       if !storagesAreEqual {return false}

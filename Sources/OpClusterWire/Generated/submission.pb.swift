@@ -1167,7 +1167,52 @@ nonisolated struct ProtoTemplate: @unchecked Sendable {
     set {_uniqueStorage()._isHeld = newValue}
   }
 
+  /// Accepted with a closed hold gate that opens by itself: so long after the commit of the
+  /// submission, or at a time by the coordinator's wall clock as of that commit (milliseconds since
+  /// 1970). At most ten years.
+  var notBefore: OneOf_NotBefore? {
+    get {return _storage._notBefore}
+    set {_uniqueStorage()._notBefore = newValue}
+  }
+
+  var delayNanoseconds: Int64 {
+    get {
+      if case .delayNanoseconds(let v)? = _storage._notBefore {return v}
+      return 0
+    }
+    set {_uniqueStorage()._notBefore = .delayNanoseconds(newValue)}
+  }
+
+  var notBeforeTime: Int64 {
+    get {
+      if case .notBeforeTime(let v)? = _storage._notBefore {return v}
+      return 0
+    }
+    set {_uniqueStorage()._notBefore = .notBeforeTime(newValue)}
+  }
+
+  /// The payload of a call is an encoded CallInput.
+  var fillsInput: Bool {
+    get {_storage._fillsInput}
+    set {_uniqueStorage()._fillsInput = newValue}
+  }
+
+  /// Never two process trees of an operation at once, whatever becomes of its worker.
+  var isExclusive: Bool {
+    get {_storage._isExclusive}
+    set {_uniqueStorage()._isExclusive = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  /// Accepted with a closed hold gate that opens by itself: so long after the commit of the
+  /// submission, or at a time by the coordinator's wall clock as of that commit (milliseconds since
+  /// 1970). At most ten years.
+  nonisolated enum OneOf_NotBefore: Equatable, Sendable {
+    case delayNanoseconds(Int64)
+    case notBeforeTime(Int64)
+
+  }
 
   init() {}
 
@@ -1754,6 +1799,131 @@ nonisolated struct ProtoCommand: Sendable {
   fileprivate var _graceNanoseconds: Int64? = nil
 }
 
+/// The argument of a call, a JSON text with places that are filled in when an attempt starts.
+nonisolated struct ProtoCallInput: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var segments: [ProtoCallInput.Segment] = []
+
+  /// As of a Command.
+  var elementKeys: [String] = []
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  /// What JSON value a text becomes: a string; a number, true or false where it is one; whatever it
+  /// is in JSON, where it is a number, true, false, a list or an object; a list of such values.
+  nonisolated enum Form: SwiftProtobuf.Enum, Swift.CaseIterable {
+    typealias RawValue = Int
+    case unspecified // = 0
+    case string // = 1
+    case scalar // = 2
+    case json // = 3
+    case list // = 4
+    case UNRECOGNIZED(Int)
+
+    init() {
+      self = .unspecified
+    }
+
+    init?(rawValue: Int) {
+      switch rawValue {
+      case 0: self = .unspecified
+      case 1: self = .string
+      case 2: self = .scalar
+      case 3: self = .json
+      case 4: self = .list
+      default: self = .UNRECOGNIZED(rawValue)
+      }
+    }
+
+    var rawValue: Int {
+      switch self {
+      case .unspecified: return 0
+      case .string: return 1
+      case .scalar: return 2
+      case .json: return 3
+      case .list: return 4
+      case .UNRECOGNIZED(let i): return i
+      }
+    }
+
+    // The compiler won't synthesize support with the UNRECOGNIZED case.
+    static let allCases: [ProtoCallInput.Form] = [
+      .unspecified,
+      .string,
+      .scalar,
+      .json,
+      .list,
+    ]
+
+  }
+
+  nonisolated struct Value: Sendable {
+    // SwiftProtobuf.Message conformance is added in an extension below. See the
+    // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+    // methods supported on all messages.
+
+    var text: ProtoCommandText {
+      get {_text ?? ProtoCommandText()}
+      set {_text = newValue}
+    }
+    /// Returns true if `text` has been explicitly set.
+    var hasText: Bool {self._text != nil}
+    /// Clears the value of `text`. Subsequent reads from it will return its default value.
+    mutating func clearText() {self._text = nil}
+
+    var form: ProtoCallInput.Form = .unspecified
+
+    var unknownFields = SwiftProtobuf.UnknownStorage()
+
+    init() {}
+
+    fileprivate var _text: ProtoCommandText? = nil
+  }
+
+  nonisolated struct Segment: Sendable {
+    // SwiftProtobuf.Message conformance is added in an extension below. See the
+    // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+    // methods supported on all messages.
+
+    var segment: ProtoCallInput.Segment.OneOf_Segment? = nil
+
+    /// A piece of JSON as it is.
+    var json: String {
+      get {
+        if case .json(let v)? = segment {return v}
+        return String()
+      }
+      set {segment = .json(newValue)}
+    }
+
+    /// One JSON value.
+    var value: ProtoCallInput.Value {
+      get {
+        if case .value(let v)? = segment {return v}
+        return ProtoCallInput.Value()
+      }
+      set {segment = .value(newValue)}
+    }
+
+    var unknownFields = SwiftProtobuf.UnknownStorage()
+
+    nonisolated enum OneOf_Segment: Equatable, Sendable {
+      /// A piece of JSON as it is.
+      case json(String)
+      /// One JSON value.
+      case value(ProtoCallInput.Value)
+
+    }
+
+    init() {}
+  }
+
+  init() {}
+}
+
 /// What a block operation runs: the payload of WORK_KIND_BLOCKS. Two of them end to end are one
 /// with the blocks of both.
 nonisolated struct ProtoBlocks: Sendable {
@@ -1794,6 +1964,37 @@ nonisolated struct ProtoBlocks: Sendable {
     fileprivate var _type: ProtoOperationType? = nil
   }
 
+  nonisolated struct FilledCall: Sendable {
+    // SwiftProtobuf.Message conformance is added in an extension below. See the
+    // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+    // methods supported on all messages.
+
+    var type: ProtoOperationType {
+      get {_type ?? ProtoOperationType()}
+      set {_type = newValue}
+    }
+    /// Returns true if `type` has been explicitly set.
+    var hasType: Bool {self._type != nil}
+    /// Clears the value of `type`. Subsequent reads from it will return its default value.
+    mutating func clearType() {self._type = nil}
+
+    var input: ProtoCallInput {
+      get {_input ?? ProtoCallInput()}
+      set {_input = newValue}
+    }
+    /// Returns true if `input` has been explicitly set.
+    var hasInput: Bool {self._input != nil}
+    /// Clears the value of `input`. Subsequent reads from it will return its default value.
+    mutating func clearInput() {self._input = nil}
+
+    var unknownFields = SwiftProtobuf.UnknownStorage()
+
+    init() {}
+
+    fileprivate var _type: ProtoOperationType? = nil
+    fileprivate var _input: ProtoCallInput? = nil
+  }
+
   nonisolated struct Block: Sendable {
     // SwiftProtobuf.Message conformance is added in an extension below. See the
     // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -1817,11 +2018,20 @@ nonisolated struct ProtoBlocks: Sendable {
       set {work = .call(newValue)}
     }
 
+    var filledCall: ProtoBlocks.FilledCall {
+      get {
+        if case .filledCall(let v)? = work {return v}
+        return ProtoBlocks.FilledCall()
+      }
+      set {work = .filledCall(newValue)}
+    }
+
     var unknownFields = SwiftProtobuf.UnknownStorage()
 
     nonisolated enum OneOf_Work: Equatable, Sendable {
       case command(ProtoCommand)
       case call(ProtoBlocks.Call)
+      case filledCall(ProtoBlocks.FilledCall)
 
     }
 
@@ -2126,6 +2336,10 @@ nonisolated struct ProtoRefusal: Sendable {
   /// Clears the value of `operations`. Subsequent reads from it will return its default value.
   mutating func clearOperations() {self._operations = nil}
 
+  /// Not before so many nanoseconds have passed does it make sense to try again; 0: it is not a
+  /// matter of time. At most an hour.
+  var retryAfter: Int64 = 0
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -2166,9 +2380,21 @@ nonisolated struct ProtoTiming: Sendable {
 
   var orphan: Int64 = 0
 
+  /// 0: there are no exclusive operations; not said: 10 s.
+  var fence: Int64 {
+    get {_fence ?? 0}
+    set {_fence = newValue}
+  }
+  /// Returns true if `fence` has been explicitly set.
+  var hasFence: Bool {self._fence != nil}
+  /// Clears the value of `fence`. Subsequent reads from it will return its default value.
+  mutating func clearFence() {self._fence = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
+
+  fileprivate var _fence: Int64? = nil
 }
 
 /// A piece of a log.
@@ -2765,7 +2991,7 @@ nonisolated extension ProtoRetryPolicy: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Template"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}count\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{3}element_arguments\0\u{3}element_argument_length\0\u{1}queue\0\u{1}priority\0\u{1}qos\0\u{1}demand\0\u{1}requirements\0\u{1}retry\0\u{3}maximum_losses\0\u{3}maximum_parallel\0\u{3}allowed_failures\0\u{3}allowed_exit_statuses\0\u{3}is_final\0\u{3}is_barrier\0\u{3}wants_inputs\0\u{1}labels\0\u{3}block_types\0\u{3}timeout_nanoseconds\0\u{3}grace_nanoseconds\0\u{3}is_held\0\u{c}\u{1c}\u{c}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}count\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{3}element_arguments\0\u{3}element_argument_length\0\u{1}queue\0\u{1}priority\0\u{1}qos\0\u{1}demand\0\u{1}requirements\0\u{1}retry\0\u{3}maximum_losses\0\u{3}maximum_parallel\0\u{3}allowed_failures\0\u{3}allowed_exit_statuses\0\u{3}is_final\0\u{3}is_barrier\0\u{3}wants_inputs\0\u{1}labels\0\u{3}block_types\0\u{3}timeout_nanoseconds\0\u{3}grace_nanoseconds\0\u{3}is_held\0\u{3}delay_nanoseconds\0\u{3}not_before_time\0\u{3}fills_input\0\u{3}is_exclusive\0\u{c} \u{8}")
 
   fileprivate class _StorageClass {
     var _name: String = String()
@@ -2795,6 +3021,9 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
     var _timeoutNanoseconds: Int64? = nil
     var _graceNanoseconds: Int64? = nil
     var _isHeld: Bool = false
+    var _notBefore: ProtoTemplate.OneOf_NotBefore?
+    var _fillsInput: Bool = false
+    var _isExclusive: Bool = false
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -2832,6 +3061,9 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
       _timeoutNanoseconds = source._timeoutNanoseconds
       _graceNanoseconds = source._graceNanoseconds
       _isHeld = source._isHeld
+      _notBefore = source._notBefore
+      _fillsInput = source._fillsInput
+      _isExclusive = source._isExclusive
     }
   }
 
@@ -2877,6 +3109,24 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
         case 25: try { try decoder.decodeSingularInt64Field(value: &_storage._timeoutNanoseconds) }()
         case 26: try { try decoder.decodeSingularInt64Field(value: &_storage._graceNanoseconds) }()
         case 27: try { try decoder.decodeSingularBoolField(value: &_storage._isHeld) }()
+        case 28: try {
+          var v: Int64?
+          try decoder.decodeSingularInt64Field(value: &v)
+          if let v = v {
+            if _storage._notBefore != nil {try decoder.handleConflictingOneOf()}
+            _storage._notBefore = .delayNanoseconds(v)
+          }
+        }()
+        case 29: try {
+          var v: Int64?
+          try decoder.decodeSingularInt64Field(value: &v)
+          if let v = v {
+            if _storage._notBefore != nil {try decoder.handleConflictingOneOf()}
+            _storage._notBefore = .notBeforeTime(v)
+          }
+        }()
+        case 30: try { try decoder.decodeSingularBoolField(value: &_storage._fillsInput) }()
+        case 31: try { try decoder.decodeSingularBoolField(value: &_storage._isExclusive) }()
         default: break
         }
       }
@@ -2970,6 +3220,23 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
       if _storage._isHeld != false {
         try visitor.visitSingularBoolField(value: _storage._isHeld, fieldNumber: 27)
       }
+      switch _storage._notBefore {
+      case .delayNanoseconds?: try {
+        guard case .delayNanoseconds(let v)? = _storage._notBefore else { preconditionFailure() }
+        try visitor.visitSingularInt64Field(value: v, fieldNumber: 28)
+      }()
+      case .notBeforeTime?: try {
+        guard case .notBeforeTime(let v)? = _storage._notBefore else { preconditionFailure() }
+        try visitor.visitSingularInt64Field(value: v, fieldNumber: 29)
+      }()
+      case nil: break
+      }
+      if _storage._fillsInput != false {
+        try visitor.visitSingularBoolField(value: _storage._fillsInput, fieldNumber: 30)
+      }
+      if _storage._isExclusive != false {
+        try visitor.visitSingularBoolField(value: _storage._isExclusive, fieldNumber: 31)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -3006,6 +3273,9 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
         if _storage._timeoutNanoseconds != rhs_storage._timeoutNanoseconds {return false}
         if _storage._graceNanoseconds != rhs_storage._graceNanoseconds {return false}
         if _storage._isHeld != rhs_storage._isHeld {return false}
+        if _storage._notBefore != rhs_storage._notBefore {return false}
+        if _storage._fillsInput != rhs_storage._fillsInput {return false}
+        if _storage._isExclusive != rhs_storage._isExclusive {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -3850,6 +4120,146 @@ nonisolated extension ProtoCommand.Variable: SwiftProtobuf.Message, SwiftProtobu
   }
 }
 
+nonisolated extension ProtoCallInput: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".CallInput"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}segments\0\u{3}element_keys\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedMessageField(value: &self.segments) }()
+      case 2: try { try decoder.decodeRepeatedStringField(value: &self.elementKeys) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.segments.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.segments, fieldNumber: 1)
+    }
+    if !self.elementKeys.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.elementKeys, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoCallInput, rhs: ProtoCallInput) -> Bool {
+    if lhs.segments != rhs.segments {return false}
+    if lhs.elementKeys != rhs.elementKeys {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoCallInput.Form: SwiftProtobuf._ProtoNameProviding {
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0FORM_UNSPECIFIED\0\u{1}FORM_STRING\0\u{1}FORM_SCALAR\0\u{1}FORM_JSON\0\u{1}FORM_LIST\0")
+}
+
+nonisolated extension ProtoCallInput.Value: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = ProtoCallInput.protoMessageName + ".Value"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}text\0\u{1}form\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularMessageField(value: &self._text) }()
+      case 2: try { try decoder.decodeSingularEnumField(value: &self.form) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._text {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    } }()
+    if self.form != .unspecified {
+      try visitor.visitSingularEnumField(value: self.form, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoCallInput.Value, rhs: ProtoCallInput.Value) -> Bool {
+    if lhs._text != rhs._text {return false}
+    if lhs.form != rhs.form {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoCallInput.Segment: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = ProtoCallInput.protoMessageName + ".Segment"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}json\0\u{1}value\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try {
+        var v: String?
+        try decoder.decodeSingularStringField(value: &v)
+        if let v = v {
+          if self.segment != nil {try decoder.handleConflictingOneOf()}
+          self.segment = .json(v)
+        }
+      }()
+      case 2: try {
+        var v: ProtoCallInput.Value?
+        var hadOneofValue = false
+        if let current = self.segment {
+          hadOneofValue = true
+          if case .value(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.segment = .value(v)
+        }
+      }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    switch self.segment {
+    case .json?: try {
+      guard case .json(let v)? = self.segment else { preconditionFailure() }
+      try visitor.visitSingularStringField(value: v, fieldNumber: 1)
+    }()
+    case .value?: try {
+      guard case .value(let v)? = self.segment else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    }()
+    case nil: break
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoCallInput.Segment, rhs: ProtoCallInput.Segment) -> Bool {
+    if lhs.segment != rhs.segment {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
 nonisolated extension ProtoBlocks: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Blocks"
   static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}blocks\0\u{1}element\0")
@@ -3924,9 +4334,48 @@ nonisolated extension ProtoBlocks.Call: SwiftProtobuf.Message, SwiftProtobuf._Me
   }
 }
 
+nonisolated extension ProtoBlocks.FilledCall: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = ProtoBlocks.protoMessageName + ".FilledCall"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}type\0\u{1}input\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularMessageField(value: &self._type) }()
+      case 2: try { try decoder.decodeSingularMessageField(value: &self._input) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._type {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    } }()
+    try { if let v = self._input {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoBlocks.FilledCall, rhs: ProtoBlocks.FilledCall) -> Bool {
+    if lhs._type != rhs._type {return false}
+    if lhs._input != rhs._input {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
 nonisolated extension ProtoBlocks.Block: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = ProtoBlocks.protoMessageName + ".Block"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}command\0\u{1}call\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}command\0\u{1}call\0\u{3}filled_call\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3960,6 +4409,19 @@ nonisolated extension ProtoBlocks.Block: SwiftProtobuf.Message, SwiftProtobuf._M
           self.work = .call(v)
         }
       }()
+      case 3: try {
+        var v: ProtoBlocks.FilledCall?
+        var hadOneofValue = false
+        if let current = self.work {
+          hadOneofValue = true
+          if case .filledCall(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.work = .filledCall(v)
+        }
+      }()
       default: break
       }
     }
@@ -3978,6 +4440,10 @@ nonisolated extension ProtoBlocks.Block: SwiftProtobuf.Message, SwiftProtobuf._M
     case .call?: try {
       guard case .call(let v)? = self.work else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    }()
+    case .filledCall?: try {
+      guard case .filledCall(let v)? = self.work else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
     }()
     case nil: break
     }
@@ -4430,7 +4896,7 @@ nonisolated extension ProtoAttemptHistories: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension ProtoRefusal: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Refusal"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}code\0\u{1}message\0\u{1}hint\0\u{1}operations\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}code\0\u{1}message\0\u{1}hint\0\u{1}operations\0\u{3}retry_after\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4442,6 +4908,7 @@ nonisolated extension ProtoRefusal: SwiftProtobuf.Message, SwiftProtobuf._Messag
       case 2: try { try decoder.decodeSingularStringField(value: &self.message) }()
       case 3: try { try decoder.decodeSingularStringField(value: &self.hint) }()
       case 4: try { try decoder.decodeSingularMessageField(value: &self._operations) }()
+      case 5: try { try decoder.decodeSingularInt64Field(value: &self.retryAfter) }()
       default: break
       }
     }
@@ -4464,6 +4931,9 @@ nonisolated extension ProtoRefusal: SwiftProtobuf.Message, SwiftProtobuf._Messag
     try { if let v = self._operations {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
     } }()
+    if self.retryAfter != 0 {
+      try visitor.visitSingularInt64Field(value: self.retryAfter, fieldNumber: 5)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4472,6 +4942,7 @@ nonisolated extension ProtoRefusal: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if lhs.message != rhs.message {return false}
     if lhs.hint != rhs.hint {return false}
     if lhs._operations != rhs._operations {return false}
+    if lhs.retryAfter != rhs.retryAfter {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4514,7 +4985,7 @@ nonisolated extension ProtoProtocolVersions: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension ProtoTiming: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Timing"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}heartbeat\0\u{1}suspect\0\u{1}lost\0\u{1}resync\0\u{1}grace\0\u{1}orphan\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}heartbeat\0\u{1}suspect\0\u{1}lost\0\u{1}resync\0\u{1}grace\0\u{1}orphan\0\u{1}fence\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4528,12 +4999,17 @@ nonisolated extension ProtoTiming: SwiftProtobuf.Message, SwiftProtobuf._Message
       case 4: try { try decoder.decodeSingularInt64Field(value: &self.resync) }()
       case 5: try { try decoder.decodeSingularInt64Field(value: &self.grace) }()
       case 6: try { try decoder.decodeSingularInt64Field(value: &self.orphan) }()
+      case 7: try { try decoder.decodeSingularInt64Field(value: &self._fence) }()
       default: break
       }
     }
   }
 
   func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if self.heartbeat != 0 {
       try visitor.visitSingularInt64Field(value: self.heartbeat, fieldNumber: 1)
     }
@@ -4552,6 +5028,9 @@ nonisolated extension ProtoTiming: SwiftProtobuf.Message, SwiftProtobuf._Message
     if self.orphan != 0 {
       try visitor.visitSingularInt64Field(value: self.orphan, fieldNumber: 6)
     }
+    try { if let v = self._fence {
+      try visitor.visitSingularInt64Field(value: v, fieldNumber: 7)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4562,6 +5041,7 @@ nonisolated extension ProtoTiming: SwiftProtobuf.Message, SwiftProtobuf._Message
     if lhs.resync != rhs.resync {return false}
     if lhs.grace != rhs.grace {return false}
     if lhs.orphan != rhs.orphan {return false}
+    if lhs._fence != rhs._fence {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -377,53 +377,60 @@ nonisolated struct ProtoCoordinatorMessage: Sendable {
   init() {}
 }
 
-nonisolated struct ProtoWelcome: Sendable {
+nonisolated struct ProtoWelcome: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
   var conversation: ProtoConversation {
-    get {_conversation ?? ProtoConversation()}
-    set {_conversation = newValue}
+    get {_storage._conversation ?? ProtoConversation()}
+    set {_uniqueStorage()._conversation = newValue}
   }
   /// Returns true if `conversation` has been explicitly set.
-  var hasConversation: Bool {self._conversation != nil}
+  var hasConversation: Bool {_storage._conversation != nil}
   /// Clears the value of `conversation`. Subsequent reads from it will return its default value.
-  mutating func clearConversation() {self._conversation = nil}
+  mutating func clearConversation() {_uniqueStorage()._conversation = nil}
 
-  var version: UInt32 = 0
+  var version: UInt32 {
+    get {_storage._version}
+    set {_uniqueStorage()._version = newValue}
+  }
 
-  var worker: UInt32 = 0
+  var worker: UInt32 {
+    get {_storage._worker}
+    set {_uniqueStorage()._worker = newValue}
+  }
 
   var timing: ProtoTiming {
-    get {_timing ?? ProtoTiming()}
-    set {_timing = newValue}
+    get {_storage._timing ?? ProtoTiming()}
+    set {_uniqueStorage()._timing = newValue}
   }
   /// Returns true if `timing` has been explicitly set.
-  var hasTiming: Bool {self._timing != nil}
+  var hasTiming: Bool {_storage._timing != nil}
   /// Clears the value of `timing`. Subsequent reads from it will return its default value.
-  mutating func clearTiming() {self._timing = nil}
+  mutating func clearTiming() {_uniqueStorage()._timing = nil}
 
   /// Attempts of the hello that are no longer its own: stop them, report nothing.
   var stale: ProtoAttempts {
-    get {_stale ?? ProtoAttempts()}
-    set {_stale = newValue}
+    get {_storage._stale ?? ProtoAttempts()}
+    set {_uniqueStorage()._stale = newValue}
   }
   /// Returns true if `stale` has been explicitly set.
-  var hasStale: Bool {self._stale != nil}
+  var hasStale: Bool {_storage._stale != nil}
   /// Clears the value of `stale`. Subsequent reads from it will return its default value.
-  mutating func clearStale() {self._stale = nil}
+  mutating func clearStale() {_uniqueStorage()._stale = nil}
 
   /// Where clients connect to, for operations that submit others; empty: not told.
-  var clientEndpoint: String = String()
+  var clientEndpoint: String {
+    get {_storage._clientEndpoint}
+    set {_uniqueStorage()._clientEndpoint = newValue}
+  }
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 
-  fileprivate var _conversation: ProtoConversation? = nil
-  fileprivate var _timing: ProtoTiming? = nil
-  fileprivate var _stale: ProtoAttempts? = nil
+  fileprivate var _storage = unsafe _StorageClass.defaultInstance
 }
 
 /// One turn's orders; empty: a heartbeat.
@@ -517,6 +524,13 @@ nonisolated struct ProtoWorkerOrders: @unchecked Sendable {
   var drain: Bool {
     get {_storage._drain}
     set {_uniqueStorage()._drain = newValue}
+  }
+
+  /// Reports through this number have been heard, durable or not; heartbeats have it too. Exclusive
+  /// operations are killed Timing.fence after the newest of these was sent.
+  var heard: UInt64 {
+    get {_storage._heard}
+    set {_uniqueStorage()._heard = newValue}
   }
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -635,6 +649,17 @@ nonisolated struct ProtoTemplateAnnouncement: @unchecked Sendable {
     set {_uniqueStorage()._blockTypes = newValue}
   }
 
+  /// As in Template.
+  var fillsInput: Bool {
+    get {_storage._fillsInput}
+    set {_uniqueStorage()._fillsInput = newValue}
+  }
+
+  var isExclusive: Bool {
+    get {_storage._isExclusive}
+    set {_uniqueStorage()._isExclusive = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -746,6 +771,28 @@ nonisolated struct ProtoDispatches: @unchecked Sendable {
   var run: [UInt32] {
     get {_storage._run}
     set {_uniqueStorage()._run = newValue}
+  }
+
+  /// Runs: the queue of the next queue_count[i] dispatches (no runs: 0 for all), and its service (no
+  /// runs: DEFAULT for all). Priorities and places compare only inside a queue.
+  var queue: [UInt32] {
+    get {_storage._queue}
+    set {_uniqueStorage()._queue = newValue}
+  }
+
+  var queueCount: [UInt32] {
+    get {_storage._queueCount}
+    set {_uniqueStorage()._queueCount = newValue}
+  }
+
+  var service: [ProtoQualityOfService] {
+    get {_storage._service}
+    set {_uniqueStorage()._service = newValue}
+  }
+
+  var serviceCount: [UInt32] {
+    get {_storage._serviceCount}
+    set {_uniqueStorage()._serviceCount = newValue}
   }
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -1356,56 +1403,102 @@ nonisolated extension ProtoWelcome: SwiftProtobuf.Message, SwiftProtobuf._Messag
   static let protoMessageName: String = _protobuf_package + ".Welcome"
   static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}conversation\0\u{1}version\0\u{1}worker\0\u{1}timing\0\u{1}stale\0\u{3}client_endpoint\0\u{c}\u{7}\u{9}")
 
+  fileprivate class _StorageClass {
+    var _conversation: ProtoConversation? = nil
+    var _version: UInt32 = 0
+    var _worker: UInt32 = 0
+    var _timing: ProtoTiming? = nil
+    var _stale: ProtoAttempts? = nil
+    var _clientEndpoint: String = String()
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _conversation = source._conversation
+      _version = source._version
+      _worker = source._worker
+      _timing = source._timing
+      _stale = source._stale
+      _clientEndpoint = source._clientEndpoint
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
+
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularMessageField(value: &self._conversation) }()
-      case 2: try { try decoder.decodeSingularUInt32Field(value: &self.version) }()
-      case 3: try { try decoder.decodeSingularUInt32Field(value: &self.worker) }()
-      case 4: try { try decoder.decodeSingularMessageField(value: &self._timing) }()
-      case 5: try { try decoder.decodeSingularMessageField(value: &self._stale) }()
-      case 6: try { try decoder.decodeSingularStringField(value: &self.clientEndpoint) }()
-      default: break
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularMessageField(value: &_storage._conversation) }()
+        case 2: try { try decoder.decodeSingularUInt32Field(value: &_storage._version) }()
+        case 3: try { try decoder.decodeSingularUInt32Field(value: &_storage._worker) }()
+        case 4: try { try decoder.decodeSingularMessageField(value: &_storage._timing) }()
+        case 5: try { try decoder.decodeSingularMessageField(value: &_storage._stale) }()
+        case 6: try { try decoder.decodeSingularStringField(value: &_storage._clientEndpoint) }()
+        default: break
+        }
       }
     }
   }
 
   func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
-    try { if let v = self._conversation {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
-    } }()
-    if self.version != 0 {
-      try visitor.visitSingularUInt32Field(value: self.version, fieldNumber: 2)
-    }
-    if self.worker != 0 {
-      try visitor.visitSingularUInt32Field(value: self.worker, fieldNumber: 3)
-    }
-    try { if let v = self._timing {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
-    } }()
-    try { if let v = self._stale {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
-    } }()
-    if !self.clientEndpoint.isEmpty {
-      try visitor.visitSingularStringField(value: self.clientEndpoint, fieldNumber: 6)
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      try { if let v = _storage._conversation {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+      } }()
+      if _storage._version != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._version, fieldNumber: 2)
+      }
+      if _storage._worker != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._worker, fieldNumber: 3)
+      }
+      try { if let v = _storage._timing {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+      } }()
+      try { if let v = _storage._stale {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
+      } }()
+      if !_storage._clientEndpoint.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._clientEndpoint, fieldNumber: 6)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   static func ==(lhs: ProtoWelcome, rhs: ProtoWelcome) -> Bool {
-    if lhs._conversation != rhs._conversation {return false}
-    if lhs.version != rhs.version {return false}
-    if lhs.worker != rhs.worker {return false}
-    if lhs._timing != rhs._timing {return false}
-    if lhs._stale != rhs._stale {return false}
-    if lhs.clientEndpoint != rhs.clientEndpoint {return false}
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._conversation != rhs_storage._conversation {return false}
+        if _storage._version != rhs_storage._version {return false}
+        if _storage._worker != rhs_storage._worker {return false}
+        if _storage._timing != rhs_storage._timing {return false}
+        if _storage._stale != rhs_storage._stale {return false}
+        if _storage._clientEndpoint != rhs_storage._clientEndpoint {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1413,7 +1506,7 @@ nonisolated extension ProtoWelcome: SwiftProtobuf.Message, SwiftProtobuf._Messag
 
 nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".WorkerOrders"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}conversation\0\u{1}number\0\u{1}acknowledged\0\u{1}templates\0\u{1}dispatches\0\u{1}recalls\0\u{1}cancels\0\u{3}cancel_grace_at\0\u{3}cancel_grace_nanoseconds\0\u{1}stale\0\u{3}forgotten_graphs\0\u{1}drain\0\u{c}\u{d}\u{13}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}conversation\0\u{1}number\0\u{1}acknowledged\0\u{1}templates\0\u{1}dispatches\0\u{1}recalls\0\u{1}cancels\0\u{3}cancel_grace_at\0\u{3}cancel_grace_nanoseconds\0\u{1}stale\0\u{3}forgotten_graphs\0\u{1}drain\0\u{1}heard\0\u{c}\u{e}\u{12}")
 
   fileprivate class _StorageClass {
     var _conversation: ProtoConversation? = nil
@@ -1428,6 +1521,7 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
     var _stale: ProtoAttempts? = nil
     var _forgottenGraphs: [UInt32] = []
     var _drain: Bool = false
+    var _heard: UInt64 = 0
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1450,6 +1544,7 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
       _stale = source._stale
       _forgottenGraphs = source._forgottenGraphs
       _drain = source._drain
+      _heard = source._heard
     }
   }
 
@@ -1480,6 +1575,7 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
         case 10: try { try decoder.decodeSingularMessageField(value: &_storage._stale) }()
         case 11: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._forgottenGraphs) }()
         case 12: try { try decoder.decodeSingularBoolField(value: &_storage._drain) }()
+        case 13: try { try decoder.decodeSingularUInt64Field(value: &_storage._heard) }()
         default: break
         }
       }
@@ -1528,6 +1624,9 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
       if _storage._drain != false {
         try visitor.visitSingularBoolField(value: _storage._drain, fieldNumber: 12)
       }
+      if _storage._heard != 0 {
+        try visitor.visitSingularUInt64Field(value: _storage._heard, fieldNumber: 13)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -1549,6 +1648,7 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
         if _storage._stale != rhs_storage._stale {return false}
         if _storage._forgottenGraphs != rhs_storage._forgottenGraphs {return false}
         if _storage._drain != rhs_storage._drain {return false}
+        if _storage._heard != rhs_storage._heard {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -1560,7 +1660,7 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
 
 nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".TemplateAnnouncement"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{3}graph_name\0\u{1}template\0\u{3}first_index\0\u{1}name\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{1}demand\0\u{1}qos\0\u{3}queue_name\0\u{3}timeout_nanoseconds\0\u{3}grace_nanoseconds\0\u{3}block_types\0\u{c}\u{11}\u{f}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{3}graph_name\0\u{1}template\0\u{3}first_index\0\u{1}name\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{1}demand\0\u{1}qos\0\u{3}queue_name\0\u{3}timeout_nanoseconds\0\u{3}grace_nanoseconds\0\u{3}block_types\0\u{3}fills_input\0\u{3}is_exclusive\0\u{c}\u{13}\u{d}")
 
   fileprivate class _StorageClass {
     var _graph: UInt32 = 0
@@ -1579,6 +1679,8 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
     var _timeoutNanoseconds: Int64? = nil
     var _graceNanoseconds: Int64? = nil
     var _blockTypes: [ProtoOperationType] = []
+    var _fillsInput: Bool = false
+    var _isExclusive: Bool = false
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1605,6 +1707,8 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
       _timeoutNanoseconds = source._timeoutNanoseconds
       _graceNanoseconds = source._graceNanoseconds
       _blockTypes = source._blockTypes
+      _fillsInput = source._fillsInput
+      _isExclusive = source._isExclusive
     }
   }
 
@@ -1639,6 +1743,8 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
         case 14: try { try decoder.decodeSingularInt64Field(value: &_storage._timeoutNanoseconds) }()
         case 15: try { try decoder.decodeSingularInt64Field(value: &_storage._graceNanoseconds) }()
         case 16: try { try decoder.decodeRepeatedMessageField(value: &_storage._blockTypes) }()
+        case 17: try { try decoder.decodeSingularBoolField(value: &_storage._fillsInput) }()
+        case 18: try { try decoder.decodeSingularBoolField(value: &_storage._isExclusive) }()
         default: break
         }
       }
@@ -1699,6 +1805,12 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
       if !_storage._blockTypes.isEmpty {
         try visitor.visitRepeatedMessageField(value: _storage._blockTypes, fieldNumber: 16)
       }
+      if _storage._fillsInput != false {
+        try visitor.visitSingularBoolField(value: _storage._fillsInput, fieldNumber: 17)
+      }
+      if _storage._isExclusive != false {
+        try visitor.visitSingularBoolField(value: _storage._isExclusive, fieldNumber: 18)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -1724,6 +1836,8 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
         if _storage._timeoutNanoseconds != rhs_storage._timeoutNanoseconds {return false}
         if _storage._graceNanoseconds != rhs_storage._graceNanoseconds {return false}
         if _storage._blockTypes != rhs_storage._blockTypes {return false}
+        if _storage._fillsInput != rhs_storage._fillsInput {return false}
+        if _storage._isExclusive != rhs_storage._isExclusive {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -1735,7 +1849,7 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension ProtoDispatches: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Dispatches"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}attempts\0\u{1}template\0\u{3}template_count\0\u{1}priority\0\u{3}priority_count\0\u{3}place_delta\0\u{3}argument_at\0\u{1}argument\0\u{3}input_at\0\u{3}input_count\0\u{1}inputs\0\u{3}await_at\0\u{3}await_count\0\u{1}awaits\0\u{3}await_policy\0\u{1}run\0\u{c}\u{11}\u{f}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}attempts\0\u{1}template\0\u{3}template_count\0\u{1}priority\0\u{3}priority_count\0\u{3}place_delta\0\u{3}argument_at\0\u{1}argument\0\u{3}input_at\0\u{3}input_count\0\u{1}inputs\0\u{3}await_at\0\u{3}await_count\0\u{1}awaits\0\u{3}await_policy\0\u{1}run\0\u{1}queue\0\u{3}queue_count\0\u{1}service\0\u{3}service_count\0\u{c}\u{15}\u{b}")
 
   fileprivate class _StorageClass {
     var _attempts: ProtoAttempts? = nil
@@ -1754,6 +1868,10 @@ nonisolated extension ProtoDispatches: SwiftProtobuf.Message, SwiftProtobuf._Mes
     var _awaits: ProtoOperations? = nil
     var _awaitPolicy: [ProtoEdgePolicy] = []
     var _run: [UInt32] = []
+    var _queue: [UInt32] = []
+    var _queueCount: [UInt32] = []
+    var _service: [ProtoQualityOfService] = []
+    var _serviceCount: [UInt32] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1780,6 +1898,10 @@ nonisolated extension ProtoDispatches: SwiftProtobuf.Message, SwiftProtobuf._Mes
       _awaits = source._awaits
       _awaitPolicy = source._awaitPolicy
       _run = source._run
+      _queue = source._queue
+      _queueCount = source._queueCount
+      _service = source._service
+      _serviceCount = source._serviceCount
     }
   }
 
@@ -1814,6 +1936,10 @@ nonisolated extension ProtoDispatches: SwiftProtobuf.Message, SwiftProtobuf._Mes
         case 14: try { try decoder.decodeSingularMessageField(value: &_storage._awaits) }()
         case 15: try { try decoder.decodeRepeatedEnumField(value: &_storage._awaitPolicy) }()
         case 16: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._run) }()
+        case 17: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._queue) }()
+        case 18: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._queueCount) }()
+        case 19: try { try decoder.decodeRepeatedEnumField(value: &_storage._service) }()
+        case 20: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._serviceCount) }()
         default: break
         }
       }
@@ -1874,6 +2000,18 @@ nonisolated extension ProtoDispatches: SwiftProtobuf.Message, SwiftProtobuf._Mes
       if !_storage._run.isEmpty {
         try visitor.visitPackedUInt32Field(value: _storage._run, fieldNumber: 16)
       }
+      if !_storage._queue.isEmpty {
+        try visitor.visitPackedUInt32Field(value: _storage._queue, fieldNumber: 17)
+      }
+      if !_storage._queueCount.isEmpty {
+        try visitor.visitPackedUInt32Field(value: _storage._queueCount, fieldNumber: 18)
+      }
+      if !_storage._service.isEmpty {
+        try visitor.visitPackedEnumField(value: _storage._service, fieldNumber: 19)
+      }
+      if !_storage._serviceCount.isEmpty {
+        try visitor.visitPackedUInt32Field(value: _storage._serviceCount, fieldNumber: 20)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -1899,6 +2037,10 @@ nonisolated extension ProtoDispatches: SwiftProtobuf.Message, SwiftProtobuf._Mes
         if _storage._awaits != rhs_storage._awaits {return false}
         if _storage._awaitPolicy != rhs_storage._awaitPolicy {return false}
         if _storage._run != rhs_storage._run {return false}
+        if _storage._queue != rhs_storage._queue {return false}
+        if _storage._queueCount != rhs_storage._queueCount {return false}
+        if _storage._service != rhs_storage._service {return false}
+        if _storage._serviceCount != rhs_storage._serviceCount {return false}
         return true
       }
       if !storagesAreEqual {return false}

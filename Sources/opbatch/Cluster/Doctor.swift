@@ -27,7 +27,8 @@ struct Doctor: Command {
   private func examine(_ report: inout DoctorReport) async -> ExitStatus? {
     report.add(.good, "opbatch", "\(Build.text), protocol \(Self.spoken)")
     do {
-      guard let address = try ClusterAddress.find(flag: global.coordinator) else {
+      guard let address = try ClusterAddress.find(flag: global.coordinator, keys: global.keys)
+      else {
         report.add(
           .bad, "configuration", "no coordinator is named and 'opbatch up' has started none",
           "'opbatch up' starts one on this machine; else write 'coordinator: ADDRESS' into "

@@ -53,7 +53,7 @@ struct ConfigShow: Command {
   }
 
   private func collect() async throws -> [Setting] {
-    let address = try ClusterAddress.find(flag: global.coordinator)
+    let address = try ClusterAddress.find(flag: global.coordinator, keys: global.keys)
     var settings = [
       Setting(
         name: "coordinator", value: address?.text ?? "none",
@@ -66,7 +66,7 @@ struct ConfigShow: Command {
       ("state_folder", values.stateFolder), ("heartbeat", shownDuration(timing.heartbeat)),
       ("suspect", shownDuration(timing.suspect)), ("lost", shownDuration(timing.lost)),
       ("resync", shownDuration(timing.resync)), ("grace", shownDuration(timing.grace)),
-      ("orphan", shownDuration(timing.orphan)),
+      ("orphan", shownDuration(timing.orphan)), ("fence", shownDuration(timing.fence)),
     ].map { Setting(name: $0.0, value: $0.1, origin: "coordinator") }
     return settings
   }

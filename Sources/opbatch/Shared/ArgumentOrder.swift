@@ -3,7 +3,7 @@
 
 /// Moves common options from before the command's name to right after it.
 func commonOptionsLast(_ arguments: [String]) -> [String] {
-  let options = ["--coordinator", "--output", "-o", "--color", "--timeout"]
+  let options = ["--coordinator", "--keys", "--output", "-o", "--color", "--timeout"]
   var moved: [String] = []
   var rest = arguments[...]
   while let first = rest.first {

@@ -41,8 +41,6 @@ struct ExitStatus: Equatable, Sendable {
   // `run -- CMD` passes the status of CMD through; these are its words for what was not CMD's.
   static let commandTimedOut = ExitStatus(code: 124)
   static let commandNotStarted = ExitStatus(code: 125)
-  static let commandNotExecutable = ExitStatus(code: 126)
-  static let commandNotFound = ExitStatus(code: 127)
   static func commandSignalled(_ signal: Int32) -> ExitStatus { ExitStatus(code: 128 + signal) }
 
   /// The status for a graph that has ended.
@@ -89,6 +87,7 @@ extension ExitStatus {
       case .versionMismatch: self = .protocolVersion
       default: self = .refused
       }
+    case .keyRefused, .wrongServerKey: self = .keyRefused
     case .timedOut: self = .timedOut
     case .badAddress, .badConfiguration: self = .badConfiguration
     case .cancelled: self = .cancelled

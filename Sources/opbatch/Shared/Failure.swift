@@ -59,6 +59,8 @@ extension Failure {
       case .timedOut: "timed_out"
       case .badAddress: "bad_address"
       case .badConfiguration: "bad_configuration"
+      case .keyRefused: "key_refused"
+      case .wrongServerKey: "wrong_server_key"
       case .cancelled: "cancelled"
       }
     self.init(ExitStatus(error.kind), code: code, error.message, hint: error.hint)

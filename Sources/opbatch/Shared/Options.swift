@@ -12,6 +12,9 @@ struct GlobalOptions: ParsableArguments {
       valueName: "address"))
   var coordinator: String?
 
+  @Option(help: ArgumentHelp("Folder of your key. [OPBATCH_KEYS]", valueName: "folder"))
+  var keys: String?
+
   @Option(name: .shortAndLong, help: "What stdout carries.")
   var output: OutputFormat = .table
 

@@ -20,7 +20,7 @@ struct Session {
 extension Command {
   /// Connects to the configured coordinator; a command that cannot do without one.
   func connect() async throws -> ClusterConnection {
-    guard let address = try ClusterAddress.find(flag: global.coordinator) else {
+    guard let address = try ClusterAddress.find(flag: global.coordinator, keys: global.keys) else {
       throw Failure(
         .unreachable, code: "unreachable",
         "no coordinator is configured and none was started with 'opbatch up'",
@@ -33,7 +33,7 @@ extension Command {
   /// Connects to the configured coordinator, or starts a cluster for this command alone if
   /// nobody named one. A configured one that does not answer is an error, never a silent local run.
   func openSession(workers: Int = 2, _ console: Console) async throws -> Session {
-    if let address = try ClusterAddress.find(flag: global.coordinator) {
+    if let address = try ClusterAddress.find(flag: global.coordinator, keys: global.keys) {
       return Session(connection: try await connect(to: address), embedded: nil)
     }
     let cluster = try await EmbeddedCluster.start(EmbeddedCluster.Settings(workers: workers))
@@ -68,7 +68,14 @@ extension Command {
   private func connect(to address: ClusterAddress) async throws -> ClusterConnection {
     let deadline = min(global.timeout?.duration ?? .seconds(3), .seconds(3))
     do {
-      return try await ClusterConnection.connect(to: address.text, deadline: deadline)
+      let connection = try await ClusterConnection.connect(
+        to: address.text, deadline: deadline, keys: global.keys)
+      let console = Console(format: global.output, color: global.color)
+      let notice = BusyNotice { console.say($0) }
+      connection.whenBusy { refusal, pause in
+        notice.tell(refusal, pause: pause)
+      }
+      return connection
     } catch {
       guard error.kind == .badAddress || error.kind == .unreachable else { throw error }
       var failure = Failure(error)

@@ -188,8 +188,6 @@ final class CommandRun: Sendable {
   /// Why it was not started, as a shell would say it.
   static func startStatus(_ result: AttemptResult) -> ExitStatus {
     if [126, 127].contains(result.exitStatus) { return ExitStatus(code: result.exitStatus) }
-    if result.diagnostic.hasPrefix("no executable") { return .commandNotFound }
-    if result.diagnostic.contains("cannot be executed") { return .commandNotExecutable }
     return .commandNotStarted
   }
 

@@ -40,7 +40,8 @@ struct ManifestSource {
         parameters.map { ($0.key, $0.value) }, uniquingKeysWith: { _, last in last }))
     let result = compiler.compile(
       encoders: PayloadEncoders(
-        command: { Wire.encode(command: $0) }, blocks: { Wire.encode(blocks: $0) },
+        command: { Wire.encode(command: $0) }, callInput: { Wire.encode(callInput: $0) },
+        blocks: { Wire.encode(blocks: $0) },
         blockElement: { Wire.encode(blockElement: $0) }))
     guard let submission = result.submission else {
       throw failure(result.diagnostics, source, console)

@@ -26,7 +26,9 @@ struct Up: Command {
     let deadline = global.timeout?.duration ?? .seconds(15)
     let cluster = try await BackgroundCluster.start(workers: workers, deadline: deadline)
     try BackgroundCluster.show(cluster, console)
-    if let address = try ClusterAddress.find(flag: global.coordinator), address.origin != .up {
+    if let address = try ClusterAddress.find(flag: global.coordinator, keys: global.keys),
+      address.origin != .up
+    {
       console.warn(
         "commands go to \(address.text), which \(address.origin.text) names, not to this cluster")
     }
@@ -65,7 +67,7 @@ struct Status: Command {
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
   func perform(_ console: Console) async throws -> ExitStatus {
-    guard let address = try ClusterAddress.find(flag: global.coordinator) else {
+    guard let address = try ClusterAddress.find(flag: global.coordinator, keys: global.keys) else {
       throw Failure(
         .unreachable, code: "unreachable", "no coordinator is configured, and 'up' started none",
         hint: "'opbatch up' starts one")

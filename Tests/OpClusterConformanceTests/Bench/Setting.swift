@@ -15,6 +15,8 @@ enum Setting: String, CaseIterable, CustomStringConvertible, Sendable {
   case embedded
   /// What a case marked [LK] runs in.
   static let all = [Setting.local, .cluster]
+  /// All three, for what the library itself does.
+  static let everywhere = Setting.allCases
   var description: String { rawValue }
 }
 

@@ -3,7 +3,7 @@
 
 import OpClusterModel
 
-struct Script: Sendable {
+struct Course: Sendable {
   enum Reaction: Sendable {
     case obey(after: Span)
     /// It is at its end anyway and says what it came to.
@@ -18,8 +18,8 @@ struct Script: Sendable {
     let operation = attempt.operation
     let name = UInt64(operation.graph.number) << 32 | UInt64(operation.index)
     var chance = Chance(seed ^ Chance.mix(name), purpose: 1000 + UInt64(attempt.attempt))
-    duration = Script.duration(plan.pace, &chance)
-    result = Script.result(plan.failurePercent, &chance)
+    duration = Course.duration(plan.pace, &chance)
+    result = Course.result(plan.failurePercent, &chance)
     switch chance.below(10) {
     case 0: onStop = .ignore
     case 1, 2: onStop = .goOn

@@ -1,0 +1,130 @@
+// Whom the coordinator knows at present: the gate for new connections, the list behind it, and the
+// watch that tells of changes. Owned by the loop; reads small files on its thread.
+
+import Logging
+public import OpClusterKeys
+import OpClusterModel
+public import OpClusterZeroMQ
+
+/// What a coordinator needs to serve over TCP.
+public struct CoordinatorKeys: Sendable {
+  /// Its own.
+  public var pair: KeyPair
+  /// Whom it lets in at first.
+  public var allowed: AllowList
+  /// Where the list is, and is changed by others; nil: it never changes.
+  public var folder: KeyFolder?
+  /// Another coordinator in the same process needs another one.
+  public var domain: String
+
+  public init(
+    pair: KeyPair, allowed: AllowList, folder: KeyFolder? = nil, domain: String = Gate.domain
+  ) {
+    self.pair = pair
+    self.allowed = allowed
+    self.folder = folder
+    self.domain = domain
+  }
+}
+
+struct Access {
+  /// The gate stays open for so long after the loop's last turn; behind a loop that hangs nobody is
+  /// let in (G35).
+  static let gatePatience = Span.seconds(5)
+  /// Where the kernel does not tell of changes, the list is read again after this.
+  static let lookPause = Span.seconds(2)
+
+  let keys: CoordinatorKeys
+  private let gate: Gate
+  private let watch: FolderWatch?
+  private var principals: [PublicKey: Principal] = [:]
+  private var allowed: AllowList
+  private var lastLook = Instant.now
+  private var lastProblem = ""
+
+  /// - Parameter admitsAll: Lets everybody in, for a test of the proof.
+  /// - Throws: `EADDRINUSE` if another coordinator of this process has the domain.
+  init(_ keys: CoordinatorKeys, admitsAll: Bool) throws(SocketError) {
+    self.keys = keys
+    allowed = keys.allowed
+    // Before the list is read again, so that no change in between is missed.
+    watch = keys.folder?.watch()
+    gate = try Gate(domain: keys.domain) { _ in admitsAll }
+    if !admitsAll { use(keys.allowed) }
+  }
+
+  /// For the poller; nil where there is nothing to wait for.
+  var descriptor: Int32? { watch.flatMap { $0.descriptor >= 0 ? $0.descriptor : nil } }
+
+  var serverKeys: SocketKeys { .server(keys.pair, domain: keys.domain) }
+
+  func principal(of key: PublicKey) -> Principal { principals[key] ?? .removed }
+
+  /// The loop is alive.
+  func keepOpen(at now: Instant) {
+    gate.open(until: (now + Self.gatePatience).nanoseconds)
+  }
+
+  private mutating func use(_ list: AllowList) {
+    allowed = list
+    var all: [PublicKey: Principal] = [:]
+    for key in list.keys { all[key.key] = .known(name: key.name, role: key.role) }
+    for invitation in list.invitations { all[invitation.key] = .invited(invitation.key) }
+    principals = all
+    let known = Set(all.keys)
+    gate.admit { known.contains($0) }
+  }
+
+  /// Reads the list again if it may have changed; true if it has. A list that cannot be read
+  /// changes nothing: those it named before stay, and the log says so.
+  mutating func refresh(at now: Instant, _ logger: Logger) -> Bool {
+    guard let folder = keys.folder else { return false }
+    let isDue = descriptor == nil && now - lastLook >= Self.lookPause
+    guard watch?.takeChanges() == true || isDue else { return false }
+    lastLook = now
+    do throws(KeyError) {
+      let list = try folder.allowed()
+      lastProblem = ""
+      guard list != allowed else { return false }
+      use(list)
+      logger.info(
+        "the list of keys has changed",
+        metadata: ["keys": "\(list.keys.count)", "invitations": "\(list.invitations.count)"])
+      return true
+    } catch {
+      if error.description != lastProblem {
+        logger.error(
+          "the list of keys cannot be used; the one before stays in force",
+          metadata: ["problem": "\(error)"])
+      }
+      lastProblem = error.description
+      return false
+    }
+  }
+
+  /// Says who was not let in; a flood of them costs a line a turn.
+  func reportRefused(_ logger: Logger) {
+    let refused = gate.takeRefused()
+    guard let first = refused.first else { return }
+    logger.warning(
+      "a key was not let in",
+      metadata: [
+        "key": "\(first.key)", "address": "\(first.address)", "more": "\(refused.count - 1)",
+        "so_far": "\(gate.counts.refused)",
+      ])
+  }
+
+  /// Tries a random key against an address that is bound; the reason not to serve, if there is one.
+  func proof(at endpoint: Endpoint, _ now: Instant) throws(SocketError) -> String? {
+    guard endpoint.transport == .tcp else { return nil }
+    gate.open(until: (now + .seconds(30)).nanoseconds)
+    switch try GateProof.attempt(at: endpoint, server: keys.pair.publicKey) {
+    case .closed:
+      // It was our own.
+      _ = gate.takeRefused()
+      return nil
+    case .open: return "a random key was let in at \(endpoint)"
+    case .unknown(let what): return "a random key was not refused at \(endpoint): \(what)"
+    }
+  }
+}

@@ -1,0 +1,110 @@
+// Keys come and go while the coordinator serves: connections of removed ones end, holders of
+// invitations add their own. On the loop's thread; files are written on one of their own.
+
+import Logging
+import OpClusterKeys
+import OpClusterModel
+import OpClusterZeroMQ
+
+/// What became of an enrolment.
+struct Enrolment: Sendable {
+  let peer: PeerID
+  let request: RequestID
+  let result: Result<AllowedKey, KeyError>
+}
+
+extension CoordinatorLoop {
+  /// Who a connection is now. Over TCP nobody is anybody without a key.
+  func principal(of sender: Sender, at endpoint: Endpoint) -> Principal {
+    guard let key = sender.key else { return endpoint.transport == .tcp ? .removed : .local }
+    return access?.principal(of: key) ?? .removed
+  }
+
+  /// A submission carries the name of who made it: as a label for people, and in front of its key,
+  /// so that two who choose the same key do not meet (G19).
+  func owned(_ request: ClientRequest, by peer: PeerID) -> ClientRequest {
+    guard case .submit(var submission) = request, let name = clients.peers[peer]?.principal.name
+    else { return request }
+    if !submission.key.text.isEmpty {
+      submission.key = SubmissionKey("\(name)/\(submission.key.text)")
+    }
+    submission.labels.removeAll { $0.key == Self.submitterLabel }
+    submission.labels.append(Label(key: Self.submitterLabel, value: name))
+    return .submit(submission)
+  }
+
+  /// Set by the coordinator alone, where clients have keys.
+  static let submitterLabel = "submitter"
+
+  /// Once a turn: the gate stays open, changes of the list take effect (G37).
+  func attendToKeys() {
+    access?.keepOpen(at: now)
+    guard access?.refresh(at: now, logger) == true else { return }
+    for peer in workers.peers.all where hasChanged(peer) {
+      send(.refused(Door.keyChanged(peer.principal, principal(of: peer))), toWorker: peer.id)
+      forgetWorker(peer.id)
+    }
+    for peer in clients.peers.all where hasChanged(peer) && !peer.isPutOut {
+      let refusal = Door.keyChanged(peer.principal, principal(of: peer))
+      send(.reply(RequestID(0), .refused(refusal)), toClient: peer.id)
+      putOut(peer.id)
+    }
+  }
+
+  private func principal(of peer: Peer) -> Principal {
+    peer.key.map { access?.principal(of: $0) ?? .removed } ?? peer.principal
+  }
+
+  private func hasChanged(_ peer: Peer) -> Bool {
+    // An invitation is spent in the moment in which its holder is still to be answered.
+    !enrolling.contains(peer.id) && principal(of: peer) != peer.principal
+  }
+
+  /// Writes the list on another thread; the answer comes back as a notice.
+  func enrol(_ name: String, _ bytes: [UInt8], _ peer: PeerID, _ request: RequestID) {
+    guard case .invited(let invitation)? = clients.peers[peer]?.principal,
+      let folder = access?.keys.folder, let key = PublicKey(bytes: bytes)
+    else {
+      return reply(.refused(Refusal(.badRequest, "there is nothing to enrol")), to: peer, request)
+    }
+    guard enrolling.insert(peer).inserted else {
+      return reply(.refused(Refusal(.busy, "a key is being added already")), to: peer, request)
+    }
+    do throws(SocketError) {
+      let notices = notices
+      _ = try startThread(name: "opcoord-keys") {
+        let result: Result<AllowedKey, KeyError>
+        do throws(KeyError) {
+          result = .success(
+            try folder.changeAllowed { list throws(KeyError) in
+              try list.redeem(invitation, name: name, key: key, at: .now)
+            })
+        } catch {
+          result = .failure(error)
+        }
+        _ = notices.post(.enrolled(Enrolment(peer: peer, request: request, result: result)))
+      }
+    } catch {
+      enrolling.remove(peer)
+      reply(.refused(Refusal(.busy, "\(error)", hint: "try again later")), to: peer, request)
+    }
+  }
+
+  func take(_ enrolment: Enrolment) {
+    enrolling.remove(enrolment.peer)
+    switch enrolment.result {
+    case .success(let added):
+      logger.notice(
+        "a key was added by invitation",
+        metadata: [
+          "name": "\(added.name)", "role": "\(added.role.rawValue)", "key": "\(added.key)",
+        ])
+      reply(
+        .enrolled(name: added.name, role: added.role), to: enrolment.peer, enrolment.request)
+    case .failure(let error):
+      let refusal = Refusal(
+        error.kind == .refused ? .forbidden : .busy, error.message, hint: error.hint)
+      reply(.refused(refusal), to: enrolment.peer, enrolment.request)
+    }
+  }
+}

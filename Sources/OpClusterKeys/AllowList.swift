@@ -1,0 +1,169 @@
+// Whom a coordinator knows: keys with name and role, and invitations that are open. Pure.
+
+public import OpClusterModel
+public import OpClusterZeroMQ
+
+/// A key that may connect.
+public struct AllowedKey: Hashable, Sendable {
+  /// Matches `[A-Za-z0-9._:-]{1,128}`; unique.
+  public var name: String
+  public var role: Role
+  public var key: PublicKey
+  public var addedAt: WallTime
+
+  public init(name: String, role: Role, key: PublicKey, addedAt: WallTime) {
+    self.name = name
+    self.role = role
+    self.key = key
+    self.addedAt = addedAt
+  }
+}
+
+/// A one-time key whose holder may add a key of its own, and nothing else.
+public struct Invitation: Hashable, Sendable {
+  /// The name that the new key gets; nil: the holder chooses.
+  public var name: String?
+  public var role: Role
+  /// Of the one-time key.
+  public var key: PublicKey
+  public var expiresAt: WallTime
+
+  public init(name: String?, role: Role, key: PublicKey, expiresAt: WallTime) {
+    self.name = name
+    self.role = role
+    self.key = key
+    self.expiresAt = expiresAt
+  }
+}
+
+/// The coordinator's list, as a value.
+public struct AllowList: Hashable, Sendable {
+  public private(set) var keys: [AllowedKey] = []
+  public private(set) var invitations: [Invitation] = []
+
+  /// How long an expired invitation is kept, to tell its holder why it is of no use.
+  static let expiredKept = Span.seconds(7 * 24 * 3600)
+
+  public init() {}
+
+  // MARK: - Changes
+
+  public mutating func add(_ added: AllowedKey) throws(KeyError) {
+    guard added.name.isValidName else {
+      throw KeyError(
+        .refused, "'\(printable(added.name))' is not a name",
+        hint: "a key's name has 1 to \(Limits.nameBytes) of the characters A-Z a-z 0-9 . _ : -")
+    }
+    if let known = keys.first(where: { $0.name == added.name }) {
+      throw KeyError(
+        .refused, "there is a key named '\(known.name)' already",
+        hint: "choose another name, or remove that one with 'opcoord key rm \(known.name)'")
+    }
+    if let known = keys.first(where: { $0.key == added.key }) {
+      throw KeyError(.refused, "this key is there already, as '\(known.name)'")
+    }
+    guard keys.count < Limits.allowedKeys else {
+      throw KeyError(.refused, "there are \(Limits.allowedKeys) keys already", hint: "remove some")
+    }
+    keys.append(added)
+  }
+
+  /// Removes a key, or the open invitations of that name; what there was.
+  public mutating func remove(named name: String) throws(KeyError) -> AllowedKey? {
+    let before = invitations.count
+    invitations.removeAll { $0.name == name }
+    guard let at = keys.firstIndex(where: { $0.name == name }) else {
+      if invitations.count < before { return nil }
+      throw KeyError(
+        .refused, "there is no key named '\(printable(name))'",
+        hint: "'opcoord key ls' shows all of them")
+    }
+    return keys.remove(at: at)
+  }
+
+  public mutating func invite(_ invitation: Invitation, at now: WallTime) throws(KeyError) {
+    let oldest = now.milliseconds - Self.expiredKept.nanoseconds / 1_000_000
+    invitations.removeAll { $0.expiresAt.milliseconds < oldest }
+    if let name = invitation.name {
+      guard name.isValidName, !keys.contains(where: { $0.name == name }) else {
+        throw KeyError(
+          .refused, "'\(printable(name))' is taken already, or is not a name",
+          hint: "a name has 1 to \(Limits.nameBytes) of the characters A-Z a-z 0-9 . _ : -")
+      }
+    }
+    guard invitations.count < Limits.openInvitations else {
+      throw KeyError(
+        .refused, "there are \(Limits.openInvitations) open invitations already",
+        hint: "'opcoord key ls' shows them, 'opcoord key rm NAME' removes them")
+    }
+    invitations.append(invitation)
+  }
+
+  /// The holder of an invitation adds a key of its own, and the invitation is spent.
+  public mutating func redeem(
+    _ invitation: PublicKey, name: String, key: PublicKey, at now: WallTime
+  ) throws(KeyError) -> AllowedKey {
+    guard let at = invitations.firstIndex(where: { $0.key == invitation }) else {
+      throw KeyError(
+        .refused, "this invitation was used before, or withdrawn",
+        hint: "ask for a new one: opcoord key invite")
+    }
+    let found = invitations[at]
+    guard now.milliseconds < found.expiresAt.milliseconds else {
+      throw KeyError(
+        .refused, "this invitation has expired", hint: "ask for a new one: opcoord key invite")
+    }
+    let added = AllowedKey(
+      name: found.name ?? name, role: found.role, key: key, addedAt: now)
+    try add(added)
+    invitations.remove(at: at)
+    return added
+  }
+
+  // MARK: - As a file
+
+  public var text: String {
+    var lines = [
+      "# Who may connect to this coordinator; changed by 'opcoord key', applied at once.",
+      "# key NAME ROLE PUBLIC-KEY ADDED, invitation NAME|* ROLE PUBLIC-KEY EXPIRES; times in ms",
+    ]
+    lines += keys.map {
+      "key \($0.name) \($0.role.rawValue) \($0.key.text) \($0.addedAt.milliseconds)"
+    }
+    lines += invitations.map {
+      "invitation \($0.name ?? "*") \($0.role.rawValue) \($0.key.text) \($0.expiresAt.milliseconds)"
+    }
+    return lines.joined(separator: "\n") + "\n"
+  }
+
+  public init(parsing text: String, _ path: String) throws(KeyError) {
+    var names: Set<String> = []
+    var known: Set<PublicKey> = []
+    for (number, words) in KeyLines.words(of: text) {
+      guard words.count == 5, let role = Role(rawValue: String(words[2])),
+        let key = PublicKey(String(words[3])), let milliseconds = Int64(words[4])
+      else { throw KeyLines.malformed(path, number, "not understood") }
+      let name = String(words[1])
+      let time = WallTime(milliseconds: milliseconds)
+      switch words[0] {
+      case "key" where name.isValidName && keys.count < Limits.allowedKeys:
+        guard names.insert(name).inserted, known.insert(key).inserted else {
+          throw KeyLines.malformed(path, number, "this name or key is there twice")
+        }
+        keys.append(AllowedKey(name: name, role: role, key: key, addedAt: time))
+      case "invitation" where invitations.count < Limits.openInvitations:
+        invitations.append(
+          Invitation(name: name == "*" ? nil : name, role: role, key: key, expiresAt: time))
+      default: throw KeyLines.malformed(path, number, "not understood, or too many")
+      }
+    }
+  }
+}
+
+/// Names come from outside (G38).
+private func printable(_ text: String) -> String {
+  String(
+    text.unicodeScalars.prefix(Limits.nameBytes).map {
+      $0.properties.generalCategory == .control ? "?" : Character($0)
+    })
+}

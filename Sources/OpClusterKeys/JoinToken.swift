@@ -1,0 +1,78 @@
+// What an administrator hands over so that another machine can join: one word that survives every
+// shell and every chat. Pure.
+
+public import OpClusterZeroMQ
+
+/// A one-time secret, the key of the coordinator that made it, and where it is.
+public struct JoinToken: Sendable {
+  public var pair: KeyPair
+  public var server: PublicKey
+  /// Where the coordinator serves clients.
+  public var clientAddress: String
+
+  /// Begins every token, so that people and programs see what it is.
+  public static let prefix = "opjoin_"
+
+  public init(pair: KeyPair, server: PublicKey, clientAddress: String) {
+    self.pair = pair
+    self.server = server
+    self.clientAddress = clientAddress
+  }
+
+  /// To be shown once, to the one who is invited.
+  public var revealedText: String {
+    Self.prefix + Self.spell(pair.secretKey.revealed + server.bytes + Array(clientAddress.utf8))
+  }
+
+  /// nil for anything that `revealedText` did not make, blanks at its ends apart.
+  public init?(_ text: String) {
+    let word = text.split(whereSeparator: \.isWhitespace)
+    guard word.count == 1, word[0].hasPrefix(Self.prefix),
+      let bytes = Self.read(word[0].dropFirst(Self.prefix.count)),
+      bytes.count > 2 * PublicKey.byteCount,
+      let secret = SecretKey(bytes: Array(bytes[..<PublicKey.byteCount])),
+      let server = PublicKey(
+        bytes: Array(bytes[PublicKey.byteCount..<2 * PublicKey.byteCount])),
+      let address = String(validating: bytes[(2 * PublicKey.byteCount)...], as: UTF8.self),
+      let endpoint = try? Endpoint(address), endpoint.transport == .tcp
+    else { return nil }
+    self.init(pair: KeyPair(secret), server: server, clientAddress: endpoint.address)
+  }
+
+  /// Base64 with `-` and `_`, without padding (RFC 4648).
+  private static let alphabet = Array(
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+
+  private static func spell(_ bytes: [UInt8]) -> String {
+    var text: [UInt8] = []
+    var bits: UInt32 = 0
+    var count: UInt32 = 0
+    for byte in bytes {
+      bits = bits << 8 | UInt32(byte)
+      count += 8
+      while count >= 6 {
+        count -= 6
+        text.append(alphabet[Int(bits >> count & 63)])
+      }
+    }
+    if count > 0 { text.append(alphabet[Int(bits << (6 - count) & 63)]) }
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  private static func read(_ text: Substring) -> [UInt8]? {
+    var bytes: [UInt8] = []
+    var bits: UInt32 = 0
+    var count: UInt32 = 0
+    for character in text.utf8.prefix(1_024) {
+      guard let value = alphabet.firstIndex(of: character) else { return nil }
+      bits = bits << 6 | UInt32(value)
+      count += 6
+      if count >= 8 {
+        count -= 8
+        bytes.append(UInt8(truncatingIfNeeded: bits >> count))
+      }
+    }
+    // Only one spelling of each token.
+    return bits & (1 << count - 1) == 0 ? bytes : nil
+  }
+}

@@ -1,0 +1,144 @@
+// The folder of keys: one cluster, one identity. Read and changed by commands and daemons at their
+// start and by the coordinator while it runs. Blocking, small files; any thread.
+
+public import OpClusterModel
+public import OpClusterZeroMQ
+
+/// `own.key`: who we are. At a coordinator also `server.key` and `allowed`: who it is, and whom it
+/// lets in. The folder has mode 0700 and its files 0600, or nothing in it is used (G39).
+public struct KeyFolder: Sendable {
+  private let folder: PrivateFolder
+  public var path: String { folder.path }
+
+  static let ownName = "own.key"
+  static let serverName = "server.key"
+  static let allowedName = "allowed"
+
+  public init(_ path: String) { folder = PrivateFolder(path) }
+
+  /// Where keys are unless somebody says otherwise: `$XDG_CONFIG_HOME/opcluster/keys`.
+  public static var standard: KeyFolder {
+    let home = PrivateFolder.variable("HOME").map { "\($0)/.config" } ?? "."
+    return KeyFolder("\(PrivateFolder.variable("XDG_CONFIG_HOME") ?? home)/opcluster/keys")
+  }
+
+  // MARK: - Our own key
+
+  /// nil when there is none.
+  public func own() throws(KeyError) -> OwnKey? {
+    guard let text = try text(of: Self.ownName) else { return nil }
+    return try OwnKey(parsing: text, folder.file(Self.ownName))
+  }
+
+  /// What a client or a worker connects with.
+  public func clientKeys() throws(KeyError) -> (name: String, keys: SocketKeys) {
+    guard let own = try own() else {
+      throw KeyError(
+        .missing, "there is no key in \(path), and over TCP there is no way without one",
+        hint: "ask the cluster's administrator for an invitation ('opcoord key invite'), or name "
+          + "another folder with --keys")
+    }
+    guard let server = own.server else {
+      throw KeyError(
+        .missing, "\(folder.file(Self.ownName)) does not say the key of the coordinator",
+        hint: "'opcoord key show' prints it there; here: opbatch key new --server 'KEY'")
+    }
+    return (own.name, .client(own.pair, server: server))
+  }
+
+  /// Never in place of another one.
+  public func keep(_ own: OwnKey, replacing: Bool = false) throws(KeyError) {
+    try folder.make()
+    try folder.exclusively { () throws(KeyError) in
+      if !replacing, let known = try self.own() {
+        throw KeyError(
+          .refused, "\(path) holds the key of '\(known.name)' already",
+          hint: "name another folder with --keys, or remove \(folder.file(Self.ownName))")
+      }
+      try folder.replace(Self.ownName, with: Array(own.revealedText.utf8))
+    }
+  }
+
+  // MARK: - The coordinator's
+
+  /// The coordinator's own pair; nil when there is none.
+  public func server() throws(KeyError) -> KeyPair? {
+    guard let text = try text(of: Self.serverName) else { return nil }
+    let path = folder.file(Self.serverName)
+    let words = KeyLines.words(of: text).map(\.words)
+    guard let line = words.first(where: { $0[0] == "secret" }), line.count == 2,
+      let secret = SecretKey(String(line[1]))
+    else {
+      throw KeyError(.malformed, "\(path) does not hold a key", hint: "restore a copy")
+    }
+    return KeyPair(secret)
+  }
+
+  /// Whom it lets in: nobody where there is no list.
+  public func allowed() throws(KeyError) -> AllowList {
+    guard let text = try text(of: Self.allowedName) else { return AllowList() }
+    return try AllowList(parsing: text, folder.file(Self.allowedName))
+  }
+
+  /// Changes the list, as a whole and durably.
+  public func changeAllowed<Value>(
+    _ change: (inout AllowList) throws(KeyError) -> Value
+  ) throws(KeyError) -> Value {
+    try folder.make()
+    return try folder.exclusively { () throws(KeyError) in
+      var list = try allowed()
+      let value = try change(&list)
+      try folder.replace(Self.allowedName, with: Array(list.text.utf8))
+      return value
+    }
+  }
+
+  /// Tells of changes from now on.
+  public func watch() -> FolderWatch { FolderWatch(folder) }
+
+  /// What a coordinator serves with.
+  public struct ServerKeys: Sendable {
+    public var pair: KeyPair
+    public var allowed: AllowList
+    /// Whether they were made just now.
+    public var areNew: Bool
+  }
+
+  /// The coordinator's keys; where there are none, it makes them, with a key for this user, so that
+  /// everything on this machine works without a further step.
+  public func prepareServer(at now: WallTime) throws(KeyError) -> ServerKeys {
+    try folder.make()
+    return try folder.exclusively { () throws(KeyError) in
+      if let pair = try server() {
+        return ServerKeys(pair: pair, allowed: try allowed(), areNew: false)
+      }
+      if let own = try own() {
+        throw KeyError(
+          .missing, "\(path) has no server.key, but the key of '\(own.name)' in another cluster",
+          hint: "name another folder for this coordinator with --keys")
+      }
+      let pair = KeyPair.random()
+      let own = OwnKey(name: "local", role: .admin, server: pair.publicKey)
+      var list = AllowList()
+      try list.add(
+        AllowedKey(name: own.name, role: .admin, key: own.pair.publicKey, addedAt: now))
+      // The server's last: until it is there, nothing of this counts.
+      try folder.replace(Self.allowedName, with: Array(list.text.utf8))
+      try folder.replace(Self.ownName, with: Array(own.revealedText.utf8))
+      try folder.replace(
+        Self.serverName,
+        with: Array(
+          """
+          # The key of this coordinator. Whoever can read it, is this coordinator.
+          public \(pair.publicKey.text)
+          secret \(pair.secretKey.revealedText)
+
+          """.utf8))
+      return ServerKeys(pair: pair, allowed: list, areNew: true)
+    }
+  }
+
+  private func text(of name: String) throws(KeyError) -> String? {
+    try folder.read(name, limit: Limits.keyFileBytes).map { String(decoding: $0, as: UTF8.self) }
+  }
+}

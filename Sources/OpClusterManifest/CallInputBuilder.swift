@@ -1,0 +1,198 @@
+// The argument of a call: the manifest's `input` as JSON with places. What is the same for all is
+// put in here; where only the elements differ, each gets a JSON of its own; where outputs of
+// dependencies are read, the worker fills it in. Called by the lowering.
+
+import OpClusterModel
+
+struct CallInputBuilder {
+  let substitution: Substitution
+  private var findings: Findings { substitution.findings }
+
+  /// nil after a finding.
+  func build(_ node: ManifestNode) -> CallInput? {
+    var writer = CallInputWriter()
+    guard write(node, into: &writer) else { return nil }
+    var input = writer.finish()
+    if input.readsElements { input.elementKeys = substitution.operation.elements?.keys ?? [] }
+    return input
+  }
+
+  private func write(_ node: ManifestNode, into writer: inout CallInputWriter) -> Bool {
+    switch node.value {
+    case .scalar: return writeScalar(node, into: &writer)
+    case .sequence(let items):
+      writer.json.open("[")
+      let isFine = items.allSatisfy { write($0, into: &writer) }
+      writer.json.close("]")
+      return isFine
+    case .mapping(let entries):
+      writer.json.open("{")
+      var isFine = true
+      for entry in entries {
+        writer.json.key(entry.key)
+        if !write(entry.value, into: &writer) { isFine = false }
+      }
+      writer.json.close("}")
+      return isFine
+    }
+  }
+
+  private func writeScalar(_ node: ManifestNode, into writer: inout CallInputWriter) -> Bool {
+    guard case .scalar(let written, let isPlain) = node.value, !node.isNull else {
+      writer.json.literal("null")
+      return true
+    }
+    guard let text = substitution.plain(node, "an input") else { return false }
+    guard let whole = text.literal else {
+      writer.value(text, form(of: written, text, isPlain: isPlain))
+      return true
+    }
+    writer.json.value(whole, isScalar: isPlain)
+    return true
+  }
+
+  /// An output that is the whole text keeps its kind, with quotes or without: in JSON there would
+  /// be no way to leave them out.
+  private func form(of written: String, _ text: CommandText, isPlain: Bool) -> CallInput.Form {
+    let form: CallInput.Form = isPlain ? .scalar : .string
+    guard text.segments.count == 1, case .value(.output(let operation, _), _) = text.segments[0]
+    else { return form }
+    if written.contains("raw(") { return .string }
+    let isList = substitution.outputsByNeed.contains {
+      $0.value.operation == operation && $0.value.isList
+    }
+    return isList ? .list : .json
+  }
+}
+
+/// JSON as far as it is known, and places.
+struct CallInputWriter {
+  var json = JSONWriter()
+  private var segments: [CallInput.Segment] = []
+
+  mutating func value(_ text: CommandText, _ form: CallInput.Form) {
+    flush()
+    segments.append(.value(text, form))
+  }
+
+  mutating func finish() -> CallInput {
+    flush(isLast: true)
+    return CallInput(segments: segments)
+  }
+
+  private mutating func flush(isLast: Bool = false) {
+    let bytes = json.take(beforeValue: !isLast)
+    if !bytes.isEmpty { segments.append(.json(String(decoding: bytes, as: UTF8.self))) }
+  }
+}
+
+extension CommandText {
+  /// nil: it has places.
+  fileprivate var literal: String? {
+    var whole = ""
+    for segment in segments {
+      guard case .literal(let piece) = segment else { return nil }
+      whole += piece
+    }
+    return whole
+  }
+}
+
+extension CallInput {
+  var hasPlaces: Bool {
+    segments.contains { if case .value = $0 { true } else { false } }
+  }
+  var readsOutputs: Bool { holds { if case .output = $0 { true } else { false } } }
+  var readsElements: Bool { holds { if case .element = $0 { true } else { false } } }
+
+  private func holds(_ isWanted: (CommandText.Value) -> Bool) -> Bool {
+    segments.contains { segment in
+      guard case .value(let text, _) = segment else { return false }
+      return text.segments.contains { piece in
+        if case .value(let value, _) = piece { isWanted(value) } else { false }
+      }
+    }
+  }
+
+  /// The JSON of one element, of what reads no outputs.
+  func json(element values: [String], index: UInt32) -> [UInt8] {
+    var bytes: [UInt8] = []
+    for segment in segments {
+      switch segment {
+      case .json(let text): bytes += text.utf8
+      case .value(let text, let form):
+        var whole = ""
+        for piece in text.segments {
+          switch piece {
+          case .literal(let literal): whole += literal
+          case .value(.index, _): whole += String(index)
+          case .value(.element(let at), _): whole += at < values.count ? values[at] : ""
+          case .value(.output, _): break
+          }
+        }
+        var writer = JSONWriter()
+        writer.value(whole, isScalar: form == .scalar)
+        bytes += writer.bytes
+      }
+    }
+    return bytes
+  }
+}
+
+/// Writes JSON with separators where they belong.
+struct JSONWriter {
+  private(set) var bytes: [UInt8] = []
+  private var needsComma = false
+
+  mutating func open(_ bracket: String) {
+    separate()
+    bytes += bracket.utf8
+    needsComma = false
+  }
+  mutating func close(_ bracket: String) {
+    bytes += bracket.utf8
+    needsComma = true
+  }
+  mutating func key(_ key: String) {
+    string(key)
+    bytes += ":".utf8
+    needsComma = false
+  }
+  mutating func literal(_ text: String) {
+    separate()
+    bytes += text.utf8
+  }
+  /// A text, or with `isScalar` the number or truth value that it looks like.
+  mutating func value(_ text: String, isScalar: Bool) {
+    let isLiteral = isScalar && (text == "true" || text == "false" || ManifestNode.isNumber(text))
+    if isLiteral { literal(text) } else { string(text) }
+  }
+  /// What has been written since the last call; a value of somebody else may follow.
+  mutating func take(beforeValue: Bool) -> [UInt8] {
+    if beforeValue { separate() }
+    defer { bytes = [] }
+    return bytes
+  }
+  mutating func string(_ text: String) {
+    separate()
+    bytes.append(UInt8(ascii: "\""))
+    for byte in text.utf8 {
+      switch byte {
+      case UInt8(ascii: "\""): bytes += "\\\"".utf8
+      case UInt8(ascii: "\\"): bytes += "\\\\".utf8
+      case 0x0A: bytes += "\\n".utf8
+      case 0x09: bytes += "\\t".utf8
+      case 0x0D: bytes += "\\r".utf8
+      case ..<0x20:
+        let digits = Array("0123456789abcdef".utf8)
+        bytes += "\\u00".utf8 + [digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+      default: bytes.append(byte)
+      }
+    }
+    bytes.append(UInt8(ascii: "\""))
+  }
+  private mutating func separate() {
+    if needsComma { bytes.append(UInt8(ascii: ",")) }
+    needsComma = true
+  }
+}

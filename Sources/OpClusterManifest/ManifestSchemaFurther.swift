@@ -1,0 +1,85 @@
+// Last part of the manifest's schema, and the end of its text. See ManifestSchemaDefinitions.swift.
+
+extension ManifestSchema {
+  static let furtherDefinitions = #"""
+        "retry": {
+          "anyOf": [
+            {"type": "integer", "minimum": 0, "maximum": 100},
+            {
+              "type": "object",
+              "additionalProperties": false,
+              "properties": {
+                "max": {
+                  "anyOf": [
+                    {"type": "integer", "minimum": 0, "maximum": 100},
+                    {"$ref": "#/definitions/parameter"}
+                  ]
+                },
+                "reasons": {
+                  "type": "array",
+                  "items": {
+                    "anyOf": [
+                      {
+                        "type": "string",
+                        "pattern": \#
+    "^(any|failed|timeout|oom|lost|signal|signal:[A-Z0-9]+|exit:[0-9]{1,3}(-[0-9]{1,3})?)$"
+                      },
+                      {"$ref": "#/definitions/parameter"}
+                    ]
+                  }
+                },
+                "backoff": {"$ref": "#/definitions/duration"},
+                "backoff_factor": {
+                  "anyOf": [
+                    {"type": "number", "minimum": 1, "maximum": 100},
+                    {"$ref": "#/definitions/parameter"}
+                  ],
+                  "default": 2
+                },
+                "backoff_max": {"$ref": "#/definitions/duration"},
+                "avoid_worker": {
+                  "anyOf": [{"type": "boolean"}, {"$ref": "#/definitions/parameter"}],
+                  "description": "Not supported yet: any worker may take it."
+                }
+              }
+            },
+            {"$ref": "#/definitions/parameter"}
+          ]
+        },
+        "shell": {
+          "anyOf": [
+            {"enum": ["sh", "bash", "none"]},
+            {"type": "array", "items": {"type": "string"}, "minItems": 1},
+            {"$ref": "#/definitions/parameter"}
+          ]
+        },
+        "signal": {
+          "anyOf": [
+            {"type": "string", "pattern": "^(SIG)?[A-Z0-9+]+$"},
+            {"$ref": "#/definitions/parameter"}
+          ]
+        },
+        "warning": {
+          "type": "object",
+          "required": ["signal", "before"],
+          "additionalProperties": false,
+          "description": "Not supported yet: no signal is sent.",
+          "properties": {
+            "signal": {"$ref": "#/definitions/signal"},
+            "before": {"$ref": "#/definitions/duration"}
+          }
+        },
+        "when": {
+          "anyOf": [
+            {"enum": ["succeeded", "finished", "failed", "started"]},
+            {"$ref": "#/definitions/parameter"}
+          ],
+          "description": "succeeded: it ended well. finished: it ended at all, Apple's Operation \#
+    meaning. failed: it failed, timed out or was lost. started: not supported yet.",
+          "default": "succeeded"
+        }
+      }
+    }
+
+    """#
+}

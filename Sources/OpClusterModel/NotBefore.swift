@@ -1,0 +1,50 @@
+// Delayed operations (S150): the wish that nothing of an operation starts before a moment. Said
+// with the submission; the scheduler holds the operation and opens the gate by its own clock.
+
+/// Before when an operation does not start.
+public enum NotBefore: Hashable, Sendable {
+  /// So long after the commit of its submission; at most `Limits.longestDelay`.
+  case after(Span)
+  /// At this time of the coordinator's wall clock, which is looked at when it commits the
+  /// submission: a clock that is set afterwards moves nothing (G31). At once if it has passed.
+  case at(WallTime)
+
+  /// From the commit of the submission at a wall time to the moment; 0…`Limits.longestDelay`.
+  public func delay(submittedAt wall: WallTime) -> Span {
+    let longest = Limits.longestDelay
+    switch self {
+    case .after(let span): return min(max(span, .zero), longest)
+    case .at(let time):
+      let (wait, isBeyond) = time.milliseconds.subtractingReportingOverflow(wall.milliseconds)
+      if isBeyond { return time < wall ? .zero : longest }
+      return min(max(.milliseconds(min(wait, longest.nanoseconds / 1_000_000)), .zero), longest)
+    }
+  }
+
+  /// Whether it is no further away than `Limits.longestDelay`; a time that has passed is.
+  public func isWithinBounds(submittedAt wall: WallTime) -> Bool {
+    switch self {
+    case .after(let span): return span >= .zero && span <= Limits.longestDelay
+    case .at(let time):
+      let (wait, isBeyond) = time.milliseconds.subtractingReportingOverflow(wall.milliseconds)
+      return isBeyond ? time < wall : wait <= Limits.longestDelay.nanoseconds / 1_000_000
+    }
+  }
+
+  /// What is left of it for a coordinator that was away and has only the wall clock to go by. Never
+  /// more than the whole of it, however the clock was set meanwhile.
+  public func rest(submittedAt wall: WallTime, now: WallTime) -> Span {
+    let whole = delay(submittedAt: wall)
+    let (passed, isBeyond) = now.milliseconds.subtractingReportingOverflow(wall.milliseconds)
+    if isBeyond { return now < wall ? whole : .zero }
+    if passed <= 0 { return whole }
+    if passed >= whole.nanoseconds / 1_000_000 { return .zero }
+    return Span(nanoseconds: whole.nanoseconds - passed * 1_000_000)
+  }
+
+  /// The moment for people, of a submission at a wall time.
+  public func moment(submittedAt wall: WallTime) -> WallTime {
+    let wait = delay(submittedAt: wall).nanoseconds / 1_000_000
+    return WallTime(milliseconds: wall.milliseconds.addingReportingOverflow(wait).partialValue)
+  }
+}

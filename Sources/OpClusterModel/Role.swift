@@ -1,0 +1,38 @@
+// What the owner of a key may do.
+
+/// The role of a key (G36). Which message needs which is decided in one place, the coordinator's
+/// door.
+public enum Role: String, Hashable, Sendable, CaseIterable {
+  /// Serves: takes operations and reports about them, under a name of its own.
+  case worker
+  /// Submits and steers graphs and queues, and reads everything.
+  case submitter
+  /// Reads and follows, changes nothing.
+  case observer
+  /// All of it, and drains workers.
+  case admin
+}
+
+extension String {
+  /// `[A-Za-z0-9._:-]{1,128}` (G38).
+  public var isValidName: Bool {
+    !isEmpty && utf8.count <= Limits.nameBytes
+      && utf8.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+          UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"),
+          UInt8(ascii: ":"), UInt8(ascii: "-"):
+          true
+        default: false
+        }
+      }
+  }
+
+  /// Whether a worker-key of this name may serve under `name`: its own, or one that continues it
+  /// after one of `.`, `:`, `-`, so that several workers share a key.
+  public func covers(workerName name: String) -> Bool {
+    guard name.hasPrefix(self) else { return false }
+    guard let next = name.utf8.dropFirst(utf8.count).first else { return true }
+    return ".:-".utf8.contains(next)
+  }
+}

@@ -1,0 +1,61 @@
+// Makes a cgroup v2 folder able to bound what is in it. The kernel demands that a folder whose
+// children are bounded has no process of its own, so the worker has to step aside. Used once, when
+// a host is made.
+
+import CProcess
+import Glibc
+
+enum CgroupDelegation {
+  typealias Controller = CgroupHierarchy.Controller
+
+  /// Turns on in `path` and in its folder of exclusive operations what of the controllers the
+  /// folder above it, `home`, was given. Returns those that are on.
+  static func enable(
+    _ wanted: [Controller], from home: String, _ path: String, movesSelf: Bool
+  ) -> [Controller] {
+    let names = enable(
+      wanted.map(\.rawValue), from: home, movesSelf: movesSelf,
+      in: [path, path + "/" + ProcessGroups.exclusiveName])
+    return wanted.filter { names.contains($0.rawValue) }
+  }
+
+  /// The same by the kernel's names.
+  static func enable(
+    _ wanted: [String], from home: String, movesSelf: Bool, in folders: [String]
+  ) -> [String] {
+    let given = words(in: home + "/cgroup.controllers")
+    let names = wanted.filter(given.contains)
+    guard !names.isEmpty else { return [] }
+    let text = names.map { "+" + $0 }.joined(separator: " ")
+    let switches = [home] + folders
+    guard turnOn(text, in: home, movesSelf: movesSelf) else { return [] }
+    for folder in folders where !write(text, folder + "/cgroup.subtree_control") { return [] }
+    return names.filter { name in
+      switches.allSatisfy { words(in: $0 + "/cgroup.subtree_control").contains(name) }
+    }
+  }
+
+  private static func turnOn(_ text: String, in home: String, movesSelf: Bool) -> Bool {
+    if write(text, home + "/cgroup.subtree_control") { return true }
+    guard errno == EBUSY, movesSelf else { return false }
+    let own = home + "/" + ProcessGroups.ownName
+    guard unsafe mkdir(own, 0o755) == 0 || errno == EEXIST,
+      write("\(getpid())", own + "/cgroup.procs")
+    else { return false }
+    if write(text, home + "/cgroup.subtree_control") { return true }
+    // Others are in the folder, so that it is not the worker's to divide.
+    _ = write("\(getpid())", home + "/cgroup.procs")
+    unsafe rmdir(own)
+    return false
+  }
+
+  private static func write(_ text: String, _ path: String) -> Bool {
+    Descriptor.open(path, O_WRONLY)?.write(Array(text.utf8)) ?? false
+  }
+
+  private static func words(in path: String) -> [String] {
+    let bytes = Descriptor.open(path, O_RDONLY)?.read(upTo: 4_096) ?? []
+    return String(decoding: bytes, as: UTF8.self).split { $0 == " " || $0 == "\n" }
+      .map(String.init)
+  }
+}

@@ -1,0 +1,35 @@
+// A folder in which the worker makes files of its own while operations of the same user may meddle
+// with what is in it: nothing here leaves it through a link or a name (G38). Any thread.
+
+import CProcess
+import Glibc
+
+/// An opened folder, and what is done beneath it. Paths are relative to it.
+public struct RootFolder: ~Copyable, Sendable {
+  private let folder: Descriptor
+
+  /// Nil leaves `errno` behind.
+  public init?(_ path: String) {
+    guard let folder = Descriptor.open(path, O_RDONLY | O_DIRECTORY) else { return nil }
+    self.folder = folder
+  }
+
+  /// Makes an empty file, or leaves one as it is. Returns an `errno`, 0 for success.
+  public func touch(_ path: String) -> Int32 {
+    let number = unsafe op_open_beneath(
+      folder.number, path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard number >= 0 else { return -number }
+    close(number)
+    return 0
+  }
+
+  /// Moves a file, over one that is there. Returns an `errno`, 0 for success.
+  public func move(_ path: String, to target: String) -> Int32 {
+    unsafe op_move_beneath(folder.number, path, target)
+  }
+
+  /// Makes a symbolic link to wherever `target` is. Returns an `errno`, 0 for success.
+  public func link(_ path: String, to target: String) -> Int32 {
+    unsafe op_link_beneath(folder.number, path, target)
+  }
+}

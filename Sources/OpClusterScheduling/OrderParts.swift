@@ -1,0 +1,87 @@
+// Orders that are too large for one message go in several, in order: what a turn hands to a worker
+// may bring along inputs and commands of any size (G27). Used where a turn is closed.
+
+import OpClusterModel
+
+extension WorkerOrders {
+  /// Itself, where it fits into one message; else several, to be numbered by the caller. The last
+  /// one acknowledges and forgets, since what comes before may speak of that.
+  func parts(atMost bytes: Int = Limits.orderBytesPerMessage) -> [WorkerOrders] {
+    if isSmall(bytes) { return [self] }
+    var parts = OrderParts(of: self, atMost: bytes)
+    for template in templates { parts.add(template.weight) { $0.templates.append(template) } }
+    for dispatch in dispatches { parts.add(dispatch.weight) { $0.dispatches.append(dispatch) } }
+    for recall in recalls { parts.add(Self.entryWeight) { $0.recalls.append(recall) } }
+    for cancel in cancels { parts.add(Self.entryWeight) { $0.cancels.append(cancel) } }
+    for attempt in stale { parts.add(Self.entryWeight) { $0.stale.append(attempt) } }
+    for graph in forgottenGraphs {
+      parts.add(Self.entryWeight) { $0.forgottenGraphs.append(graph) }
+    }
+    return parts.finished(acknowledged: acknowledged, drain: drain)
+  }
+
+  /// An attempt by itself, at most.
+  fileprivate static let entryWeight = 32
+
+  private func isSmall(_ bytes: Int) -> Bool {
+    let entries =
+      dispatches.count + recalls.count + cancels.count + stale.count + forgottenGraphs.count
+    if entries > Limits.entriesPerMessage { return false }
+    var weight = (entries - dispatches.count) * Self.entryWeight
+    for template in templates { weight += template.weight }
+    for dispatch in dispatches { weight += dispatch.weight }
+    return weight <= bytes
+  }
+}
+
+/// The parts so far; the last one is being filled.
+private struct OrderParts {
+  private let most: Int
+  private let empty: WorkerOrders
+  private var parts: [WorkerOrders] = []
+  private var current: WorkerOrders
+  private var weight = 0
+  private var entries = 0
+
+  init(of whole: WorkerOrders, atMost bytes: Int) {
+    most = bytes
+    empty = WorkerOrders(conversation: whole.conversation, number: 0, acknowledged: 0)
+    current = empty
+  }
+
+  mutating func add(_ more: Int, _ append: (inout WorkerOrders) -> Void) {
+    if entries > 0, weight + more > most || entries >= Limits.entriesPerMessage {
+      parts.append(current)
+      current = empty
+      weight = 0
+      entries = 0
+    }
+    append(&current)
+    weight += more
+    entries += 1
+  }
+
+  func finished(acknowledged: UInt64, drain: Bool) -> [WorkerOrders] {
+    var last = current
+    last.acknowledged = acknowledged
+    last.drain = drain
+    return parts + [last]
+  }
+}
+
+// What a thing takes in a message, at most and about.
+
+extension TemplateAnnouncement {
+  fileprivate var weight: Int {
+    512 + payload.count + graphName.utf8.count + name.utf8.count + queueName.utf8.count
+      + indexRuns.count * 16 + demand.custom.count * 160
+  }
+}
+
+extension Dispatch {
+  fileprivate var weight: Int {
+    var weight = 64 + argument.count + awaits.count * 16
+    for input in inputs { weight += 48 + input.name.utf8.count + (input.output?.count ?? 0) }
+    return weight
+  }
+}

@@ -1,0 +1,44 @@
+// Deliberate bugs by which the simulation shows that it would notice real ones (guarantees.md
+// 4.4). They exist in a build with OPCLUSTER_MUTANTS=1 alone, which no product is made with:
+// elsewhere `isPlanted` is false before the program begins.
+
+#if MUTANTS
+  import Synchronization
+#endif
+
+package enum SchedulingBug: Int, Sendable, CaseIterable {
+  /// G13: the end of an attempt counts whoever says it.
+  case unfencedResults
+  /// A new life of the coordinator does not count as one.
+  case sameEpoch
+  /// S77: a barrier opens when one operation is left before it.
+  case earlyBarrier
+  /// S63: one more than the limit of a queue.
+  case miscountedLimit
+  /// S91: a cancellation takes effect and is not written.
+  case unwrittenCancel
+  /// S37: what the removed dependency held back stays where it is.
+  case staleReadiness
+  /// G19: the same key is the same graph, whatever it says.
+  case unreadContent
+  /// G17: losses are not counted.
+  case uncountedLosses
+  /// S47: all priorities are one.
+  case levelledPriorities
+}
+
+#if MUTANTS
+  extension SchedulingBug {
+    private static let planted = Atomic<Int>(-1)
+
+    /// For all worlds of this process; nil: none.
+    package static func plant(_ bug: SchedulingBug?) {
+      planted.store(bug?.rawValue ?? -1, ordering: .relaxed)
+    }
+    var isPlanted: Bool { SchedulingBug.planted.load(ordering: .relaxed) == rawValue }
+  }
+#else
+  extension SchedulingBug {
+    @inline(__always) var isPlanted: Bool { false }
+  }
+#endif

@@ -1,0 +1,36 @@
+// How often each step was taken from each phase, for `opsim coverage`. Counted in a build with
+// OPCLUSTER_MUTANTS=1 alone, which no product is made with.
+
+import OpClusterModel
+
+#if MUTANTS
+  import Synchronization
+
+  package enum StepCount {
+    private static let counts = Mutex<[Int]>(
+      Array(repeating: 0, count: Phase.allCases.count * Step.allCases.count))
+
+    static func add(_ phase: Phase, _ step: Step) {
+      let at = (Phase.allCases.firstIndex(of: phase) ?? 0) * Step.allCases.count
+      let step = Step.allCases.firstIndex(of: step) ?? 0
+      counts.withLock { $0[at + step] += 1 }
+    }
+
+    /// Every arrow of the table, in its order, and how often it was gone.
+    package static var all: [(state: String, event: String, count: Int)] {
+      let counts = counts.withLock { $0 }
+      var rows: [(state: String, event: String, count: Int)] = []
+      for (at, phase) in Phase.allCases.enumerated() {
+        for (offset, step) in Step.allCases.enumerated()
+        where LifeCycle.arrow(phase, step) != nil {
+          rows.append(("\(phase)", "\(step)", counts[at * Step.allCases.count + offset]))
+        }
+      }
+      return rows
+    }
+  }
+#else
+  enum StepCount {
+    @inline(__always) static func add(_ phase: Phase, _ step: Step) {}
+  }
+#endif

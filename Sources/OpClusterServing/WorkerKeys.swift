@@ -1,0 +1,75 @@
+// The worker's key: read before anything else, or made by an invitation first. Main thread.
+
+import ArgumentParser
+import Glibc
+import OpClusterClient
+import OpClusterKeys
+import OpClusterModel
+import OpClusterWorker
+import OpClusterZeroMQ
+
+extension Serve {
+  /// Puts the keys into the configuration; ends the process where that cannot be.
+  func useKeys(_ configuration: inout WorkerConfiguration, _ settings: WorkerSettings) {
+    let folder = settings.text(.keys, flag: keys).map { KeyFolder($0) } ?? .standard
+    do throws(KeyError) {
+      let own = try folder.own()
+      if own == nil, let token = settings.text(.join, flag: join) {
+        joinAndStartAgain(token, folder, configuration.coordinator, settings)
+      }
+      configuration.keys = try folder.clientKeys().keys
+      let isNamed = settings.text(.name, flag: name) != nil
+      if let own, own.role == .worker, !isNamed, !own.name.covers(workerName: configuration.name) {
+        configuration.name = "\(own.name)-\(getpid())"
+        if settings.text(.scratch, flag: scratch) == nil {
+          configuration.scratch = WorkerConfiguration.defaultScratch(worker: configuration.name)
+        }
+      }
+    } catch {
+      fail(error.description, status: error.status)
+    }
+    // For operations that submit others, here and in children.
+    if Terminal.variable(ClusterKeys.variable) == nil {
+      Terminal.setVariable(ClusterKeys.variable, folder.path)
+    }
+  }
+
+  /// Joining takes threads, which a worker must not have at its start; the program that starts
+  /// again has none, finds the key, and no longer shows the token.
+  private func joinAndStartAgain(
+    _ text: String, _ folder: KeyFolder, _ coordinator: Endpoint, _ settings: WorkerSettings
+  ) -> Never {
+    guard let token = JoinToken(text) else {
+      fail("--join is not the token of an invitation; copy all of it", status: 64)
+    }
+    let name = settings.text(.name, flag: name) ?? MachineResources.machineName
+    let result: Result<OwnKey, ClientError>
+    do throws(SocketError) {
+      result = try runOnThisThread { () async -> Result<OwnKey, ClientError> in
+        do throws(ClientError) {
+          return .success(
+            try await ClusterKeys.join(
+              token, name: name, in: folder, coordinator: coordinator.address))
+        } catch {
+          return .failure(error)
+        }
+      }
+    } catch {
+      fail(error.description, status: 74)
+    }
+    switch result {
+    case .success(let own):
+      Terminal.write(
+        "\(Program.name): joined as '\(own.name)'; the key is in \(folder.path)", to: .error)
+      let code = Terminal.startAgain(without: "--join")
+      fail("cannot start again: error \(code); start without --join", status: 74)
+    case .failure(let error):
+      switch error.kind {
+      case .unreachable, .timedOut: fail(error.description, status: 69)
+      case .versionMismatch, .protocolViolation: fail(error.description, status: 76)
+      case .badConfiguration, .badAddress: fail(error.description, status: 78)
+      default: fail(error.description, status: 77)
+      }
+    }
+  }
+}

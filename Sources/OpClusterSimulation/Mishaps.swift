@@ -1,0 +1,72 @@
+// What goes wrong in a world, decided from the seed before it begins: a list of moments, each with
+// all that has to be known about it. A script holds the same list (`WorldScript`).
+
+import OpClusterModel
+
+/// One thing that goes wrong.
+struct Mishap: Sendable, Equatable {
+  var at: Instant
+  var fault: Fault
+  /// Which worker or client, where one is meant; counted from 0, modulo how many there are.
+  var subject = 0
+  /// How long it lasts, or until what died is started again.
+  var length = Span.zero
+  /// More about it: permille of the unsynced turns that survive a crash; the directions of a cut
+  /// (1 to the coordinator, 2 from it); 1 for a break that nobody notices.
+  var detail = 0
+}
+
+extension Plan {
+  /// All mishaps of a seed, by time.
+  func mishaps(seed: UInt64, from start: Instant) -> [Mishap] {
+    var found: [Mishap] = []
+    for fault in Fault.allCases {
+      guard let mean = meanBetween[fault.number] else { continue }
+      var chance = Chance(seed, purpose: 200 + UInt64(fault.number))
+      var at = start + chance.wait(mean: mean)
+      while at < start + turmoil {
+        if fault == .swizzle {
+          found += swizzle(at, &chance)
+        } else {
+          found.append(mishap(fault, at, &chance))
+        }
+        at = at + chance.wait(mean: mean)
+      }
+    }
+    return found.enumerated().sorted { ($0.element.at, $0.offset) < ($1.element.at, $1.offset) }
+      .map(\.element)
+  }
+
+  private func mishap(_ fault: Fault, _ at: Instant, _ chance: inout Chance) -> Mishap {
+    var mishap = Mishap(at: at, fault: fault, subject: chance.below(workers.count))
+    switch fault {
+    case .coordinatorCrash, .diskError, .bitRot:
+      mishap.length = chance.milliseconds(10, 8_000)
+      mishap.detail = chance.below(1001)
+    case .coordinatorPause: mishap.length = chance.milliseconds(10, 20_000)
+    case .diskFull: mishap.length = chance.milliseconds(100, 8_000)
+    case .workerDeath, .workerStop: mishap.length = chance.milliseconds(50, 20_000)
+    case .workerPause: mishap.length = chance.milliseconds(10, 25_000)
+    case .cut:
+      mishap.length = chance.milliseconds(50, 25_000)
+      mishap.detail = chance.between(1, 3)
+    case .connectionBreak:
+      mishap.length = chance.milliseconds(1, 2_000)
+      mishap.detail = chance.percent(silentReconnects) ? 1 : 0
+    case .namesake, .stranger, .snapshot, .swizzle: break
+    }
+    return mishap
+  }
+
+  /// Cuts in one order that end in another.
+  private func swizzle(_ at: Instant, _ chance: inout Chance) -> [Mishap] {
+    var moment = at
+    let end = at + chance.milliseconds(2_000, 12_000)
+    return workers.indices.map { worker in
+      moment = moment + chance.milliseconds(0, 400)
+      return Mishap(
+        at: moment, fault: .swizzle, subject: worker,
+        length: end + chance.milliseconds(0, 3_000) - moment, detail: 3)
+    }
+  }
+}

@@ -1,0 +1,74 @@
+// What becomes of messages and syncs: by the script that is replayed, else by the seed and the
+// name of the message alone, so that nothing else that is drawn disturbs it. The world's.
+
+import OpClusterModel
+
+extension World {
+  /// A draw that depends on nothing but the seed and these names.
+  func draw(_ place: Place, _ first: Int, _ second: Int = 0) -> Chance {
+    let name = place.rawValue << 56 ^ UInt64(bitPattern: Int64(first)) << 28
+    return Chance(seed, purpose: name ^ UInt64(bitPattern: Int64(second)))
+  }
+
+  /// The next draw of its kind.
+  func draw(_ place: Place) -> Chance {
+    drawn[Int(place.rawValue)] += 1
+    return draw(place, drawn[Int(place.rawValue)])
+  }
+
+  /// What is drawn for.
+  enum Place: UInt64, CaseIterable {
+    case message = 1
+    case sync, turn, notice, session, reconnect, repetition, birth, kill
+  }
+
+  /// The next message of this owner in this direction: what becomes of it, and what else it draws.
+  func judge(_ owner: Connection.Owner, _ direction: Direction) -> (Verdict, Chance) {
+    var counts = said[owner] ?? [0, 0]
+    counts[direction.rawValue] += 1
+    said[owner] = counts
+    let number = counts[direction.rawValue]
+    let line =
+      switch owner {
+      case .worker(let worker): worker * 2
+      case .client(let client): (1_000 + client) * 2
+      case .stranger(let worker): (2_001 + worker) * 2
+      }
+    var chance = draw(.message, line + direction.rawValue, number)
+    // By a generator of its own: a script does without these draws.
+    var fate = Chance(chance.next())
+    if isHealed { return (.carried, chance) }
+    let name = MessageName(owner: owner, direction: direction, number: number)
+    if let scripted { return (scripted.verdict(of: name), chance) }
+    let verdict = draw(&fate)
+    if recording != nil, verdict != .carried {
+      recording?.verdicts.append(WorldScript.MessageVerdict(name: name, verdict: verdict))
+    }
+    return (verdict, chance)
+  }
+
+  private func draw(_ chance: inout Chance) -> Verdict {
+    var verdict = Verdict()
+    if chance.permille(plan.lossPermille) { verdict.isLost = true }
+    if chance.permille(plan.latePermille) { verdict.late = chance.milliseconds(10, 6_000) }
+    if chance.permille(plan.reorderPermille) { verdict.overtakes = true }
+    if chance.permille(plan.doublePermille) {
+      let isLate = chance.permille(plan.latePermille * 5)
+      verdict.again = isLate ? chance.milliseconds(10, 6_000) : .zero
+    }
+    return verdict
+  }
+
+  /// How long the next sync takes.
+  func nextSyncLength() -> Span {
+    syncs += 1
+    var chance = draw(.sync, syncs)
+    let usual = chance.microseconds(30, 400)
+    if isHealed { return usual }
+    if let scripted { return scripted.length(ofSync: syncs) ?? usual }
+    guard chance.permille(plan.slowSyncPermille) else { return usual }
+    let length = chance.milliseconds(5, 3_000)
+    recording?.syncs.append(WorldScript.SyncVerdict(number: syncs, length: length))
+    return length
+  }
+}

@@ -1,0 +1,130 @@
+// `opbatch key …`: who we are to the cluster, in a folder that only we can read.
+
+import ArgumentParser
+import FoundationEssentials
+import OpClusterClient
+import OpClusterKeys
+import OpClusterModel
+import OpClusterPresentation
+import OpClusterZeroMQ
+
+struct Key: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Make and look at the key that coordinators know you by.",
+    subcommands: [KeyNew.self, KeyJoin.self, KeyShow.self, KeyList.self])
+}
+
+struct KeyNew: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "new", abstract: "Make a key, for an administrator to add.",
+    discussion: "Where you were given an invitation, 'opbatch key join' does all of it.")
+  @Argument(help: "Your name in the cluster.") var name: String
+  // It may begin with a dash.
+  @Option(
+    parsing: .unconditional, help: "The coordinator's public key, as 'opcoord key show' prints it.")
+  var server: String
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    guard let server = PublicKey(server) else {
+      throw Failure.usage("--server is not a public key; 'opcoord key show' prints it")
+    }
+    guard name.isValidName else {
+      throw Failure.usage("a name has 1 to 128 of the characters A-Z a-z 0-9 . _ : -")
+    }
+    let own = OwnKey(name: name, server: server, coordinator: global.coordinator)
+    let folder = try ClusterKeys.folder(global.keys)
+    do throws(KeyError) { try folder.keep(own) } catch { throw ClientError(error) }
+    try show(own, folder, console)
+    console.hint(
+      "an administrator adds it: opcoord key add \(name) submitter -- '\(own.publicText)'")
+    return .success
+  }
+}
+
+struct KeyJoin: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "join", abstract: "Make a key by an invitation, and keep it.",
+    discussion: "An administrator gets the token from 'opcoord key invite --role submitter'.")
+  @Argument(help: "The token of the invitation.") var token: String
+  @Option(help: "Your name in the cluster; default: that of your account.") var name: String?
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    guard let token = JoinToken(token) else {
+      throw Failure.usage("this is not the token of an invitation; copy all of it")
+    }
+    let name = name ?? ProcessInfo.processInfo.environment["USER"] ?? "user"
+    guard name.isValidName else {
+      throw Failure.usage("--name: 1 to 128 of the characters A-Z a-z 0-9 . _ : -")
+    }
+    let folder = try ClusterKeys.folder(global.keys)
+    let own = try await ClusterKeys.join(
+      token, name: name, in: folder, coordinator: global.coordinator)
+    console.say("you are '\(own.name)' (\(own.role?.rawValue ?? "no role"))")
+    try show(own, folder, console)
+    return .success
+  }
+}
+
+struct KeyShow: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "show", abstract: "Show your key, without its secret.")
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    let folder = try ClusterKeys.folder(global.keys)
+    guard let own = try ownKey(folder) else {
+      throw ClientError(
+        .badConfiguration, "there is no key in \(folder.path)",
+        hint: "'opbatch key join TOKEN' or 'opbatch key new NAME' makes one")
+    }
+    try show(own, folder, console)
+    return .success
+  }
+}
+
+struct KeyList: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "ls", abstract: "List the keys of your folder: yours, if there is one.")
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    let folder = try ClusterKeys.folder(global.keys)
+    if let own = try ownKey(folder) { try show(own, folder, console) }
+    return .success
+  }
+}
+
+extension OwnKey {
+  fileprivate var publicText: String { pair.publicKey.text }
+}
+
+extension Command {
+  fileprivate func ownKey(_ folder: KeyFolder) throws -> OwnKey? {
+    do throws(KeyError) { return try folder.own() } catch { throw ClientError(error) }
+  }
+
+  fileprivate func show(_ own: OwnKey, _ folder: KeyFolder, _ console: Console) throws {
+    let fields: [(String, String?)] = [
+      ("name", own.name), ("role", own.role?.rawValue), ("public", own.publicText),
+      ("server", own.server?.text), ("coordinator", own.coordinator), ("folder", folder.path),
+    ]
+    switch console.format {
+    case .name: try console.writeLine(own.name)
+    case .json, .jsonl:
+      try console.write(
+        jsonDocument { json in
+          json.key("key")
+          json.object { json in
+            for (name, value) in fields { if let value { json.field(name, value) } }
+          }
+        })
+    case .table:
+      for case (let name, let value?) in fields {
+        let padding = String(repeating: " ", count: 11 - name.utf8.count)
+        try console.writeLine("\(name)\(padding)  \(safe(value))")
+      }
+    }
+  }
+}

@@ -1,0 +1,95 @@
+// `opcoord key invite`: one line to paste on another machine, good for one key and a short time.
+
+import ArgumentParser
+import Glibc
+import OpClusterCoordinator
+import OpClusterKeys
+import OpClusterModel
+import OpClusterZeroMQ
+
+struct Invite: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Print one line that lets another machine join.",
+    discussion: """
+      The line holds a one-time secret: hand it over as you would a password. Whoever uses it \
+      first gets a key of its own with this role, and the line is of no more use.
+      """)
+  @Option(help: "worker, submitter, observer or admin.") var role = RoleName(.worker)
+  @Option(help: "The name of the new key; default: the other machine chooses.") var name: String?
+  @Option(help: "How long it is good for, such as 30m, 12h or 7d.") var expires = "1h"
+  @Option(help: "The host by which others reach this machine; default: its own name.")
+  var host: String?
+  @Option(help: "Where clients connect to, if not as configured. [OPCOORD_CLIENT]")
+  var client: String?
+  @Option(help: "Where workers connect to, if not as configured. [OPCOORD_WORKER]")
+  var worker: String?
+  @OptionGroup var options: KeyOptions
+
+  /// The longest time that an invitation may be open, in seconds.
+  static let longest: Int64 = 30 * 86_400
+
+  func run() throws {
+    let configuration = options.configuration([.client: client, .worker: worker])
+    let folder = KeyFolder(configuration[.keys])
+    let client = address(configuration, .client)
+    let token: JoinToken
+    do throws(KeyError) {
+      guard let server = try folder.server() else {
+        fail("there is no server.key in \(folder.path); make one: opcoord keygen", status: 78)
+      }
+      token = JoinToken(pair: .random(), server: server.publicKey, clientAddress: client)
+      let now = WallClock.now()
+      let invitation = Invitation(
+        name: name, role: role.role, key: token.pair.publicKey,
+        expiresAt: WallTime(milliseconds: now + seconds() * 1_000))
+      try folder.changeAllowed { list throws(KeyError) in
+        try list.invite(invitation, at: WallTime(milliseconds: now))
+      }
+    } catch {
+      fail(error.description, status: error.status)
+    }
+    Kernel.write(line(token, configuration), to: .output)
+  }
+
+  private func line(_ token: JoinToken, _ configuration: Configuration) -> String {
+    guard role.role == .worker else { return "opbatch key join \(token.revealedText)" }
+    return "opworker serve --coordinator \(address(configuration, .worker)) "
+      + "--join \(token.revealedText)"
+  }
+
+  /// Where others reach this machine; an invitation for itself is of use, too.
+  private func address(_ configuration: Configuration, _ setting: Setting) -> String {
+    let endpoint: Endpoint
+    do {
+      endpoint = try configuration.settings()[keyPath: setting.endpoint]
+    } catch {
+      fail(error.text, status: 78)
+    }
+    guard endpoint.transport == .tcp, let port = endpoint.port else {
+      fail(
+        "\(setting.flag) is \(endpoint), which no other machine can reach; serve over tcp://",
+        status: 78)
+    }
+    if let host { return "tcp://\(host):\(port)" }
+    return endpoint.isWildcard ? "tcp://\(Self.hostName):\(port)" : endpoint.address
+  }
+
+  private static var hostName: String { Kernel.hostName ?? "localhost" }
+
+  private func seconds() -> Int64 {
+    let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
+    guard let last = expires.last, let unit = units[last], let number = Int64(expires.dropLast()),
+      (1...Self.longest).contains(number), number * unit <= Self.longest
+    else {
+      fail("--expires '\(expires)' is not a time up to 30d; write 30m, 12h or 7d", status: 64)
+    }
+    return number * unit
+  }
+}
+
+extension Setting {
+  /// Of an address.
+  fileprivate var endpoint: KeyPath<CoordinatorSettings, Endpoint> {
+    self == .worker ? \.workerEndpoint : \.clientEndpoint
+  }
+}

@@ -1,0 +1,36 @@
+// `opsim coverage`: which states met which events, and which effects there were. What never occurs
+// is not tested by any seed.
+
+import ArgumentParser
+import OpClusterSimulation
+
+struct Coverage: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "coverage", abstract: "Counts what happens in both brains.",
+    discussion: "Needs a build that counts: OPCLUSTER_MUTANTS=1, see deploy/mutants.")
+  @Option(help: "How many seeds.") var seeds: UInt64 = 2_000
+  @Option(help: "The first.") var from: UInt64 = 0
+
+  func run() throws {
+    if !Mutant.hasBrainBugs { throw MutantsMissing() }
+    var effects: [String: Int] = [:]
+    for seed in from..<(from + seeds) {
+      for (effect, count) in Simulation.effects(seed: seed) { effects[effect, default: 0] += count }
+    }
+    let tables = [
+      ("phase × step, coordinator", SimulationCoverage.scheduling),
+      ("state × event, worker", SimulationCoverage.execution),
+      ("effects", SimulationCoverage.effects(effects)),
+    ]
+    var missing: [String] = []
+    for (name, rows) in tables {
+      print("\n\(name)")
+      for row in rows {
+        print("  \(row.state) \(row.event) \(row.count)")
+        if row.count == 0 { missing.append("\(name): \(row.state) \(row.event)") }
+      }
+    }
+    print("\nnever seen in \(seeds) seeds: \(missing.isEmpty ? "nothing" : "")")
+    for line in missing { print("  \(line)") }
+  }
+}

@@ -1,0 +1,58 @@
+// `opsim mutants`: every deliberate bug, the first seed that notices it, and how many do.
+
+import ArgumentParser
+import OpClusterSimulation
+
+struct Mutants: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "mutants", abstract: "Looks whether every deliberate bug is noticed.",
+    discussion: "Needs a build that has them: deploy/mutants makes one, and runs this.")
+  @Option(help: "How many seeds a bug may survive.") var seeds: UInt64 = 20_000
+  @Option(help: "The least number of seeds, for the share that notices it.")
+  var sample: UInt64 = 300
+  @Option(help: "Only this one.") var only: Mutant?
+  @Flag(help: "Only the names of all.") var list = false
+  @Flag(help: "Name each seed before it is run: the last one is where the process ended.")
+  var tellSeeds = false
+
+  func run() throws {
+    if list { return Mutant.allCases.forEach { print($0.rawValue) } }
+    if !Mutant.hasBrainBugs { throw MutantsMissing() }
+    if only == nil { print(row("mutant", "in", "first seed", "noticed by", "first rule")) }
+    var surviving = 0
+    for mutant in only.map({ [$0] }) ?? Mutant.allCases {
+      if try !hunt(mutant) { surviving += 1 }
+    }
+    if surviving > 0 {
+      print("\(surviving) survive \(seeds) seeds: an invariant is missing")
+      throw ExitCode(1)
+    }
+  }
+
+  /// Whether it was noticed.
+  private func hunt(_ mutant: Mutant) throws -> Bool {
+    try Mutant.plant(mutant)
+    defer { try? Mutant.plant(nil) }
+    var first: (seed: UInt64, rule: String)?
+    var (seed, noticed) = (UInt64(0), 0)
+    while seed < seeds, first == nil || seed < sample {
+      if tellSeeds { print("seed \(seed)") }
+      if let violation = Simulation.run(seed: seed, mutant: mutant).violation {
+        first = first ?? (seed, violation.rule)
+        noticed += 1
+      }
+      seed += 1
+    }
+    let share = "\(noticed) of \(seed)"
+    let firstSeed = first.map { "\($0.seed)" } ?? "none"
+    print(row(mutant.rawValue, mutant.place, firstSeed, share, first?.rule ?? "SURVIVES"))
+    return first != nil
+  }
+
+  private func row(_ columns: String...) -> String {
+    let widths = [20, 12, 12, 16, 10]
+    return zip(columns, widths).map { text, width in
+      text + String(repeating: " ", count: max(1, width - text.count))
+    }.joined()
+  }
+}

@@ -1,0 +1,246 @@
+// A coordinator over TCP with real keys: who is served, who is told what, and what changes while it
+// serves (G35, G36, G37, G19, F47).
+
+import FoundationEssentials
+import OpClusterJournal
+import OpClusterKeys
+import OpClusterModel
+import OpClusterWire
+import OpClusterZeroMQ
+import Synchronization
+import Testing
+
+@testable import OpClusterCoordinator
+
+@Suite struct KeyServiceTests {
+  /// A coordinator with a key folder of its own, and keys for everybody.
+  private final class Guarded {
+    let folder: TestFolder
+    let keys: KeyFolder
+    let server: KeyPair
+    let service: Service
+    private var pairs: [String: KeyPair] = [:]
+    private static let count = Atomic<Int>(0)
+
+    init(change: (inout CoordinatorSettings) -> Void = { _ in }) throws {
+      folder = try TestFolder()
+      keys = KeyFolder("\(folder.path)/keys")
+      let prepared = try keys.prepareServer(at: .now)
+      server = prepared.pair
+      let number = Self.count.add(1, ordering: .relaxed).newValue
+      let guarded = CoordinatorKeys(
+        pair: server, allowed: prepared.allowed, folder: keys, domain: "service-\(number)")
+      let any = try Endpoint("tcp://127.0.0.1:*")
+      service = try Service(.memory(MemoryDisk()), in: folder) { settings in
+        settings.clientEndpoint = any
+        settings.workerEndpoint = any
+        settings.keys = guarded
+        change(&settings)
+      }
+    }
+
+    /// Adds a key and waits until the coordinator lets it in.
+    func key(_ name: String, _ role: Role) throws -> SocketKeys {
+      let pair = KeyPair.random()
+      let added = AllowedKey(name: name, role: role, key: pair.publicKey, addedAt: .now)
+      try keys.changeAllowed { list throws(KeyError) in try list.add(added) }
+      return try admitted(pair)
+    }
+
+    /// Waits until the coordinator has read the list: the handshake succeeds.
+    func admitted(_ pair: KeyPair) throws -> SocketKeys {
+      let own = SocketKeys.client(pair, server: server.publicKey)
+      try eventually("the key is let in") {
+        try Dealer(service.ready.clientEndpoint, keys: own).nextEvent() == .connected
+      }
+      return own
+    }
+
+    func remove(_ name: String) throws {
+      try keys.changeAllowed { list throws(KeyError) in _ = try list.remove(named: name) }
+    }
+  }
+
+  private func code(_ answer: ClientAnswer?) -> Refusal.Code? {
+    guard case .reply(_, .refused(let refusal))? = answer else { return nil }
+    return refusal.code
+  }
+
+  private func refusal(_ reply: ClientReply) -> Refusal.Code? {
+    if case .refused(let refusal) = reply { refusal.code } else { nil }
+  }
+
+  private func hello(_ dealer: Dealer) throws -> ClientAnswer? {
+    try dealer.send(Wire.encode(ClientMessage.hello(ClientHello(build: "test"))))
+    return try dealer.receive().map { try Wire.decodeClientAnswer($0) }
+  }
+
+  // G35: with a gate that lets in everybody it does not serve.
+  @Test func anOpenGateServesNobody() throws {
+    let error = #expect(throws: Service.NotServing.self) {
+      _ = try Guarded { $0.admitsAll = true }
+    }
+    #expect(error?.end?.status == 70)
+    guard case .failed(let cause)? = error?.end else { return }
+    #expect(cause.description.contains("a random key was let in"))
+  }
+
+  @Test func overTCPOnlyWithKeys() throws {
+    let any = try Endpoint("tcp://127.0.0.1:*")
+    let error = #expect(throws: Service.NotServing.self) {
+      _ = try Service(.memory(MemoryDisk()), in: TestFolder()) { $0.workerEndpoint = any }
+    }
+    #expect(error?.end?.status == 78)
+  }
+
+  // G36, each role over the wire.
+  @Test func roles() throws {
+    let guarded = try Guarded()
+    let anna = try TestClient(guarded.service, keys: guarded.key("anna", .submitter))
+    guard case .accepted = try anna.ask(.submit(chainGraph("g"))) else {
+      Issue.record("a submitter submits")
+      return
+    }
+    #expect(refusal(try anna.ask(.drainWorker("w"))) == .forbidden)
+    let olga = try TestClient(guarded.service, keys: guarded.key("olga", .observer))
+    guard
+      case .graphs(let rows, _) = try olga.ask(
+        .graphs(
+          Selection(graphs: .all), after: nil,
+          limit: 10))
+    else {
+      Issue.record("an observer reads")
+      return
+    }
+    // Who submitted is in the labels, and only the coordinator says so.
+    #expect(rows.map(\.labels) == [[Label(key: "submitter", value: "anna")]])
+    #expect(refusal(try olga.ask(.submit(chainGraph("h")))) == .forbidden)
+    #expect(refusal(try olga.ask(.cancelQueue("default", reason: ""))) == .forbidden)
+    let root = try TestClient(guarded.service, keys: guarded.key("root", .admin))
+    #expect(refusal(try root.ask(.drainWorker("w"))) == .unknownWorker)
+    let worker = try Dealer(
+      guarded.service.ready.clientEndpoint, keys: guarded.key("w1", .worker))
+    #expect(code(try hello(worker)) == .forbidden)
+  }
+
+  // G36: under its own name, at the workers' address, and nowhere else.
+  @Test func workers() throws {
+    let guarded = try Guarded()
+    let keys = try guarded.key("w1", .worker)
+    func answer(_ keys: SocketKeys, _ name: String) throws -> CoordinatorMessage? {
+      let dealer = try Dealer(guarded.service.ready.workerEndpoint, keys: keys)
+      let hello = WorkerHello(
+        build: "test", name: name, session: WorkerSession(UInt64.random(in: 1 ... .max)),
+        capacity: Resources(cpus: ResourceAmount(1), memoryBytes: 1), labels: [], types: [])
+      try dealer.send(Wire.encode(WorkerMessage.hello(hello)))
+      return try dealer.receive().map { try Wire.decodeCoordinatorMessage($0) }
+    }
+    guard case .welcome? = try answer(keys, "w1") else {
+      Issue.record("w1 is welcome")
+      return
+    }
+    guard case .refused(let refusal)? = try answer(keys, "w2") else {
+      Issue.record("w1 is not w2")
+      return
+    }
+    #expect(refusal.code == .forbidden)
+    guard case .refused? = try answer(guarded.key("anna", .submitter), "anna") else {
+      Issue.record("a submitter is no worker")
+      return
+    }
+  }
+
+  // G37, F47: a removed key's session is told and not heard any more, its new ones are refused.
+  @Test func revoked() throws {
+    let guarded = try Guarded()
+    let keys = try guarded.key("anna", .submitter)
+    let anna = try TestClient(guarded.service, keys: keys)
+    let other = try TestClient(guarded.service, keys: guarded.key("bert", .submitter))
+    let start = MonotonicClock.now()
+    try guarded.remove("anna")
+    var told: Refusal?
+    try eventually("anna is told") {
+      guard case .reply(RequestID(0), .refused(let refusal))? = try anna.next(within: 100) else {
+        return false
+      }
+      told = refusal
+      return true
+    }
+    #expect(MonotonicClock.now() - start < 5_000_000_000)
+    #expect(told?.code == .forbidden)
+    #expect(told?.message.contains("'anna' was removed") == true)
+    #expect(try !anna.hasReply(to: anna.send(.ping), within: 200))
+    let again = try Dealer(guarded.service.ready.clientEndpoint, keys: keys)
+    #expect(try again.nextEvent() == .handshakeFailed(.notAuthorized(status: 400)))
+    guard case .pong = try other.ask(.ping) else {
+      Issue.record("others go on")
+      return
+    }
+  }
+
+  // A list that cannot be read changes nothing.
+  @Test func aSpoiledListKeepsTheOneBefore() throws {
+    let guarded = try Guarded()
+    let keys = try guarded.key("anna", .submitter)
+    let anna = try TestClient(guarded.service, keys: keys)
+    try Data("key nonsense\n".utf8).write(to: URL(filePath: "\(guarded.keys.path)/allowed"))
+    for _ in 0..<5 { _ = try anna.ask(.ping) }
+    #expect(try Dealer(guarded.service.ready.clientEndpoint, keys: keys).nextEvent() == .connected)
+  }
+
+  // G19: keys of submissions are each client's own.
+  @Test func submissionKeysByPrincipal() throws {
+    let guarded = try Guarded()
+    let anna = try TestClient(guarded.service, keys: guarded.key("anna", .submitter))
+    let bert = try TestClient(guarded.service, keys: guarded.key("bert", .submitter))
+    var submission = chainGraph("g")
+    submission.key = SubmissionKey("nightly")
+    guard case .accepted(let first, _, false) = try anna.ask(.submit(submission)),
+      case .accepted(first, _, true) = try anna.ask(.submit(submission)),
+      case .accepted(let second, _, false) = try bert.ask(.submit(submission))
+    else {
+      Issue.record("one graph each")
+      return
+    }
+    #expect(first != second)
+  }
+
+  // An invitation lets its holder add one key, once.
+  @Test func enrolment() throws {
+    let guarded = try Guarded()
+    let invitation = KeyPair.random()
+    let open = Invitation(
+      name: "w7", role: .worker, key: invitation.publicKey,
+      expiresAt: WallTime(milliseconds: WallTime.now.milliseconds + 60_000))
+    let late = KeyPair.random()
+    let expired = Invitation(
+      name: nil, role: .worker, key: late.publicKey, expiresAt: WallTime(milliseconds: 1))
+    try guarded.keys.changeAllowed { list throws(KeyError) in
+      try list.invite(open, at: WallTime(milliseconds: 0))
+      try list.invite(expired, at: WallTime(milliseconds: 0))
+    }
+    let guest = try TestClient(guarded.service, keys: guarded.admitted(invitation))
+    #expect(refusal(try guest.ask(.queues)) == .forbidden)
+    #expect(refusal(try guest.ask(.submit(chainGraph("g")))) == .forbidden)
+    let own = KeyPair.random()
+    let reply = try guest.ask(.enrol(name: "mine", publicKey: own.publicKey.bytes))
+    #expect(reply == .enrolled(name: "w7", role: .worker))
+    #expect(try guarded.keys.allowed().keys.contains { $0.key == own.publicKey })
+    _ = try guarded.admitted(own)
+    // The invitation is spent; one that has expired is told so.
+    let keys = SocketKeys.client(invitation, server: guarded.server.publicKey)
+    #expect(
+      try Dealer(guarded.service.ready.clientEndpoint, keys: keys).nextEvent()
+        == .handshakeFailed(.notAuthorized(status: 400)))
+    let tooLate = try TestClient(guarded.service, keys: guarded.admitted(late))
+    guard
+      case .refused(let refusal) = try tooLate.ask(
+        .enrol(name: "x", publicKey: KeyPair.random().publicKey.bytes))
+    else {
+      Issue.record("it has expired")
+      return
+    }
+    #expect(refusal.code == .forbidden)
+    #expect(refusal.message.contains("expired"))
+  }
+}

@@ -1,0 +1,286 @@
+// Quotas of principals, the bounds of what waits for a peer, for the disk and for the history: each
+// at its limit and one past it (G27, G29). Pure, but for the last.
+
+import Glibc
+import OpClusterJournal
+import OpClusterModel
+import OpClusterWire
+import OpClusterZeroMQ
+import Synchronization
+import Testing
+
+@testable import OpClusterCoordinator
+
+@Suite struct QuotaTests {
+  private let one = QuotaHolder.key("one")
+  private let other = QuotaHolder.key("other")
+  private let start = Instant(nanoseconds: 5_000_000_000)
+
+  private func book(_ change: (inout Quotas) -> Void) -> QuotaBook {
+    var quotas = Quotas()
+    change(&quotas)
+    return QuotaBook(quotas)
+  }
+
+  /// A burst of `Limits.burstSeconds`, one more is refused, and again after the time that was said.
+  @Test func requestsPerSecond() {
+    var book = book { $0.requestsPerSecond = 10 }
+    for _ in 0..<(10 * Limits.burstSeconds) {
+      #expect(book.take(bytes: 1, operations: 0, by: one, at: start) == nil)
+    }
+    let refusal = book.take(bytes: 1, operations: 0, by: one, at: start)
+    #expect(refusal?.code == .busy && refusal?.retryAfter == .milliseconds(100))
+    #expect(book.take(bytes: 1, operations: 0, by: other, at: start) == nil)
+    let early = start + .milliseconds(99)
+    #expect(book.take(bytes: 1, operations: 0, by: one, at: early) != nil)
+    let later = start + .milliseconds(100)
+    #expect(book.take(bytes: 1, operations: 0, by: one, at: later) == nil)
+    #expect(book.take(bytes: 1, operations: 0, by: one, at: later) != nil)
+  }
+
+  @Test func requestBytesPerSecond() {
+    var book = book { $0.requestBytesPerSecond = 1_000 }
+    let burst = 1_000 * Limits.burstSeconds
+    #expect(book.take(bytes: burst, operations: 0, by: one, at: start) == nil)
+    let refusal = book.take(bytes: 500, operations: 0, by: one, at: start)
+    #expect(refusal?.retryAfter == .milliseconds(500))
+    // Larger than any burst: once everything else is paid for.
+    #expect(book.take(bytes: burst * 3, operations: 0, by: other, at: start) == nil)
+    #expect(book.take(bytes: 1, operations: 0, by: other, at: start) != nil)
+  }
+
+  /// The built-in rates, at each and one past it.
+  @Test func builtInRates() {
+    var book = QuotaBook(Quotas())
+    for _ in 0..<(Limits.requestsPerSecond * Limits.burstSeconds) {
+      #expect(book.take(bytes: 1, operations: 0, by: one, at: start) == nil)
+    }
+    #expect(book.take(bytes: 1, operations: 0, by: one, at: start)?.code == .busy)
+    let burst = Limits.requestBytesPerSecond * Limits.burstSeconds
+    #expect(book.take(bytes: burst, operations: 0, by: other, at: start) == nil)
+    #expect(book.take(bytes: Limits.messageBytes, operations: 0, by: other, at: start) != nil)
+  }
+
+  @Test func pendingOperations() {
+    var book = QuotaBook(Quotas())
+    #expect(book.take(bytes: 1, operations: Limits.pendingOperations, by: one, at: start) == nil)
+    book.began(GraphID(1), operations: Limits.pendingOperations, by: one)
+    let refusal = book.take(bytes: 1, operations: 1, by: one, at: start)
+    #expect(refusal?.code == .busy && refusal?.retryAfter != nil)
+    #expect(book.take(bytes: 1, operations: 0, by: one, at: start) == nil)
+    #expect(book.take(bytes: 1, operations: 1, by: other, at: start) == nil)
+    book.ended(GraphID(1))
+    book.ended(GraphID(1))
+    #expect(book.take(bytes: 1, operations: Limits.pendingOperations, by: one, at: start) == nil)
+    #expect(
+      book.take(bytes: 1, operations: Limits.pendingOperations + 1, by: other, at: start) != nil)
+  }
+
+  @Test func connectionsPerPrincipal() {
+    var book = QuotaBook(Quotas())
+    for _ in 0..<Limits.connectionsPerPrincipal { #expect(book.connect(one) == nil) }
+    #expect(book.connect(one)?.code == .busy)
+    #expect(book.connect(other) == nil)
+    book.disconnect(one)
+    #expect(book.connect(one) == nil)
+  }
+
+  /// The book itself is bounded: an account that says nothing is forgotten.
+  @Test func idleAccountsAreForgotten() {
+    var book = QuotaBook(Quotas())
+    for number in 0..<1_000 {
+      _ = book.take(
+        bytes: 1, operations: 0, by: .connection(PeerID(UInt64(number))), at: start)
+    }
+    book.began(GraphID(7), operations: 3, by: one)
+    #expect(book.count == 1_001)
+    book.forgetIdle(at: start + .seconds(1))
+    #expect(book.count == 1)
+    book.ended(GraphID(7))
+    book.forgetIdle(at: start + .seconds(1))
+    #expect(book.count == 0)
+  }
+}
+
+@Suite struct BufferBoundTests {
+  private func peer() -> Peer {
+    Peer(id: PeerID(1), Sender(connection: RoutingID(number: 1)), .local, at: .zero)
+  }
+
+  @Test func messagesPerSlowPeer() {
+    var peer = peer()
+    let kept = (0..<Limits.messagesPerSlowPeer).allSatisfy { _ in peer.keep([1]) }
+    let isOneMoreKept = peer.keep([1])
+    #expect(kept && !isOneMoreKept)
+    peer.dropKept(1)
+    let isItsPlaceTaken = peer.keep([1])
+    #expect(isItsPlaceTaken)
+  }
+
+  @Test func bytesPerSlowPeer() {
+    var peer = peer()
+    let half = [UInt8](repeating: 0, count: Limits.bytesPerSlowPeer / 2)
+    let kept = [half, half, [1]].map { peer.keep($0) }
+    #expect(kept == [true, true, false])
+    #expect(peer.outboxBytes == Limits.bytesPerSlowPeer)
+    peer.dropKept(2)
+    #expect(peer.outboxBytes == 0)
+    // One always fits.
+    let keptAgain = [half + half + [1], [1]].map { peer.keep($0) }
+    #expect(keptAgain == [true, false])
+  }
+
+  @Test func peersPerSocket() {
+    var table = PeerTable()
+    for number in 1...Limits.peersPerSocket {
+      #expect(!table.isFull)
+      let sender = Sender(connection: RoutingID(number: UInt32(number)))
+      table.add(PeerID(UInt64(number)), sender, .local, at: .zero)
+    }
+    #expect(table.isFull)
+    table.remove(PeerID(1))
+    #expect(!table.isFull)
+  }
+
+  private func turn(_ commit: UInt64, bytes: Int) -> HeldTurn {
+    let reply = Held.reply(PeerID(1), [UInt8](repeating: 0, count: bytes))
+    return HeldTurn(commit: commit, items: bytes > 0 ? [reply] : [], events: [], lastEvent: 0)
+  }
+
+  @Test func heldTurns() {
+    var queue = ReleaseQueue(durable: 0)
+    for number in 1...UInt64(Limits.heldTurns) {
+      #expect(!queue.isFull)
+      queue.hold(turn(number, bytes: 0))
+    }
+    #expect(queue.isFull)
+    queue.becameDurable(through: 1)
+    _ = queue.next()
+    #expect(!queue.isFull)
+  }
+
+  @Test func heldBytes() {
+    var queue = ReleaseQueue(durable: 0)
+    queue.hold(turn(1, bytes: Limits.heldBytes - 1))
+    #expect(!queue.isFull)
+    queue.hold(turn(2, bytes: 1))
+    #expect(queue.isFull && queue.bytes == Limits.heldBytes)
+    queue.becameDurable(through: 2)
+    while queue.next() != nil {}
+    #expect(!queue.isFull && queue.bytes == 0)
+  }
+
+  /// Questions that wait, while the reader is kept: one more is turned away, by number and by
+  /// bytes.
+  @Test(arguments: [false, true]) func historyQuestions(isByBytes: Bool) throws {
+    let journal = MemoryJournal.open(
+      disk: MemoryDisk(), observer: JournalObserver(onDurable: { _ in }, onFailure: { _ in }))
+    let isKept = Atomic(true)
+    let answers = Atomic<Int>(0)
+    let desk = try HistoryDesk(journal.journal) { _ in
+      answers.add(1, ordering: .sequentiallyConsistent)
+      while isKept.load(ordering: .sequentiallyConsistent) { sched_yield() }
+    }
+    #expect(desk.ask(.room))
+    try eventually("the reader is kept") { answers.load(ordering: .sequentiallyConsistent) == 1 }
+    if isByBytes {
+      let large = RowsQuestion(
+        peer: PeerID(1), request: RequestID(1),
+        what: .submission(
+          GraphID(1), outcomes: [UInt8](repeating: 1, count: Limits.historyQuestionBytes / 2)),
+        selection: .graph(GraphID(1)), graphs: GraphSet(ranges: []), living: [], last: 0,
+        lastEvent: 0, otherwise: Refusal(.unknownGraph, "none"))
+      #expect(desk.ask(.rows(large)))
+      #expect(!desk.ask(.rows(large)))
+    } else {
+      for _ in 0..<Limits.historyQuestions { #expect(desk.ask(.room)) }
+      #expect(!desk.ask(.room))
+    }
+    isKept.store(false, ordering: .sequentiallyConsistent)
+    try eventually("room") { desk.ask(.room) }
+    desk.stop()
+  }
+
+  @Test func logQuestions() {
+    var relay = LogRelay()
+    let attempt = AttemptID(operation: OperationID(graph: GraphID(1), index: 0), attempt: 1)
+    let question = LogQuestion(
+      peer: PeerID(1), request: RequestID(1),
+      attempt: AttemptSelection(operation: attempt.operation),
+      stream: .standardOutput, offset: 0, maximumBytes: .max)
+    for _ in 0..<Limits.logQuestions {
+      #expect(!relay.isFull)
+      let asked = relay.ask(
+        question, attempt: attempt, worker: PeerID(9), workerName: "w", deadline: .zero)
+      // Output flows no faster than it is asked for, a piece at a time (G26).
+      #expect(asked.maximumBytes == UInt32(Limits.logChunkBytes))
+    }
+    #expect(relay.isFull)
+    #expect(relay.workerGone(PeerID(9)).count == Limits.logQuestions)
+    #expect(!relay.isFull)
+  }
+}
+
+/// Quotas over real sockets.
+@Suite struct QuotaServiceTests {
+  /// G27, G29: refused with the time to come again; obeyed, it is taken; the others never notice.
+  @Test func aFloodIsToldToWait() throws {
+    let service = try Service(.memory(.init()), in: TestFolder()) {
+      $0.quotas.requestsPerSecond = 4
+    }
+    let flood = try TestClient(service)
+    let other = try TestClient(service)
+    var refusal: Refusal?
+    for _ in 0..<500 where refusal == nil {
+      if case .refused(let words) = try flood.ask(.ping) { refusal = words }
+    }
+    let wait = try #require(refusal?.retryAfter)
+    #expect(refusal?.code == .busy && wait >= .milliseconds(50) && wait <= .seconds(2))
+    guard case .pong = try other.ask(.ping) else {
+      Issue.record("another client is refused, too")
+      return
+    }
+    try eventually("the request is taken") {
+      guard case .pong = try flood.ask(.ping) else { return false }
+      return true
+    }
+  }
+
+  /// Who asks on in spite of refusals is put out, and is heard again on a new connection.
+  @Test func whoDoesNotObeyIsPutOut() throws {
+    let service = try Service(.memory(.init()), in: TestFolder()) {
+      // The first request takes a whole burst.
+      $0.quotas.requestBytesPerSecond = 1
+    }
+    let flood = try TestClient(service)
+    for _ in 0..<(Limits.refusalsInARow + 8) { _ = try flood.send(.ping) }
+    let last = try flood.send(.ping)
+    #expect(try !flood.hasReply(to: last, within: 300))
+    let again = try TestClient(service)
+    guard case .pong = try again.ask(.ping) else {
+      Issue.record("a new connection is not served")
+      return
+    }
+  }
+
+  /// Pending operations: a graph too many waits until another one has ended.
+  @Test func pendingOperationsAreGivenBack() throws {
+    let service = try Service(.memory(.init()), in: TestFolder()) {
+      $0.quotas.pendingOperations = 4
+    }
+    let client = try TestClient(service)
+    let worker = try TestWorker(service)
+    let graph = try client.submit(chainGraph("first"))
+    guard case .refused(let refusal) = try client.ask(.submit(arrayGraph("second", 2))) else {
+      Issue.record("five operations were taken")
+      return
+    }
+    #expect(refusal.code == .busy && refusal.retryAfter != nil)
+    try worker.work(through: 3)
+    #expect(try client.awaitEnd(of: graph).state == .succeeded)
+    try eventually("room for the second graph") {
+      guard case .accepted = try client.ask(.submit(arrayGraph("second", 2))) else { return false }
+      return true
+    }
+  }
+}

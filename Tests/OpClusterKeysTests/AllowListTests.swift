@@ -1,0 +1,140 @@
+// The list as a value: names, roles, invitations, and its text (G36, G37).
+
+import OpClusterModel
+import OpClusterZeroMQ
+import Testing
+
+@testable import OpClusterKeys
+
+@Suite struct AllowListTests {
+  private let now = WallTime(milliseconds: 1_000_000)
+
+  private func key(_ name: String, _ role: Role = .worker) -> AllowedKey {
+    AllowedKey(name: name, role: role, key: KeyPair.random().publicKey, addedAt: now)
+  }
+
+  private func invitation(_ name: String? = nil, in milliseconds: Int64 = 1) -> Invitation {
+    Invitation(
+      name: name, role: .submitter, key: KeyPair.random().publicKey,
+      expiresAt: WallTime(milliseconds: now.milliseconds + milliseconds))
+  }
+
+  @Test func roundTrip() throws {
+    var list = AllowList()
+    for (name, role) in zip(["a", "b.1", "c:2", "d_-"], Role.allCases) {
+      try list.add(key(name, role))
+    }
+    try list.invite(invitation("e"), at: now)
+    try list.invite(invitation(), at: now)
+    #expect(try AllowList(parsing: list.text, "f") == list)
+    #expect(try AllowList(parsing: "", "f") == AllowList())
+    #expect(try AllowList(parsing: "# only a comment\n\n", "f") == AllowList())
+  }
+
+  @Test func namesAndKeysAreUnique() throws {
+    var list = AllowList()
+    let first = key("a")
+    try list.add(first)
+    #expect(throws: KeyError.self) { try list.add(key("a")) }
+    #expect(throws: KeyError.self) {
+      try list.add(AllowedKey(name: "b", role: .admin, key: first.key, addedAt: now))
+    }
+    for name in ["", "a b", "../x", "\u{1B}[31m", String(repeating: "n", count: 129)] {
+      let error = #expect(throws: KeyError.self) { try list.add(key(name)) }
+      #expect(error?.description.contains("\u{1B}") == false)
+    }
+    try list.add(key(String(repeating: "n", count: 128)))
+    #expect(try list.remove(named: "a")?.key == first.key)
+    #expect(throws: KeyError.self) { _ = try list.remove(named: "a") }
+  }
+
+  // An invitation makes one key, once, in time, under the name that was decided.
+  @Test func invitations() throws {
+    var list = AllowList()
+    let free = invitation()
+    let named = invitation("w7")
+    let late = invitation(in: 0)
+    for one in [free, named, late] { try list.invite(one, at: now) }
+    let own = KeyPair.random().publicKey
+    let added = try list.redeem(free.key, name: "anna", key: own, at: now)
+    #expect(added == AllowedKey(name: "anna", role: .submitter, key: own, addedAt: now))
+    let spent = #expect(throws: KeyError.self) {
+      _ = try list.redeem(free.key, name: "bert", key: KeyPair.random().publicKey, at: now)
+    }
+    #expect(spent?.message.contains("used before") == true)
+    let expired = #expect(throws: KeyError.self) {
+      _ = try list.redeem(late.key, name: "bert", key: KeyPair.random().publicKey, at: now)
+    }
+    #expect(expired?.message.contains("expired") == true)
+    // A key that is there already does not spend the invitation.
+    #expect(throws: KeyError.self) { _ = try list.redeem(named.key, name: "x", key: own, at: now) }
+    #expect(
+      try list.redeem(named.key, name: "x", key: KeyPair.random().publicKey, at: now).name == "w7")
+    #expect(list.invitations == [late])
+    #expect(throws: KeyError.self) { try list.invite(invitation("w7"), at: now) }
+    #expect(try list.remove(named: "anna") != nil)
+    // What expired long ago is forgotten at the next invitation.
+    let nextWeek = WallTime(milliseconds: now.milliseconds + 8 * 86_400_000)
+    try list.invite(invitation(in: 9 * 86_400_000), at: nextWeek)
+    #expect(list.invitations.count == 1)
+  }
+
+  @Test func withdrawn() throws {
+    var list = AllowList()
+    try list.invite(invitation("w7"), at: now)
+    #expect(try list.remove(named: "w7") == nil)
+    #expect(list.invitations.isEmpty)
+  }
+
+  @Test func limits() throws {
+    var list = AllowList()
+    for number in 0..<Limits.openInvitations { try list.invite(invitation("i\(number)"), at: now) }
+    #expect(throws: KeyError.self) { try list.invite(invitation(), at: now) }
+    let bytes = KeyPair.random().publicKey.bytes
+    func line(_ number: Int) -> String {
+      let own = [UInt8(number & 255), UInt8(number >> 8)] + bytes.dropFirst(2)
+      return "key k\(number) worker \(PublicKey(bytes: own)!) 0\n"
+    }
+    let full = (0..<Limits.allowedKeys).map(line).joined()
+    #expect(try AllowList(parsing: full, "f").keys.count == Limits.allowedKeys)
+    #expect(throws: KeyError.self) {
+      _ = try AllowList(parsing: full + line(Limits.allowedKeys), "f")
+    }
+    for twice in [line(1) + line(1), line(1) + line(2).replacing("k2", with: "k1")] {
+      #expect(throws: KeyError.self) { _ = try AllowList(parsing: twice, "f") }
+    }
+    // The longest list fits into its file.
+    #expect((full.utf8.count / Limits.allowedKeys + 128) * Limits.allowedKeys < Limits.keyFileBytes)
+  }
+
+  @Test func coveredNames() {
+    for name in ["w1", "w1.a", "w1-2", "w1:x"] { #expect("w1".covers(workerName: name), "\(name)") }
+    for name in ["w", "w2", "w11", "w1_2", "xw1", ""] {
+      #expect(!"w1".covers(workerName: name), "\(name)")
+    }
+  }
+
+  @Test func tokens() throws {
+    let token = JoinToken(
+      pair: .random(), server: KeyPair.random().publicKey,
+      clientAddress: "tcp://node-1.example:7420")
+    let text = token.revealedText
+    #expect(
+      text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_" || $0 == "-") })
+    let read = try #require(JoinToken("  \(text)\n"))
+    #expect(read.pair.publicKey == token.pair.publicKey)
+    #expect(read.server == token.server)
+    #expect(read.clientAddress == token.clientAddress)
+    for broken in [
+      "", "opjoin_", String(text.prefix(90)), text + " x", String(text.dropFirst()), text + "!",
+      "\(token)",
+    ] {
+      #expect(JoinToken(broken) == nil, "\(broken)")
+    }
+    // A token that names no address of TCP is none.
+    var local = token
+    local.clientAddress = "ipc:///run/x"
+    #expect(JoinToken(local.revealedText) == nil)
+    #expect(!"\(token)".contains(token.pair.secretKey.revealedText))
+  }
+}

@@ -1,0 +1,113 @@
+// Exclusive operations live by a lease (G16): the guard kills them when it runs out, whatever the
+// worker is doing then, and none begins without it.
+
+import CProcess
+import Glibc
+import Testing
+
+@testable import OpClusterProcesses
+
+extension Bench {
+  fileprivate func exclusive(_ text: String) -> ProcessSpecification {
+    var specification = shell(text)
+    specification.isExclusive = true
+    return specification
+  }
+}
+
+extension ExclusiveLease {
+  fileprivate func set(remaining: Duration) {
+    set(until: Self.clock + Int64(remaining / .nanoseconds(1)))
+  }
+}
+
+/// What tears itself away in every way.
+private func tree(_ seconds: String) -> String {
+  "setsid sleep \(seconds) & (setsid sh -c '(sleep \(seconds) &) ; sleep \(seconds)' &) ; "
+    + "sleep \(seconds)"
+}
+
+extension ProcessTests {
+  @Suite struct LeaseTests {
+    @Test(
+      "G16: the guard kills exclusive trees at the end of the lease, and no others",
+      arguments: Way.available)
+    func expiry(way: Way) throws {
+      let bench = try Bench(way)
+      let guardian = try ProcessGuard.start(for: bench.host)
+      let lease = try #require(bench.host.lease)
+      let (fenced, free) = (uniqueSleep(), uniqueSleep())
+      lease.set(remaining: .seconds(60))
+      let first = try bench.start(bench.exclusive(tree(fenced)))
+      let other = try bench.start(bench.shell(tree(free)))
+      try #require(eventually { living(fenced) == 6 && living(free) == 6 })
+      #expect(guardian.isAlive)
+      let set = ContinuousClock.now
+      lease.set(remaining: .milliseconds(300))
+      // Nobody turns the host's loop: as if this process were stopped.
+      #expect(eventually(within: 10) { living(fenced) == 0 })
+      let took = ContinuousClock.now - set
+      #expect(took >= .milliseconds(300) && took < .milliseconds(2_300), "\(took)")
+      #expect(living(free) == 6)
+      let ended = try bench.end(of: first)
+      #expect(ended.status == .signalled(SIGKILL) && ended.wasFenced)
+      bench.host.killTree(other)
+      #expect(try !bench.end(of: other).wasFenced)
+      #expect(guardian.isAlive)
+      kill(guardian.process, SIGKILL)
+    }
+
+    @Test("G16: none begins without the lease; the next one does with it", arguments: Way.available)
+    func starts(way: Way) throws {
+      let bench = try Bench(way)
+      let guardian = try ProcessGuard.start(for: bench.host)
+      let lease = try #require(bench.host.lease)
+      #expect(throws: SpawnError.leaseOver) { try bench.start(bench.exclusive("echo begun")) }
+      lease.set(remaining: .seconds(60))
+      let seconds = uniqueSleep()
+      let first = try bench.start(bench.exclusive("sleep \(seconds)"))
+      lease.set(remaining: .zero)
+      #expect(try bench.end(of: first).wasFenced)
+      #expect(throws: SpawnError.leaseOver) { try bench.start(bench.exclusive("echo begun")) }
+      // What the guard killed as a whole is not used again: it would kill at birth.
+      lease.set(remaining: .seconds(60))
+      for _ in 0..<3 {
+        let next = try bench.run(bench.exclusive("echo begun"))
+        #expect(next.status == .exited(0) && !next.wasFenced)
+      }
+      #expect(try bench.output() == "begun\n")
+      kill(guardian.process, SIGKILL)
+    }
+
+    @Test("G16: a lease that is prolonged in time kills nobody", arguments: Way.available)
+    func prolonged(way: Way) throws {
+      let bench = try Bench(way)
+      let guardian = try ProcessGuard.start(for: bench.host)
+      let lease = try #require(bench.host.lease)
+      lease.set(remaining: .milliseconds(800))
+      let reference = try bench.start(bench.exclusive("sleep 2; exit 5"))
+      var ended: EndedProcess?
+      eventually {
+        lease.set(remaining: .milliseconds(800))
+        ended = bench.host.collectEnded().first { $0.reference == reference } ?? ended
+        return ended != nil
+      }
+      #expect(ended?.status == .exited(5) && ended?.wasFenced == false)
+      kill(guardian.process, SIGKILL)
+    }
+
+    @Test(
+      "G16: the guard of a stopped worker kills at the end of the lease", arguments: Way.available)
+    func stoppedWorker(way: Way) throws {
+      let seconds = uniqueSleep()
+      let worker = try StandIn(way, tree(seconds), mode: "lease")
+      try #require(eventually { living(seconds) == 7 }, "\(living(seconds))")
+      kill(worker.process, SIGSTOP)
+      // Six of the tree; the stand-in's own command line holds the text as well.
+      #expect(eventually(within: 10) { living(seconds) == 1 })
+      kill(worker.process, SIGCONT)
+      worker.end(SIGKILL)
+      #expect(eventually(within: 10) { ProcessEntry(worker.watcher)?.isZombie ?? true })
+    }
+  }
+}

@@ -1,0 +1,235 @@
+// Keys with real daemons and commands over TCP: one machine needs no step, another needs one line,
+// and whoever is not let in is told why and what to do (G35, G36, G37, G39, F46, F47, F59).
+
+import FoundationEssentials
+import Glibc
+import OpClusterClient
+import OpClusterModel
+import RealCluster
+import Testing
+
+@Suite struct KeyTests {
+  /// A coordinator of one home folder, and programs of others.
+  private final class Site {
+    let folder: String
+    private var programs: [ChildProgram] = []
+    private(set) var clients = ""
+    private(set) var workers = ""
+
+    init() async throws {
+      folder = "/tmp/okt-\(String(UInt32.random(in: 0 ... .max), radix: 36))"
+      try FileManager.default.createDirectory(
+        atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+      let coordinator = try start(
+        "opcoord", home: "main",
+        ["serve", "--allow-root", "--client", "tcp://127.0.0.1:*", "--worker", "tcp://127.0.0.1:*"])
+      let line = try await eventually("opcoord is ready", details: { coordinator.error }) {
+        coordinator.output.split(separator: "\n").first.map(String.init)
+      }
+      for word in line.split(separator: " ") {
+        if word.hasPrefix("clients=") { clients = String(word.dropFirst(8)) }
+        if word.hasPrefix("workers=") { workers = String(word.dropFirst(8)) }
+      }
+    }
+
+    func end() async {
+      for program in programs { program.signal(SIGKILL) }
+      for program in programs { _ = try? await program.ended() }
+      try? FileManager.default.removeItem(atPath: folder)
+    }
+
+    /// Everything that a program keeps by itself is in its own home.
+    func start(
+      _ name: String, home: String, _ arguments: [String], variables: [String] = []
+    ) throws -> ChildProgram {
+      let path = "\(folder)/\(home)"
+      if !FileManager.default.fileExists(atPath: path) {
+        try FileManager.default.createDirectory(
+          atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+      }
+      let program = try ChildProgram(
+        "\(name)-\(programs.count)", Cluster.executable(name), arguments,
+        environment: [
+          "PATH=/usr/local/bin:/usr/bin:/bin", "HOME=\(path)", "XDG_RUNTIME_DIR=\(path)",
+          "USER=\(home)",
+        ] + variables, folder: folder)
+      programs.append(program)
+      return program
+    }
+
+    func run(
+      _ name: String, home: String, _ arguments: [String], variables: [String] = []
+    ) async throws -> (status: Int32, output: String, error: String, time: Duration) {
+      let start = ContinuousClock.now
+      let program = try self.start(name, home: home, arguments, variables: variables)
+      let status = try await program.ended()
+      return (status, program.output, program.error, ContinuousClock.now - start)
+    }
+
+    /// `opbatch` against this coordinator.
+    func opbatch(
+      _ home: String, _ arguments: String...
+    ) async throws -> (status: Int32, output: String, error: String, time: Duration) {
+      try await run(
+        "opbatch", home: home, arguments, variables: ["OPBATCH_COORDINATOR=\(clients)"])
+    }
+
+    func opcoord(_ arguments: String...) async throws -> (status: Int32, output: String) {
+      let program = try start("opcoord", home: "main", arguments)
+      let status = try await program.ended()
+      return (status, program.output.split(separator: "\n").last.map(String.init) ?? "")
+    }
+
+    func keys(of home: String) -> String { "\(folder)/\(home)/.config/opcluster/keys" }
+  }
+
+  private static func with(_ body: (Site) async throws -> Void) async throws {
+    let site = try await Site()
+    do {
+      try await body(site)
+    } catch {
+      await site.end()
+      throw error
+    }
+    await site.end()
+  }
+
+  /// The same user on one machine: three commands and nothing else.
+  @Test func oneMachine() async throws {
+    try await Self.with { site in
+      let worker = try site.start(
+        "opworker", home: "main",
+        [
+          "serve", "--allow-root", "--coordinator", site.workers, "--name", "w1",
+          "--until-stdin-closes",
+        ])
+      let result = try await site.opbatch("main", "run", "--", "/bin/echo", "hello")
+      #expect(result.status == 0, "\(result.error) \(worker.error)")
+      #expect(result.output.contains("hello"))
+      let listed = try await site.opcoord("key", "ls", "-o", "name")
+      #expect(listed.output == "local")
+    }
+  }
+
+  /// F47: each its own message and 77, or 69 where nobody is.
+  @Test func whoIsNotLetIn() async throws {
+    try await Self.with { site in
+      let server = try await site.opcoord("key", "show").output
+      // No key at all.
+      let none = try await site.opbatch("nobody", "ping")
+      #expect(none.status == 78)
+      #expect(none.error.contains("opcoord key invite"))
+      // A key that was never added.
+      let made = try await site.opbatch("anna", "key", "new", "anna", "--server", server)
+      #expect(made.status == 0)
+      #expect(made.error.contains("opcoord key add anna submitter -- '"))
+      let unknown = try await site.opbatch("anna", "ping")
+      #expect(unknown.status == 77)
+      #expect(unknown.error.contains("does not let in the key 'anna'"))
+      #expect(unknown.time < .seconds(10))
+      // Added: at once.
+      let key =
+        made.output.split(separator: "\n")
+        .first { $0.hasPrefix("public") }?.split(separator: " ").last.map(String.init) ?? ""
+      #expect(try await site.opcoord("key", "add", "anna", "observer", "--", key).status == 0)
+      try await eventually("anna is let in") { try await site.opbatch("anna", "ping").status == 0 }
+      // Not the role for it.
+      let role = try await site.opbatch("anna", "queue", "create", "q")
+      #expect(role.status == 77)
+      #expect(role.error.contains("has the role observer and may not submit or change anything"))
+      // Removed.
+      #expect(try await site.opcoord("key", "rm", "anna").status == 0)
+      try await eventually("anna is kept out") {
+        try await site.opbatch("anna", "ping").status == 77
+      }
+      // A coordinator with another key.
+      let foreign = try await site.opbatch("bert", "key", "new", "bert", "--server", key)
+      #expect(foreign.status == 0)
+      let wrong = try await site.opbatch("bert", "ping")
+      #expect(wrong.status == 77)
+      #expect(wrong.error.contains("it has another key"))
+      #expect(wrong.time < .seconds(10))
+      // A program finds out as quickly, and can tell the cases apart.
+      for (home, kind) in [("anna", ClientError.Kind.keyRefused), ("bert", .wrongServerKey)] {
+        let start = ContinuousClock.now
+        let error = await #expect(throws: ClientError.self) {
+          _ = try await ClusterConnection.connect(to: site.clients, keys: site.keys(of: home))
+        }
+        #expect(error?.kind == kind)
+        #expect(error?.hint.isEmpty == false)
+        #expect(ContinuousClock.now - start < .seconds(4))
+      }
+      // Nobody there.
+      let away = try await site.run(
+        "opbatch", home: "main", ["ping", "--coordinator", "tcp://127.0.0.1:1"])
+      #expect(away.status == 69)
+      #expect(away.time < .seconds(10))
+    }
+  }
+
+  /// G39, F59: the exact path, and no start.
+  @Test func unsafeFiles() async throws {
+    try await Self.with { site in
+      let own = "\(site.keys(of: "main"))/own.key"
+      #expect(unsafe chmod(own, 0o644) == 0)
+      let client = try await site.opbatch("main", "ping")
+      #expect(client.status == 78)
+      #expect(client.error.contains("\(own) has mode 0644"))
+      let worker = try await site.run(
+        "opworker", home: "main", ["serve", "--allow-root", "--coordinator", site.workers])
+      #expect(worker.status == 78)
+      #expect(worker.error.contains(own))
+      let server = "\(site.keys(of: "main"))/server.key"
+      #expect(unsafe chmod(server, 0o640) == 0)
+      let second = try await site.run(
+        "opcoord", home: "main",
+        [
+          "serve", "--allow-root", "--client", "tcp://127.0.0.1:*", "--state",
+          "\(site.folder)/other",
+        ])
+      #expect(second.status == 78)
+      #expect(second.error.contains("\(server) has mode 0640"))
+    }
+  }
+
+  /// A second machine: one line for a worker, one for a user; each is good once.
+  @Test func invitations() async throws {
+    try await Self.with { site in
+      func invite(_ arguments: String...) async throws -> String {
+        let result = try await site.run(
+          "opcoord", home: "main",
+          ["key", "invite"] + arguments
+            + ["--client", site.clients, "--worker", site.workers])
+        #expect(result.status == 0, "\(result.error)")
+        return result.output.split(separator: "\n").last.map(String.init) ?? ""
+      }
+      let line = try await invite("--role", "worker", "--name", "far")
+      #expect(line.hasPrefix("opworker serve --coordinator \(site.workers) --join opjoin_"))
+      let words = line.split(separator: " ").dropFirst().map(String.init) + ["--allow-root"]
+      let worker = try site.start("opworker", home: "far", words)
+      try await eventually("the worker serves", details: { worker.error }) {
+        worker.output.contains("serving")
+      }
+      #expect(worker.error.contains("joined as 'far'"))
+      // The token is in no argument of it any more.
+      let arguments = FileManager.default.contents(atPath: "/proc/\(worker.process)/cmdline")
+      let shown = String(decoding: arguments ?? Data(), as: UTF8.self)
+      #expect(shown.contains("serve") && !shown.contains("opjoin_"))
+      let spent = try await site.run("opworker", home: "thief", words)
+      #expect(spent.status == 77)
+      #expect(spent.error.contains("used before"))
+      let user = try await invite("--role", "submitter")
+      let joined = try await site.run(
+        "opbatch", home: "uta", user.split(separator: " ").dropFirst().map(String.init))
+      #expect(joined.status == 0, "\(joined.error)")
+      // The key knows where its coordinator is.
+      let result = try await site.run("opbatch", home: "uta", ["run", "--", "/bin/echo", "there"])
+      #expect(result.status == 0, "\(result.error)")
+      #expect(result.output.contains("there"))
+      // G37: a worker that serves is told, and goes.
+      #expect(try await site.opcoord("key", "rm", "far").status == 0)
+      #expect(try await worker.ended(within: .seconds(30)) == 77)
+      #expect(worker.error.contains("'far' was removed"))
+    }
+  }
+}
