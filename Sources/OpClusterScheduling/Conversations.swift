@@ -282,7 +282,13 @@ extension Scheduler {
     seats.forEachNumber { number in
       let hasPeer = seats[number].peer != nil
       let isSuspect = seats[number].isSuspect
-      if hasPeer, !isSuspect { consider(seats[number].lastSpoken + timing.heartbeat) }
+      if hasPeer, !isSuspect {
+        consider(seats[number].lastSpoken + timing.heartbeat)
+      } else {
+        // Whose silence is measured is looked at regularly: a tick that came later would look like
+        // a pause of our own, and would prolong it for ever (F6).
+        consider(lastTick + timing.heartbeat)
+      }
       consider(seats[number].lastHeard + (isSuspect || !hasPeer ? timing.lost : timing.suspect))
       let surplus = seats[number].busySince + Span(nanoseconds: Int64(Seat.patience * 1.1e9))
       // Looked at once; what is left after that waits for other things than time.
