@@ -104,6 +104,8 @@ public final class OperationSchedule: Sendable {
       state.isCancelled = true
       let next = state.next
       state.next = nil
+      // Its moment has come, though nobody has told us yet: it may run already.
+      if let due = state.due, due <= .now { return .some(nil) }
       guard let next, state.arriving === next else { return .some(next) }
       // What was refused has not come, and there is nothing to cancel; `error` tells of it.
       state.whenArrived = { result in
