@@ -132,7 +132,10 @@ extension Scheduler {
     let stage = graphs[id.graph.number].stageNumber(of: id.index)
     let policy = graphs[id.graph.number].stages[stage].template.retry
     if result.cause == .workerStopped { return true }
-    if result.wasStopped || result.cause == .badArgument { return false }
+    // Another attempt would be given the same argument and the same outputs (S129, S138).
+    if result.wasStopped || result.cause == .badArgument || result.cause == .missingInput {
+      return false
+    }
     if result.cause == .unknownType { return UInt32(cell.failures) < Limits.lossesBeforeGivingUp }
     guard UInt32(cell.failures) < policy.maximum else { return false }
     return policy.reasons.isEmpty || policy.reasons.contains { $0.matches(result) }

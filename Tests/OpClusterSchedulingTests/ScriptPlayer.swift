@@ -354,7 +354,7 @@ struct ScriptPlayer {
       }
       if !held.awaits.isEmpty { throw ScriptError("\(name) still waits at \(name0)") }
       world.start(at, id)
-    case "end", "fail", "stop", "fail-badly", "fail-unknown":
+    case "end", "fail", "stop", "fail-badly", "fail-unknown", "fail-missing":
       guard world.workers[at].executing.contains(where: { $0.operation == id }) else {
         throw ScriptError("\(name0) does not run \(name)")
       }
@@ -386,6 +386,7 @@ struct ScriptPlayer {
     case "fail": result = .failure(Int32(value) ?? 1)
     case "fail-badly": result.cause = .badArgument
     case "fail-unknown": result.cause = .unknownType
+    case "fail-missing": result.cause = .missingInput
     case "stop": result.wasStopped = true
     default: break
     }

@@ -58,6 +58,41 @@ import Testing
     #expect(world.scheduler.queues[0].members == limit)
   }
 
+  // S150: what comes to its moment in one turn; the one past the limit follows in the next, at once.
+  @Test func releasesOfATurnHaveABound() {
+    let limit = UInt32(Limits.releasesPerTurn)
+    var world = World()
+    world.checksEveryTurn = false
+    var submission = GraphSubmission(name: "later")
+    submission.templates = [noops("x", limit + 1)]
+    submission.templates[0].notBefore = .after(.seconds(1))
+    world.ask(.submit(submission))
+    world.tick(after: .milliseconds(999))
+    #expect(world.cell(1, 0)?.word == .held)
+    world.tick(after: .milliseconds(1))
+    #expect(world.cell(1, limit - 1)?.word == .ready && world.cell(1, limit)?.word == .held)
+    #expect(world.scheduler.nextDeadline().map { $0 <= world.now } == true)
+    world.tick(after: .zero)
+    #expect(world.cell(1, limit)?.word == .ready)
+    #expect(world.scheduler.brokenInvariant() == nil)
+  }
+
+  // S150: as far away as may be, and a nanosecond further.
+  @Test func delaysHaveABound() {
+    var world = World()
+    var submission = GraphSubmission(name: "far")
+    submission.templates = [noops("x", 1)]
+    for further: Int64 in [0, 1] {
+      let span = Span(nanoseconds: Limits.longestDelay.nanoseconds + further)
+      submission.templates[0].notBefore = .after(span)
+      guard case .refused(let refusal) = world.ask(.submit(submission)) else {
+        #expect(further == 0)
+        continue
+      }
+      #expect(further == 1 && refusal.code == .badRequest)
+    }
+  }
+
   // S120: an element's own argument and the blocks that were added go together, and have one bound.
   @Test func blocksOfAnArrayAreJoined() {
     var world = World()

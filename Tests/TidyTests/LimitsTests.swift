@@ -12,7 +12,6 @@ import Testing
     "fenceMargin": "part of a check of settings, which is tested as a whole",
     "processesPerOperation": "the default of a setting; the setting is tested",
     "publicKeyBytes": "a size that CURVE gives, not a bound of ours",
-    "releasesPerTurn": "shows only in how much one turn does",
     "framesPerTurn": "shows only in how fast one socket is read beside the other",
     "frameBytesPerTurn": "likewise; a turn beyond it is one frame longer",
     "dependenciesForLocalUnblocking": "a choice of speed: both sides of it behave alike",
