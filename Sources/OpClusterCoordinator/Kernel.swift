@@ -3,6 +3,7 @@
 
 import Glibc
 import OpClusterModel
+import OpClusterZeroMQ
 
 public enum Kernel {
   public enum Stream: Int32, Sendable {
@@ -36,7 +37,8 @@ public enum Kernel {
     for number in 0..<Int32(clamping: min(most, 4_096)) where fcntl(number, F_GETFD) >= 0 {
       used += 1
     }
-    return max(most - used - min(128, most / 4), 8)
+    let reserve = 2 * ConnectionCensus.mostUncounted + 128
+    return max(most - used - min(reserve, most * 3 / 4), 8)
   }
 
   private static let descriptors = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)

@@ -28,7 +28,7 @@ import Testing
     let coordinator = try ChildProgram(
       "opcoord", "/bin/sh",
       [
-        "-c", "ulimit -n 128; exec \"$0\" \"$@\"", try Cluster.executable("opcoord"), "serve",
+        "-c", "ulimit -n 2600; exec \"$0\" \"$@\"", try Cluster.executable("opcoord"), "serve",
         "--until-stdin-closes", "--allow-root", "--client", address, "--worker",
         "ipc://\(folder)/w", "--state", "\(folder)/state",
       ],
@@ -38,7 +38,7 @@ import Testing
       try? await ClusterConnection.connect(to: address)
     }
     var crowd: [RawPeer] = []
-    for _ in 0..<400 {
+    for _ in 0..<700 {
       guard let peer = try? RawPeer(address) else { continue }
       peer.say(RawPeer.greeting + RawPeer.ready)
       crowd.append(peer)
