@@ -118,6 +118,7 @@ public final class OperationSchedule: Sendable {
 
   /// Adds the next occurrence. One without a delay comes to its moment at once.
   func addNext(after delay: Duration, _ done: @escaping DoneHandler) {
+    if isCancelled { return done(.success(())) }
     let operation = make()
     let wait = max(delay, .zero)
     operation.notBefore = wait > .zero ? .delay(wait) : nil

@@ -73,7 +73,8 @@ extension Conformance {
         let waiting = try #require(schedule.next)
         try await schedule.cancel()
         #expect(schedule.isCancelled && schedule.next == nil && schedule.error == nil)
-        let all = made.withLock { $0 }
+        // What was made in the moment of the cancellation was not added.
+        let all = made.withLock { $0 }.filter { $0.id != nil }
         #expect(schedule.occurrences == all.count)
         #expect(Set(all.compactMap(\.id)).count == all.count)
         try await soon("what was still to come has ended") {
@@ -83,7 +84,7 @@ extension Conformance {
         #expect(running.count >= 2 && running.allSatisfy { !$0.isCancelled })
         stage.sink.openAll()
         try await stage.emptied(stage.queue)
-        #expect(made.withLock { $0.count } == all.count)
+        #expect(made.withLock { $0.count { $0.id != nil } } == all.count)
         #expect(all[0].outcome == .succeeded && all[1].outcome == .succeeded)
       }
     }
