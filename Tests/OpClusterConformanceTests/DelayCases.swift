@@ -70,7 +70,12 @@ extension Conformance {
           }
         }
         try await stage.sink.waitFor("g1+", "g2+")
-        let waiting = try #require(schedule.next)
+        var next: ClusterOperation?
+        try await soon("the next one is known") {
+          next = schedule.next
+          return next != nil
+        }
+        let waiting = try #require(next)
         try await schedule.cancel()
         #expect(schedule.isCancelled && schedule.next == nil && schedule.error == nil)
         // What was made in the moment of the cancellation was not added.

@@ -58,7 +58,7 @@ import Testing
     #expect(world.scheduler.queues[0].members == limit)
   }
 
-  // S150: what comes to its moment in one turn; the one past the limit follows in the next, at once.
+  // S150: what comes to its moment in one turn; one past the limit follows in the next, at once.
   @Test func releasesOfATurnHaveABound() {
     let limit = UInt32(Limits.releasesPerTurn)
     var world = World()
