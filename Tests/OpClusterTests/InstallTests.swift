@@ -21,7 +21,7 @@ import Testing
       try RealCluster.write("#!/bin/sh\necho \(program) \"$@\"\n", to: path)
       _ = unsafe chmod(path, 0o755)
       // A child that another test starts just now holds the file open until it executes: busy.
-      while try await run(path, [], in: folder).status != 0 { await Task.yield() }
+      while try await run("/bin/sh", ["-c", path], in: folder).status != 0 { await Task.yield() }
     }
     try await body(folder)
   }
