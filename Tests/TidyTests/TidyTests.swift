@@ -90,8 +90,8 @@ import Testing
   private static let callers: Set<String> = [
     "Sources/ExampleMaterials/Connection.swift", "Sources/ExampleMaterials/PictureFiles.swift",
     "Sources/OpClusterClient/Kernel.swift", "Sources/OpClusterCoordinator/Kernel.swift",
-    "Sources/OpClusterKeys/PrivateFolder.swift", "Sources/OpClusterWorker/Folders.swift",
-    "Sources/OpClusterWorker/Scratch.swift",
+    "Sources/OpClusterKeys/PrivateFolder.swift", "Sources/OpClusterWorker/Files/Folders.swift",
+    "Sources/OpClusterWorker/Files/Scratch.swift",
     "Sources/OpClusterWorker/Terminal.swift", "Sources/opbatch/Follow/TerminalHeight.swift",
     "Sources/opbatch/Shared/Descriptor.swift", "Sources/opbench/SpawnFloor.swift",
   ]

@@ -41,7 +41,11 @@ extension Book {
   /// Whether an attempt has ended for everybody, its worker heard.
   func isOver(_ attempt: AttemptID, at session: WorkerSession) -> Bool {
     guard let closing = closed[attempt], closing.reason == .ended else { return false }
-    return launched[attempt] == session && self[attempt.operation].outcome != nil
+    guard launched[attempt] == session, self[attempt.operation].outcome != nil else {
+      return false
+    }
+    // A failure policy does not wait for what a worker has unblocked by itself meanwhile.
+    return !self[attempt.operation].needs.contains { contains($0.on) && self[$0.on].isDoomed }
   }
 
   /// A launch of an attempt that is not (or no longer) the worker's own.

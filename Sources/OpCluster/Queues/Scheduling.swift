@@ -91,7 +91,18 @@ public final class OperationSchedule: Sendable {
   /// is left alone (S150).
   public func cancel() async throws(ClusterError) {
     let waiting = try await awaited { done in self.giveUp(done) }
-    _ = try await waiting?.cancel(reason: Self.reason)
+    guard let (cluster, id) = waiting?.place else { return }
+    // By its state, so that the cluster decides: its moment may have come without word of it here.
+    var held = Selection.graph(id.graph)
+    held.states = [.held]
+    do throws(ClusterError) {
+      _ = try await cluster.cancel(.selection(held), reason: Self.reason)
+    } catch {
+      let hasCome: [ClusterError.Code] = [
+        .alreadyFinished, .unknownOperation, .unknownGraph, .expired,
+      ]
+      if !hasCome.contains(error.code) { throw error }
+    }
   }
 
   private static let reason = "its schedule was cancelled"
@@ -104,8 +115,6 @@ public final class OperationSchedule: Sendable {
       state.isCancelled = true
       let next = state.next
       state.next = nil
-      // Its moment has come, though nobody has told us yet: it may run already.
-      if let due = state.due, due <= .now { return .some(nil) }
       guard let next, state.arriving === next else { return .some(next) }
       // What was refused has not come, and there is nothing to cancel; `error` tells of it.
       state.whenArrived = { result in

@@ -121,6 +121,8 @@ struct Plan: Sendable, Equatable {
     graphs = chance.between(1, 4)
     size = chance.percent(4) ? chance.between(40, 120) : chance.between(3, 14)
     pace = chance.pick(Pace.allCases)
+    // So many long ones on one small worker would need more than the patience of the second half.
+    if size >= 40, pace == .slow { pace = .mixed }
     failurePercent = chance.pick([0, 0, 5, 15, 40])
     turmoil = .seconds(Int64(chance.between(5, 40)))
     steering = chance.percent(70) ? chance.between(10, 80) : 0
