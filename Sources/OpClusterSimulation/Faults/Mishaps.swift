@@ -46,7 +46,10 @@ extension Plan {
     case .coordinatorPause: mishap.length = chance.milliseconds(10, 20_000)
     case .diskFull: mishap.length = chance.milliseconds(100, 8_000)
     case .workerDeath, .workerStop: mishap.length = chance.milliseconds(50, 20_000)
-    case .workerPause: mishap.length = chance.milliseconds(10, 25_000)
+    case .workerPause:
+      // Often past its loss: only then does anything hang on the guard alone (G16).
+      let isLong = chance.percent(30)
+      mishap.length = isLong ? chance.milliseconds(17_000, 40_000) : chance.milliseconds(10, 25_000)
     case .cut:
       mishap.length = chance.milliseconds(50, 25_000)
       mishap.detail = chance.between(1, 3)

@@ -72,7 +72,7 @@ extension Book {
       guard contains(need.on) else { continue }
       let entry = self[need.on]
       if let outcome = entry.outcome {
-        let isDoomed = self[launch.attempt.operation].isDoomed && outcome == .cancelled
+        let isDoomed = self[launch.attempt.operation].isDoomed && Self.isGivenUp(outcome)
         if !need.policy.isSatisfied(by: outcome), !isDoomed {
           complain("I4", "\(name) is launched, but \(shown(need.on)) is \(outcome)")
         }

@@ -14,7 +14,7 @@ struct Course: Sendable {
   var result: AttemptResult
   var onStop: Reaction
 
-  init(seed: UInt64, attempt: AttemptID, plan: Plan) {
+  init(seed: UInt64, attempt: AttemptID, plan: Plan, isExclusive: Bool) {
     let operation = attempt.operation
     let name = UInt64(operation.graph.number) << 32 | UInt64(operation.index)
     var chance = Chance(seed ^ Chance.mix(name), purpose: 1000 + UInt64(attempt.attempt))
@@ -24,6 +24,11 @@ struct Course: Sendable {
     case 0: onStop = .ignore
     case 1, 2: onStop = .goOn
     default: onStop = .obey(after: chance.microseconds(100, 80_000))
+    }
+    // Some outlive the loss of their worker, or nothing would need the guard (G16); not where
+    // there are so many that they would outlast the patience of the second half.
+    if isExclusive, plan.size < 40, chance.percent(30) {
+      duration = chance.milliseconds(15_000, 60_000)
     }
   }
 

@@ -296,7 +296,8 @@ extension World {
       "\(self.workers[at].name) launches \(graph)/\(index) attempt \(attempt.attempt)"
     }
     checkLaunch(attempt, at)
-    let course = Course(seed: seed, attempt: attempt, plan: plan)
+    let course = Course(
+      seed: seed, attempt: attempt, plan: plan, isExclusive: template.isExclusive)
     workers[at].processes.append(
       Worker.Process(attempt: attempt, demand: template.demand, course: course, endsAt: nil))
     checkCapacity(at)
