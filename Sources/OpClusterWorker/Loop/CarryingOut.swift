@@ -33,7 +33,8 @@ extension WorkerLoop {
       return apply(.ended(launch.attempt, problem.result))
     }
     let job = Job(
-      attempt: launch.attempt, run: launch.run, template: template, inputs: launch.inputs)
+      attempt: launch.attempt, run: launch.run, ownQueueName: launch.queueName,
+      template: template, inputs: launch.inputs)
     if let result = attempts.start(job, argument: launch.argument, at: now) {
       apply(.ended(launch.attempt, result))
     }
