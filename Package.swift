@@ -208,6 +208,7 @@ let package = Package(
       name: "OpClusterWorkerTests",
       dependencies: [
         "WorkerStandIn", "opworker", "OpClusterServing", "OpClusterWorker", "OpClusterOperations",
+        "OpClusterKeys",
         "OpClusterExecution", "OpClusterWire", "OpClusterZeroMQ", "OpClusterProcesses",
         "OpClusterModel",
       ]),

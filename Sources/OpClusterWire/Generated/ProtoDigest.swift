@@ -2,8 +2,8 @@
 // this file was made. A test compares it with what they are.
 
 enum ProtoDigest {
-  static let client = "319721567 16870"
-  static let journal = "60812115 5077"
-  static let submission = "1982437618 18288"
-  static let worker = "1490316847 7155"
+  static let client = "149510218 17183"
+  static let journal = "2973261194 5448"
+  static let submission = "2957713602 18822"
+  static let worker = "589728760 7438"
 }
