@@ -128,7 +128,8 @@ let package = Package(
       ]),
 
     // commands
-    .executableTarget(name: "opcoord", 
+    .executableTarget(
+      name: "opcoord",
       dependencies: [
         "OpClusterCoordinator", "OpClusterKeys", "OpClusterZeroMQ", "OpClusterModel", arguments,
       ]),
@@ -221,6 +222,13 @@ let package = Package(
         "DocumentationWorker", "OpCluster", "OpClusterOperations", "OpClusterClient",
         "OpClusterModel",
       ]),
+    // One import is enough for a file of operation types, and one for a worker.
+    .testTarget(
+      name: "OperationsAloneTests", dependencies: ["OpClusterOperations"],
+      path: "Tests/OneImport/Operations"),
+    .testTarget(
+      name: "ServingAloneTests", dependencies: ["OpClusterServing"],
+      path: "Tests/OneImport/Serving"),
     // Foundation's own queue, which needs nothing of ours.
     .testTarget(name: "FoundationCasesTests"),
     .testTarget(
@@ -270,10 +278,13 @@ let package = Package(
         "ConformanceOperations", "OpCluster", "OpClusterOperations", "OpClusterModel",
       ],
       path: "Tests/ConformanceClient"),
+    .executableTarget(
+      name: "LibraryProgram", dependencies: ["OpCluster"], path: "Tests/LibraryProgram"),
     .testTarget(
       name: "OpClusterConformanceTests",
       dependencies: [
         "RealCluster", "ConformanceOperations", "ConformanceWorker", "ConformanceClient", "opcoord",
+        "LibraryProgram",
         "OpCluster", "OpClusterOperations", "OpClusterClient", "OpClusterModel",
       ]),
     .testTarget(

@@ -26,6 +26,8 @@ public struct ExecutionCore: Sendable {
   /// Newest progress of running attempts, told with the next heartbeat.
   var progress: [AttemptID: Progress] = [:]
   var progressOrder: [AttemptID] = []
+  /// `Dispatch.queueName` of the few that were moved, until they start.
+  var movedQueues: [AttemptID: String] = [:]
   /// Killed and forgotten, not yet ended: their room is still taken.
   var leftovers: [AttemptID: TemplateNumber] = [:]
   /// Capacity minus what runs.

@@ -72,6 +72,8 @@ public struct Launch: Sendable {
   public var template: TemplateNumber
   /// `Dispatch.run`: which run it is, as people count.
   public var run: UInt32
+  /// `Dispatch.queueName`: where its queue is not its template's.
+  public var queueName: String?
   /// The element's own argument.
   public var argument: [UInt8]
   /// What its dependencies left: those the dispatch brought, then the local ones.

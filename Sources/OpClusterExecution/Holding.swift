@@ -94,6 +94,7 @@ extension ExecutionCore {
     attempts[slot].state = .blocked
     attempts[slot].argument = dispatch.argument
     attempts[slot].inputs = dispatch.inputs
+    if let name = dispatch.queueName { movedQueues[dispatch.attempt] = name }
     held += 1
     for dependency in dispatch.awaits.reversed() { addAwait(dependency, slot) }
     if attempts[slot].unmet == 0 { change(slot, .awaitsMet, at: now, into: &effects) }
@@ -203,6 +204,7 @@ extension ExecutionCore {
   /// The slot's attempt is over. It stays as the place of an operation that others await; else it
   /// is free again.
   mutating func release(_ slot: Slot, into effects: inout [ExecutionEffect]) {
+    if !movedQueues.isEmpty { movedQueues[attempts[slot].id] = nil }
     attempts[slot].argument = []
     attempts[slot].inputs = []
     attempts[slot].output = []

@@ -135,8 +135,8 @@ extension ExecutionCore {
     if isExclusive(number) { exclusivesRunning += 1 }
     launched += 1
     var launch = Launch(
-      attempt: attempts[slot].id, template: number, run: attempts[slot].run, argument: [],
-      inputs: [])
+      attempt: attempts[slot].id, template: number, run: attempts[slot].run,
+      queueName: movedQueues.removeValue(forKey: attempts[slot].id), argument: [], inputs: [])
     swap(&launch.argument, &attempts[slot].argument)
     swap(&launch.inputs, &attempts[slot].inputs)
     var edge = attempts[slot].firstAwait

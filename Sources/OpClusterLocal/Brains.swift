@@ -268,8 +268,8 @@ struct Brains: Sendable {
       output.deeds.append(
         .launch(
           ReadyLaunch(
-            attempt: launch.attempt, run: launch.run, argument: launch.argument,
-            inputs: launch.inputs, template: template)))
+            attempt: launch.attempt, run: launch.run, queueName: launch.queueName,
+            argument: launch.argument, inputs: launch.inputs, template: template)))
     case .stop(let attempt): output.deeds.append(.stop(attempt))
     case .kill(let attempt): output.deeds.append(.kill(attempt))
     }

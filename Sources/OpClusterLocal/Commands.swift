@@ -22,7 +22,8 @@ final class CommandLanes: Sendable {
     let template = ready.template.announcement
     let lane = try lane(isForBlocks: template.work != .command, for: cluster)
     lane.start(
-      ready.attempt, template, argument: ready.argument, inputs: ready.inputs, run: ready.run)
+      ready.attempt, template, argument: ready.argument, inputs: ready.inputs, run: ready.run,
+      queue: ready.queueName)
   }
 
   private func lane(

@@ -106,6 +106,7 @@ struct History: Sendable {
         row.attempt = max(row.attempt, newest.run)
         row.workerName = newest.workerName
         if row.reason == nil, row.isCancelled { row.reason = newest.reason }
+        row.readyAt = newest.readyAt
         row.startedAt = newest.result.startedAt
         row.finishedAt = newest.result.endedAt
       }

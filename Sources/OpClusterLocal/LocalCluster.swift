@@ -4,6 +4,7 @@
 import Glibc
 public import OpClusterModel
 public import OpClusterOperations
+import OpClusterWorker
 import OpClusterZeroMQ
 import Synchronization
 
@@ -25,6 +26,8 @@ public final class LocalCluster: Sendable {
   let scratch = StepperScratch()
   let lanes = CommandLanes()
   let alarm = Alarm()
+  /// Some type that is known wants a process of its own.
+  private let knowsIsolated: Atomic<Bool>
   private let observer = Mutex(Observer())
 
   /// A type of its own: a closure by itself would be wrapped once more by each look at it.
@@ -41,6 +44,7 @@ public final class LocalCluster: Sendable {
     registry: OperationRegistry = OperationRegistry(), slots: Int = LocalCluster.defaultSlots
   ) {
     self.registry = Mutex(registry)
+    knowsIsolated = Atomic(registry.hasIsolated)
     let now = Instant(nanoseconds: MonotonicClock.now())
     let types = registry.types + [OperationRegistry.closureType]
     brains = Mutex(
@@ -59,7 +63,10 @@ public final class LocalCluster: Sendable {
     _ request: ClientRequest,
     completion: @escaping @Sendable (Result<ClientReply, Refusal>) -> Void
   ) {
-    if case .submit = request { short.noteAddition(at: MonotonicClock.now()) }
+    if case .submit(let submission) = request {
+      if let refusal = isolationRefusal(submission) { return completion(.failure(refusal)) }
+      short.noteAddition(at: MonotonicClock.now())
+    }
     if !post(.request(request, completion)) { completion(.failure(Self.closedRefusal)) }
   }
 
@@ -75,9 +82,30 @@ public final class LocalCluster: Sendable {
   public func register<Operation: RegisteredOperation>(_ type: Operation.Type) {
     let types = registry.withLock { registry in
       registry.add(type)
+      if registry.hasIsolated { knowsIsolated.store(true, ordering: .releasing) }
       return registry.types
     }
     post(.typesChanged(types + [OperationRegistry.closureType]))
+  }
+
+  /// Whether operations of a type run in children of this process, not in it.
+  func isIsolated(_ type: OperationType) -> Bool {
+    knowsIsolated.load(ordering: .acquiring)
+      && registry.withLock { $0.isolation(of: type) } == .child
+  }
+
+  /// What wants a process of its own, and would find none, is refused before it is added.
+  private func isolationRefusal(_ submission: GraphSubmission) -> Refusal? {
+    guard knowsIsolated.load(ordering: .acquiring) else { return nil }
+    for template in submission.templates {
+      for type in template.work.calledTypes where isIsolated(type) {
+        guard let objection = CommandLane.objection(to: type) else { continue }
+        return Refusal(
+          .badRequest, objection,
+          hint: "make that call the first line of main, or add it to a cluster of workers")
+      }
+    }
+    return nil
   }
 
   /// Keeps a closure for one operation (S124). The number is the argument, in decimal digits, of
@@ -107,5 +135,15 @@ public final class LocalCluster: Sendable {
   /// Calls the observer; only the stepper does.
   func tell(_ events: [EventRun]) {
     if let handler = observer.withLock({ $0.handler }) { handler(events) }
+  }
+}
+
+extension Work {
+  fileprivate var calledTypes: [OperationType] {
+    switch self {
+    case .nothing, .command: []
+    case .call(let type): [type]
+    case .blocks(let types): types
+    }
   }
 }

@@ -17,6 +17,8 @@ struct ReadyLaunch: Sendable {
   var attempt: AttemptID
   /// Which run of the operation it is, as people count.
   var run: UInt32
+  /// What its queue is called, where that is not its template's.
+  var queueName: String?
   /// The element's own.
   var argument: [UInt8]
   var inputs: [DependencyInput]
@@ -210,7 +212,7 @@ extension LocalCluster {
     let template = ready.template.announcement
     let attempt = ready.attempt
     switch template.work {
-    case .call(let type) where !template.fillsInput:
+    case .call(let type) where !template.fillsInput && !isIsolated(type):
       let argument = ready.argument.isEmpty ? template.payload : ready.argument
       let run = AttemptRun(context(of: ready), type, argument: argument, qos: template.qos)
       running.add(run)
@@ -238,7 +240,7 @@ extension LocalCluster {
       attempt: attempt, run: ready.run, name: template.name,
       graphName: template.graphName,
       index: template.isArray ? template.shownIndex(ofElement: element) : nil,
-      queueName: template.queueName, inputs: ready.inputs, home: .local(self),
+      queueName: ready.queueName ?? template.queueName, inputs: ready.inputs, home: .local(self),
       scratch: .temporary,
       // The context holds the cluster anyway, as its home.
       onProgress: { [self] fraction, text in

@@ -148,8 +148,8 @@ extension Brains {
       preconditionFailure("started \(dispatch.attempt) of a template that was not told")
     }
     let ready = ReadyLaunch(
-      attempt: dispatch.attempt, run: dispatch.run, argument: dispatch.argument,
-      inputs: dispatch.inputs, template: template)
+      attempt: dispatch.attempt, run: dispatch.run, queueName: dispatch.queueName,
+      argument: dispatch.argument, inputs: dispatch.inputs, template: template)
     byHand.running[dispatch.attempt] = []
     guard let answer = byHand.waiting.removeValue(forKey: operation) else { return }
     output.calls.append { answer(.success(ready)) }

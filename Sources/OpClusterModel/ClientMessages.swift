@@ -314,6 +314,9 @@ public struct OperationRow: Hashable, Sendable {
   public var needs: [Need] = []
   public var result: AttemptResult?
   public var submittedAt: WallTime = .unknown
+  /// When it stood clear: nothing it waits for, no barrier, no hold before it. Unknown while
+  /// something stands there, of what ended without having started, of what said nothing of itself
+  /// but that it succeeded, and where it was before a restart of the coordinator.
   public var readyAt: WallTime = .unknown
   public var startedAt: WallTime = .unknown
   public var finishedAt: WallTime = .unknown
@@ -484,5 +487,17 @@ public struct ConfigurationValues: Hashable, Sendable {
     self.clientEndpoint = clientEndpoint
     self.workerEndpoint = workerEndpoint
     self.stateFolder = stateFolder
+  }
+}
+
+extension OperationRow {
+  /// How long it stood clear before its first run began: for a slot, and for its turn. By two
+  /// machines' clocks, so for people. nil while it is not known, and where only a later attempt is
+  /// at hand: ask for the operation alone.
+  public var waited: Span? {
+    let first = attempts.first { $0.run == 1 && $0.result.startedAt != .unknown }
+    let began = first?.result.startedAt ?? (attempt == 1 ? startedAt : .unknown)
+    guard readyAt != .unknown, began != .unknown else { return nil }
+    return .milliseconds(max(0, began.milliseconds - readyAt.milliseconds))
   }
 }

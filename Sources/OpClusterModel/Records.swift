@@ -237,6 +237,9 @@ public struct AttemptHistory: Hashable, Sendable {
   public var reason: CancelReason?
   public var workerName: String
   public var result: AttemptResult
+  /// When the operation stood clear, before its first attempt, by the coordinator's wall clock;
+  /// unknown where that was before a restart of the coordinator, and where no attempt ended it.
+  public var readyAt = WallTime.unknown
   public init(
     attempt: AttemptID, outcome: Outcome?, reason: CancelReason?, workerName: String,
     result: AttemptResult

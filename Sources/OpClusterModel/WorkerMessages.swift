@@ -202,10 +202,8 @@ public struct TemplateAnnouncement: Hashable, Sendable {
   public var payload: [UInt8]
   public var demand: Resources
   public var qos: QualityOfService
-  /// The queue's name as people see it, for the operation's context (S146). Announced again when
-  /// it is called otherwise, or when an element goes that is in another queue than the one before:
-  /// a single operation shows its own queue, but of an array whose elements are in several queues
-  /// those that wait at the worker show the one announced last.
+  /// The queue's name as people see it, for the operation's context (S146); announced again when
+  /// it is called otherwise. An operation that was moved says its own (`Dispatch.queueName`).
   public var queueName = ""
   /// `OperationTemplate.timeout`.
   public var timeout: Span?
@@ -249,6 +247,9 @@ public struct Dispatch: Hashable, Sendable {
   /// better service goes first, and equals take turns (S60).
   public var queue = QueueID.main
   public var service: QualityOfService = .default
+  /// What that queue is called, where it is not the template's: the operation was enqueued later,
+  /// or moved; nil: as its template says.
+  public var queueName: String?
   /// The element's own argument; of a block operation also the blocks that were added later (S120).
   public var argument: [UInt8]
   /// What its finished dependencies left, in order of addition (S135).

@@ -29,6 +29,8 @@ public struct OperationRegistry: Sendable {
   private let closures = ClosureTable()
   /// What is offered, in the order in which it was added.
   public private(set) var types: [OperationType] = []
+  /// Some type wants a process of its own.
+  public private(set) var hasIsolated = false
 
   public init() {
     insert(Entry(type: Self.noop, isolation: .shared, work: nil))
@@ -53,6 +55,7 @@ public struct OperationRegistry: Sendable {
 
   private mutating func insert(_ entry: Entry) {
     let name = Name(name: entry.type.name, version: entry.type.version)
+    if entry.isolation == .child { hasIsolated = true }
     if entries.updateValue(entry, forKey: name) == nil {
       types.append(entry.type)
     } else if let at = types.firstIndex(where: {

@@ -65,7 +65,8 @@ public struct Scheduler: Sendable {
   var exclusivesFrom: Instant?
   /// Scratch of `assign`; says nothing between turns.
   var assignmentPass = AssignmentPass()
-  var startedExecuting: [OperationID: WallTime] = [:]
+  /// Of unfinished operations that became ready by themselves, or execute. Not durable.
+  var moments: [OperationID: Moments] = [:]
   /// What running attempts last said of themselves.
   var progress: [OperationID: OperationRow.Progress] = [:]
   /// What running attempts wait for (S141). Looked up, never iterated.

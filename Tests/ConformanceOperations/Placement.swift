@@ -3,7 +3,7 @@
 public import OpClusterOperations
 
 /// Writes its text, and returns the priority of the task that it runs in.
-public struct Urgency: RegisteredOperation {
+public struct Urgency: Marking {
   public static let typeName = "conformance.urgency"
   public var sink: String
   public var text: String
@@ -13,13 +13,13 @@ public struct Urgency: RegisteredOperation {
   }
 
   public func main(_ context: OperationContext) async throws -> UInt8 {
-    try SinkConversation(sink, context).say(text)
+    try leaveMark(context)
     return Task.currentPriority.rawValue
   }
 }
 
 /// As `Mark`, but only a worker that was started with the label `Rare.label` has it.
-public struct Rare: RegisteredOperation {
+public struct Rare: Marking {
   public static let typeName = "conformance.rare"
   /// What `--label` of the worker program must say.
   public static let label = "conformance=rare"
@@ -28,10 +28,5 @@ public struct Rare: RegisteredOperation {
   public init(sink: String, text: String) {
     self.sink = sink
     self.text = text
-  }
-
-  public func main(_ context: OperationContext) async throws -> NoOutput {
-    try SinkConversation(sink, context).say(text)
-    return NoOutput()
   }
 }

@@ -7,18 +7,30 @@ public import OpClusterOperations
 import Synchronization
 
 /// Writes its text to the trace.
-public struct Mark: RegisteredOperation {
+public protocol Marking: RegisteredOperation {
+  var sink: String { get }
+  var text: String { get }
+}
+
+extension Marking {
+  public func main(_ context: OperationContext) async throws -> NoOutput {
+    try leaveMark(context)
+    return NoOutput()
+  }
+
+  func leaveMark(_ context: OperationContext) throws {
+    try SinkConversation(sink, context).say(text)
+  }
+}
+
+/// Writes its text to the trace, and nothing else.
+public struct Mark: Marking {
   public static let typeName = "conformance.mark"
   public var sink: String
   public var text: String
   public init(sink: String, text: String) {
     self.sink = sink
     self.text = text
-  }
-
-  public func main(_ context: OperationContext) async throws -> NoOutput {
-    try SinkConversation(sink, context).say(text)
-    return NoOutput()
   }
 }
 

@@ -162,6 +162,7 @@ package struct Dice {
       result: result())
     if below(4) == 0 { history.run = number() }
     if below(4) == 0 { history.count = number() }
+    if bool() { history.readyAt = wallTime() }
     return history
   }
   package mutating func refusal() -> Refusal {

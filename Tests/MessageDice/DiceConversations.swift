@@ -100,6 +100,7 @@ extension Dice {
     if below(4) == 0 { dispatch.run = number() }
     if below(3) == 0 { dispatch.queue = QueueID(number()) }
     if below(3) == 0 { dispatch.service = member(QualityOfService.self) }
+    if below(3) == 0 { dispatch.queueName = one(of: ["fast", "12/own", text()]) }
     if below(3) == 0 { dispatch.argument = bytes() }
     if below(3) == 0 {
       dispatch.inputs = many { $0.input() }

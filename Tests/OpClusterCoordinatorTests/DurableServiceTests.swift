@@ -31,9 +31,13 @@ import Testing
       structure.lastEvent = 0
       return structure
     }
+    var operations = try client.operations(Selection(graphs: .all), limit: 3)
+    // Until it has ended, only the present life knows when an operation became ready.
+    for at in operations.indices where !operations[at].isFinished {
+      operations[at].readyAt = .unknown
+    }
     return View(
-      graphs: graphs,
-      operations: try client.operations(Selection(graphs: .all), limit: 3), queues: queues,
+      graphs: graphs, operations: operations, queues: queues,
       events: try backlog(client, Selection(graphs: .all)), structures: structures)
   }
 

@@ -65,12 +65,17 @@ import Testing
   @Test func patience() async throws {
     let sum = ClusterOperation(PatientSum(numbers: [4, 5]))
     let answer = ClusterOperation(Answer(milliseconds: 1))
-    let video = ClusterOperation(DecodeVideo(path: "a.mp4"))
-    try await queue.addOperations([sum, answer, video])
+    try await queue.addOperations([sum, answer])
     #expect(try await sum.output(of: PatientSum.self) == 9)
     #expect(try await answer.output(of: Answer.self) == "late, but here")
     #expect(answer.isAsynchronous)
-    _ = try await video.output(of: DecodeVideo.self)
+  }
+
+  // S92: a test cannot be started as a child of itself.
+  @Test func withoutDoor() async throws {
+    let video = ClusterOperation(DecodeVideo(path: "a.mp4"))
+    let error = await #expect(throws: ClusterError.self) { try await queue.addOperation(video) }
+    #expect(error?.message.contains("runAsChildIfAsked") == true)
   }
 
   @Test func withoutTasks() async throws {
@@ -89,5 +94,16 @@ func block(_ queue: ClusterOperationQueue) throws -> ClusterOperation.Outcome? {
   try queue.blocking.addOperation(operation)
   operation.blocking.waitUntilFinished()
   return operation.outcome
+}
+// end
+
+// snippet: child-door
+struct Converter {
+  static func main() async throws {
+    OperationCluster.runAsChildIfAsked(types: [DecodeVideo.self])
+    let queue = ClusterOperationQueue(name: "videos")
+    let video = ClusterOperation(DecodeVideo(path: "a.mp4"))
+    try await queue.addOperations([video], waitUntilFinished: true)
+  }
 }
 // end

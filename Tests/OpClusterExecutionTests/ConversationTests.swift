@@ -58,6 +58,15 @@ import Testing
     #expect(rig.running.count == 2)
   }
 
+  // S146: an element that was moved goes with the name of its own queue.
+  @Test func aMovedElementKeepsTheNameOfItsQueue() {
+    var rig = Self.started(cpus: 4, 1)
+    var moved = Rig.dispatch(1)
+    moved.queueName = "other"
+    rig.order { $0.dispatches = [moved, Rig.dispatch(2)] }
+    #expect(rig.launches.map(\.queueName) == [nil, "other", nil])
+  }
+
   // S13: a copy of one that runs is answered with its present state.
   @Test func aCopyOfARunningOneIsAnswered() {
     var rig = Self.started()

@@ -203,6 +203,14 @@ import Testing
       orders.templates = [announcement]
       try pass(.orders(orders))
     }
+    expectLimit(2 * Limits.nameBytes) { size in
+      var dice = Dice(seed: 5)
+      var dispatch = Dispatch(attempt: dice.attempt(), template: 0)
+      dispatch.queueName = text(size)
+      var orders = WorkerOrders(conversation: conversation, number: 1, acknowledged: 0)
+      orders.dispatches = [dispatch]
+      try pass(.orders(orders))
+    }
   }
 
   /// The usual costs nothing: first runs have no column.

@@ -78,6 +78,19 @@ extension WorkerTests {
     #expect(standIn.process.error.contains("logged one graph=12 operation=describe run=1"))
     let second = try standIn.describe("two")
     #expect(second[5] == first[5], "the same process")
+    #expect(second[7] == "", "the name of its template's queue")
+    // S146: one that was moved is told its own queue.
+    let template = standIn.template("describe", "{\"word\":\"moved\"}")
+    let moved = FakeCoordinator.attempt(template.firstIndex)
+    try standIn.coordinator.order {
+      var dispatch = Dispatch(attempt: moved, template: template.template)
+      dispatch.queueName = "other"
+      $0.templates = [template]
+      $0.dispatches = [dispatch]
+    }
+    try standIn.coordinator.until("its end") { standIn.coordinator.result(moved) != nil }
+    let told = try #require(standIn.coordinator.result(moved))
+    #expect(try OutputValue.decode([String].self, from: told.output).last == "other")
     let failed = try standIn.run("fail")
     #expect(failed.cause == .badArgument && failed.diagnostic.contains("not today"))
     #expect(try standIn.describe("three")[5] == first[5])

@@ -15,8 +15,9 @@ extension OperationContext {
     switch home {
     case .none:
       throw ClusterError(
-        .unreachable, "the worker was not told where clients connect to",
-        hint: "the coordinator is of another release")
+        .unreachable, "this process was not told where clients connect to",
+        hint: "a child of a program that is its own cluster has none; else the coordinator is of "
+          + "another release")
     case .endpoint(let address): return try await HomeConnections.shared.cluster(at: address)
     case .local(let cluster):
       guard let local = cluster as? LocalCluster else {

@@ -55,6 +55,27 @@ public final class OperationCluster: Sendable {
     return object
   }
 
+  /// The door for operations that want a process of their own (`OperationIsolation.child`) on a
+  /// cluster in this process: such an operation runs in a child that is this program once more.
+  ///
+  ///     @main struct Converter {
+  ///       static func main() async throws {
+  ///         OperationCluster.runAsChildIfAsked(types: [Decode.self])
+  ///         …
+  ///
+  /// To be called first in `main`. In the program itself it returns at once; in a child it runs
+  /// what it is told to, and never returns. Without it, or for a type that is not in its list,
+  /// adding such an operation to a cluster in this process throws `badRequest`, which says so;
+  /// clusters of workers need none of this. What the operation prints is not the program's output,
+  /// and it cannot reach the program's cluster (`context.cluster()` throws).
+  ///
+  /// - Parameter types: All types of isolation `.child` that this program runs in its own name.
+  public static func runAsChildIfAsked(types: [any RegisteredOperation.Type]) {
+    var registry = OperationRegistry()
+    for type in types { registry.add(type) }
+    LocalCluster.runAsChildIfAsked(registry)
+  }
+
   /// A coordinator and workers of our own on this machine, over private sockets; they end with
   /// `close()`, or with this process however it ends.
   ///

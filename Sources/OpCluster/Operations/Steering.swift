@@ -79,6 +79,26 @@ extension ClusterOperation {
     return took
   }
 
+  /// Takes the operation out of its queue and puts it at the end of another one of the same
+  /// cluster, where it is new: behind the barriers that are there (S51, S77).
+  ///
+  /// - Returns: false if it has started, and nothing was changed.
+  @discardableResult
+  public func move(to queue: ClusterOperationQueue) async throws(ClusterError) -> Bool {
+    guard let (cluster, id) = place, case .enqueued = life.withLock({ $0.stage }) else {
+      throw ClusterError(
+        .notReady, "'\(self)' is in no queue", hint: "add it to a queue with addOperation")
+    }
+    guard queue.cluster === cluster else {
+      throw ClusterError(.unknownQueue, "the queue '\(queue.name)' is of another cluster")
+    }
+    try await awaited { done in queue.make(done) } as Void
+    let request = ClientRequest.setQueue(.operations([id]), queue: queue.name)
+    let took = try await cluster.request(request).effect
+    if took { queue.takeOver(self) }
+    return took
+  }
+
   /// Nothing of it starts until `release()`; others pass by (S44). False if it has started.
   @discardableResult
   public func hold() async throws(ClusterError) -> Bool { try await setHeld(true) }

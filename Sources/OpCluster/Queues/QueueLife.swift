@@ -60,6 +60,13 @@ struct QueueLife: Sendable {
     if !asBarrier { tally.added(operations.count) }
   }
 
+  /// It has gone to another queue, unfinished.
+  mutating func remove(_ operation: ClusterOperation, asBarrier: Bool) {
+    added.removeAll { $0 === operation }
+    pending -= 1
+    if !asBarrier { tally.added -= 1 }
+  }
+
   /// One of ours has finished. Each is cleared out at constant cost.
   mutating func ended(_ end: OperationEnd) {
     pending -= 1

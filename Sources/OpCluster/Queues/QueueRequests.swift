@@ -177,6 +177,24 @@ extension ClusterOperationQueue {
     return cancelled
   }
 
+  /// It was moved here from another queue. Where its end was told by now, that one has counted it.
+  func takeOver(_ operation: ClusterOperation) {
+    let (isBarrier, isHere) = operation.life.withLock { ($0.isBarrier, $0.queue === self) }
+    if isHere { return }
+    state.withLock { $0.append([operation], asBarrier: isBarrier) }
+    let (before, isCounted) = operation.life.withLock { life in
+      let isCounted = life.isCounted && !life.isFinished
+      defer { if isCounted { life.queue = self } }
+      return (life.queue, isCounted)
+    }
+    let left = isCounted ? before : self
+    let idlers = left?.state.withLock { life in
+      life.remove(operation, asBarrier: isBarrier)
+      return life.takeIdlers()
+    }
+    for idler in idlers ?? [] { idler(()) }
+  }
+
   /// One of ours has finished.
   func took(_ end: OperationEnd) {
     let idlers = state.withLock { life in

@@ -242,6 +242,7 @@ extension OperationRow {
     attempt = line.run
     result = line.result
     workerName = line.workerName
+    if line.readyAt != .unknown { readyAt = line.readyAt }
     if let reason = line.reason, isCancelled { self.reason = reason }
     if line.result.startedAt != .unknown { startedAt = line.result.startedAt }
     if isFinished, line.result.endedAt != .unknown { finishedAt = line.result.endedAt }

@@ -44,6 +44,7 @@ extension JSONText {
     field("ready_at", row.readyAt)
     field("started_at", row.startedAt)
     field("finished_at", row.finishedAt)
+    if let waited = row.waited { field("waited_seconds", waited.seconds) }
     if let result = row.result { usage(of: result) }
     if !row.attempts.isEmpty { attempts(row.attempts) }
   }

@@ -27,6 +27,7 @@ public func operationPage(
   page.pair("ready", known(row.readyAt, style))
   page.pair("started", known(row.startedAt, style))
   page.pair("finished", known(row.finishedAt, style))
+  page.pair("waited", row.waited.map { shownDuration($0) })
   page.pair("took", took(row, style))
   page.pair("used", usageSentence(row.result))
   if blocks.isEmpty { outputs(row, &page) } else { results(of: blocks, &page, style) }

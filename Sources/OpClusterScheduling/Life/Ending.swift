@@ -61,10 +61,8 @@ extension Scheduler {
     }
     if !graphs[graph].addedBlocks.isEmpty { graphs[graph].addedBlocks[id.index] = nil }
     count(id, stage, from: wordBefore, to: graphs[graph].cell(id.index).word)
-    if wasExecuting {
-      emit(.isExecuting(false), id, into: &turn)
-      startedExecuting[id] = nil
-    }
+    if wasExecuting { emit(.isExecuting(false), id, into: &turn) }
+    if !moments.isEmpty { moments[id] = nil }
     let outcome = end.ending.outcome ?? .lost
     emit(.isFinished(outcome), id, into: &turn)
     emit(.completion, id, into: &turn)

@@ -12,7 +12,7 @@ extension Scheduler {
     guard cell.blockers == 0, graphs[graph].stages[stage].gates == 0 else { return }
     if cell.phase == .dispatched, cell.flags.contains(.ahead) {
       graphs[graph].update(id.index) { $0.flags.remove(.ahead) }
-      if !cell.isCancelled { emit(.isReady(true), id, into: &turn) }
+      if !cell.isCancelled { becomeReady(id, into: &turn) }
       return
     }
     guard cell.phase == .waiting, !cell.isCancelled, !cell.isHeld else { return }
@@ -24,7 +24,7 @@ extension Scheduler {
       return park(id, count: 1, stage: stage, queue: queue, place: place)
     }
     move(id, stage, .clear)
-    emit(.isReady(true), id, into: &turn)
+    becomeReady(id, into: &turn)
     enterLine(id, stage)
   }
 
@@ -67,6 +67,7 @@ extension Scheduler {
     }
     if opens {
       graphs[graph].stages[stage].pristine.phase = .ready
+      if !turn.isReplay { graphs[graph].stages[stage].readyAt = turn.wall }
       graphs[graph].stages[stage].pristine.eventSequence += 1
     }
   }
@@ -104,6 +105,18 @@ extension Scheduler {
       first: range.lowerBound, count: count)
     queues[own.queue.number].line.add(
       run, demandClass: own.demandClass, level: Line.level(of: own.priority))
+  }
+
+  private mutating func becomeReady(_ id: OperationID, into turn: inout Turn) {
+    if !turn.isReplay { moments[id, default: Moments()].ready = turn.wall }
+    emit(.isReady(true), id, into: &turn)
+  }
+
+  /// Since when nothing stands before an unfinished operation, for people; unknown where that was
+  /// before the coordinator's start.
+  func readyAt(_ id: OperationID, _ stage: Int) -> WallTime {
+    let own = moments[id]?.ready ?? .unknown
+    return own == .unknown ? graphs[id.graph.number].stages[stage].readyAt : own
   }
 
   /// Keeps what is ready but for a barrier ahead (S78); its isReady stays false (S39).

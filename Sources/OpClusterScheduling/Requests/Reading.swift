@@ -123,7 +123,10 @@ extension Scheduler {
     row.progress = progress[id]
     row.needs = needs(of: id, stage)
     row.submittedAt = graph.submittedAt
-    row.startedAt = startedExecuting[id] ?? .unknown
+    row.startedAt = moments[id]?.started ?? .unknown
+    if row.isReady, !cell.isCancelled, cell.phase != .finished {
+      row.readyAt = readyAt(id, number)
+    }
     if cell.isTimed {
       row.notBefore = stage.template.notBefore?.moment(submittedAt: graph.submittedAt)
     }

@@ -3,6 +3,12 @@
 
 import OpClusterModel
 
+/// When what happened to an operation, for people.
+struct Moments: Sendable {
+  var ready = WallTime.unknown
+  var started = WallTime.unknown
+}
+
 struct OperationCell: Equatable, Sendable {
   /// Unmet dependencies on single operations. Those on whole stages are counted by the stage.
   var blockers: UInt32 = 0

@@ -14,6 +14,8 @@ struct Stage: Sendable {
   /// What an element is like whose page does not exist.
   var pristine: OperationCell
   var unfinished: UInt32
+  /// When those without a page became ready, together; their own is in `Scheduler.moments`.
+  var readyAt = WallTime.unknown
   /// Handed over or executing, for `maximumParallel`.
   var inFlight: UInt32 = 0
   var counts = StateCounts()

@@ -300,7 +300,8 @@ extension Scheduler {
     order.queue = graphs[graph].queue(of: id.index, stage: stage)
     order.service = queues[order.queue.number].settings.qos
     let at = orders(for: seat, &turn)
-    announce(stage, of: id, to: seat, at, &turn)
+    let announced = announce(stage, of: id, in: order.queue, to: seat, at, &turn)
+    if announced != order.queue { order.queueName = queues[order.queue.number].settings.name }
     turn.orders[at].orders.dispatches.append(order)
     return true
   }
@@ -322,16 +323,22 @@ extension Scheduler {
     commit(.finished(id, result), into: &turn)
   }
 
+  /// Tells the worker the operation's template, where it does not know it as it is now. Returns the
+  /// queue that the template names: its own, or, where that is gone, the operation's.
   private mutating func announce(
-    _ stage: Int, of id: OperationID, to seat: WorkerID, _ at: Int, _ turn: inout Turn
-  ) {
+    _ stage: Int, of id: OperationID, in own: QueueID, to seat: WorkerID, _ at: Int,
+    _ turn: inout Turn
+  ) -> QueueID {
     let graph = id.graph
-    let queue = graphs[graph.number].queue(of: id.index, stage: stage).number
-    let queueName = queues[queue].settings.name
-    if seats[seat.number].told(UInt32(stage), of: graph, queue: queueName) { return }
-    var announcement = graphs[graph.number].announcement(of: stage, queues[queue].settings.qos)
+    let usual = graphs[graph.number].stages[stage].queue
+    let named = usual == own || queues.contains(usual.number) ? usual : own
+    let queueName = queues[named.number].settings.name
+    if seats[seat.number].told(UInt32(stage), of: graph, queue: queueName) { return named }
+    var announcement = graphs[graph.number].announcement(
+      of: stage, queues[own.number].settings.qos)
     announcement.queueName = queueName
     turn.orders[at].orders.templates.append(announcement)
+    return named
   }
 
   /// What its finished dependencies left (S135, S138): of whole stages only elements with outputs.

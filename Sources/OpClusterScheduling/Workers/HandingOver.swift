@@ -66,7 +66,7 @@ extension Scheduler {
     if cell.phase == .executing { return }
     move(id, stage, .begin)
     queues[graphs[graph].queue(of: id.index, stage: stage).number].executing += 1
-    if !turn.isReplay { startedExecuting[id] = turn.wall }
+    if !turn.isReplay { moments[id, default: Moments()].started = turn.wall }
     emit(.isExecuting(true), id, into: &turn)
   }
 

@@ -80,7 +80,7 @@ extension TemplateAnnouncement {
 
 extension Dispatch {
   fileprivate var weight: Int {
-    var weight = 64 + argument.count + awaits.count * 16
+    var weight = 64 + argument.count + awaits.count * 16 + (queueName?.utf8.count ?? 0)
     for input in inputs { weight += 48 + input.name.utf8.count + (input.output?.count ?? 0) }
     return weight
   }

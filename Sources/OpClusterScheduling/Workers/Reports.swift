@@ -158,6 +158,7 @@ extension Scheduler {
       workerName: seats.contains(worker.number) ? seats[worker.number].name : "",
       result: result)
     line.run = cell.run
+    line.readyAt = readyAt(id, graphs[id.graph.number].stageNumber(of: id.index))
     turn.history.append(line)
   }
 

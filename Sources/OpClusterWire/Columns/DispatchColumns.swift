@@ -82,6 +82,7 @@ extension ProtoDispatches {
     try readArguments(into: &dispatches)
     try readInputs(into: &dispatches)
     try readAwaits(into: &dispatches)
+    try readQueueNames(into: &dispatches)
     return dispatches
   }
 
@@ -134,7 +135,18 @@ extension ProtoDispatches {
   }
 }
 
-/// Arguments, inputs and awaits of the dispatches that have any.
+extension ProtoDispatches {
+  private func readQueueNames(into dispatches: inout [Dispatch]) throws(WireError) {
+    let field = "dispatches.queue_name"
+    let positions = try SparsePositions.read(
+      queueNameAt, below: dispatches.count, entries: queueName.count, field)
+    let names = try NameReader(
+      queueNames, queueName, count: positions.count, bytes: WireLimits.queueNameBytes, field)
+    for (entry, at) in positions.enumerated() { dispatches[at].queueName = try names.name(entry) }
+  }
+}
+
+/// Arguments, inputs, awaits and names of queues of the dispatches that have any.
 private struct SparseParts {
   var argumentAt = SparsePositions()
   var arguments: [[UInt8]] = []
@@ -144,6 +156,8 @@ private struct SparseParts {
   var awaitAt = SparsePositions()
   var awaitCounts: [UInt32] = []
   var awaits: [LocalDependency] = []
+  var queueNameAt = SparsePositions()
+  var queueNames = NameTable()
 
   mutating func append(_ dispatch: Dispatch, at position: Int) {
     if !dispatch.argument.isEmpty {
@@ -159,6 +173,10 @@ private struct SparseParts {
       awaitAt.append(position)
       awaitCounts.append(UInt32(truncatingIfNeeded: dispatch.awaits.count))
       awaits.append(contentsOf: dispatch.awaits)
+    }
+    if let name = dispatch.queueName {
+      queueNameAt.append(position)
+      queueNames.append(name)
     }
   }
 
@@ -176,6 +194,9 @@ private struct SparseParts {
       proto.awaits = ProtoOperations(awaits.map(\.operation))
       proto.awaitPolicy = awaits.map(\.policy.proto)
     }
+    proto.queueNames = queueNames.names
+    proto.queueNameAt = queueNameAt.differences
+    proto.queueName = queueNames.positions
   }
 }
 

@@ -30,9 +30,10 @@ struct NameReader {
   private let field: String
 
   init(
-    _ names: [String], _ positions: [UInt32], count: Int, _ field: String
+    _ names: [String], _ positions: [UInt32], count: Int, bytes: Int = Limits.nameBytes,
+    _ field: String
   ) throws(WireError) {
-    self.names = try texts(names, count, bytes: Limits.nameBytes, field)
+    self.names = try texts(names, count, bytes: bytes, field)
     self.positions = try Column(positions, count: count, else: 0, field)
     self.field = field
   }

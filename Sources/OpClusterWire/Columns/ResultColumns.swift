@@ -180,6 +180,13 @@ extension ProtoAttemptHistories {
     results = ProtoAttemptResults(lines.map(\.result))
     run = omitted(lines.map(\.run), ifAll: 1)
     self.count = omitted(lines.map(\.count), ifAll: 1)
+    if lines.contains(where: { $0.readyAt != .unknown }) {
+      var last: Int64 = 0
+      readyAtDelta = lines.map { line in
+        defer { last = line.readyAt.milliseconds }
+        return line.readyAt.milliseconds &- last
+      }
+    }
   }
 
   func words(_ limit: Int) throws(WireError) -> [AttemptHistory] {
@@ -190,6 +197,8 @@ extension ProtoAttemptHistories {
     let results = try results.words(count, "history.results")
     let runs = try Column(run, count: count, else: 1, "history.run")
     let lengths = try Column(self.count, count: count, else: 1, "history.count")
+    let readies = try Column(readyAtDelta, count: count, else: 0, "history.ready_at")
+    var readyAt: Int64 = 0
     let protos = reason
     let reasonsAt = try SparsePositions.read(
       reasonAt, below: count, entries: protos.count, "history.reason")
@@ -204,6 +213,8 @@ extension ProtoAttemptHistories {
         result: results[at])
       line.run = runs[at]
       line.count = lengths[at]
+      readyAt &+= readies[at]
+      line.readyAt = WallTime(milliseconds: readyAt)
       lines.append(line)
     }
     for (at, proto) in zip(reasonsAt, protos) { lines[at].reason = try CancelReason(proto: proto) }

@@ -4,6 +4,6 @@
 enum ProtoDigest {
   static let client = "149510218 17183"
   static let journal = "2973261194 5448"
-  static let submission = "3570399489 18641"
-  static let worker = "1365473713 7159"
+  static let submission = "2957713602 18822"
+  static let worker = "589728760 7438"
 }

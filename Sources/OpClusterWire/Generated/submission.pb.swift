@@ -2315,6 +2315,13 @@ nonisolated struct ProtoAttemptHistories: @unchecked Sendable {
     set {_uniqueStorage()._count = newValue}
   }
 
+  /// When each operation stood clear before its first attempt, in milliseconds since 1970, as
+  /// differences; 0: not known. Empty: of none.
+  var readyAtDelta: [Int64] {
+    get {_storage._readyAtDelta}
+    set {_uniqueStorage()._readyAtDelta = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -4816,7 +4823,7 @@ nonisolated extension ProtoCancelReason.Kind: SwiftProtobuf._ProtoNameProviding 
 
 nonisolated extension ProtoAttemptHistories: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".AttemptHistories"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}attempts\0\u{1}outcome\0\u{3}reason_at\0\u{1}reason\0\u{3}worker_names\0\u{1}worker\0\u{1}results\0\u{1}run\0\u{1}count\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}attempts\0\u{1}outcome\0\u{3}reason_at\0\u{1}reason\0\u{3}worker_names\0\u{1}worker\0\u{1}results\0\u{1}run\0\u{1}count\0\u{3}ready_at_delta\0")
 
   fileprivate class _StorageClass {
     var _attempts: ProtoAttempts? = nil
@@ -4828,6 +4835,7 @@ nonisolated extension ProtoAttemptHistories: SwiftProtobuf.Message, SwiftProtobu
     var _results: ProtoAttemptResults? = nil
     var _run: [UInt32] = []
     var _count: [UInt32] = []
+    var _readyAtDelta: [Int64] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -4847,6 +4855,7 @@ nonisolated extension ProtoAttemptHistories: SwiftProtobuf.Message, SwiftProtobu
       _results = source._results
       _run = source._run
       _count = source._count
+      _readyAtDelta = source._readyAtDelta
     }
   }
 
@@ -4874,6 +4883,7 @@ nonisolated extension ProtoAttemptHistories: SwiftProtobuf.Message, SwiftProtobu
         case 7: try { try decoder.decodeSingularMessageField(value: &_storage._results) }()
         case 8: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._run) }()
         case 9: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._count) }()
+        case 10: try { try decoder.decodeRepeatedSInt64Field(value: &_storage._readyAtDelta) }()
         default: break
         }
       }
@@ -4913,6 +4923,9 @@ nonisolated extension ProtoAttemptHistories: SwiftProtobuf.Message, SwiftProtobu
       if !_storage._count.isEmpty {
         try visitor.visitPackedUInt32Field(value: _storage._count, fieldNumber: 9)
       }
+      if !_storage._readyAtDelta.isEmpty {
+        try visitor.visitPackedSInt64Field(value: _storage._readyAtDelta, fieldNumber: 10)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -4931,6 +4944,7 @@ nonisolated extension ProtoAttemptHistories: SwiftProtobuf.Message, SwiftProtobu
         if _storage._results != rhs_storage._results {return false}
         if _storage._run != rhs_storage._run {return false}
         if _storage._count != rhs_storage._count {return false}
+        if _storage._readyAtDelta != rhs_storage._readyAtDelta {return false}
         return true
       }
       if !storagesAreEqual {return false}

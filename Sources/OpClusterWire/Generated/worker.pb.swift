@@ -821,6 +821,23 @@ nonisolated struct ProtoDispatches: @unchecked Sendable {
     set {_uniqueStorage()._serviceCount = newValue}
   }
 
+  /// What the queue is called where it is not the template's, because the operation was moved: each
+  /// name once, the dispatches, and the position of the name of each.
+  var queueNames: [String] {
+    get {_storage._queueNames}
+    set {_uniqueStorage()._queueNames = newValue}
+  }
+
+  var queueNameAt: [UInt32] {
+    get {_storage._queueNameAt}
+    set {_uniqueStorage()._queueNameAt = newValue}
+  }
+
+  var queueName: [UInt32] {
+    get {_storage._queueName}
+    set {_uniqueStorage()._queueName = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -1896,7 +1913,7 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension ProtoDispatches: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Dispatches"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}attempts\0\u{1}template\0\u{3}template_count\0\u{1}priority\0\u{3}priority_count\0\u{3}place_delta\0\u{3}argument_at\0\u{1}argument\0\u{3}input_at\0\u{3}input_count\0\u{1}inputs\0\u{3}await_at\0\u{3}await_count\0\u{1}awaits\0\u{3}await_policy\0\u{1}run\0\u{1}queue\0\u{3}queue_count\0\u{1}service\0\u{3}service_count\0\u{c}\u{15}\u{b}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}attempts\0\u{1}template\0\u{3}template_count\0\u{1}priority\0\u{3}priority_count\0\u{3}place_delta\0\u{3}argument_at\0\u{1}argument\0\u{3}input_at\0\u{3}input_count\0\u{1}inputs\0\u{3}await_at\0\u{3}await_count\0\u{1}awaits\0\u{3}await_policy\0\u{1}run\0\u{1}queue\0\u{3}queue_count\0\u{1}service\0\u{3}service_count\0\u{3}queue_names\0\u{3}queue_name_at\0\u{3}queue_name\0\u{c}\u{18}\u{8}")
 
   fileprivate class _StorageClass {
     var _attempts: ProtoAttempts? = nil
@@ -1919,6 +1936,9 @@ nonisolated extension ProtoDispatches: SwiftProtobuf.Message, SwiftProtobuf._Mes
     var _queueCount: [UInt32] = []
     var _service: [ProtoQualityOfService] = []
     var _serviceCount: [UInt32] = []
+    var _queueNames: [String] = []
+    var _queueNameAt: [UInt32] = []
+    var _queueName: [UInt32] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1949,6 +1969,9 @@ nonisolated extension ProtoDispatches: SwiftProtobuf.Message, SwiftProtobuf._Mes
       _queueCount = source._queueCount
       _service = source._service
       _serviceCount = source._serviceCount
+      _queueNames = source._queueNames
+      _queueNameAt = source._queueNameAt
+      _queueName = source._queueName
     }
   }
 
@@ -1987,6 +2010,9 @@ nonisolated extension ProtoDispatches: SwiftProtobuf.Message, SwiftProtobuf._Mes
         case 18: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._queueCount) }()
         case 19: try { try decoder.decodeRepeatedEnumField(value: &_storage._service) }()
         case 20: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._serviceCount) }()
+        case 21: try { try decoder.decodeRepeatedStringField(value: &_storage._queueNames) }()
+        case 22: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._queueNameAt) }()
+        case 23: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._queueName) }()
         default: break
         }
       }
@@ -2059,6 +2085,15 @@ nonisolated extension ProtoDispatches: SwiftProtobuf.Message, SwiftProtobuf._Mes
       if !_storage._serviceCount.isEmpty {
         try visitor.visitPackedUInt32Field(value: _storage._serviceCount, fieldNumber: 20)
       }
+      if !_storage._queueNames.isEmpty {
+        try visitor.visitRepeatedStringField(value: _storage._queueNames, fieldNumber: 21)
+      }
+      if !_storage._queueNameAt.isEmpty {
+        try visitor.visitPackedUInt32Field(value: _storage._queueNameAt, fieldNumber: 22)
+      }
+      if !_storage._queueName.isEmpty {
+        try visitor.visitPackedUInt32Field(value: _storage._queueName, fieldNumber: 23)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -2088,6 +2123,9 @@ nonisolated extension ProtoDispatches: SwiftProtobuf.Message, SwiftProtobuf._Mes
         if _storage._queueCount != rhs_storage._queueCount {return false}
         if _storage._service != rhs_storage._service {return false}
         if _storage._serviceCount != rhs_storage._serviceCount {return false}
+        if _storage._queueNames != rhs_storage._queueNames {return false}
+        if _storage._queueNameAt != rhs_storage._queueNameAt {return false}
+        if _storage._queueName != rhs_storage._queueName {return false}
         return true
       }
       if !storagesAreEqual {return false}

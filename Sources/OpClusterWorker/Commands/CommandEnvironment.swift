@@ -12,7 +12,8 @@ extension CommandRunner {
     let demand = announcement.demand
     var variables: [(name: String, value: String)] = [
       ("OP_GRAPH", String(operation.graph.number)), ("OP_NAME", announcement.name),
-      ("OP_ATTEMPT", String(job.run)), ("OP_CPUS", Self.text(demand.cpus)),
+      ("OP_QUEUE", job.queueName), ("OP_ATTEMPT", String(job.run)),
+      ("OP_CPUS", Self.text(demand.cpus)),
       ("OP_MEMORY_BYTES", String(demand.memoryBytes)), ("OP_SCRATCH", slot.folder),
       ("OP_OUTPUT", slot.values), ("OP_CANCELLED", slot.cancelled),
       (

@@ -49,7 +49,8 @@ extension WorkerLoop {
     }
     scratch.dropOldLogs(launch.attempt)
     let job = Job(
-      attempt: launch.attempt, run: launch.run, template: template, inputs: launch.inputs)
+      attempt: launch.attempt, run: launch.run, ownQueueName: launch.queueName,
+      template: template, inputs: launch.inputs)
     if let result = attempts.start(job, argument: launch.argument, at: now) {
       apply(.ended(launch.attempt, result))
     }

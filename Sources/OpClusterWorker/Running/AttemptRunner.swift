@@ -18,6 +18,8 @@ final class AttemptRunner {
   private let tasks: TaskRunner
   /// nil: every type runs in this process.
   private let children: ChildPool?
+  /// This program is no worker, but may start children for types that it has listed.
+  private let isLibrary: Bool
   /// Where operations find the cluster that they belong to.
   var home: OperationHome {
     didSet { children?.home = home }
@@ -39,8 +41,10 @@ final class AttemptRunner {
   init(
     host: ProcessHost, scratch: Scratch, session: UInt64, types registry: OperationRegistry,
     home: OperationHome = .none, logger: Logger, childCommand: [String]? = nil,
-    limits: OperationLimits = OperationLimits(), childIdleTime: Span = .seconds(60)
+    limits: OperationLimits = OperationLimits(), childIdleTime: Span = .seconds(60),
+    isLibrary: Bool = false
   ) throws(SocketError) {
+    self.isLibrary = isLibrary
     self.home = home
     self.host = host
     self.scratch = scratch
@@ -102,6 +106,9 @@ final class AttemptRunner {
   ) -> AttemptResult? {
     // What is exclusive must be such that it can be killed.
     let needsProcess = job.announcement.isExclusive && host.lease != nil
+    if isLibrary, registry.isolation(of: type) == .child, !ChildProgram.serves(type) {
+      return AttemptProblem(cause: .cannotStart, message: CommandLane.missingDoor(for: type)).result
+    }
     if let children, needsProcess || registry.isolation(of: type) == .child {
       return children.start(part, job, type, argument: argument)
     }

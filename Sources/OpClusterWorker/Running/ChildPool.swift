@@ -135,6 +135,7 @@ final class ChildPool {
       attempt: job.attempt, template: announcement.template, argument: argument,
       inputs: job.inputs)
     dispatch.run = job.run
+    dispatch.queueName = job.ownQueueName
     var orders = nextOrders()
     orders.templates = [announcement]
     orders.dispatches = [dispatch]

@@ -65,16 +65,28 @@ public enum ChildProgram {
   /// What starts this program as a child (`WorkerConfiguration.childCommand`).
   public static var command: [String] { ["/proc/self/exe", argument] }
 
-  /// Runs operations for the worker that has started this process, and never returns; returns at
-  /// once if this process was started by somebody else. To be called first in `main`.
+  /// What this process runs when it is started once more as a child of itself.
+  private static let offered = Mutex<[OperationType]>([])
+
+  /// Runs operations for the process that has started this one, and never returns; returns at
+  /// once if this process was started by somebody else, and from then on it may start children of
+  /// its own for these types. To be called first in `main`.
   public static func serveIfAsked(_ types: () -> OperationRegistry) {
     let arguments = CommandLine.arguments
-    guard arguments.count == 3, arguments[1] == argument else { return }
+    guard arguments.count == 3, arguments[1] == argument else {
+      let types = types().types
+      return offered.withLock { $0 += types }
+    }
     guard let channel = ParentChannel.take() else {
       Terminal.write("\(arguments[0]): \(argument) is for workers only", to: .error)
       exit(64)
     }
     ChildServer(types(), channel, scratch: arguments[2]).run()
+  }
+
+  /// Whether a child of this process would know a type.
+  public static func serves(_ type: OperationType) -> Bool {
+    offered.withLock { offered in offered.contains { type.isServed(by: $0) } }
   }
 }
 
@@ -128,8 +140,8 @@ private final class ChildServer: Sendable {
       output: Scratch.log(attempt, .standardOutput, in: scratch),
       error: Scratch.log(attempt, .standardError, in: scratch))
     let job = Job(
-      attempt: attempt, run: dispatch.run, template: PreparedTemplate(announcement),
-      inputs: dispatch.inputs)
+      attempt: attempt, run: dispatch.run, ownQueueName: dispatch.queueName,
+      template: PreparedTemplate(announcement), inputs: dispatch.inputs)
     let folder = Scratch.taskFolder(Part(attempt: attempt).folderName, in: scratch)
     let logger = Logger(label: "operation") { [channel] _ in ChildLog(channel: channel) }
     running.withLock { $0 = (attempt, nil) }

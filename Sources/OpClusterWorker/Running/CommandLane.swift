@@ -9,7 +9,8 @@ import OpClusterProcesses
 import OpClusterZeroMQ
 import Synchronization
 
-/// Runs the work of attempts in this program's own name. The program's other children are left
+/// Runs the work of attempts in this program's own name, types of isolation `.child` in children of
+/// it (`ChildProgram`). The program's other children are left
 /// alone: nothing is reaped and nobody adopted but what the lane has started.
 ///
 /// Results are raw, as the worker's brain takes them: after a stop a command ends by its signal or
@@ -23,7 +24,7 @@ public final class CommandLane: Sendable {
   private let onEnd: @Sendable (AttemptID, AttemptResult) -> Void
 
   /// - Parameters:
-  ///   - types: what the calls among blocks may name; all run in this process.
+  ///   - types: what calls may name.
   ///   - home: where those calls find the cluster that they belong to.
   ///   - logger: gets the log lines of those calls.
   ///   - onProgress: what a registered operation tells of itself; on the lane's thread.
@@ -60,13 +61,24 @@ public final class CommandLane: Sendable {
   ///   - argument: the element's own; of a block operation also further blocks, encoded (S120).
   ///   - inputs: what its dependencies left.
   ///   - run: which run of the operation it is, from 1 (`OP_ATTEMPT`).
+  ///   - queue: what its queue is called (`OP_QUEUE`); nil: as the announcement says.
   public func start(
     _ attempt: AttemptID, _ announcement: TemplateAnnouncement, argument: [UInt8] = [],
-    inputs: [DependencyInput] = [], run: UInt32 = 1
+    inputs: [DependencyInput] = [], run: UInt32 = 1, queue: String? = nil
   ) {
-    let order = LaneOrder.start(attempt, announcement, argument, inputs, run: run)
+    let order = LaneOrder.start(attempt, announcement, argument, inputs, run: run, queue: queue)
     let isTaken = isEnded.withLock { ended in !ended && orders.post(order) == .posted }
     if !isTaken { onEnd(attempt, .stoppedWithWorker) }
+  }
+
+  /// Why a type that wants a process of its own cannot have one here; nil: it can.
+  public static func objection(to type: OperationType) -> String? {
+    ChildProgram.serves(type) ? nil : missingDoor(for: type)
+  }
+
+  static func missingDoor(for type: OperationType) -> String {
+    "'\(type.name)' wants a process of its own, and this program cannot be started as one: its "
+      + "main must first call OperationCluster.runAsChildIfAsked(types:) with that type in the list"
   }
 
   /// Asks it to stop: all its processes by their signal and `OP_CANCELLED`, its calls by their

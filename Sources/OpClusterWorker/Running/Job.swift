@@ -7,10 +7,14 @@ struct Job: Sendable {
   var attempt: AttemptID
   /// Which run of the operation it is, as people count (`Dispatch.run`).
   var run: UInt32
+  /// `Dispatch.queueName`; nil: its template's.
+  var ownQueueName: String?
   var template: PreparedTemplate
   var inputs: [DependencyInput]
 
   var announcement: TemplateAnnouncement { template.announcement }
+  /// What the operation's queue is called.
+  var queueName: String { ownQueueName ?? announcement.queueName }
   /// The number that people see for the operation among its array's.
   var shownIndex: UInt32 { template.shownIndex(of: attempt.operation) }
 }

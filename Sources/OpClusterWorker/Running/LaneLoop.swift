@@ -9,7 +9,8 @@ import OpClusterZeroMQ
 
 /// What a lane is told.
 enum LaneOrder: Sendable {
-  case start(AttemptID, TemplateAnnouncement, [UInt8], [DependencyInput], run: UInt32)
+  case start(
+    AttemptID, TemplateAnnouncement, [UInt8], [DependencyInput], run: UInt32, queue: String?)
   case stop(AttemptID)
   case kill(AttemptID)
   case end
@@ -63,7 +64,7 @@ final class LaneLoop {
       let host = try ProcessHost(fence: fence, adoptsOrphans: false)
       return try AttemptRunner(
         host: host, scratch: scratch, session: session, types: registry, home: home,
-        logger: logger)
+        logger: logger, childCommand: ChildProgram.command, isLibrary: true)
     } catch {
       throw WorkerError(.machine, "\(error)")
     }
@@ -100,14 +101,15 @@ final class LaneLoop {
     case .success(let runner): attempts = runner
     case .failure(let problem):
       if case .end = order { isEnding = true }
-      guard case .start(let attempt, _, _, _, _) = order else { return }
+      guard case .start(let attempt, _, _, _, _, _) = order else { return }
       return onEnd(
         attempt, AttemptProblem(cause: .cannotStart, message: problem.description).result)
     }
     switch order {
-    case .start(let attempt, let announcement, let argument, let inputs, let run):
+    case .start(let attempt, let announcement, let argument, let inputs, let run, let queue):
       let job = Job(
-        attempt: attempt, run: run, template: PreparedTemplate(announcement), inputs: inputs)
+        attempt: attempt, run: run, ownQueueName: queue,
+        template: PreparedTemplate(announcement), inputs: inputs)
       if let result = attempts.start(job, argument: argument, at: now) {
         onEnd(attempt, result)
       } else {

@@ -88,7 +88,7 @@ extension Job {
   ) -> OperationContext {
     OperationContext(
       attempt: attempt, run: run, name: announcement.name, graphName: announcement.graphName,
-      index: announcement.isArray ? shownIndex : nil, queueName: announcement.queueName,
+      index: announcement.isArray ? shownIndex : nil, queueName: queueName,
       inputs: inputs, home: home, logger: logger,
       scratch: OperationScratch(
         make: {
