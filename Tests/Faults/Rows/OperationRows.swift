@@ -30,6 +30,7 @@ private func started(
   let name = "load-tree-\(UInt32.random(in: 0 ... .max))"
   var submission = GraphSubmission(key: SubmissionKey(name), name: name)
   submission.templates = [load.shell("tree", "PIDS=\(load.witness).\(name)\n\(text)")]
+  submission.templates[0].priority = .veryHigh
   let graph = try await load.submit(submission, over: connection)
   let pids = try await eventually("its processes run") { () -> [pid_t]? in
     let found = numbers(in: "\(load.witness).\(name)")

@@ -39,9 +39,9 @@ extension Trial {
           try await load.submitAll()
         }
         group.addTask {
-          // The fault goes on while graphs run; the probes end with it.
+          // The fault goes on while graphs run; the probes end with it, however it ends.
+          defer { load.stop() }
           try await fault(cluster, load)
-          load.stop()
         }
         try await group.waitForAll()
       }
