@@ -104,4 +104,5 @@ struct Series {
     return "\(Moment.text(middle)) s (\(ends)), \(sorted.count) times"
   }
   var largest: Double { values.max() ?? 0 }
+  var count: Int { values.count }
 }
