@@ -105,4 +105,5 @@ struct Series {
   }
   var largest: Double { values.max() ?? 0 }
   var count: Int { values.count }
+  var middle: Double { values.isEmpty ? 0 : values.sorted()[values.count / 2] }
 }
