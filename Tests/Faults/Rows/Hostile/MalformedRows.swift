@@ -27,7 +27,7 @@ private struct Villain: Sendable {
 
 /// F49
 private func malformed(_ trial: Trial) async throws {
-  let wanted = trial.scale.count(1_000_000, short: 3_000)
+  let wanted = trial.scale.count(1_000_000, short: 600)
   try await Cluster.with(trial.keyedShape(workers: 1)) { cluster in
     let ring = try KeyRing(of: cluster)
     let villains = [

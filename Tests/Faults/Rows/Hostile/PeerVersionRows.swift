@@ -215,7 +215,7 @@ private func unknownNumbers(_ releases: Releases, _ ring: KeyRing) async throws 
 /// What commands and workers make of such answers: an error of theirs, never a crash.
 private func unknownAnswers(_ releases: Releases) async throws {
   let trial = releases.trial
-  for turn in 0..<trial.scale.count(40, short: 6) {
+  for turn in 0..<trial.scale.count(40, short: 2) {
     let position = Counter()
     releases.disguise.wear { message in
       guard message.hop == .coordinatorToClient else { return message.bytes }

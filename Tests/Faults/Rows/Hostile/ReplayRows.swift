@@ -11,12 +11,12 @@ import OpClusterZeroMQ
 import RealCluster
 
 let replayRow = FaultRow(
-  number: "F52", name: "every recorded kind of message again", promise: "G12 G13 G14 G19",
+  number: "F52B", name: "every recorded kind of message again", promise: "G12 G13 G14 G19",
   injection: "taps in all links: each kind doubled, reordered, late, over another connection, and "
-    + "after restarts of opcoord", isShort: true, run: replayed)
+    + "after restarts of opcoord", run: replayedKinds)
 
 /// F52
-private func replayed(_ trial: Trial) async throws {
+private func replayedKinds(_ trial: Trial) async throws {
   let lives = trial.scale.count(5, short: 2)
   let replayer = Replayer(copies: trial.scale.count(10, short: 1))
   try await trial.underLoad(trial.keyedShape(workers: 0)) { cluster, load in
@@ -291,4 +291,7 @@ extension StateWord {
   fileprivate var isEnd: Bool { Outcome.allCases.contains { StateWord($0) == self } }
 }
 
-func mark(_ t: String) { let b = Array("\(Moment.now.nanoseconds/1000000) \(t)\n".utf8); _ = unsafe write(2, b, b.count) }
+func mark(_ t: String) {
+  let b = Array("\(Moment.now.nanoseconds/1_000_000) \(t)\n".utf8)
+  _ = unsafe write(2, b, b.count)
+}

@@ -102,7 +102,8 @@ private struct SlowOnes {
       variables: ["OPBATCH_COORDINATOR=\(cluster.address)", "OPBATCH_KEYS=\(cluster.keys ?? "")"])
     watch = child
     let ring = try KeyRing(of: cluster)
-    let (address, isOver) = (cluster.address, isOver)
+    let address = cluster.address
+    let isOver = self.isOver
     greedy = Task {
       try await onThread("greedy") {
         let dealer = try KeyedDealer(address, ring.keys)
@@ -132,7 +133,7 @@ private struct SlowOnes {
     var found: [UInt64] = []
     try await eventually(
       "the stopped command has told all of them", within: .seconds(120),
-      details: { "\(found.count) events of \(begun)…\(last), \(watch.error)" }
+      details: { "events \(begun)…\(last), \(watch.error)" }
     ) {
       found = sequences(in: watch.output)
       return found.last ?? 0 >= last

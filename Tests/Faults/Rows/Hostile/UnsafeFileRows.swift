@@ -24,7 +24,8 @@ private func unsafeFiles(_ trial: Trial) async throws {
         }
       }
       try await refused(trial, cluster, "\(file) behind a link", path) {
-        unsafe rename(path, path + ".real") == 0 && symlink(path + ".real", path) == 0
+        unsafe rename(path, path + ".real") == 0
+          ? unsafe symlink(path + ".real", path) == 0 : false
       } undo: {
         unsafe rename(path + ".real", path)
       }
@@ -91,7 +92,9 @@ private func refused(
 /// State, sockets and scratch in folders that everybody can write to.
 private func folders(_ trial: Trial, _ cluster: Cluster) async throws {
   let open = "\(cluster.folder)/open"
-  guard unsafe mkdir(open, 0o777) == 0, unsafe chmod(open, 0o777) == 0 else { throw Trouble("mkdir") }
+  guard unsafe mkdir(open, 0o777) == 0, unsafe chmod(open, 0o777) == 0 else {
+    throw Trouble("mkdir")
+  }
   let ours = "\(cluster.folder)/ours"
   let commands: [(String, [String])] = [
     (
