@@ -159,7 +159,6 @@ import Testing
   @Test func pagesBehindTheLast() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder())
     let others = try Others(service)
-    try others.areServed("nothing")
     let all = Selection(graphs: .all)
     let graphs = try others.client.ask(.graphs(all, after: GraphID(.max), limit: 10))
     #expect(graphs == .graphs([], more: false))

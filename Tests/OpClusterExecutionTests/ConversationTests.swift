@@ -213,7 +213,7 @@ import Testing
         .welcome(
           Welcome(
             conversation: conversation, version: 99, worker: WorkerID(1), timing: Timing()))))
-    guard case .refused(let refusal) = rig.core.exit else {
+    guard case .refused(let refusal)? = rig.core.exit else {
       Issue.record("\(String(describing: rig.core.exit))")
       return
     }

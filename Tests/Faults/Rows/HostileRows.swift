@@ -18,7 +18,6 @@ let hostileRows: [FaultRow] = [
     promise: "G12 G13 G14 G19",
     injection: "a tap in the links of a worker and of the client; over restarts of opcoord too",
     isShort: true, run: replayed),
-  replayRow,
   greetingRow, keyRow, malformedRow, peerVersionRow, crowdRow, subscriberRow, injectionRow,
   unsafeFileRow,
 ]

@@ -10,7 +10,6 @@ import Synchronization
 /// Which way a message goes, and at which of the two ports.
 enum TapHop: Int, Sendable, CaseIterable {
   case workerToCoordinator, coordinatorToWorker, clientToCoordinator, coordinatorToClient
-  var isToCoordinator: Bool { self == .workerToCoordinator || self == .clientToCoordinator }
 }
 
 /// A message that passes.
