@@ -9,7 +9,7 @@ package struct ClientConversation {
   /// What an answer comes to, for the socket.
   package enum Heard {
     case nothing
-    case welcomed(version: UInt32, build: String, epoch: Epoch)
+    case welcomed(version: UInt32, build: String, CoordinatorLife)
     /// The socket is of no more use.
     case broken(ClientError)
   }
@@ -43,15 +43,16 @@ package struct ClientConversation {
   ) -> Heard {
     link.heard(at: now)
     switch answer {
-    case .welcome(let version, let build, let epoch):
+    case .welcome(let version, let build, let life):
       let ours = ProtocolVersions.current
       guard version >= ours.lowest, version <= ours.highest else {
         let range = "\(ours.lowest) to \(ours.highest)"
         return .broken(violation("it chose version \(version), we speak \(range)"))
       }
       link.welcomed(at: now)
+      subscriptions.life = life
       hasOpened = true
-      return .welcomed(version: version, build: build, epoch: epoch)
+      return .welcomed(version: version, build: build, life)
     case .reply(_, .refused(let refusal)) where !link.isOpen:
       // The answer to our hello.
       return .broken(ClientError(refusal))

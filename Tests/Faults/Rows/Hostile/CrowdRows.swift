@@ -37,8 +37,9 @@ private func idleCrowd(_ trial: Trial) async throws {
     let (opened, most) = try await crowd.value
     trial.injected("connection that says nothing", times: opened)
     trial.note(
-      "\(workers) workers and \(clients) clients beside \(most) idle connections at once, \(opened) "
-        + "in all; opcoord grew by \(growth) MiB and used \(Moment.text(share)) of a processor")
+      "\(workers) workers and \(clients) clients beside \(most) idle connections at once, "
+        + "\(opened) in all; opcoord grew by \(growth) MiB, used \(Moment.text(share)) of a processor"
+    )
     trial.expect(most >= count * 9 / 10, "only \(most) of \(count) connections at once")
     trial.expect(
       busy.largest < 1,

@@ -176,9 +176,9 @@ private func claimed(_ message: TapMessage, _ versions: ProtocolVersions) -> [UI
 private func chosen(_ message: TapMessage, _ version: UInt32) -> [UInt8] {
   switch message.hop {
   case .coordinatorToClient:
-    guard case .welcome(_, let build, let epoch)? = try? Wire.decodeClientAnswer(message.bytes)
+    guard case .welcome(_, let build, let life)? = try? Wire.decodeClientAnswer(message.bytes)
     else { break }
-    return Wire.encode(ClientAnswer.welcome(version: version, build: build, epoch: epoch))
+    return Wire.encode(ClientAnswer.welcome(version: version, build: build, life))
   case .coordinatorToWorker:
     guard case .welcome(var welcome)? = try? Wire.decodeCoordinatorMessage(message.bytes) else {
       break
