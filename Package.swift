@@ -258,8 +258,9 @@ let package = Package(
     .executableTarget(
       name: "FaultRows",
       dependencies: [
-        "RealCluster", "FaultOperation", "opcoord", "opworker", "opbatch", "OpClusterClient",
-        "OpClusterWire", "OpClusterZeroMQ", "OpClusterModel", arguments,
+        "RealCluster", "FaultOperation", "MessageDice", "opcoord", "opworker", "opbatch",
+        "OpClusterClient", "OpClusterKeys", "OpClusterWire", "OpClusterZeroMQ", "CZeroMQ",
+        "OpClusterModel", arguments,
       ],
       path: "Tests/Faults/Rows"),
     .testTarget(

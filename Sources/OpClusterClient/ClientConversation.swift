@@ -44,9 +44,11 @@ package struct ClientConversation {
     link.heard(at: now)
     switch answer {
     case .welcome(let version, let build, let life):
-      guard version >= ProtocolVersions.current.lowest,
-        version <= ProtocolVersions.current.highest
-      else { return .broken(violation("it chose version \(version), which we do not speak")) }
+      let ours = ProtocolVersions.current
+      guard version >= ours.lowest, version <= ours.highest else {
+        let range = "\(ours.lowest) to \(ours.highest)"
+        return .broken(violation("it chose version \(version), we speak \(range)"))
+      }
       link.welcomed(at: now)
       subscriptions.life = life
       hasOpened = true

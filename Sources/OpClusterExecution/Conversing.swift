@@ -71,6 +71,11 @@ extension ExecutionCore {
         late += 1
         return
       }
+      if let refusal = refusal(of: welcome.version) {
+        link.state = .closed
+        exit = .refused(refusal)
+        return
+      }
       begin(welcome, at: now, into: &effects)
     case .refused(let refusal) where refusal.code == .otherHistory:
       beginAnew(at: now, into: &effects)
@@ -78,6 +83,16 @@ extension ExecutionCore {
     case .orders(let orders): obey(orders, at: now, into: &effects)
     case .logRequest: if link.conversation != nil { link.heard(at: now) }
     }
+  }
+
+  /// Why we cannot go on in the version that the coordinator has chosen; nil: we speak it (G32).
+  private func refusal(of version: UInt32) -> Refusal? {
+    let ours = identity.versions
+    if version >= ours.lowest, version <= ours.highest { return nil }
+    return Refusal(
+      .versionMismatch,
+      "the coordinator chose version \(version), this worker speaks \(ours.lowest) to "
+        + "\(ours.highest)", hint: "install the same release on both sides")
   }
 
   /// A conversation begins: what is no longer ours goes, what is not acknowledged is told again.

@@ -154,6 +154,20 @@ import Testing
     try others.areServed("changed messages")
   }
 
+  /// F49: pages behind the last number that there can be; the list of all is merged from what lives
+  /// and what has ended.
+  @Test func pagesBehindTheLast() throws {
+    let service = try Service(.memory(MemoryDisk()), in: TestFolder())
+    let others = try Others(service)
+    let all = Selection(graphs: .all)
+    let graphs = try others.client.ask(.graphs(all, after: GraphID(.max), limit: 10))
+    #expect(graphs == .graphs([], more: false))
+    let last = OperationID(graph: GraphID(.max), index: .max)
+    let operations = try others.client.ask(.operations(all, after: last, limit: 10))
+    #expect(operations == .operations([], more: false))
+    try others.areServed("pages behind the last")
+  }
+
   /// F51: a client floods while the disk hangs, and vanishes. Nobody else notices.
   @Test func aFloodThatVanishes() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder())

@@ -212,6 +212,25 @@ import Testing
     #expect(rig.core.conversation == nil)
   }
 
+  // G32: a coordinator that chooses a version which was not offered is not served.
+  @Test func welcomeInAnotherVersion() {
+    var rig = Rig()
+    while rig.messages.isEmpty { rig.passTime() }
+    let conversation = Conversation(epoch: Epoch(1), session: WorkerSession(5), increment: 1)
+    rig.apply(
+      .message(
+        .welcome(
+          Welcome(
+            conversation: conversation, version: 99, worker: WorkerID(1), timing: Timing()))))
+    guard case .refused(let refusal)? = rig.core.exit else {
+      Issue.record("\(String(describing: rig.core.exit))")
+      return
+    }
+    #expect(refusal.code == .versionMismatch)
+    #expect(refusal.message.contains("99") && refusal.message.contains("1 to 1"))
+    #expect(rig.core.conversation == nil)
+  }
+
   // A welcome of another session, or without a hello, is not for us.
   @Test func foreignWelcome() {
     var rig = Self.started()

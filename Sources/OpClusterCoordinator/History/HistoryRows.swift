@@ -58,7 +58,9 @@ extension HistoryReader {
   ) throws -> ClientReply {
     var rows: [GraphRow] = []
     var rest = living[...]
-    var ended = firstEnded(question, from: (after?.number ?? 0) + 1)
+    // A client may name any number; behind the last one there is nothing.
+    let (first, isBeyond) = (after?.number ?? 0).addingReportingOverflow(1)
+    var ended = isBeyond ? nil : firstEnded(question, from: first)
     while rows.count < limit {
       // Beyond the last living row of a page that is full, nothing can be said yet.
       if rest.isEmpty, livingMore { return .graphs(rows, more: true) }

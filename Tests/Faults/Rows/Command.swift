@@ -18,9 +18,11 @@ struct FaultCommand: AsyncParsableCommand {
   @Option(help: "The part of the full load and of the full counts, 0.01 to 1.") var part = 1.0
 
   @Option(help: .hidden) var flood: String?
+  @Option(help: .hidden) var capped: Int?
 
   func run() async throws {
     if let flood { return try await Self.flood(flood, rows) }
+    if let capped { return Self.say(try await cap(capped)) }
     let chosen = try chosenRows()
     if list {
       for row in chosen {

@@ -1,5 +1,5 @@
-// The rows of section protocol: F51 to F55. Those about keys, fuzzing and files are shown by tests
-// of their own (Tests/GUARANTEES.md). Any task.
+// The rows of section protocol; those that need more than a few lines are in the folder Hostile.
+// Any task.
 
 import FoundationEssentials
 import Glibc
@@ -18,37 +18,9 @@ let hostileRows: [FaultRow] = [
     promise: "G12 G13 G14 G19",
     injection: "a tap in the links of a worker and of the client; over restarts of opcoord too",
     isShort: true, run: replayed),
-  FaultRow(
-    number: "F54", name: "10,000 idle connections", promise: "G29 G30",
-    injection: "connections to the socket of the clients that never say a word", run: idleCrowd),
-  FaultRow(
-    number: "F55", name: "subscriber that does not read", promise: "G28",
-    injection: "opbatch watch stopped for 60 s at up to 2,000 events a second",
-    run: slowSubscriber),
-  elsewhere(
-    "F46", "garbage, half greetings, old protocols, NULL", "G33 G35",
-    by: "OpClusterZeroMQTests.HostileHandshakeTests"),
-  elsewhere(
-    "F47", "wrong, unknown and revoked keys, wrong roles", "G35 G36 G37",
-    by: "OpClusterZeroMQTests.GateTests"),
-  elsewhere("F49", "authorised but malformed", "G33", by: "OpClusterWireTests.FuzzTests"),
-  elsewhere(
-    "F53", "old and future peers", "G32",
-    by: "OpClusterCoordinatorTests.ServiceTests and DoorTests"),
-  elsewhere("F58", "injection list", "G38", by: "OpClusterTests.HostileTextTests"),
-  elsewhere(
-    "F59", "unsafe files", "G39",
-    by: "OpClusterTests.ServiceTests.unsafeFoldersAreRefused"),
+  greetingRow, keyRow, malformedRow, peerVersionRow, crowdRow, subscriberRow, injectionRow,
+  unsafeFileRow,
 ]
-
-/// A row that needs no cluster under load: a test shows it.
-private func elsewhere(
-  _ number: String, _ name: String, _ promise: String, by test: String
-) -> FaultRow {
-  FaultRow(number: number, name: name, promise: promise, injection: "see the test") { _ in
-    throw NotRun(reason: "shown by \(test)")
-  }
-}
 
 /// F51
 private func floodAndVanish(_ trial: Trial) async throws {
@@ -131,112 +103,4 @@ private func replayed(_ trial: Trial) async throws {
     }
     trial.expect(counts[0] > 0 && counts[1] > 0, "nothing was replayed")
   }
-}
-
-/// F54
-private func idleCrowd(_ trial: Trial) async throws {
-  var limit = rlimit()
-  guard unsafe getrlimit(__rlimit_resource_t(7), &limit) == 0 else { throw Trouble("getrlimit") }
-  let count = min(trial.scale.count(10_000, short: 500), Int(limit.rlim_cur) - 500)
-  try await trial.underLoad { cluster, load in
-    try await cluster.witnessed(10, by: load)
-    let process = try cluster.process("opcoord")
-    let before = Surroundings.residentBytes(process)
-    let crowd = try Crowd(count, at: "\(cluster.folder)/client")
-    trial.injected("connection that says nothing", times: crowd.count)
-    let connection = try await cluster.reach()
-    var times = Series()
-    for _ in 1...50 {
-      let start = Moment.now
-      _ = try await connection.request(.ping, timeout: .seconds(30))
-      times.add(Moment.now.seconds(since: start))
-    }
-    let used = Surroundings.processorSeconds(process)
-    let start = Moment.now
-    try await Task.sleep(for: .seconds(2))
-    let share =
-      (Surroundings.processorSeconds(process) - used) / Moment.now.seconds(since: start)
-    let growth = (Surroundings.residentBytes(process) - before) >> 20
-    trial.note(
-      "\(crowd.count) connections: a ping takes \(times.text); opcoord grew by \(growth) MiB and "
-        + "uses \(Moment.text(share)) of a processor under load")
-    trial.expect(times.largest < 1, "G29: a good client waited \(times.largest) s")
-    trial.expect(growth <= 64, "G29: opcoord grew by \(growth) MiB")
-    await connection.close()
-    withExtendedLifetime(crowd) {}
-  }
-}
-
-/// Connections that are open and silent, as long as it lives.
-private final class Crowd: Sendable {
-  private let files: [Int32]
-  var count: Int { files.count }
-
-  init(_ wanted: Int, at path: String) throws {
-    var made: [Int32] = []
-    for _ in 0..<wanted {
-      let file = Relay.connect(to: path)
-      if file < 0 { break }
-      made.append(file)
-    }
-    files = made
-    if made.count < wanted / 2 { throw Trouble("only \(made.count) connections: \(errno)") }
-  }
-  deinit { files.forEach { close($0) } }
-}
-
-/// F55
-private func slowSubscriber(_ trial: Trial) async throws {
-  let seconds = trial.scale.isShort ? 3.0 : max(10, 60 * trial.scale.part)
-  try await trial.underLoad { cluster, load in
-    let connection = try await cluster.reach()
-    let process = try cluster.process("opcoord")
-    let calm = try await pings(connection, for: 2)
-    var submission = GraphSubmission(key: SubmissionKey("load-many"), name: "load-many")
-    let work = Work.call(OperationType(name: "noop"))
-    submission.templates = [
-      OperationTemplate(name: "n", count: UInt32(seconds * 500), work: work)
-    ]
-    let busyBefore = try await pings(connection, for: 2)
-    let before = Surroundings.residentBytes(process)
-    let graph = try await load.submit(submission, over: connection)
-    let watch = try cluster.startOpbatch(["watch", "\(graph.number)"])
-    try await Task.sleep(for: .milliseconds(300))
-    watch.signal(SIGSTOP)
-    trial.injected("STOP of opbatch watch for \(Moment.text(seconds)) s")
-    let busy = try await pings(connection, for: seconds)
-    let growth = (Surroundings.residentBytes(process) - before) >> 20
-    watch.signal(SIGCONT)
-    let status = try await watch.ended(within: .seconds(120))
-    trial.note(
-      "p99 of others \(calm.milliseconds) ms before, \(busyBefore.milliseconds) ms again, "
-        + "\(busy.milliseconds) ms meanwhile; opcoord grew by \(growth) MiB; watch ended with "
-        + "\(status)")
-    trial.expect(status == 0, "G28: watch ended with \(status): \(watch.error)")
-    trial.expect(growth <= 64, "G28: opcoord grew by \(growth) MiB")
-    let bound = max(2 * max(calm.p99, busyBefore.p99), 0.02)
-    trial.expect(busy.p99 <= bound, "G28: others waited \(busy.p99) s at the 99th percentile")
-    await connection.close()
-  }
-}
-
-private struct Percentile {
-  var p99: Double
-  var milliseconds: String { Moment.text(p99 * 1000) }
-}
-
-/// Round trips of another client for some seconds.
-private func pings(
-  _ connection: ClusterConnection, for seconds: Double
-) async throws -> Percentile {
-  let start = Moment.now
-  var times: [Double] = []
-  while Moment.now.seconds(since: start) < seconds {
-    let sent = Moment.now
-    _ = try await connection.request(.ping, timeout: .seconds(30))
-    times.append(Moment.now.seconds(since: sent))
-    try await Task.sleep(for: .milliseconds(5))
-  }
-  times.sort()
-  return Percentile(p99: times[min(times.count - 1, times.count * 99 / 100)])
 }

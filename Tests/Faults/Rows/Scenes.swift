@@ -104,5 +104,6 @@ struct Series {
     return "\(Moment.text(middle)) s (\(ends)), \(sorted.count) times"
   }
   var largest: Double { values.max() ?? 0 }
+  var count: Int { values.count }
   var middle: Double { values.isEmpty ? 0 : values.sorted()[values.count / 2] }
 }

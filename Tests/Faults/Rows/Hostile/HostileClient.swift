@@ -1,0 +1,71 @@
+// A client with a key that says what no client of ours would, and finds out after each word what
+// became of it: still served, or put out, in which case it comes back on a new connection. For the
+// thread that makes it.
+
+import OpClusterModel
+import OpClusterWire
+import OpClusterZeroMQ
+import RealCluster
+
+final class HostileClient {
+  private let address: String
+  private let keys: SocketKeys
+  private var dealer: KeyedDealer
+  private var lastPing: UInt64 = 1 << 60
+  /// Messages that were said.
+  private(set) var said = 0
+  /// Messages after which the connection was put out.
+  private(set) var dropped = 0
+  /// Connections so far.
+  private(set) var connections = 0
+
+  init(_ address: String, _ keys: SocketKeys) throws {
+    self.address = address
+    self.keys = keys
+    dealer = try KeyedDealer(address, keys)
+    try greet()
+  }
+
+  private func greet() throws {
+    connections += 1
+    _ = try dealer.send(Wire.encode(ClientMessage.hello(ClientHello(build: "hostile"))))
+    guard case .welcome? = try dealer.answer() else { throw Trouble("no welcome at \(address)") }
+  }
+
+  private func comeBack() throws {
+    dealer = try KeyedDealer(address, keys)
+    try greet()
+  }
+
+  /// Says something, then asks whether anybody is there.
+  ///
+  /// - Throws: When the coordinator neither answers nor puts us out within 10 s.
+  func say(_ bytes: [UInt8]) throws {
+    said += 1
+    // An empty one is no message of ours; libzmq's own tests of frames are elsewhere.
+    guard !bytes.isEmpty else { return }
+    lastPing += 1
+    let ping = Wire.encode(ClientMessage.request(RequestID(lastPing), .ping))
+    guard try dealer.send(bytes), try dealer.send(ping) else { return try comeBack() }
+    let deadline = MonotonicClock.now() + 10_000_000_000
+    while MonotonicClock.now() < deadline {
+      for message in try dealer.receive(within: 200) {
+        // A hello that was changed is refused without a number, too.
+        guard case .reply(let id, let reply) = try Wire.decodeClientAnswer(message) else {
+          continue
+        }
+        if id.number == lastPing {
+          // Still here, unless it says that a client says hello first.
+          guard case .refused(let refusal) = reply, refusal.code != .busy else { return }
+          dropped += 1
+          return try comeBack()
+        }
+        if id.number == 0, case .refused = reply {
+          dropped += 1
+          return try comeBack()
+        }
+      }
+    }
+    throw Trouble("G33: no answer within 10 s after \(bytes.prefix(200))")
+  }
+}

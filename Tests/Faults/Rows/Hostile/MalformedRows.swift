@@ -1,0 +1,182 @@
+// F49: peers with a key say what is no message: frames of every number and size, bytes of no form,
+// messages with words of no meaning; then changed messages by the million, over real sessions with
+// CURVE, from every role at both ports.
+
+import Glibc
+import MessageDice
+import OpClusterModel
+import OpClusterWire
+import OpClusterZeroMQ
+import RealCluster
+import Synchronization
+
+let malformedRow = FaultRow(
+  number: "F49", name: "authorised but malformed", promise: "G33",
+  injection: "0, 1 and 200 frames, empty, too large, random, wrong numbers, 10,000 deep, 2³² "
+    + "elements, by every role; then 1,000,000 changed messages", isShort: true, run: malformed)
+
+/// Somebody with a key.
+private struct Villain: Sendable {
+  var name: String
+  var pair: KeyPair
+  var ring: KeyRing
+  var keys: SocketKeys { .client(pair, server: ring.server.publicKey) }
+  /// Whether a client's hello is accepted of it.
+  var isClient: Bool
+}
+
+/// F49
+private func malformed(_ trial: Trial) async throws {
+  let wanted = trial.scale.count(1_000_000, short: 600)
+  try await Cluster.with(trial.keyedShape(workers: 1)) { cluster in
+    let ring = try KeyRing(of: cluster)
+    let villains = [
+      Villain(name: "worker", pair: try ring.add("w", .worker), ring: ring, isClient: false),
+      Villain(name: "observer", pair: try ring.add("o", .observer), ring: ring, isClient: true),
+      Villain(name: "submitter", pair: try ring.add("s", .submitter), ring: ring, isClient: true),
+      Villain(name: "admin", pair: ring.own, ring: ring, isClient: true),
+      Villain(name: "invitation", pair: try ring.invite(), ring: ring, isClient: true),
+    ]
+    try await trial.withBystanders(cluster, limit: 10, growth: 160) {
+      for villain in villains { try await sayMalformedFrames(villain, cluster, trial) }
+      for villain in villains { try await sayMalformedWords(villain, cluster, trial) }
+      let share = wanted / (villains.count * 2)
+      let start = Moment.now
+      for (number, villain) in villains.enumerated() {
+        try await changeRequests(villain, share, seed: UInt64(number), cluster, trial)
+        try await changeReports(villain, share, seed: UInt64(number + 50), cluster, trial)
+      }
+      let rate = Double(share * villains.count * 2) / Moment.now.seconds(since: start)
+      trial.note("\(Int(rate)) changed messages a second")
+    }
+    let count = try await cluster.malformedCount()
+    trial.note("\(count) messages counted as not understood")
+    trial.expect(count > 0, "G33: nothing was counted")
+  }
+}
+
+private let hello = Wire.encode(ClientMessage.hello(ClientHello(build: "raw")))
+
+/// Of every number and size; none is a message.
+private let frames: [(String, [[UInt8]])] = [
+  ("an empty frame", [[]]), ("one byte", [[1]]), ("two frames", [[1, 2], [3]]),
+  ("200 frames", [[UInt8]](repeating: [1, 2, 3], count: 200)),
+  ("200 empty frames", [[UInt8]](repeating: [], count: 200)),
+  ("a hello and an empty frame", [hello, []]),
+  ("64 KiB + 1", [[UInt8](repeating: 8, count: 64 * 1024 + 1)]),
+  ("a first message that is too large", [[UInt8](repeating: 8, count: Limits.helloBytes + 1)]),
+  ("the largest message and a byte", [[UInt8](repeating: 8, count: Limits.messageBytes + 1)]),
+]
+
+private func sayMalformedFrames(
+  _ villain: Villain, _ cluster: Cluster, _ trial: Trial
+) async throws {
+  let addresses = [cluster.address, cluster.workerAddress]
+  // Until the key has been noticed.
+  try await onThread("villain") {
+    _ = try KeyedDealer(addresses[0], villain.keys)
+    for address in addresses {
+      for greeting in [nil, hello] {
+        sayFrames(
+          frames.map(\.1), to: address, own: villain.pair, server: villain.ring.server.publicKey,
+          greeting: greeting)
+      }
+    }
+  }
+  trial.injected("message of odd frames by the \(villain.name)'s key", times: frames.count * 4)
+}
+
+/// Single frames that are no message of ours, whole or in part.
+private func words(_ dice: inout Dice) -> [[UInt8]] {
+  var all: [[UInt8]] = []
+  for field: UInt64 in 1...6 {
+    all.append(FutureMessages.nested(10_000, field: field))
+    for count: UInt64 in [1 << 32, 1 << 63, .max, UInt64(Int32.max)] {
+      all.append(FutureMessages.promise(count, field: field))
+    }
+  }
+  for _ in 0..<40 { all.append(dice.bytes(2_000) + [1]) }
+  for kind in 0..<Dice.clientMessageKinds {
+    let good = Wire.encode(dice.clientMessage(kind))
+    all += FutureMessages.withEachNumber(good, replacedBy: 250).prefix(20)
+    all += FutureMessages.withEachNumber(good, replacedBy: 1 << 32).prefix(20)
+  }
+  for _ in 0..<10 {
+    let good = Wire.encode(dice.workerMessage())
+    all += FutureMessages.withEachNumber(good, replacedBy: .max).prefix(20)
+  }
+  return all
+}
+
+private func sayMalformedWords(
+  _ villain: Villain, _ cluster: Cluster, _ trial: Trial
+) async throws {
+  let (address, workers) = (cluster.address, cluster.workerAddress)
+  let isShort = trial.scale.isShort
+  let (said, dropped) = try await onThread("villain") { () throws -> (Int, Int) in
+    var dice = Dice(seed: 49)
+    var all = words(&dice)
+    if isShort { all = all.enumerated().filter { $0.offset % 8 == 0 }.map(\.element) }
+    var worker = try KeyedDealer(workers, villain.keys)
+    for word in all where !word.isEmpty {
+      if try !worker.send(word) { worker = try KeyedDealer(workers, villain.keys) }
+      _ = try worker.receive()
+    }
+    guard villain.isClient else { return (all.count, 0) }
+    let client = try HostileClient(address, villain.keys)
+    for word in all { try client.say(word) }
+    return (all.count + client.said, client.dropped)
+  }
+  trial.injected("malformed message by the \(villain.name)'s key", times: said)
+  trial.note("the \(villain.name)'s sessions were put out \(dropped) times")
+}
+
+/// Changed requests at the clients' port; a role that is no client is refused there each time.
+private func changeRequests(
+  _ villain: Villain, _ count: Int, seed: UInt64, _ cluster: Cluster, _ trial: Trial
+) async throws {
+  let address = cluster.address
+  let connections = try await onThread("villain") { () throws -> Int in
+    var dice = Dice(seed: seed)
+    guard villain.isClient else {
+      var dealer = try KeyedDealer(address, villain.keys)
+      for number in 0..<count {
+        let bytes = dice.mutatedFields(Wire.encode(dice.clientMessage(number % 32)))
+        if !bytes.isEmpty, try !dealer.send(bytes) {
+          dealer = try KeyedDealer(address, villain.keys)
+        }
+        if number % 50 == 49 { dealer = try KeyedDealer(address, villain.keys) }
+        _ = try dealer.receive()
+      }
+      return count / 50 + 1
+    }
+    let client = try HostileClient(address, villain.keys)
+    for _ in 0..<count {
+      let good = Wire.encode(dice.clientMessage(1 + dice.below(Dice.clientMessageKinds - 1)))
+      try client.say(dice.below(4) == 0 ? dice.mutated(good) : dice.mutatedFields(good))
+    }
+    return client.connections
+  }
+  trial.injected("changed request by the \(villain.name)'s key", times: count)
+  trial.injected("session of the \(villain.name)'s key", times: connections)
+}
+
+/// Changed words of workers at the workers' port.
+private func changeReports(
+  _ villain: Villain, _ count: Int, seed: UInt64, _ cluster: Cluster, _ trial: Trial
+) async throws {
+  let address = cluster.workerAddress
+  try await onThread("villain") {
+    var dice = Dice(seed: seed)
+    var dealer = try KeyedDealer(address, villain.keys)
+    for number in 0..<count {
+      let good = Wire.encode(dice.workerMessage())
+      let bytes = dice.below(4) == 0 ? dice.mutated(good) : dice.mutatedFields(good)
+      if !bytes.isEmpty, try !dealer.send(bytes) { dealer = try KeyedDealer(address, villain.keys) }
+      // So that it neither runs ahead of the coordinator nor is put out for not reading.
+      if number % 100 == 99 { _ = try dealer.receive(within: 20) } else { _ = try dealer.receive() }
+      if number % 1_000 == 999 { dealer = try KeyedDealer(address, villain.keys) }
+    }
+  }
+  trial.injected("changed word of a worker by the \(villain.name)'s key", times: count)
+}
