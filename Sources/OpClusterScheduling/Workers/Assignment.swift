@@ -112,7 +112,7 @@ extension Scheduler {
       guard
         let (seat, fitting) = chooseSeat(
           candidate.demandClass, ready: candidate.valid, seats(pass.seats, admitting: doubt),
-          at: turn.now)
+          bytes: mostBytes(graph: candidate.run.graph.number, stage), at: turn.now)
       else {
         if doubt == .none {
           pass.isFull[candidate.demandClass] = true
@@ -211,8 +211,10 @@ extension Scheduler {
   /// The seat for operations of a class, and how many of them it takes: the emptiest that can
   /// start them at once; else one that soon will; else, for a large operation that small ones
   /// would starve, one that keeps its room for it.
+  ///
+  /// - Parameter bytes: At most what each of them brings along.
   private func chooseSeat(
-    _ demandClass: Int, ready: UInt32, _ candidates: [UInt32], at now: Instant
+    _ demandClass: Int, ready: UInt32, _ candidates: [UInt32], bytes: Int, at now: Instant
   ) -> (WorkerID, UInt32)? {
     let demand = classes[demandClass].demand
     var eligible: UInt32 = 0
@@ -221,6 +223,7 @@ extension Scheduler {
     var reserve: UInt32?
     for number in candidates where seats[number].fits[demandClass] {
       eligible += 1
+      guard seats[number].hasRoom(for: bytes) else { continue }
       let free = Seat.free(seats[number].capacity, seats[number].taken)
       let fitting = free.count(fitting: demand)
       if fitting > 0, seats[number].reservation == nil {
@@ -242,7 +245,8 @@ extension Scheduler {
       return reserve.map { (WorkerID($0), 1) }
     }
     let share = (ready + eligible - 1) / max(eligible, 1)
-    return (WorkerID(chosen.seat), min(chosen.count, max(share, 1)))
+    let count = min(chosen.count, max(share, 1))
+    return (WorkerID(chosen.seat), min(count, seats[chosen.seat].count(fitting: bytes)))
   }
 
   // MARK: - Handing over
@@ -294,6 +298,7 @@ extension Scheduler {
     let at = orders(for: seat, &turn)
     announce(stage, of: id, to: seat, at, &turn)
     turn.orders[at].orders.dispatches.append(order)
+    seats[seat.number].note(order.bytes, of: id)
     return true
   }
 
@@ -323,6 +328,7 @@ extension Scheduler {
     if seats[seat.number].told(UInt32(stage), of: graph, queue: queueName) { return }
     var announcement = graphs[graph.number].announcement(of: stage, queues[queue].settings.qos)
     announcement.queueName = queueName
+    seats[seat.number].note(announcement.payload.count, of: id)
     turn.orders[at].orders.templates.append(announcement)
   }
 

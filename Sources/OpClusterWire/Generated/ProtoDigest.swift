@@ -4,6 +4,6 @@
 enum ProtoDigest {
   static let client = "319721567 16870"
   static let journal = "60812115 5077"
-  static let submission = "554595711 18107"
+  static let submission = "2768829821 18274"
   static let worker = "3099522692 6876"
 }

@@ -18,9 +18,15 @@ struct FaultCommand: AsyncParsableCommand {
   @Option(help: "The part of the full load and of the full counts, 0.01 to 1.") var part = 1.0
 
   @Option(help: .hidden) var flood: String?
+  @Option(help: .hidden) var neighbour: String?
+  @Option(help: .hidden) var burn: Double?
 
   func run() async throws {
     if let flood { return try await Self.flood(flood, rows) }
+    if let neighbour, let address = rows.first {
+      return try await Flood(rawValue: neighbour)?.run(at: address) ?? ()
+    }
+    if let burn { return Flood.burn(burn) }
     let chosen = try chosenRows()
     if list {
       for row in chosen {

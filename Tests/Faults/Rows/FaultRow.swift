@@ -18,7 +18,7 @@ struct FaultRow: Sendable {
   var run: @Sendable (Trial) async throws -> Void
 
   static let all: [FaultRow] =
-    processRows + diskRows + networkRows + clockRows + hostileRows
+    processRows + diskRows + networkRows + clockRows + hostileRows + boundRows
 }
 
 /// Something that not every machine has.
