@@ -63,6 +63,11 @@ package final class Cluster: Sendable {
   package let shape: Shape
   package var address: String { shape.clientAddress ?? "ipc://\(folder)/client" }
   package var workerAddress: String { shape.workerAddress ?? "ipc://\(folder)/worker" }
+  /// The folder of the keys that the coordinator makes for its own user at its first start, who is
+  /// an admin; nil where nobody needs a key.
+  package var keys: String? {
+    address.hasPrefix("tcp:") ? "\(folder)/.config/opcluster/keys" : nil
+  }
   private let daemons = Mutex<[String: ChildProgram]>([:])
   private let count = Atomic<Int>(0)
 
@@ -124,7 +129,9 @@ package final class Cluster: Sendable {
   package func coordinatorAnswers() async throws {
     try await eventually("the coordinator answers") {
       if let end = daemon("opcoord")?.end { throw Trouble("opcoord ended with \(end)") }
-      guard let connection = try? await ClusterConnection.connect(to: address) else { return false }
+      guard let connection = try? await ClusterConnection.connect(to: address, keys: keys) else {
+        return false
+      }
       await connection.close()
       return true
     }
@@ -189,7 +196,7 @@ package final class Cluster: Sendable {
   // Clients
 
   package func connect() async throws -> ClusterConnection {
-    try await ClusterConnection.connect(to: address, deadline: .seconds(30))
+    try await ClusterConnection.connect(to: address, deadline: .seconds(30), keys: keys)
   }
 
   /// Starts `opbatch` against this cluster.

@@ -15,6 +15,15 @@ extension Trial {
     return shape
   }
 
+  /// The same over TCP, where everybody needs a key.
+  func keyedShape(workers: Int = 2, slots: Int = 4) throws -> Cluster.Shape {
+    var shape = shape(workers: workers, slots: slots)
+    let ports = try Surroundings.freePorts(2)
+    shape.clientAddress = "tcp://127.0.0.1:\(ports[0])"
+    shape.workerAddress = "tcp://127.0.0.1:\(ports[1])"
+    return shape
+  }
+
   /// Runs the load with probes beside it, `fault` meanwhile, and judges what came of it.
   func underLoad(
     _ shape: Cluster.Shape? = nil, load wanted: LoadShape? = nil,
@@ -65,7 +74,8 @@ extension Cluster {
   /// A connection, however often the coordinator dies meanwhile.
   func reach(_ other: String? = nil) async throws -> ClusterConnection {
     try await eventually("the coordinator can be reached", within: .seconds(120)) {
-      try? await ClusterConnection.connect(to: other ?? address, deadline: .seconds(30))
+      try? await ClusterConnection.connect(
+        to: other ?? address, deadline: .seconds(30), keys: keys)
     }
   }
 
