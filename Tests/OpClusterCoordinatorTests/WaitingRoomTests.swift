@@ -145,6 +145,19 @@ import Testing
     #expect(room.expectedCost(ofQuestionBy: other) == TimeAccount.firstQuestion)
   }
 
+  /// Somebody who has just come, or was just heard, is there from that moment on.
+  @Test func newcomersCount() {
+    var room = WaitingRoom()
+    for _ in 0..<3 { _ = room.admit(frame(1), of: one) }
+    _ = room.next(at: start)
+    room.charge(.milliseconds(100), to: one, at: start)
+    let soon = start + .milliseconds(2)
+    #expect(room.hasNext(at: soon))
+    _ = room.admit(frame(2), of: other)
+    #expect(order(&room, at: soon) == [2])
+    #expect(!room.hasNext(at: soon))
+  }
+
   /// The turn sets aside what questions took before.
   @Test func questionsAreExpected() {
     var room = WaitingRoom()

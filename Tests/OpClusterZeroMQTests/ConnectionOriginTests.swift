@@ -10,15 +10,19 @@ import Testing
   private func oneIsCut(_ endpoint: Endpoint, process: Int32?) throws {
     let router = try openRouter()
     try router.watchConnections()
-    #expect(router.lastOrigin() == nil)
+    let before = router.lastOrigin()
+    #expect(before == nil)
     let bound = try router.bind(endpoint)
-    let (bad, good) = (try openDealer(), try openDealer())
+    let bad = try openDealer()
+    let good = try openDealer()
     try bad.connect(bound)
     _ = try introduce(bad, to: router)
-    let origin = try #require(router.lastOrigin())
+    let first = router.lastOrigin()
+    let origin = try #require(first)
     try good.connect(bound)
     _ = try introduce(good, to: router)
-    let other = try #require(router.lastOrigin())
+    let second = router.lastOrigin()
+    let other = try #require(second)
     #expect(origin != other && origin.process == process && other.process == process)
     while bad.nextConnectionEvent() != nil {}
     router.cut(origin)
@@ -28,7 +32,8 @@ import Testing
       Issue.record("the other connection has ended, too")
       return
     }
-    #expect(router.lastOrigin() == other)
+    let third = router.lastOrigin()
+    #expect(third == other)
     // It has gone: whoever has its number now is left alone.
     router.cut(origin)
     try sendSurely([8], on: good)
@@ -53,6 +58,7 @@ import Testing
     let dealer = try openDealer()
     try dealer.connect(endpoint)
     _ = try introduce(dealer, to: router)
-    #expect(router.lastOrigin() == nil)
+    let origin = router.lastOrigin()
+    #expect(origin == nil)
   }
 }

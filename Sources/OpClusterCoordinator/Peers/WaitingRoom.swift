@@ -48,7 +48,7 @@ struct WaitingRoom {
   private(set) var count = 0
   private(set) var bytes = 0
   /// Who has used least of those that were heard lately, and when that was looked up.
-  private var lightest: (holder: QuotaHolder?, used: Double) = (nil, 0)
+  private var lightest: (holder: QuotaHolder?, used: Double) = (nil, .infinity)
   private var lookedUpAt = Instant(nanoseconds: .min / 2)
 
   var isEmpty: Bool { count == 0 }
@@ -73,6 +73,7 @@ struct WaitingRoom {
     }
     count += 1
     bytes += size
+    noteLight(guests.values[at].time, holder)
     return true
   }
 
@@ -93,6 +94,7 @@ struct WaitingRoom {
       }
       let frame = guests.values[at].next()
       guests.values[at].time.wasHeard(at: now)
+      noteLight(guests.values[at].time, holder)
       count -= 1
       bytes -= frame.bytes.count
       if guests.values[at].count == 0 {
@@ -140,13 +142,19 @@ struct WaitingRoom {
     if now - lookedUpAt > .milliseconds(1) || now < lookedUpAt {
       lookedUpAt = now
       lightest = (nil, .infinity)
-      for (other, guest) in guests where guest.time.isActive(at: now) {
+      for (other, guest) in guests where guest.count > 0 || guest.time.isActive(at: now) {
         let used = guest.time.used(at: now)
         if used < lightest.used { lightest = (other, used) }
       }
     }
     guard let other = lightest.holder, other != holder else { return false }
     return (guests[holder]?.time.used(at: now) ?? 0) > lightest.used
+  }
+
+  /// Somebody is there who may be the lightest.
+  private mutating func noteLight(_ time: TimeAccount, _ holder: QuotaHolder) {
+    let used = time.used(at: lookedUpAt)
+    if used < lightest.used { lightest = (holder, used) }
   }
 
   /// Forgets those of whom nothing is left.
@@ -181,7 +189,7 @@ struct TimeAccount: Hashable, Sendable {
 
   /// Seconds of the last one, roughly.
   func used(at now: Instant) -> Double {
-    let age = (now - fadedAt).seconds
+    let age = max(0, (now - fadedAt).seconds)
     // A straight line is near enough, and cheap.
     return age >= 2 ? 0 : recent * (1 - age / 2)
   }

@@ -33,8 +33,6 @@ private func others(beside flood: Flood, _ trial: Trial) async throws {
   let seconds = trial.scale.isShort ? 0.2 : 1.0
   try await Cluster.with(trial.shape()) { cluster in
     let connection = try await cluster.reach()
-    _ = try await connection.request(
-      .createQueue(QueueSettings(name: Flood.queue, isSuspended: true)))
     _ = try await connection.request(.submit(Flood.large(templates: 20_000)))
     var pairs: [Pursuit: Pairs] = [:]
     for pursuit in Pursuit.allCases { _ = try await pursuit.rate(connection, seconds: 0.2) }

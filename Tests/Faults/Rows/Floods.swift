@@ -31,8 +31,8 @@ enum Flood: String, CaseIterable, Sendable {
     }
   }
 
-  /// A queue that never runs anything, for what floods submit.
-  static let queue = "closed"
+  /// What no worker has: such an operation waits, and ends at once when it is cancelled.
+  static let nowhere = [LabelRequirement(key: "worker", values: ["nowhere"])]
 
   /// Goes on until it is killed.
   func run(at address: String) async throws {
@@ -82,11 +82,11 @@ enum Flood: String, CaseIterable, Sendable {
   static func large(templates: Int) -> GraphSubmission {
     let name = "large-\(UInt64.random(in: 0 ... .max))"
     var graph = GraphSubmission(key: SubmissionKey(name), name: name)
-    graph.queues = [.named(queue)]
     for number in 0..<templates {
-      graph.templates.append(
-        OperationTemplate(
-          name: "operation-number-\(number)", work: .call(OperationType(name: "noop"))))
+      var template = OperationTemplate(
+        name: "operation-number-\(number)", work: .call(OperationType(name: "noop")))
+      template.requirements = nowhere
+      graph.templates.append(template)
       for back in 1...2 where number >= back {
         graph.groupEdges.append(
           GroupEdge(from: UInt32(number - back), to: UInt32(number), policy: .succeeded))

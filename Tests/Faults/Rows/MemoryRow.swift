@@ -56,21 +56,21 @@ private enum Fill: String, CaseIterable {
 
   private static func array(_ count: UInt32) -> GraphSubmission {
     var graph = fresh("array")
-    graph.queues = [.named(Flood.queue)]
     graph.templates = [
       OperationTemplate(name: "n", count: count, work: .call(OperationType(name: "noop")))
     ]
+    graph.templates[0].requirements = Flood.nowhere
     return graph
   }
 
   private static func named(_ count: Int) -> GraphSubmission {
     var graph = fresh("names")
-    graph.queues = [.named(Flood.queue)]
     for number in 0..<count {
       let digits = "\(number)"
       var template = OperationTemplate(
         name: digits + String(repeating: "n", count: Limits.nameBytes - digits.utf8.count),
         work: .call(OperationType(name: "noop")))
+      template.requirements = Flood.nowhere
       template.labels = [Label(key: "k", value: digits)]
       graph.templates.append(template)
     }
@@ -134,7 +134,7 @@ private enum Fill: String, CaseIterable {
       connections.append(one)
     }
     var graph = array(UInt32(operations))
-    graph.queues = []
+    graph.templates[0].requirements = []
     try await follow(graph, over: connection)
     withExtendedLifetime(observations) {}
     for one in connections { await one.close() }
@@ -147,8 +147,6 @@ func memoryAtFullSize(_ trial: Trial) async throws {
   for fill in Fill.allCases {
     try await Cluster.with(trial.shape(workers: 1)) { cluster in
       let connection = try await cluster.reach()
-      _ = try await connection.request(
-        .createQueue(QueueSettings(name: Flood.queue, isSuspended: true)))
       let process = try cluster.process("opcoord")
       try await fill.run(cluster, connection, part: part)
       _ = try await connection.request(.ping, timeout: .seconds(60))
