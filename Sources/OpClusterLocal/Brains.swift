@@ -96,7 +96,7 @@ struct Brains: Sendable {
   mutating func round(_ arrivals: [Arrival], at now: Instant, wall: WallTime) {
     self.now = now
     self.wall = wall
-    if let deadline = schedulerDeadline, deadline <= now { steer(.tick) }
+    if let deadline = schedulerDeadline, deadline <= now { steer(.tick()) }
     if let deadline = core.nextDeadline, deadline <= now { converse(.timePassed) }
     for arrival in arrivals { take(arrival) }
     if let moment = tellStartsAt, moment <= now { settleAll() } else { settle() }

@@ -7,6 +7,7 @@ public enum Input: Sendable {
   case client(PeerID, RequestID, ClientRequest)
   /// A peer is gone for good: its socket answered so, or it was put out.
   case gone(PeerID)
-  /// Time has passed; see `Scheduler.nextDeadline`.
-  case tick
+  /// Time has passed; see `Scheduler.nextDeadline`. Everything through `durable` is on disk, so
+  /// that whatever waited for it has left; where nothing is kept on one, that is everything.
+  case tick(durable: CommitIndex = CommitIndex(.max))
 }

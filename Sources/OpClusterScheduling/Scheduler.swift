@@ -118,7 +118,7 @@ public struct Scheduler: Sendable {
     case .client(let peer, let request, let what):
       handleClient(Asker(peer: peer, request: request), what, into: &turn)
     case .gone(let peer): forgetPeer(peer)
-    case .tick: handleTick(into: &turn)
+    case .tick(let durable): handleTick(durable, into: &turn)
     }
   }
 

@@ -227,7 +227,7 @@ package struct FuzzCase {
 
   private mutating func timePasses() {
     if dice.below(4) == 0 { now = now + .seconds(Int64(dice.below(30))) }
-    take(.tick)
+    take(.tick())
     for at in workers.indices { apply(.timePassed, to: at) }
   }
 

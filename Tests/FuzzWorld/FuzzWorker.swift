@@ -42,7 +42,7 @@ extension FuzzCase {
       record(bytes, .workerToCoordinator)
       deliverToCoordinator(worker: changed(bytes, &dice, .workerToCoordinator), from: peer)
     } else {
-      take(.tick)
+      take(.tick())
     }
     if workers[at].core.exit != nil { replace(at) }
   }

@@ -418,7 +418,7 @@ struct ScriptPlayer {
         if let report = world.nextReport(of: at) { inputs.append(report) }
         world.workers[at].outbox = outbox
       }
-      inputs.append(.tick)
+      inputs.append(.tick())
       flush()
     }
   }

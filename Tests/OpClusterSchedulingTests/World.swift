@@ -69,9 +69,9 @@ struct World {
 
   mutating func input(_ input: Input) { step { $0.handle(input, into: &$1) } }
 
-  mutating func tick(after span: Span) {
+  mutating func tick(after span: Span, durable: CommitIndex = CommitIndex(.max)) {
     now = now + span
-    input(.tick)
+    input(.tick(durable: durable))
   }
 
   @discardableResult

@@ -217,7 +217,7 @@ final class CoordinatorLoop {
     if isTickDue {
       lastTick = now
       hasInput = true
-      scheduler.handle(.tick, into: &turn)
+      scheduler.handle(.tick(durable: CommitIndex(release.durable)), into: &turn)
     }
     if hasInput { scheduler.close(&turn) }
     if hasInput || !questions.isEmpty { keep() }

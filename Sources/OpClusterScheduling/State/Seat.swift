@@ -28,7 +28,10 @@ struct Seat: Blankable {
   var ordersTaken: UInt64 = 0
   var ordersBehindSince: Instant = .zero
   var lastHeard: Instant
+  /// When a heartbeat left, or the conversation began. Orders do not count.
   var lastSpoken: Instant = .zero
+  /// The commit that its welcome waits for.
+  var welcomedIn = CommitIndex(0)
   var isSuspect = false
   /// Templates it has been told in this conversation, by graph, with the queue's name.
   var toldTemplates: [GraphID: ToldTemplates] = [:]

@@ -129,6 +129,7 @@ extension Scheduler {
           Welcome(
             conversation: conversation(with: worker), version: version, worker: worker,
             timing: timing, stale: stale, clientEndpoint: clientEndpoint))))
+    seats[number].welcomedIn = turn.commit
     seats[number].lastSpoken = turn.now
     // The order to leave may have been lost with the conversation before.
     if seats[number].isDraining { _ = orders(for: worker, &turn) }
@@ -226,13 +227,18 @@ extension Scheduler {
     if seats[worker.number].peer == peer { seats[worker.number].peer = nil }
   }
 
-  mutating func handleTick(into turn: inout Turn) {
+  mutating func handleTick(_ durable: CommitIndex, into turn: inout Turn) {
     // A pause of our own is nobody's silence (F6): speak first, judge later.
     let pause = turn.now - lastTick
     lastTick = turn.now
     let isOwnPause = pause.nanoseconds > timing.heartbeat.nanoseconds * 3
     for number in seats.numbers {
       if isOwnPause { seats[number].lastHeard = seats[number].lastHeard + pause }
+      if waitsForWelcome(seats[number], durable) {
+        seats[number].lastHeard = max(seats[number].lastHeard, turn.now)
+        seats[number].lastSpoken = turn.now
+        continue
+      }
       let silence = turn.now - seats[number].lastHeard
       if silence > timing.lost {
         lose(WorkerID(number), into: &turn)
@@ -247,6 +253,14 @@ extension Scheduler {
     ringAlarms(into: &turn)
   }
 
+  /// Whether its welcome still waits for the disk: it cannot speak before it has come, so that its
+  /// silence is ours (F51). A welcome in a turn without facts waits for the commits before it.
+  private func waitsForWelcome(_ seat: Seat, _ durable: CommitIndex) -> Bool {
+    seat.peer != nil && durable < min(seat.welcomedIn, lastCommit)
+  }
+
+  /// Whatever orders were decided meanwhile: they may wait for the disk, a heartbeat claims nothing
+  /// and does not, so that the worker does not look for another connection (F51).
   private mutating func beat(_ number: UInt32, into turn: inout Turn) {
     // Not to a suspect: a worker that hears and is not heard would keep its lease past its loss
     // (S147), and would not look for a better line.
@@ -444,7 +458,6 @@ extension Scheduler {
     for at in turn.orders.indices {
       let number = turn.orders[at].seat
       guard seats.contains(number), let peer = seats[number].peer else { continue }
-      seats[number].lastSpoken = turn.now
       turn.orders[at].orders.acknowledged = seats[number].reportTaken
       turn.orders[at].orders.heard = seats[number].reportTaken
       turn.orders[at].orders.drain = seats[number].isDraining

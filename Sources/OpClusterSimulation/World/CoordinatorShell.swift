@@ -106,7 +106,8 @@ extension World {
     coordinator.isTurnIdle = coordinator.inbox.isEmpty && coordinator.gonePeers.isEmpty
     takeInbox()
     if let deadline = coordinator.scheduler.nextDeadline(), deadline <= now {
-      coordinator.scheduler.handle(.tick, into: &coordinator.turn)
+      coordinator.scheduler.handle(
+        .tick(durable: coordinator.disk.durable), into: &coordinator.turn)
     }
     closeTurn()
   }

@@ -2,9 +2,11 @@
 // began and when it ended, and takes the time it is told to between.
 //
 //   FaultOperation FILE MILLISECONDS
+//   FaultOperation --beat FILE MILLISECONDS    says `alive` every 10 ms as well
+//   FaultOperation --hold THREAD MILLISECONDS  no operation: holds one thread of a process still
 //
 // Each line is one write to a file opened for appending, so that the kernel puts them in one order:
-//   GRAPH.INDEX ATTEMPT PID SESSION start|end NANOSECONDS-OF-CLOCK_MONOTONIC
+//   GRAPH.INDEX ATTEMPT PID SESSION start|alive|end NANOSECONDS-OF-CLOCK_MONOTONIC
 // The first, the second and the fourth word are parts of OP_FENCE, which names every start.
 
 #include <errno.h>
@@ -12,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,11 +38,35 @@ static int say(const char *path, const char *what) {
   return written == count ? 0 : -1;
 }
 
-int main(int count, char **words) {
-  if (count != 3) return 64;
-  if (say(words[1], "start") != 0) return 74;
-  long milliseconds = strtol(words[2], NULL, 10);
+static void pass(long milliseconds) {
   struct timespec rest = {milliseconds / 1000, milliseconds % 1000 * 1000000};
   while (nanosleep(&rest, &rest) != 0 && errno == EINTR) {}
-  return say(words[1], "end") == 0 ? 0 : 74;
+}
+
+/// The other threads of its process go on; when this one ends, so does the hold.
+static int hold(pid_t thread, long milliseconds) {
+  if (ptrace(PTRACE_SEIZE, thread, 0, 0) != 0) return 77;
+  if (ptrace(PTRACE_INTERRUPT, thread, 0, 0) != 0) return 77;
+  int status = 0;
+  if (waitpid(thread, &status, __WALL) != thread || !WIFSTOPPED(status)) return 77;
+  printf("held\n");
+  fflush(stdout);
+  pass(milliseconds);
+  return ptrace(PTRACE_DETACH, thread, 0, 0) == 0 ? 0 : 77;
+}
+
+int main(int count, char **words) {
+  int is_hold = count == 4 && strcmp(words[1], "--hold") == 0;
+  int is_beat = count == 4 && strcmp(words[1], "--beat") == 0;
+  if (is_hold) return hold((pid_t)strtol(words[2], NULL, 10), strtol(words[3], NULL, 10));
+  if (count != 3 + is_beat) return 64;
+  const char *path = words[1 + is_beat];
+  long milliseconds = strtol(words[2 + is_beat], NULL, 10);
+  if (say(path, "start") != 0) return 74;
+  for (; is_beat && milliseconds > 10; milliseconds -= 10) {
+    pass(10);
+    if (say(path, "alive") != 0) return 74;
+  }
+  pass(milliseconds);
+  return say(path, "end") == 0 ? 0 : 74;
 }

@@ -20,7 +20,7 @@ final class FaultDisk: Sendable {
   private init() async throws {
     folder = "/tmp/ofd-\(String(UInt32.random(in: 0 ... .max), radix: 36))"
     guard unsafe mkdir(folder, 0o700) == 0 else { throw Trouble("cannot make \(folder)") }
-    library = try await Surroundings.diskLibrary(in: folder)
+    library = try await Surroundings.library("disk", in: folder)
     file = unsafe open("\(folder)/numbers", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     guard file >= 0, ftruncate(file, 40) == 0 else { throw Trouble("numbers: \(errno)") }
   }

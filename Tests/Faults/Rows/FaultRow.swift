@@ -1,6 +1,7 @@
 // What a row of the fault table is: its promise, what is injected, and the run that shows whether
 // the promise holds. Values; the lists are in the files of the sections, the command runs them.
 
+import Glibc
 import RealCluster
 
 /// One fault to survive (guarantees, section 3).
@@ -18,7 +19,7 @@ struct FaultRow: Sendable {
   var run: @Sendable (Trial) async throws -> Void
 
   static let all: [FaultRow] =
-    processRows + diskRows + networkRows + clockRows + hostileRows + boundRows
+    processRows + standstillRows + diskRows + networkRows + clockRows + hostileRows + boundRows
 }
 
 /// Something that not every machine has.
@@ -28,7 +29,10 @@ enum Need: Sendable {
   /// A C compiler, for the disk that fails on command.
   case compiler
   case loopDevice
-  case faketime
+  /// A tree of cgroups that can bound the number of processes.
+  case processLimits
+  /// To hold a thread of another process.
+  case tracing
 
   /// Why it is missing; nil if it is there.
   var absence: String? {
@@ -38,8 +42,9 @@ enum Need: Sendable {
         ? nil : "needs root and mount namespaces (deploy/faults makes them)"
     case .compiler: Surroundings.compiler == nil ? "needs clang or cc in PATH" : nil
     case .loopDevice: Surroundings.hasLoopDevices ? nil : "this kernel has no loop devices"
-    case .faketime:
-      Surroundings.faketime == nil ? "needs libfaketime (apt-get install libfaketime)" : nil
+    case .processLimits:
+      Fold.place == nil ? "needs root and a pids controller of cgroups" : nil
+    case .tracing: geteuid() == 0 ? nil : "needs root, to hold a thread of a worker"
     }
   }
 }

@@ -69,6 +69,42 @@ private func coordinatorKilled(_ trial: Trial) async throws {
     try await resume("load-waiting", of: load, on: cluster)
     noRerun(load, trial)
   }
+  if !trial.scale.isShort {
+    for hasEdges in [false, true] {
+      for keepsAll in [true, false] { try await starts(trial, hasEdges, keepsAll) }
+    }
+  }
+}
+
+/// From the start of a process to its first answer, with 100,000 operations that live.
+///
+/// - Parameter keepsAll: Whether the journal is read from its first turn, or from its newest
+///   snapshot on, as usual.
+private func starts(_ trial: Trial, _ hasEdges: Bool, _ keepsAll: Bool) async throws {
+  var shape = trial.shape(workers: 0)
+  if !keepsAll { shape.timing = trial.scale.timing.flags }
+  try await Cluster.with(shape) { cluster in
+    let load = try Load(
+      LoadShape(graphs: 100, operationsPerGraph: 1_000, longest: 2), on: cluster)
+    let connection = try await cluster.reach()
+    if hasEdges {
+      for number in 1...100 { try await load.submit(load.graph(number), over: connection) }
+    } else {
+      try await load.submit(waitingGraph(100_000), over: connection)
+    }
+    await connection.close()
+    var times = Series()
+    for _ in 1...5 {
+      try await cluster.kill("opcoord")
+      times.add(try await cluster.restartCoordinator())
+    }
+    let what = hasEdges ? "100 graphs of 1,000 commands with edges" : "an array of 100,000"
+    let how = keepsAll ? "every turn replayed" : "snapshots as usual"
+    trial.note("start with \(what), \(how): \(times.text)")
+    #if !DEBUG
+      trial.expect(times.middle < 2, "F1: a start with \(what) took \(times.middle) s, 2 allowed")
+    #endif
+  }
 }
 
 /// An array that is accepted and does not start.
@@ -223,9 +259,10 @@ private func workerKilled(_ trial: Trial) async throws {
 
 /// Waits until the coordinator has given a worker up, and judges the time (G22).
 func noticed(
-  _ worker: String, since start: Moment, over connection: ClusterConnection, _ trial: Trial
+  _ worker: String, since start: Moment, over connection: ClusterConnection, _ trial: Trial,
+  lost: Double? = nil
 ) async throws {
-  let lost = trial.scale.timing.lost
+  let lost = lost ?? trial.scale.timing.lost
   try await eventually("\(worker) is lost (G22)", within: .seconds(lost * 3 + 5)) {
     try await !connection.workers().contains { $0.name == worker }
   }

@@ -104,4 +104,5 @@ struct Series {
     return "\(Moment.text(middle)) s (\(ends)), \(sorted.count) times"
   }
   var largest: Double { values.max() ?? 0 }
+  var middle: Double { values.isEmpty ? 0 : values.sorted()[values.count / 2] }
 }

@@ -38,14 +38,6 @@ enum Surroundings {
       && program("mkfs.ext4") != nil && program("mount") != nil
   }
 
-  static var faketime: String? {
-    [
-      "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
-      "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1",
-      "/usr/lib/faketime/libfaketime.so.1",
-    ].first { FileManager.default.fileExists(atPath: $0) }
-  }
-
   static func program(_ name: String) -> String? {
     let path = (variable("PATH") ?? "/usr/bin:/bin") + ":/usr/sbin:/sbin"
     return path.split(separator: ":").map { "\($0)/\(name)" }
@@ -68,6 +60,10 @@ enum Surroundings {
 
   /// The same on the calling thread, for preparations.
   static func runNow(_ words: String..., in folder: String) throws {
+    try runNow(words, in: folder)
+  }
+
+  static func runNow(_ words: [String], in folder: String) throws {
     guard let path = program(words[0]) else { throw NotRun(reason: "there is no \(words[0])") }
     let tool = try ChildProgram(
       "tool-\(UInt32.random(in: 0 ... .max))", path, Array(words.dropFirst()),
@@ -79,12 +75,12 @@ enum Surroundings {
     }
   }
 
-  /// The disk that fails on command, compiled into the folder.
-  static func diskLibrary(in folder: String) async throws -> String {
+  /// What is loaded before a daemon's own libraries (`Preload`), compiled into the folder.
+  static func library(_ file: String, in folder: String) async throws -> String {
     guard let compiler else { throw NotRun(reason: "there is no compiler") }
-    let source = String(#filePath.dropLast("Rows/Surroundings.swift".count)) + "Preload/disk.c"
+    let source = String(#filePath.dropLast("Rows/Surroundings.swift".count)) + "Preload/\(file).c"
     let name = compiler.split(separator: "/").last.map(String.init) ?? "cc"
-    let path = "\(folder)/disk.so"
+    let path = "\(folder)/\(file).so"
     try await run(name, "-shared", "-fPIC", "-O1", "-o", path, source, "-ldl", in: folder)
     return path
   }
@@ -144,6 +140,28 @@ enum Surroundings {
         ?? 0
     }
     return 0
+  }
+
+  /// The threads of a process, by name, with their states.
+  static func threads(_ process: pid_t) -> [(name: String, state: Character)] {
+    let ids = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task")) ?? []
+    return ids.sorted().compactMap { id in
+      let stat = text(of: "/proc/\(process)/task/\(id)/stat")
+      guard let first = stat.firstIndex(of: "("), let last = stat.lastIndex(of: ")"),
+        let state = stat[last...].dropFirst(2).first
+      else { return nil }
+      return (String(stat[first..<last].dropFirst()), state)
+    }
+  }
+
+  /// What runs as a user.
+  static func processes(of user: UInt32) -> [pid_t] {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+    return names.compactMap { pid_t($0) }.filter { process in
+      var status = stat()
+      return unsafe stat("/proc/\(process)", &status) == 0 && status.st_uid == user
+        && isAlive(process)
+    }
   }
 
   /// Whether a process exists and is not just waiting to be collected.

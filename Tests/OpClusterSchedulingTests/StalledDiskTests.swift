@@ -1,0 +1,89 @@
+// A disk that takes seconds for a sync delays what claims a fact and nothing else: heartbeats go
+// on, and nobody is lost for our own silence (guarantees 2, F51).
+
+import OpClusterModel
+import Testing
+
+@testable import OpClusterScheduling
+
+@Suite struct StalledDisk {
+  // Every turn has orders, and all of them wait for the disk: whoever hears nothing else looks for
+  // another connection after SUSPECT.
+  @Test func heartbeatsGoOnWhileOrdersWait() {
+    var world = World()
+    let worker = world.join("w1")
+    world.ask(.submit(graph((0..<80).map { "o\($0)" }, [])))
+    world.turns = []
+    let start = world.now
+    for number in 0..<80 {
+      world.now = world.now + .milliseconds(50)
+      world.start(worker, operation(1, UInt32(number)))
+      world.end(worker, operation(1, UInt32(number)))
+      world.report(worker)
+      world.tick(after: .milliseconds(50))
+    }
+    let turns = world.turns ?? []
+    let orders = turns.flatMap(\.afterDurable).count {
+      if case .toWorker = $0 { true } else { false }
+    }
+    #expect(orders >= 80)
+    var last = start
+    for turn in turns where !turn.atOnce.isEmpty {
+      #expect(turn.now - last <= .milliseconds(1_100))
+      last = turn.now
+    }
+    #expect(world.now - last <= .milliseconds(1_100))
+  }
+
+  // Who has not been welcomed cannot speak: its silence begins when the welcome leaves.
+  @Test func aWelcomeThatWaitsForTheDiskIsNobodysSilence() {
+    var world = World()
+    let before = world.scheduler.lastCommit
+    world.join("w1")
+    world.turns = []
+    for _ in 0..<60 { world.tick(after: .seconds(1), durable: before) }
+    #expect(!world.events.contains { $0.kind == .workerLost })
+    #expect(
+      world.turns?.contains { !$0.atOnce.isEmpty } == false, "no heartbeat before the welcome")
+    let durable = world.scheduler.lastCommit
+    for _ in 0..<15 { world.tick(after: .seconds(1), durable: durable) }
+    #expect(!world.events.contains { $0.kind == .workerLost })
+    for _ in 0..<2 { world.tick(after: .seconds(1), durable: durable) }
+    #expect(world.events.contains { $0.kind == .workerLost }, "it never spoke after it (G22)")
+  }
+
+  // A welcome without a fact waits for those before it, and for nothing that comes later.
+  @Test func aWelcomeOfAKnownWorkerWaitsForNothingNew() {
+    var world = World()
+    let worker = world.join("w1")
+    world.workers[worker].peer = PeerID(900)
+    world.greet(worker)
+    let durable = world.scheduler.lastCommit
+    for _ in 0..<17 { world.tick(after: .seconds(1), durable: durable) }
+    #expect(world.events.contains { $0.kind == .workerLost })
+  }
+
+  // A connection that has ended waits for no welcome.
+  @Test func whoHasGoneMeanwhileIsLostInTime() {
+    var world = World()
+    let before = world.scheduler.lastCommit
+    let worker = world.join("w1")
+    world.tick(after: .seconds(1), durable: before)
+    world.input(.gone(world.workers[worker].peer))
+    for _ in 0..<17 { world.tick(after: .seconds(1), durable: before) }
+    #expect(world.events.contains { $0.kind == .workerLost })
+  }
+
+  // The scheduler asks for no turn at once, again and again, while a welcome waits (G30).
+  @Test func waitingIsNotABusyLoop() throws {
+    var world = World()
+    let before = world.scheduler.lastCommit
+    world.join("w1")
+    for _ in 0..<40 {
+      let next = try #require(world.scheduler.nextDeadline())
+      #expect(next > world.now)
+      world.tick(after: next - world.now, durable: before)
+    }
+    #expect(world.now.nanoseconds > 10_000_000_000)
+  }
+}
