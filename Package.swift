@@ -207,6 +207,7 @@ let package = Package(
       name: "OpClusterWorkerTests",
       dependencies: [
         "WorkerStandIn", "opworker", "OpClusterServing", "OpClusterWorker", "OpClusterOperations",
+        "OpClusterKeys",
         "OpClusterExecution", "OpClusterWire", "OpClusterZeroMQ", "OpClusterProcesses",
         "OpClusterModel",
       ]),

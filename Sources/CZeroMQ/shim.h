@@ -15,4 +15,12 @@ extern int ppoll(struct pollfd *descriptors, nfds_t count, const struct timespec
                  const sigset_t *mask);
 
 // prctl takes any number of arguments, which the importer does not.
-static inline int opcluster_forbid_dumps(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
+static inline int opcluster_forbid_dumps(void) {
+  // The Swift runtime would print registers and memory of a crash, and hangs where it may not read
+  // them: a process that cannot be dumped just ends.
+  static const int crashes[] = {SIGQUIT, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP};
+  for (unsigned at = 0; at < sizeof(crashes) / sizeof(*crashes); at++) {
+    signal(crashes[at], SIG_DFL);
+  }
+  return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}

@@ -24,6 +24,7 @@ public struct ClusterError: Error, Hashable, Sendable, CustomStringConvertible {
     case conflictingEdge, unknownQueue, unknownGraph, unknownOperation, unknownWorker
     case wouldDeadlock, wouldStarve, badRequest, limitExceeded, conflict, versionMismatch
     case forbidden, busy, shuttingDown, evicted, noSuchLog, workerUnavailable
+    case otherHistory
     // The way to the coordinator
     case unreachable, connectionLost, timedOut, cancelled, protocolViolation, badAddress
     case badConfiguration

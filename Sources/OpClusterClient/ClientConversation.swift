@@ -9,7 +9,7 @@ package struct ClientConversation {
   /// What an answer comes to, for the socket.
   package enum Heard {
     case nothing
-    case welcomed(version: UInt32, build: String, epoch: Epoch)
+    case welcomed(version: UInt32, build: String, CoordinatorLife)
     /// The socket is of no more use.
     case broken(ClientError)
   }
@@ -43,13 +43,14 @@ package struct ClientConversation {
   ) -> Heard {
     link.heard(at: now)
     switch answer {
-    case .welcome(let version, let build, let epoch):
+    case .welcome(let version, let build, let life):
       guard version >= ProtocolVersions.current.lowest,
         version <= ProtocolVersions.current.highest
       else { return .broken(violation("it chose version \(version), which we do not speak")) }
       link.welcomed(at: now)
+      subscriptions.life = life
       hasOpened = true
-      return .welcomed(version: version, build: build, epoch: epoch)
+      return .welcomed(version: version, build: build, life)
     case .reply(_, .refused(let refusal)) where !link.isOpen:
       // The answer to our hello.
       return .broken(ClientError(refusal))

@@ -56,7 +56,7 @@ public struct ClusterAddress: Hashable, Sendable {
       return ClusterAddress(text: text, origin: .environment)
     }
     for path in ConfigurationFile.paths {
-      guard let settings = try ConfigurationFile.read(path) else { continue }
+      guard let settings = try ClientConfiguration.read(path) else { continue }
       if let text = settings["coordinator"] {
         return ClusterAddress(text: text, origin: .file(path))
       }

@@ -26,7 +26,7 @@ public struct ClusterKeys: Sendable {
   public static func folder(_ named: String? = nil) throws(ClientError) -> KeyFolder {
     if let path = named ?? ClusterFolder.variable(variable) { return KeyFolder(path) }
     for path in ConfigurationFile.paths {
-      if let folder = try ConfigurationFile.read(path)?["keys"] { return KeyFolder(folder) }
+      if let folder = try ClientConfiguration.read(path)?["keys"] { return KeyFolder(folder) }
     }
     return .standard
   }

@@ -166,9 +166,9 @@ struct ConnectionLoop: ~Copyable {
     if let postponement = mind.requests.takePostponement() { shared.tell(postponement) }
     switch heard {
     case .nothing: break
-    case .welcomed(let version, let build, let epoch):
+    case .welcomed(let version, let build, let life):
       shared.welcome.withLock {
-        $0 = WelcomeValues(version: version, build: build, epoch: epoch)
+        $0 = WelcomeValues(version: version, build: build, epoch: life.epoch)
       }
       shared.opened.fill(.success(()))
     case .broken(let error): loseSocket(error)

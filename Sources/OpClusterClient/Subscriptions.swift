@@ -17,6 +17,8 @@ struct Subscriptions {
     var request: RequestID?
     /// Everything through here has been told; nil: it begins when it is subscribed.
     var seen: UInt64?
+    /// Whose count that is; nil: the reader's, which does not say.
+    var seenLife: CoordinatorLife?
     /// With `includesOwn`.
     var own = OwnGraphs()
     /// Events that came a second time and were not delivered, not yet granted again.
@@ -31,6 +33,8 @@ struct Subscriptions {
   }
   fileprivate enum State { case unsent, sent, parked }
 
+  /// The coordinator's present life.
+  var life = CoordinatorLife(Epoch(0))
   private var entries: [Entry] = []
   private var lastNumber: UInt64 = 0
 
@@ -39,8 +43,10 @@ struct Subscriptions {
 
   mutating func add(_ wish: EventSubscription, sink: any EventSink) {
     lastNumber += 1
-    entries.append(
-      Entry(sink: sink, wish: wish, number: lastNumber, seen: wish.since, credit: wish.credit))
+    var entry = Entry(sink: sink, wish: wish, number: lastNumber, credit: wish.credit)
+    entry.seen = wish.since
+    entry.seenLife = wish.known?.life
+    entries.append(entry)
   }
 
   /// What is to be said to the coordinator now; `lastRequest` numbers the requests on.
@@ -90,6 +96,9 @@ struct Subscriptions {
     subscription.number = entry.number
     subscription.since = entry.seen
     subscription.credit = entry.credit
+    if let seen = entry.seen, let life = entry.seenLife, life.number != 0 {
+      subscription.known = EventMark(life: life, sequence: seen)
+    }
     if entry.wish.includesOwn {
       subscription.selection = entry.own.added(to: entry.wish.selection)
       subscription.since = entry.own.beginning ?? entry.seen
@@ -107,7 +116,10 @@ struct Subscriptions {
     guard let at = entries.firstIndex(where: { $0.request == id }) else { return }
     switch reply {
     case .subscribed(let since):
-      if entries[at].seen == nil { entries[at].seen = since }
+      if entries[at].seen == nil {
+        entries[at].seen = since
+        entries[at].seenLife = life
+      }
     case .refused(let refusal) where refusal.code == .shuttingDown:
       entries[at].state = .parked
     case .refused(let refusal) where refusal.code == .evicted:
@@ -155,6 +167,7 @@ struct Subscriptions {
         "events were lost on the way: \(batch.first) were sent, \(entries[at].received) came")
     }
     entries[at].received += UInt64(batch.events.count)
+    entries[at].seenLife = life
     var news = batch
     if entries[at].wish.includesOwn {
       news.events = batch.events.filter { entries[at].isNews($0, hasSubmissions) }

@@ -100,9 +100,17 @@ public struct Coordinator: Sendable {
           "the journal's last transaction was never committed and is dropped",
           metadata: ["pages": "\(opened.recovered.droppedFrames)"])
       }
+      if !opened.recovered.isAtHome {
+        logger.notice(
+          """
+          the journal is not in the file in which it was left: it was copied, restored or cut; \
+          whoever knows more than it does is told to begin anew
+          """)
+      }
       let scheduler = try Startup.scheduler(from: opened.recovered, timing: settings.timing)
       let loop = try CoordinatorLoop(
-        settings, logger, scheduler, opened.journal, notices, signals: signals,
+        settings, logger, scheduler, opened.journal, mayHaveGoneBack: !opened.recovered.isAtHome,
+        notices, signals: signals,
         lifeline: lifeline, service: service)
       return loop.run(onReady: onReady)
     } catch {

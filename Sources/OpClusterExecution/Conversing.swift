@@ -47,6 +47,7 @@ extension ExecutionCore {
   /// executing: to the coordinator it is, until the report follows.
   private func hello() -> WorkerHello {
     var hello = identity
+    hello.known = known
     for slot in attempts.used {
       switch attempts[slot].state {
       case .blocked, .ready: hello.held.append(attempts[slot].id)
@@ -71,6 +72,8 @@ extension ExecutionCore {
         return
       }
       begin(welcome, at: now, into: &effects)
+    case .refused(let refusal) where refusal.code == .otherHistory:
+      beginAnew(at: now, into: &effects)
     case .refused(let refusal): refused(refusal, at: now)
     case .orders(let orders): obey(orders, at: now, into: &effects)
     case .logRequest: if link.conversation != nil { link.heard(at: now) }
@@ -82,6 +85,7 @@ extension ExecutionCore {
     _ welcome: Welcome, at now: Instant, into effects: inout [ExecutionEffect]
   ) {
     link.welcomed(welcome, at: now)
+    known = welcome.known
     isOrphaned = false
     isFenced = false
     if !ExecutionBug.staleKept.isPlanted { abandon(welcome.stale, at: now, into: &effects) }
@@ -139,6 +143,7 @@ extension ExecutionCore {
       return
     }
     link.ordersTaken = orders.number
+    if let before = known?.commit, before < orders.commit { known?.commit = orders.commit }
     for template in orders.templates { learn(template, into: &effects) }
     for dispatch in orders.dispatches {
       guard hold(dispatch, at: now, into: &effects) else {

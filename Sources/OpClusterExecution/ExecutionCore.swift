@@ -8,8 +8,9 @@ public import OpClusterModel
 
 /// Events in, effects out. The life of an attempt is `AttemptState.after`.
 public struct ExecutionCore: Sendable {
-  /// What it says of itself in a hello; `held` and `executing` are filled in.
-  public let identity: WorkerHello
+  /// What it says of itself in a hello; `held`, `executing` and `known` are filled in. It has a new
+  /// session once the coordinator's journal turns out to be another than this one was told of.
+  public internal(set) var identity: WorkerHello
   let settings: ExecutionSettings
   var link: Link
   var attempts = AttemptSlots()
@@ -43,6 +44,10 @@ public struct ExecutionCore: Sendable {
   var stopDeadline: Instant?
   /// Without a coordinator for too long: nothing runs and nothing starts until it is back.
   var isOrphaned = false
+  /// How far the coordinator's log was told to this session.
+  var known: HistoryMark?
+  /// It belongs to no history any more: what it ran dies, and then it says hello as another.
+  var isBeginningAnew = false
   var isGoodbyeDue = false
   var launched: UInt64 = 0
   var late: UInt64 = 0
@@ -143,7 +148,11 @@ extension ExecutionCore {
   /// Time has come to its next deadline, or somewhat past it.
   mutating func timePassed(at now: Instant, into effects: inout [ExecutionEffect]) {
     switch link.state {
+    case .waiting(let until) where now >= until && isBeginningAnew && running > 0:
+      // What is exclusive may be given to others as soon as the new session says hello (G16).
+      link.wait(for: settings.shortestBackoff, at: now)
     case .waiting(let until) where now >= until:
+      isBeginningAnew = false
       link.state = .greeting(deadline: now + settings.handshake, isHelloTaken: false)
       effects.append(.renewConversation)
     case .greeting(let deadline, _) where now >= deadline: link.fail(settings, at: now)

@@ -122,6 +122,12 @@ struct Link: Sendable {
     state = .waiting(until: now + Span(nanoseconds: half + extra))
   }
 
+  /// A fresh socket so long from now.
+  mutating func wait(for span: Span, at now: Instant) { state = .waiting(until: now + span) }
+
+  /// For the number of a new session.
+  mutating func drawSession() -> WorkerSession { WorkerSession(nextChance()) }
+
   /// A busy coordinator is left alone for the longest wait.
   mutating func failBusy(_ settings: ExecutionSettings, at now: Instant) {
     failures = 16

@@ -115,6 +115,9 @@ struct OperationTable: Sendable {
     return graphs[Int(number)][operation.index].slot
   }
 
+  /// Whether the entry of this number is a graph, not an empty one.
+  func isUsed(_ number: Int32) -> Bool { numbers[graphs[Int(number)].graph] == number }
+
   /// Removes the graph; its templates are the caller's to free.
   mutating func remove(_ number: Int32) {
     numbers[graphs[Int(number)].graph] = nil

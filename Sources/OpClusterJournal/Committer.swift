@@ -147,7 +147,7 @@ final class Committer {
       chores.insert(
         contentsOf: [.dropSnapshots(except: sequence), .dropTurns(through: sequence)], at: 0)
       inbox.releaseChore()
-    case .trim, .forget:
+    case .trim, .forget, .settle:
       inbox.releaseChore()
     case .dropSnapshots, .dropTurns:
       break
@@ -178,7 +178,7 @@ final class Committer {
         if sweeper.isBetweenSnapshots { try dropUnfinishedSnapshot(sequence) }
         try complete(chore)
         observer.onSnapshot(sequence)
-      case .trim, .forget:
+      case .trim, .forget, .settle:
         try complete(chore)
       }
     }

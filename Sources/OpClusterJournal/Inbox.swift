@@ -11,6 +11,7 @@ enum Chore: Sendable {
   case dropTurns(through: UInt64)
   case trim(History, rows: Int64, bytes: Int64)
   case forget(subject: UInt64)
+  case settle(home: Int64)
 }
 
 /// What the thread has to do next, taken out of the inbox in one piece.

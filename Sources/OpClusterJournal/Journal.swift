@@ -64,6 +64,10 @@ public protocol Journal: Sendable {
   /// Deletes the chapters and documents of a subject. A crash may come first: ask again then.
   func forget(subject: UInt64) -> JournalAnswer
 
+  /// Notes that this journal, where it is, is the one that goes on: the next open finds it
+  /// `Recovered.isAtHome`.
+  func settle() -> JournalAnswer
+
   /// Bytes that the disk still has for this user, beside the reserve, which is made again when
   /// there is room for it; nil where that has no meaning (G8).
   func freeBytes() -> UInt64?

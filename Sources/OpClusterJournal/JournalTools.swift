@@ -104,6 +104,7 @@ public enum JournalTools {
         try statement.run()
       }
       try dropDamagedDocuments(connection, after: last)
+      try connection.execute("DELETE FROM meta WHERE key = 'home'")
       for table in History.allCases {
         try connection.execute(
           """

@@ -35,7 +35,7 @@ extension MemoryDisk.State {
     case .forget(let subject):
       chapters.removeAll { $0.subject == subject }
       for kind in documents.keys { documents[kind]?[subject] = nil }
-    case .dropSnapshots, .dropTurns:
+    case .dropSnapshots, .dropTurns, .settle:
       break
     }
   }

@@ -60,6 +60,7 @@ public final class MemoryJournal: Journal {
         snapshotSequence: snapshot?.sequence, snapshotParts: snapshot?.parts.count ?? 0,
         lastSequence: stored.lastSequence, lastEpoch: turns.last?.epoch ?? 0,
         nextEvent: stored.stream.last.map { $0.first + UInt64($0.count) } ?? 0, droppedFrames: 0,
+        isAtHome: true,
         visitParts: { try snapshot?.parts.forEach($0) }, visitTurns: { try turns.forEach($0) })
       let state = State(
         lastSequence: stored.lastSequence, lastSnapshot: snapshot?.sequence ?? 0)
@@ -109,6 +110,9 @@ public final class MemoryJournal: Journal {
     guard subject <= UInt64(Int64.max) else { return .refused }
     return request(.forget(subject: subject))
   }
+
+  /// Memory is never copied.
+  public func settle() -> JournalAnswer { .accepted }
 
   /// Nil: memory has no disk to fill.
   public func freeBytes() -> UInt64? { nil }

@@ -16,6 +16,10 @@ public struct Recovered: Sendable {
   /// Pages of a last transaction that a crash or a power loss kept from being committed, and that
   /// are dropped: nothing acknowledged was in them (G5).
   public let droppedFrames: Int
+  /// Whether the database is the very file in which it was made, or in which a coordinator has
+  /// settled (`Journal.settle`). Else it was copied, restored from a backup, or cut: it may be
+  /// older than what workers and clients were told.
+  public let isAtHome: Bool
 
   let visitParts: @Sendable (_ visit: ([UInt8]) throws -> Void) throws -> Void
   let visitTurns: @Sendable (_ visit: (Turn) throws -> Void) throws -> Void

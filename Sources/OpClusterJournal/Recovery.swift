@@ -9,6 +9,7 @@ struct Position: Sendable, Equatable {
   var lastEpoch: UInt64 = 0
   var nextEvent: UInt64 = 0
   var droppedFrames = 0
+  var isAtHome = false
 }
 
 enum Recovery {
@@ -23,6 +24,8 @@ enum Recovery {
     try verifyTurns(connection, &position)
     position.nextEvent = UInt64(
       try connection.number("SELECT first + count FROM stream ORDER BY first DESC LIMIT 1") ?? 0)
+    let home = try connection.number("SELECT value FROM meta WHERE key = 'home'")
+    position.isAtHome = home != nil && home == FileSystem.place(folder.database)
     return position
   }
 
@@ -43,6 +46,7 @@ enum Recovery {
       snapshotSequence: position.snapshotSequence, snapshotParts: position.snapshotParts,
       lastSequence: position.lastSequence, lastEpoch: position.lastEpoch,
       nextEvent: position.nextEvent, droppedFrames: position.droppedFrames,
+      isAtHome: position.isAtHome,
       visitParts: { visit in
         guard let sequence = position.snapshotSequence else { return }
         let connection = try Connection(path: folder.database, access: .readOnly)

@@ -78,6 +78,11 @@ public final class SQLiteJournal: Journal {
     return inbox.put(.forget(subject: subject))
   }
 
+  public func settle() -> JournalAnswer {
+    guard let home = FileSystem.place(folder.database) else { return .refused }
+    return inbox.put(.settle(home: home))
+  }
+
   public func freeBytes() -> UInt64? {
     reserve.freeBytes(in: folder.path)
   }

@@ -29,6 +29,10 @@ struct StateFolder: Sendable {
     do {
       let connection = try Connection(path: unfinished, access: .readWrite)
       try connection.execute(Schema.creation)
+      // The file keeps its place when it is renamed.
+      if let home = FileSystem.place(unfinished) {
+        try connection.execute("INSERT INTO meta VALUES ('home', \(home))")
+      }
       try connection.checkpoint(truncate: true)
     }
     try FileSystem.synchronize(unfinished)

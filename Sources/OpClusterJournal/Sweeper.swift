@@ -13,6 +13,7 @@ struct Sweeper {
   private let oldestOfSubject: Statement
   private let dropOfSubject: Statement
   private let dropDocuments: Statement
+  private let setHome: Statement
   /// Rows that a slice of deletion takes; follows from the time that slices took.
   private var sliceRows: Int64 = 256
   private var sliceStart = ContinuousClock.now
@@ -48,6 +49,7 @@ struct Sweeper {
     oldestOfSubject = try connection.prepare(
       "SELECT row, length(body) FROM chapters WHERE subject = ? ORDER BY row LIMIT ?")
     dropOfSubject = try connection.prepare("DELETE FROM chapters WHERE subject = ? AND row <= ?")
+    setHome = try connection.prepare("REPLACE INTO meta VALUES ('home', ?)")
     dropDocuments = try connection.prepare("DELETE FROM documents WHERE subject = ?")
   }
 
@@ -65,6 +67,10 @@ struct Sweeper {
       return try trim(table, rows: rows, bytes: bytes)
     case .forget(let subject):
       return try forget(Int64(subject))
+    case .settle(let home):
+      try setHome.bind(home)
+      try setHome.run()
+      return true
     }
   }
 

@@ -17,6 +17,18 @@ struct PrivateFolder: Sendable {
     return text.isEmpty ? nil : text
   }
 
+  /// The bytes of a file that anybody may read; nil when it cannot be read, or is no file.
+  static func contents(of path: String, limit: Int) -> [UInt8]? {
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    var found = stat()
+    guard unsafe fstat(descriptor, &found) == 0, found.st_mode & S_IFMT == S_IFREG else {
+      return nil
+    }
+    return try? contents(descriptor, path, limit)
+  }
+
   func file(_ name: String) -> String { "\(path)/\(name)" }
 
   /// Makes it, with those above it; then it must be private.

@@ -122,6 +122,9 @@ public struct EventSubscription: Hashable, Sendable {
   public var selection: Selection
   /// Events after this sequence; nil: from now on.
   public var since: UInt64?
+  /// The newest event that the subscriber knows, and whose: it is refused by a log that does not
+  /// have it (`otherHistory`). nil: nobody knows where `since` comes from.
+  public var known: EventMark?
   /// Only events of graphs (submitted, finished…), not of their operations.
   public var graphsOnly: Bool
   /// Stop after the backlog.
@@ -146,7 +149,7 @@ public struct EventSubscription: Hashable, Sendable {
 
 /// From the coordinator to a client.
 public enum ClientAnswer: Hashable, Sendable {
-  case welcome(version: UInt32, build: String, epoch: Epoch)
+  case welcome(version: UInt32, build: String, CoordinatorLife)
   case reply(RequestID, ClientReply)
   case events(EventBatch)
   /// Nobody speaks for a while: the coordinator is there.

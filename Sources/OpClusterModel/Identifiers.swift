@@ -86,6 +86,39 @@ public struct Epoch: Hashable, Comparable, Sendable {
   public static func < (a: Self, b: Self) -> Bool { a.number < b.number }
 }
 
+/// One life of the coordinator, told apart from every other: a journal that was restored from a
+/// copy counts the same epochs once more, with other numbers.
+public struct CoordinatorLife: Hashable, Sendable {
+  public var epoch: Epoch
+  /// Random; 0 where nobody drew one.
+  public var number: UInt64
+  public init(_ epoch: Epoch, number: UInt64 = 0) {
+    self.epoch = epoch
+    self.number = number
+  }
+}
+
+/// How far somebody knows the coordinator's log: what they were told was decided by this commit, in
+/// this life. A journal that went back does not know the place.
+public struct HistoryMark: Hashable, Sendable {
+  public var life: CoordinatorLife
+  public var commit: CommitIndex
+  public init(life: CoordinatorLife, commit: CommitIndex) {
+    self.life = life
+    self.commit = commit
+  }
+}
+
+/// The same of the log of events.
+public struct EventMark: Hashable, Sendable {
+  public var life: CoordinatorLife
+  public var sequence: UInt64
+  public init(life: CoordinatorLife, sequence: UInt64) {
+    self.life = life
+    self.sequence = sequence
+  }
+}
+
 /// A client's name for its submission, so that a repeated message is recognised (G19).
 /// At most `Limits.submissionKeyBytes` bytes of UTF-8; empty means: not repeatable.
 public struct SubmissionKey: Hashable, Sendable {

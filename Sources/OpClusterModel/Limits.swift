@@ -150,7 +150,10 @@ public enum Limits {
   /// nothing more is handed to it until some has started. One attempt always fits.
   public static let heldBytesPerWorker = 64 * 1024 * 1024
 
-  // Memory of what has ended
+  // Memory of what was
+  /// Lives of the coordinator remembered, so that whoever was told something in one of them is
+  /// known to be right or of another history.
+  public static let rememberedLives = 4_096
   /// Ended graphs whose outcomes may still be cited by a new submission (S27).
   public static let endedGraphsRemembered = 10_000
   /// Submission keys remembered (G19).

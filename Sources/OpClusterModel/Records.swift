@@ -4,8 +4,8 @@
 /// One fact of a turn. Consequences that follow from the rules alone (a dependent becoming ready
 /// or skipped, a slot freed) are not facts of their own: `apply` draws them.
 public enum Record: Hashable, Sendable {
-  /// The coordinator began its life number `epoch`.
-  case started(Epoch)
+  /// The coordinator began this life.
+  case started(CoordinatorLife)
   case submitted(GraphID, GraphSubmission, fingerprint: UInt64, at: WallTime)
   case enqueued([OperationID], QueueID)
   case queueCreated(QueueID, QueueSettings)
@@ -205,7 +205,21 @@ public struct Counters: Hashable, Sendable {
   public var lastWorker: UInt32 = 0
   public var lastPlace: UInt64 = 0
   public var lastEvent: UInt64 = 0
+  /// The newest lives, oldest first, at most `Limits.rememberedLives`.
+  public var lives: [KnownLife] = []
   public init() {}
+}
+
+/// Where a life of the coordinator began: behind which commit and which event.
+public struct KnownLife: Hashable, Sendable {
+  public var life: CoordinatorLife
+  public var commitsBefore: CommitIndex
+  public var eventsBefore: UInt64
+  public init(_ life: CoordinatorLife, after commit: CommitIndex, events: UInt64) {
+    self.life = life
+    commitsBefore = commit
+    eventsBefore = events
+  }
 }
 
 /// One line of the history of what ended: the end of an attempt as people ask for it later. Or,

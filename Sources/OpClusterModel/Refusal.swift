@@ -45,6 +45,9 @@ public struct Refusal: Hashable, Error, Sendable {
     case evicted
     case noSuchLog
     case workerUnavailable
+    /// The peer was told what this coordinator's journal does not know: an older state was
+    /// restored, or it is another cluster. What the peer remembers has no meaning here.
+    case otherHistory
   }
 }
 

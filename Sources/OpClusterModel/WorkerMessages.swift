@@ -26,6 +26,8 @@ public struct WorkerHello: Hashable, Sendable {
   public var held: [AttemptID]
   /// Attempts it is executing, and those that ended and whose report is not yet acknowledged.
   public var executing: [AttemptID]
+  /// How far this session knows the coordinator's log; nil: nothing was told yet.
+  public var known: HistoryMark?
   public init(
     versions: ProtocolVersions = .current, build: String = "", name: String,
     session: WorkerSession, capacity: Resources, labels: [Label] = [],
@@ -127,6 +129,8 @@ public struct Welcome: Hashable, Sendable {
   public var stale: [AttemptID]
   /// Where clients connect to, for operations that submit others; empty: not told.
   public var clientEndpoint: String
+  /// How far the log was when this was decided, and in which life; nil: not told.
+  public var known: HistoryMark?
   public init(
     conversation: Conversation, version: UInt32, worker: WorkerID, timing: Timing,
     stale: [AttemptID] = [], clientEndpoint: String = ""
@@ -162,6 +166,9 @@ public struct WorkerOrders: Hashable, Sendable {
   public var forgottenGraphs: [GraphID]
   /// Take nothing new, finish what runs, then say goodbye.
   public var drain: Bool
+  /// The newest commit when this was decided, durable since: the worker names it when it comes
+  /// back. 0: not told.
+  public var commit = CommitIndex(0)
   public init(conversation: Conversation, number: UInt64, acknowledged: UInt64) {
     self.conversation = conversation
     self.number = number

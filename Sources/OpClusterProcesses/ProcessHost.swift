@@ -127,6 +127,15 @@ public final class ProcessHost {
     }
   }
 
+  /// Kills and removes the cgroups of workers that are gone without a trace: neither they nor their
+  /// guards live. 2 seconds at most; what cannot be removed, such as another user's, stays.
+  public static func removeAbandonedGroups() {
+    let deadline = ContinuousClock.now + .seconds(2)
+    while ProcessGroups.removeAbandoned(), ContinuousClock.now < deadline {
+      _ = poll(nil, 0, 5)
+    }
+  }
+
   /// What has ended since the last call: trees of which nothing is left, in no order. At most 256
   /// at a time; while there are more, ``descriptor`` stays readable.
   public func collectEnded() -> [EndedProcess] {

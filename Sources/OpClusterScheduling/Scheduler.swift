@@ -60,6 +60,9 @@ public struct Scheduler: Sendable {
   var doubtful: [OperationID] = []
   var rotation: UInt32 = 0
   var lastTick: Instant = .zero
+  /// Before this moment exclusive operations may still run of which the journal knows nothing; nil:
+  /// there are none.
+  var exclusivesFrom: Instant?
   /// Scratch of `assign`; says nothing between turns.
   var assignmentPass = AssignmentPass()
   var startedExecuting: [OperationID: WallTime] = [:]
@@ -94,9 +97,20 @@ public struct Scheduler: Sendable {
 
   /// The beginning of a new life of the coordinator, after everything was replayed: workers that
   /// were known get `Timing.resync` to come back (S150).
-  public mutating func start(into turn: inout Turn) {
+  ///
+  /// - Parameters:
+  ///   - number: Random, the life's own (`CoordinatorLife.number`); 0: it cannot be told from
+  ///     another of the same epoch.
+  ///   - mayHaveGoneBack: The journal may be older than what workers were told, so that exclusive
+  ///     operations may run of which it knows nothing: none begins before `Timing.lost` (G16).
+  public mutating func start(
+    life number: UInt64 = 0, mayHaveGoneBack: Bool = false, into turn: inout Turn
+  ) {
     if SchedulingBug.sameEpoch.isPlanted, counters.epoch.number > 0 { return }
-    commit(.started(Epoch(counters.epoch.number + 1)), into: &turn)
+    turn.commit = CommitIndex(lastCommit.number + 1)
+    let life = CoordinatorLife(Epoch(counters.epoch.number + 1), number: number)
+    commit(.started(life), into: &turn)
+    exclusivesFrom = mayHaveGoneBack ? turn.now + timing.lost : nil
     lastTick = turn.now
     alarms = []
     for number in graphs.numbers { setAlarms(GraphID(number), at: turn.now, wall: turn.wall) }
@@ -108,6 +122,9 @@ public struct Scheduler: Sendable {
   }
 
   public var epoch: Epoch { counters.epoch }
+  public var life: CoordinatorLife {
+    counters.lives.last?.life ?? CoordinatorLife(counters.epoch)
+  }
   public var lastEvent: UInt64 { counters.lastEvent }
 
   /// Takes one input in. Nothing leaves before `close`.

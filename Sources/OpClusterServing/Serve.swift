@@ -84,6 +84,8 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
       worker = try Worker(try configuration(), types: Program.registry)
     } catch let error as ValidationError {
       throw error
+    } catch let error as ConfigurationError {
+      fail(error.description, status: error.status)
     } catch let error as WorkerError {
       fail(error.description, status: error.status)
     } catch {

@@ -17,6 +17,11 @@ extension Serve {
       if own == nil, let token = settings.text(.join, flag: join) {
         joinAndStartAgain(token, folder, configuration.coordinator, settings)
       }
+      if let own, join != nil {
+        Terminal.write(
+          "\(Program.name): --join is not used: \(folder.path) holds the key of '\(own.name)' "
+            + "already; to join anew, remove \(folder.path)/own.key first", to: .error)
+      }
       configuration.keys = try folder.clientKeys().keys
       let isNamed = settings.text(.name, flag: name) != nil
       if let own, own.role == .worker, !isNamed, !own.name.covers(workerName: configuration.name) {

@@ -50,7 +50,7 @@ extension WorkerProgram {
 struct RootCommand<Program: WorkerProgram>: ParsableCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
-      commandName: Program.name, abstract: Program.abstract,
+      commandName: Program.name, abstract: Program.abstract, version: Worker.build,
       subcommands: [Serve<Program>.self, ShowResources<Program>.self],
       defaultSubcommand: Serve<Program>.self)
   }

@@ -108,4 +108,7 @@ public struct KeyPair: Sendable {
 
 /// From now on the memory of this process is in no core dump, and no other process of the same user
 /// can look into it (G39). Programs that it starts decide for themselves.
+///
+/// A crash then ends the process at once, without the report of the Swift runtime, which would show
+/// registers and memory.
 public func keepSecretsOutOfDumps() { _ = opcluster_forbid_dumps() }

@@ -93,6 +93,11 @@ enum Setting: String, CaseIterable {
   var flag: String { "--" + rawValue.map { $0 == "_" ? "-" : String($0) }.joined() }
 }
 
+/// What is wrong with the configuration, for people; exit 78.
+struct ConfigurationProblem: Error {
+  var text: String
+}
+
 /// What is in force, and who said so.
 struct Configuration {
   struct Value {
@@ -103,17 +108,14 @@ struct Configuration {
 
   /// - Throws: what is wrong with a configuration file.
   init(flags: [Setting: String]) throws(ConfigurationProblem) {
-    var files: [(path: String, settings: [Setting: String])] = []
-    for path in ConfigurationFile.paths {
-      if let settings = try ConfigurationFile.read(path) { files.append((path, settings)) }
-    }
+    let files = try Self.files()
     for setting in Setting.allCases {
       if let text = flags[setting] {
         values[setting] = Value(text: text, origin: "flag")
       } else if let text = Kernel.variable(setting.variable) {
         values[setting] = Value(text: text, origin: "environment")
-      } else if let file = files.first(where: { $0.settings[setting] != nil }) {
-        values[setting] = Value(text: file.settings[setting] ?? "", origin: file.path)
+      } else if let file = files.first(where: { $0.settings[setting.key] != nil }) {
+        values[setting] = Value(text: file.settings[setting.key] ?? "", origin: file.path)
       } else {
         values[setting] = Value(text: Self.builtIn(setting), origin: "built in")
       }
@@ -121,6 +123,21 @@ struct Configuration {
     if values[.fence]?.origin == "built in", !timesLeaveRoomForFence {
       values[.fence]?.text = "0"
     }
+  }
+
+  private static func files() throws(ConfigurationProblem) -> [(
+    path: String, settings: [String: String]
+  )] {
+    var files: [(path: String, settings: [String: String])] = []
+    do throws(ConfigurationError) {
+      for path in ConfigurationFile.paths {
+        let settings = try ConfigurationFile.read(path, keys: Setting.allCases.map(\.key))
+        if let settings { files.append((path, settings)) }
+      }
+    } catch {
+      throw ConfigurationProblem(text: error.description)
+    }
+    return files
   }
 
   /// Whether an exclusive operation can be dead in time with the built-in fence. Where nobody asked

@@ -39,7 +39,7 @@ extension FuzzCase {
     if clients[at].mind.isOpen { clients[at].mind.socketLost(at: now, chance: 0.5) }
     clients[at].peer = newPeer()
     _ = clients[at].mind.connect(at: now)
-    let welcome = ClientAnswer.welcome(version: 1, build: "fuzz", epoch: scheduler.epoch)
+    let welcome = ClientAnswer.welcome(version: 1, build: "fuzz", scheduler.life)
     _ = clients[at].mind.take(welcome, at: now)
     if clients[at].observation == nil {
       let wish = EventSubscription(

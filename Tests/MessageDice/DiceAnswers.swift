@@ -6,7 +6,7 @@ extension Dice {
   /// `kind` from 0 to 21: welcome, events, heartbeat and the replies.
   package mutating func clientAnswer(_ kind: Int) -> ClientAnswer {
     switch kind {
-    case 0: .welcome(version: number(), build: text(), epoch: Epoch(number()))
+    case 0: .welcome(version: number(), build: text(), life())
     case 1:
       .events(
         EventBatch(
@@ -229,7 +229,7 @@ extension Dice {
   /// `kind` from 0 to 27.
   package mutating func record(_ kind: Int) -> Record {
     switch kind {
-    case 0: .started(Epoch(number()))
+    case 0: .started(life())
     case 1: .submitted(graph(), submission(), fingerprint: number(), at: wallTime())
     case 2: .enqueued(many { $0.operation() }, queue())
     case 3: .queueCreated(queue(), settings())
@@ -314,6 +314,17 @@ extension Dice {
     counters.lastWorker = number()
     counters.lastPlace = number()
     counters.lastEvent = number()
+    counters.lives = many { dice in
+      KnownLife(dice.life(), after: CommitIndex(dice.number()), events: dice.number())
+    }
     return counters
+  }
+
+  package mutating func life() -> CoordinatorLife {
+    CoordinatorLife(Epoch(number()), number: number())
+  }
+
+  package mutating func mark() -> HistoryMark {
+    HistoryMark(life: life(), commit: CommitIndex(number()))
   }
 }

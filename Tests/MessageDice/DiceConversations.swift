@@ -13,10 +13,12 @@ extension Dice {
   }
 
   package mutating func workerHello() -> WorkerHello {
-    WorkerHello(
+    var hello = WorkerHello(
       versions: versions(), build: text(), name: one(of: ["w", "a.b:c-d_9"]),
       session: WorkerSession(number()), capacity: resources(), labels: labels(),
       types: many { $0.type() }, held: many { $0.attempt() }, executing: many { $0.attempt() })
+    hello.known = maybe { $0.mark() }
+    return hello
   }
 
   package mutating func report() -> WorkerReport {
@@ -53,15 +55,18 @@ extension Dice {
   }
 
   package mutating func welcome() -> Welcome {
-    Welcome(
+    var welcome = Welcome(
       conversation: conversation(), version: number(), worker: worker(), timing: timing(),
       stale: many { $0.attempt() }, clientEndpoint: text())
+    welcome.known = maybe { $0.mark() }
+    return welcome
   }
 
   package mutating func orders() -> WorkerOrders {
     var orders = WorkerOrders(
       conversation: conversation(), number: number(), acknowledged: number())
     orders.heard = number()
+    orders.commit = CommitIndex(number())
     if below(4) == 0 { return orders }
     orders.templates = many { $0.announcement() }
     orders.dispatches = many(20) { $0.dispatch() }
@@ -189,9 +194,11 @@ extension Dice {
   }
 
   package mutating func subscription() -> EventSubscription {
-    EventSubscription(
+    var subscription = EventSubscription(
       number: number(), selection: selection(), since: maybe { $0.number() },
       graphsOnly: bool(), backlogOnly: bool(), includesOwn: bool(), credit: number())
+    subscription.known = maybe { EventMark(life: $0.life(), sequence: $0.number()) }
+    return subscription
   }
 
   package mutating func queueChange() -> QueueChange {

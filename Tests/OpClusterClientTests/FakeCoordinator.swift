@@ -18,7 +18,7 @@ struct Script: Sendable {
     epoch: UInt64 = 1,
     onRequest: @escaping @Sendable (RequestID, ClientRequest, Int) -> [ClientAnswer]
   ) {
-    onHello = { _ in [.welcome(version: 1, build: "fake", epoch: Epoch(epoch))] }
+    onHello = { _ in [.welcome(version: 1, build: "fake", CoordinatorLife(Epoch(epoch)))] }
     self.onRequest = onRequest
   }
 

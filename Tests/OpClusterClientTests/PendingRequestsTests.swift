@@ -106,7 +106,7 @@ import Testing
   @Test func aSubscriptionIsAskedAgain() throws {
     var mind = ClientConversation(at: .zero)
     _ = mind.connect(at: .zero)
-    _ = mind.take(.welcome(version: 1, build: "b", epoch: Epoch(1)), at: .zero)
+    _ = mind.take(.welcome(version: 1, build: "b", CoordinatorLife(Epoch(1))), at: .zero)
     let observation = mind.follow(
       EventSubscription(number: 1, selection: Selection(graphs: .all))
     ) { _ in }

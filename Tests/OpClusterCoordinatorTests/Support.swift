@@ -74,6 +74,7 @@ final class SteeredJournal: Journal {
     done(inner.retainChapters(rows: rows, bytes: bytes))
   }
   func forget(subject: UInt64) -> JournalAnswer { done(inner.forget(subject: subject)) }
+  func settle() -> JournalAnswer { inner.settle() }
   func freeBytes() -> UInt64? { room.load(ordering: .relaxed) }
   func setFreeBytes(_ bytes: UInt64) { room.store(bytes, ordering: .relaxed) }
   func makeReader() throws(JournalError) -> any JournalReading { try inner.makeReader() }

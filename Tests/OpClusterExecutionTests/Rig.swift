@@ -14,6 +14,8 @@ struct Rig {
   var effects: [ExecutionEffect] = []
   var conversation: Conversation?
   var ordersSent: UInt64 = 0
+  /// What the next welcome says of the coordinator's log.
+  var known: HistoryMark?
   /// Launched and not ended, in order.
   var running: [AttemptID] = []
   var launches: [Launch] = []
@@ -132,21 +134,20 @@ struct Rig {
     while !isGreeting { passTime() }
     let heldBefore = core.counts.conversations
     let fresh = Conversation(
-      epoch: Epoch(1), session: WorkerSession(5), increment: increment)
+      epoch: Epoch(1), session: core.identity.session, increment: increment)
     conversation = fresh
     ordersSent = 0
-    apply(
-      .message(
-        .welcome(
-          Welcome(
-            conversation: fresh, version: 1, worker: WorkerID(1), timing: timing, stale: stale))))
+    var answer = Welcome(
+      conversation: fresh, version: 1, worker: WorkerID(1), timing: timing, stale: stale)
+    answer.known = known
+    apply(.message(.welcome(answer)))
     guard core.counts.conversations == heldBefore else { return }
     // That hello had been given up; the next one is answered.
     passTime()
     welcome(increment: increment, stale: stale, timing: timing)
   }
 
-  private var isGreeting: Bool {
+  var isGreeting: Bool {
     if case .hello = messages.last { core.conversation == nil } else { false }
   }
 

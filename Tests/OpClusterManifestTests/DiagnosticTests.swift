@@ -3,6 +3,7 @@
 // by a person before they are committed.
 
 import FoundationEssentials
+import OpClusterModel
 import Testing
 
 @testable import OpClusterManifest

@@ -14,18 +14,22 @@ struct StandIn {
   let watcher: Int32
   let session: String
 
-  init(_ way: Way, _ text: String, mode: String = "work") throws {
+  /// The program, which is built beside the tests.
+  static func path() throws -> String {
     var buffer = [CChar](repeating: 0, count: 4_096)
     let length = unsafe readlink("/proc/self/exe", &buffer, buffer.count)
     let own = String(
       decoding: buffer.prefix(max(length, 0)).map(UInt8.init(bitPattern:)), as: UTF8.self)
-    let folder = own.prefix(upTo: try #require(own.lastIndex(of: "/")))
+    return String(own.prefix(upTo: try #require(own.lastIndex(of: "/")))) + "/ProcessStandIn"
+  }
+
+  init(_ way: Way, _ text: String, mode: String = "work") throws {
     var pipes: [Int32] = [0, 0]
     try #require(unsafe pipe(&pipes) == 0)
     for end in pipes { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     let output = Descriptor(pipes[0])
     var arguments = CStringList()
-    let words = [String(folder) + "/ProcessStandIn", mode, way.rawValue, text]
+    let words = [try Self.path(), mode, way.rawValue, text]
     for word in words { _ = arguments.append(word) }
     var child: pid_t = 0
     var actions = unsafe posix_spawn_file_actions_t()
@@ -103,6 +107,43 @@ extension ProcessTests {
           ProcessHost.removeLeftovers(worker: "stand-in")
           return living(seconds) == 0
         })
+    }
+
+    // What a container's end leaves, where nobody of the worker's name comes back.
+    @Test(
+      "A worker and its guard both killed: any other worker sweeps up",
+      arguments: Way.available.filter { $0 != .walk })
+    func abandonedGroups(way: Way) throws {
+      let (gone, lives) = (uniqueSleep(), uniqueSleep())
+      let worker = try StandIn(way, "setsid sleep \(gone) & sleep \(gone)")
+      let neighbour = try StandIn(way, "sleep \(lives)")
+      defer { neighbour.end(SIGKILL) }
+      try #require(eventually { living(gone) >= 2 && living(lives) >= 1 })
+      let (before, alive) = (folders(of: worker), living(lives))
+      #expect(!before.isEmpty && before.contains { $0.hasSuffix("/exclusive") })
+      kill(worker.watcher, SIGKILL)
+      #expect(eventually { ProcessEntry(worker.watcher)?.isZombie ?? true })
+      ProcessHost.removeAbandonedGroups()
+      #expect(folders(of: worker) == before, "its worker lives")
+      worker.end(SIGKILL)
+      #expect(
+        eventually(within: 10) {
+          ProcessHost.removeAbandonedGroups()
+          return folders(of: worker).isEmpty && living(gone) == 0
+        })
+      #expect(!folders(of: neighbour).isEmpty)
+      #expect(living(lives) == alive)
+    }
+
+    private func folders(of worker: StandIn) -> [String] {
+      let name = ProcessFence.groupPrefix("stand-in") + worker.session
+      let homes = CgroupHierarchy.legacy().map(\.home) + [CgroupHierarchy.unified()?.home ?? "/"]
+      return homes.filter { namesOfFolder($0).contains(name) }.flatMap { home in
+        ["\(home)/\(name)"]
+          + namesOfFolder("\(home)/\(name)").filter { $0 == "exclusive" }.map {
+            "\(home)/\(name)/\($0)"
+          }
+      }
     }
 
     @Test("The worker sees its guard die and can start another", arguments: Way.available)

@@ -57,6 +57,33 @@ extension ProcessTests {
       kill(guardian.process, SIGKILL)
     }
 
+    // The first guard dies under a running lease: the second one takes it over, also where the
+    // lease runs out before anybody speaks to it.
+    @Test("G16: another guard takes a running lease over", arguments: Way.available)
+    func takenOver(way: Way) throws {
+      let bench = try Bench(way)
+      let first = try ProcessGuard.start(for: bench.host)
+      let lease = try #require(bench.host.lease)
+      let seconds = uniqueSleep()
+      lease.set(remaining: .seconds(60))
+      let tree = try bench.start(bench.exclusive(tree(seconds)))
+      try #require(eventually { living(seconds) == 6 })
+      kill(first.process, SIGKILL)
+      #expect(eventually { !first.isAlive })
+      // Nobody watches while it is shortened.
+      lease.set(remaining: .milliseconds(100))
+      usleep(200_000)
+      #expect(living(seconds) == 6)
+      let second = try ProcessGuard.start(for: bench.host)
+      #expect(eventually(within: 10) { living(seconds) == 0 })
+      #expect(try bench.end(of: tree).wasFenced)
+      // And it holds the next lease like the first.
+      lease.set(remaining: .seconds(60))
+      #expect(try bench.run(bench.exclusive("exit 4")).status == .exited(4))
+      #expect(second.isAlive)
+      kill(second.process, SIGKILL)
+    }
+
     @Test("G16: none begins without the lease; the next one does with it", arguments: Way.available)
     func starts(way: Way) throws {
       let bench = try Bench(way)

@@ -239,7 +239,7 @@ import Testing
     let suspension = ClientRequest.changeQueue("default", QueueChange(isSuspended: true))
     #expect(world.ask(suspension) == nil)
     world.scheduler = world.replayed()
-    world.step { scheduler, turn in scheduler.start(into: &turn) }
+    world.beginLife()
     #expect(world.ask(suspension) == nil)
     world.workers[worker].answersRecalls = true
     world.workers[worker].peer = PeerID(900)
@@ -262,7 +262,7 @@ import Testing
     world.report(worker)
     #expect(world.cell(1, 1)?.phase == .dispatched)
     world.scheduler = world.replayed()
-    world.step { scheduler, turn in scheduler.start(into: &turn) }
+    world.beginLife()
     world.workers[worker].peer = PeerID(900)
     world.greet(worker)
     world.report(worker)

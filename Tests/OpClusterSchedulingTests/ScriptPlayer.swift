@@ -123,7 +123,7 @@ struct ScriptPlayer {
     flush()
     world.scheduler = world.replayed()
     for at in world.workers.indices { silent.insert(world.workers[at].name) }
-    world.step { scheduler, turn in scheduler.start(into: &turn) }
+    world.beginLife()
     tell()
   }
 
@@ -341,6 +341,7 @@ struct ScriptPlayer {
     world.workers[at].held = []
     world.workers[at].executing = []
     world.workers[at].outbox = []
+    world.workers[at].known = nil
   }
 
   private mutating func act(_ at: Int, _ verb: String, _ what: String) throws(ScriptError) {

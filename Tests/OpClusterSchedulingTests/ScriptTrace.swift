@@ -56,7 +56,7 @@ struct ScriptTrace {
 
   private func fact(_ record: Record) -> String {
     switch record {
-    case .started(let epoch): "started epoch=\(epoch.number)"
+    case .started(let life): "started epoch=\(life.epoch.number)"
     case .submitted(let graph, let submission, _, _):
       "submitted graph=\(graph.number) operations=\(submission.operationCount)"
     case .enqueued(let ids, let queue): "enqueued \(names.names(ids)) in \(names.name(queue))"

@@ -13,6 +13,8 @@ struct FakeWorker {
   var capacity = Resources(cpus: ResourceAmount(2), memoryBytes: 1 << 32)
   var types: [OperationType] = [OperationType(name: "noop"), OperationType(name: "sleep")]
   var conversation: Conversation?
+  /// How far the coordinator's log was told to it.
+  var known: HistoryMark?
   var held: [Dispatch] = []
   var executing: [AttemptID] = []
   var outbox: [WorkerReport.Entry] = []
@@ -43,6 +45,7 @@ struct World {
   var history: [AttemptHistory] = []
   var endings: [GraphEnding] = []
   var lastRequest: UInt64 = 0
+  var lives: UInt64 = 0
   var brokenInvariant: String?
   var checksEveryTurn = true
   /// Every turn as it was closed, for those who tell about it; kept where it is not nil.
@@ -50,7 +53,16 @@ struct World {
 
   init(timing: Timing = Timing()) {
     scheduler = Scheduler(timing: timing)
-    step { scheduler, turn in scheduler.start(into: &turn) }
+    beginLife()
+  }
+
+  /// The coordinator begins a life, each with a number of its own.
+  mutating func beginLife(mayHaveGoneBack: Bool = false) {
+    lives += 1
+    let number = lives
+    step { scheduler, turn in
+      scheduler.start(life: number, mayHaveGoneBack: mayHaveGoneBack, into: &turn)
+    }
   }
 
   /// One turn with any inputs; effects are carried out as far as fakes do.
@@ -112,10 +124,11 @@ struct World {
 
   func hello(of at: Int) -> Input {
     let worker = workers[at]
-    let hello = WorkerHello(
+    var hello = WorkerHello(
       name: worker.name, session: worker.session, capacity: worker.capacity,
       types: worker.types, held: worker.held.map(\.attempt),
       executing: worker.executing + worker.outbox.compactMap(\.endedAttempt))
+    hello.known = worker.known
     return .worker(worker.peer, .hello(hello))
   }
 
@@ -221,6 +234,7 @@ extension FakeWorker {
     switch message {
     case .welcome(let welcome):
       conversation = welcome.conversation
+      known = welcome.known
       reports = 0
       ordersTaken = 0
       for attempt in welcome.stale { drop(attempt) }
@@ -229,6 +243,7 @@ extension FakeWorker {
     case .orders(let orders):
       guard orders.number > 0 else { return }
       ordersTaken = orders.number
+      known?.commit = orders.commit
       if orders.drain { wasToldToDrain = true }
       held += orders.dispatches
       cancels += orders.cancels.map(\.attempt)

@@ -39,11 +39,8 @@ import Testing
       #expect(try await Self.journal(cluster, ["backup", copy, "--state", state]).status == 74)
       try await cluster.kill("opcoord")
       try FileManager.default.removeItem(atPath: state)
-      // What a worker ended after the backup is in no journal, and it runs no attempt twice: a new
-      // life of it does.
-      try await cluster.kill("w1")
+      // The worker lives on: what it ended after the backup it runs again.
       try await cluster.startCoordinator(["--state", copy])
-      try cluster.startWorker("w1")
       let connection = try await cluster.connect()
       let rows = try await connection.graphs(Selection(graphs: .all))
       let byName = Dictionary(rows.map { ($0.name, [$0.graph]) }, uniquingKeysWith: +)
@@ -52,6 +49,88 @@ import Testing
         try await connection.graphs(Selection(graphs: .active)).isEmpty
       }
       await connection.close()
+    }
+  }
+
+  /// A restore under living workers and clients: what they were told after the backup they forget,
+  /// processes included, and everything ends once (G12 to G14). A follower is told that its place
+  /// is none of this log.
+  @Test func aRestoreUnderLivingWorkers() async throws {
+    try await Cluster.with(Cluster.Shape(workers: 2)) { cluster in
+      let (state, copy) = ("\(cluster.folder)/state", "\(cluster.folder)/copy")
+      let scene = try await Scene("restore", on: cluster)
+      let kept = try await scene.submit { plan in
+        try plan.add("ends", .mark)
+        try plan.add("runs", .gate, after: ["ends"])
+        try plan.add("waits", .mark, after: ["runs"])
+      }
+      try await scene.executes(kept, "runs", attempt: 1)
+      let follower = scene.connection.events(
+        EventSubscription(number: 1, selection: Selection(graphs: .all), since: 0))
+      let following = Task { for try await _ in follower {} }
+      #expect(try await Self.journal(cluster, ["backup", copy, "--state", state]).status == 0)
+      // A future that will be lost: the old graph ends, and a new one runs.
+      try scene.open("runs")
+      try await scene.ended(kept)
+      let lost = try await scene.submit { plan in
+        try plan.add("future", .shell("echo of the future; gate future"))
+        try scene.makeGate("future")
+      }
+      try await scene.executes(lost, "future", attempt: 1)
+      let future = try #require(scene.lines.first { $0.what == "future+" })
+      try await cluster.kill("opcoord")
+      try await cluster.startCoordinator(["--state", copy])
+      // All of the old graph ends, what ran in both histories with an attempt of another number.
+      try await scene.ended(kept)
+      let rows = try await scene.connection.operations(.graph(kept.graph))
+      #expect(rows.map(\.outcome) == [.succeeded, .succeeded, .succeeded])
+      #expect(scene.trace.count { $0 == "ends" } == 1, "what the backup knows is not repeated")
+      #expect(scene.trace.count { $0 == "waits" } == 2)
+      try await eventually("nothing of the lost future runs") { !isAlive(future.process) }
+      // The numbers are given once more; nothing of their other meaning is left at the workers.
+      let again = try await scene.submit { try $0.add("other", .mark) }
+      #expect(again["other"] == lost["future"])
+      try await scene.ended(again)
+      let log = try await scene.connection.request(
+        .log(
+          AttemptSelection(operation: again["other"]), .standardOutput, offset: 0,
+          maximumBytes: 1_024))
+      if case .log(let chunk) = log { #expect(chunk.bytes == [], "\(chunk)") }
+      let fences = scene.lines.map(\.fence)
+      #expect(Set(fences).count == Set(scene.lines.map { "\($0.fence) \($0.process)" }).count)
+      #expect(cluster.daemon("w1")?.end == nil && cluster.daemon("w2")?.end == nil)
+      let refusal = try await scene.refusal { try await following.value }
+      #expect(refusal.code == .otherHistory)
+      await scene.connection.close()
+    }
+  }
+
+  /// The same of a plain copy of the folder, made while the coordinator was stopped, and restored
+  /// when later lives have gone on: nothing in the copy says that it is one.
+  @Test func aPlainCopyIsRestored() async throws {
+    try await Cluster.with(Cluster.Shape(workers: 1)) { cluster in
+      let state = "\(cluster.folder)/state"
+      let scene = try await Scene("plain", on: cluster)
+      let kept = try await scene.submit { try $0.add("runs", .gate) }
+      try await scene.executes(kept, "runs", attempt: 1)
+      try await cluster.kill("opcoord")
+      try FileManager.default.copyItem(atPath: state, toPath: "\(cluster.folder)/copy")
+      for life in 0..<2 {
+        try await cluster.startCoordinator()
+        try await scene.settle()
+        if life == 0 { try await cluster.kill("opcoord") }
+      }
+      try await cluster.kill("opcoord")
+      try FileManager.default.removeItem(atPath: state)
+      try FileManager.default.moveItem(atPath: "\(cluster.folder)/copy", toPath: state)
+      try await cluster.startCoordinator()
+      try scene.open("runs")
+      try await scene.ended(kept)
+      try await scene.settle()
+      #expect(cluster.daemon("w1")?.end == nil)
+      #expect(scene.trace.count { $0 == "runs+" } == 2, "killed, and run again: \(scene.trace)")
+      #expect(try await scene.row(kept["runs"]).outcome == .succeeded)
+      await scene.connection.close()
     }
   }
 

@@ -4,6 +4,8 @@
 //   ProcessStandIn work groups|legacy|walk SHELL-TEXT
 //   ProcessStandIn lease groups|legacy|walk SHELL-TEXT   an exclusive one with a lease of 3 s
 //   ProcessStandIn rate groups|legacy|walk|bare COUNT
+//   ProcessStandIn delegate FOLDER CONTROLLER   in the cgroup v2 folder, which it divides; a `-`
+//                                               before the controller: without moving itself
 
 import Glibc
 import OpClusterProcesses
@@ -70,6 +72,28 @@ func rate(_ way: String, _ count: Int) {
   print("\(way) \(Int(Double(count) / seconds)) starts/s")
 }
 
+/// Enters the folder and makes it bound what is in two folders beneath it. Prints what is on there,
+/// and where this process is then.
+func delegate(_ home: String, _ controller: String) {
+  let folders = ["\(home)/run", "\(home)/run/exclusive"]
+  for folder in folders { _ = unsafe mkdir(folder, 0o755) }
+  let list = unsafe fopen("\(home)/cgroup.procs", "w")
+  guard let list = unsafe list, unsafe fputs("\(getpid())", list) >= 0, unsafe fclose(list) == 0
+  else { fail("cannot enter \(home)") }
+  let movesSelf = !controller.hasPrefix("-")
+  let on = CgroupDelegation.enable(
+    [movesSelf ? controller : String(controller.dropFirst())], from: home, movesSelf: movesSelf,
+    in: folders)
+  var line = [CChar](repeating: 0, count: 4_096)
+  guard let own = unsafe fopen("/proc/self/cgroup", "r") else { fail("no cgroups") }
+  while unsafe fgets(&line, 4_096, own) != nil {
+    let text = String(decoding: line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    if text.hasPrefix("0::") {
+      print("\(on.joined(separator: ",")) \(text.dropFirst(3))", terminator: "")
+    }
+  }
+}
+
 /// What the host is measured against.
 func bareStart() {
   var process: pid_t = 0
@@ -89,6 +113,7 @@ guard words.count == 4 else { fail("usage: ProcessStandIn work|rate WAY TEXT|COU
 switch words[1] {
 case "work": work(words[2], words[3])
 case "lease": work(words[2], words[3], isExclusive: true)
+case "delegate": delegate(words[2], words[3])
 case "rate": rate(words[2], Int(words[3]) ?? 0)
 default: fail("unknown \(words[1])")
 }

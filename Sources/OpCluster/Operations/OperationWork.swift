@@ -67,7 +67,7 @@ enum OperationBlockWork: Sendable {
   /// The block as a worker reads it; closures become numbers that `local` knows.
   func lowered(for local: LocalCluster?) throws(ClusterError) -> OperationBlock {
     switch self {
-    case .command(let command): return .command(command)
+    case .command(let command): return .command(try command.checked())
     case .call(let invocation):
       if let local { invocation.register(local) }
       return .call(invocation.type, argument: try invocation.argument.get())
@@ -76,6 +76,14 @@ enum OperationBlockWork: Sendable {
       let number = local.register(closure: body)
       return .call(OperationRegistry.closureType, argument: ClosureNumber.argument(number))
     }
+  }
+}
+
+extension CommandSpecification {
+  /// Itself, if workers will run it (G38): said before anything is submitted.
+  func checked() throws(ClusterError) -> CommandSpecification {
+    guard let objection = objectionToEnvironment else { return self }
+    throw ClusterError(.badRequest, objection.message, hint: objection.hint)
   }
 }
 

@@ -80,7 +80,8 @@ struct GraphBuilder {
   private func lower(_ work: OperationWork) throws(ClusterError) -> (Work, [UInt8]) {
     switch work {
     case .nothing: return (.nothing, [])
-    case .command(let command): return (.command, Wire.encode(command: command))
+    case .command(let command):
+      return (.command, Wire.encode(command: try command.checked()))
     case .call(let invocation):
       if let local { invocation.register(local) }
       return (.call(invocation.type), try invocation.argument.get())

@@ -49,7 +49,7 @@ public enum JournalExport {
 
   private static func text(_ record: Record) -> String {
     switch record {
-    case .started(let epoch): "started epoch=\(epoch.number)"
+    case .started(let life): "started epoch=\(life.epoch.number)"
     case .submitted(let graph, let submission, _, _):
       "submitted graph=\(graph.number) name=\(submission.name) "
         + "operations=\(submission.operationCount) key=\(submission.key.text)"

@@ -30,6 +30,8 @@ final class CoordinatorLoop {
   /// The turn that the journal had no room for.
   var unappended: JournalTurn?
   var snapshots: SnapshotPolicy
+  /// The next life of the coordinator will know that this journal is where it was left.
+  private var isSettled: Bool
   /// The journal takes nothing any more; the reason is on its way.
   var isJournalClosed = false
 
@@ -82,8 +84,8 @@ final class CoordinatorLoop {
   /// Makes the beginning of this life durable, then binds: nobody is answered before that.
   init(
     _ settings: CoordinatorSettings, _ logger: Logger, _ recovered: Scheduler,
-    _ journal: any Journal, _ notices: Mailbox<Notice>, signals: StopSignals?, lifeline: Int32?,
-    service: ServiceNotifier?
+    _ journal: any Journal, mayHaveGoneBack: Bool, _ notices: Mailbox<Notice>,
+    signals: StopSignals?, lifeline: Int32?, service: ServiceNotifier?
   ) throws(CoordinatorError) {
     self.settings = settings
     self.logger = logger
@@ -93,10 +95,12 @@ final class CoordinatorLoop {
     self.lifeline = lifeline
     self.service = service
     scheduler = recovered
+    isSettled = !mayHaveGoneBack
     quotas = QuotaBook(settings.quotas)
     snapshots = SnapshotPolicy(turns: settings.snapshotTurns, bytes: settings.snapshotBytes)
     turn.begin(at: now, wall: .now)
-    scheduler.start(into: &turn)
+    scheduler.start(
+      life: UInt64.random(in: 1...UInt64.max), mayHaveGoneBack: mayHaveGoneBack, into: &turn)
     scheduler.close(&turn)
     release = ReleaseQueue(durable: turn.commit.number - 1)
     subscriptions = Subscriptions(told: scheduler.lastEvent)
@@ -198,10 +202,17 @@ final class CoordinatorLoop {
     speak()
     attend()
     considerSnapshot()
+    settle()
     // Last, so that nothing but a whole turn feeds the watchdog.
     service?.feed(at: now.nanoseconds)
     service?.status(
       isStalled ? "waiting for the disk" : "serving as epoch \(scheduler.epoch.number)")
+  }
+
+  /// Once nothing can run any more of which a journal that went back knows nothing (G16).
+  private func settle() {
+    guard !isSettled, !isJournalClosed, scheduler.isSettled(at: now) else { return }
+    isSettled = journal.settle() == .accepted
   }
 
   /// One turn of the scheduler, if there is anything to decide.

@@ -182,6 +182,10 @@ extension CoordinatorLoop {
   // MARK: - Subscriptions
 
   func subscribe(_ wish: EventSubscription, _ peer: PeerID, _ request: RequestID) {
+    if let known = wish.known, !scheduler.knows(known) {
+      let refusal = Scheduler.otherHistory("event \(known.sequence), which the subscriber knows")
+      return reply(.refused(refusal), to: peer, request)
+    }
     let living = scheduler.livingGraphs(Selection(graphs: .all))
     let graphs = GraphSet(
       wish.selection.graphs, living: living, last: scheduler.lastGraph(back: 0)?.number ?? 0)

@@ -1,6 +1,8 @@
 // Reads `params` and settles their values with what the submitter gave. Called by the compiler
 // before everything else.
 
+import OpClusterModel
+
 struct ParameterDecoder {
   let findings: Findings
   private enum Kind: String, CaseIterable {

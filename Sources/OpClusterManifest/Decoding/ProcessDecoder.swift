@@ -57,22 +57,11 @@ extension SettingsDecoder {
 
   /// What workers refuse to set, and folders of `PATH` that would depend on where one is (G38).
   private static func checkSafety(_ entry: ManifestNode.Entry, _ findings: Findings) {
-    if entry.key.hasPrefix("LD_") || entry.key == "GLIBC_TUNABLES" {
-      findings.error(
-        "'\(entry.key)' may not be set, since it steers the loader of every program", entry.place,
-        hint: "set it inside the command if you must: run: \"\(entry.key)=… program\"")
-    } else if entry.key == "OPCLUSTER_FENCE" {
-      findings.error(
-        "'OPCLUSTER_FENCE' is the worker's own", entry.place, hint: "choose another name")
-    } else if entry.key == "PATH", case .scalar(let text, _) = entry.value.value,
-      !text.contains("${{")
-    {
-      let folders = text.split(separator: ":", omittingEmptySubsequences: false)
-      guard let folder = folders.first(where: { !$0.hasPrefix("/") }) else { return }
-      findings.error(
-        "'PATH' may hold absolute folders only, not '\(folder)'", entry.value.place,
-        hint: "write the folder in full")
-    }
+    var known: String?
+    if case .scalar(let text, _) = entry.value.value, !text.contains("${{") { known = text }
+    guard let objection = CommandVariables.objection(to: entry.key, known) else { return }
+    let place = entry.key == "PATH" ? entry.value.place : entry.place
+    findings.error(objection.message, place, hint: objection.hint)
   }
 
   func decodeStreams(_ settings: inout DeclaredSettings) {

@@ -5,7 +5,7 @@
 import CProcess
 import Glibc
 
-enum CgroupDelegation {
+package enum CgroupDelegation {
   typealias Controller = CgroupHierarchy.Controller
 
   /// Turns on in `path` and in its folder of exclusive operations what of the controllers the
@@ -20,7 +20,7 @@ enum CgroupDelegation {
   }
 
   /// The same by the kernel's names.
-  static func enable(
+  package static func enable(
     _ wanted: [String], from home: String, movesSelf: Bool, in folders: [String]
   ) -> [String] {
     let given = words(in: home + "/cgroup.controllers")

@@ -1,8 +1,8 @@
 // Owns the worker's folders in the cgroup hierarchies and the pool of groups in them, one per
 // running operation. Used by `ProcessHost` on the loop thread.
 //
-//   HOME/opcluster.WORKER.SESSION/3            of an operation; the same in each hierarchy in use
-//   HOME/opcluster.WORKER.SESSION/exclusive/5  of an exclusive one: what the guard kills at once
+//   HOME/opworker.WORKER.SESSION/3             of an operation; the same in each hierarchy in use
+//   HOME/opworker.WORKER.SESSION/exclusive/5   of an exclusive one: what the guard kills at once
 //   HOME/opcluster-worker                      of version 2 only: the worker itself, where that
 //                                              is needed to bound memory and processes
 //
@@ -38,6 +38,8 @@ final class ProcessGroups {
   private var freeExclusive: [ProcessGroup] = []
   private var made = 0
   private let lease: ExclusiveLease?
+  /// Of all folders of this run: while they are held, somebody owns them.
+  private let holds: [GroupHold]
 
   static let exclusiveName = "exclusive"
   static let ownName = "opcluster-worker"
@@ -50,14 +52,16 @@ final class ProcessGroups {
     self.lease = lease
     let unified = use == .all ? Self.openUnified(fence, movesSelf: movesSelf) : nil
     path = unified?.path
+    var holds = unified.map { [$0.hold] } ?? []
     var controllers = unified?.controllers ?? []
     var used: [CgroupHierarchy] = []
     for hierarchy in CgroupHierarchy.legacy() {
       // Where version 2 keeps the processes together, only what bounds them is needed.
       let wanted = hierarchy.controllers.filter { $0 != .freezer || unified == nil }
-      guard !wanted.isEmpty, Self.makeFolders(hierarchy.home + "/" + fence.groupName) else {
+      guard !wanted.isEmpty, let hold = GroupHold(hierarchy.home + "/" + fence.groupName) else {
         continue
       }
+      holds.append(hold)
       used.append(CgroupHierarchy(controllers: wanted, home: hierarchy.home))
       controllers += wanted
     }
@@ -65,6 +69,7 @@ final class ProcessGroups {
       CgroupHierarchy(controllers: $0.controllers, home: $0.home + "/" + fence.groupName)
     }
     legacyPaths = legacy.map(\.home)
+    self.holds = holds
     limitsMemory = controllers.contains(.memory)
     limitsProcesses = controllers.contains(.pids)
     if let path {
@@ -85,24 +90,18 @@ final class ProcessGroups {
 
   private static func openUnified(
     _ fence: ProcessFence, movesSelf: Bool
-  ) -> (path: String, controllers: [CgroupHierarchy.Controller])? {
+  ) -> (path: String, hold: GroupHold, controllers: [CgroupHierarchy.Controller])? {
     guard let home = CgroupHierarchy.unified()?.home else { return nil }
     let path = home + "/" + fence.groupName
-    guard makeFolders(path) else { return nil }
+    guard let hold = GroupHold(path) else { return nil }
     guard Descriptor.open(path + "/cgroup.kill", O_WRONLY) != nil else {
       _ = unsafe op_group_remove(path)
       return nil
     }
     return (
-      path, CgroupDelegation.enable([.memory, .pids], from: home, path, movesSelf: movesSelf)
+      path, hold,
+      CgroupDelegation.enable([.memory, .pids], from: home, path, movesSelf: movesSelf)
     )
-  }
-
-  private static func makeFolders(_ path: String) -> Bool {
-    for folder in [path, path + "/" + exclusiveName] {
-      guard unsafe mkdir(folder, 0o755) == 0 || errno == EEXIST else { return false }
-    }
-    return true
   }
 
   /// An empty group with these limits, as far as they can be set here; nil if none can be made.
@@ -169,32 +168,5 @@ final class ProcessGroups {
     for legacy in group.legacy { _ = unsafe rmdir(legacy.path) }
     let name = group.isExclusive ? Self.exclusiveName + "/" + group.name : group.name
     if let path { _ = unsafe rmdir(path + "/" + name) }
-  }
-
-  /// Kills and removes what earlier runs of the worker left in the hierarchies. True: there was
-  /// something.
-  static func removeLeftovers(worker: String) -> Bool {
-    let prefix = ProcessFence.groupPrefix(worker)
-    var found = false
-    func folders(_ home: String) -> [String] {
-      namesOfFolder(home).filter {
-        $0.hasPrefix(prefix) && $0.utf8.count == prefix.utf8.count + 16
-      }.map { home + "/" + $0 }
-    }
-    if let home = CgroupHierarchy.unified()?.home {
-      for path in folders(home) {
-        found = true
-        _ = unsafe op_group_kill(path)
-        _ = unsafe op_group_remove(path)
-      }
-    }
-    for hierarchy in CgroupHierarchy.legacy() {
-      for path in folders(hierarchy.home) {
-        found = true
-        _ = unsafe op_legacy_kill(path)
-        _ = unsafe op_group_remove(path)
-      }
-    }
-    return found
   }
 }

@@ -37,7 +37,10 @@ public struct ProcessFence: Sendable, Hashable {
   var groupName: String { Self.groupPrefix(worker) + session }
 
   /// How the folders of all runs of a worker begin; sixteen digits follow.
-  static func groupPrefix(_ worker: String) -> String { "opcluster.\(worker)." }
+  static func groupPrefix(_ worker: String) -> String { "\(groupPrefix)\(worker)." }
+
+  /// How those of all workers begin.
+  static let groupPrefix = "opworker."
 
   static func isName(_ text: String) -> Bool {
     let letters = text.utf8

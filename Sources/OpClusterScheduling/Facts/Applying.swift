@@ -18,8 +18,8 @@ extension Scheduler {
   /// The only mutation of durable state.
   mutating func apply(_ record: Record, into turn: inout Turn) {
     switch record {
-    case .started(let epoch):
-      counters.epoch = epoch
+    case .started(let life):
+      beginLife(life, after: CommitIndex(max(turn.commit.number, 1) - 1))
     case .submitted(let graph, let submission, let fingerprint, let at):
       applySubmission(graph, submission, fingerprint, at, into: &turn)
     case .enqueued(let operations, let queue):

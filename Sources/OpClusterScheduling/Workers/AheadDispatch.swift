@@ -61,6 +61,7 @@ extension Scheduler {
       graphs[graph].stages[stage].template.maximumParallel == 0,
       graphs[graph].stages[stage].template.maximumLosses > 0,
       !graphs[graph].stages[stage].template.isBarrier,
+      exclusivesFrom == nil || !graphs[graph].stages[stage].template.isExclusive,
       seats[seat.number].fits[graphs[graph].stages[stage].demandClass],
       seats[seat.number].takesWork
     else { return false }

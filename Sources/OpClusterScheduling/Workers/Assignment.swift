@@ -108,6 +108,14 @@ extension Scheduler {
         rotation = queue
         return .joined
       }
+      if awaitsTheLost(candidate.run.graph.number, stage, at: turn.now) {
+        line.take(candidate.valid, of: candidate)
+        for index in candidate.run.first..<candidate.run.first + candidate.valid {
+          doubtful.append(OperationID(graph: candidate.run.graph, index: index))
+        }
+        swap(&line, &queues[queue].line)
+        continue
+      }
       let doubt = doubt(about: candidate.run)
       guard
         let (seat, fitting) = chooseSeat(

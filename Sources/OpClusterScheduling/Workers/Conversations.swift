@@ -35,6 +35,9 @@ extension Scheduler {
       return turn.refuse(peer, versionRefusal(hello.versions))
     }
     if let problem = problem(with: hello) { return turn.refuse(peer, problem) }
+    if let known = hello.known, !knows(known) {
+      return turn.refuse(peer, Self.otherHistory("what worker \(hello.name) was told"))
+    }
     if let known = seatBySession[hello.session], seats.contains(known.number) {
       // A worker says hello once on a socket: this is the same one again, and what it lists is
       // older than what has been handed over since.
@@ -122,13 +125,11 @@ extension Scheduler {
       $0.fits(capacity: hello.capacity, labels: seats[number].labels, types: hello.types)
     }
     let stale = reconcile(worker, hello, into: &turn)
-    turn.afterDurable.append(
-      .toWorker(
-        peer,
-        .welcome(
-          Welcome(
-            conversation: conversation(with: worker), version: version, worker: worker,
-            timing: timing, stale: stale, clientEndpoint: clientEndpoint))))
+    var welcome = Welcome(
+      conversation: conversation(with: worker), version: version, worker: worker,
+      timing: timing, stale: stale, clientEndpoint: clientEndpoint)
+    welcome.known = mark(lastCommit)
+    turn.afterDurable.append(.toWorker(peer, .welcome(welcome)))
     seats[number].welcomedIn = turn.commit
     seats[number].lastSpoken = turn.now
     // The order to leave may have been lost with the conversation before.
@@ -249,6 +250,7 @@ extension Scheduler {
       }
       beat(number, into: &turn)
     }
+    if let moment = exclusivesFrom, moment <= turn.now { exclusivesFrom = nil }
     wakeBackoffs(into: &turn)
     ringAlarms(into: &turn)
   }
@@ -293,6 +295,7 @@ extension Scheduler {
     var next = backoffs.min?.until
     func consider(_ moment: Instant) { next = next.map { min($0, moment) } ?? moment }
     if let alarm = alarms.min { consider(alarm.until) }
+    if let exclusivesFrom { consider(exclusivesFrom) }
     seats.forEachNumber { number in
       let hasPeer = seats[number].peer != nil
       let isSuspect = seats[number].isSuspect
@@ -464,6 +467,7 @@ extension Scheduler {
       for var part in turn.orders[at].orders.parts() {
         seats[number].ordersSent += 1
         part.number = seats[number].ordersSent
+        part.commit = lastCommit
         turn.afterDurable.append(.toWorker(peer, .orders(part)))
       }
     }

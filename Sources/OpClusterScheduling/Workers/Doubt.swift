@@ -3,7 +3,7 @@
 // share a worker with each other, so that a killer takes no innocent neighbour along. Called by
 // `assign`.
 
-import OpClusterModel
+public import OpClusterModel
 
 /// How much an operation is suspected of killing its workers.
 enum Doubt {
@@ -43,6 +43,17 @@ extension Scheduler {
     }
   }
 
+  /// Whether it is exclusive, and an attempt of which this journal knows nothing may still run at a
+  /// worker that was told of it by another (G16).
+  func awaitsTheLost(_ graph: UInt32, _ stage: Int, at now: Instant) -> Bool {
+    guard let exclusivesFrom, now < exclusivesFrom else { return false }
+    return graphs[graph].stages[stage].template.isExclusive
+  }
+
+  /// Whether everything that may run unknown to this journal has ended by now; asked by the body,
+  /// to note it for the next life.
+  public func isSettled(at now: Instant) -> Bool { exclusivesFrom.map { $0 <= now } ?? true }
+
   /// Those that found no worker in the last turn stand in line again, in their old places.
   mutating func returnDoubtful() {
     let waiting = doubtful
@@ -55,6 +66,11 @@ extension Scheduler {
 
   /// Why an operation in line waits for a worker of its own; nil where it does not.
   func doubtLine(_ id: OperationID) -> String? {
+    let stage = graphs[id.graph.number].stageNumber(of: id.index)
+    if awaitsTheLost(id.graph.number, stage, at: lastTick) {
+      return "it is exclusive, and this journal was restored: what workers still run unknown to it "
+        + "has to end first"
+    }
     let doubt = doubt(about: id)
     let able = seats.numbers.filter { seats[$0].takesWork }
     guard doubt != .none, !able.isEmpty, seats(able, admitting: doubt).isEmpty else { return nil }

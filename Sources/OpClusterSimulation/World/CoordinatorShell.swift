@@ -64,7 +64,8 @@ extension World {
     for at in connections.indices where connections[at].isOpen { breakConnection(at) }
     for at in workers.indices { heard[workers[at].session] = resyncMoment }
     coordinator.turn.begin(at: now, wall: wall)
-    coordinator.scheduler.start(into: &coordinator.turn)
+    coordinator.scheduler.start(
+      life: Chance.mix(seed &+ UInt64(coordinator.life)) | 1, into: &coordinator.turn)
     closeTurn()
   }
 

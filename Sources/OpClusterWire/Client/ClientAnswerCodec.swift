@@ -6,11 +6,12 @@ extension ClientAnswer: WireConvertible {
   var proto: ProtoClientAnswer {
     var proto = ProtoClientAnswer()
     switch self {
-    case .welcome(let version, let build, let epoch):
+    case .welcome(let version, let build, let life):
       var welcome = ProtoClientWelcome()
       welcome.version = version
       welcome.build = build
-      welcome.epoch = epoch.number
+      welcome.epoch = life.epoch.number
+      welcome.life = life.number
       proto.welcome = welcome
     case .reply(let request, let reply):
       var body = ProtoReply()
@@ -28,7 +29,7 @@ extension ClientAnswer: WireConvertible {
     case .welcome(let welcome):
       self = .welcome(
         version: welcome.version, build: try text(welcome.build, Limits.labelBytes, "build"),
-        epoch: Epoch(welcome.epoch))
+        CoordinatorLife(Epoch(welcome.epoch), number: welcome.life))
     case .reply(let reply):
       guard let body = reply.body else { throw WireError("reply.body", .missing) }
       self = .reply(RequestID(reply.request), try ClientReply(body))

@@ -211,6 +211,7 @@ extension EventSubscription: WireConvertible {
     proto.backlogOnly = backlogOnly
     proto.includesOwn = includesOwn
     proto.credit = credit
+    if let known { proto.known = known.proto }
     return proto
   }
   init(proto: ProtoSubscribe) throws(WireError) {
@@ -218,5 +219,6 @@ extension EventSubscription: WireConvertible {
       number: proto.number, selection: try Selection(proto: proto.selection),
       since: proto.hasSince ? proto.since : nil, graphsOnly: proto.graphsOnly,
       backlogOnly: proto.backlogOnly, includesOwn: proto.includesOwn, credit: proto.credit)
+    if proto.hasKnown { known = EventMark(proto: proto.known) }
   }
 }

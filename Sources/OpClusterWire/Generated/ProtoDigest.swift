@@ -2,8 +2,8 @@
 // this file was made. A test compares it with what they are.
 
 enum ProtoDigest {
-  static let client = "319721567 16870"
-  static let journal = "60812115 5077"
-  static let submission = "2768829821 18274"
-  static let worker = "3099522692 6876"
+  static let client = "149510218 17183"
+  static let journal = "2973261194 5448"
+  static let submission = "26280282 18808"
+  static let worker = "1365473713 7159"
 }

@@ -1469,11 +1469,45 @@ nonisolated struct ProtoSubscribe: @unchecked Sendable {
     set {_uniqueStorage()._includesOwn = newValue}
   }
 
+  /// The newest event that the subscriber knows. A log that does not have it refuses
+  /// (OTHER_HISTORY); absent: nobody knows where `since` comes from.
+  var known: ProtoEventMark {
+    get {_storage._known ?? ProtoEventMark()}
+    set {_uniqueStorage()._known = newValue}
+  }
+  /// Returns true if `known` has been explicitly set.
+  var hasKnown: Bool {_storage._known != nil}
+  /// Clears the value of `known`. Subsequent reads from it will return its default value.
+  mutating func clearKnown() {_uniqueStorage()._known = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 
   fileprivate var _storage = unsafe _StorageClass.defaultInstance
+}
+
+nonisolated struct ProtoEventMark: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var life: ProtoCoordinatorLife {
+    get {_life ?? ProtoCoordinatorLife()}
+    set {_life = newValue}
+  }
+  /// Returns true if `life` has been explicitly set.
+  var hasLife: Bool {self._life != nil}
+  /// Clears the value of `life`. Subsequent reads from it will return its default value.
+  mutating func clearLife() {self._life = nil}
+
+  var sequence: UInt64 = 0
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
+  fileprivate var _life: ProtoCoordinatorLife? = nil
 }
 
 nonisolated struct ProtoGrantCredit: Sendable {
@@ -1555,6 +1589,9 @@ nonisolated struct ProtoClientWelcome: Sendable {
   var build: String = String()
 
   var epoch: UInt64 = 0
+
+  /// CoordinatorLife.number; 0: not told.
+  var life: UInt64 = 0
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -4221,7 +4258,7 @@ nonisolated extension ProtoReadLog: SwiftProtobuf.Message, SwiftProtobuf._Messag
 
 nonisolated extension ProtoSubscribe: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Subscribe"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}selection\0\u{1}since\0\u{3}graphs_only\0\u{3}backlog_only\0\u{1}credit\0\u{3}includes_own\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}selection\0\u{1}since\0\u{3}graphs_only\0\u{3}backlog_only\0\u{1}credit\0\u{3}includes_own\0\u{1}known\0")
 
   fileprivate class _StorageClass {
     var _number: UInt64 = 0
@@ -4231,6 +4268,7 @@ nonisolated extension ProtoSubscribe: SwiftProtobuf.Message, SwiftProtobuf._Mess
     var _backlogOnly: Bool = false
     var _credit: UInt32 = 0
     var _includesOwn: Bool = false
+    var _known: ProtoEventMark? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -4248,6 +4286,7 @@ nonisolated extension ProtoSubscribe: SwiftProtobuf.Message, SwiftProtobuf._Mess
       _backlogOnly = source._backlogOnly
       _credit = source._credit
       _includesOwn = source._includesOwn
+      _known = source._known
     }
   }
 
@@ -4273,6 +4312,7 @@ nonisolated extension ProtoSubscribe: SwiftProtobuf.Message, SwiftProtobuf._Mess
         case 5: try { try decoder.decodeSingularBoolField(value: &_storage._backlogOnly) }()
         case 6: try { try decoder.decodeSingularUInt32Field(value: &_storage._credit) }()
         case 7: try { try decoder.decodeSingularBoolField(value: &_storage._includesOwn) }()
+        case 8: try { try decoder.decodeSingularMessageField(value: &_storage._known) }()
         default: break
         }
       }
@@ -4306,6 +4346,9 @@ nonisolated extension ProtoSubscribe: SwiftProtobuf.Message, SwiftProtobuf._Mess
       if _storage._includesOwn != false {
         try visitor.visitSingularBoolField(value: _storage._includesOwn, fieldNumber: 7)
       }
+      try { if let v = _storage._known {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -4322,10 +4365,50 @@ nonisolated extension ProtoSubscribe: SwiftProtobuf.Message, SwiftProtobuf._Mess
         if _storage._backlogOnly != rhs_storage._backlogOnly {return false}
         if _storage._credit != rhs_storage._credit {return false}
         if _storage._includesOwn != rhs_storage._includesOwn {return false}
+        if _storage._known != rhs_storage._known {return false}
         return true
       }
       if !storagesAreEqual {return false}
     }
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoEventMark: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".EventMark"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}life\0\u{1}sequence\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularMessageField(value: &self._life) }()
+      case 2: try { try decoder.decodeSingularUInt64Field(value: &self.sequence) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._life {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    } }()
+    if self.sequence != 0 {
+      try visitor.visitSingularUInt64Field(value: self.sequence, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoEventMark, rhs: ProtoEventMark) -> Bool {
+    if lhs._life != rhs._life {return false}
+    if lhs.sequence != rhs.sequence {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4469,7 +4552,7 @@ nonisolated extension ProtoClientAnswer: SwiftProtobuf.Message, SwiftProtobuf._M
 
 nonisolated extension ProtoClientWelcome: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".ClientWelcome"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}version\0\u{1}build\0\u{1}epoch\0\u{c}\u{4}\u{c}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}version\0\u{1}build\0\u{1}epoch\0\u{1}life\0\u{c}\u{5}\u{b}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4480,6 +4563,7 @@ nonisolated extension ProtoClientWelcome: SwiftProtobuf.Message, SwiftProtobuf._
       case 1: try { try decoder.decodeSingularUInt32Field(value: &self.version) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.build) }()
       case 3: try { try decoder.decodeSingularUInt64Field(value: &self.epoch) }()
+      case 4: try { try decoder.decodeSingularFixed64Field(value: &self.life) }()
       default: break
       }
     }
@@ -4495,6 +4579,9 @@ nonisolated extension ProtoClientWelcome: SwiftProtobuf.Message, SwiftProtobuf._
     if self.epoch != 0 {
       try visitor.visitSingularUInt64Field(value: self.epoch, fieldNumber: 3)
     }
+    if self.life != 0 {
+      try visitor.visitSingularFixed64Field(value: self.life, fieldNumber: 4)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4502,6 +4589,7 @@ nonisolated extension ProtoClientWelcome: SwiftProtobuf.Message, SwiftProtobuf._
     if lhs.version != rhs.version {return false}
     if lhs.build != rhs.build {return false}
     if lhs.epoch != rhs.epoch {return false}
+    if lhs.life != rhs.life {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

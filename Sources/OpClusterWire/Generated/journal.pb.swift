@@ -93,6 +93,7 @@ nonisolated struct ProtoFacts: Sendable {
   var body: ProtoFacts.OneOf_Body? = nil
 
   /// The coordinator began this life (epoch).
+  /// Of journals before lives had numbers; begun is its heir.
   var started: UInt64 {
     get {
       if case .started(let v)? = body {return v}
@@ -322,10 +323,19 @@ nonisolated struct ProtoFacts: Sendable {
     set {body = .workerDraining(newValue)}
   }
 
+  var begun: ProtoCoordinatorLife {
+    get {
+      if case .begun(let v)? = body {return v}
+      return ProtoCoordinatorLife()
+    }
+    set {body = .begun(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Body: Equatable, Sendable {
     /// The coordinator began this life (epoch).
+    /// Of journals before lives had numbers; begun is its heir.
     case started(UInt64)
     case submitted(ProtoSubmitted)
     case enqueued(ProtoEnqueued)
@@ -359,6 +369,7 @@ nonisolated struct ProtoFacts: Sendable {
     case moved(ProtoMoved)
     case blocksAdded(ProtoBlocksAdded)
     case workerDraining(UInt32)
+    case begun(ProtoCoordinatorLife)
 
   }
 
@@ -928,6 +939,16 @@ nonisolated struct ProtoCounters: Sendable {
 
   var lastEvent: UInt64 = 0
 
+  /// The newest lives of the coordinator, oldest first, in columns: which, and behind which commit
+  /// and event each began.
+  var lifeEpochs: [UInt64] = []
+
+  var lifeNumbers: [UInt64] = []
+
+  var commitsBefore: [UInt64] = []
+
+  var eventsBefore: [UInt64] = []
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -973,7 +994,7 @@ nonisolated extension ProtoTurn: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
 
 nonisolated extension ProtoFacts: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Facts"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}started\0\u{1}submitted\0\u{1}enqueued\0\u{3}queue_created\0\u{3}queue_changed\0\u{3}queue_removed\0\u{3}worker_joined\0\u{3}worker_lost\0\u{3}worker_left\0\u{1}dispatched\0\u{1}recalled\0\u{1}executing\0\u{1}succeeded\0\u{1}finished\0\u{3}attempt_failed\0\u{1}cancelled\0\u{3}dependency_added\0\u{3}dependency_removed\0\u{3}priority_set\0\u{3}graph_suspended\0\u{4}\u{2}restored_graph\0\u{3}restored_ending\0\u{3}restored_counters\0\u{1}held\0\u{1}released\0\u{1}moved\0\u{3}blocks_added\0\u{3}worker_draining\0\u{c}\u{15}\u{1}\u{c}\u{1e}\"")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}started\0\u{1}submitted\0\u{1}enqueued\0\u{3}queue_created\0\u{3}queue_changed\0\u{3}queue_removed\0\u{3}worker_joined\0\u{3}worker_lost\0\u{3}worker_left\0\u{1}dispatched\0\u{1}recalled\0\u{1}executing\0\u{1}succeeded\0\u{1}finished\0\u{3}attempt_failed\0\u{1}cancelled\0\u{3}dependency_added\0\u{3}dependency_removed\0\u{3}priority_set\0\u{3}graph_suspended\0\u{4}\u{2}restored_graph\0\u{3}restored_ending\0\u{3}restored_counters\0\u{1}held\0\u{1}released\0\u{1}moved\0\u{3}blocks_added\0\u{3}worker_draining\0\u{1}begun\0\u{c}\u{15}\u{1}\u{c}\u{1f}!")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1320,6 +1341,19 @@ nonisolated extension ProtoFacts: SwiftProtobuf.Message, SwiftProtobuf._MessageI
           self.body = .workerDraining(v)
         }
       }()
+      case 30: try {
+        var v: ProtoCoordinatorLife?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .begun(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .begun(v)
+        }
+      }()
       default: break
       }
     }
@@ -1442,6 +1476,10 @@ nonisolated extension ProtoFacts: SwiftProtobuf.Message, SwiftProtobuf._MessageI
     case .workerDraining?: try {
       guard case .workerDraining(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularUInt32Field(value: v, fieldNumber: 29)
+    }()
+    case .begun?: try {
+      guard case .begun(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 30)
     }()
     case nil: break
     }
@@ -2339,7 +2377,7 @@ nonisolated extension ProtoEndedGraph: SwiftProtobuf.Message, SwiftProtobuf._Mes
 
 nonisolated extension ProtoCounters: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Counters"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}epoch\0\u{3}last_graph\0\u{3}last_queue\0\u{3}last_worker\0\u{3}last_place\0\u{3}last_event\0\u{c}\u{7}\u{9}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}epoch\0\u{3}last_graph\0\u{3}last_queue\0\u{3}last_worker\0\u{3}last_place\0\u{3}last_event\0\u{3}life_epochs\0\u{3}life_numbers\0\u{3}commits_before\0\u{3}events_before\0\u{c}\u{b}\u{5}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2353,6 +2391,10 @@ nonisolated extension ProtoCounters: SwiftProtobuf.Message, SwiftProtobuf._Messa
       case 4: try { try decoder.decodeSingularUInt32Field(value: &self.lastWorker) }()
       case 5: try { try decoder.decodeSingularUInt64Field(value: &self.lastPlace) }()
       case 6: try { try decoder.decodeSingularUInt64Field(value: &self.lastEvent) }()
+      case 7: try { try decoder.decodeRepeatedUInt64Field(value: &self.lifeEpochs) }()
+      case 8: try { try decoder.decodeRepeatedFixed64Field(value: &self.lifeNumbers) }()
+      case 9: try { try decoder.decodeRepeatedUInt64Field(value: &self.commitsBefore) }()
+      case 10: try { try decoder.decodeRepeatedUInt64Field(value: &self.eventsBefore) }()
       default: break
       }
     }
@@ -2377,6 +2419,18 @@ nonisolated extension ProtoCounters: SwiftProtobuf.Message, SwiftProtobuf._Messa
     if self.lastEvent != 0 {
       try visitor.visitSingularUInt64Field(value: self.lastEvent, fieldNumber: 6)
     }
+    if !self.lifeEpochs.isEmpty {
+      try visitor.visitPackedUInt64Field(value: self.lifeEpochs, fieldNumber: 7)
+    }
+    if !self.lifeNumbers.isEmpty {
+      try visitor.visitPackedFixed64Field(value: self.lifeNumbers, fieldNumber: 8)
+    }
+    if !self.commitsBefore.isEmpty {
+      try visitor.visitPackedUInt64Field(value: self.commitsBefore, fieldNumber: 9)
+    }
+    if !self.eventsBefore.isEmpty {
+      try visitor.visitPackedUInt64Field(value: self.eventsBefore, fieldNumber: 10)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2387,6 +2441,10 @@ nonisolated extension ProtoCounters: SwiftProtobuf.Message, SwiftProtobuf._Messa
     if lhs.lastWorker != rhs.lastWorker {return false}
     if lhs.lastPlace != rhs.lastPlace {return false}
     if lhs.lastEvent != rhs.lastEvent {return false}
+    if lhs.lifeEpochs != rhs.lifeEpochs {return false}
+    if lhs.lifeNumbers != rhs.lifeNumbers {return false}
+    if lhs.commitsBefore != rhs.commitsBefore {return false}
+    if lhs.eventsBefore != rhs.eventsBefore {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -537,6 +537,9 @@ nonisolated enum ProtoRefusalCode: SwiftProtobuf.Enum, Swift.CaseIterable {
   case evicted // = 26
   case noSuchLog // = 27
   case workerUnavailable // = 28
+
+  /// What the peer was told before, this journal does not know: it was restored, or is another's.
+  case otherHistory // = 29
   case UNRECOGNIZED(Int)
 
   init() {
@@ -574,6 +577,7 @@ nonisolated enum ProtoRefusalCode: SwiftProtobuf.Enum, Swift.CaseIterable {
     case 26: self = .evicted
     case 27: self = .noSuchLog
     case 28: self = .workerUnavailable
+    case 29: self = .otherHistory
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -609,6 +613,7 @@ nonisolated enum ProtoRefusalCode: SwiftProtobuf.Enum, Swift.CaseIterable {
     case .evicted: return 26
     case .noSuchLog: return 27
     case .workerUnavailable: return 28
+    case .otherHistory: return 29
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -644,6 +649,7 @@ nonisolated enum ProtoRefusalCode: SwiftProtobuf.Enum, Swift.CaseIterable {
     .evicted,
     .noSuchLog,
     .workerUnavailable,
+    .otherHistory,
   ]
 
 }
@@ -2316,6 +2322,46 @@ nonisolated struct ProtoAttemptHistories: @unchecked Sendable {
   fileprivate var _storage = unsafe _StorageClass.defaultInstance
 }
 
+/// One life of the coordinator; the number is random, so that a restored journal, which counts the
+/// same epochs once more, is told from the one that workers and clients have seen.
+nonisolated struct ProtoCoordinatorLife: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var epoch: UInt64 = 0
+
+  var number: UInt64 = 0
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
+/// A place in the log of commits: what was decided by then, in this life.
+nonisolated struct ProtoHistoryMark: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var life: ProtoCoordinatorLife {
+    get {_life ?? ProtoCoordinatorLife()}
+    set {_life = newValue}
+  }
+  /// Returns true if `life` has been explicitly set.
+  var hasLife: Bool {self._life != nil}
+  /// Clears the value of `life`. Subsequent reads from it will return its default value.
+  mutating func clearLife() {self._life = nil}
+
+  var commit: UInt64 = 0
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
+  fileprivate var _life: ProtoCoordinatorLife? = nil
+}
+
 nonisolated struct ProtoRefusal: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -2468,7 +2514,7 @@ nonisolated extension ProtoFailurePolicy: SwiftProtobuf._ProtoNameProviding {
 }
 
 nonisolated extension ProtoRefusalCode: SwiftProtobuf._ProtoNameProviding {
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0REFUSAL_CODE_UNSPECIFIED\0\u{1}REFUSAL_CODE_ALREADY_ENQUEUED\0\u{1}REFUSAL_CODE_ALREADY_FINISHED\0\u{1}REFUSAL_CODE_NOT_READY\0\u{1}REFUSAL_CODE_BAD_LIMIT\0\u{1}REFUSAL_CODE_ALREADY_STARTED\0\u{1}REFUSAL_CODE_QUEUE_NOT_EMPTY\0\u{1}REFUSAL_CODE_QUEUE_EXISTS\0\u{1}REFUSAL_CODE_UNKNOWN_DEPENDENCY\0\u{1}REFUSAL_CODE_EXPIRED\0\u{1}REFUSAL_CODE_SELF_DEPENDENCY\0\u{1}REFUSAL_CODE_CYCLE\0\u{1}REFUSAL_CODE_CONFLICTING_EDGE\0\u{1}REFUSAL_CODE_UNKNOWN_QUEUE\0\u{1}REFUSAL_CODE_UNKNOWN_GRAPH\0\u{1}REFUSAL_CODE_UNKNOWN_OPERATION\0\u{1}REFUSAL_CODE_UNKNOWN_WORKER\0\u{1}REFUSAL_CODE_WOULD_DEADLOCK\0\u{1}REFUSAL_CODE_WOULD_STARVE\0\u{1}REFUSAL_CODE_BAD_REQUEST\0\u{1}REFUSAL_CODE_LIMIT_EXCEEDED\0\u{1}REFUSAL_CODE_CONFLICT\0\u{1}REFUSAL_CODE_VERSION_MISMATCH\0\u{1}REFUSAL_CODE_FORBIDDEN\0\u{1}REFUSAL_CODE_BUSY\0\u{1}REFUSAL_CODE_SHUTTING_DOWN\0\u{1}REFUSAL_CODE_EVICTED\0\u{1}REFUSAL_CODE_NO_SUCH_LOG\0\u{1}REFUSAL_CODE_WORKER_UNAVAILABLE\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0REFUSAL_CODE_UNSPECIFIED\0\u{1}REFUSAL_CODE_ALREADY_ENQUEUED\0\u{1}REFUSAL_CODE_ALREADY_FINISHED\0\u{1}REFUSAL_CODE_NOT_READY\0\u{1}REFUSAL_CODE_BAD_LIMIT\0\u{1}REFUSAL_CODE_ALREADY_STARTED\0\u{1}REFUSAL_CODE_QUEUE_NOT_EMPTY\0\u{1}REFUSAL_CODE_QUEUE_EXISTS\0\u{1}REFUSAL_CODE_UNKNOWN_DEPENDENCY\0\u{1}REFUSAL_CODE_EXPIRED\0\u{1}REFUSAL_CODE_SELF_DEPENDENCY\0\u{1}REFUSAL_CODE_CYCLE\0\u{1}REFUSAL_CODE_CONFLICTING_EDGE\0\u{1}REFUSAL_CODE_UNKNOWN_QUEUE\0\u{1}REFUSAL_CODE_UNKNOWN_GRAPH\0\u{1}REFUSAL_CODE_UNKNOWN_OPERATION\0\u{1}REFUSAL_CODE_UNKNOWN_WORKER\0\u{1}REFUSAL_CODE_WOULD_DEADLOCK\0\u{1}REFUSAL_CODE_WOULD_STARVE\0\u{1}REFUSAL_CODE_BAD_REQUEST\0\u{1}REFUSAL_CODE_LIMIT_EXCEEDED\0\u{1}REFUSAL_CODE_CONFLICT\0\u{1}REFUSAL_CODE_VERSION_MISMATCH\0\u{1}REFUSAL_CODE_FORBIDDEN\0\u{1}REFUSAL_CODE_BUSY\0\u{1}REFUSAL_CODE_SHUTTING_DOWN\0\u{1}REFUSAL_CODE_EVICTED\0\u{1}REFUSAL_CODE_NO_SUCH_LOG\0\u{1}REFUSAL_CODE_WORKER_UNAVAILABLE\0\u{1}REFUSAL_CODE_OTHER_HISTORY\0")
 }
 
 nonisolated extension ProtoLogStream: SwiftProtobuf._ProtoNameProviding {
@@ -4893,6 +4939,80 @@ nonisolated extension ProtoAttemptHistories: SwiftProtobuf.Message, SwiftProtobu
       }
       if !storagesAreEqual {return false}
     }
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoCoordinatorLife: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".CoordinatorLife"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}epoch\0\u{1}number\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt64Field(value: &self.epoch) }()
+      case 2: try { try decoder.decodeSingularFixed64Field(value: &self.number) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.epoch != 0 {
+      try visitor.visitSingularUInt64Field(value: self.epoch, fieldNumber: 1)
+    }
+    if self.number != 0 {
+      try visitor.visitSingularFixed64Field(value: self.number, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoCoordinatorLife, rhs: ProtoCoordinatorLife) -> Bool {
+    if lhs.epoch != rhs.epoch {return false}
+    if lhs.number != rhs.number {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoHistoryMark: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".HistoryMark"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}life\0\u{1}commit\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularMessageField(value: &self._life) }()
+      case 2: try { try decoder.decodeSingularUInt64Field(value: &self.commit) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._life {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    } }()
+    if self.commit != 0 {
+      try visitor.visitSingularUInt64Field(value: self.commit, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoHistoryMark, rhs: ProtoHistoryMark) -> Bool {
+    if lhs._life != rhs._life {return false}
+    if lhs.commit != rhs.commit {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -163,6 +163,16 @@ nonisolated struct ProtoWorkerHello: @unchecked Sendable {
   /// Clears the value of `executing`. Subsequent reads from it will return its default value.
   mutating func clearExecuting() {_uniqueStorage()._executing = nil}
 
+  /// How far this session knows the coordinator's log; absent: nothing was told yet.
+  var known: ProtoHistoryMark {
+    get {_storage._known ?? ProtoHistoryMark()}
+    set {_uniqueStorage()._known = newValue}
+  }
+  /// Returns true if `known` has been explicitly set.
+  var hasKnown: Bool {_storage._known != nil}
+  /// Clears the value of `known`. Subsequent reads from it will return its default value.
+  mutating func clearKnown() {_uniqueStorage()._known = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -426,6 +436,16 @@ nonisolated struct ProtoWelcome: @unchecked Sendable {
     set {_uniqueStorage()._clientEndpoint = newValue}
   }
 
+  /// How far the log was when this was decided; absent: not told.
+  var known: ProtoHistoryMark {
+    get {_storage._known ?? ProtoHistoryMark()}
+    set {_uniqueStorage()._known = newValue}
+  }
+  /// Returns true if `known` has been explicitly set.
+  var hasKnown: Bool {_storage._known != nil}
+  /// Clears the value of `known`. Subsequent reads from it will return its default value.
+  mutating func clearKnown() {_uniqueStorage()._known = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -531,6 +551,12 @@ nonisolated struct ProtoWorkerOrders: @unchecked Sendable {
   var heard: UInt64 {
     get {_storage._heard}
     set {_uniqueStorage()._heard = newValue}
+  }
+
+  /// The newest commit when this was decided; 0: not told.
+  var commit: UInt64 {
+    get {_storage._commit}
+    set {_uniqueStorage()._commit = newValue}
   }
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -997,7 +1023,7 @@ nonisolated extension ProtoWorkerGoodbye: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension ProtoWorkerHello: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".WorkerHello"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}versions\0\u{1}build\0\u{1}name\0\u{1}session\0\u{1}capacity\0\u{1}labels\0\u{1}types\0\u{1}held\0\u{1}executing\0\u{c}\u{a}\u{16}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}versions\0\u{1}build\0\u{1}name\0\u{1}session\0\u{1}capacity\0\u{1}labels\0\u{1}types\0\u{1}held\0\u{1}executing\0\u{1}known\0\u{c}\u{b}\u{15}")
 
   fileprivate class _StorageClass {
     var _versions: ProtoProtocolVersions? = nil
@@ -1009,6 +1035,7 @@ nonisolated extension ProtoWorkerHello: SwiftProtobuf.Message, SwiftProtobuf._Me
     var _types: [ProtoOperationType] = []
     var _held: ProtoAttempts? = nil
     var _executing: ProtoAttempts? = nil
+    var _known: ProtoHistoryMark? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1028,6 +1055,7 @@ nonisolated extension ProtoWorkerHello: SwiftProtobuf.Message, SwiftProtobuf._Me
       _types = source._types
       _held = source._held
       _executing = source._executing
+      _known = source._known
     }
   }
 
@@ -1055,6 +1083,7 @@ nonisolated extension ProtoWorkerHello: SwiftProtobuf.Message, SwiftProtobuf._Me
         case 7: try { try decoder.decodeRepeatedMessageField(value: &_storage._types) }()
         case 8: try { try decoder.decodeSingularMessageField(value: &_storage._held) }()
         case 9: try { try decoder.decodeSingularMessageField(value: &_storage._executing) }()
+        case 10: try { try decoder.decodeSingularMessageField(value: &_storage._known) }()
         default: break
         }
       }
@@ -1094,6 +1123,9 @@ nonisolated extension ProtoWorkerHello: SwiftProtobuf.Message, SwiftProtobuf._Me
       try { if let v = _storage._executing {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
       } }()
+      try { if let v = _storage._known {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 10)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -1112,6 +1144,7 @@ nonisolated extension ProtoWorkerHello: SwiftProtobuf.Message, SwiftProtobuf._Me
         if _storage._types != rhs_storage._types {return false}
         if _storage._held != rhs_storage._held {return false}
         if _storage._executing != rhs_storage._executing {return false}
+        if _storage._known != rhs_storage._known {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -1401,7 +1434,7 @@ nonisolated extension ProtoCoordinatorMessage: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension ProtoWelcome: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Welcome"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}conversation\0\u{1}version\0\u{1}worker\0\u{1}timing\0\u{1}stale\0\u{3}client_endpoint\0\u{c}\u{7}\u{9}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}conversation\0\u{1}version\0\u{1}worker\0\u{1}timing\0\u{1}stale\0\u{3}client_endpoint\0\u{1}known\0\u{c}\u{8}\u{8}")
 
   fileprivate class _StorageClass {
     var _conversation: ProtoConversation? = nil
@@ -1410,6 +1443,7 @@ nonisolated extension ProtoWelcome: SwiftProtobuf.Message, SwiftProtobuf._Messag
     var _timing: ProtoTiming? = nil
     var _stale: ProtoAttempts? = nil
     var _clientEndpoint: String = String()
+    var _known: ProtoHistoryMark? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1426,6 +1460,7 @@ nonisolated extension ProtoWelcome: SwiftProtobuf.Message, SwiftProtobuf._Messag
       _timing = source._timing
       _stale = source._stale
       _clientEndpoint = source._clientEndpoint
+      _known = source._known
     }
   }
 
@@ -1450,6 +1485,7 @@ nonisolated extension ProtoWelcome: SwiftProtobuf.Message, SwiftProtobuf._Messag
         case 4: try { try decoder.decodeSingularMessageField(value: &_storage._timing) }()
         case 5: try { try decoder.decodeSingularMessageField(value: &_storage._stale) }()
         case 6: try { try decoder.decodeSingularStringField(value: &_storage._clientEndpoint) }()
+        case 7: try { try decoder.decodeSingularMessageField(value: &_storage._known) }()
         default: break
         }
       }
@@ -1480,6 +1516,9 @@ nonisolated extension ProtoWelcome: SwiftProtobuf.Message, SwiftProtobuf._Messag
       if !_storage._clientEndpoint.isEmpty {
         try visitor.visitSingularStringField(value: _storage._clientEndpoint, fieldNumber: 6)
       }
+      try { if let v = _storage._known {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -1495,6 +1534,7 @@ nonisolated extension ProtoWelcome: SwiftProtobuf.Message, SwiftProtobuf._Messag
         if _storage._timing != rhs_storage._timing {return false}
         if _storage._stale != rhs_storage._stale {return false}
         if _storage._clientEndpoint != rhs_storage._clientEndpoint {return false}
+        if _storage._known != rhs_storage._known {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -1506,7 +1546,7 @@ nonisolated extension ProtoWelcome: SwiftProtobuf.Message, SwiftProtobuf._Messag
 
 nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".WorkerOrders"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}conversation\0\u{1}number\0\u{1}acknowledged\0\u{1}templates\0\u{1}dispatches\0\u{1}recalls\0\u{1}cancels\0\u{3}cancel_grace_at\0\u{3}cancel_grace_nanoseconds\0\u{1}stale\0\u{3}forgotten_graphs\0\u{1}drain\0\u{1}heard\0\u{c}\u{e}\u{12}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}conversation\0\u{1}number\0\u{1}acknowledged\0\u{1}templates\0\u{1}dispatches\0\u{1}recalls\0\u{1}cancels\0\u{3}cancel_grace_at\0\u{3}cancel_grace_nanoseconds\0\u{1}stale\0\u{3}forgotten_graphs\0\u{1}drain\0\u{1}heard\0\u{1}commit\0\u{c}\u{f}\u{11}")
 
   fileprivate class _StorageClass {
     var _conversation: ProtoConversation? = nil
@@ -1522,6 +1562,7 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
     var _forgottenGraphs: [UInt32] = []
     var _drain: Bool = false
     var _heard: UInt64 = 0
+    var _commit: UInt64 = 0
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1545,6 +1586,7 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
       _forgottenGraphs = source._forgottenGraphs
       _drain = source._drain
       _heard = source._heard
+      _commit = source._commit
     }
   }
 
@@ -1576,6 +1618,7 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
         case 11: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._forgottenGraphs) }()
         case 12: try { try decoder.decodeSingularBoolField(value: &_storage._drain) }()
         case 13: try { try decoder.decodeSingularUInt64Field(value: &_storage._heard) }()
+        case 14: try { try decoder.decodeSingularUInt64Field(value: &_storage._commit) }()
         default: break
         }
       }
@@ -1627,6 +1670,9 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
       if _storage._heard != 0 {
         try visitor.visitSingularUInt64Field(value: _storage._heard, fieldNumber: 13)
       }
+      if _storage._commit != 0 {
+        try visitor.visitSingularUInt64Field(value: _storage._commit, fieldNumber: 14)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -1649,6 +1695,7 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
         if _storage._forgottenGraphs != rhs_storage._forgottenGraphs {return false}
         if _storage._drain != rhs_storage._drain {return false}
         if _storage._heard != rhs_storage._heard {return false}
+        if _storage._commit != rhs_storage._commit {return false}
         return true
       }
       if !storagesAreEqual {return false}

@@ -85,7 +85,7 @@ extension ProtoFacts {
   fileprivate init(_ record: Record) {
     self.init()
     switch record {
-    case .started(let epoch): started = epoch.number
+    case .started(let life): begun = life.proto
     case .submitted(let graph, let submission, let fingerprint, let at):
       submitted.graph = graph.number
       submitted.submission = submission.proto
@@ -171,7 +171,8 @@ extension ProtoQueueFact {
 extension Record {
   fileprivate init(_ body: ProtoFacts.OneOf_Body) throws(WireError) {
     switch body {
-    case .started(let epoch): self = .started(Epoch(epoch))
+    case .started(let epoch): self = .started(CoordinatorLife(Epoch(epoch)))
+    case .begun(let life): self = .started(CoordinatorLife(proto: life))
     case .submitted(let fact):
       self = .submitted(
         GraphID(fact.graph), try GraphSubmission(proto: fact.submission),
@@ -235,7 +236,7 @@ extension Record {
         try opaque(fact.blocks, Limits.payloadBytes, "blocks_added.blocks"))
     case .graphSuspended(let fact):
       self = .graphSuspended(GraphID(fact.graph), fact.isSuspended)
-    case .started, .submitted, .enqueued, .queueCreated, .queueChanged, .queueRemoved,
+    case .started, .begun, .submitted, .enqueued, .queueCreated, .queueChanged, .queueRemoved,
       .workerJoined, .workerLost, .workerLeft, .workerDraining, .dispatched, .recalled,
       .executing, .succeeded, .finished, .attemptFailed, .cancelled, .restoredGraph,
       .restoredEnding, .restoredCounters:

@@ -193,6 +193,12 @@ extension Counters: WireConvertible {
     proto.lastWorker = lastWorker
     proto.lastPlace = lastPlace
     proto.lastEvent = lastEvent
+    for known in lives {
+      proto.lifeEpochs.append(known.life.epoch.number)
+      proto.lifeNumbers.append(known.life.number)
+      proto.commitsBefore.append(known.commitsBefore.number)
+      proto.eventsBefore.append(known.eventsBefore)
+    }
     return proto
   }
   init(proto: ProtoCounters) throws(WireError) {
@@ -203,6 +209,16 @@ extension Counters: WireConvertible {
     lastWorker = proto.lastWorker
     lastPlace = proto.lastPlace
     lastEvent = proto.lastEvent
+    let count = proto.lifeEpochs.count
+    try checkCount(count, Limits.rememberedLives, "counters.life_epochs")
+    try checkEqual(proto.lifeNumbers.count, count, "counters.life_numbers")
+    try checkEqual(proto.commitsBefore.count, count, "counters.commits_before")
+    try checkEqual(proto.eventsBefore.count, count, "counters.events_before")
+    lives = (0..<count).map { at in
+      KnownLife(
+        CoordinatorLife(Epoch(proto.lifeEpochs[at]), number: proto.lifeNumbers[at]),
+        after: CommitIndex(proto.commitsBefore[at]), events: proto.eventsBefore[at])
+    }
   }
 }
 

@@ -38,6 +38,7 @@ extension WorkerHello: WireConvertible {
     proto.types = types.map(\.proto)
     if !held.isEmpty { proto.held = ProtoAttempts(held) }
     if !executing.isEmpty { proto.executing = ProtoAttempts(executing) }
+    if let known { proto.known = known.proto }
     return proto
   }
 
@@ -51,6 +52,7 @@ extension WorkerHello: WireConvertible {
       types: try list(proto.types, WireLimits.typesPerWorker, "hello.types"),
       held: try proto.held.words(Limits.entriesPerMessage, "hello.held"),
       executing: try proto.executing.words(Limits.entriesPerMessage, "hello.executing"))
+    if proto.hasKnown { known = HistoryMark(proto: proto.known) }
   }
 }
 
@@ -116,6 +118,7 @@ extension Welcome: WireConvertible {
     proto.timing = timing.proto
     if !stale.isEmpty { proto.stale = ProtoAttempts(stale) }
     proto.clientEndpoint = clientEndpoint
+    if let known { proto.known = known.proto }
     return proto
   }
   init(proto: ProtoWelcome) throws(WireError) {
@@ -125,6 +128,7 @@ extension Welcome: WireConvertible {
       stale: try proto.stale.words(2 * Limits.entriesPerMessage, "welcome.stale"),
       clientEndpoint: try text(
         proto.clientEndpoint, WireLimits.sentenceBytes, "welcome.client_endpoint"))
+    if proto.hasKnown { known = HistoryMark(proto: proto.known) }
   }
 }
 

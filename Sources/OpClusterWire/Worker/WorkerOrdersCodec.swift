@@ -9,6 +9,7 @@ extension WorkerOrders: WireConvertible {
     proto.number = number
     proto.acknowledged = acknowledged
     proto.heard = heard
+    proto.commit = commit.number
     if isHeartbeat { return proto }
     proto.templates = templates.map(\.proto)
     if !dispatches.isEmpty { proto.dispatches = ProtoDispatches(dispatches) }
@@ -26,6 +27,7 @@ extension WorkerOrders: WireConvertible {
       conversation: try Conversation(proto: proto.conversation), number: proto.number,
       acknowledged: proto.acknowledged)
     heard = proto.heard
+    commit = CommitIndex(proto.commit)
     templates = try list(proto.templates, limit, "orders.templates")
     dispatches = try proto.dispatches.words(limit)
     recalls = try proto.recalls.words(limit, "orders.recalls")

@@ -51,6 +51,9 @@ final class Scratch {
   private var slots = 0
   /// Graphs whose folder exists.
   private var graphs: Set<UInt32> = []
+  /// There may be logs of attempts that are numbered once more: by a coordinator whose journal was
+  /// restored, or by another one.
+  private var hasOldLogs = false
 
   /// Makes and locks the folder.
   init(_ path: String) throws(WorkerError) {
@@ -103,9 +106,17 @@ final class Scratch {
         Folders.removeTree("\(path)/\(name)")
         try Folders.make("\(path)/\(name)")
       }
+      hasOldLogs = Folders.names(in: path).contains { UInt32($0) != nil }
     } catch {
       throw WorkerError(.machine, error.description)
     }
+  }
+
+  /// Whether there is no room left to speak of.
+  var isDiskFull: Bool {
+    var status = statvfs()
+    guard unsafe statvfs(path, &status) == 0, status.f_blocks > 0 else { return false }
+    return UInt64(status.f_bavail) * UInt64(status.f_frsize) < 64 << 10
   }
 
   /// A slot for a command to be started.
@@ -190,6 +201,20 @@ final class Scratch {
     for stream in [LogStream.standardOutput, .standardError] {
       let file = log(attempt, stream)
       if Folders.size(of: file) == 0 { Folders.remove(file) }
+    }
+  }
+
+  /// The worker begins anew: the numbers of attempts may come again.
+  func beginAnew() {
+    hasOldLogs = true
+    graphs = []
+  }
+
+  /// What an attempt of the same numbers left in a history that is gone is not this one's output.
+  func dropOldLogs(_ attempt: AttemptID) {
+    guard hasOldLogs else { return }
+    for stream in [LogStream.standardOutput, .standardError] {
+      Folders.remove(log(attempt, stream))
     }
   }
 

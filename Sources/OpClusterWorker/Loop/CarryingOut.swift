@@ -1,12 +1,15 @@
 // Does what the brain has decided. Loop thread.
 
+import Logging
 import OpClusterExecution
 import OpClusterModel
 
 extension WorkerLoop {
   func carryOut(_ effect: ExecutionEffect) {
     switch effect {
-    case .renewConversation: renewSocket()
+    case .renewConversation:
+      if core.identity.session != session { beginAnew() }
+      renewSocket()
     case .learn(let number, let announcement): learn(number, announcement)
     case .forget(let number): templates[Int(number.position)] = nil
     case .forgetGraph(let graph): scratch.forget(graph)
@@ -14,6 +17,18 @@ extension WorkerLoop {
     case .stop(let attempt): attempts.stop(attempt)
     case .kill(let attempt): attempts.kill(attempt)
     }
+  }
+
+  /// The coordinator's journal went back: the brain has become another session.
+  private func beginAnew() {
+    session = core.identity.session
+    attempts.beginAnew(session: session.number)
+    scratch.beginAnew()
+    logger.warning(
+      """
+      the coordinator's journal does not know what this worker was told: it was restored, or is \
+      another cluster's; everything that ran has been killed, and the worker begins anew
+      """)
   }
 
   private func learn(_ number: TemplateNumber, _ announcement: TemplateAnnouncement) {
@@ -32,6 +47,7 @@ extension WorkerLoop {
     if let problem = objection(to: template) {
       return apply(.ended(launch.attempt, problem.result))
     }
+    scratch.dropOldLogs(launch.attempt)
     let job = Job(
       attempt: launch.attempt, run: launch.run, template: template, inputs: launch.inputs)
     if let result = attempts.start(job, argument: launch.argument, at: now) {

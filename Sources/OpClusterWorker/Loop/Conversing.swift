@@ -44,7 +44,9 @@ extension WorkerLoop {
         noteHandshake(failure)
         apply(.disconnected)
       case .disconnected:
-        logger.info("connection to \(configuration.coordinator) lost")
+        // What is the matter with every try has been said.
+        let level = toldTrouble.isEmpty ? Logger.Level.info : .debug
+        logger.log(level: level, "connection to \(configuration.coordinator) lost")
         apply(.disconnected)
       }
     }
@@ -60,7 +62,7 @@ extension WorkerLoop {
         .forbidden,
         "the coordinator at \(address) does not let in our key: it was never added, or was removed",
         hint: "an administrator invites with 'opcoord key invite --role worker'")
-      logger.warning("\(refusal.message)")
+      warnOnce(refusal.message)
       if !hasServed { keyRefusal = refusal }
     case .broken where configuration.keys != nil && now - socketOpenedAt < Self.hangUpTime:
       // A coordinator with another key hangs up without a word (A6).
@@ -70,10 +72,16 @@ extension WorkerLoop {
         "what listens at \(address) hung up during the handshake: it has another key than the "
           + "coordinator that ours is for",
         hint: "check the address, and the line 'server' of own.key against 'opcoord key show'")
-      logger.warning("\(refusal.message)")
+      warnOnce(refusal.message)
       if !hasServed, hangUps >= Self.hangUpsAtStart { keyRefusal = refusal }
-    default: logger.warning("no handshake with \(address): \(failure)")
+    default: warnOnce("no handshake with \(address): \(failure)")
     }
+  }
+
+  /// A trouble that every new try meets is told at the first one, until the worker serves again.
+  private func warnOnce(_ trouble: String) {
+    if trouble != toldTrouble { logger.warning("\(trouble)") }
+    toldTrouble = trouble
   }
 
   /// A handshake that nobody answers ends after 2 s; a hang-up comes before.
@@ -131,6 +139,7 @@ extension WorkerLoop {
       logger.info("serving \(configuration.coordinator)")
       if !hasServed { configuration.announce() }
       hasServed = true
+      toldTrouble = ""
     }
     wasTalking = isTalking
   }

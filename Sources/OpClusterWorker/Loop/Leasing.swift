@@ -14,21 +14,31 @@ struct SleepWatch {
   /// Below this it is the time between two looks.
   private static let tolerance: Int64 = 500_000_000
 
-  init() { ahead = Self.look() }
+  /// Both clocks: the one that goes on while the machine sleeps, and the loop's.
+  typealias Clocks = @Sendable () -> (sleepless: Int64, own: Int64)
+  private let clocks: Clocks
+
+  /// - Parameter clocks: another machine's; the sleepless one is to be read first: whoever is
+  ///   stopped between the two takes the difference to be smaller than it is, and with it the lease
+  ///   to be shorter.
+  init(
+    clocks: @escaping Clocks = {
+      let sleepless = ExclusiveLease.clock
+      return (sleepless, MonotonicClock.now())
+    }
+  ) {
+    self.clocks = clocks
+    let first = clocks()
+    ahead = first.sleepless - first.own
+  }
 
   /// Whether the machine has slept since the last look.
   mutating func hasSlept() -> Bool {
-    let found = Self.look()
+    let now = clocks()
+    let found = now.sleepless - now.own
     let slept = found - ahead > Self.tolerance
     ahead = max(ahead, found)
     return slept
-  }
-
-  /// The sleepless clock first: whoever is stopped between the two takes the difference to be
-  /// smaller than it is, and with it the lease to be shorter.
-  private static func look() -> Int64 {
-    let sleepless = ExclusiveLease.clock
-    return sleepless - MonotonicClock.now()
   }
 }
 

@@ -22,7 +22,7 @@ final class WorkerLoop {
   let orders: Mailbox<WorkerOrder>
   let scratch: Scratch
   let attempts: AttemptRunner
-  let session: WorkerSession
+  var session: WorkerSession
   var core: ExecutionCore
   var effects: [ExecutionEffect] = []
   var templates: [PreparedTemplate?] = []
@@ -53,6 +53,8 @@ final class WorkerLoop {
   var keyRefusal: Refusal?
   /// Handshakes in a row that the other side broke off, and when the last one began.
   var hangUps = 0
+  /// What the log was told last of tries that all fail alike.
+  var toldTrouble = ""
   var socketOpenedAt: Instant
   var wasTalking = false
   var sleepWatch = SleepWatch()
@@ -115,6 +117,7 @@ final class WorkerLoop {
     if !ProcessHost.removeLeftovers(worker: fence.worker) {
       logger.error("processes of an earlier run of this worker cannot be killed; they still run")
     }
+    ProcessHost.removeAbandonedGroups()
     try scratch.clear()
     let host: ProcessHost
     do throws(SpawnError) {

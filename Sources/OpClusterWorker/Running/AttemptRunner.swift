@@ -54,6 +54,9 @@ final class AttemptRunner {
     commands = CommandRunner(host: host, scratch: scratch, session: session, limits: limits)
   }
 
+  /// Another session, with the numbers of attempts from the beginning.
+  func beginAnew(session: UInt64) { commands.beginAnew(session: session) }
+
   /// Readable when `collect` has something to do.
   var descriptors: [Int32] {
     [host.descriptor, tasks.ends.descriptor, tasks.progress.descriptor]

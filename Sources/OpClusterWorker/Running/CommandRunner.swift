@@ -57,8 +57,8 @@ final class CommandRunner {
   private let limits: OperationLimits
   let user: String
   let home: String
-  /// Unguessable, new for each run of the worker: the first part of every `OP_FENCE`.
-  let fence: String
+  /// Unguessable, new for each session of the worker: the first part of every `OP_FENCE`.
+  private(set) var fence: String
   private var running: [UInt64: RunningCommand] = [:]
   private var tokens: [Part: UInt64] = [:]
   private var newestToken: UInt64 = 0
@@ -72,6 +72,9 @@ final class CommandRunner {
     home = Terminal.variable("HOME") ?? "/"
     user = Terminal.variable("USER") ?? "\(getuid())"
   }
+
+  /// The numbers of attempts may come again: what they mean to others must not.
+  func beginAnew(session: UInt64) { fence = String(session, radix: 16) }
 
   /// Where a stream of a running command goes; nil when it does not run.
   func stream(_ stream: LogStream, of attempt: AttemptID) -> String? {
@@ -254,7 +257,16 @@ final class CommandRunner {
     } else if result.diagnostic.isEmpty {
       result.diagnostic = LogFiles.end(of: command.streams.error)
     }
+    if result.cause != .none { blameDisk(&result) }
     return result
+  }
+
+  /// Where nothing can be written, what failed mostly did so for that, and had no room to say it.
+  private func blameDisk(_ result: inout AttemptResult) {
+    guard scratch.isDiskFull else { return }
+    let cause = "the disk of this worker's folder '\(scratch.path)' is full; make room there"
+    let rest = result.diagnostic.isEmpty ? "" : "\n\(result.diagnostic)"
+    result.diagnostic = cause + rest
   }
 
   private static func microseconds(_ time: Duration) -> UInt64 {

@@ -151,6 +151,11 @@ struct Run: Command {
         throw .usage("variable '\(safe(text))' is not set here", hint: "write NAME=VALUE")
       }
     }
+    for assignment in result {
+      guard let objection = CommandVariables.objection(to: assignment.key, assignment.value)
+      else { continue }
+      throw .usage(safe(objection.message), hint: safe(objection.hint))
+    }
     return result
   }
 }

@@ -14,7 +14,7 @@ let clockRows: [FaultRow] = [
   FaultRow(
     number: "F44", name: "wall clock that jumps while running; 1971, 2038 and 2106", promise: "G31",
     injection: "another time every few seconds, by hours and by decades", needs: [.compiler],
-    run: jumpingClock),
+    isShort: true, run: jumpingClock),
 ]
 
 /// No worker lost, nothing run twice: no clock of the wall has a say.

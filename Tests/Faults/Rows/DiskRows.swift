@@ -25,7 +25,9 @@ let diskRows: [FaultRow] = [
     run: logCut),
   FaultRow(
     number: "F27", name: "one bit flipped", promise: "G5 G6",
-    injection: "each byte of the last frame; 200 random places before it", run: bitFlipped),
+    injection:
+      "200 places of the log's last frame, 200 before it; 200 of the database of one that stopped",
+    run: bitFlipped),
   FaultRow(
     number: "F31", name: "two coordinators on one state folder", promise: "G6",
     injection: "a second opcoord, also with the first one stopped", isShort: true,
@@ -234,11 +236,11 @@ private func export(
   return (status, tool.output.split(separator: "\n"), tool.error)
 }
 
-/// Exports a copy of the state with another log; judges that it is a prefix or, where it may be,
-/// a refusal.
+/// Exports a copy of the state with another log or database; judges that it is a prefix or, where
+/// it may be, a refusal.
 private func judge(
-  _ log: [UInt8], mayRefuse: Bool, _ cluster: Cluster, _ whole: [Substring], _ what: String,
-  _ trial: Trial
+  _ log: [UInt8]?, database: [UInt8]? = nil, mayRefuse: Bool, _ cluster: Cluster,
+  _ whole: [Substring], _ what: String, _ trial: Trial
 ) async throws -> (kept: Int, isRefused: Bool) {
   let copy = "\(cluster.folder)/copy"
   try? FileManager.default.removeItem(atPath: copy)
@@ -247,7 +249,8 @@ private func judge(
     try FileManager.default.copyItem(
       atPath: "\(cluster.folder)/state/\(name)", toPath: "\(copy)/\(name)")
   }
-  try Data(log).write(to: URL(filePath: "\(copy)/journal.db-wal"))
+  if let log { try Data(log).write(to: URL(filePath: "\(copy)/journal.db-wal")) }
+  if let database { try Data(database).write(to: URL(filePath: "\(copy)/journal.db")) }
   let found = try await export(of: copy, cluster)
   if found.status == 0 {
     trial.expect(
@@ -284,12 +287,11 @@ private func logCut(_ trial: Trial) async throws {
 private func bitFlipped(_ trial: Trial) async throws {
   let inside = trial.scale.count(200, short: 10)
   try await killedJournal(trial) { cluster, log, whole in
-    var refused = 0
     let last = log.count - 4_120
+    var refused = 0
     for number in 0..<(inside * 2) {
       let isLast = number < inside
-      let place =
-        isLast ? last + number * 4_120 / inside : Int.random(in: 32..<last)
+      let place = isLast ? last + number * 4_120 / inside : Int.random(in: 32..<last)
       var other = log
       other[place] ^= 1 << UInt8.random(in: 0..<8)
       let found = try await judge(
@@ -297,7 +299,35 @@ private func bitFlipped(_ trial: Trial) async throws {
       if found.isRefused { refused += 1 }
       trial.injected("bit flipped in \(isLast ? "the last frame" : "the middle of the log")")
     }
-    trial.note("\(refused) refused with the record's name, the others a prefix")
-    trial.expect(refused > 0, "G6: not one flip in the middle was noticed")
+    trial.note("of the log: \(refused) refused with the record's name, the others a prefix")
+    try await databaseFlipped(inside, cluster, trial)
   }
+}
+
+/// The same in a database without a log: there is no end that could be missing, so that everything
+/// is there or the damage is named.
+private func databaseFlipped(_ count: Int, _ cluster: Cluster, _ trial: Trial) async throws {
+  try await cluster.startCoordinator()
+  cluster.daemon("opcoord")?.signal(SIGTERM)
+  try await cluster.daemon("opcoord")?.ended()
+  let state = "\(cluster.folder)/state"
+  let whole = try await export(of: state, cluster).lines
+  let database = [UInt8](FileManager.default.contents(atPath: "\(state)/journal.db") ?? Data())
+  guard !database.isEmpty, !whole.isEmpty else { throw Trouble("there is no database") }
+  var refused = 0
+  for _ in 0..<count {
+    let place = Int.random(in: 0..<database.count)
+    var other = database
+    other[place] ^= 1 << UInt8.random(in: 0..<8)
+    let found = try await judge(
+      nil, database: other, mayRefuse: true, cluster, whole,
+      "a bit of the database flipped at \(place)", trial)
+    if found.isRefused { refused += 1 }
+    trial.expect(
+      found.isRefused || found.kept == whole.count,
+      "G6: a bit flipped at \(place) of the database leaves \(found.kept) of \(whole.count) facts")
+    trial.injected("bit flipped in the database")
+  }
+  trial.note("of the database: \(refused) refused with a name, the others changed no fact")
+  trial.expect(refused > 0 || count < 100, "G6: not one flip was noticed")
 }

@@ -10,7 +10,7 @@ import RealCluster
 private enum Fill: String, CaseIterable {
   case arrays = "a million operations in arrays"
   case templates = "300,000 single templates with two edges each"
-  case names = "100,000 templates with names and labels as long as can be"
+  case names = "80,000 templates with names and labels as long as can be"
   case largest = "four clients that submit graphs of 13 MiB and cancel them, six each"
   case outputs = "2,000 commands with outputs of 60 kB"
   case subscribers = "200 subscribers to everything that 100,000 operations do"
@@ -20,7 +20,8 @@ private enum Fill: String, CaseIterable {
     switch self {
     case .arrays: 1_000_000
     case .templates: 300_000
-    case .names, .subscribers: 100_000
+    case .names: 80_000
+    case .subscribers: 100_000
     case .largest: 4 * 200
     case .outputs: 2_000
     }
@@ -36,7 +37,7 @@ private enum Fill: String, CaseIterable {
       for _ in 0..<3 {
         try await submit(Flood.large(templates: Int(100_000 * part)), over: connection)
       }
-    case .names: try await submit(Self.named(Int(100_000 * part)), over: connection)
+    case .names: try await submit(Self.named(Int(80_000 * part)), over: connection)
     case .largest: try await Self.submitLargest(cluster)
     case .outputs:
       try await Self.follow(Self.outputs(Int(2_000 * part)), over: connection)

@@ -93,14 +93,15 @@ private func starts(_ trial: Trial, _ hasEdges: Bool, _ keepsAll: Bool) async th
       try await load.submit(waitingGraph(100_000), over: connection)
     }
     await connection.close()
-    var times = Series()
+    var (times, used) = (Series(), Series())
     for _ in 1...5 {
       try await cluster.kill("opcoord")
       times.add(try await cluster.restartCoordinator())
+      used.add(Surroundings.processorSeconds(try cluster.process("opcoord")))
     }
     let what = hasEdges ? "100 graphs of 1,000 commands with edges" : "an array of 100,000"
     let how = keepsAll ? "every turn replayed" : "snapshots as usual"
-    trial.note("start with \(what), \(how): \(times.text)")
+    trial.note("start with \(what), \(how): \(times.text); processor \(used.text)")
     #if !DEBUG
       trial.expect(times.middle < 2, "F1: a start with \(what) took \(times.middle) s, 2 allowed")
     #endif

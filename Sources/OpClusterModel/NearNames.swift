@@ -1,13 +1,14 @@
 // Finds the name that somebody probably meant. Pure functions, used wherever a name is unknown.
 
-enum NearNames {
+/// What an unknown name may have been meant to be.
+public enum NearNames {
   /// The hint for an unknown name: the nearest known one, if one is near enough.
-  static func hint(for name: String, among known: some Sequence<String>) -> String {
+  public static func hint(for name: String, among known: some Sequence<String>) -> String {
     nearest(to: name, among: known).map { "did you mean '\($0)'?" } ?? ""
   }
 
   /// At most one change per three letters away; the first of equally near ones.
-  static func nearest(to name: String, among known: some Sequence<String>) -> String? {
+  public static func nearest(to name: String, among known: some Sequence<String>) -> String? {
     guard name.utf8.count <= 64 else { return nil }
     let bound = max(1, name.count / 3)
     var best: (name: String, distance: Int)?
@@ -19,7 +20,7 @@ enum NearNames {
   }
 
   /// Insertions, removals, replacements and swaps of neighbours that lead from one to the other.
-  static func distance(_ first: String, _ second: String) -> Int {
+  public static func distance(_ first: String, _ second: String) -> Int {
     let a = Array(first.lowercased())
     let b = Array(second.lowercased())
     if a.isEmpty || b.isEmpty { return max(a.count, b.count) }

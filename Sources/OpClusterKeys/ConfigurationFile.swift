@@ -1,0 +1,138 @@
+// The configuration files, which the three programs share: where they are, what may be in them, and
+// what is said of what may not. The one parser; each program names the keys of its own. Reads small
+// files; any thread.
+
+import OpClusterModel
+
+/// What is wrong with a configuration file; every program ends with 78.
+public struct ConfigurationError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// What is wrong, with the file, and the line where there is one.
+  public var message: String
+  /// What to do about it.
+  public var hint: String
+
+  public init(_ message: String, hint: String) {
+    self.message = message
+    self.hint = hint
+  }
+
+  public var description: String { hint.isEmpty ? message : "\(message); \(hint)" }
+  /// The status of the process (interface.md).
+  public var status: Int32 { 78 }
+}
+
+/// Lines of `key: value`, comments and empty lines. YAML, but no more of it than settings need.
+public enum ConfigurationFile {
+  /// Bytes of one file.
+  public static let maximumBytes = 65_536
+  /// Keys of clients, the only ones without a program's name before them.
+  public static let clientKeys = ["coordinator", "keys"]
+  /// How the keys of the daemons begin. Whose they are judges them: its release may know more.
+  private static let daemons = ["opcoord_", "opworker_"]
+
+  /// The user's file before the machine's.
+  public static var paths: [String] {
+    let home = PrivateFolder.variable("HOME").map { "\($0)/.config" }
+    let folder = PrivateFolder.variable("XDG_CONFIG_HOME") ?? home
+    return [folder.map { "\($0)/opcluster/config.yaml" }, "/etc/opcluster/config.yaml"]
+      .compactMap(\.self)
+  }
+
+  /// The settings in the file at `path`, by their keys; nil when there is no such file.
+  ///
+  /// - Parameter keys: of the program that asks; what other programs may say is passed over.
+  public static func read(
+    _ path: String, keys: [String]
+  ) throws(ConfigurationError) -> [String: String]? {
+    guard PrivateFolder(path).exists else { return nil }
+    guard let bytes = PrivateFolder.contents(of: path, limit: maximumBytes + 1) else {
+      throw ConfigurationError("cannot read \(path)", hint: "make it a readable file, or remove it")
+    }
+    guard bytes.count <= maximumBytes else {
+      throw ConfigurationError(
+        "\(path) has more than the \(maximumBytes) bytes of a configuration file",
+        hint: "remove what is no setting")
+    }
+    return try parse(String(decoding: bytes, as: UTF8.self), path, keys: keys)
+  }
+
+  /// The same of a file's text.
+  public static func parse(
+    _ text: String, _ path: String, keys: [String]
+  ) throws(ConfigurationError) -> [String: String] {
+    var settings: [String: String] = [:]
+    var lines: [String: Int] = [:]
+    for (at, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+      let content = withoutComment(line)
+      guard !content.isEmpty, content != "---" else { continue }
+      let place = "\(path), line \(at + 1)"
+      guard let colon = content.firstIndex(of: ":") else {
+        throw ConfigurationError(
+          "\(place): '\(content.prefix(80))' is no 'key: value'",
+          hint: "write a colon behind the key, or '#' before what is no setting")
+      }
+      let key = String(trimmed(content[..<colon]))
+      guard try isOurs(key, keys, place) else { continue }
+      if let earlier = lines[key] {
+        throw ConfigurationError(
+          "\(place): '\(key)' is said in line \(earlier) already", hint: "keep one of them")
+      }
+      lines[key] = at + 1
+      settings[key] = try value(content[content.index(after: colon)...], of: key, place)
+    }
+    return settings
+  }
+
+  /// Whether the key is one of `keys`; false for what is another program's to judge. What nobody
+  /// knows is a mistake that would go unnoticed.
+  private static func isOurs(
+    _ key: String, _ keys: [String], _ place: String
+  ) throws(ConfigurationError) -> Bool {
+    if keys.contains(key) { return true }
+    let daemon = daemons.first { key.hasPrefix($0) }
+    if let daemon, !keys.contains(where: { $0.hasPrefix(daemon) }) { return false }
+    if clientKeys.contains(key) { return false }
+    let known = keys + (keys == clientKeys ? [] : clientKeys)
+    let near = NearNames.nearest(to: key, among: known)
+    throw ConfigurationError(
+      "\(place): there is no setting '\(key.prefix(80))'",
+      hint: near.map { "did you mean '\($0)'?" } ?? "known: \(known.joined(separator: ", "))")
+  }
+
+  private static func value(
+    _ text: Substring, of key: String, _ place: String
+  ) throws(ConfigurationError) -> String {
+    let text = trimmed(text)
+    guard let quote = text.first, quote == "\"" || quote == "'" else { return String(text) }
+    guard text.count >= 2, text.last == quote else {
+      throw ConfigurationError(
+        "\(place): the value of '\(key)' begins with \(quote) and does not end with it",
+        hint: "write \(quote) at both ends or at none")
+    }
+    return String(text.dropFirst().dropLast())
+  }
+
+  /// Without blanks at both ends and what follows a `#` after a blank, unless that is in quotes.
+  private static func withoutComment(_ line: Substring) -> Substring {
+    var quote: Character?
+    var before: Character = " "
+    for at in line.indices {
+      let letter = line[at]
+      if let open = quote {
+        if letter == open { quote = nil }
+      } else if letter == "#", before.isWhitespace {
+        return trimmed(line[..<at])
+      } else if letter == "\"" || letter == "'", before.isWhitespace || before == ":" {
+        quote = letter
+      }
+      before = letter
+    }
+    return trimmed(line)
+  }
+
+  private static func trimmed(_ text: Substring) -> Substring {
+    var text = text.drop { $0.isWhitespace }
+    while text.last?.isWhitespace == true { text.removeLast() }
+    return text
+  }
+}

@@ -1,0 +1,50 @@
+// Which environment variables a command may not set (G38): said wherever one is submitted, with the
+// same words. The worker refuses them in any case. Pure.
+
+/// The rule for the variables of a command.
+public enum CommandVariables {
+  /// What is wrong with a variable, and what to do instead.
+  public struct Objection: Hashable, Sendable {
+    public var message: String
+    public var hint: String
+  }
+
+  /// Why workers refuse to set the variable; nil: they do not.
+  ///
+  /// - Parameter value: nil where it is not known yet.
+  public static func objection(to name: String, _ value: String?) -> Objection? {
+    if name.hasPrefix("LD_") || name == "GLIBC_TUNABLES" {
+      return Objection(
+        message: "'\(name)' may not be set, since it steers the loader of every program",
+        hint: "set it inside the command if you must: run: \"\(name)=… program\"")
+    }
+    if name == "OPCLUSTER_FENCE" {
+      return Objection(message: "'\(name)' is the worker's own", hint: "choose another name")
+    }
+    guard name == "PATH", let value else { return nil }
+    let folders = value.split(separator: ":", omittingEmptySubsequences: false)
+    guard let folder = folders.first(where: { !$0.hasPrefix("/") }) else { return nil }
+    return Objection(
+      message: "'PATH' may hold absolute folders only, not '\(folder)'",
+      hint: "write the folder in full")
+  }
+}
+
+extension CommandSpecification {
+  /// Why workers refuse to set one of its variables; nil: they do not.
+  public var objectionToEnvironment: CommandVariables.Objection? {
+    environment.lazy.compactMap { CommandVariables.objection(to: $0.name, $0.value.literal) }.first
+  }
+}
+
+extension CommandText {
+  /// The text where all of it is known already.
+  fileprivate var literal: String? {
+    var text = ""
+    for segment in segments {
+      guard case .literal(let part) = segment else { return nil }
+      text += part
+    }
+    return text
+  }
+}

@@ -1,0 +1,69 @@
+// What a worker is told where: flag, environment, configuration file, in this order (interface.md).
+// Read once at the start, on the starting thread.
+
+public import OpClusterKeys
+public import OpClusterWorker
+
+/// A setting of a worker by the name that its variable (`OPWORKER_CPUS`) and its line in a
+/// configuration file (`opworker_cpus: 4`) bear.
+public enum WorkerSetting: String, CaseIterable, Sendable {
+  case coordinator, name, cpus, memory, gpus, scratch, processes, drain, keys, join
+  /// `NAME=N`, several divided by commas.
+  case resource
+  /// `KEY=VALUE`, several divided by commas.
+  case label
+  case memoryLimit = "memory_limit"
+  case exitWhenUnreachable = "exit_when_unreachable"
+  case logLevel = "log_level"
+  case logFormat = "log_format"
+
+  public var variable: String { "OPWORKER_\(rawValue.uppercased())" }
+  /// The files are shared with the other programs.
+  public var key: String { "opworker_\(rawValue)" }
+}
+
+/// What the environment and the configuration files say.
+public struct WorkerSettings: Sendable {
+  private struct File: Sendable {
+    var path: String
+    var values: [String: String]
+  }
+  private let files: [File]
+  private let variable: @Sendable (String) -> String?
+
+  /// - Parameters:
+  ///   - paths: configuration files, the first that says something counts.
+  ///   - variable: looks up the environment.
+  public init(
+    paths: [String] = ConfigurationFile.paths,
+    variable: @escaping @Sendable (String) -> String? = Terminal.variable
+  ) throws(ConfigurationError) {
+    var files: [File] = []
+    for path in paths {
+      let values = try ConfigurationFile.read(path, keys: WorkerSetting.allCases.map(\.key))
+      if let values { files.append(File(path: path, values: values)) }
+    }
+    self.files = files
+    self.variable = variable
+  }
+
+  /// The flag if it is given, else what the environment says, else the files; nil: nobody.
+  public func text(_ setting: WorkerSetting, flag: String? = nil) -> String? {
+    if let flag { return flag }
+    if let text = variable(setting.variable), !text.isEmpty { return text }
+    return files.lazy.compactMap { $0.values[setting.key] }.first { !$0.isEmpty }
+  }
+
+  /// The same for what can be said more than once.
+  public func list(_ setting: WorkerSetting, flags: [String] = []) -> [String] {
+    if !flags.isEmpty { return flags }
+    return (text(setting) ?? "").split(separator: ",").map(Self.trimmed)
+      .filter { !$0.isEmpty }
+  }
+
+  private static func trimmed(_ text: Substring) -> String {
+    var text = text.drop { $0.isWhitespace }
+    while text.last?.isWhitespace == true { text.removeLast() }
+    return String(text)
+  }
+}
