@@ -137,7 +137,7 @@ extension ClientConversation {
     requests.expire(at: now, address: address)
     var messages: [[UInt8]] = []
     if !requests.hasSubmissions { subscriptions.allAnswered() }
-    let isPaused = requests.nextSending(at: now) != nil
+    let isPaused = requests.isPaused(at: now)
     let due =
       isPaused
       ? [] : subscriptions.due(&lastOwnRequest, submissions: { requests.sentSubmissions })

@@ -107,7 +107,8 @@ public final class ClusterConnection: Sendable {
   /// again.
   ///
   /// The connection obeys, with some chance of its own on top, for up to a minute; then the request
-  /// fails as refused (`.busy`). A request that has to wait holds back those asked after it.
+  /// fails as refused (`.busy`). A request that has to wait holds back those asked after it; a
+  /// submission for which there is no room (`lacksRoom`) only further submissions.
   ///
   /// - Parameter handler: Called on the connection's thread, which it must not keep, with the
   ///   refusal and with the time until the next try.

@@ -233,7 +233,7 @@ struct ConnectionLoop: ~Copyable {
     if !mind.requests.hasSubmissions { mind.subscriptions.allAnswered() }
     let now = Instant.now
     // The coordinator is too busy: what we have to say waits, too.
-    guard mind.requests.nextSending(at: now) == nil else { return }
+    guard !mind.requests.isPaused(at: now) else { return }
     let due = mind.subscriptions.due(
       &lastOwnRequest, submissions: { mind.requests.sentSubmissions })
     for (id, request) in due { say(request, as: id) }

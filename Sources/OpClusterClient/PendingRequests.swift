@@ -60,6 +60,10 @@ struct PendingRequests {
   private var inFlightBytes = 0
   /// Nothing is sent before this moment: the coordinator is too busy.
   private(set) var pausedUntil = Instant.zero
+  /// No submission is sent before this moment: the coordinator has no room for more operations…
+  private var roomAfter = Instant.zero
+  /// …and these stand aside meanwhile, so that what may make room passes them.
+  private var aside: [UInt64] = []
   /// The newest postponement, until it is taken.
   private var postponement: Postponement?
   private var submissions = 0
@@ -78,7 +82,12 @@ struct PendingRequests {
 
   mutating func add(_ request: PendingRequest) {
     entries[request.id.number] = Entry(request: request)
-    line.append(request.id.number)
+    // Behind those that stand aside: submissions do not overtake each other.
+    if request.isSubmission, !aside.isEmpty {
+      aside.append(request.id.number)
+    } else {
+      line.append(request.id.number)
+    }
     if request.isSubmission { submissions += 1 }
     if let deadline = request.deadline { nextDeadline = min(nextDeadline ?? deadline, deadline) }
   }
@@ -86,6 +95,7 @@ struct PendingRequests {
   /// The next one to send, if there is one and the coordinator will take it.
   mutating func next(at now: Instant = .zero) -> PendingRequest? {
     guard inFlightCount < Self.inFlightLimit, now >= pausedUntil else { return nil }
+    if !aside.isEmpty, now >= roomAfter { rejoin() }
     while head < line.count {
       if let entry = entries[line[head]], entry.stage == .waiting {
         let bytes = inFlightBytes + entry.request.bytes.count
@@ -153,12 +163,44 @@ struct PendingRequests {
     leaveFlight(entry)
     entries[number]?.stage = .waiting
     entries[number]?.busySince = since
+    postponement = Postponement(refusal: refusal, pause: pause)
     // What was asked first goes first.
     let at = line[head...].firstIndex { $0 > number } ?? line.count
     line.insert(number, at: at)
-    pausedUntil = max(pausedUntil, now + pause)
-    postponement = Postponement(refusal: refusal, pause: pause)
+    if refusal.lacksRoom, entry.request.isSubmission {
+      roomAfter = max(roomAfter, now + pause)
+      stepAside()
+    } else {
+      pausedUntil = max(pausedUntil, now + pause)
+    }
     return true
+  }
+
+  /// Takes the submissions out of the line, as long as there is no room for them.
+  private mutating func stepAside() {
+    let waiting = line[head...].filter { entries[$0] != nil }
+    aside = Self.merged(aside, waiting.filter { entries[$0]?.request.isSubmission == true })
+    line = waiting.filter { entries[$0]?.request.isSubmission == false }
+    head = 0
+  }
+
+  /// Puts them back to where they were.
+  private mutating func rejoin() {
+    line = Self.merged(aside, Array(line[head...]))
+    head = 0
+    aside = []
+  }
+
+  /// Two lines in one, each in its own order; of two heads the one that was asked first.
+  private static func merged(_ first: [UInt64], _ second: [UInt64]) -> [UInt64] {
+    var all: [UInt64] = []
+    all.reserveCapacity(first.count + second.count)
+    var rest = second[...]
+    for number in first {
+      while let head = rest.first, head < number { all.append(rest.removeFirst()) }
+      all.append(number)
+    }
+    return all + rest
   }
 
   /// As long as the coordinator wants, and by chance up to half as long again.
@@ -177,8 +219,14 @@ struct PendingRequests {
     return postponement
   }
 
-  /// When something may be sent again, if not now.
-  func nextSending(at now: Instant) -> Instant? { pausedUntil > now ? pausedUntil : nil }
+  /// Whether nothing at all may be sent now.
+  func isPaused(at now: Instant) -> Bool { pausedUntil > now }
+
+  /// When something may be sent again that may not be sent now.
+  func nextSending(at now: Instant) -> Instant? {
+    if pausedUntil > now { return pausedUntil }
+    return !aside.isEmpty && roomAfter > now ? roomAfter : nil
+  }
 
   private mutating func remove(
     _ number: UInt64, _ result: Result<ClientReply, ClientError>
@@ -232,8 +280,10 @@ struct PendingRequests {
     }
     line.replaceSubrange(0..<head, with: again)
     head = 0
-    // The next coordinator may have time.
+    // The next coordinator may have time, and room.
     pausedUntil = .zero
+    roomAfter = .zero
+    if !aside.isEmpty { rejoin() }
     inFlightCount = 0
     inFlightBytes = 0
   }
@@ -242,6 +292,7 @@ struct PendingRequests {
   mutating func failAll(_ error: ClientError) {
     for number in entries.keys.sorted() { remove(number, .failure(error)) }
     line = []
+    aside = []
     head = 0
   }
 }

@@ -97,6 +97,10 @@ enum CoordinatorLimits {
   static let outlinesKept = 4
   /// Explanations in one reply.
   static let explanations = 100
+  /// Time that a turn spends on hearing clients, unless one message takes longer.
+  static let hearingTime = Span(nanoseconds: 250_000)
+  /// Frames of a client that was put out, after which its connection is cut.
+  static let framesInVain = 64
   /// A peer that cannot take is asked again after this.
   static let retryPause = Span.milliseconds(5)
   /// No two ticks are nearer to each other than this, whatever the scheduler wishes.

@@ -71,6 +71,12 @@ public enum Limits {
   public static let framesPerTurn = 256
   /// …and their bytes; the frame that goes beyond is the last. A turn is one row of the journal.
   public static let frameBytesPerTurn = 64 * 1024 * 1024
+  /// Received messages of one principal that wait for their turn…
+  public static let waitingFramesPerPrincipal = 4_096
+  /// …their bytes…
+  public static let waitingBytesPerPrincipal = 32 * 1024 * 1024
+  /// …and those of all together; beyond any of these: busy. One message always fits.
+  public static let waitingBytes = 64 * 1024 * 1024
   public static let workers = 4_096
   public static let clients = 4_096
   public static let queues = 100_000
@@ -115,11 +121,23 @@ public enum Limits {
   public static let requestBytesPerSecond = 128 * 1024 * 1024
   /// Operations of its graphs that have not ended.
   public static let pendingOperations = 16_000_000
+  /// Bytes of graphs that have not ended, beyond `pendingBytesPerOperation` for each of their
+  /// operations: of one principal…
+  public static let pendingBytesPerPrincipal = 32 * 1024 * 1024
+  /// …and of all together; the memory that long commands and arguments take (G29). The first
+  /// graph of each always fits.
+  public static let pendingBytes = 64 * 1024 * 1024
+  public static let pendingBytesPerOperation = 1024
   public static let connectionsPerPrincipal = 2_048
   /// Seconds of its rates that a principal may use at once after a pause.
   public static let burstSeconds = 2
-  /// Requests refused as too many in a row; who goes on in spite of it is put out.
+  /// Requests refused as too many in a row; who goes on in spite of it is put out…
   public static let refusalsInARow = 1_024
+  /// …and, where its program or key is known, not let in again for so long.
+  public static let banishment = Span.seconds(2)
+  /// Of the loop's time, in hundredths, that a principal may take while others who take less are
+  /// there.
+  public static let sharePercent: Int64 = 10
 
   // Worker
   /// Bytes of reports that the coordinator has not acknowledged; beyond it nothing new is started.
@@ -128,6 +146,9 @@ public enum Limits {
   // Dispatch
   /// Unstarted operations a worker may hold beyond what it can run at once.
   public static let prefetchPerWorker = 4_096
+  /// Bytes of what a worker holds unstarted (arguments, inputs, templates told along); beyond it
+  /// nothing more is handed to it until some has started. One attempt always fits.
+  public static let heldBytesPerWorker = 64 * 1024 * 1024
 
   // Memory of what was
   /// Lives of the coordinator remembered, so that whoever was told something in one of them is

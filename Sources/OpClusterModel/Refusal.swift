@@ -12,15 +12,19 @@ public struct Refusal: Hashable, Error, Sendable {
   /// Too much for now: the same request may be taken after this time, at most
   /// `Limits.longestRetryAfter` (G27). nil: waiting alone will not help.
   public var retryAfter: Span?
+  /// There is no room for more operations: only submissions wait until then, all else is taken
+  /// meanwhile, since it may be what makes room.
+  public var lacksRoom: Bool
   public init(
     _ code: Code, _ message: String, hint: String = "", operations: [OperationID] = [],
-    retryAfter: Span? = nil
+    retryAfter: Span? = nil, lacksRoom: Bool = false
   ) {
     self.code = code
     self.message = message
     self.hint = hint
     self.operations = operations
     self.retryAfter = retryAfter
+    self.lacksRoom = lacksRoom
   }
 
   public enum Code: UInt8, Sendable, CaseIterable {

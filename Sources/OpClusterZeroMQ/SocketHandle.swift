@@ -18,6 +18,8 @@ final class SocketHandle {
   var events: SocketHandle?
   /// What a router that counts its connections has seen.
   var census = ConnectionCensus()
+  /// Of a router that counts: the connection of the last message; -1 for none.
+  var lastDescriptor: Int32 = -1
   /// A dealer has connected over `inproc`, and its owner does not know yet.
   var hasUntoldConnection = false
   /// Whoever speaks to it must have shown a key: a message without one is dropped (A5).

@@ -101,6 +101,7 @@ extension Socket {
     var known = sender.map { Sender(connection: $0, key: key) }
     if handle.needsIdentity, key == nil { known = nil }
     if role.isRouter, known == nil { isWhole = false }
+    if role.isRouter, handle.events != nil { handle.noteDescriptor(of: &frame) }
     // Each frame takes the place of the one before: memory for one at a time.
     while unsafe zmq_msg_more(&frame) != 0 {
       isWhole = false

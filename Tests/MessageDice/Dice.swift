@@ -168,7 +168,8 @@ package struct Dice {
   package mutating func refusal() -> Refusal {
     Refusal(
       member(Refusal.Code.self), text(), hint: text(), operations: many { $0.operation() },
-      retryAfter: maybe { Span(nanoseconds: Int64($0.below(3_600_000_000_000) + 1)) })
+      retryAfter: maybe { Span(nanoseconds: Int64($0.below(3_600_000_000_000) + 1)) },
+      lacksRoom: bool())
   }
   package mutating func timing() -> Timing {
     var timing = Timing()

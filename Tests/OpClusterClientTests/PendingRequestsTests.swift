@@ -68,6 +68,40 @@ import Testing
     #expect(order == [2, 3, 4])
   }
 
+  /// G27: without room for more operations only submissions wait, in their order; what may make
+  /// room goes at once, or nobody could ever make any.
+  @Test func onlySubmissionsWaitForRoom() {
+    var requests = PendingRequests()
+    for number in 1...3 { requests.add(Self.request(UInt64(number), isSubmission: true)) }
+    requests.add(Self.request(4, isRepeatable: false))
+    _ = requests.next()
+    requests.markNextSent()
+    let now = Instant(nanoseconds: 1_000_000_000)
+    let full = Refusal(.busy, "full", retryAfter: .milliseconds(100), lacksRoom: true)
+    requests.answer(RequestID(1), .refused(full), at: now)
+    #expect(requests.takePostponement()?.refusal == full)
+    requests.add(Self.request(5, isSubmission: true))
+    requests.add(Self.request(6, isRepeatable: false))
+    func sent(at moment: Instant) -> [UInt64] {
+      var order: [UInt64] = []
+      while let next = requests.next(at: moment) {
+        order.append(next.id.number)
+        requests.markNextSent()
+      }
+      return order
+    }
+    #expect(!requests.isPaused(at: now) && sent(at: now) == [4, 6])
+    #expect(requests.nextSending(at: now) == now + .milliseconds(100))
+    #expect(sent(at: now + .milliseconds(99)).isEmpty)
+    requests.add(Self.request(7, isRepeatable: false))
+    #expect(sent(at: now + .milliseconds(100)) == [1, 2, 3, 5, 7])
+    #expect(requests.nextSending(at: now + .milliseconds(100)) == nil)
+    // Another coordinator may have room.
+    requests.answer(RequestID(2), .refused(full), at: now)
+    requests.connectionEnded(ClientError(.connectionLost, "gone"))
+    #expect(sent(at: now) == [1, 2, 3, 5])
+  }
+
   /// What the connection says for itself waits likewise, and is said again.
   @Test func aSubscriptionIsAskedAgain() throws {
     var mind = ClientConversation(at: .zero)

@@ -76,6 +76,31 @@ import Testing
       book.take(bytes: 1, operations: Limits.pendingOperations + 1, by: other, at: start) != nil)
   }
 
+  /// `Limits.pendingBytesPerPrincipal` and `Limits.pendingBytes`: what graphs have beyond
+  /// `Limits.pendingBytesPerOperation`; the first of each always fits, and what is small at all
+  /// times.
+  @Test func pendingBytes() {
+    var book = QuotaBook(Quotas())
+    let most = Limits.pendingBytesPerPrincipal
+    #expect(book.lackOfRoom(for: 1, bytes: most * 3, by: one) == nil)
+    book.began(GraphID(1), operations: 1, bytes: most, by: one)
+    let rest = Limits.pendingBytesPerOperation
+    #expect(book.lackOfRoom(for: 1, bytes: rest * 2, by: one) == nil)
+    let refusal = book.lackOfRoom(for: 1, bytes: rest * 2 + 1, by: one)
+    #expect(refusal?.code == .busy && refusal?.lacksRoom == true && refusal?.retryAfter != nil)
+    #expect(book.lackOfRoom(for: 1_000, bytes: 1_000 * rest, by: one) == nil)
+    book.began(GraphID(2), operations: 1, bytes: most, by: other)
+    let third = QuotaHolder.key("third")
+    let free = Limits.pendingBytes - 2 * (most - rest)
+    #expect(book.lackOfRoom(for: 1, bytes: free + rest, by: third) == nil)
+    #expect(book.lackOfRoom(for: 1, bytes: free + rest + 1, by: third)?.lacksRoom == true)
+    book.ended(GraphID(2))
+    #expect(book.lackOfRoom(for: 1, bytes: most, by: third) == nil)
+    #expect(book.lackOfRoom(for: 1, bytes: rest * 2 + 1, by: one) != nil)
+    book.ended(GraphID(1))
+    #expect(book.lackOfRoom(for: 1, bytes: most * 3, by: one) == nil)
+  }
+
   @Test func connectionsPerPrincipal() {
     var book = QuotaBook(Quotas())
     for _ in 0..<Limits.connectionsPerPrincipal { #expect(book.connect(one) == nil) }
@@ -246,7 +271,8 @@ import Testing
     }
   }
 
-  /// Who asks on in spite of refusals is put out, and is heard again on a new connection.
+  /// Who asks on in spite of refusals is put out, is not let in again for
+  /// `Limits.banishment`, and is heard after that. Who goes on even then is cut.
   @Test func whoDoesNotObeyIsPutOut() throws {
     let service = try Service(.memory(.init()), in: TestFolder()) {
       // The first request takes a whole burst.
@@ -256,10 +282,22 @@ import Testing
     for _ in 0..<(Limits.refusalsInARow + 8) { _ = try flood.send(.ping) }
     let last = try flood.send(.ping)
     #expect(try !flood.hasReply(to: last, within: 300))
-    let again = try TestClient(service)
-    guard case .pong = try again.ask(.ping) else {
-      Issue.record("a new connection is not served")
+    let dealer = try Dealer(service.ready.clientEndpoint)
+    try dealer.send(Wire.encode(ClientMessage.hello(ClientHello(build: "test"))))
+    let answer = try #require(try dealer.receive(within: patience / 1_000_000))
+    guard case .reply(RequestID(0), .refused(let refusal)) = try Wire.decodeClientAnswer(answer)
+    else {
+      Issue.record("it was let in at once")
       return
+    }
+    #expect(refusal.code == .busy)
+    #expect(refusal.retryAfter.map { $0 > .zero && $0 <= Limits.banishment } == true)
+    for _ in 0...CoordinatorLimits.framesInVain { try dealer.send([1]) }
+    while try dealer.nextEvent() != .disconnected {}
+    try eventually("a new connection is served") {
+      guard let again = try? TestClient(service) else { return false }
+      guard case .pong = try again.ask(.ping) else { return false }
+      return true
     }
   }
 
@@ -275,7 +313,7 @@ import Testing
       Issue.record("five operations were taken")
       return
     }
-    #expect(refusal.code == .busy && refusal.retryAfter != nil)
+    #expect(refusal.code == .busy && refusal.retryAfter != nil && refusal.lacksRoom)
     try worker.work(through: 3)
     #expect(try client.awaitEnd(of: graph).state == .succeeded)
     try eventually("room for the second graph") {

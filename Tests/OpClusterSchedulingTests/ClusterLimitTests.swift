@@ -47,4 +47,18 @@ import Testing
     #expect(refused.map(\.code) == [.limitExceeded])
     #expect(scheduler.queues.count == Limits.queues)
   }
+
+  /// `Limits.endedGraphsRemembered`: of one graph more, the oldest can no longer be cited (S27).
+  @Test func endedGraphsRemembered() {
+    let (scheduler, _) = inOneTurn { scheduler, turn in
+      for number in 0...UInt64(Limits.endedGraphsRemembered) {
+        var graph = GraphSubmission(name: "g")
+        graph.templates = [OperationTemplate(name: "n", work: .nothing)]
+        scheduler.handle(.client(PeerID(1), RequestID(number), .submit(graph)), into: &turn)
+      }
+    }
+    #expect(scheduler.ended.count == Limits.endedGraphsRemembered)
+    #expect(scheduler.ended[GraphID(1)] == nil && scheduler.ended[GraphID(2)] != nil)
+    #expect(scheduler.ended[GraphID(UInt32(Limits.endedGraphsRemembered) + 1)] != nil)
+  }
 }

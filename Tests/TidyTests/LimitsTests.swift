@@ -12,13 +12,9 @@ import Testing
     "fenceMargin": "part of a check of settings, which is tested as a whole",
     "processesPerOperation": "the default of a setting; the setting is tested",
     "publicKeyBytes": "a size that CURVE gives, not a bound of ours",
-    "framesPerTurn": "shows only in how fast one socket is read beside the other",
+    "framesPerTurn": "shows only in how fast a socket is read; whose turn it is, is tested",
     "frameBytesPerTurn": "likewise; a turn beyond it is one frame longer",
-    "dependenciesForLocalUnblocking": "a choice of speed: both sides of it behave alike",
-    "inputBytes": "bounds what a dispatch brings along; the rest is fetched by nobody yet",
     "eventCredit": "the default of a wish; what is granted is tested",
-    "prefetchPerWorker": "a choice of speed: a worker gives back what is too much",
-    "endedGraphsRemembered": "older ones are answered from the history",
     "submissionKeysRemembered": "a million keys take longer than a test may",
   ]
 

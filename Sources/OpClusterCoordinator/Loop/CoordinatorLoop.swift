@@ -51,6 +51,8 @@ final class CoordinatorLoop {
   var hasInput = false
   /// Workers whose conversations ended since the last turn.
   var pendingGone: [PeerID] = []
+  /// Submissions of this turn, with the sizes of their messages.
+  var submitting: [(peer: PeerID, request: RequestID, bytes: Int)] = []
   var questions: [(peer: PeerID, request: RequestID, what: ClientRequest)] = []
 
   // Clients
@@ -58,6 +60,9 @@ final class CoordinatorLoop {
   var effects: [Subscriptions.Effect] = []
   var logs = LogRelay()
   var quotas: QuotaBook
+  var waitingRoom = WaitingRoom()
+  /// Who was put out, and until when; those whose time is over are forgotten.
+  var banished: [Culprit: Instant] = [:]
   var isDiskFull = false
   /// Room on the journal's disk when it was looked at last; nil: not yet, or nobody can tell.
   var diskFreeBytes: UInt64?
@@ -240,6 +245,9 @@ final class CoordinatorLoop {
     return max(min(wish, regular), lastTick + CoordinatorLimits.tickPause)
   }
 
+  /// Whether somebody in the waiting room needs not wait for others.
+  private var isAnybodyHeardNext: Bool { waitingRoom.hasNext(at: .now) }
+
   private func sleep() throws(CoordinatorError) {
     workers.listen(!isStalled, &poller)
     clients.listen(!isStalled, &poller)
@@ -248,6 +256,9 @@ final class CoordinatorLoop {
     if let deadline = logs.nextDeadline { moment = min(moment, deadline) }
     if !workers.peers.waiting.isEmpty || !clients.peers.waiting.isEmpty {
       moment = min(moment, now + CoordinatorLimits.retryPause)
+    }
+    if !isStalled, !waitingRoom.isEmpty {
+      moment = min(moment, now + (isAnybodyHeardNext ? .zero : CoordinatorLimits.retryPause))
     }
     if let feed = service?.nextFeed { moment = min(moment, Instant(nanoseconds: feed)) }
     do throws(SocketError) {

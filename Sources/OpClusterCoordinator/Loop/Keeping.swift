@@ -34,12 +34,14 @@ extension CoordinatorLoop {
   /// Whose graphs began and ended in this turn (G29).
   private func noteOperations() {
     guard hasInput else { return }
-    for case .toClient(let peer, _, .accepted(let graph, let operations, repeated: false))
+    for case .toClient(let peer, let request, .accepted(let graph, let operations, repeated: false))
       in turn.afterDurable
     {
       guard let holder = clients.peers[peer]?.holder else { continue }
-      quotas.began(graph, operations: Int(operations), by: holder)
+      let size = submitting.first { $0.peer == peer && $0.request == request }?.bytes ?? 0
+      quotas.began(graph, operations: Int(operations), bytes: size, by: holder)
     }
+    submitting.removeAll(keepingCapacity: true)
     for ending in turn.endings { quotas.ended(ending.structure.row.graph) }
   }
 

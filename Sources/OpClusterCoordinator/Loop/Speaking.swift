@@ -97,6 +97,7 @@ extension CoordinatorLoop {
       forgetWorker(peer)
     }
     for peer in clients.takeTooSlow() where clients.peers[peer]?.isPutOut == false {
+      if let known = clients.peers[peer] { banish(known) }
       logger.warning("a client does not read and is put out", metadata: ["peer": "\(peer)"])
       putOut(peer)
     }

@@ -10,7 +10,13 @@ extension CoordinatorLoop {
 
   /// Questions see the state at the end of their turn, and its newest event exactly.
   func answerQuestions(into items: inout [Held]) {
-    for question in questions { answer(question.peer, question.request, question.what, &items) }
+    for question in questions {
+      let start = Instant.now
+      answer(question.peer, question.request, question.what, &items)
+      guard let holder = clients.peers[question.peer]?.holder else { continue }
+      let end = Instant.now
+      waitingRoom.noteQuestion(end - start, of: holder, at: end)
+    }
     questions.removeAll(keepingCapacity: true)
   }
 
@@ -224,6 +230,8 @@ extension CoordinatorLoop {
     access?.reportRefused(logger)
     ask(.room)
     quotas.forgetIdle(at: now)
+    waitingRoom.forgetIdle(at: now)
+    banished = banished.filter { $0.value > now }
     subscriptions.evict(
       at: now, patience: settings.subscriberPatience, backlog: settings.subscriberBacklog,
       into: &effects)

@@ -25,8 +25,14 @@ struct Peer {
   private(set) var outboxBytes = 0
   /// When it was refused as too busy, until then; it stays so, so that nothing overtakes.
   var refusedUntil: Instant?
-  /// Requests refused for that in a row.
+  /// Everything that arrives until then is refused: too much of it waits already.
+  var closedUntil: Instant?
+  /// Requests refused for either in a row.
   var refusals = 0
+  /// The other end of its connection, where the kernel tells.
+  var origin: ConnectionOrigin?
+  /// Frames that came since it was put out.
+  var framesInVain = 0
 
   init(id: PeerID, _ sender: Sender, _ principal: Principal, at now: Instant) {
     self.id = id
@@ -35,6 +41,16 @@ struct Peer {
     self.principal = principal
     lastHeard = now
     lastSpoken = now
+  }
+
+  /// Whether what arrives now is refused without a look.
+  func isClosed(at now: Instant) -> Bool {
+    (refusedUntil.map { now < $0 } ?? false) || (closedUntil.map { now < $0 } ?? false)
+  }
+
+  /// Who is not let in again when it was put out.
+  var culprit: Culprit? {
+    principal.name.map { .key($0) } ?? origin?.process.map { .process($0) }
   }
 
   /// Who it is counted with (G29): all connections of one key, or this one alone.

@@ -39,6 +39,12 @@ struct Port: ~Copyable {
   /// One frame, if there is one.
   func receive() -> ReceiveResult { socket.receive() }
 
+  /// The other end of the last frame's connection.
+  func lastOrigin() -> ConnectionOrigin? { socket.lastOrigin() }
+
+  /// Ends the connection of a peer, which was put out and goes on.
+  func cut(_ origin: ConnectionOrigin) { socket.cut(origin) }
+
   /// Sends now, or keeps it in order; a peer for which too much waits is gone (G27).
   mutating func send(_ bytes: [UInt8], to id: PeerID, at now: Instant) {
     guard let peer = peers[id], !peer.isPutOut else { return }

@@ -27,6 +27,8 @@ struct QuotaBook {
     var requests = Rate()
     var bytes = Rate()
     var pending = 0
+    /// Bytes of these beyond what operations may have.
+    var pendingBytes = 0
     var connections = 0
     /// Nothing would be lost by forgetting it.
     func isIdle(at now: Instant) -> Bool {
@@ -37,7 +39,9 @@ struct QuotaBook {
   private let quotas: Quotas
   /// Looked up; iterated only for counting and forgetting.
   private var accounts: [QuotaHolder: Account] = [:]
-  private var owners: [GraphID: (holder: QuotaHolder, operations: Int)] = [:]
+  private var owners: [GraphID: (holder: QuotaHolder, operations: Int, bytes: Int)] = [:]
+  /// Of all accounts.
+  private var pendingBytes = 0
 
   init(_ quotas: Quotas) { self.quotas = quotas }
 
@@ -64,15 +68,39 @@ struct QuotaBook {
 
   // MARK: - Requests
 
-  /// Whether so many operations more would be too many; others may still be asked for.
-  func lackOfRoom(for operations: Int, by holder: QuotaHolder) -> Refusal? {
+  /// Whether a graph of so many operations and bytes would be too much; all else may be asked for.
+  func lackOfRoom(for operations: Int, bytes: Int = 0, by holder: QuotaHolder) -> Refusal? {
     let pending = accounts[holder]?.pending ?? 0
-    guard operations > 0, pending + operations > quotas.pendingOperations else { return nil }
-    return Refusal(
-      .busy,
-      "\(holder) has \(pending) operations that have not ended; with "
-        + "\(operations) more it would have over \(quotas.pendingOperations)",
-      hint: "wait until some have ended, or cancel them", retryAfter: .seconds(5))
+    if operations > 0, pending + operations > quotas.pendingOperations {
+      return Self.noRoom(
+        "\(holder) has \(pending) operations that have not ended; with \(operations) more it "
+          + "would have over \(quotas.pendingOperations)")
+    }
+    let excess = Self.excess(bytes, operations)
+    let own = accounts[holder]?.pendingBytes ?? 0
+    if excess > 0, own > 0, own + excess > Limits.pendingBytesPerPrincipal {
+      return Self.noRoom(
+        "the operations of \(holder) that have not ended have \(own >> 20) MiB of long commands "
+          + "and arguments; with \(excess >> 20) MiB more it would have over "
+          + "\(Limits.pendingBytesPerPrincipal >> 20)")
+    }
+    if excess > 0, pendingBytes > 0, pendingBytes + excess > Limits.pendingBytes {
+      return Self.noRoom(
+        "operations that have not ended have \(pendingBytes >> 20) MiB of long commands and "
+          + "arguments already, of \(Limits.pendingBytes >> 20)")
+    }
+    return nil
+  }
+
+  private static func noRoom(_ message: String) -> Refusal {
+    Refusal(
+      .busy, message, hint: "wait until some have ended, or cancel them", retryAfter: .seconds(5),
+      lacksRoom: true)
+  }
+
+  /// What a graph has beyond what its operations may have.
+  private static func excess(_ bytes: Int, _ operations: Int) -> Int {
+    max(0, bytes - operations * Limits.pendingBytesPerOperation)
   }
 
   /// One request of so many bytes, which would add so many operations. A refused one takes nothing.
@@ -80,7 +108,7 @@ struct QuotaBook {
     bytes: Int, operations: Int, by holder: QuotaHolder, at now: Instant
   ) -> Refusal? {
     var account = accounts[holder] ?? Account()
-    if let refusal = lackOfRoom(for: operations, by: holder) { return refusal }
+    if let refusal = lackOfRoom(for: operations, bytes: 0, by: holder) { return refusal }
     let wait = max(
       account.requests.wait(for: 1, perSecond: quotas.requestsPerSecond, at: now),
       account.bytes.wait(for: bytes, perSecond: quotas.requestBytesPerSecond, at: now))
@@ -105,15 +133,22 @@ struct QuotaBook {
   // MARK: - Operations
 
   /// A graph of the principal was accepted.
-  mutating func began(_ graph: GraphID, operations: Int, by holder: QuotaHolder) {
-    owners[graph] = (holder, operations)
+  mutating func began(
+    _ graph: GraphID, operations: Int, bytes: Int = 0, by holder: QuotaHolder
+  ) {
+    let excess = Self.excess(bytes, operations)
+    owners[graph] = (holder, operations, excess)
     accounts[holder, default: Account()].pending += operations
+    accounts[holder]?.pendingBytes += excess
+    pendingBytes += excess
   }
 
   /// A graph has ended; those of earlier lives of the coordinator belong to nobody.
   mutating func ended(_ graph: GraphID) {
     guard let owner = owners.removeValue(forKey: graph) else { return }
     accounts[owner.holder]?.pending -= owner.operations
+    accounts[owner.holder]?.pendingBytes -= owner.bytes
+    pendingBytes -= owner.bytes
   }
 
   // MARK: - Time

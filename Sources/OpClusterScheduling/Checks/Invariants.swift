@@ -28,6 +28,9 @@ extension Scheduler {
       if found.held != seat.held || found.executing != seat.executing {
         return "worker \(seat.name): \(seat.held)+\(seat.executing), found \(found)"
       }
+      if seat.held == 0, seat.heldBytes != 0 {
+        return "worker \(seat.name): \(seat.heldBytes) bytes held in nothing"
+      }
       if found.cpus != seat.taken.cpus.tenThousandths {
         return "worker \(seat.name): \(seat.taken.cpus.units) cpus taken, found \(found.cpus)"
       }

@@ -41,6 +41,10 @@ struct Seat: Blankable {
   var taken = Resources.none
   var executing: UInt32 = 0
   var held: UInt32 = 0
+  /// What unstarted ones brought along; not known of those from before a restart. Not durable.
+  private(set) var heldBytes = 0
+  /// The share of each whose bytes are worth a note.
+  private var sizes: [OperationID: Int] = [:]
   /// Everything handed to it, oldest first; entries that it no longer holds are skipped and
   /// swept out when they are many.
   var holdings: Deque<OperationID> = []
@@ -86,6 +90,19 @@ struct Seat: Blankable {
   private static let prefetchSeconds = 0.010
   /// Nothing ended for so long: what it ended before says nothing about what it does now.
   static let patience = 0.050
+
+  /// An attempt that was handed over brought so many bytes along.
+  mutating func note(_ bytes: Int, of id: OperationID) {
+    guard bytes > 0 else { return }
+    heldBytes += bytes
+    sizes[id, default: 0] += bytes
+  }
+
+  /// It has started, or it is held no more.
+  mutating func forgetBytes(of id: OperationID) {
+    guard !sizes.isEmpty, let bytes = sizes.removeValue(forKey: id) else { return }
+    heldBytes -= bytes
+  }
 
   /// Learns from a report that so many attempts ended.
   mutating func noteEnded(_ count: Int, at now: Instant) {

@@ -22,6 +22,8 @@ extension Scheduler {
         let index = graphs[graph].dependents[position].index
         let dependent = graphs[graph].operation(index)
         guard let awaits = localDependencies(of: dependent, at: seat) else { continue }
+        let bytes = mostBytes(graph: graph, graphs[graph].stageNumber(of: index))
+        guard seats[seat.number].hasRoom(for: bytes) else { return }
         if dispatch(dependent, to: seat, awaits: awaits, into: &turn) { work.append(dependent) }
       }
     }

@@ -120,7 +120,7 @@ extension Scheduler {
       guard
         let (seat, fitting) = chooseSeat(
           candidate.demandClass, ready: candidate.valid, seats(pass.seats, admitting: doubt),
-          at: turn.now)
+          bytes: mostBytes(graph: candidate.run.graph.number, stage), at: turn.now)
       else {
         if doubt == .none {
           pass.isFull[candidate.demandClass] = true
@@ -219,8 +219,10 @@ extension Scheduler {
   /// The seat for operations of a class, and how many of them it takes: the emptiest that can
   /// start them at once; else one that soon will; else, for a large operation that small ones
   /// would starve, one that keeps its room for it.
+  ///
+  /// - Parameter bytes: At most what each of them brings along.
   private func chooseSeat(
-    _ demandClass: Int, ready: UInt32, _ candidates: [UInt32], at now: Instant
+    _ demandClass: Int, ready: UInt32, _ candidates: [UInt32], bytes: Int, at now: Instant
   ) -> (WorkerID, UInt32)? {
     let demand = classes[demandClass].demand
     var eligible: UInt32 = 0
@@ -229,6 +231,7 @@ extension Scheduler {
     var reserve: UInt32?
     for number in candidates where seats[number].fits[demandClass] {
       eligible += 1
+      guard seats[number].hasRoom(for: bytes) else { continue }
       let free = Seat.free(seats[number].capacity, seats[number].taken)
       let fitting = free.count(fitting: demand)
       if fitting > 0, seats[number].reservation == nil {
@@ -250,7 +253,8 @@ extension Scheduler {
       return reserve.map { (WorkerID($0), 1) }
     }
     let share = (ready + eligible - 1) / max(eligible, 1)
-    return (WorkerID(chosen.seat), min(chosen.count, max(share, 1)))
+    let count = min(chosen.count, max(share, 1))
+    return (WorkerID(chosen.seat), min(count, seats[chosen.seat].count(fitting: bytes)))
   }
 
   // MARK: - Handing over
@@ -303,6 +307,7 @@ extension Scheduler {
     let announced = announce(stage, of: id, in: order.queue, to: seat, at, &turn)
     if announced != order.queue { order.queueName = queues[order.queue.number].settings.name }
     turn.orders[at].orders.dispatches.append(order)
+    seats[seat.number].note(order.bytes, of: id)
     return true
   }
 
@@ -337,6 +342,7 @@ extension Scheduler {
     var announcement = graphs[graph.number].announcement(
       of: stage, queues[own.number].settings.qos)
     announcement.queueName = queueName
+    seats[seat.number].note(announcement.payload.count, of: id)
     turn.orders[at].orders.templates.append(announcement)
     return named
   }

@@ -54,6 +54,7 @@ extension Scheduler {
     let cell = graphs[graph].cell(id.index)
     if cell.worker != 0 {
       seats[cell.worker].held -= 1
+      seats[cell.worker].forgetBytes(of: id)
       seats[cell.worker].executing += 1
       if seats[cell.worker].reservation == id { seats[cell.worker].reservation = nil }
       emit(.attemptStarted(UInt32(cell.runs) + 1, WorkerID(cell.worker)), id, into: &turn)
@@ -81,6 +82,7 @@ extension Scheduler {
       if seats[cell.worker].reservation == id { seats[cell.worker].reservation = nil }
       if cell.isHeldUnstarted {
         seats[cell.worker].held -= 1
+        seats[cell.worker].forgetBytes(of: id)
       } else {
         seats[cell.worker].executing -= 1
       }

@@ -107,6 +107,7 @@ extension Refusal: WireConvertible {
     if let retryAfter {
       proto.retryAfter = min(max(retryAfter, .zero), Limits.longestRetryAfter).nanoseconds
     }
+    proto.lacksRoom = lacksRoom
     return proto
   }
   init(proto: ProtoRefusal) throws(WireError) {
@@ -119,7 +120,7 @@ extension Refusal: WireConvertible {
       try text(proto.message, WireLimits.sentenceBytes, "refusal.message"),
       hint: try text(proto.hint, WireLimits.sentenceBytes, "refusal.hint"),
       operations: try proto.operations.words(Limits.operationsPerGraph, "refusal.operations"),
-      retryAfter: retryAfter == .zero ? nil : retryAfter)
+      retryAfter: retryAfter == .zero ? nil : retryAfter, lacksRoom: proto.lacksRoom)
   }
 }
 

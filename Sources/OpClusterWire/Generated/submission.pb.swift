@@ -2393,6 +2393,10 @@ nonisolated struct ProtoRefusal: Sendable {
   /// matter of time. At most an hour.
   var retryAfter: Int64 = 0
 
+  /// There is no room for more operations: only submissions wait until then, all else is taken
+  /// meanwhile, since it may be what makes room.
+  var lacksRoom: Bool = false
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -5030,7 +5034,7 @@ nonisolated extension ProtoHistoryMark: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension ProtoRefusal: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Refusal"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}code\0\u{1}message\0\u{1}hint\0\u{1}operations\0\u{3}retry_after\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}code\0\u{1}message\0\u{1}hint\0\u{1}operations\0\u{3}retry_after\0\u{3}lacks_room\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5043,6 +5047,7 @@ nonisolated extension ProtoRefusal: SwiftProtobuf.Message, SwiftProtobuf._Messag
       case 3: try { try decoder.decodeSingularStringField(value: &self.hint) }()
       case 4: try { try decoder.decodeSingularMessageField(value: &self._operations) }()
       case 5: try { try decoder.decodeSingularInt64Field(value: &self.retryAfter) }()
+      case 6: try { try decoder.decodeSingularBoolField(value: &self.lacksRoom) }()
       default: break
       }
     }
@@ -5068,6 +5073,9 @@ nonisolated extension ProtoRefusal: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if self.retryAfter != 0 {
       try visitor.visitSingularInt64Field(value: self.retryAfter, fieldNumber: 5)
     }
+    if self.lacksRoom != false {
+      try visitor.visitSingularBoolField(value: self.lacksRoom, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5077,6 +5085,7 @@ nonisolated extension ProtoRefusal: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if lhs.hint != rhs.hint {return false}
     if lhs._operations != rhs._operations {return false}
     if lhs.retryAfter != rhs.retryAfter {return false}
+    if lhs.lacksRoom != rhs.lacksRoom {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -19,10 +19,16 @@ struct FaultCommand: AsyncParsableCommand {
 
   @Option(help: .hidden) var flood: String?
   @Option(help: .hidden) var capped: Int?
+  @Option(help: .hidden) var neighbour: String?
+  @Option(help: .hidden) var burn: Double?
 
   func run() async throws {
     if let flood { return try await Self.flood(flood, rows) }
     if let capped { return Self.say(try await cap(capped)) }
+    if let neighbour, let address = rows.first {
+      return try await Flood(rawValue: neighbour)?.run(at: address) ?? ()
+    }
+    if let burn { return Flood.burn(burn) }
     let chosen = try chosenRows()
     if list {
       for row in chosen {

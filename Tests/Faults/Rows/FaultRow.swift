@@ -19,7 +19,7 @@ struct FaultRow: Sendable {
   var run: @Sendable (Trial) async throws -> Void
 
   static let all: [FaultRow] =
-    processRows + standstillRows + diskRows + networkRows + clockRows + hostileRows
+    processRows + standstillRows + diskRows + networkRows + clockRows + hostileRows + boundRows
 }
 
 /// Something that not every machine has.

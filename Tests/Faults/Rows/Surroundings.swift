@@ -109,6 +109,20 @@ enum Surroundings {
     number("VmRSS:", in: text(of: "/proc/\(process)/status")) * 1024
   }
 
+  /// Bytes that a process has kept in memory at most.
+  static func peakBytes(_ process: pid_t) -> Int {
+    number("VmHWM:", in: text(of: "/proc/\(process)/status")) * 1024
+  }
+
+  /// As many descriptors as this process may have.
+  static func raiseDescriptorLimit() {
+    let descriptors = __rlimit_resource_t(7)
+    var limit = rlimit()
+    guard unsafe getrlimit(descriptors, &limit) == 0 else { return }
+    limit.rlim_cur = limit.rlim_max
+    unsafe setrlimit(descriptors, &limit)
+  }
+
   /// Seconds of processor that a process has used, both kinds.
   static func processorSeconds(_ process: pid_t) -> Double {
     let stat = text(of: "/proc/\(process)/stat")

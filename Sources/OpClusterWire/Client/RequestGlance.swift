@@ -1,0 +1,82 @@
+// What can be said of a request without decoding it: enough to refuse it cheaply (G29). Pure.
+
+public import OpClusterModel
+
+/// The outside of a client's request.
+public struct RequestGlance: Hashable, Sendable {
+  public var id: RequestID
+  /// It gives back what its client has: such a request does not wait for quotas.
+  public var givesBack: Bool
+
+  /// `ClientMessage.request`, and in it `Request.number`.
+  private static let request: UInt64 = 2
+  private static let number: UInt64 = 1
+  /// `grant_credit`, `unsubscribe`, `end_wait`.
+  private static let givingBack: [UInt64] = [24, 25, 30]
+
+  /// nil: no request, or not well formed. The body is not looked into.
+  public init?(_ bytes: [UInt8]) {
+    var outer = Fields(bytes[...])
+    var found: ArraySlice<UInt8>?
+    while let field = outer.next() {
+      guard field.number == Self.request else { return nil }
+      found = field.content
+    }
+    guard let found, !outer.isBroken else { return nil }
+    var inner = Fields(found)
+    var id: UInt64 = 0
+    var body: UInt64 = 0
+    while let field = inner.next() {
+      if field.number == Self.number { id = field.value } else { body = field.number }
+    }
+    if inner.isBroken { return nil }
+    self.id = RequestID(id)
+    givesBack = Self.givingBack.contains(body)
+  }
+
+  /// Steps over the fields of one message.
+  private struct Fields {
+    private var rest: ArraySlice<UInt8>
+    private(set) var isBroken = false
+
+    init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
+
+    struct Field {
+      var number: UInt64
+      var value: UInt64 = 0
+      var content: ArraySlice<UInt8> = []
+    }
+
+    mutating func next() -> Field? {
+      guard !rest.isEmpty, !isBroken else { return nil }
+      guard let tag = varint() else { return broken() }
+      var field = Field(number: tag >> 3)
+      switch tag & 7 {
+      case 0:
+        guard let value = varint() else { return broken() }
+        field.value = value
+      case 2:
+        guard let length = varint(), length <= UInt64(rest.count) else { return broken() }
+        field.content = rest.prefix(Int(length))
+        rest = rest.dropFirst(Int(length))
+      default: return broken()
+      }
+      return field
+    }
+
+    private mutating func broken() -> Field? {
+      isBroken = true
+      return nil
+    }
+
+    private mutating func varint() -> UInt64? {
+      var value: UInt64 = 0
+      for shift in stride(from: UInt64(0), to: 70, by: 7) {
+        guard let byte = rest.popFirst() else { return nil }
+        value |= UInt64(byte & 0x7f) << shift
+        if byte < 0x80 { return value }
+      }
+      return nil
+    }
+  }
+}

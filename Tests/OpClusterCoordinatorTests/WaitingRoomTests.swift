@@ -1,0 +1,194 @@
+// Whose turn it is to be heard, and how much may wait for it (G27, G29). Pure.
+
+import OpClusterModel
+import Testing
+
+@testable import OpClusterCoordinator
+
+/// A waiting room that expectations can ask.
+private final class Room {
+  private var room = WaitingRoom()
+  var count: Int { room.count }
+  var bytes: Int { room.bytes }
+  var isEmpty: Bool { room.isEmpty }
+  func admit(_ frame: WaitingRoom.Frame, of holder: QuotaHolder) -> Bool {
+    room.admit(frame, of: holder)
+  }
+  func next(at now: Instant) -> (frame: WaitingRoom.Frame, holder: QuotaHolder)? {
+    room.next(at: now)
+  }
+  func hasNext(at now: Instant) -> Bool { room.hasNext(at: now) }
+  func charge(_ span: Span, to holder: QuotaHolder, at now: Instant) {
+    room.charge(span, to: holder, at: now)
+  }
+  func expectedCost(ofQuestionBy holder: QuotaHolder) -> Span {
+    room.expectedCost(ofQuestionBy: holder)
+  }
+  func noteQuestion(_ span: Span, of holder: QuotaHolder, at now: Instant) {
+    room.noteQuestion(span, of: holder, at: now)
+  }
+  func forgetIdle(at now: Instant) { room.forgetIdle(at: now) }
+}
+
+@Suite struct WaitingRoomTests {
+  private let one = QuotaHolder.key("one")
+  private let other = QuotaHolder.key("other")
+  private let start = Instant(nanoseconds: 5_000_000_000)
+
+  private func frame(_ peer: UInt64, bytes: Int = 1) -> WaitingRoom.Frame {
+    WaitingRoom.Frame(bytes: [UInt8](repeating: 1, count: bytes), peer: PeerID(peer))
+  }
+
+  private func order(_ room: Room, at now: Instant) -> [UInt64] {
+    var order: [UInt64] = []
+    while let next = room.next(at: now) { order.append(next.frame.peer.number) }
+    return order
+  }
+
+  /// In turns among principals, in order within each.
+  @Test func turns() {
+    let room = Room()
+    for peer: UInt64 in [10, 11, 12, 13] {
+      #expect(room.admit(frame(peer), of: one))
+    }
+    #expect(room.admit(frame(20), of: other))
+    #expect(room.count == 5 && room.bytes == 5 && room.hasNext(at: start))
+    #expect(order(room, at: start) == [10, 20, 11, 12, 13])
+    #expect(room.isEmpty && room.bytes == 0 && !room.hasNext(at: start))
+  }
+
+  /// `Limits.waitingFramesPerPrincipal`: at it and one past it, and room again after one was heard.
+  @Test func waitingFramesPerPrincipal() {
+    let room = Room()
+    for number in 0..<Limits.waitingFramesPerPrincipal {
+      #expect(room.admit(frame(UInt64(number)), of: one))
+    }
+    #expect(!room.admit(frame(1), of: one))
+    #expect(room.admit(frame(2), of: other))
+    #expect(room.next(at: start)?.holder == one)
+    #expect(room.admit(frame(3), of: one))
+    #expect(!room.admit(frame(4), of: one))
+    #expect(order(room, at: start).count == Limits.waitingFramesPerPrincipal + 1)
+  }
+
+  /// `Limits.waitingBytesPerPrincipal` and `Limits.waitingBytes`; one message always fits.
+  @Test func waitingBytes() {
+    let room = Room()
+    let half = Limits.waitingBytesPerPrincipal / 2
+    #expect(room.admit(frame(1, bytes: half), of: one))
+    #expect(!room.admit(frame(2, bytes: half + 1), of: one))
+    #expect(room.admit(frame(2, bytes: half), of: one))
+    #expect(!room.admit(frame(3), of: one))
+    #expect(room.admit(frame(4, bytes: Limits.waitingBytesPerPrincipal - 1), of: other))
+    #expect(room.bytes == Limits.waitingBytes - 1)
+    #expect(room.admit(frame(5), of: other))
+    // The house is full: whoever has something waiting gets no more, everybody else one.
+    let third = QuotaHolder.connection(PeerID(3))
+    #expect(room.admit(frame(6, bytes: half), of: third))
+    #expect(!room.admit(frame(7), of: third))
+    #expect(order(room, at: start).count == 5)
+  }
+
+  /// How much of a second a principal gets that always asks for more, in pieces of so long, while
+  /// another one asks every two milliseconds for little.
+  private func share(of piece: Span, beside small: Span?) -> (heavy: Double, longestWait: Double) {
+    let room = Room()
+    var now = start
+    var used: Int64 = 0
+    var wait = 0.0
+    var due = start
+    while now - start < .seconds(4) {
+      _ = room.admit(frame(1), of: one)
+      if !room.hasNext(at: now) { now = now + .milliseconds(1) }
+      if let small, now >= due {
+        _ = room.admit(frame(2), of: other)
+        let asked = now
+        var next = room.next(at: now)
+        while next?.holder == one {
+          now = now + piece
+          room.charge(piece, to: one, at: now)
+          used += piece.nanoseconds
+          next = room.next(at: now)
+        }
+        wait = max(wait, (now - asked).seconds)
+        now = now + small
+        room.charge(small, to: other, at: now)
+        due = now + .milliseconds(2)
+      } else if room.next(at: now) != nil {
+        now = now + piece
+        room.charge(piece, to: one, at: now)
+        used += piece.nanoseconds
+      }
+    }
+    return (Double(used) / Double((now - start).nanoseconds), wait)
+  }
+
+  /// `Limits.sharePercent`: that much while somebody lighter is there, all of it otherwise.
+  @Test(arguments: [100, 1_000, 10_000] as [Int64])
+  func sharePercent(microseconds: Int64) {
+    let piece = Span(nanoseconds: microseconds * 1_000)
+    let most = Double(Limits.sharePercent) / 100
+    let (heavy, wait) = share(of: piece, beside: Span(nanoseconds: 20_000))
+    // Beside what may be used at once.
+    #expect(heavy > most * 0.8 && heavy < most * 1.2 + 0.015, "\(heavy)")
+    #expect(wait < piece.seconds * 1.5 + 0.001)
+    #expect(share(of: piece, beside: nil).heavy > 0.99)
+  }
+
+  /// Two that ask for as much as they can leave nothing unused between them.
+  @Test func nothingIsWasted() {
+    let room = Room()
+    var now = start
+    var used = [one: 0, other: 0]
+    for _ in 0..<2_000 {
+      _ = room.admit(frame(1), of: one)
+      _ = room.admit(frame(2), of: other)
+      guard let next = room.next(at: now) else {
+        Issue.record("both are held back")
+        return
+      }
+      now = now + .milliseconds(1)
+      room.charge(.milliseconds(1), to: next.holder, at: now)
+      used[next.holder, default: 0] += 1
+    }
+    #expect(used.values.allSatisfy { $0 > 900 })
+  }
+
+  /// Who has gone is not waited for, and what is forgotten is little.
+  @Test func presence() {
+    let room = Room()
+    _ = room.admit(frame(2), of: other)
+    _ = room.next(at: start)
+    room.charge(Span(nanoseconds: 1_000), to: other, at: start)
+    _ = room.admit(frame(1), of: one)
+    _ = room.next(at: start)
+    room.charge(.seconds(1), to: one, at: start)
+    _ = room.admit(frame(1), of: one)
+    #expect(room.next(at: start + .milliseconds(90)) == nil)
+    #expect(room.next(at: start + .milliseconds(110)) != nil)
+    room.forgetIdle(at: start + .seconds(5))
+    #expect(room.expectedCost(ofQuestionBy: other) == TimeAccount.firstQuestion)
+  }
+
+  /// Somebody who has just come, or was just heard, is there from that moment on.
+  @Test func newcomersCount() {
+    let room = Room()
+    for _ in 0..<3 { _ = room.admit(frame(1), of: one) }
+    _ = room.next(at: start)
+    room.charge(.milliseconds(100), to: one, at: start)
+    let soon = start + .milliseconds(2)
+    #expect(room.hasNext(at: soon))
+    _ = room.admit(frame(2), of: other)
+    #expect(order(room, at: soon) == [2])
+    #expect(!room.hasNext(at: soon))
+  }
+
+  /// The turn sets aside what questions took before.
+  @Test func questionsAreExpected() {
+    let room = Room()
+    #expect(room.expectedCost(ofQuestionBy: one) == TimeAccount.firstQuestion)
+    for _ in 0..<30 { room.noteQuestion(.milliseconds(8), of: one, at: start) }
+    let expected = room.expectedCost(ofQuestionBy: one)
+    #expect(expected > .milliseconds(7) && expected <= .milliseconds(8))
+  }
+}

@@ -1,0 +1,135 @@
+// What a worker holds unstarted, bounded in number and in bytes (G27): at each limit and past it.
+
+import OpClusterModel
+import Testing
+
+@testable import OpClusterScheduling
+
+@Suite struct HeldBytesTests {
+  private let inputs = Limits.outputBytes
+
+  /// An operation with an output, and readers that need no capacity and bring it along.
+  private func world(readers: UInt32) -> World {
+    var graph = GraphSubmission(name: "wide")
+    var reader = noops("reader", readers)
+    reader.demand = .none
+    reader.wantsInputs = true
+    graph.templates = [noops("first"), reader]
+    graph.groupEdges = [GroupEdge(from: 0, to: 1, policy: .succeeded)]
+    var world = World()
+    world.checksEveryTurn = false
+    world.join("w1")
+    world.ask(.submit(graph))
+    world.start(0, operation(1, 0))
+    var result = AttemptResult.success
+    result.output = Array(repeating: 1, count: inputs)
+    world.end(0, operation(1, 0), result)
+    world.report(0)
+    return world
+  }
+
+  private func heldBytes(_ world: World) -> Int {
+    world.workers[0].held.reduce(0) { sum, dispatch in
+      sum + dispatch.inputs.reduce(0) { $0 + ($1.output?.count ?? 0) }
+    }
+  }
+
+  /// At the limit, one byte past it, and the one that always fits.
+  @Test func heldBytesPerWorker() {
+    var seat = Seat.blank
+    #expect(seat.hasRoom(for: Limits.heldBytesPerWorker * 2))
+    #expect(seat.count(fitting: Limits.heldBytesPerWorker * 2) == 1)
+    seat.note(Limits.heldBytesPerWorker - 100, of: operation(1, 0))
+    #expect(seat.hasRoom(for: 100) && !seat.hasRoom(for: 101))
+    #expect(seat.count(fitting: 25) == 4 && seat.count(fitting: 0) == .max)
+    seat.forgetBytes(of: operation(1, 1))
+    #expect(!seat.hasRoom(for: 101))
+    seat.forgetBytes(of: operation(1, 0))
+    #expect(seat.heldBytes == 0)
+  }
+
+  /// Readers that all fit into the worker's capacity are handed over as far as their inputs go;
+  /// what has started makes room, and in the end all have run.
+  @Test func inputsAreCounted() {
+    var world = world(readers: 2_000)
+    let bytes = heldBytes(world)
+    #expect(bytes <= Limits.heldBytesPerWorker)
+    #expect(bytes + Limits.inputBytes + inputs > Limits.heldBytesPerWorker)
+    let held = world.workers[0].held.count
+    for dispatch in world.workers[0].held.prefix(10) { world.start(0, dispatch.attempt.operation) }
+    world.report(0)
+    #expect(world.workers[0].held.count == held)
+    world.runAll()
+    #expect(world.workers[0].started.count == 2_001)
+    #expect(world.scheduler.brokenInvariant() == nil)
+  }
+
+  /// What comes back gives its bytes back as well.
+  @Test func whatComesBackMakesRoom() {
+    var world = world(readers: 2_000)
+    world.ask(.cancel(.selection(.graph(GraphID(1))), reason: "", grace: nil))
+    world.report(0)
+    #expect(world.workers[0].held.isEmpty)
+    #expect(world.scheduler.seats[1].heldBytes == 0)
+    #expect(world.scheduler.brokenInvariant() == nil)
+  }
+
+  /// `Limits.inputBytes`: with so many an operation starts, with more it fails and says why.
+  @Test func inputBytes() {
+    let most = UInt32(Limits.inputBytes / inputs)
+    for (count, fits) in [(most, true), (most + 1, false)] {
+      var graph = GraphSubmission(name: "wide")
+      var reader = noops("reader")
+      reader.wantsInputs = true
+      graph.templates = [noops("many", count), reader]
+      graph.groupEdges = [GroupEdge(from: 0, to: 1, policy: .succeeded)]
+      var world = World()
+      world.join("w1", cpus: 100)
+      world.ask(.submit(graph))
+      var result = AttemptResult.success
+      result.output = Array(repeating: 1, count: inputs)
+      for index in 0..<count {
+        world.start(0, operation(1, index))
+        world.end(0, operation(1, index), result)
+      }
+      world.report(0)
+      let isHeld = world.workers[0].held.contains { $0.attempt.operation == operation(1, count) }
+      #expect(isHeld == fits)
+      #expect(world.endings.first?.structure.row.state == (fits ? nil : .failed))
+    }
+  }
+
+  /// However fast a worker is.
+  @Test func prefetchPerWorker() {
+    var seat = Seat.blank
+    for (count, most) in [
+      (100_000, 1_000), (Limits.prefetchPerWorker * 100, Limits.prefetchPerWorker),
+      (Limits.prefetchPerWorker * 100 + 100, Limits.prefetchPerWorker),
+    ] {
+      // A rate of so many a second.
+      seat.rate = Double(count)
+      #expect(seat.prefetch(at: seat.busySince) == most)
+    }
+  }
+
+  /// With so many dependencies an operation goes ahead of time, with one more it waits.
+  @Test func dependenciesForLocalUnblocking() {
+    let most = Limits.dependenciesForLocalUnblocking
+    for (count, goes) in [(most, true), (most + 1, false)] {
+      var graph = GraphSubmission(name: "join")
+      var many = noops("many", UInt32(count))
+      many.demand = .none
+      graph.templates = [many, noops("last")]
+      graph.elementEdges = ElementEdges(
+        from: (0..<UInt32(count)).map { $0 },
+        to: Array(repeating: UInt32(count), count: count), policies: [.succeeded])
+      var world = World()
+      world.join("w1")
+      // Fast enough to be given something ahead of time.
+      world.scheduler.seats[1].rate = 1_000_000
+      world.ask(.submit(graph))
+      let last = operation(1, UInt32(count))
+      #expect(world.workers[0].held.contains { $0.attempt.operation == last } == goes)
+    }
+  }
+}
