@@ -64,7 +64,8 @@ extension ProcessGroups {
   }
 
   /// Kills and removes what workers of any name left that are gone, and their guards with them, as
-  /// where a container ends. True: there was something.
+  /// where a container ends, or a program with operations of its own. True: something of it still
+  /// dies.
   static func removeAbandoned() -> Bool {
     remove(isAbandoned: true) { $0.hasPrefix(ProcessFence.groupPrefix) }
   }
@@ -73,26 +74,27 @@ extension ProcessGroups {
     isAbandoned: Bool = false, where isWanted: (String) -> Bool
   ) -> Bool {
     var found = false
-    func forEach(_ home: String, _ body: (String) -> Void) {
+    func forEach(_ home: String, _ remove: (String) -> Int32) {
       for name in namesOfFolder(home) where isWanted(name) {
         let path = home + "/" + name
         // Held until it is gone, so that nobody else takes it for his own.
         let lock = isAbandoned ? GroupHold.locked(path, LOCK_EX) : nil
         if isAbandoned, lock == nil { continue }
-        found = true
-        body(path)
+        let outcome = remove(path)
+        // Another user's stays; what is just dying is worth another look.
+        if !isAbandoned || outcome == EBUSY { found = true }
       }
     }
     if let home = CgroupHierarchy.unified()?.home {
       forEach(home) { path in
         _ = unsafe op_group_kill(path)
-        _ = unsafe op_group_remove(path)
+        return unsafe op_group_remove(path)
       }
     }
     for hierarchy in CgroupHierarchy.legacy() {
       forEach(hierarchy.home) { path in
         _ = unsafe op_legacy_kill(path)
-        _ = unsafe op_group_remove(path)
+        return unsafe op_group_remove(path)
       }
     }
     return found

@@ -59,6 +59,8 @@ final class LaneLoop {
     guard let fence = ProcessFence(worker: "local-" + String(session, radix: 16)) else {
       preconditionFailure("a fence of digits")
     }
+    // Programs like this one have no guard: what the last one left is the next one's to sweep.
+    ProcessHost.removeAbandonedGroups()
     do {
       // The kernel kills the main processes with this thread, should the program be killed.
       let host = try ProcessHost(fence: fence, adoptsOrphans: false)
