@@ -38,7 +38,8 @@ private func idleCrowd(_ trial: Trial) async throws {
     trial.injected("connection that says nothing", times: opened)
     trial.note(
       "\(workers) workers and \(clients) clients beside \(most) idle connections at once, "
-        + "\(opened) in all; opcoord grew by \(growth) MiB, used \(Moment.text(share)) of a processor"
+        + "\(opened) in all; opcoord grew by \(growth) MiB, "
+        + "used \(Moment.text(share)) of a processor"
     )
     trial.expect(most >= count * 9 / 10, "only \(most) of \(count) connections at once")
     trial.expect(

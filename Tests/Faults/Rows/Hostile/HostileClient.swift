@@ -2,6 +2,7 @@
 // became of it: still served, or put out, in which case it comes back on a new connection. For the
 // thread that makes it.
 
+import Glibc
 import OpClusterModel
 import OpClusterWire
 import OpClusterZeroMQ
@@ -26,10 +27,21 @@ final class HostileClient {
     try greet()
   }
 
+  /// Says hello; a quota that is full of connections which the coordinator does not know to be gone
+  /// has room again soon (G29).
   private func greet() throws {
-    connections += 1
-    _ = try dealer.send(Wire.encode(ClientMessage.hello(ClientHello(build: "hostile"))))
-    guard case .welcome? = try dealer.answer() else { throw Trouble("no welcome at \(address)") }
+    for _ in 0..<60 {
+      connections += 1
+      _ = try dealer.send(Wire.encode(ClientMessage.hello(ClientHello(build: "hostile"))))
+      let answer = try dealer.answer()
+      if case .welcome? = answer { return }
+      guard case .reply(_, .refused(let refusal))? = answer, refusal.code == .busy else {
+        throw Trouble("no welcome at \(address), but \(answer.map { "\($0)" } ?? "silence")")
+      }
+      usleep(500_000)
+      dealer = try KeyedDealer(address, keys)
+    }
+    throw Trouble("too busy for a welcome at \(address)")
   }
 
   private func comeBack() throws {
