@@ -28,8 +28,8 @@ final class Dealer {
     }
   }
 
-  /// Sends as soon as it is connected and has room.
-  func send(_ bytes: [UInt8]) throws {
+  /// Sends as soon as it is connected and has room, which it must have within so many nanoseconds.
+  func send(_ bytes: [UInt8], within patience: Int64 = patience) throws {
     let deadline = MonotonicClock.now() + patience
     var poller = Poller()
     _ = poller.add(socket, for: .writable)
