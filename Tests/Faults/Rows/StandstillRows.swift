@@ -13,7 +13,7 @@ let standstillRows: [FaultRow] = [
     number: "G23", name: "worker whose loop hangs while libzmq's thread lives",
     promise: "G12 G13 G14 G22 G23",
     injection: "one thread of a worker is held by ptrace for longer than the lease",
-    needs: [.tracing], isShort: true, run: loopHangs),
+    needs: [.tracing], run: loopHangs),
   FaultRow(
     number: "F15", name: "fork bomb", promise: "G20 G40",
     injection: ":(){ :|:& };: as a user of its own: alone, until its limit, and cancelled",
