@@ -13,7 +13,7 @@ let standstillRows: [FaultRow] = [
     number: "G23", name: "worker whose loop hangs while libzmq's thread lives",
     promise: "G12 G13 G14 G22 G23",
     injection: "one thread of a worker is held by ptrace for longer than the lease",
-    needs: [.tracing], run: loopHangs),
+    needs: [.tracing], isShort: true, run: loopHangs),
   FaultRow(
     number: "F15", name: "fork bomb", promise: "G20 G40",
     injection: ":(){ :|:& };: as a user of its own: alone, until its limit, and cancelled",
@@ -48,22 +48,30 @@ private func loopHangs(_ trial: Trial) async throws {
       try await connection.workers().contains { $0.name == "w1" && $0.state == .connected }
     }
     await connection.close()
+    // The other worker may be busy with operations of its own when the lost one is back.
+    try await eventually("something is given to another worker (G22)", within: .seconds(60)) {
+      !startedAgain(load).isEmpty
+    }
     zombies(load, heldSince: start, trial)
   }
 }
 
+/// The attempts of what has begun more than once, by the operations' own lines.
+private func startedAgain(_ load: Load) -> [OperationID: [UInt32]] {
+  var starts: [OperationID: [UInt32]] = [:]
+  for line in WitnessLine.all(in: load.witness) where line.isStart {
+    starts[line.operation, default: []].append(line.attempt)
+  }
+  return starts.filter { $0.value.count > 1 }
+}
+
 /// What the lost worker's operations ended by themselves meanwhile, and who told of it too late.
 private func zombies(_ load: Load, heldSince start: Moment, _ trial: Trial) {
-  var starts: [OperationID: [UInt32]] = [:]
   var ended: Set<AttemptID> = []
-  for line in WitnessLine.all(in: load.witness) {
-    if line.isStart {
-      starts[line.operation, default: []].append(line.attempt)
-    } else if line.time > start {
-      ended.insert(AttemptID(operation: line.operation, attempt: line.attempt))
-    }
+  for line in WitnessLine.all(in: load.witness) where !line.isStart && line.time > start {
+    ended.insert(AttemptID(operation: line.operation, attempt: line.attempt))
   }
-  let again = starts.filter { $0.value.count > 1 }
+  let again = startedAgain(load)
   let stale = again.filter { id, attempts in
     ended.contains(AttemptID(operation: id, attempt: attempts.min() ?? 0))
   }
