@@ -122,6 +122,26 @@ static void kill_leftovers(const struct op_guard_request *request) {
   }
 }
 
+/// One round against exclusive operations, unless the lease holds again; whether it had to be.
+static bool enforce_lease(const struct op_guard_request *request, bool *expired, int *quiet) {
+  struct op_lease *lease = request->lease;
+  atomic_store(&lease->killing, true);
+  bool over = !op_lease_holds(lease);
+  if (over && !*expired) {
+    *expired = true;
+    *quiet = 0;
+    // Before the first kill: who sees a process die must be able to see why.
+    atomic_fetch_add(&lease->expiries, 1);
+  }
+  if (over) {
+    bool none =
+        kill_round(request->exclusive_group, request->exclusive_legacy, request->exclusive_entry);
+    *quiet = none ? *quiet + 1 : 0;
+  }
+  atomic_store(&lease->killing, false);
+  return over;
+}
+
 /// Kills exclusive operations while the lease is out. Returns how long to sleep before the next
 /// look; -1: the timer wakes it.
 static int watch_lease(const struct op_guard_request *request, bool *expired, int *quiet) {
@@ -130,24 +150,15 @@ static int watch_lease(const struct op_guard_request *request, bool *expired, in
     *expired = false;
     return -1;
   }
-  if (op_lease_holds(lease)) {
-    *expired = false;
-    int64_t until = atomic_load(&lease->until);
-    struct itimerspec setting = {
-        .it_value = {.tv_sec = until / 1000000000, .tv_nsec = until % 1000000000}};
-    timerfd_settime(TIMER, TFD_TIMER_ABSTIME, &setting, NULL);
-    return -1;
+  if (!op_lease_holds(lease) && enforce_lease(request, expired, quiet)) {
+    return *quiet < QUIET_ROUNDS ? ROUND_MILLISECONDS : EXPIRED_MILLISECONDS;
   }
-  if (!*expired) {
-    *expired = true;
-    *quiet = 0;
-    // Before the first kill: who sees a process die must be able to see why.
-    atomic_fetch_add(&lease->expiries, 1);
-  }
-  bool none =
-      kill_round(request->exclusive_group, request->exclusive_legacy, request->exclusive_entry);
-  *quiet = none ? *quiet + 1 : 0;
-  return *quiet < QUIET_ROUNDS ? ROUND_MILLISECONDS : EXPIRED_MILLISECONDS;
+  *expired = false;
+  int64_t until = atomic_load(&lease->until);
+  struct itimerspec setting = {
+      .it_value = {.tv_sec = until / 1000000000, .tv_nsec = until % 1000000000}};
+  timerfd_settime(TIMER, TFD_TIMER_ABSTIME, &setting, NULL);
+  return -1;
 }
 
 static void drain(int descriptor) {
@@ -166,6 +177,8 @@ static _Noreturn void guard(const struct op_guard_request *request) {
   struct pollfd watched[3] = {{.fd = WORKER, .events = POLLIN},
                               {.fd = WAKE, .events = POLLIN},
                               {.fd = TIMER, .events = POLLIN}};
+  // The guard before this one may have died in the middle of a round.
+  if (request->lease != NULL) atomic_store(&request->lease->killing, false);
   bool expired = false;
   int quiet = 0;
   for (;;) {

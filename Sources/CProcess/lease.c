@@ -29,6 +29,16 @@ bool op_lease_holds(const struct op_lease *lease) {
   return op_boot_time() < atomic_load(&lease->until);
 }
 
+bool op_lease_settles(const struct op_lease *lease, int64_t nanoseconds) {
+  for (int64_t end = op_boot_time() + nanoseconds; op_lease_holds(lease);) {
+    if (!atomic_load(&lease->killing)) return true;
+    if (op_boot_time() >= end) return false;
+    struct timespec pause = {.tv_nsec = 200000};
+    nanosleep(&pause, NULL);
+  }
+  return false;
+}
+
 static void wake_guard(struct op_lease *lease) {
   uint64_t one = 1;
   ssize_t written = write(lease->wake, &one, sizeof(one));

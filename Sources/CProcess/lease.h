@@ -12,6 +12,9 @@ struct op_lease {
   /// Trees that live by it.
   _Atomic int32_t count;
   _Atomic uint64_t expiries;
+  /// Whether a round of killing is under way. The guard sets it before it looks at `until` for the
+  /// last time, the worker writes `until` before it reads this: one of the two sees the other.
+  _Atomic bool killing;
   /// An eventfd by which the guard is told to look again.
   int wake;
 };

@@ -148,6 +148,10 @@ void op_lease_set(struct op_lease *lease, int64_t until);
 /// Whether it holds now.
 bool op_lease_holds(const struct op_lease *lease);
 
+/// Whether it holds, and what begins now is not met by a round of killing that began before: waits
+/// at most so long for its end.
+bool op_lease_settles(const struct op_lease *lease, int64_t nanoseconds);
+
 /// Counts the trees that live by the lease up or down; the guard wakes up for the first.
 void op_lease_count(struct op_lease *lease, int change);
 

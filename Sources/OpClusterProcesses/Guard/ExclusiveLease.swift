@@ -25,6 +25,11 @@ import Glibc
   /// Whether it holds now.
   public var holds: Bool { unsafe op_lease_holds(page) }
 
+  /// Whether it holds, and no round of the guard's killing that began before can meet what begins
+  /// now. A round takes milliseconds, which this waits for; a guard that is stopped in the middle of
+  /// one makes it false after half a second.
+  func settles() -> Bool { unsafe op_lease_settles(page, 500_000_000) }
+
   /// How often the guard has found it run out while something lived by it.
   var expiries: UInt64 { unsafe op_lease_expiries(page) }
 

@@ -15,7 +15,7 @@ extension ProcessHost {
     guard token < Self.channelToken else { throw .unusable(reason: "this token is reserved") }
     guard running[token] == nil else { throw .tokenInUse(token) }
     let lease = specification.isExclusive ? lease : nil
-    guard lease?.holds ?? true else { throw .leaseOver }
+    guard lease?.settles() ?? true else { throw .leaseOver }
     let mark = fence.value(token: token, isExclusive: specification.isExclusive)
     var call = try StartCall(specification, mark: mark, lease: lease)
     let streams = try openStreams(specification)
