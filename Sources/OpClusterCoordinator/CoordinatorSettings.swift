@@ -17,6 +17,8 @@ public struct CoordinatorSettings: Sendable {
   public var timing = Timing()
   /// Lets everybody in: the proof at the start must find out (G35).
   var admitsAll = false
+  /// What a connection may have sent that nobody could hear; less in tests (A4).
+  var unheardBytes = Limits.unheardBytes
 
   // The journal
   /// Turns after which a snapshot is taken; fewer if `snapshotBytes` are reached first.
@@ -101,6 +103,9 @@ enum CoordinatorLimits {
   static let hearingTime = Span(nanoseconds: 250_000)
   /// Frames of a client that was put out, after which its connection is cut.
   static let framesInVain = 64
+  /// Between two looks at what connections have sent and nobody could hear: one system call for
+  /// each, so that ten thousand cost less than a hundredth of a processor.
+  static let trafficLookPause = Span.milliseconds(500)
   /// A peer that cannot take is asked again after this.
   static let retryPause = Span.milliseconds(5)
   /// No two ticks are nearer to each other than this, whatever the scheduler wishes.

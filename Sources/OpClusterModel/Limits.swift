@@ -83,6 +83,11 @@ public enum Limits {
   public static let requestsInFlightPerClient = 256
   /// Bytes of requests that a client has on their way; a larger one goes alone.
   public static let requestBytesInFlight = 32 * 1024 * 1024
+
+  /// What a connection over TCP may have sent to the coordinator that was not heard yet, before it
+  /// is cut: twice what a worker that obeys has on its way, four times what a client has. A message
+  /// that never ends grows in libzmq until then (A4, G33).
+  public static let unheardBytes = 4 * requestBytesInFlight
   /// Bytes of one piece of a log.
   public static let logChunkBytes = 64 * 1024
 

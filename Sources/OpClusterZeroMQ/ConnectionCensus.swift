@@ -60,12 +60,15 @@ extension Socket {
     switch event {
     case ZMQ_EVENT_ACCEPTED:
       handle.census.open += 1
+      // It may have been heard already: events are read after messages.
+      handle.heardBytes[value] = handle.heardBytes[value] ?? 0
       if handle.census.open > most {
         handle.census.refused += 1
         excess.append(value)
       }
     case ZMQ_EVENT_DISCONNECTED:
       handle.census.open = max(0, handle.census.open - 1)
+      handle.heardBytes[value] = nil
       // Gone by itself: the number may be somebody else's by now.
       excess.removeAll { $0 == value }
     default: break

@@ -13,7 +13,7 @@ public struct ConnectionOrigin: Hashable, Sendable {
   /// Over TCP: the address and the port of the other end.
   private let address: [UInt8]
 
-  fileprivate init?(descriptor: Int32) {
+  init?(descriptor: Int32) {
     self.descriptor = descriptor
     var name = sockaddr_storage()
     var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -36,6 +36,20 @@ public struct ConnectionOrigin: Hashable, Sendable {
     }
     process = credentials[0]
     address = []
+  }
+
+  /// Over TCP: the other end's address as the gate is told it, without the port.
+  public var networkAddress: String? {
+    guard process == nil else { return nil }
+    var text = [CChar](repeating: 0, count: 64)
+    let code = unsafe address.withUnsafeBytes { bytes in
+      guard let name = bytes.baseAddress else { return Int32(EAI_NONAME) }
+      return unsafe getnameinfo(
+        name.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count), &text,
+        socklen_t(text.count), nil, 0, NI_NUMERICHOST)
+    }
+    guard code == 0 else { return nil }
+    return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
   /// Whether the descriptor still belongs to the same connection.

@@ -29,6 +29,9 @@ public final class Gate: Sendable {
     public var unanswered: UInt64 = 0
   }
 
+  /// Admitted connections that are remembered, each pair of key and address once.
+  static let admittedKept = 256
+
   /// Refused connections that are kept for the owner to look at.
   static let refusedKept = 64
 
@@ -37,6 +40,8 @@ public final class Gate: Sendable {
     var openUntil: Int64 = .min
     var counts = Counts()
     var refused: [Refused] = []
+    /// The latest last.
+    var admitted: [(key: PublicKey, address: String)] = []
   }
 
   public let domain: String
@@ -71,6 +76,11 @@ public final class Gate: Sendable {
     }
   }
 
+  /// Whose keys came in from a network address lately, for the log: an address is no proof.
+  public func keysAdmitted(from address: String) -> [PublicKey] {
+    state.withLock { state in state.admitted.filter { $0.address == address }.map(\.key) }
+  }
+
   /// What the keeper answers; nil: nothing, so that the handshake dies of its own patience.
   func verdict(on key: PublicKey?, from address: String, at now: Int64) -> Bool? {
     state.withLock { state in
@@ -86,6 +96,9 @@ public final class Gate: Sendable {
         return false
       }
       state.counts.admitted += 1
+      state.admitted.removeAll { $0.key == key && $0.address == address }
+      state.admitted.append((key, address))
+      if state.admitted.count > Self.admittedKept { state.admitted.removeFirst() }
       return true
     }
   }

@@ -101,13 +101,17 @@ extension Socket {
     var known = sender.map { Sender(connection: $0, key: key) }
     if handle.needsIdentity, key == nil { known = nil }
     if role.isRouter, known == nil { isWhole = false }
-    if role.isRouter, handle.events != nil { handle.noteDescriptor(of: &frame) }
+    let isCounted = role.isRouter && handle.events != nil
+    if isCounted { handle.noteDescriptor(of: &frame) }
+    var bytes = unsafe zmq_msg_size(&frame)
     // Each frame takes the place of the one before: memory for one at a time.
     while unsafe zmq_msg_more(&frame) != 0 {
       isWhole = false
       let code = unsafe Socket.nextFrame(&frame, from: raw)
       guard code == 0 else { return .failed(SocketError(action: "receive", code: code)) }
+      bytes += unsafe zmq_msg_size(&frame)
     }
+    if isCounted { handle.noteHeard(bytes) }
     guard isWhole else { return .malformed(from: known) }
     return .message(unsafe [UInt8](Socket.content(&frame)), from: known)
   }

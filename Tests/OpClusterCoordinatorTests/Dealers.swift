@@ -28,6 +28,9 @@ final class Dealer {
     }
   }
 
+  /// What has become of it since the last look; nil: nothing.
+  func nextEventNow() -> ConnectionEvent? { socket.nextConnectionEvent() }
+
   /// Sends as soon as it is connected and has room, which it must have within so many nanoseconds.
   func send(_ bytes: [UInt8], within patience: Int64 = patience) throws {
     let deadline = MonotonicClock.now() + patience

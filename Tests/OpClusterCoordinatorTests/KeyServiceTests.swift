@@ -7,60 +7,11 @@ import OpClusterKeys
 import OpClusterModel
 import OpClusterWire
 import OpClusterZeroMQ
-import Synchronization
 import Testing
 
 @testable import OpClusterCoordinator
 
 @Suite struct KeyServiceTests {
-  /// A coordinator with a key folder of its own, and keys for everybody.
-  private final class Guarded {
-    let folder: TestFolder
-    let keys: KeyFolder
-    let server: KeyPair
-    let service: Service
-    private var pairs: [String: KeyPair] = [:]
-    private static let count = Atomic<Int>(0)
-
-    init(change: (inout CoordinatorSettings) -> Void = { _ in }) throws {
-      folder = try TestFolder()
-      keys = KeyFolder("\(folder.path)/keys")
-      let prepared = try keys.prepareServer(at: .now)
-      server = prepared.pair
-      let number = Self.count.add(1, ordering: .relaxed).newValue
-      let guarded = CoordinatorKeys(
-        pair: server, allowed: prepared.allowed, folder: keys, domain: "service-\(number)")
-      let any = try Endpoint("tcp://127.0.0.1:*")
-      service = try Service(.memory(MemoryDisk()), in: folder) { settings in
-        settings.clientEndpoint = any
-        settings.workerEndpoint = any
-        settings.keys = guarded
-        change(&settings)
-      }
-    }
-
-    /// Adds a key and waits until the coordinator lets it in.
-    func key(_ name: String, _ role: Role) throws -> SocketKeys {
-      let pair = KeyPair.random()
-      let added = AllowedKey(name: name, role: role, key: pair.publicKey, addedAt: .now)
-      try keys.changeAllowed { list throws(KeyError) in try list.add(added) }
-      return try admitted(pair)
-    }
-
-    /// Waits until the coordinator has read the list: the handshake succeeds.
-    func admitted(_ pair: KeyPair) throws -> SocketKeys {
-      let own = SocketKeys.client(pair, server: server.publicKey)
-      try eventually("the key is let in") {
-        try Dealer(service.ready.clientEndpoint, keys: own).nextEvent() == .connected
-      }
-      return own
-    }
-
-    func remove(_ name: String) throws {
-      try keys.changeAllowed { list throws(KeyError) in _ = try list.remove(named: name) }
-    }
-  }
-
   private func code(_ answer: ClientAnswer?) -> Refusal.Code? {
     guard case .reply(_, .refused(let refusal))? = answer else { return nil }
     return refusal.code
@@ -78,7 +29,7 @@ import Testing
   // G35: with a gate that lets in everybody it does not serve.
   @Test func anOpenGateServesNobody() throws {
     let error = #expect(throws: Service.NotServing.self) {
-      _ = try Guarded { $0.admitsAll = true }
+      _ = try GuardedService { $0.admitsAll = true }
     }
     #expect(error?.end?.status == 70)
     guard case .failed(let cause)? = error?.end else { return }
@@ -95,7 +46,7 @@ import Testing
 
   // G36, each role over the wire.
   @Test func roles() throws {
-    let guarded = try Guarded()
+    let guarded = try GuardedService()
     let anna = try TestClient(guarded.service, keys: guarded.key("anna", .submitter))
     guard case .accepted = try anna.ask(.submit(chainGraph("g"))) else {
       Issue.record("a submitter submits")
@@ -125,7 +76,7 @@ import Testing
 
   // G36: under its own name, at the workers' address, and nowhere else.
   @Test func workers() throws {
-    let guarded = try Guarded()
+    let guarded = try GuardedService()
     let keys = try guarded.key("w1", .worker)
     func answer(_ keys: SocketKeys, _ name: String) throws -> CoordinatorMessage? {
       let dealer = try Dealer(guarded.service.ready.workerEndpoint, keys: keys)
@@ -152,7 +103,7 @@ import Testing
 
   // G37, F47: a removed key's session is told and not heard any more, its new ones are refused.
   @Test func revoked() throws {
-    let guarded = try Guarded()
+    let guarded = try GuardedService()
     let keys = try guarded.key("anna", .submitter)
     let anna = try TestClient(guarded.service, keys: keys)
     let other = try TestClient(guarded.service, keys: guarded.key("bert", .submitter))
@@ -180,7 +131,7 @@ import Testing
 
   // A list that cannot be read changes nothing.
   @Test func aSpoiledListKeepsTheOneBefore() throws {
-    let guarded = try Guarded()
+    let guarded = try GuardedService()
     let keys = try guarded.key("anna", .submitter)
     let anna = try TestClient(guarded.service, keys: keys)
     try Data("key nonsense\n".utf8).write(to: URL(filePath: "\(guarded.keys.path)/allowed"))
@@ -190,7 +141,7 @@ import Testing
 
   // G19: keys of submissions are each client's own.
   @Test func submissionKeysByPrincipal() throws {
-    let guarded = try Guarded()
+    let guarded = try GuardedService()
     let anna = try TestClient(guarded.service, keys: guarded.key("anna", .submitter))
     let bert = try TestClient(guarded.service, keys: guarded.key("bert", .submitter))
     var submission = chainGraph("g")
@@ -207,7 +158,7 @@ import Testing
 
   // An invitation lets its holder add one key, once.
   @Test func enrolment() throws {
-    let guarded = try Guarded()
+    let guarded = try GuardedService()
     let invitation = KeyPair.random()
     let open = Invitation(
       name: "w7", role: .worker, key: invitation.publicKey,

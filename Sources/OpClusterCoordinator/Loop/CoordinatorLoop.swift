@@ -73,6 +73,7 @@ final class CoordinatorLoop {
   private lazy var connectionBudget = Kernel.connectionBudget()
   /// Connections that were cut, as far as the log has been told.
   private var toldRefused: UInt64 = 0
+  var nextTrafficLook: Instant = .zero
 
   // Waiting
   private var poller = Poller()
@@ -193,6 +194,7 @@ final class CoordinatorLoop {
     try sleep()
     now = .now
     limitConnections()
+    cutUnendedMessages()
     takeSignals()
     takeNotices()
     attendToKeys()

@@ -60,6 +60,11 @@ struct Access {
 
   func principal(of key: PublicKey) -> Principal { principals[key] ?? .removed }
 
+  /// Whose keys came in from a network address lately, by name.
+  func names(admittedFrom address: String) -> [String] {
+    Set(gate.keysAdmitted(from: address).compactMap { principal(of: $0).name }).sorted()
+  }
+
   /// The loop is alive.
   func keepOpen(at now: Instant) {
     gate.open(until: (now + Self.gatePatience).nanoseconds)

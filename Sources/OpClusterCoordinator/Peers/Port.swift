@@ -45,6 +45,13 @@ struct Port: ~Copyable {
   /// Ends the connection of a peer, which was put out and goes on.
   func cut(_ origin: ConnectionOrigin) { socket.cut(origin) }
 
+  /// Cuts connections of which more than `limit` bytes cannot be heard (A4).
+  func cutUnheard(beyond limit: UInt64) -> [UnheardConnection] {
+    let found = socket.unheard(beyond: limit)
+    for connection in found { socket.cut(connection.origin) }
+    return found
+  }
+
   /// Sends now, or keeps it in order; a peer for which too much waits is gone (G27).
   mutating func send(_ bytes: [UInt8], to id: PeerID, at now: Instant) {
     guard let peer = peers[id], !peer.isPutOut else { return }

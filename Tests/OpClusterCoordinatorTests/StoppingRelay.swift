@@ -1,0 +1,87 @@
+// A relay for one connection over TCP that takes no more from the client after so many bytes: what
+// libzmq on both sides holds for a message that is on its way never ends for the server.
+
+import Glibc
+import OpClusterZeroMQ
+
+enum StoppingRelay {
+  /// Starts one that ends when either side does.
+  ///
+  /// - Parameter bytes: What it hands on to the server, which is on this machine, before it stops.
+  /// - Returns: Where a client may connect.
+  static func start(to server: Endpoint, stoppingAfter bytes: Int) throws -> Endpoint {
+    let port = UInt16(server.address.split(separator: ":").last ?? "") ?? 0
+    let listener = try socket()
+    var name = loopback(0)
+    var size = nameBytes
+    _ = unsafe withAddress(&name) { address in
+      unsafe (bind(listener, address, size), listen(listener, 1))
+    }
+    _ = unsafe withAddress(&name) { unsafe getsockname(listener, $0, &size) }
+    let outgoing = try socket()
+    _ = try startThread(name: "relay") {
+      let client = accept(listener, nil, nil)
+      var target = loopback(port)
+      _ = unsafe withAddress(&target) { unsafe connect(outgoing, $0, nameBytes) }
+      pass(client, outgoing, bytes)
+      for descriptor in [listener, client, outgoing] { close(descriptor) }
+    }
+    return try Endpoint("tcp://127.0.0.1:\(UInt16(bigEndian: name.sin_port))")
+  }
+
+  private static func pass(_ client: Int32, _ server: Int32, _ bytes: Int) {
+    var left = bytes
+    while true {
+      var watched = [
+        pollfd(fd: client, events: left > 0 ? Int16(POLLIN) : 0, revents: 0),
+        pollfd(fd: server, events: Int16(POLLIN), revents: 0),
+      ]
+      _ = unsafe poll(&watched, 2, -1)
+      if watched[0].revents != 0 {
+        guard let count = move(from: client, to: server, most: left) else { return }
+        left -= count
+      }
+      if watched[1].revents != 0, move(from: server, to: client, most: .max) == nil { return }
+    }
+  }
+
+  /// How much; nil: one of them has ended.
+  private static func move(from source: Int32, to target: Int32, most: Int) -> Int? {
+    var buffer = [UInt8](repeating: 0, count: min(most, 64 << 10))
+    let count = unsafe read(source, &buffer, buffer.count)
+    guard count > 0 else { return nil }
+    var rest = buffer[..<count]
+    while !rest.isEmpty {
+      let written = unsafe rest.withUnsafeBytes {
+        unsafe send(target, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+      }
+      guard written > 0 else { return nil }
+      rest = rest.dropFirst(written)
+    }
+    return count
+  }
+
+  private static func socket() throws -> Int32 {
+    let descriptor = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    guard descriptor >= 0 else { throw Impatience(awaited: "a socket") }
+    return descriptor
+  }
+
+  private static let nameBytes = socklen_t(MemoryLayout<sockaddr_in>.size)
+
+  private static func loopback(_ port: UInt16) -> sockaddr_in {
+    var name = sockaddr_in()
+    name.sin_family = sa_family_t(AF_INET)
+    name.sin_port = port.bigEndian
+    name.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    return name
+  }
+
+  private static func withAddress<Result>(
+    _ name: inout sockaddr_in, _ body: (UnsafeMutablePointer<sockaddr>) -> Result
+  ) -> Result {
+    unsafe withUnsafeMutablePointer(to: &name) { pointer in
+      unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { unsafe body($0) }
+    }
+  }
+}
