@@ -33,9 +33,6 @@ public struct OpenedJournal: Sendable {
 
 /// A coordinator. `Coordinator(settings).run()` on the main thread is a whole program.
 public struct Coordinator: Sendable {
-  /// Told to clients, for people.
-  public static let build = "opcluster 0.1"
-
   /// Opens a journal and says what it holds. Throws a `JournalError`.
   public typealias OpenJournal = @Sendable (JournalObserver) throws -> OpenedJournal
 

@@ -60,6 +60,9 @@ public enum JournalTools {
     try statement.run()
     do {
       let made = try Connection(path: target.unfinished, access: .readWrite)
+      // Even where the backup is written over the very file it was made of, it may be older than
+      // what others were told: it is at home nowhere.
+      try made.execute("DELETE FROM meta WHERE key = 'home'")
       try made.execute("PRAGMA journal_mode = WAL")
     }
     try FileSystem.synchronize(target.unfinished)

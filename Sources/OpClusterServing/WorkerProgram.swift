@@ -4,6 +4,7 @@
 import ArgumentParser
 @_exported public import Logging
 @_exported public import OpClusterOperations
+import OpClusterModel
 import OpClusterWorker
 
 /// A worker as a program of its own:
@@ -50,7 +51,7 @@ extension WorkerProgram {
 struct RootCommand<Program: WorkerProgram>: ParsableCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
-      commandName: Program.name, abstract: Program.abstract, version: Worker.build,
+      commandName: Program.name, abstract: Program.abstract, version: Build.name,
       subcommands: [Serve<Program>.self, ShowResources<Program>.self],
       defaultSubcommand: Serve<Program>.self)
   }

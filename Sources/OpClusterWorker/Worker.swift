@@ -7,9 +7,6 @@ public import OpClusterZeroMQ
 
 /// A worker. `Worker(configuration, types: registry).run()` on the main thread is a whole program.
 public struct Worker: Sendable {
-  /// Told to the coordinator, for people.
-  public static let build = "opcluster 0.1"
-
   public let configuration: WorkerConfiguration
   public let registry: OperationRegistry
   private let orders: Mailbox<WorkerOrder>

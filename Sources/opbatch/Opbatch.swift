@@ -4,6 +4,7 @@
 import ArgumentParser
 import Glibc
 import OpClusterClient
+import OpClusterModel
 
 struct Opbatch: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -13,7 +14,7 @@ struct Opbatch: AsyncParsableCommand {
       A graph is what one submission makes. It holds operations; they go through queues, \
       and workers run them. Start with 'opbatch demo'.
       """,
-    version: Build.text,
+    version: "opbatch \(Build.version)",
     groupedSubcommands: [
       CommandGroup(
         name: "Start",

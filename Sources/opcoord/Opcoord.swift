@@ -2,13 +2,14 @@
 
 import ArgumentParser
 import OpClusterCoordinator
+import OpClusterModel
 
 @main
 struct Opcoord: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "opcoord",
     abstract: "Coordinates a cluster: takes graphs from clients, hands operations to workers.",
-    version: Coordinator.build,
+    version: "opcoord \(Build.version)",
     subcommands: [
       Serve.self, KeyGeneration.self, KeyCommand.self, JournalCommand.self, ConfigCommand.self,
     ],

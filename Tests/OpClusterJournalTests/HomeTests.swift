@@ -47,6 +47,27 @@ import Testing
     #expect(try !isAtHome(folder.path))
   }
 
+  // Whoever restores by `cp backup/* journal/` leaves the file the same and changes what is in it.
+  @Test func aBackupOverTheSameFileIsNotAtHome() throws {
+    let folder = try TestFolder()
+    let target = try TestFolder()
+    try isAtHome(folder.path) { _ = $0.append(turn(1)) }
+    let copy = "\(target.path)/copy"
+    try JournalTools.backup(folder: folder.path, to: copy)
+    try isAtHome(folder.path) { _ = $0.append(turn(2)) }
+    let files = FileManager.default
+    for name in try files.contentsOfDirectory(atPath: folder.path) where name.contains("-") {
+      try files.removeItem(atPath: "\(folder.path)/\(name)")
+    }
+    for name in try files.contentsOfDirectory(atPath: copy) {
+      let bytes = try Data(contentsOf: URL(filePath: "\(copy)/\(name)"))
+      try bytes.write(to: URL(filePath: "\(folder.path)/\(name)"))
+    }
+    #expect(try !isAtHome(folder.path))
+    #expect(try isAtHome(folder.path) { _ = $0.settle() } == false)
+    #expect(try isAtHome(folder.path))
+  }
+
   // Moving the folder on one disk is no copy.
   @Test func movedOnOneDisk() throws {
     let folder = try TestFolder()

@@ -153,7 +153,7 @@ extension CoordinatorLoop {
       clients.peers.update(peer) { $0.isGreeted = true }
       let version = ProtocolVersions.current.common(with: hello.versions) ?? 1
       send(
-        .welcome(version: version, build: Coordinator.build, scheduler.life),
+        .welcome(version: version, build: Build.name, scheduler.life),
         toClient: peer)
     }
   }

@@ -26,8 +26,8 @@ import Glibc
   public var holds: Bool { unsafe op_lease_holds(page) }
 
   /// Whether it holds, and no round of the guard's killing that began before can meet what begins
-  /// now. A round takes milliseconds, which this waits for; a guard that is stopped in the middle of
-  /// one makes it false after half a second.
+  /// now. A round takes milliseconds, which this waits for; a guard that is stopped in the middle
+  /// of one makes it false after half a second.
   func settles() -> Bool { unsafe op_lease_settles(page, 500_000_000) }
 
   /// How often the guard has found it run out while something lived by it.

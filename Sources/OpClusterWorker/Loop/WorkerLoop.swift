@@ -135,7 +135,7 @@ final class WorkerLoop {
       throw WorkerError(.machine, error.description)
     }
     let identity = WorkerHello(
-      build: Worker.build, name: configuration.name, session: session,
+      build: Build.name, name: configuration.name, session: session,
       capacity: configuration.capacity,
       labels: MachineResources.labels + configuration.labels, types: registry.types)
     core = ExecutionCore(

@@ -25,7 +25,7 @@ struct Doctor: Command {
 
   /// What kept it from looking further; nil: nothing did.
   private func examine(_ report: inout DoctorReport) async -> ExitStatus? {
-    report.add(.good, "opbatch", "\(Build.text), protocol \(Self.spoken)")
+    report.add(.good, "opbatch", "opbatch \(Build.version), protocol \(Self.spoken)")
     do {
       guard let address = try ClusterAddress.find(flag: global.coordinator, keys: global.keys)
       else {

@@ -22,7 +22,8 @@ struct Version: Command {
       let range =
         spoken.lowest == spoken.highest
         ? "\(spoken.lowest)" : "\(spoken.lowest) to \(spoken.highest)"
-      try console.writeLine("\(Build.text), protocol \(range), manifest 1, output \(jsonSchema)")
+      try console.writeLine(
+        "opbatch \(Build.version), protocol \(range), manifest 1, output \(jsonSchema)")
     }
     return .success
   }
