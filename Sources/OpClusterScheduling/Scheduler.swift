@@ -56,6 +56,8 @@ public struct Scheduler: Sendable {
   var deferred: [DeferredRequest] = []
   /// While above 0, nothing is dispatched ahead of time: a cancellation waits for recalls.
   var aheadPauses = 0
+  /// What failure policies have yet to end; while there is any, nothing is dispatched ahead.
+  var lingering: [Lingering] = []
   /// In line, but kept out of it until the next turn: no worker was there that may take them.
   var doubtful: [OperationID] = []
   var rotation: UInt32 = 0
@@ -120,6 +122,7 @@ public struct Scheduler: Sendable {
       let silence = Span(nanoseconds: timing.lost.nanoseconds)
       seats[number].lastHeard.nanoseconds -= silence.nanoseconds
     }
+    resumeFailurePolicies(into: &turn)
   }
 
   public var epoch: Epoch { counters.epoch }
@@ -153,6 +156,7 @@ public struct Scheduler: Sendable {
       counters.lastEvent += UInt64(turn.events[at].count)
     }
     if turn.isDurable { lastCommit = turn.commit }
+    settleWelcomes(&turn)
     sendOrders(into: &turn)
   }
 

@@ -30,6 +30,8 @@ public struct Turn: Sendable {
   private var openFactRuns = OperationRuns(graph: GraphID(0))
   /// Orders of this turn by seat, sent as one message each when the turn closes.
   var orders: [PendingOrders] = []
+  /// Seats that were welcomed in this turn.
+  var welcomed: [UInt32] = []
 
   /// - Parameter keepsRecords: false where there is no journal: `records` stays empty.
   public init(keepsRecords: Bool = true) { self.keepsRecords = keepsRecords }
@@ -46,6 +48,7 @@ public struct Turn: Sendable {
     afterDurable.removeAll(keepingCapacity: true)
     atOnce.removeAll(keepingCapacity: true)
     orders.removeAll(keepingCapacity: true)
+    welcomed.removeAll(keepingCapacity: true)
     openRuns.closeAll()
     openFact = nil
     hadRecords = false

@@ -63,6 +63,20 @@ import Testing
     #expect(world.events.contains { $0.kind == .workerLost })
   }
 
+  // G22: once it has left, what the disk does with the next commit is no reason to be silent.
+  @Test func heartbeatsFollowAWelcomeThatHasLeft() {
+    var world = World()
+    let worker = world.join("w1")
+    world.workers[worker].peer = PeerID(900)
+    world.greet(worker)
+    let durable = world.scheduler.lastCommit
+    world.ask(.createQueue(QueueSettings(name: "late")))
+    #expect(world.scheduler.lastCommit > durable)
+    world.turns = []
+    for _ in 0..<4 { world.tick(after: .seconds(1), durable: durable) }
+    #expect(world.turns?.allSatisfy { !$0.atOnce.isEmpty } == true)
+  }
+
   // A connection that has ended waits for no welcome.
   @Test func whoHasGoneMeanwhileIsLostInTime() {
     var world = World()

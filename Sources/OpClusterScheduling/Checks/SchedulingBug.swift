@@ -25,6 +25,12 @@ package enum SchedulingBug: Int, Sendable, CaseIterable {
   case uncountedLosses
   /// S47: all priorities are one.
   case levelledPriorities
+  /// G10: a failure policy does not wait for what a worker may have unblocked by itself.
+  case hastyPolicies
+  /// F51: orders that wait for the disk count as spoken.
+  case unspokenOrders
+  /// F51: who waits for its welcome counts as silent.
+  case blamedWelcomes
 }
 
 #if MUTANTS

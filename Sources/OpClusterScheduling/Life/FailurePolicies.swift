@@ -3,20 +3,44 @@
 
 import OpClusterModel
 
+/// A member that a failure policy ends once nothing is held ahead of time in the hope of its end.
+struct Lingering: Sendable {
+  var id: OperationID
+  /// The policy also ends it if it runs by then.
+  var cancelsRunning: Bool
+}
+
 extension Scheduler {
   /// Looks at every graph that has failures and has not drawn its conclusion yet.
   mutating func applyFailurePolicies(into turn: inout Turn) {
-    if failedGraphs.isEmpty { return }
+    if failedGraphs.isEmpty, lingering.isEmpty { return }
+    endLingering(into: &turn)
     let affected = failedGraphs
     failedGraphs = []
     for id in affected where graphs.contains(id.number) {
       if !graphs[id.number].failurePolicyTookEffect, graphs[id.number].failsAsAWhole {
-        let stages = graphs[id.number].stages.filter { !$0.template.isFinal }
-        let cancelsRunning = graphs[id.number].submission.failurePolicy == .cancel
-        stop(id, stages, cancelsRunning: cancelsRunning, into: &turn)
+        stopGraph(id, isAgain: false, into: &turn)
       }
       stopScopes(of: id, into: &turn)
     }
+  }
+
+  /// A new life does not know what lingered: the policies say it once more.
+  mutating func resumeFailurePolicies(into turn: inout Turn) {
+    lingering = []
+    for number in graphs.numbers where graphs[number].sawFailures {
+      failedGraphs.append(GraphID(number))
+      if graphs[number].failurePolicyTookEffect {
+        stopGraph(GraphID(number), isAgain: true, into: &turn)
+      }
+    }
+  }
+
+  private mutating func stopGraph(_ id: GraphID, isAgain: Bool, into turn: inout Turn) {
+    let stages = graphs[id.number].stages.filter { !$0.template.isFinal }
+    let cancelsRunning = graphs[id.number].submission.failurePolicy == .cancel
+    let members = doomed(id, stages, cancelsRunning: cancelsRunning, isAgain: isAgain)
+    stop(members, of: id, cancelsRunning: cancelsRunning, into: &turn)
   }
 
   /// Parts of the graph with more failures than they may have.
@@ -28,40 +52,83 @@ extension Scheduler {
       graphs[id.number].stoppedScopes[at] = true
       let first = Int(scope.first)
       let stages = Array(graphs[id.number].stages[first..<(first + Int(scope.count))])
-      stop(id, stages, cancelsRunning: scope.cancelsRunning, into: &turn)
+      let members = doomed(id, stages, cancelsRunning: scope.cancelsRunning, isAgain: false)
+      stop(members, of: id, cancelsRunning: scope.cancelsRunning, into: &turn)
     }
   }
 
+  /// Cancels members in one commit. One that a worker holds together with what awaits its end there
+  /// (S151) may have ended well already, and its dependent may run: were it marked now, that would
+  /// have started behind a cancelled end. It is asked back with its dependents, and marked when
+  /// nothing hopes for it any more; what really started has then started behind a real success.
   private mutating func stop(
-    _ id: GraphID, _ stages: [Stage], cancelsRunning: Bool, into turn: inout Turn
+    _ members: [OperationID], of graph: GraphID, cancelsRunning: Bool, into turn: inout Turn
   ) {
-    let (runs, held) = doomed(id, stages, cancelsRunning: cancelsRunning)
-    if runs.isEmpty { return }
-    commit(.cancelled(runs, .failurePolicy), into: &turn)
+    var runs = OperationRuns(graph: graph)
+    var held: [OperationID] = []
+    var later: [OperationID] = []
+    for id in members {
+      let isHeld = graphs[graph.number].cell(id.index).worker != 0
+      if isHeld, isAwaitedAhead(id), !SchedulingBug.hastyPolicies.isPlanted {
+        later.append(id)
+      } else {
+        runs.append(id.index)
+        if isHeld { held.append(id) }
+      }
+    }
+    if !runs.isEmpty { commit(.cancelled(runs, .failurePolicy), into: &turn) }
     tellHolders(held, into: &turn)
+    for id in later {
+      lingering.append(Lingering(id: id, cancelsRunning: cancelsRunning))
+      recallAhead(of: id, into: &turn)
+      askRecall(id, into: &turn)
+    }
   }
 
-  /// The members that end with it, and which of them a worker holds.
+  /// Those that nothing is held in the hope of any more.
+  private mutating func endLingering(into turn: inout Turn) {
+    let members = lingering
+    lingering = []
+    for member in members where graphs.contains(member.id.graph.number) {
+      let cell = graphs[member.id.graph.number].cell(member.id.index)
+      if cell.phase == .finished || cell.isCancelled { continue }
+      if cell.worker != 0, isAwaitedAhead(member.id) {
+        lingering.append(member)
+      } else if member.cancelsRunning || !cell.isRunning {
+        commit(.cancelled(OperationRuns(member.id), .failurePolicy), into: &turn)
+        tellHolders([member.id], into: &turn)
+      }
+    }
+  }
+
+  /// The members that end with it.
+  ///
+  /// - Parameter isAgain: They were marked before, but for those that lingered: one that was left
+  ///   to run then, and is tried again now, is none of them.
   private func doomed(
-    _ id: GraphID, _ stages: [Stage], cancelsRunning: Bool
-  ) -> (OperationRuns, held: [OperationID]) {
-    var runs = OperationRuns(graph: id)
-    var held: [OperationID] = []
+    _ id: GraphID, _ stages: [Stage], cancelsRunning: Bool, isAgain: Bool
+  ) -> [OperationID] {
+    var found: [OperationID] = []
     for stage in stages {
       for index in stage.indices {
         let cell = graphs[id.number].cell(index)
         if cell.phase == .finished || cell.isCancelled { continue }
-        let runsNow = cell.phase == .executing && !cell.flags.contains(.retrying)
-        if runsNow, !cancelsRunning { continue }
-        runs.append(index)
-        if cell.worker != 0 { held.append(OperationID(graph: id, index: index)) }
+        if !cancelsRunning, cell.isRunning || (isAgain && cell.runs > 0) { continue }
+        found.append(OperationID(graph: id, index: index))
       }
     }
-    return (runs, held)
+    return found
   }
 }
 
+extension OperationCell {
+  /// An attempt of it runs, as far as is known.
+  fileprivate var isRunning: Bool { phase == .executing && !flags.contains(.retrying) }
+}
+
 extension Graph {
+  fileprivate var sawFailures: Bool { failures > 0 || scopeFailures.contains { $0 > 0 } }
+
   /// Whether there are more failures than the graph may have.
   var failsAsAWhole: Bool {
     if let bound = submission.maximumFailures { return failures > bound }

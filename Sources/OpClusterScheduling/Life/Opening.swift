@@ -12,7 +12,9 @@ extension Scheduler {
     guard cell.blockers == 0, graphs[graph].stages[stage].gates == 0 else { return }
     if cell.phase == .dispatched, cell.flags.contains(.ahead) {
       graphs[graph].update(id.index) { $0.flags.remove(.ahead) }
-      if !cell.isCancelled { becomeReady(id, into: &turn) }
+      // It was told that it is ready when it was cancelled; what it does is not told before the end
+      // of what it waited for (S114).
+      if cell.isCancelled { turn.openRuns.closeAll() } else { becomeReady(id, into: &turn) }
       return
     }
     guard cell.phase == .waiting, !cell.isCancelled, !cell.isHeld else { return }

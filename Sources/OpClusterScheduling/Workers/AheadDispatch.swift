@@ -9,7 +9,9 @@ extension Scheduler {
   mutating func dispatchAhead(
     after id: OperationID, to seat: WorkerID, into turn: inout Turn
   ) {
-    guard aheadPauses == 0, !graphs[id.graph.number].dependents.isEmpty else { return }
+    guard aheadPauses == 0, lingering.isEmpty, !graphs[id.graph.number].dependents.isEmpty else {
+      return
+    }
     var work = [id]
     var next = 0
     while next < work.count {
@@ -29,7 +31,8 @@ extension Scheduler {
     }
   }
 
-  /// The unfinished dependencies, if the operation may go to that seat ahead of time.
+  /// The unfinished dependencies, if the operation may go to that seat ahead of time. Only those of
+  /// which `aheadDependents` knows: not on other graphs, nor added later, nor from array to array.
   private func localDependencies(
     of id: OperationID, at seat: WorkerID
   ) -> [LocalDependency]? {
@@ -42,16 +45,15 @@ extension Scheduler {
       mayGoAhead(graph, stage, id.index, seat)
     else { return nil }
     var awaits: [LocalDependency] = []
-    var isLocal = true
-    graphs[graph].forEachDependency(of: id.index) { on, policy in
-      guard isLocal, ending(of: on) == nil else { return }
-      if holds(on, seat, policy) {
-        awaits.append(LocalDependency(operation: on, policy: policy))
-      } else {
-        isLocal = false
-      }
+    let removed = graphs[graph].removedDependencies[id.index]
+    for position in graphs[graph].dependencies.range(of: id.index) {
+      let edge = graphs[graph].dependencies[position]
+      let on = graphs[graph].operation(edge.index)
+      if ending(of: on) != nil || removed?.contains(on) == true { continue }
+      guard holds(on, seat, edge.policy) else { return nil }
+      awaits.append(LocalDependency(operation: on, policy: edge.policy))
     }
-    return isLocal && awaits.count == Int(cell.blockers) ? awaits : nil
+    return awaits.count == Int(cell.blockers) ? awaits : nil
   }
 
   private func mayGoAhead(
@@ -88,6 +90,15 @@ extension Scheduler {
   /// Recalls what went ahead in the hope of this operation.
   mutating func recallAhead(of id: OperationID, into turn: inout Turn) {
     for dependent in aheadDependents(of: id) { askRecall(dependent, into: &turn) }
+  }
+
+  /// Whether anything was handed over ahead of time that waits for this operation.
+  func isAwaitedAhead(_ id: OperationID) -> Bool {
+    let graph = id.graph.number
+    return graphs[graph].dependents.range(of: id.index).contains { position in
+      let cell = graphs[graph].cell(graphs[graph].dependents[position].index)
+      return cell.flags.contains(.ahead) && cell.phase == .dispatched
+    }
   }
 
   /// What was handed over ahead of time and waits for this operation.

@@ -131,6 +131,7 @@ extension Scheduler {
     welcome.known = mark(lastCommit)
     turn.afterDurable.append(.toWorker(peer, .welcome(welcome)))
     seats[number].welcomedIn = turn.commit
+    turn.welcomed.append(number)
     seats[number].lastSpoken = turn.now
     // The order to leave may have been lost with the conversation before.
     if seats[number].isDraining { _ = orders(for: worker, &turn) }
@@ -256,9 +257,10 @@ extension Scheduler {
   }
 
   /// Whether its welcome still waits for the disk: it cannot speak before it has come, so that its
-  /// silence is ours (F51). A welcome in a turn without facts waits for the commits before it.
+  /// silence is ours (F51).
   private func waitsForWelcome(_ seat: Seat, _ durable: CommitIndex) -> Bool {
-    seat.peer != nil && durable < min(seat.welcomedIn, lastCommit)
+    if SchedulingBug.blamedWelcomes.isPlanted { return false }
+    return seat.peer != nil && durable < seat.welcomedIn
   }
 
   /// Whatever orders were decided meanwhile: they may wait for the disk, a heartbeat claims nothing
@@ -443,6 +445,14 @@ extension Scheduler {
     }
   }
 
+  /// A welcome in a turn without facts waits for the commits before it, and for none that follow.
+  mutating func settleWelcomes(_ turn: inout Turn) {
+    if turn.isDurable { return }
+    for number in turn.welcomed where seats.contains(number) {
+      seats[number].welcomedIn = lastCommit
+    }
+  }
+
   // MARK: - Orders
 
   /// The orders that this turn has for a seat, begun where there are none.
@@ -464,6 +474,7 @@ extension Scheduler {
       turn.orders[at].orders.acknowledged = seats[number].reportTaken
       turn.orders[at].orders.heard = seats[number].reportTaken
       turn.orders[at].orders.drain = seats[number].isDraining
+      if SchedulingBug.unspokenOrders.isPlanted { seats[number].lastSpoken = turn.now }
       for var part in turn.orders[at].orders.parts() {
         seats[number].ordersSent += 1
         part.number = seats[number].ordersSent

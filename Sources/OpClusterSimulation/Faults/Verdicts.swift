@@ -66,8 +66,14 @@ extension World {
     let usual = chance.microseconds(30, 400)
     if isHealed { return usual }
     if let scripted { return scripted.length(ofSync: syncs) ?? usual }
-    guard chance.permille(plan.slowSyncPermille) else { return usual }
-    let length = chance.milliseconds(5, 3_000)
+    let length: Span
+    if chance.permille(plan.stalledSyncPermille) {
+      length = chance.milliseconds(3_000, 60_000)
+    } else if chance.permille(plan.slowSyncPermille) {
+      length = chance.milliseconds(5, 3_000)
+    } else {
+      return usual
+    }
     recording?.syncs.append(WorldScript.SyncVerdict(number: syncs, length: length))
     return length
   }

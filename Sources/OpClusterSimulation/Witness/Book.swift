@@ -89,9 +89,6 @@ struct Book: Sendable {
     var handedOver = CommitIndex(0)
     var losses: UInt32 = 0
     var isCancelled = false
-    /// By its graph's failure policy, which does not wait for what a worker has unblocked by
-    /// itself meanwhile: both ends are cancelled, and the later one may have begun.
-    var isDoomed = false
     /// A cancellation of it was answered: no start may follow (S91, S96).
     var isSealed = false
     var outcome: Outcome?

@@ -81,16 +81,11 @@ extension Book {
     for need in self[id].needs {
       let outcome = contains(need.on) ? self[need.on].outcome : nil
       if let outcome, need.policy.isSatisfied(by: outcome) { continue }
-      if self[id].isDoomed, Self.isGivenUp(outcome ?? .cancelled) { continue }
       complain(
         "I4",
         "\(shown(id)) starts, but \(shown(need.on)) is \(outcome.map { "\($0)" } ?? "unfinished")")
     }
   }
-
-  /// What a failure policy gives up does not wait for its worker: what it unblocked by itself
-  /// before it heard of that has started after something that never will (S151).
-  static func isGivenUp(_ outcome: Outcome) -> Bool { outcome == .cancelled || outcome == .skipped }
 
   mutating func take(_ ending: GraphEnding) {
     let number = Int(ending.structure.row.graph.number)

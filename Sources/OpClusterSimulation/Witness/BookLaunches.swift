@@ -41,11 +41,7 @@ extension Book {
   /// Whether an attempt has ended for everybody, its worker heard.
   func isOver(_ attempt: AttemptID, at session: WorkerSession) -> Bool {
     guard let closing = closed[attempt], closing.reason == .ended else { return false }
-    guard launched[attempt] == session, self[attempt.operation].outcome != nil else {
-      return false
-    }
-    // A failure policy does not wait for what a worker has unblocked by itself meanwhile.
-    return !self[attempt.operation].needs.contains { contains($0.on) && self[$0.on].isDoomed }
+    return launched[attempt] == session && self[attempt.operation].outcome != nil
   }
 
   /// A launch of an attempt that is not (or no longer) the worker's own.
@@ -72,8 +68,7 @@ extension Book {
       guard contains(need.on) else { continue }
       let entry = self[need.on]
       if let outcome = entry.outcome {
-        let isDoomed = self[launch.attempt.operation].isDoomed && Self.isGivenUp(outcome)
-        if !need.policy.isSatisfied(by: outcome), !isDoomed {
+        if !need.policy.isSatisfied(by: outcome) {
           complain("I4", "\(name) is launched, but \(shown(need.on)) is \(outcome)")
         }
         continue

@@ -75,11 +75,10 @@ extension Book {
     case .succeeded(let runs): eachOf(runs) { $0.acceptEnd($1, .success) }
     case .finished(let id, let result): acceptEnd(id, result)
     case .attemptFailed(let id, let result): acceptEnd(id, result)
-    case .cancelled(let runs, let reason):
+    case .cancelled(let runs, _):
       eachOf(runs) { book, id in
         book[id].isCancelled = true
         book[id].isHeld = false
-        if reason == .failurePolicy { book[id].isDoomed = true }
       }
     case .prioritySet(let id, let priority):
       expectUnstarted(id, "changes its priority")

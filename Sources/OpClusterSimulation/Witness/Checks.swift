@@ -23,6 +23,9 @@ extension World {
       case .workerLost(let worker):
         if isTaken, let session = sessionOf[worker] { displaced.insert(session) }
         checkLoss(worker)
+        if let session = sessionOf[worker] { welcomedAt[session] = nil }
+      case .workerLeft(let worker):
+        if let session = sessionOf[worker] { welcomedAt[session] = nil }
       default: break
       }
     }
@@ -37,15 +40,43 @@ extension World {
     if now - last < timing.lost {
       fail("G22", "worker \(worker.number) is lost, heard \((now - last).seconds) s ago")
     }
+    // Who waits for its welcome cannot speak: that silence is the disk's (F51).
+    let isUnwelcomed = coordinator.withheld.contains { turn in
+      turn.effects.contains { effect in
+        guard case .toWorker(let peer, .welcome(let welcome)) = effect else { return false }
+        return welcome.conversation.session == session && connectionByPeer[peer] != nil
+          && !gonePeers.contains(peer)
+      }
+    }
+    if isUnwelcomed { fail("G22", "worker \(worker.number) is lost, its welcome was held back") }
+  }
+
+  /// Twice the heartbeat: as often as the coordinator looks, and once more.
+  private static let spokenWithin = Span.seconds(2)
+
+  /// G22: whoever is heard is spoken to, however long the disk takes (F51).
+  func expectSpokenTo() {
+    for worker in workers where worker.core != nil {
+      guard let peer = welcomedAt[worker.session], greetedAt[worker.session] == peer,
+        !gonePeers.contains(peer), connectionByPeer[peer] != nil,
+        let heard = heard[worker.session], let said = spokenTo[peer]
+      else { continue }
+      if now - heard < timing.suspect, now - said > World.spokenWithin {
+        fail("G22", "\(worker.name) was last spoken to \((now - said).seconds) s ago")
+      }
+    }
   }
 
   /// Before a message leaves for a worker.
   func checkSaid(_ message: CoordinatorMessage, to peer: PeerID, _ owner: Connection.Owner) {
     guard case .worker(let worker) = owner else { return }
     let session = workers[worker].session
+    spokenTo[peer] = now
     switch message {
     case .welcome(let welcome):
       welcomedAt[welcome.conversation.session] = peer
+      let lastLook = now + Span(nanoseconds: -World.spokenWithin.nanoseconds)
+      heard[session] = max(heard[session] ?? .zero, lastLook)
       let before = welcomes.updateValue(
         coordinator.scheduler.lastCommit, forKey: welcome.conversation)
       if before != nil { fail("I8", "conversation \(welcome.conversation) begins twice") }
@@ -71,8 +102,9 @@ extension World {
   /// A word of a worker counts where its conversation is.
   func noteHeard(_ message: WorkerMessage, from peer: PeerID, _ session: WorkerSession) {
     if case .hello = message {
+      greetedAt[session] = peer
       if welcomedAt[session] == peer { return }
-    } else if welcomedAt[session] != peer {
+    } else if welcomedAt[session] != peer || gonePeers.contains(peer) {
       return
     }
     heard[session] = now
@@ -154,7 +186,8 @@ extension World {
       fail("I18", "\(bytes) bytes are buffered for \(operations) operations")
     }
   }
-  /// A sync takes 3 s at most, and a turn comes every 200 µs at most.
+  /// A turn comes every 200 µs at most, and a slow sync takes 3 s. In a longer one there is less
+  /// and less to write: those who ask wait for answers.
   private static let turnsInFlight = 15_000
   private static let bytesAtRest = 1 << 20
   /// G29.

@@ -63,6 +63,7 @@ extension World {
     expectKeysKept()
     for at in connections.indices where connections[at].isOpen { breakConnection(at) }
     for at in workers.indices { heard[workers[at].session] = resyncMoment }
+    (greetedAt, spokenTo) = ([:], [:])
     coordinator.turn.begin(at: now, wall: wall)
     coordinator.scheduler.start(
       life: Chance.mix(seed &+ UInt64(coordinator.life)) | 1, into: &coordinator.turn)
@@ -117,6 +118,7 @@ extension World {
     let (gone, inbox) = (coordinator.gonePeers, coordinator.inbox)
     coordinator.gonePeers = []
     coordinator.inbox = []
+    for peer in gone { gonePeers.insert(peer) }
     for peer in gone { coordinator.scheduler.handle(.gone(peer), into: &coordinator.turn) }
     for item in inbox {
       do {
@@ -178,6 +180,7 @@ extension World {
       }
     }
     watchIdleness()
+    expectSpokenTo()
     release()
     sync()
     if let next = coordinator.scheduler.nextDeadline() {

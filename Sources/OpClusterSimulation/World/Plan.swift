@@ -54,6 +54,8 @@ struct Plan: Sendable, Equatable {
   /// Percent of broken connections that come back without the worker having noticed.
   var silentReconnects = 0
   var slowSyncPermille = 0
+  /// Syncs that last up to several leases: the disk delays answers, and nothing else.
+  var stalledSyncPermille = 0
 
   /// Microseconds.
   struct Latency: Sendable, Equatable {
@@ -88,7 +90,7 @@ struct Plan: Sendable, Equatable {
   mutating func stopFaults() {
     meanBetween = Array(repeating: nil, count: Fault.allCases.count)
     (lossPermille, doublePermille, reorderPermille, latePermille) = (0, 0, 0, 0)
-    slowSyncPermille = 0
+    (slowSyncPermille, stalledSyncPermille) = (0, 0)
     silentReconnects = 0
   }
 
@@ -140,6 +142,10 @@ struct Plan: Sendable, Equatable {
     if chance.percent(30) { latePermille = chance.between(1, 50) }
     if chance.percent(40) { silentReconnects = chance.between(10, 90) }
     if chance.percent(40) { slowSyncPermille = chance.between(20, 500) }
+    if chance.percent(12) {
+      stalledSyncPermille = chance.between(5, 100)
+      turmoil = .seconds(Int64(chance.between(40, 120)))
+    }
   }
 }
 

@@ -43,6 +43,12 @@ final class World {
   var deadSessions: Set<WorkerSession> = []
   /// Where each session was welcomed last: what it says elsewhere is not heard.
   var welcomedAt: [WorkerSession: PeerID] = [:]
+  /// Where each session greeted last.
+  var greetedAt: [WorkerSession: PeerID] = [:]
+  /// The coordinator was told that they are gone.
+  var gonePeers: Set<PeerID> = []
+  /// When something last really left for whom was welcomed there.
+  var spokenTo: [PeerID: Instant] = [:]
   /// Sessions that were given orders while they were suspects, which prolongs what they take for
   /// their lease.
   var orderedInSilence: Set<WorkerSession> = []
