@@ -44,6 +44,13 @@ public enum Terminal {
     }
     _ = unsafe unsetenv("OPWORKER_JOIN")
     var words: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) } + [nil]
+    // By its own path, so that it keeps its name in the process list; as the file that it is, where
+    // another one has taken its place.
+    var path = [CChar](repeating: 0, count: Int(PATH_MAX))
+    if unsafe readlink("/proc/self/exe", &path, path.count - 1) > 0, unsafe access(path, X_OK) == 0
+    {
+      _ = unsafe execv(path, &words)
+    }
     _ = unsafe execv("/proc/self/exe", &words)
     return errno
   }

@@ -78,6 +78,14 @@ final class Scratch {
       close(lock)
       throw WorkerError(.machine, Folders.problem("cannot open '\(path)'").description)
     }
+    // Every file of an operation is opened in this way: better no worker than one that fails all.
+    guard root.touch("lock") != ENOSYS else {
+      close(lock)
+      throw WorkerError(
+        .configuration,
+        "openat2(2) is closed to this process; it takes Linux 5.6, and under systemd a unit without "
+          + "RestrictSUIDSGID, which hides it")
+    }
     self.root = consume root
     self.path = path
   }
