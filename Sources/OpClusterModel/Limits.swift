@@ -133,6 +133,12 @@ public enum Limits {
   /// graph of each always fits.
   public static let pendingBytes = 64 * 1024 * 1024
   public static let pendingBytesPerOperation = 1024
+  /// Bytes of outputs that graphs which have not ended keep for those who read them, beyond
+  /// `keptOutputBytesPerOperation` for each of their operations: of one principal…
+  public static let keptOutputBytesPerPrincipal = 32 * 1024 * 1024
+  /// …and of all together; an output beyond either is not kept, and who would read it fails.
+  public static let keptOutputBytes = 64 * 1024 * 1024
+  public static let keptOutputBytesPerOperation = 512
   public static let connectionsPerPrincipal = 2_048
   /// Seconds of its rates that a principal may use at once after a pause.
   public static let burstSeconds = 2
@@ -161,6 +167,8 @@ public enum Limits {
   public static let rememberedLives = 4_096
   /// Ended graphs whose outcomes may still be cited by a new submission (S27).
   public static let endedGraphsRemembered = 10_000
+  /// Bytes of their outputs; beyond it those of the oldest are let go.
+  public static let rememberedOutputBytes = 48 * 1024 * 1024
   /// Submission keys remembered (G19).
   public static let submissionKeysRemembered = 1_000_000
 }

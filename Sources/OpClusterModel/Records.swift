@@ -182,7 +182,10 @@ public struct EndedGraph: Hashable, Sendable {
   public var operationCount: UInt32
   /// One raw `Outcome` per operation, or one for all.
   public var outcomes: [UInt8]
+  /// By index; an empty one is not kept.
   public var outputs: [GraphState.OutputEntry]
+  /// None is kept any more, of whatever operation.
+  public var outputsAreForgotten = false
   public init(
     graph: GraphID, key: SubmissionKey, fingerprint: UInt64, outcome: GraphOutcome,
     operationCount: UInt32, outcomes: [UInt8], outputs: [GraphState.OutputEntry]

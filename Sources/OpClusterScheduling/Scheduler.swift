@@ -35,6 +35,7 @@ public struct Scheduler: Sendable {
   var classNumber: [DemandClass: Int] = [:]
   /// What was looked up last.
   var recentClass: RecentClass?
+  var outputAccounts = OutputAccounts()
   /// Graphs whose last operation ended in this turn.
   var justEnded: [GraphID] = []
   /// Graphs in which something failed in this turn.

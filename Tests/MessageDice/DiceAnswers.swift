@@ -299,11 +299,13 @@ extension Dice {
   package mutating func endedGraph() -> EndedGraph {
     let count = below(10)
     let outcomes = bool() ? 1 : count
-    return EndedGraph(
+    var ended = EndedGraph(
       graph: graph(), key: SubmissionKey(text()), fingerprint: number(),
       outcome: member(GraphOutcome.self), operationCount: UInt32(count),
       outcomes: (0..<outcomes).map { _ in member(Outcome.self).rawValue },
       outputs: many { .init(index: $0.number(), output: $0.bytes()) })
+    ended.outputsAreForgotten = bool()
+    return ended
   }
 
   package mutating func counters() -> Counters {

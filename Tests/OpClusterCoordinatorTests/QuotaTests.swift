@@ -4,6 +4,7 @@
 import Glibc
 import OpClusterJournal
 import OpClusterModel
+import OpClusterScheduling
 import OpClusterWire
 import OpClusterZeroMQ
 import Synchronization

@@ -1,6 +1,7 @@
 // Whose turn it is to be heard, and how much may wait for it (G27, G29). Pure.
 
 import OpClusterModel
+import OpClusterScheduling
 import Testing
 
 @testable import OpClusterCoordinator

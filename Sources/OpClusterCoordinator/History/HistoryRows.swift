@@ -254,6 +254,7 @@ extension OperationRow {
   private mutating func addEnd(_ line: AttemptHistory) {
     guard isFinished else { return }
     if let reason = line.reason { self.reason = reason }
+    if line.result.cause != .none { result = line.result }
     finishedAt = line.result.endedAt
   }
 }

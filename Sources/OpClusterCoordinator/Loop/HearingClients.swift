@@ -175,6 +175,7 @@ extension CoordinatorLoop {
     // Room for more operations is another matter than time: whatever makes room is still taken.
     if case .submit(let graph) = what,
       let refusal = quotas.lackOfRoom(for: graph.operationCount, bytes: bytes, by: known.holder)
+        ?? scheduler.lackOfRoom(forOutputsOf: graph, by: known.holder)
     {
       return refuse(request, refusal, known)
     }

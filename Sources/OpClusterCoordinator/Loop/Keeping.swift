@@ -39,6 +39,7 @@ extension CoordinatorLoop {
     {
       guard let holder = clients.peers[peer]?.holder else { continue }
       let size = submitting.first { $0.peer == peer && $0.request == request }?.bytes ?? 0
+      scheduler.own(graph, by: holder)
       quotas.began(graph, operations: Int(operations), bytes: size, by: holder)
     }
     submitting.removeAll(keepingCapacity: true)

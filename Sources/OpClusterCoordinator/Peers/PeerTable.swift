@@ -2,6 +2,7 @@
 // for each. Pure but for its names; lives on the loop's thread.
 
 import OpClusterModel
+import OpClusterScheduling
 import OpClusterZeroMQ
 
 /// A conversation with one connection.

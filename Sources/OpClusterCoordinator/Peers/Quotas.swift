@@ -3,6 +3,7 @@
 // (G27). Pure; on the loop's thread.
 
 import OpClusterModel
+import OpClusterScheduling
 
 /// How much one principal may take; the same for all.
 public struct Quotas: Hashable, Sendable {
@@ -15,12 +16,7 @@ public struct Quotas: Hashable, Sendable {
 }
 
 /// Who is counted together.
-enum QuotaHolder: Hashable, Sendable {
-  /// Nobody said who it is: the connection counts for itself.
-  case connection(PeerID)
-  /// All connections of one key.
-  case key(String)
-}
+typealias QuotaHolder = GraphOwner
 
 struct QuotaBook {
   private struct Account {
@@ -182,14 +178,5 @@ struct Rate: Hashable, Sendable {
   private static func cost(_ count: Int, _ rate: Int) -> Int64 {
     let whole = Int64(count).multipliedReportingOverflow(by: 1_000_000_000)
     return whole.overflow ? burst : whole.partialValue / Int64(max(rate, 1))
-  }
-}
-
-extension QuotaHolder: CustomStringConvertible {
-  var description: String {
-    switch self {
-    case .connection: "this connection"
-    case .key(let name): "key \(name)"
-    }
   }
 }

@@ -3,6 +3,7 @@
 // somebody lighter is there. Bounded (G27). Pure; on the loop's thread.
 
 import OpClusterModel
+import OpClusterScheduling
 
 struct WaitingRoom {
   struct Frame {

@@ -11,6 +11,7 @@ extension Scheduler {
       if let broken = check(graph: number, &seatTotals, &queueTotals) { return broken }
     }
     if let broken = checkRunning() { return broken }
+    if let broken = checkOutputs() { return broken }
     for number in queues.numbers {
       let queue = queues[number]
       let found = queueTotals[number] ?? QueueTotals()
@@ -36,6 +37,15 @@ extension Scheduler {
       }
     }
     return nil
+  }
+
+  /// Bytes of outputs are counted.
+  private func checkOutputs() -> String? {
+    let living = graphs.numbers.reduce(0) { $0 + graphs[$1].outputExcess }
+    let remembered = endedOrder.reduce(0) { $0 + (ended[$1]?.outputBytes ?? 0) }
+    if living == outputAccounts.living, remembered == outputAccounts.remembered { return nil }
+    return "outputs: \(outputAccounts.living) and \(outputAccounts.remembered) bytes, found "
+      + "\(living) and \(remembered)"
   }
 
   /// What is kept of attempts belongs to attempts that a worker has.

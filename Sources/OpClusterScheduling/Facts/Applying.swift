@@ -64,7 +64,7 @@ extension Scheduler {
     case .executing(let runs):
       runs.forEachOperation { begin($0, into: &turn) }
     case .succeeded(let runs):
-      runs.forEachOperation { succeed($0, output: [], into: &turn) }
+      runs.forEachOperation { succeed($0, output: nil, into: &turn) }
     case .finished(let id, let result):
       finishAttempt(id, result, into: &turn)
     case .attemptFailed(let id, let result):
@@ -94,12 +94,14 @@ extension Scheduler {
 
   /// The running attempt succeeded. A report of the end implies its beginning (S149); a join
   /// point has no worker and no attempt (S4).
-  mutating func succeed(_ id: OperationID, output: [UInt8], into turn: inout Turn) {
+  ///
+  /// - Parameter output: What it left; empty: that is not kept; nil: nothing.
+  mutating func succeed(_ id: OperationID, output: [UInt8]?, into turn: inout Turn) {
     let graph = id.graph.number
     let cell = graphs[graph].cell(id.index)
     if cell.phase != .executing || cell.isHeldUnstarted { begin(id, into: &turn) }
     if cell.isCancelled { return end(id, .cancelled, into: &turn) }
-    if !output.isEmpty { graphs[graph].outputs[id.index] = output }
+    if let output { keep(output, of: id) }
     end(id, .succeeded, into: &turn)
   }
 

@@ -167,7 +167,9 @@ extension Scheduler {
       graphs[graph].changes[change.index] = Graph.PlaceChange(
         priority: change.priority, place: change.place)
     }
-    for entry in state.outputs { graphs[graph].outputs[entry.index] = entry.output }
+    for entry in state.outputs {
+      keep(entry.output, of: OperationID(graph: state.graph, index: entry.index))
+    }
     for entry in state.addedBlocks { graphs[graph].addedBlocks[entry.index] = entry.output }
     for entry in state.reasons { graphs[graph].noteReason(entry.reason, of: entry.index) }
     for edge in state.addedEdges {

@@ -189,6 +189,9 @@ extension Scheduler {
       guard edge.to < submission.operationCount else {
         throw Refusal(.unknownDependency, "a dependency names operation \(edge.to) of this graph")
       }
+      if lacksOutput(edge.from), submission.template(of: edge.to)?.wantsInputs ?? false {
+        try checkOutput(of: edge.from)
+      }
       let pair = ExternalPair(from: edge.from, to: edge.to)
       if let other = known.updateValue(edge.policy, forKey: pair) {
         throw Refusal(
@@ -234,5 +237,16 @@ extension Scheduler {
       return graphs[id.graph.number].shown(id.index)
     }
     return "\(id.graph.number)/#\(id.index)"
+  }
+}
+
+extension GraphSubmission {
+  /// The template of an operation by its index.
+  fileprivate func template(of index: UInt32) -> OperationTemplate? {
+    var first: UInt32 = 0
+    return templates.first { template in
+      first += template.count
+      return index < first
+    }
   }
 }

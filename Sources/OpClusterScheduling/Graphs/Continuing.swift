@@ -22,6 +22,22 @@ extension Scheduler {
         hint: "submit it without taking anything over")
     }
     try checkReused(continued.reused, of: known)
+    if submission.templates.contains(where: \.wantsInputs) {
+      try checkOutputs(of: continued.reused, in: known)
+    }
+  }
+
+  /// What is run again may read what is taken over.
+  private func checkOutputs(
+    of reused: OperationRuns, in known: EndedGraph
+  ) throws(Refusal) {
+    let lacks = known.outputsAreForgotten || known.outputs.contains { $0.output.isEmpty }
+    guard lacks else { return }
+    for at in 0..<reused.runCount {
+      for index in reused.run(at) {
+        try checkOutput(of: OperationID(graph: known.graph, index: index))
+      }
+    }
   }
 
   private func gone(_ graph: GraphID) -> Refusal {
@@ -72,9 +88,7 @@ extension Scheduler {
     for at in 0..<reused.runCount {
       for index in reused.run(at) { finishReused(graph, index) }
     }
-    for entry in ended[continued.graph]?.outputs ?? [] where graphs[graph].isReused(entry.index) {
-      graphs[graph].outputs[entry.index] = entry.output
-    }
+    takeOutputs(of: continued, to: id)
     for kind in [Event.Kind.isFinished(.succeeded), .completion] {
       let own: UInt32 = kind == .completion ? 2 : 1
       for at in 0..<reused.runCount {
@@ -83,6 +97,18 @@ extension Scheduler {
           kind, first: graphs[graph].operation(run.lowerBound), count: UInt32(run.count), own: own,
           into: &turn)
       }
+    }
+  }
+
+  /// With them goes that some are not kept.
+  private mutating func takeOutputs(of continued: ContinuedGraph, to id: GraphID) {
+    guard let known = ended[continued.graph] else { return }
+    for entry in known.outputs where graphs[id.number].isReused(entry.index) {
+      keep(entry.output, of: OperationID(graph: id, index: entry.index))
+    }
+    guard known.outputsAreForgotten else { return }
+    for at in 0..<continued.reused.runCount {
+      for index in continued.reused.run(at) { keep([], of: OperationID(graph: id, index: index)) }
     }
   }
 

@@ -227,6 +227,7 @@ extension Scheduler {
       emit(.graphFinished(outcome), about: .graph(id), into: &turn)
       forgetAtWorkers(id, into: &turn)
       let graph = graphs.take(id.number)
+      outputAccounts.end(id, bytes: graph.outputExcess)
       let outcomes = graph.endings
       if !turn.isReplay {
         turn.endings.append(
@@ -244,11 +245,13 @@ extension Scheduler {
           outputs: graph.outputEntries))
       for queue in graph.ownQueues { removeQueue(queue) }
     }
+    forgetEnded()
   }
 
-  /// Keeps what later submissions may cite, at most `Limits.endedGraphsRemembered`.
+  /// Keeps what later submissions may cite, until `forgetEnded`.
   mutating func remember(_ ending: EndedGraph) {
     ended[ending.graph] = ending
+    outputAccounts.remembered += ending.outputBytes
     endedOrder.append(ending.graph)
     if !ending.key.text.isEmpty {
       rememberKey(
@@ -256,9 +259,6 @@ extension Scheduler {
         KnownKey(
           graph: ending.graph, fingerprint: ending.fingerprint,
           operations: ending.operationCount))
-    }
-    while endedOrder.count > Limits.endedGraphsRemembered {
-      if let oldest = endedOrder.popFirst() { ended[oldest] = nil }
     }
   }
 

@@ -334,6 +334,8 @@ extension Scheduler {
     }
     if deferIfHeld(asker, request, to, cell, into: &turn) { return nil }
     if cell.phase == .executing || cell.phase == .finished { return .effect(false) }
+    let stage = graphs[to.graph.number].stageNumber(of: to.index)
+    if graphs[to.graph.number].stages[stage].template.wantsInputs { try checkOutput(of: from) }
     if let path = cycle(ifWaiting: to, on: from) {
       throw Refusal(
         .cycle, "this would be a cycle: \(path.map { shown($0) }.joined(separator: " ← "))",

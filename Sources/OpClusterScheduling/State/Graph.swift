@@ -26,7 +26,10 @@ struct Graph: Blankable {
   var changes: [UInt32: PlaceChange] = [:]
   /// Queues of operations that were enqueued on their own, or moved.
   var enqueuedIn: [UInt32: Enqueueing] = [:]
+  /// What operations left (`keep`); empty: it is not kept.
   var outputs: [UInt32: [UInt8]] = [:]
+  /// What these take in memory.
+  var outputBytes = 0
   /// Blocks that were added to block operations after their submission (S120).
   var addedBlocks: [UInt32: [UInt8]] = [:]
   /// Why operations are cancelled, newest last; read for people only.

@@ -210,7 +210,7 @@ extension Scheduler {
     for offset in 0..<count {
       let id = OperationID(graph: run.graph, index: run.first + offset)
       turn.note(.succeeded, id)
-      succeed(id, output: [], into: &turn)
+      succeed(id, output: nil, into: &turn)
     }
   }
 
@@ -287,8 +287,9 @@ extension Scheduler {
     var inputs: [DependencyInput] = []
     if graphs[graph].stages[stage].template.wantsInputs {
       inputs = self.inputs(of: id, stage)
-      if inputs.reduce(0, { $0 + ($1.output?.count ?? 0) }) > Limits.inputBytes {
-        refuseInputs(id, into: &turn)
+      if let lack = lack(of: inputs) {
+        // What waits may go ahead of time, but ends in its own time.
+        if awaits.isEmpty { refuseInputs(id, lack, into: &turn) }
         return false
       }
     }
@@ -320,12 +321,34 @@ extension Scheduler {
     return graphs[graph].stages[stage].template.elementArguments[element] + blocks
   }
 
-  private mutating func refuseInputs(_ id: OperationID, into turn: inout Turn) {
+  /// Why an operation cannot be given these; nil where it can.
+  private func lack(of inputs: [DependencyInput]) -> String? {
+    if let missing = inputs.first(where: { $0.output?.isEmpty ?? false }) {
+      return "the output of \(shown(missing.operation)) had no room in the coordinator's memory: "
+        + "beyond \(Limits.keptOutputBytesPerOperation) bytes an operation, "
+        + "\(Limits.keptOutputBytesPerPrincipal >> 20) MiB are kept for one client and "
+        + "\(Limits.keptOutputBytes >> 20) for all; leave what is large in a file and say where"
+    }
+    return inputs.reduce(0, { $0 + ($1.output?.count ?? 0) }) > Limits.inputBytes
+      ? "the outputs of its dependencies exceed \(Limits.inputBytes) bytes together" : nil
+  }
+
+  private mutating func refuseInputs(
+    _ id: OperationID, _ lack: String, into turn: inout Turn
+  ) {
     var result = AttemptResult()
     result.cause = .missingInput
-    result.diagnostic =
-      "the outputs of its dependencies exceed \(Limits.inputBytes) bytes together"
+    result.diagnostic = lack
     commit(.finished(id, result), into: &turn)
+    // No attempt was made that could tell people why.
+    guard
+      let line = turn.history.lastIndex(where: { line in
+        !line.isAttempt && line.attempt.operation.graph == id.graph
+          && line.members.contains(id.index)
+      }), turn.history[line].result.cause == .none
+    else { return }
+    turn.history[line].result.cause = result.cause
+    turn.history[line].result.diagnostic = lack
   }
 
   /// Tells the worker the operation's template, where it does not know it as it is now. Returns the
@@ -368,7 +391,7 @@ extension Scheduler {
   private func input(from id: OperationID) -> DependencyInput? {
     guard let outcome = ending(of: id)?.outcome else { return nil }
     guard graphs.contains(id.graph.number) else {
-      let output = ended[id.graph]?.outputs.first { $0.index == id.index }?.output
+      let output = lacksOutput(id) ? [] : ended[id.graph]?.output(of: id.index)
       return DependencyInput(
         operation: id, name: "", index: nil, outcome: outcome, output: output)
     }

@@ -108,7 +108,7 @@ extension Scheduler {
     if result.isSuccess, result.output.isEmpty {
       if result != .success { note(result, of: id, ends: true, by: worker, into: &turn) }
       turn.note(.succeeded, id)
-      return succeed(id, output: [], into: &turn)
+      return succeed(id, output: nil, into: &turn)
     }
     if result.cause == .unknownType {
       // Whatever it had announced, it has not got the type: elsewhere, until it says hello again.
@@ -118,7 +118,7 @@ extension Scheduler {
     let isFinal = result.isSuccess || cell.isCancelled || !mayTryAgain(id, cell, result)
     note(result, of: id, ends: isFinal, by: worker, into: &turn)
     if isFinal {
-      commit(.finished(id, result), into: &turn)
+      commit(.finished(id, kept(result, of: id)), into: &turn)
     } else {
       commit(.attemptFailed(id, result), into: &turn)
       recallAhead(of: id, into: &turn)

@@ -3,7 +3,7 @@
 
 enum ProtoDigest {
   static let client = "149510218 17183"
-  static let journal = "2973261194 5448"
+  static let journal = "3029671215 5521"
   static let submission = "1712488455 18989"
   static let worker = "589728760 7438"
 }

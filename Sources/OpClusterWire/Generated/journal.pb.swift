@@ -914,6 +914,9 @@ nonisolated struct ProtoEndedGraph: Sendable {
   /// Clears the value of `outputs`. Subsequent reads from it will return its default value.
   mutating func clearOutputs() {self._outputs = nil}
 
+  /// None of the outputs is kept any more.
+  var outputsForgotten: Bool = false
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -2313,7 +2316,7 @@ nonisolated extension ProtoLiveEdges: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
 nonisolated extension ProtoEndedGraph: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".EndedGraph"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{1}key\0\u{1}fingerprint\0\u{1}outcome\0\u{3}operation_count\0\u{1}outcomes\0\u{1}outputs\0\u{c}\u{8}\u{8}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{1}key\0\u{1}fingerprint\0\u{1}outcome\0\u{3}operation_count\0\u{1}outcomes\0\u{1}outputs\0\u{3}outputs_forgotten\0\u{c}\u{9}\u{7}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2328,6 +2331,7 @@ nonisolated extension ProtoEndedGraph: SwiftProtobuf.Message, SwiftProtobuf._Mes
       case 5: try { try decoder.decodeSingularUInt32Field(value: &self.operationCount) }()
       case 6: try { try decoder.decodeSingularBytesField(value: &self.outcomes) }()
       case 7: try { try decoder.decodeSingularMessageField(value: &self._outputs) }()
+      case 8: try { try decoder.decodeSingularBoolField(value: &self.outputsForgotten) }()
       default: break
       }
     }
@@ -2359,6 +2363,9 @@ nonisolated extension ProtoEndedGraph: SwiftProtobuf.Message, SwiftProtobuf._Mes
     try { if let v = self._outputs {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
     } }()
+    if self.outputsForgotten != false {
+      try visitor.visitSingularBoolField(value: self.outputsForgotten, fieldNumber: 8)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2370,6 +2377,7 @@ nonisolated extension ProtoEndedGraph: SwiftProtobuf.Message, SwiftProtobuf._Mes
     if lhs.operationCount != rhs.operationCount {return false}
     if lhs.outcomes != rhs.outcomes {return false}
     if lhs._outputs != rhs._outputs {return false}
+    if lhs.outputsForgotten != rhs.outputsForgotten {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

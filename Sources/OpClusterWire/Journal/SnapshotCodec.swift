@@ -163,6 +163,7 @@ extension EndedGraph: WireConvertible {
     proto.operationCount = operationCount
     proto.outcomes = data(outcomes)
     if !outputs.isEmpty { proto.outputs = ProtoIndexedBytes(outputs) }
+    proto.outputsForgotten = outputsAreForgotten
     return proto
   }
 
@@ -181,6 +182,7 @@ extension EndedGraph: WireConvertible {
       outcome: try GraphOutcome(proto: proto.outcome, "ended.outcome"),
       operationCount: proto.operationCount, outcomes: outcomes,
       outputs: try proto.outputs.words(Limits.outputBytes, "ended.outputs"))
+    outputsAreForgotten = proto.outputsForgotten
   }
 }
 

@@ -13,6 +13,7 @@ private enum Fill: String, CaseIterable {
   case names = "80,000 templates with names and labels as long as can be"
   case largest = "four clients that submit graphs of 13 MiB and cancel them, six each"
   case outputs = "2,000 commands with outputs of 60 kB"
+  case keptOutputs = "2,000 commands with outputs of 60 kB in each of two graphs that go on"
   case subscribers = "200 subscribers to everything that 100,000 operations do"
 
   /// Operations that it has at once.
@@ -24,6 +25,7 @@ private enum Fill: String, CaseIterable {
     case .subscribers: 100_000
     case .largest: 4 * 200
     case .outputs: 2_000
+    case .keptOutputs: 4_000
     }
   }
 
@@ -41,6 +43,8 @@ private enum Fill: String, CaseIterable {
     case .largest: try await Self.submitLargest(cluster)
     case .outputs:
       try await Self.follow(Self.outputs(Int(2_000 * part)), over: connection)
+    case .keptOutputs:
+      for _ in 0..<2 { try await Self.goOn(Self.outputs(Int(2_000 * part)), over: connection) }
     case .subscribers:
       try await Self.subscribe(200, to: cluster, Int(100_000 * part), connection)
     }
@@ -118,6 +122,22 @@ private enum Fill: String, CaseIterable {
     guard case .accepted(let id, _, _) = reply else { throw Trouble("not accepted: \(reply)") }
     try await eventually("the graph has ended", within: .seconds(300)) {
       try await connection.graphs(.graph(id)).first?.state == .succeeded
+    }
+  }
+
+  /// Submits a graph in which something is held, and waits until all else has ended.
+  private static func goOn(
+    _ graph: GraphSubmission, over connection: ClusterConnection
+  ) async throws {
+    var graph = graph
+    graph.templates.append(
+      OperationTemplate(name: "held", work: .call(OperationType(name: "noop"))))
+    graph.templates[1].isHeld = true
+    let reply = try await connection.request(.submit(graph), timeout: .seconds(60))
+    guard case .accepted(let id, _, _) = reply else { throw Trouble("not accepted: \(reply)") }
+    let count = graph.templates[0].count
+    try await eventually("all but one have ended", within: .seconds(300)) {
+      try await connection.graphs(.graph(id)).first?.counts[.succeeded] == count
     }
   }
 

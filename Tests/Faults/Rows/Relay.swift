@@ -20,8 +20,8 @@ struct LinkShape: Sendable {
   var bytesPerSecond: Double?
   /// Nothing passes.
   var isCut = false
-  /// The share of messages to the far side after which an earlier one, of whatever connection, is
-  /// sent again; the same share is sent twice, or after the next one.
+  /// The share of messages to the far side after which a recorded one, of whatever connection, is
+  /// sent again; the same share is sent twice, and as many after the next one.
   var replay = 0.0
 }
 
@@ -33,13 +33,15 @@ final class Relay: Sendable {
     var shape = LinkShape()
     var isOver = false
     var passed = 0
-    var replayed = 0
   }
   private let state = Mutex(State())
+  /// What passes and what is said again.
+  let recorder: Recorder
 
-  init(from path: String, to target: String) throws {
+  init(from path: String, to target: String, recorder: Recorder = Recorder { _ in [] }) throws {
     self.path = path
     self.target = target
+    self.recorder = recorder
     let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
     guard listener >= 0, unsafe Self.withAddress(path, { unsafe bind(listener, $0, $1) }) == 0,
       listen(listener, 64) == 0
@@ -56,9 +58,6 @@ final class Relay: Sendable {
   }
   /// Bytes so far, both directions.
   var passed: Int { state.withLock { $0.passed } }
-  /// Messages that were sent again or out of order.
-  var replayed: Int { state.withLock { $0.replayed } }
-  fileprivate func replay(_ count: Int) { state.withLock { $0.replayed += count } }
   func end() { state.withLock { $0.isOver = true } }
   fileprivate var isOver: Bool { state.withLock { $0.isOver } }
   fileprivate func pass(_ bytes: Int) { state.withLock { $0.passed += bytes } }
@@ -92,64 +91,6 @@ final class Relay: Sendable {
   }
 }
 
-/// Cuts the bytes of one direction into the frames of ZMTP 3 without encryption, and mixes them up.
-private struct FrameTap {
-  private var buffer: [UInt8] = []
-  /// Of the 64 bytes of a greeting, which either side sends in parts as the other goes on.
-  private var greeting = 64
-  private var heldBack: [UInt8] = []
-
-  /// What is to be sent for these bytes, and how many messages of it were not meant by anybody.
-  mutating func mixed(
-    _ bytes: ArraySlice<UInt8>, _ share: Double, _ history: inout [[UInt8]]
-  ) -> (bytes: [UInt8], count: Int) {
-    var out = Array(bytes.prefix(greeting))
-    buffer += bytes.dropFirst(out.count)
-    greeting -= out.count
-    var count = 0
-    while let (frame, isMessage) = next() {
-      guard isMessage else {
-        out += frame
-        continue
-      }
-      if history.count < 5_000 { history.append(frame) }
-      let dice = Double.random(in: 0..<1)
-      if dice < share, heldBack.isEmpty {
-        heldBack = frame
-        count += 1
-        continue
-      }
-      out += frame + heldBack
-      heldBack = []
-      if dice > 1 - share {
-        out += frame
-        count += 1
-      }
-      if Double.random(in: 0..<1) < share, let old = history.randomElement() {
-        out += old
-        count += 1
-      }
-    }
-    return (out, count)
-  }
-
-  private mutating func next() -> (frame: [UInt8], isMessage: Bool)? {
-    guard let flags = buffer.first else { return nil }
-    let isLong = flags & 2 != 0
-    guard buffer.count >= (isLong ? 9 : 2) else { return nil }
-    let size =
-      isLong ? buffer[1..<9].reduce(0) { $0 << 8 | Int($1) } + 9 : Int(buffer[1]) + 2
-    guard buffer.count >= size else { return nil }
-    return (take(size), flags & 4 == 0)
-  }
-
-  private mutating func take(_ count: Int) -> [UInt8] {
-    let taken = Array(buffer[..<count])
-    buffer.removeFirst(count)
-    return taken
-  }
-}
-
 /// One direction of one connection.
 private struct Direction {
   var tap = FrameTap()
@@ -165,7 +106,6 @@ private struct RelayLoop {
   let relay: Relay
   let listener: Int32
   private var connections: [(near: Int32, far: Int32, out: Direction, back: Direction)] = []
-  private var history: [[UInt8]] = []
   private static let room = 256 * 1024
 
   init(relay: Relay, listener: Int32) {
@@ -186,8 +126,12 @@ private struct RelayLoop {
         Self.read(near, &connections[at].out, shape, now)
         if shape.replay > 0 {
           var direction = connections[at].out
-          mix(&direction, from: before, shape.replay)
+          mix(&direction, from: before, shape.replay, at: now)
           connections[at].out = direction
+        }
+        if let late = connections[at].out.tap.overdue(at: now) {
+          connections[at].out.pieces.append((now, late[...]))
+          connections[at].out.queued += late.count
         }
         Self.read(far, &connections[at].back, shape, now)
         relay.pass(Self.write(far, &connections[at].out, now))
@@ -211,12 +155,14 @@ private struct RelayLoop {
     close(listener)
   }
 
-  private mutating func mix(_ direction: inout Direction, from first: Int, _ share: Double) {
+  private mutating func mix(
+    _ direction: inout Direction, from first: Int, _ share: Double, at now: Int64
+  ) {
     for at in direction.pieces.indices.dropFirst(first) {
-      let mixed = direction.tap.mixed(direction.pieces[at].bytes, share, &history)
-      direction.queued += mixed.bytes.count - direction.pieces[at].bytes.count
-      direction.pieces[at].bytes = mixed.bytes[...]
-      relay.replay(mixed.count)
+      let mixed = direction.tap.mixed(
+        direction.pieces[at].bytes, share, relay.recorder, at: now)
+      direction.queued += mixed.count - direction.pieces[at].bytes.count
+      direction.pieces[at].bytes = mixed[...]
     }
     direction.pieces.removeAll { $0.bytes.isEmpty }
   }

@@ -10,7 +10,10 @@ import RealCluster
 
 final class HostileClient {
   private let address: String
-  private let keys: SocketKeys
+  /// Asked for each connection, and whether the key may be good for nothing any more: an
+  /// invitation is good for one enrolment.
+  private let keys: (_ mayBeSpent: Bool) throws -> SocketKeys
+  private var mayBeSpent = false
   private var dealer: KeyedDealer
   private var lastPing: UInt64 = 1 << 60
   /// Messages that were said.
@@ -20,10 +23,14 @@ final class HostileClient {
   /// Connections so far.
   private(set) var connections = 0
 
-  init(_ address: String, _ keys: SocketKeys) throws {
+  convenience init(_ address: String, _ keys: SocketKeys) throws {
+    try self.init(address) { _ in keys }
+  }
+
+  init(_ address: String, _ keys: @escaping (_ mayBeSpent: Bool) throws -> SocketKeys) throws {
     self.address = address
     self.keys = keys
-    dealer = try KeyedDealer(address, keys)
+    dealer = try KeyedDealer(address, try keys(true))
     try greet()
   }
 
@@ -35,18 +42,36 @@ final class HostileClient {
       _ = try dealer.send(Wire.encode(ClientMessage.hello(ClientHello(build: "hostile"))))
       let answer = try dealer.answer()
       if case .welcome? = answer { return }
-      guard case .reply(_, .refused(let refusal))? = answer, refusal.code == .busy else {
+      switch answer {
+      case .reply(_, .refused(let refusal))? where refusal.code == .busy: usleep(500_000)
+      // The coordinator has just heard that its key is good for nothing any more.
+      case .reply(_, .refused(let refusal))? where refusal.code == .forbidden: mayBeSpent = true
+      case nil where dealer.isCut: mayBeSpent = true
+      default:
         throw Trouble("no welcome at \(address), but \(answer.map { "\($0)" } ?? "silence")")
       }
-      usleep(500_000)
-      dealer = try KeyedDealer(address, keys)
+      dealer = try fresh()
     }
     throw Trouble("too busy for a welcome at \(address)")
   }
 
   private func comeBack() throws {
-    dealer = try KeyedDealer(address, keys)
+    dealer = try fresh()
     try greet()
+  }
+
+  /// A key may be used up after it was chosen.
+  private func fresh() throws -> KeyedDealer {
+    for _ in 0..<10 {
+      do {
+        let keys = try keys(mayBeSpent)
+        mayBeSpent = false
+        return try KeyedDealer(address, keys, within: 2)
+      } catch is Trouble {
+        mayBeSpent = true
+      }
+    }
+    throw Trouble("not let in at \(address) for 20 s")
   }
 
   /// Says something, then asks whether anybody is there.
@@ -66,6 +91,7 @@ final class HostileClient {
         guard case .reply(let id, let reply) = try Wire.decodeClientAnswer(message) else {
           continue
         }
+        if case .enrolled = reply { mayBeSpent = true }
         if id.number == lastPing {
           // Still here, unless it says that a client says hello first.
           guard case .refused(let refusal) = reply, refusal.code != .busy else { return }
@@ -76,6 +102,10 @@ final class HostileClient {
           dropped += 1
           return try comeBack()
         }
+      }
+      if dealer.isCut {
+        dropped += 1
+        return try comeBack()
       }
     }
     throw Trouble("G33: no answer within 10 s after \(bytes.prefix(200))")

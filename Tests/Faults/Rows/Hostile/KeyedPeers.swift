@@ -44,13 +44,20 @@ struct KeyRing: Sendable {
   /// A fresh invitation, which may do nothing but enrol.
   func invite() throws -> KeyPair {
     let pair = KeyPair.random()
+    try open([pair])
+    return pair
+  }
+
+  /// Opens invitations, all in one change.
+  func open(_ pairs: [KeyPair]) throws {
     let end = WallTime(milliseconds: WallClock.now() + 3_600_000)
     try folder.changeAllowed { list throws(KeyError) in
-      try list.invite(
-        Invitation(name: nil, role: .submitter, key: pair.publicKey, expiresAt: end),
-        at: WallTime(milliseconds: WallClock.now()))
+      for pair in pairs {
+        try list.invite(
+          Invitation(name: nil, role: .submitter, key: pair.publicKey, expiresAt: end),
+          at: WallTime(milliseconds: WallClock.now()))
+      }
     }
-    return pair
   }
 }
 
@@ -71,6 +78,8 @@ func onThread<Value: Sendable>(
 final class KeyedDealer {
   private let socket: Socket
   private var poller = Poller()
+  /// The connection was seen to end.
+  private(set) var isCut = false
 
   /// Connects, again and again until a fresh key has been noticed.
   init(_ address: String, _ keys: SocketKeys, within seconds: Double = 10) throws {
@@ -108,7 +117,7 @@ final class KeyedDealer {
       switch socket.send(bytes) {
       case .sent: return true
       case .wouldBlock:
-        if socket.nextConnectionEvent() != nil { return false }
+        if hasEnded() { return false }
         usleep(1_000)
       case .unreachable: return false
       case .failed(let error): throw error
@@ -126,12 +135,15 @@ final class KeyedDealer {
       case .malformed: throw Trouble("the coordinator sent a message of several frames")
       case .failed(let error): throw error
       case .nothing:
-        guard all.isEmpty, MonotonicClock.now() < deadline,
-          socket.nextConnectionEvent() == nil
-        else { return all }
+        guard all.isEmpty, MonotonicClock.now() < deadline, !hasEnded() else { return all }
         _ = try poller.wait(until: deadline)
       }
     }
+  }
+
+  private func hasEnded() -> Bool {
+    if socket.nextConnectionEvent() != nil { isCut = true }
+    return isCut
   }
 
   /// The next answer of a coordinator to a client; nil when none comes.

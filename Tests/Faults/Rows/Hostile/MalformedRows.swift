@@ -4,6 +4,7 @@
 
 import Glibc
 import MessageDice
+import OpClusterKeys
 import OpClusterModel
 import OpClusterWire
 import OpClusterZeroMQ
@@ -20,9 +21,43 @@ private struct Villain: Sendable {
   var name: String
   var pair: KeyPair
   var ring: KeyRing
-  var keys: SocketKeys { .client(pair, server: ring.server.publicKey) }
+  /// Where its keys are good for one enrolment each.
+  var invitations: Invitations?
+  /// Of the next connection.
+  func keys(mayBeSpent: Bool = true) throws -> SocketKeys {
+    let pair = try invitations?.current(mayBeSpent: mayBeSpent) ?? pair
+    return .client(pair, server: ring.server.publicKey)
+  }
   /// Whether a client's hello is accepted of it.
   var isClient: Bool
+}
+
+/// Invitations, of which a new one is taken when the last was used: a changed enrolment may be a
+/// good one.
+private final class Invitations: Sendable {
+  private let ring: KeyRing
+  private let open: Mutex<[KeyPair]>
+  let used = Counter()
+
+  init(_ ring: KeyRing) throws {
+    self.ring = ring
+    open = Mutex([try ring.invite()])
+  }
+
+  func current(mayBeSpent: Bool) throws -> KeyPair {
+    if !mayBeSpent, let first = open.withLock({ $0.first }) { return first }
+    let known = Set(try ring.folder.allowed().invitations.map(\.key))
+    return try open.withLock { open in
+      while let first = open.first {
+        if known.contains(first.publicKey) { return first }
+        open.removeFirst()
+        _ = used.next()
+      }
+      open = (0..<20).map { _ in KeyPair.random() }
+      try ring.open(open)
+      return open[0]
+    }
+  }
 }
 
 /// F49
@@ -30,12 +65,15 @@ private func malformed(_ trial: Trial) async throws {
   let wanted = trial.scale.count(1_000_000, short: 600)
   try await Cluster.with(trial.keyedShape(workers: 1)) { cluster in
     let ring = try KeyRing(of: cluster)
+    let invitations = try Invitations(ring)
     let villains = [
       Villain(name: "worker", pair: try ring.add("w", .worker), ring: ring, isClient: false),
       Villain(name: "observer", pair: try ring.add("o", .observer), ring: ring, isClient: true),
       Villain(name: "submitter", pair: try ring.add("s", .submitter), ring: ring, isClient: true),
       Villain(name: "admin", pair: ring.own, ring: ring, isClient: true),
-      Villain(name: "invitation", pair: try ring.invite(), ring: ring, isClient: true),
+      Villain(
+        name: "invitation", pair: try invitations.current(mayBeSpent: false), ring: ring,
+        invitations: invitations, isClient: true),
     ]
     try await trial.withBystanders(cluster, limit: 10, growth: 160) {
       for villain in villains { try await sayMalformedFrames(villain, cluster, trial) }
@@ -49,6 +87,7 @@ private func malformed(_ trial: Trial) async throws {
       let rate = Double(share * villains.count * 2) / Moment.now.seconds(since: start)
       trial.note("\(Int(rate)) changed messages a second")
     }
+    trial.injected("invitation used up by a changed enrolment", times: invitations.used.count)
     let count = try await cluster.malformedCount()
     trial.note("\(count) messages counted as not understood")
     trial.expect(count > 0, "G33: nothing was counted")
@@ -74,7 +113,7 @@ private func sayMalformedFrames(
   let addresses = [cluster.address, cluster.workerAddress]
   // Until the key has been noticed.
   try await onThread("villain") {
-    _ = try KeyedDealer(addresses[0], villain.keys)
+    _ = try KeyedDealer(addresses[0], try villain.keys())
     for address in addresses {
       for greeting in [nil, hello] {
         sayFrames(
@@ -117,13 +156,13 @@ private func sayMalformedWords(
     var dice = Dice(seed: 49)
     var all = words(&dice)
     if isShort { all = all.enumerated().filter { $0.offset % 8 == 0 }.map(\.element) }
-    var worker = try KeyedDealer(workers, villain.keys)
+    var worker = try KeyedDealer(workers, try villain.keys())
     for word in all where !word.isEmpty {
-      if try !worker.send(word) { worker = try KeyedDealer(workers, villain.keys) }
+      if try !worker.send(word) { worker = try KeyedDealer(workers, try villain.keys()) }
       _ = try worker.receive()
     }
     guard villain.isClient else { return (all.count, 0) }
-    let client = try HostileClient(address, villain.keys)
+    let client = try HostileClient(address) { try villain.keys(mayBeSpent: $0) }
     for word in all { try client.say(word) }
     return (all.count + client.said, client.dropped)
   }
@@ -139,18 +178,18 @@ private func changeRequests(
   let connections = try await onThread("villain") { () throws -> Int in
     var dice = Dice(seed: seed)
     guard villain.isClient else {
-      var dealer = try KeyedDealer(address, villain.keys)
+      var dealer = try KeyedDealer(address, try villain.keys())
       for number in 0..<count {
         let bytes = dice.mutatedFields(Wire.encode(dice.clientMessage(number % 32)))
         if !bytes.isEmpty, try !dealer.send(bytes) {
-          dealer = try KeyedDealer(address, villain.keys)
+          dealer = try KeyedDealer(address, try villain.keys())
         }
-        if number % 50 == 49 { dealer = try KeyedDealer(address, villain.keys) }
+        if number % 50 == 49 { dealer = try KeyedDealer(address, try villain.keys()) }
         _ = try dealer.receive()
       }
       return count / 50 + 1
     }
-    let client = try HostileClient(address, villain.keys)
+    let client = try HostileClient(address) { try villain.keys(mayBeSpent: $0) }
     for _ in 0..<count {
       let good = Wire.encode(dice.clientMessage(1 + dice.below(Dice.clientMessageKinds - 1)))
       try client.say(dice.below(4) == 0 ? dice.mutated(good) : dice.mutatedFields(good))
@@ -168,14 +207,16 @@ private func changeReports(
   let address = cluster.workerAddress
   try await onThread("villain") {
     var dice = Dice(seed: seed)
-    var dealer = try KeyedDealer(address, villain.keys)
+    var dealer = try KeyedDealer(address, try villain.keys())
     for number in 0..<count {
       let good = Wire.encode(dice.workerMessage())
       let bytes = dice.below(4) == 0 ? dice.mutated(good) : dice.mutatedFields(good)
-      if !bytes.isEmpty, try !dealer.send(bytes) { dealer = try KeyedDealer(address, villain.keys) }
+      if !bytes.isEmpty, try !dealer.send(bytes) {
+        dealer = try KeyedDealer(address, try villain.keys())
+      }
       // So that it neither runs ahead of the coordinator nor is put out for not reading.
       if number % 100 == 99 { _ = try dealer.receive(within: 20) } else { _ = try dealer.receive() }
-      if number % 1_000 == 999 { dealer = try KeyedDealer(address, villain.keys) }
+      if number % 1_000 == 999 { dealer = try KeyedDealer(address, try villain.keys()) }
     }
   }
   trial.injected("changed word of a worker by the \(villain.name)'s key", times: count)
