@@ -74,6 +74,7 @@ extension World {
   /// The copy's own book, with what those that know no more have started and ended since.
   private func restored(_ copy: Book) -> Book {
     var restored = copy
+    restored.isRestored = true
     func isItsOwn(_ attempt: AttemptID, _ session: WorkerSession) -> Bool {
       foreign[session] == nil && copy.contains(attempt.operation)
         && copy.isCurrent(attempt, at: session)
