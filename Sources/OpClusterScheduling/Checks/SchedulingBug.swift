@@ -31,6 +31,8 @@ package enum SchedulingBug: Int, Sendable, CaseIterable {
   case unspokenOrders
   /// F51: who waits for its welcome counts as silent.
   case blamedWelcomes
+  /// G13: whoever comes with a place in the log is believed to be of this history.
+  case believedMarks
 }
 
 #if MUTANTS

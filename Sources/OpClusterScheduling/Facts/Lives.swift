@@ -16,7 +16,8 @@ extension Scheduler {
 
   /// Whether everything that was decided up to the mark is in this journal.
   public func knows(_ mark: HistoryMark) -> Bool {
-    switch place(of: mark.life) {
+    if SchedulingBug.believedMarks.isPlanted { return true }
+    return switch place(of: mark.life) {
     case .untold: true
     case .unknown: false
     case .known(let next): mark.commit <= (next?.commitsBefore ?? lastCommit)

@@ -27,6 +27,8 @@ extension Plan {
       while at < start + turmoil {
         if fault == .swizzle {
           found += swizzle(at, &chance)
+        } else if fault == .restore {
+          found += restoring(at, from: start, &chance)
         } else {
           found.append(mishap(fault, at, &chance))
         }
@@ -56,7 +58,7 @@ extension Plan {
     case .connectionBreak:
       mishap.length = chance.milliseconds(1, 2_000)
       mishap.detail = chance.percent(silentReconnects) ? 1 : 0
-    case .namesake, .stranger, .snapshot, .swizzle: break
+    case .namesake, .stranger, .snapshot, .swizzle, .restore, .backup: break
     }
     return mishap
   }

@@ -40,6 +40,8 @@ extension World {
       breakConnection(
         connection, isSilent: mishap.detail == 1, noticedAfter: mishap.length)
     case .snapshot: takeSnapshot()
+    case .backup: takeBackup()
+    case .restore: restore(mishap)
     }
   }
 

@@ -24,6 +24,8 @@ struct Book: Sendable {
   var operationCount = 0
   /// Somebody's change of operations is being decided, which may keep some of them back.
   var isSteered = false
+  /// The journal was restored: exclusive operations may be passed over for a while (G16).
+  var isRestored = false
   /// Who launched what.
   var launched: [AttemptID: WorkerSession] = [:]
   var endings: [AttemptID: (session: WorkerSession, result: AttemptResult)] = [:]

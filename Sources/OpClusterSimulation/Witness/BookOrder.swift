@@ -36,6 +36,7 @@ extension Book {
         let template = graph.submission.templates[graph.templates[index]]
         guard entry.isQueued, !entry.isHeld, !entry.isCancelled, template.work != .nothing,
           template.maximumParallel == 0, !template.isBarrier, isOpen(entry.queue),
+          !(isRestored && template.isExclusive),
           hasNeedsMet(entry)
         else { continue }
         found.append(

@@ -34,7 +34,7 @@ extension World {
   /// G22, G24: nobody is lost who was heard, or who was given time to come back.
   private func checkLoss(_ worker: WorkerID) {
     guard let session = sessionOf[worker], !deadSessions.contains(session),
-      !displaced.contains(session)
+      !displaced.contains(session), foreign[session] == nil
     else { return }
     let last = heard[session] ?? .zero
     if now - last < timing.lost {
@@ -74,6 +74,9 @@ extension World {
     spokenTo[peer] = now
     switch message {
     case .welcome(let welcome):
+      if foreign[welcome.conversation.session] != nil {
+        fail("G13", "\(welcome.conversation.session) is welcomed, and knows more than the journal")
+      }
       welcomedAt[welcome.conversation.session] = peer
       let lastLook = now + Span(nanoseconds: -World.spokenWithin.nanoseconds)
       heard[session] = max(heard[session] ?? .zero, lastLook)
@@ -84,6 +87,9 @@ extension World {
       let silence = now - (heard[session] ?? .zero)
       if !orders.isHeartbeat, silence >= timing.suspect { orderedInSilence.insert(session) }
       checkBlocks(orders.dispatches)
+    case .refused(let refusal) where refusal.code == .otherHistory:
+      guard let session = greetings[peer], foreign[session] == nil else { return }
+      fail("G24", "\(session) is to begin anew, and knows no more than the journal")
     case .refused, .logRequest: break
     }
   }
@@ -101,7 +107,10 @@ extension World {
 
   /// A word of a worker counts where its conversation is.
   func noteHeard(_ message: WorkerMessage, from peer: PeerID, _ session: WorkerSession) {
-    if case .hello = message {
+    var session = session
+    if case .hello(let hello) = message {
+      session = hello.session
+      greetings[peer] = session
       greetedAt[session] = peer
       if welcomedAt[session] == peer { return }
     } else if welcomedAt[session] != peer || gonePeers.contains(peer) {
@@ -115,11 +124,13 @@ extension World {
     guard let conversation = workers[at].lastConversation else {
       return fail("worker", "\(workers[at].name) launches without ever having been welcomed")
     }
-    expectAlone(attempt)
+    expectAlone(attempt, workers[at].session)
     let silence = workers[at].clock(now) - workers[at].heardAt
     if silence >= timing.suspect {
       fail("S147", "\(workers[at].name) launches \(silence.seconds) s after the last word")
     }
+    // In a history that nobody knows any more, and within its lease.
+    if foreign[workers[at].session] != nil { return }
     book.launch(
       WitnessedLaunch(
         attempt: attempt, session: workers[at].session,
@@ -131,11 +142,14 @@ extension World {
   }
 
   /// I13: no other process tree of an exclusive operation lives anywhere.
-  private func expectAlone(_ attempt: AttemptID) {
-    guard book.template(of: attempt.operation)?.isExclusive ?? false else { return }
+  private func expectAlone(_ attempt: AttemptID, _ session: WorkerSession) {
+    guard isOfThisHistory(attempt.operation, session),
+      book.template(of: attempt.operation)?.isExclusive ?? false
+    else { return }
     for other in workers {
       for process in other.processes where process.attempt.operation == attempt.operation {
-        if process.attempt == attempt { continue }
+        if process.attempt == attempt && process.session == session { continue }
+        if !isOfThisHistory(attempt.operation, process.session) { continue }
         fail("I13", "\(attempt) is launched, and \(process.attempt) still runs at \(other.name)")
       }
     }
@@ -152,7 +166,7 @@ extension World {
   func expectNoneLeft() {
     for worker in workers {
       for process in worker.processes
-      where book.isOver(process.attempt, at: worker.session) {
+      where foreign[process.session] == nil && book.isOver(process.attempt, at: process.session) {
         fail("I17", "\(process.attempt) has ended and still runs at \(worker.name)")
       }
     }

@@ -36,11 +36,13 @@ public enum Mutant: String, Sendable, CaseIterable {
   case earlyEnds
   /// The lease guard does not kill, and the worker may be paused (G16).
   case guardAsleep
+  /// A restored journal is taken for the one that was left (G16).
+  case unnoticedRestores
 
   // In the coordinator's brain, see `SchedulingBug`
   case unfencedResults, sameEpoch, earlyBarrier, miscountedLimit, unwrittenCancel, staleReadiness
   case unreadContent, uncountedLosses, levelledPriorities
-  case hastyPolicies, unspokenOrders, blamedWelcomes
+  case hastyPolicies, unspokenOrders, blamedWelcomes, believedMarks
 
   // In the worker's brain, see `ExecutionBug`
   case staleKept, forgottenAttempts, startsWithoutLease

@@ -13,6 +13,7 @@ struct Client {
   var pending: [Asked] = []
   /// Answered submissions, to be repeated now and then.
   var known: [(submission: GraphSubmission, graph: GraphID)] = []
+  var follower = Follower()
 
   struct Asked {
     var id: RequestID
@@ -120,6 +121,7 @@ extension World {
       let asked = clients[client].pending.remove(at: found)
       note(.answer, UInt64(client), id.number) { "client \(client) is told \(id.number): \(reply)" }
       answers += 1
+      follow(client)
       check(reply, to: asked.request, client)
     } catch {
       fail("wire", "an answer does not decode: \(error)")

@@ -23,6 +23,8 @@ final class Coordinator {
   /// Nothing came into this turn but time.
   var isTurnIdle = false
   var idleTurns = Idleness()
+  /// Its journal was restored, and what it does not know may still run (G16).
+  var mayHaveGoneBack = false
 }
 
 /// Counts turns in which nothing happened: many in a second are a busy loop (G30).
@@ -66,8 +68,11 @@ extension World {
     (greetedAt, spokenTo) = ([:], [:])
     coordinator.turn.begin(at: now, wall: wall)
     coordinator.scheduler.start(
-      life: Chance.mix(seed &+ UInt64(coordinator.life)) | 1, into: &coordinator.turn)
+      life: Chance.mix(seed &+ UInt64(coordinator.life)) | 1,
+      mayHaveGoneBack: coordinator.mayHaveGoneBack && mutant != .unnoticedRestores,
+      into: &coordinator.turn)
     closeTurn()
+    reconnectFollowers()
   }
 
   /// Known workers count as heard so long ago that `Timing.resync` is left to them.
@@ -112,6 +117,7 @@ extension World {
         .tick(durable: coordinator.disk.durable), into: &coordinator.turn)
     }
     closeTurn()
+    if coordinator.scheduler.isSettled(at: now) { coordinator.mayHaveGoneBack = false }
   }
 
   private func takeInbox() {

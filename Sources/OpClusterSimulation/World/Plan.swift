@@ -25,6 +25,8 @@ enum Fault: String, Sendable, CaseIterable {
   /// A worker's connection breaks; what was in flight is gone.
   case connectionBreak
   case snapshot
+  /// An older copy of the journal takes its place, and the copying before.
+  case restore, backup
 }
 
 struct Plan: Sendable, Equatable {
@@ -132,7 +134,7 @@ struct Plan: Sendable, Equatable {
 
   private mutating func makeFaults(_ chance: inout Chance) {
     if chance.percent(8) { return }
-    for fault in Fault.allCases where chance.percent(fault.percentOfSeeds) {
+    for fault in Fault.allCases where !fault.isOfRestores && chance.percent(fault.percentOfSeeds) {
       meanBetween[fault.number] = .milliseconds(
         Int64(chance.between(fault.isRare ? 4_000 : 800, 15_000)))
     }
@@ -145,6 +147,9 @@ struct Plan: Sendable, Equatable {
     if chance.percent(12) {
       stalledSyncPermille = chance.between(5, 100)
       turmoil = .seconds(Int64(chance.between(40, 120)))
+    }
+    if chance.percent(Fault.restore.percentOfSeeds) {
+      meanBetween[Fault.restore.number] = .milliseconds(Int64(chance.between(5_000, 20_000)))
     }
   }
 }
@@ -167,6 +172,8 @@ extension Fault {
     case .swizzle: 11
     case .connectionBreak: 12
     case .snapshot: 13
+    case .restore: 14
+    case .backup: 15
     }
   }
   /// In how many of a hundred seeds this class is on.
@@ -176,8 +183,13 @@ extension Fault {
       .connectionBreak, .snapshot:
       35
     case .diskError, .diskFull, .bitRot, .namesake, .stranger, .swizzle: 15
+    case .restore: 10
+    // Comes with a restore.
+    case .backup: 0
     }
   }
+  /// A section of its own: without it nothing that was told may be lost.
+  var isOfRestores: Bool { self == .restore || self == .backup }
   /// Takes the whole cluster down or aside: not all the time, or nothing ever happens.
   var isRare: Bool {
     switch self {

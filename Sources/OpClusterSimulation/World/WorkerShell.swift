@@ -49,6 +49,8 @@ struct Worker {
   }
   struct Process {
     var attempt: AttemptID
+    /// As which it was launched.
+    var session: WorkerSession
     var demand: Resources
     var course: Course
     /// nil: it hangs until it is killed.
@@ -171,6 +173,7 @@ extension World {
           let message = mutated(try Wire.decodeCoordinatorMessage(delivery.bytes), at)
           hear(message, saidAt: delivery.saidAt, at)
           apply(.message(message), at)
+          noteTold(message, saidAt: delivery.saidAt, at)
           if let conversation = workers[at].core?.conversation {
             workers[at].lastConversation = conversation
           }
@@ -206,6 +209,19 @@ extension World {
     let moment = workers[at].clock(now)
     workers[at].core?.apply(event, at: moment, into: &effects)
     for effect in effects { carryOut(effect, at) }
+    if let session = workers[at].core?.identity.session, session != workers[at].session {
+      becomeAnother(at, session)
+    }
+  }
+
+  /// The journal does not know what it was told: the same process begins anew.
+  private func becomeAnother(_ at: Int, _ session: WorkerSession) {
+    note(.life, UInt64(at), session.number) {
+      "\(self.workers[at].name) begins anew as session \(session.number)"
+    }
+    deadSessions.insert(workers[at].session)
+    workers[at].session = session
+    workers[at].lastConversation = nil
   }
 
   private func startSome(_ at: Int) -> Bool {
@@ -299,7 +315,9 @@ extension World {
     let course = Course(
       seed: seed, attempt: attempt, plan: plan, isExclusive: template.isExclusive)
     workers[at].processes.append(
-      Worker.Process(attempt: attempt, demand: template.demand, course: course, endsAt: nil))
+      Worker.Process(
+        attempt: attempt, session: workers[at].session, demand: template.demand, course: course,
+        endsAt: nil))
     checkCapacity(at)
     let last = workers[at].processes.count - 1
     workers[at].processes[last].isExclusive = template.isExclusive
@@ -327,7 +345,9 @@ extension World {
   private func endProcess(_ found: Int, _ at: Int) {
     let process = workers[at].processes.remove(at: found)
     let attempt = process.attempt
-    book.ended(attempt, process.course.result, at: workers[at].session)
+    if foreign[process.session] == nil {
+      book.ended(attempt, process.course.result, at: process.session)
+    }
     workers[at].inbox.append(.ended(attempt, process.course.result))
   }
 

@@ -52,6 +52,16 @@ final class World {
   /// Sessions that were given orders while they were suspects, which prolongs what they take for
   /// their lease.
   var orderedInSilence: Set<WorkerSession> = []
+  /// The newest copy of the journal.
+  var backup: Backup?
+  var restores: [Restore] = []
+  /// The newest commit of which each session was told.
+  var told: [WorkerSession: CommitIndex] = [:]
+  /// Sessions that were told what the journal has lost since: the graphs below this number are the
+  /// same for both.
+  var foreign: [WorkerSession: UInt32] = [:]
+  /// Who last said hello over each connection.
+  var greetings: [PeerID: WorkerSession] = [:]
   /// Sessions whose place another process of the same name took while they were not heard.
   var displaced: Set<WorkerSession> = []
   var sessionOf: [WorkerID: WorkerSession] = [:]
