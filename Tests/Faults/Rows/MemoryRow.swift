@@ -120,7 +120,7 @@ private enum Fill: String, CaseIterable {
   ) async throws {
     let reply = try await connection.request(.submit(graph), timeout: .seconds(60))
     guard case .accepted(let id, _, _) = reply else { throw Trouble("not accepted: \(reply)") }
-    try await eventually("the graph has ended", within: .seconds(300)) {
+    try await eventually("the graph has ended", within: .seconds(1_200)) {
       try await connection.graphs(.graph(id)).first?.state == .succeeded
     }
   }
