@@ -18,6 +18,8 @@ public final class ClusterConnection: Sendable {
   public static let maximumRequests = 65_536
   /// Bytes of requests without an answer on one connection.
   public static let maximumRequestBytes = 256 << 20
+  /// Requests up to this are read here as the coordinator will, before they leave.
+  private static let checkedBytes = 64 << 10
 
   /// The address as it was given.
   public let address: String
@@ -157,6 +159,10 @@ public final class ClusterConnection: Sendable {
     // Encoded here, so that a large submission does not keep the thread from its heartbeats.
     let id = nextRequestID()
     let bytes = Wire.encode(ClientMessage.request(id, request))
+    if let refusal = Self.objection(to: bytes) {
+      completion(.success(.refused(refusal)))
+      return nil
+    }
     let size = bytes.count
     do throws(ClientError) {
       try admit(size)
@@ -176,6 +182,20 @@ public final class ClusterConnection: Sendable {
     if shared.post(.request(pending)) { return id }
     pending.completion(.failure(shared.endError))
     return nil
+  }
+
+  /// Why the coordinator would not understand a request; it would end the connection for it, and
+  /// whoever asked would wait in vain. Larger ones are submissions, which are checked where they
+  /// are made, and lists of what the coordinator has named itself.
+  private static func objection(to bytes: [UInt8]) -> Refusal? {
+    guard bytes.count <= checkedBytes else { return nil }
+    do throws(WireError) {
+      _ = try Wire.decodeClientMessage(bytes)
+      return nil
+    } catch {
+      return Refusal(
+        .badRequest, "this cannot be asked: \(error)", hint: "keep to the limit that it names")
+    }
   }
 
   /// Events as they come, in order and without a gap, over losses of the connection too.

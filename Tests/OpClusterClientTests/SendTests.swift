@@ -46,6 +46,23 @@ import Testing
     fake.stop()
   }
 
+  /// What the coordinator would not understand never leaves, and costs nobody the connection (G33).
+  @Test func whatCannotBeReadIsRefusedHere() async throws {
+    let fake = try await FakeCoordinator.start(
+      Script { id, _, _ in [.reply(id, .graphs([], more: false))] })
+    let connection = try await ClusterConnection.connect(to: fake.address)
+    let long = String(repeating: "q", count: 4_096)
+    guard case .refused(let refusal) = try await connection.request(.removeQueue(long)) else {
+      Issue.record("not refused")
+      return
+    }
+    #expect(refusal.code == .badRequest && refusal.message.contains("remove_queue"))
+    #expect(try await connection.request(Self.page(1)) == .graphs([], more: false))
+    #expect(fake.requests == [Self.page(1)])
+    await connection.close()
+    fake.stop()
+  }
+
   /// No more is on its way than the coordinator takes from one client; the rest follows.
   @Test func heldBack() async throws {
     let held = Mutex<[RequestID]>([])

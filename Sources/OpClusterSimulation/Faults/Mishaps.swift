@@ -12,7 +12,8 @@ struct Mishap: Sendable, Equatable {
   /// How long it lasts, or until what died is started again.
   var length = Span.zero
   /// More about it: permille of the unsynced turns that survive a crash; the directions of a cut
-  /// (1 to the coordinator, 2 from it); 1 for a break that nobody notices.
+  /// (1 to the coordinator, 2 from it); 1 for a break that nobody notices,
+  /// and for a restore whose journal does not know of exclusive processes that stand still.
   var detail = 0
 }
 

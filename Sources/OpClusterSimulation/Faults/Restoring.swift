@@ -37,7 +37,9 @@ extension Plan {
     let copied = max(start, at + Span(nanoseconds: -age.nanoseconds))
     return [
       Mishap(at: copied, fault: .backup),
-      Mishap(at: at, fault: .restore, length: chance.milliseconds(10, 8_000)),
+      Mishap(
+        at: at, fault: .restore, length: chance.milliseconds(10, 8_000),
+        detail: chance.percent(60) ? 1 : 0),
     ]
   }
 }
@@ -54,6 +56,7 @@ extension World {
   func restore(_ mishap: Mishap) {
     guard coordinator.isUp, let backup else { return }
     crashCoordinator(mishap, "is stopped, and an older journal takes its place")
+    if mishap.detail == 1 { pauseUnknownExclusives(backup.book, after: mishap.length) }
     let known = UInt32(backup.book.graphs.count)
     restores.append(Restore(at: now, commit: backup.book.commit, graphs: known))
     for (session, commit) in told where commit > backup.book.commit {
@@ -69,6 +72,21 @@ extension World {
     acknowledged = acknowledged.filter { $0.value.graph.number < known }
     let end = EventMark(life: backup.shadow.life, sequence: book.lastEvent)
     for at in clients.indices { clients[at].noteRestore(known, end) }
+  }
+
+  /// Workers whose exclusive processes the older journal does not know stand still when it begins,
+  /// so that nobody tells it of them in time: only the time that it waits keeps it from starting
+  /// the same operations elsewhere (G16).
+  private func pauseUnknownExclusives(_ copy: Book, after length: Span) {
+    for at in workers.indices {
+      let isUnknown = workers[at].processes.contains { process in
+        process.isExclusive && copy.contains(process.attempt.operation)
+          && !copy.isCurrent(process.attempt, at: process.session)
+      }
+      guard isUnknown, workers[at].core != nil else { continue }
+      workers[at].pausedUntil = now + length + .seconds(12)
+      note(.pause, UInt64(at)) { "w\(at) stands still with what the older journal does not know" }
+    }
   }
 
   /// The copy's own book, with what those that know no more have started and ended since.

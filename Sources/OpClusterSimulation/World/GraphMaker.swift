@@ -78,7 +78,7 @@ struct GraphMaker {
     template.isBarrier = count == 1 && chance.percent(6)
     template.wantsInputs = chance.percent(25)
     template.isHeld = chance.percent(5)
-    template.isExclusive = template.work != .nothing && chance.percent(10)
+    template.isExclusive = template.work != .nothing && chance.percent(plan.exclusivePercent)
     return template
   }
 

@@ -41,6 +41,8 @@ struct Plan: Sendable, Equatable {
   var size = 8
   var pace = Pace.mixed
   var failurePercent = 10
+  /// Of a hundred templates so many are exclusive (G16).
+  var exclusivePercent = 10
   /// How long faults and requests go on.
   var turmoil = Span.seconds(30)
   /// Percent of a client's acts that steer rather than submit or read.
@@ -150,6 +152,7 @@ struct Plan: Sendable, Equatable {
     }
     if chance.percent(Fault.restore.percentOfSeeds) {
       meanBetween[Fault.restore.number] = .milliseconds(Int64(chance.between(5_000, 20_000)))
+      exclusivePercent = 40
     }
   }
 }

@@ -83,8 +83,8 @@ final class Scratch {
       close(lock)
       throw WorkerError(
         .configuration,
-        "openat2(2) is closed to this process; it takes Linux 5.6, and under systemd a unit without "
-          + "RestrictSUIDSGID, which hides it")
+        "openat2(2) is closed to this process; it takes Linux 5.6, and under systemd a unit "
+          + "without RestrictSUIDSGID, which hides it")
     }
     self.root = consume root
     self.path = path

@@ -14,12 +14,14 @@ extension Trial {
   /// - Parameters:
   ///   - limit: Seconds that one graph may take from its submission to its end.
   ///   - growth: MiB that the coordinator may keep in memory more than before.
+  ///   - resource: What the client's operations need, where others serve as workers, too: who is
+  ///     let in as a worker may keep what it is given, which no guarantee forbids.
   func withBystanders(
-    _ cluster: Cluster, limit: Double, growth: Int = 64,
+    _ cluster: Cluster, limit: Double, growth: Int = 64, resource: String? = nil,
     _ body: @Sendable () async throws -> Void
   ) async throws {
     let process = try cluster.process("opcoord")
-    let bystander = try await Bystander(on: cluster)
+    let bystander = try await Bystander(on: cluster, resource: resource)
     for _ in 0..<3 { _ = try await bystander.isServed() }
     let before = Surroundings.residentBytes(process)
     let times = Stopwatch()
@@ -54,8 +56,10 @@ struct Bystander: Sendable {
   private let connection: ClusterConnection
   private let number = Counter()
   private let name: String
+  private let resource: String?
 
-  init(on cluster: Cluster) async throws {
+  init(on cluster: Cluster, resource: String? = nil) async throws {
+    self.resource = resource
     connection = try await cluster.reach()
     name = "bystander-\(String(UInt32.random(in: 0 ... .max), radix: 36))"
   }
@@ -63,8 +67,14 @@ struct Bystander: Sendable {
   /// Submits two calls, one after the other, and waits for their end; seconds.
   func isServed() async throws -> Double {
     let start = Moment.now
-    let reply = try await connection.request(
-      .submit(Load.probe("\(name)-\(number.next())")), timeout: .seconds(60))
+    var submission = Load.probe("\(name)-\(number.next())")
+    if let resource {
+      let demand = Resources.NamedAmount(name: resource, amount: ResourceAmount(1))
+      for at in submission.templates.indices {
+        submission.templates[at].demand.custom = [demand]
+      }
+    }
+    let reply = try await connection.request(.submit(submission), timeout: .seconds(60))
     guard case .accepted(let graph, _, _) = reply else { throw Trouble("\(reply)") }
     try await eventually("a bystander's graph has ended", within: .seconds(60)) {
       let rows = try await connection.graphs(.graph(graph))

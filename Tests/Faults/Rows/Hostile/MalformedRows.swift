@@ -63,7 +63,9 @@ private final class Invitations: Sendable {
 /// F49
 private func malformed(_ trial: Trial) async throws {
   let wanted = trial.scale.count(1_000_000, short: 600)
-  try await Cluster.with(trial.keyedShape(workers: 1)) { cluster in
+  var shape = try trial.keyedShape(workers: 1)
+  shape.workerFlags = [["--resource", "honest=1000"]]
+  try await Cluster.with(shape) { cluster in
     let ring = try KeyRing(of: cluster)
     let invitations = try Invitations(ring)
     let villains = [
@@ -75,7 +77,9 @@ private func malformed(_ trial: Trial) async throws {
         name: "invitation", pair: try invitations.current(mayBeSpent: false), ring: ring,
         invitations: invitations, isClient: true),
     ]
-    try await trial.withBystanders(cluster, limit: 10, growth: 160) {
+    try await trial.withBystanders(
+      cluster, limit: 10, growth: 160, resource: "honest"
+    ) {
       for villain in villains { try await sayMalformedFrames(villain, cluster, trial) }
       for villain in villains { try await sayMalformedWords(villain, cluster, trial) }
       let share = wanted / (villains.count * 2)
