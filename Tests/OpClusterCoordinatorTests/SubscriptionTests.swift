@@ -52,11 +52,7 @@ import Testing
         runs.append(run)
         log.append(run)
       }
-      var effects: [Subscriptions.Effect] = []
-      let canTake = canTake
-      subscriptions.tell(
-        isHeld ? runs : nil, through: last, canTake: { _ in canTake }, into: &effects)
-      perform(effects)
+      subscriptions.tell(isHeld ? runs : nil, through: last)
       flush()
     }
 
@@ -134,13 +130,51 @@ import Testing
     let subject = Event.Subject.operation(OperationID(graph: GraphID(1), index: 0), sequence: 1)
     let first = Event(
       sequence: 1, commit: CommitIndex(1), time: .unknown, subject: subject, kind: .isReady(true))
-    world.subscriptions.tell(
-      [EventRun(first: first, count: 1)], through: 1, canTake: { _ in true }, into: &effects)
-    world.subscriptions.flush(peer: PeerID(99), into: &effects)
+    world.subscriptions.tell([EventRun(first: first, count: 1)], through: 1)
+    world.subscriptions.flush(peer: PeerID(99), canTake: { _ in true }, into: &effects)
     #expect(effects.isEmpty)
-    world.subscriptions.flush(peer: world.peer, into: &effects)
+    world.subscriptions.flush(peer: world.peer, canTake: { _ in true }, into: &effects)
     world.perform(effects)
     #expect(world.sequences == [1])
+  }
+
+  /// However many follow, the events of one message are in memory at once (G29).
+  @Test func manyAreFlushedOneAfterTheOther() {
+    var subscriptions = Subscriptions(told: 0)
+    var effects: [Subscriptions.Effect] = []
+    let peers = (1...3).map { PeerID(UInt64($0)) }
+    for peer in peers {
+      let selection = Selection(graphs: .all)
+      let graphs = GraphSet(selection.graphs, living: [], last: 0)
+      subscriptions.add(
+        EventSubscription(number: 1, selection: selection),
+        EventFilter(selection, graphs: graphs, graphsOnly: false), peer: peer,
+        request: RequestID(1), decided: 0, into: &effects)
+    }
+    effects = []
+    let subject = Event.Subject.operation(OperationID(graph: GraphID(1), index: 0), sequence: 1)
+    let first = Event(
+      sequence: 1, commit: CommitIndex(1), time: .unknown, subject: subject, kind: .isReady(true))
+    let count = Limits.eventCredit
+    subscriptions.tell([EventRun(first: first, count: count / 2)], through: UInt64(count / 2))
+    var second = first
+    second.sequence = UInt64(count / 2) + 1
+    subscriptions.tell([EventRun(first: second, count: count / 2)], through: UInt64(count))
+    var flushed: [PeerID] = []
+    var isMore = true
+    while isMore {
+      isMore = subscriptions.flush(at: .zero, canTake: { _ in true }, into: &effects)
+      var events = 0
+      for case .tell(let peer, let batch) in effects {
+        flushed.append(peer)
+        events += batch.events.count
+      }
+      #expect(events <= Limits.entriesPerMessage)
+      // Whoever has gone meanwhile is not missed.
+      if flushed == [peers[0]] { subscriptions.remove(peer: peers[1]) }
+      effects = []
+    }
+    #expect(flushed == [peers[0], peers[2]])
   }
 
   /// A graph of its own that comes while a slice is being read: the slice did not look for it.
@@ -158,7 +192,7 @@ import Testing
     // The reader is ahead of the loop, and has left them out.
     let content = Slice.Content(from: 1, runs: [], next: 3, scopes: [])
     world.subscriptions.take(Slice(number: 1, content: .success(content)), into: &effects)
-    world.subscriptions.tell([run], through: 2, canTake: { _ in true }, into: &effects)
+    world.subscriptions.tell([run], through: 2)
     world.perform(effects)
     world.flush()
     #expect(world.sequences == [1, 2])
@@ -198,9 +232,7 @@ import Testing
     world.log.append(early)
     world.read()
     #expect(world.sequences == [1, 2, 3, 4])
-    var effects: [Subscriptions.Effect] = []
-    world.subscriptions.tell([early], through: 4, canTake: { _ in true }, into: &effects)
-    world.perform(effects)
+    world.subscriptions.tell([early], through: 4)
     world.flush()
     world.happen([1])
     #expect(world.sequences == [1, 2, 3, 4, 5])

@@ -13,6 +13,12 @@ struct Subscriptions {
     static func < (a: Self, b: Self) -> Bool { (a.peer, a.number) < (b.peer, b.number) }
   }
 
+  private struct DurableTurn {
+    /// nil: nobody had subscribed when it was decided; the journal has them.
+    let runs: [EventRun]?
+    let last: UInt64
+  }
+
   /// What is to be done for subscribers.
   enum Effect: Equatable {
     case reply(PeerID, RequestID, ClientReply)
@@ -38,7 +44,9 @@ struct Subscriptions {
     var hasCaughtUp = false
     /// The slice that is being read does not know graphs that came since: it counts up to here.
     var readThrough: UInt64?
-    /// Told in this turn, not sent yet.
+    /// How many of the durable turns that are kept for everybody it has been told.
+    var turnsTold = 0
+    /// Told of them, not sent yet.
     var batch: [Event] = []
   }
   enum State: Equatable {
@@ -59,6 +67,11 @@ struct Subscriptions {
   private var order: [Key] = []
   /// The last durable event, told to everybody who is live.
   private(set) var told: UInt64
+  /// Turns that have become durable since everybody was told. They are told to one subscriber
+  /// after the other: all of their events for all at once would be too much memory (G29).
+  private var turns: [DurableTurn] = []
+  /// Of those that are told at the same time, who was the last.
+  private var lastFlushed: (at: Int, key: Key)?
   private var lastReading: UInt64 = 0
   private var readings: [UInt64: Key] = [:]
 
@@ -90,14 +103,17 @@ struct Subscriptions {
       entry.state = .opening
       ask(&entry, isFirst: true, isFromStart: since == 0, into: &effects)
     }
+    entry.turnsTold = turns.count
     entries[key] = entry
     order.insert(key, at: order.firstIndex { key < $0 } ?? order.count)
-    beginAwaited(key, into: &effects)
+    beginAwaited(key, told, into: &effects)
   }
 
   /// Answers a subscription from now on as soon as everything before it is durable.
-  private mutating func beginAwaited(_ key: Key, into effects: inout [Effect]) {
-    guard let entry = entries[key], entry.state == .awaited, entry.position <= told + 1 else {
+  private mutating func beginAwaited(
+    _ key: Key, _ durable: UInt64, into effects: inout [Effect]
+  ) {
+    guard let entry = entries[key], entry.state == .awaited, entry.position <= durable + 1 else {
       return
     }
     effects.append(.reply(key.peer, entry.request, .subscribed(since: entry.position - 1)))
@@ -139,45 +155,87 @@ struct Subscriptions {
 
   /// A turn has become durable whose last event is `last`. nil for `runs`: nobody had subscribed
   /// when it was decided; the journal has them.
-  mutating func tell(
-    _ runs: [EventRun]?, through last: UInt64, canTake: (PeerID) -> Bool,
-    into effects: inout [Effect]
-  ) {
+  mutating func tell(_ runs: [EventRun]?, through last: UInt64) {
     told = max(told, last)
-    for key in order {
-      beginAwaited(key, into: &effects)
-      guard var entry = entries.removeValue(forKey: key) else { continue }
-      if entry.state == .live, entry.position <= last {
-        if let runs, canTake(key.peer) {
+    if !order.isEmpty { turns.append(DurableTurn(runs: runs, last: last)) }
+  }
+
+  /// Tells a subscriber of the turns that it has not been told yet.
+  private mutating func takeTurns(
+    _ key: Key, canTake: (PeerID) -> Bool, into effects: inout [Effect]
+  ) {
+    guard let entry = entries[key] else { return }
+    for turn in turns[entry.turnsTold...] {
+      beginAwaited(key, turn.last, into: &effects)
+      guard var entry = entries.removeValue(forKey: key) else { return }
+      if entry.state == .live, entry.position <= turn.last {
+        if let runs = turn.runs, canTake(key.peer) {
           for run in runs where entry.state == .live { entry.take(run, &effects) }
-          if entry.state == .live { entry.position = last + 1 }
+          if entry.state == .live { entry.position = turn.last + 1 }
         } else {
           entry.state = .behind
         }
       }
       entries[key] = entry
     }
+    entries[key]?.turnsTold = turns.count
   }
 
   /// Sends one peer what the turns told since the last call.
-  mutating func flush(peer: PeerID, into effects: inout [Effect]) {
-    for key in order where key.peer == peer { finishBatch(key, isEnd: false, into: &effects) }
+  mutating func flush(
+    peer: PeerID, canTake: (PeerID) -> Bool, into effects: inout [Effect]
+  ) {
+    for key in order where key.peer == peer {
+      takeTurns(key, canTake: canTake, into: &effects)
+      finishBatch(key, isEnd: false, into: &effects)
+    }
   }
 
-  /// Sends what the turns told since the last call, and asks for what those behind can take.
+  /// Sends everybody what the turns told since the last time, and asks for what those behind can
+  /// take; as many as make one message. True: there are more, to be sent when these have left.
+  @discardableResult
   mutating func flush(
     at now: Instant, canTake: (PeerID) -> Bool, into effects: inout [Effect]
-  ) {
-    for key in order {
+  ) -> Bool {
+    var events = 0
+    while let key = nextToFlush() {
+      let before = effects.count
+      takeTurns(key, canTake: canTake, into: &effects)
       finishBatch(key, isEnd: false, into: &effects)
-      guard var entry = entries[key], entry.state == .behind else { continue }
-      if entry.credit > 0, canTake(key.peer) {
-        ask(&entry, isFirst: false, isFromStart: false, into: &effects)
-      } else if entry.stalledSince == nil {
-        entry.stalledSince = now
-      }
-      entries[key] = entry
+      askIfBehind(key, at: now, canTake: canTake, into: &effects)
+      for case .tell(_, let batch) in effects[before...] { events += batch.events.count }
+      if events >= Limits.entriesPerMessage { return true }
     }
+    turns.removeAll(keepingCapacity: true)
+    for key in order { entries[key]?.turnsTold = 0 }
+    lastFlushed = nil
+    return false
+  }
+
+  /// In the order of keys; some may have gone meanwhile.
+  private mutating func nextToFlush() -> Key? {
+    var at = 0
+    if let last = lastFlushed {
+      at = last.at + 1
+      if last.at >= order.count || order[last.at] != last.key {
+        at = order.firstIndex { last.key < $0 } ?? order.count
+      }
+    }
+    guard at < order.count else { return nil }
+    lastFlushed = (at, order[at])
+    return order[at]
+  }
+
+  private mutating func askIfBehind(
+    _ key: Key, at now: Instant, canTake: (PeerID) -> Bool, into effects: inout [Effect]
+  ) {
+    guard var entry = entries[key], entry.state == .behind else { return }
+    if entry.credit > 0, canTake(key.peer) {
+      ask(&entry, isFirst: false, isFromStart: false, into: &effects)
+    } else if entry.stalledSince == nil {
+      entry.stalledSince = now
+    }
+    entries[key] = entry
   }
 
   // MARK: - What the journal says

@@ -39,19 +39,20 @@ extension CoordinatorLoop {
   func speak() {
     while let durable = release.next() {
       if !subscriptions.isEmpty || durable.lastEvent > subscriptions.told {
-        subscriptions.tell(
-          durable.events, through: durable.lastEvent, canTake: { canTake($0) }, into: &effects)
+        subscriptions.tell(durable.events, through: durable.lastEvent)
       }
       for item in durable.items {
         if case .reply(let peer, _) = item, !subscriptions.isEmpty {
-          subscriptions.flush(peer: peer, into: &effects)
+          subscriptions.flush(peer: peer, canTake: { canTake($0) }, into: &effects)
           if !effects.isEmpty { performSubscriptionEffects() }
         }
         perform(item)
       }
     }
     if !subscriptions.isEmpty {
-      subscriptions.flush(at: now, canTake: { canTake($0) }, into: &effects)
+      while subscriptions.flush(at: now, canTake: { canTake($0) }, into: &effects) {
+        performSubscriptionEffects()
+      }
     }
     performSubscriptionEffects()
     if !workers.peers.waiting.isEmpty { workers.flush(at: now) }
