@@ -115,7 +115,7 @@ public final class ClusterConnection: Sendable {
   /// - Parameter handler: Called on the connection's thread, which it must not keep, with the
   ///   refusal and with the time until the next try.
   public func whenBusy(_ handler: @escaping @Sendable (Refusal, Span) -> Void) {
-    shared.whenBusy.withLock { $0 = handler }
+    shared.whenBusy.withLock { $0.call = handler }
   }
 
   /// Sends one request and waits for its reply.

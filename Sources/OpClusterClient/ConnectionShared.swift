@@ -31,7 +31,12 @@ final class ConnectionShared: Sendable {
   /// Filled when the thread is done.
   let ended = ReplySlot<Void>()
   private let finalError = Mutex<ClientError?>(nil)
-  let whenBusy = Mutex<(@Sendable (Refusal, Span) -> Void)?>(nil)
+  /// In a value of its own: a bare function in a lock is wrapped anew at each look, until calling
+  /// it overflows the stack.
+  struct BusyHandler {
+    var call: (@Sendable (Refusal, Span) -> Void)?
+  }
+  let whenBusy = Mutex(BusyHandler())
 
   init(address: String) throws(SocketError) {
     self.address = address
@@ -40,7 +45,7 @@ final class ConnectionShared: Sendable {
 
   /// Tells whoever wants to know that a request has to wait.
   func tell(_ postponement: PendingRequests.Postponement) {
-    whenBusy.withLock { $0 }?(postponement.refusal, postponement.pause)
+    whenBusy.withLock { $0.call }?(postponement.refusal, postponement.pause)
   }
 
   /// Whether the thread will see it.

@@ -63,6 +63,17 @@ import Testing
     fake.stop()
   }
 
+  /// Whoever listens for a busy coordinator is called as often as it is busy, and no deeper.
+  @Test func busyForLong() throws {
+    let shared = try ConnectionShared(address: "ipc:///nowhere")
+    let calls = Mutex(0)
+    shared.whenBusy.withLock { $0.call = { _, _ in calls.withLock { $0 += 1 } } }
+    let postponement = PendingRequests.Postponement(
+      refusal: Refusal(.busy, "busy"), pause: .milliseconds(1))
+    for _ in 0..<200_000 { shared.tell(postponement) }
+    #expect(calls.withLock { $0 } == 200_000)
+  }
+
   /// No more is on its way than the coordinator takes from one client; the rest follows.
   @Test func heldBack() async throws {
     let held = Mutex<[RequestID]>([])

@@ -19,7 +19,12 @@ public final class OperationCluster: Sendable {
   let observers = DispatchQueue(label: "opcluster.observers")
   /// The coordinator's address; nil for a cluster in this process.
   public let address: String?
-  private let errorHandler = Mutex<(@Sendable (ClusterError, String) -> Void)?>(nil)
+  /// In a value of its own: a bare function in a lock is wrapped anew at each look, until calling
+  /// it overflows the stack.
+  private struct ErrorHandler {
+    var call: (@Sendable (ClusterError, String) -> Void)?
+  }
+  private let errorHandler = Mutex(ErrorHandler())
   private let isClosing = Atomic(false)
   private let keyStem = String(UInt64.random(in: 0 ... .max), radix: 36)
   private let lastKey = Atomic<UInt64>(0)
@@ -141,11 +146,11 @@ public final class OperationCluster: Sendable {
   /// Takes what goes wrong where nothing can be thrown, such as in the setter of a property; with
   /// the thing concerned. Unless it is set, such errors are logged (swift-log).
   public func setErrorHandler(_ handler: (@Sendable (ClusterError, String) -> Void)?) {
-    errorHandler.withLock { $0 = handler }
+    errorHandler.withLock { $0.call = handler }
   }
 
   func report(_ error: ClusterError, of thing: String) {
-    if let handler = errorHandler.withLock({ $0 }) { return handler(error, thing) }
+    if let handler = errorHandler.withLock({ $0.call }) { return handler(error, thing) }
     Logger(label: "opcluster").error("\(thing): \(error)")
   }
 

@@ -16,13 +16,17 @@ let peerVersionRow = FaultRow(
 /// What the tap does to each message; changed from task to task.
 private final class Disguise: Sendable {
   typealias Change = @Sendable (TapMessage) -> [UInt8]
-  private let change = Mutex<Change>({ $0.bytes })
+  /// A bare function in a lock is wrapped anew at each look, until calling it overflows the stack.
+  private struct Present {
+    var change: Change = { $0.bytes }
+  }
+  private let present = Mutex(Present())
   let changed = Counter()
 
-  func wear(_ new: @escaping Change) { change.withLock { $0 = new } }
+  func wear(_ new: @escaping Change) { present.withLock { $0.change = new } }
 
   func rule(_ message: TapMessage) -> [[UInt8]] {
-    let bytes = change.withLock { $0 }(message)
+    let bytes = present.withLock { $0.change }(message)
     if bytes != message.bytes { _ = changed.next() }
     return [bytes]
   }
