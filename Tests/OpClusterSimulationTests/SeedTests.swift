@@ -7,7 +7,7 @@ import Testing
 @Suite struct Seeds {
   // I1 to I19, G1 to G6, G8, G10 to G14, G16, G17 to G20, G22, G27, G30 to G32, G34, S63,
   // S72, S77, S91, S96: `Invariant.all` says where each is looked at.
-  @Test(arguments: 0..<10)
+  @Test(arguments: 0..<6)
   func promisesHold(block: UInt64) {
     for seed in (block * 20)..<(block * 20 + 20) {
       let report = Simulation.run(seed: seed)

@@ -1,5 +1,5 @@
 // No bytes whatever trap a decoder or keep it for long (G33, F49): mutated, truncated and random
-// ones. OPCLUSTER_FUZZ says how many per decoder, 20,000 where it is not set.
+// ones. OPCLUSTER_FUZZ says how many per decoder, 8,000 where it is not set.
 
 import Glibc
 import MessageDice
@@ -88,8 +88,8 @@ struct FuzzTarget: Sendable, CustomTestStringConvertible {
 
 @Suite struct FuzzTests {
   static let rounds: Int = {
-    guard let text = unsafe getenv("OPCLUSTER_FUZZ") else { return 20_000 }
-    return unsafe Int(String(cString: text)) ?? 20_000
+    guard let text = unsafe getenv("OPCLUSTER_FUZZ") else { return 8_000 }
+    return unsafe Int(String(cString: text)) ?? 8_000
   }()
 
   @Test(.timeLimit(.minutes(10)), arguments: FuzzTarget.all) func survives(_ target: FuzzTarget) {
