@@ -57,7 +57,9 @@ extension World {
   /// G22: whoever is heard is spoken to, however long the disk takes (F51).
   func expectSpokenTo() {
     for worker in workers where worker.core != nil {
-      guard let peer = welcomedAt[worker.session], greetedAt[worker.session] == peer,
+      // Whose name another one has taken, after a pause, is told so when that one is welcomed.
+      guard !displaced.contains(worker.session),
+        let peer = welcomedAt[worker.session], greetedAt[worker.session] == peer,
         !gonePeers.contains(peer), connectionByPeer[peer] != nil,
         let heard = heard[worker.session], let said = spokenTo[peer]
       else { continue }
@@ -99,6 +101,9 @@ extension World {
     for dispatch in dispatches where book.contains(dispatch.attempt.operation) {
       let id = dispatch.attempt.operation
       guard case .blocks = book.template(of: id)?.work, book[id].outcome == nil else { continue }
+      // One long sync may make durable that it was given, taken back, and changed: the order of
+      // then finds nobody any more.
+      guard book[id].worker != 0, book[id].attempt == dispatch.attempt.attempt else { continue }
       if book[id].blocks != dispatch.argument {
         fail("S120", "\(id) has blocks \(book[id].blocks), sent are \(dispatch.argument)")
       }
