@@ -1,5 +1,6 @@
 // The C API of libzmq, as it is, and what loops around it need from the kernel that Swift's Glibc
 // module leaves out.
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>

@@ -261,7 +261,7 @@ struct ConnectionLoop: ~Copyable {
   }
 
   /// Sends it, or keeps it for when there is room. Bounded: one ping each 3 s, and few words for
-  /// each subscription and quarter of its credit.
+  /// each subscription and grant of its credit.
   private mutating func say(_ request: ClientRequest, as id: RequestID? = nil) {
     let number = id ?? nextOwnRequest()
     unsentWords.append((number, Wire.encode(ClientMessage.request(number, request))))

@@ -83,7 +83,7 @@ struct Subscriptions {
 
   /// What may be sent beyond the credit so far, if it is worth a word.
   private mutating func takeGrant(_ at: Int) -> UInt32? {
-    let threshold = max(1, entries[at].wish.credit / 4)
+    let threshold = max(1, min(entries[at].wish.credit / 4, Limits.eventsPerGrant))
     let dropped = entries[at].dropped
     let read = entries[at].sink.takeConsumed(atLeast: threshold - min(dropped, threshold))
     guard read + dropped >= threshold else { return nil }

@@ -70,11 +70,11 @@ final class Committer {
 
   private func work() throws(JournalError) {
     while true {
-      let work = inbox.take(waiting: chores.isEmpty)
+      var work = inbox.take(waiting: chores.isEmpty)
       chores += work.chores
       var next = 0
       repeat {
-        next = try commit(work.turns, from: next)
+        next = try commit(&work.turns, from: next)
         // A chore gets its slice after every transaction, however long the queue is.
         if !work.isClosing, let chore = chores.first { try advance(chore) }
         try checkpointIfLong()
@@ -84,8 +84,8 @@ final class Committer {
   }
 
   /// Commits turns from `start` on as one transaction, as many as its bounds allow; returns the
-  /// index of the first that is left.
-  private func commit(_ turns: [Turn], from start: Int) throws(JournalError) -> Int {
+  /// index of the first that is left. What is durable is let go at once: others take its room.
+  private func commit(_ turns: inout [Turn], from start: Int) throws(JournalError) -> Int {
     guard start < turns.count else { return start }
     var next = start
     var bytes = 0
@@ -96,6 +96,10 @@ final class Committer {
         bytes += turns[next].cost
         next += 1
       }
+    }
+    for at in start..<next {
+      turns[at].body = []
+      turns[at].attachments = []
     }
     inbox.release(turns: next - start, bytes: bytes)
     observer.onDurable(turns[next - 1].sequence)

@@ -5,7 +5,7 @@ public struct JournalSettings: Sendable {
   /// Turns accepted and not yet durable; beyond it `append` answers `.full`.
   public var queueTurns = 65_536
   /// Bytes of turns accepted and not yet durable. A larger turn is accepted by an empty queue.
-  public var queueBytes = 64 << 20
+  public var queueBytes = 32 << 20
   /// The most turns that one transaction holds.
   public var batchTurns = 4_096
   /// The bytes after which a transaction takes no further turn.

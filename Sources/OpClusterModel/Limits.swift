@@ -57,6 +57,12 @@ public enum Limits {
   public static let rowsPerReply = 1_000
   /// Events a subscriber may have outstanding before it must grant more credit.
   public static let eventCredit: UInt32 = 65_536
+  /// A subscriber grants anew when it has read so many, or a quarter of its credit…
+  public static let eventsPerGrant: UInt32 = 1_024
+  /// …since all subscribers together have about so many events on their way to them: where they
+  /// are many, each has a share of it, but never less than `leastEventShare` (G29).
+  public static let eventsOnTheirWay: UInt32 = 1_048_576
+  public static let leastEventShare = 2 * eventsPerGrant
   /// Messages kept for one peer that does not read, before it is put out (G27, G28)…
   public static let messagesPerSlowPeer = 1_024
   /// …and their bytes; one message always fits.
@@ -70,7 +76,7 @@ public enum Limits {
   /// Frames taken from the sockets in one turn, half of them from each…
   public static let framesPerTurn = 256
   /// …and their bytes; the frame that goes beyond is the last. A turn is one row of the journal.
-  public static let frameBytesPerTurn = 64 * 1024 * 1024
+  public static let frameBytesPerTurn = 16 * 1024 * 1024
   /// Received messages of one principal that wait for their turn…
   public static let waitingFramesPerPrincipal = 4_096
   /// …their bytes…
@@ -114,10 +120,10 @@ public enum Limits {
   /// Turns decided and not yet durable, and the bytes of what they want to say; beyond either
   /// nobody is listened to until the disk has caught up.
   public static let heldTurns = 65_536
-  public static let heldBytes = 128 * 1024 * 1024
+  public static let heldBytes = 32 * 1024 * 1024
   /// Questions to the history that wait, and what they carry along; beyond either: busy.
   public static let historyQuestions = 4_096
-  public static let historyQuestionBytes = 64 * 1024 * 1024
+  public static let historyQuestionBytes = 16 * 1024 * 1024
   /// Pieces of logs asked of workers and not answered; beyond it: busy.
   public static let logQuestions = 4_096
 

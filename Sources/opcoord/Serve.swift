@@ -26,6 +26,7 @@ struct Serve: ParsableCommand {
   func run() throws {
     refuseRoot()
     Kernel.prepareProcess()
+    returnLargeBlocks()
     keepSecretsOutOfDumps()
     let service = ServiceAddress.fromEnvironment()
     let coordinator: Coordinator

@@ -277,6 +277,36 @@ import Testing
     #expect(granted == [6])
   }
 
+  /// G29: a coordinator with many subscribers waits for grants of `Limits.eventsPerGrant`.
+  @Test(arguments: [(Limits.eventCredit, Limits.eventsPerGrant), (40, 10), (1, 1)])
+  func grantsComeEarly(credit: UInt32, least: UInt32) async throws {
+    let feed = EventFeed(credit: credit) {}
+    var subscriptions = Subscriptions()
+    var last: UInt64 = 0
+    subscriptions.add(
+      EventSubscription(number: 1, selection: Selection(graphs: .all), since: 0, credit: credit),
+      sink: feed)
+    let asked = subscriptions.due(&last).compactMap { request -> EventSubscription? in
+      if case .subscribe(let wish) = request.1 { wish } else { nil }
+    }
+    let wish = try #require(asked.first)
+    var read: UInt64 = 0
+    func readOn(_ count: UInt64) async throws -> [UInt32] {
+      let batch = EventBatch(
+        subscription: wish.number, first: read,
+        events: EventStreamTests.events(read + 1...read + count), caughtUp: false,
+        resumeAt: read + count)
+      read += count
+      #expect(subscriptions.take(batch) == nil)
+      _ = try await feed.next()
+      return subscriptions.due(&last).compactMap { request -> UInt32? in
+        if case .grantCredit(_, let events) = request.1 { events } else { nil }
+      }
+    }
+    if least > 1 { #expect(try await readOn(UInt64(least) - 1) == []) }
+    #expect(try await readOn(1) == [least])
+  }
+
   @Test func moreThanTheCreditIsAViolation() throws {
     let feed = EventFeed(credit: 1) {}
     var subscriptions = Subscriptions()

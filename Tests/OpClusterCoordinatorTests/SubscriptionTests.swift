@@ -64,7 +64,7 @@ import Testing
     mutating func flush() {
       var effects: [Subscriptions.Effect] = []
       let canTake = canTake
-      subscriptions.flush(at: now, canTake: { _ in canTake }, into: &effects)
+      while subscriptions.flush(at: now, canTake: { _ in canTake }, into: &effects) {}
       perform(effects)
     }
 
@@ -335,6 +335,32 @@ import Testing
     world.happen([UInt32(Limits.entriesPerMessage), 1])
     #expect(world.batches.dropFirst().map(\.events.count) == [Limits.entriesPerMessage, 1])
     #expect(world.batches.dropFirst().map(\.first) == [0, UInt64(Limits.entriesPerMessage)])
+  }
+
+  /// G29: all together have no more on their way than a bound, in equal shares of no less than
+  /// `Limits.leastEventShare`; what one has read is sent to it again.
+  @Test(arguments: [1, 4, 40]) func manyShareTheWay(count: Int) {
+    let onTheirWay = Limits.eventsOnTheirWay / 16
+    var world = World()
+    world.subscriptions = Subscriptions(told: 0, eventsOnTheirWay: onTheirWay)
+    for number in 1...count {
+      world.subscribe(number: UInt64(number), credit: Limits.eventCredit)
+    }
+    world.batches = []
+    world.happen([Limits.eventCredit, 4_096])
+    let share = max(Limits.leastEventShare, onTheirWay / UInt32(count))
+    var sent: [UInt64: Int] = [:]
+    for batch in world.batches { sent[batch.subscription, default: 0] += batch.events.count }
+    #expect(sent.count == count && sent.values.allSatisfy { $0 == share })
+
+    world.batches = []
+    world.grant(Limits.eventsPerGrant, to: 1)
+    world.flush()
+    #expect(world.readings.count == 1, "nobody else has room")
+    world.read()
+    #expect(world.batches.map(\.subscription) == [1])
+    #expect(world.sequences.first == UInt64(share + 1))
+    #expect(world.sequences.count == Limits.eventsPerGrant)
   }
 
   /// Whatever comes in whatever order: every subscriber sees every event once, in order.

@@ -37,7 +37,12 @@ struct Subscriptions {
     var position: UInt64
     /// Events sent.
     var sent: UInt64 = 0
+    /// What the subscriber allows.
     var credit: UInt32
+    /// Sent or collected, and not granted again.
+    var onTheWay: UInt32 = 0
+    /// What all subscribers together allow this one (`Limits.eventsOnTheirWay`).
+    var share: UInt32
     var state: State
     /// Since when it has had events waiting without taking any.
     var stalledSince: Instant?
@@ -75,10 +80,21 @@ struct Subscriptions {
   private var lastReading: UInt64 = 0
   private var readings: [UInt64: Key] = [:]
 
-  /// - Parameter told: The last event of the life before.
-  init(told: UInt64) { self.told = told }
+  private let eventsOnTheirWay: UInt32
+
+  /// - Parameters:
+  ///   - told: The last event of the life before.
+  ///   - eventsOnTheirWay: Sent to all together and not granted again, about.
+  init(told: UInt64, eventsOnTheirWay: UInt32 = Limits.eventsOnTheirWay) {
+    self.told = told
+    self.eventsOnTheirWay = eventsOnTheirWay
+  }
 
   var isEmpty: Bool { order.isEmpty }
+  /// What each may have on its way: less the more there are, so that all together are bounded.
+  private var share: UInt32 {
+    max(Limits.leastEventShare, eventsOnTheirWay / UInt32(clamping: max(1, order.count)))
+  }
   func count(of peer: PeerID) -> Int { order.count { $0.peer == peer } }
   /// Whoever has a subscription.
   var peers: Set<PeerID> { Set(order.map(\.peer)) }
@@ -97,7 +113,7 @@ struct Subscriptions {
     remove(key)
     var entry = Entry(
       key: key, request: request, filter: filter, backlogOnly: wish.backlogOnly,
-      position: max(told, decided) + 1, credit: wish.credit, state: .awaited)
+      position: max(told, decided) + 1, credit: wish.credit, share: share, state: .awaited)
     if let since = wish.since {
       entry.position = since >= told ? told + 1 : since + 1
       entry.state = .opening
@@ -137,6 +153,7 @@ struct Subscriptions {
     entries[key]?.credit = min(
       entry.credit.addingReportingOverflow(events).overflow ? .max : entry.credit + events,
       Limits.eventCredit * 16)
+    entries[key]?.onTheWay = entry.onTheWay - min(entry.onTheWay, events)
     if events > 0 { entries[key]?.stalledSince = nil }
     return true
   }
@@ -165,6 +182,8 @@ struct Subscriptions {
     _ key: Key, canTake: (PeerID) -> Bool, into effects: inout [Effect]
   ) {
     guard let entry = entries[key] else { return }
+    let share = share
+    entries[key]?.share = share
     for turn in turns[entry.turnsTold...] {
       beginAwaited(key, turn.last, into: &effects)
       guard var entry = entries.removeValue(forKey: key) else { return }
@@ -230,7 +249,7 @@ struct Subscriptions {
     _ key: Key, at now: Instant, canTake: (PeerID) -> Bool, into effects: inout [Effect]
   ) {
     guard var entry = entries[key], entry.state == .behind else { return }
-    if entry.credit > 0, canTake(key.peer) {
+    if entry.room > 0, canTake(key.peer) {
       ask(&entry, isFirst: false, isFromStart: false, into: &effects)
     } else if entry.stalledSince == nil {
       entry.stalledSince = now
@@ -321,6 +340,9 @@ struct Subscriptions {
 }
 
 extension Subscriptions.Entry {
+  /// Events that may be sent now.
+  fileprivate var room: UInt32 { min(credit, share - min(share, onTheWay)) }
+
   /// Takes in what of a run is meant, as far as the credit goes.
   fileprivate mutating func take(_ whole: EventRun, _ effects: inout [Subscriptions.Effect]) {
     guard let run = whole.suffix(from: position) else { return }
@@ -350,10 +372,11 @@ extension Subscriptions.Entry {
   }
 
   private mutating func append(_ part: EventRun, _ effects: inout [Subscriptions.Effect]) {
-    let fitting = min(part.count, credit)
+    let fitting = min(part.count, room)
     if fitting > 0 {
       part.part(from: 0, count: fitting).forEach { batch.append($0) }
       credit -= fitting
+      onTheWay += fitting
       position = part.first.sequence + UInt64(fitting)
       stalledSince = nil
       while batch.count >= Limits.entriesPerMessage { send(isMark: false, &effects) }

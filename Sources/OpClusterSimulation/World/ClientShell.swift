@@ -11,9 +11,13 @@ struct Client {
   var lastRequest: UInt64 = 0
   /// Asked and not answered yet, oldest first.
   var pending: [Asked] = []
+  /// To be asked when some have been answered: as many as real clients have in flight, at most.
+  var linedUp: [ClientRequest] = []
   /// Answered submissions, to be repeated now and then.
   var known: [(submission: GraphSubmission, graph: GraphID)] = []
   var follower = Follower()
+
+  static let mostInFlight = Limits.requestsInFlightPerClient - 32
 
   struct Asked {
     var id: RequestID
@@ -67,6 +71,9 @@ extension World {
   }
 
   func ask(_ request: ClientRequest, _ at: Int) {
+    guard clients[at].pending.count < Client.mostInFlight else {
+      return clients[at].linedUp.append(request)
+    }
     clients[at].lastRequest += 1
     let id = RequestID(clients[at].lastRequest)
     var asked = Client.Asked(id: id, request: request)
@@ -123,6 +130,7 @@ extension World {
       answers += 1
       follow(client)
       check(reply, to: asked.request, client)
+      if !clients[client].linedUp.isEmpty { ask(clients[client].linedUp.removeFirst(), client) }
     } catch {
       fail("wire", "an answer does not decode: \(error)")
     }

@@ -1457,7 +1457,8 @@ nonisolated struct ProtoSubscribe: @unchecked Sendable {
     set {_uniqueStorage()._backlogOnly = newValue}
   }
 
-  /// Events that may be sent before more credit is granted.
+  /// Events that may be sent before more credit is granted. Where subscribers are many, fewer are
+  /// sent: whoever has read 1,024 events, or a quarter of this, should grant them again.
   var credit: UInt32 {
     get {_storage._credit}
     set {_uniqueStorage()._credit = newValue}
