@@ -159,8 +159,9 @@ let package = Package(
         "ScenarioBody", "OpClusterCoordinator", "OpClusterWorker", "OpClusterOperations",
         "OpClusterClient", "OpClusterZeroMQ", "OpClusterModel", logging,
       ]),
+    .target(name: "CallFilter", path: "Tests/CallFilter"),
     .executableTarget(
-      name: "ProcessStandIn", dependencies: ["OpClusterProcesses"],
+      name: "ProcessStandIn", dependencies: ["OpClusterProcesses", "CallFilter"],
       path: "Tests/ProcessStandIn"),
     .testTarget(
       name: "OpClusterSchedulingTests",

@@ -90,6 +90,22 @@ extension ProcessTests {
       #expect(!namesOfFolder(home).contains(folder))
     }
 
+    /// Filters that look at flags hide clone3 from services: operations start by the older call, in
+    /// their own groups, and nothing of them is left either.
+    @Test("G40: the same where clone3 is hidden", arguments: Way.available)
+    func withoutClone3(way: Way) throws {
+      let seconds = uniqueSleep()
+      let worker = try StandIn(way, tree(seconds), mode: "filtered")
+      try #require(eventually { living(seconds) == 8 }, "\(living(seconds))")
+      if way != .walk {
+        let file = Descriptor.open("/proc/\(worker.operation)/cgroup", O_RDONLY)
+        let groups = String(decoding: file?.read(upTo: 4_096) ?? [], as: UTF8.self)
+        #expect(groups.contains(ProcessFence.groupPrefix("stand-in") + worker.session), "\(groups)")
+      }
+      worker.end(SIGKILL)
+      #expect(eventually(within: 10) { living(seconds) == 0 })
+    }
+
     @Test(
       "A worker and its guard both killed: the next run finds the rest", arguments: Way.available)
     func leftovers(way: Way) throws {

@@ -2,11 +2,13 @@
 // and then does nothing until it is ended. With `rate` it measures starts instead.
 //
 //   ProcessStandIn work groups|legacy|walk SHELL-TEXT
+//   ProcessStandIn filtered groups|legacy|walk SHELL-TEXT   where clone3(2) is hidden
 //   ProcessStandIn lease groups|legacy|walk SHELL-TEXT   an exclusive one with a lease of 3 s
 //   ProcessStandIn rate groups|legacy|walk|bare COUNT
 //   ProcessStandIn delegate FOLDER CONTROLLER   in the cgroup v2 folder, which it divides; a `-`
 //                                               before the controller: without moving itself
 
+import CallFilter
 import Glibc
 import OpClusterProcesses
 
@@ -112,6 +114,10 @@ let words = CommandLine.arguments
 guard words.count == 4 else { fail("usage: ProcessStandIn work|rate WAY TEXT|COUNT") }
 switch words[1] {
 case "work": work(words[2], words[3])
+case "filtered":
+  let error = call_filter_hide_clone3()
+  if error != 0 { fail("clone3 answers \(error)") }
+  work(words[2], words[3])
 case "lease": work(words[2], words[3], isExclusive: true)
 case "delegate": delegate(words[2], words[3])
 case "rate": rate(words[2], Int(words[3]) ?? 0)

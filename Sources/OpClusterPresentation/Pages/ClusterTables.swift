@@ -21,7 +21,7 @@ public func queueTable(_ rows: [QueueRow], _ style: Style) -> Table {
   return table
 }
 
-/// One line a worker. Amounts are free/all.
+/// One line a worker. Amounts are free/all; what was handed over ahead of its time may take more.
 public func workerTable(_ rows: [WorkerRow], _ style: Style) -> Table {
   var table = Table([
     .text("WORKER", shortest: 8), .text("STATE"), .number("EXECUTING"),
@@ -33,7 +33,7 @@ public func workerTable(_ rows: [WorkerRow], _ style: Style) -> Table {
     table.add([
       .init(row.name, .strong), .init(row.state.rawValue, row.state.tone),
       .init(shownCount(row.executing)), .init(row.held == 0 ? "" : shownCount(row.held)),
-      .init(shownAmount(row.free.cpus) + "/" + shownAmount(row.capacity.cpus)),
+      .init(shownAmount(max(row.free.cpus, .zero)) + "/" + shownAmount(row.capacity.cpus)),
       .init(memory(row)), .init(otherResources(row)),
       .init(row.types.map { "\($0.name)@\($0.version)" }.joined(separator: ",")),
       .init(shownDuration(row.lastHeard) + " ago", .faint),
@@ -50,10 +50,10 @@ private func memory(_ row: WorkerRow) -> String {
 private func otherResources(_ row: WorkerRow) -> String {
   var parts: [String] = []
   if row.capacity.gpus > .zero {
-    parts.append("gpus \(shownAmount(row.free.gpus))/\(shownAmount(row.capacity.gpus))")
+    parts.append("gpus \(shownAmount(max(row.free.gpus, .zero)))/\(shownAmount(row.capacity.gpus))")
   }
   for named in row.capacity.custom {
-    let free = shownAmount(row.free.amount(named: named.name))
+    let free = shownAmount(max(row.free.amount(named: named.name), .zero))
     parts.append("\(named.name) \(free)/\(shownAmount(named.amount))")
   }
   return parts.joined(separator: " ")
