@@ -447,10 +447,11 @@ public struct WorkerRow: Hashable, Sendable {
   public var held: UInt32
   public var labels: [Label]
   public var types: [OperationType]
-  public var lastHeard: Span
+  /// So long ago; nil: not since the coordinator was started.
+  public var lastHeard: Span?
   public init(
     worker: WorkerID, name: String, state: State, capacity: Resources, free: Resources,
-    executing: UInt32, held: UInt32, labels: [Label], types: [OperationType], lastHeard: Span
+    executing: UInt32, held: UInt32, labels: [Label], types: [OperationType], lastHeard: Span?
   ) {
     self.worker = worker
     self.name = name

@@ -154,7 +154,7 @@ public enum Limits {
   public static let banishment = Span.seconds(2)
   /// Of the loop's time, in hundredths, that a principal may take while others who take less are
   /// there.
-  public static let sharePercent: Int64 = 10
+  public static let sharePercent: Int64 = 5
 
   // Worker
   /// Bytes of reports that the coordinator has not acknowledged; beyond it nothing new is started.

@@ -144,7 +144,8 @@ extension Dice {
     WorkerRow(
       worker: worker(), name: text(), state: member(WorkerRow.State.self),
       capacity: resources(), free: resources(negative: true), executing: number(),
-      held: number(), labels: labels(), types: many { $0.type() }, lastHeard: span())
+      held: number(), labels: labels(), types: many { $0.type() },
+      lastHeard: maybe { $0.span() })
   }
 
   // Events

@@ -111,6 +111,22 @@ extension World {
     #expect(!world.scheduler.knows(beyond))
   }
 
+  // A coordinator that was started anew does not know when it last heard a worker.
+  @Test func notHeardInThisLife() throws {
+    var world = World()
+    let worker = world.join("w1")
+    func heard() throws -> Span? {
+      guard case .workers(let rows)? = world.ask(.workers) else { return nil }
+      return try #require(rows.first).lastHeard
+    }
+    world.tick(after: .seconds(1))
+    #expect(try heard() == .seconds(1))
+    world.restore(without: 0)
+    #expect(try heard() == nil)
+    world.greet(worker)
+    #expect(try heard() == .zero)
+  }
+
   // Lives are remembered up to a bound; who comes from before it is believed.
   @Test func aBoundOfLives() throws {
     var world = World()

@@ -48,10 +48,10 @@ import Testing
   }
 
   @Test func workers() {
-    func row(_ state: WorkerRow.State) -> WorkerRow {
+    func row(_ state: WorkerRow.State, heard: Span? = .seconds(3)) -> WorkerRow {
       WorkerRow(
         worker: WorkerID(1), name: "w", state: state, capacity: Resources(), free: Resources(),
-        executing: 0, held: 0, labels: [], types: [], lastHeard: .seconds(3))
+        executing: 0, held: 0, labels: [], types: [], lastHeard: heard)
     }
     func report(_ rows: [WorkerRow]) -> DoctorReport {
       var report = DoctorReport()
@@ -65,5 +65,7 @@ import Testing
     #expect(mixed.isWell)
     #expect(mixed.findings.map(\.state) == [.good, .notice, .notice])
     #expect(mixed.findings.dropFirst().allSatisfy { !$0.advice.isEmpty })
+    let away = report([row(.away), row(.away, heard: nil)]).findings.suffix(2).map(\.message)
+    #expect(away[0].contains("last heard 3") && away[1].contains("not heard since the coordinator"))
   }
 }

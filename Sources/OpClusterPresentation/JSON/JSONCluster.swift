@@ -28,7 +28,7 @@ extension JSONText {
     array("operation_types") { json in
       for type in row.types { json.value("\(type.name)@\(type.version)") }
     }
-    field("last_heard_seconds", row.lastHeard.seconds)
+    field("last_heard_seconds", row.lastHeard?.seconds)
   }
 
   /// `cpus`, `memory_bytes`, `gpus` and the named ones.

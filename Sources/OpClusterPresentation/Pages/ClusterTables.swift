@@ -36,7 +36,7 @@ public func workerTable(_ rows: [WorkerRow], _ style: Style) -> Table {
       .init(shownAmount(max(row.free.cpus, .zero)) + "/" + shownAmount(row.capacity.cpus)),
       .init(memory(row)), .init(otherResources(row)),
       .init(row.types.map { "\($0.name)@\($0.version)" }.joined(separator: ",")),
-      .init(shownDuration(row.lastHeard) + " ago", .faint),
+      .init(row.lastHeard.map { shownDuration($0) + " ago" } ?? "not yet", .faint),
     ])
   }
   return table

@@ -200,7 +200,7 @@ extension Scheduler {
     return WorkerRow(
       worker: seat.id, name: seat.name, state: state, capacity: seat.capacity, free: seat.free,
       executing: seat.executing, held: seat.held, labels: seat.labels, types: seat.types,
-      lastHeard: max(silence, .zero))
+      lastHeard: seat.wasHeard ? max(silence, .zero) : nil)
   }
 }
 

@@ -28,6 +28,8 @@ struct Seat: Blankable {
   var ordersTaken: UInt64 = 0
   var ordersBehindSince: Instant = .zero
   var lastHeard: Instant
+  /// In this life of the coordinator.
+  var wasHeard = false
   /// When a heartbeat left, or the conversation began. Orders do not count.
   var lastSpoken: Instant = .zero
   /// The commit that its welcome waits for.

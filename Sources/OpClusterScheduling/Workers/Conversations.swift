@@ -25,6 +25,7 @@ extension Scheduler {
 
   private mutating func hear(_ worker: WorkerID, at now: Instant) {
     seats[worker.number].lastHeard = max(seats[worker.number].lastHeard, now)
+    seats[worker.number].wasHeard = true
     seats[worker.number].isSuspect = false
   }
 
@@ -497,6 +498,7 @@ extension Seat {
     ordersTaken = 0
     ordersBehindSince = now
     lastHeard = now
+    wasHeard = true
     isSuspect = false
     toldTemplates = [:]
     capacity = hello.capacity

@@ -241,7 +241,7 @@ extension WorkerRow: WireConvertible {
     proto.held = held
     proto.labels = labels.map(\.proto)
     proto.types = types.map(\.proto)
-    proto.lastHeardNanoseconds = lastHeard.nanoseconds
+    if let lastHeard { proto.lastHeardNanoseconds = lastHeard.nanoseconds }
     return proto
   }
   init(proto: ProtoWorkerRows.Row) throws(WireError) {
@@ -254,7 +254,8 @@ extension WorkerRow: WireConvertible {
       held: proto.held,
       labels: try list(proto.labels, Limits.labelsPerThing, "worker.labels"),
       types: try list(proto.types, WireLimits.typesPerWorker, "worker.types"),
-      lastHeard: try span(proto.lastHeardNanoseconds, "worker.last_heard"))
+      lastHeard: proto.hasLastHeardNanoseconds
+        ? try span(proto.lastHeardNanoseconds, "worker.last_heard") : nil)
   }
 }
 

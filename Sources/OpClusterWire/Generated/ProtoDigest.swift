@@ -2,7 +2,7 @@
 // this file was made. A test compares it with what they are.
 
 enum ProtoDigest {
-  static let client = "2377198645 17310"
+  static let client = "2780655838 17366"
   static let journal = "3029671215 5521"
   static let submission = "1712488455 18989"
   static let worker = "589728760 7438"

@@ -2446,8 +2446,15 @@ nonisolated struct ProtoWorkerRows: Sendable {
 
     var types: [ProtoOperationType] = []
 
-    /// So long ago.
-    var lastHeardNanoseconds: Int64 = 0
+    /// So long ago; absent: not since the coordinator was started.
+    var lastHeardNanoseconds: Int64 {
+      get {_lastHeardNanoseconds ?? 0}
+      set {_lastHeardNanoseconds = newValue}
+    }
+    /// Returns true if `lastHeardNanoseconds` has been explicitly set.
+    var hasLastHeardNanoseconds: Bool {self._lastHeardNanoseconds != nil}
+    /// Clears the value of `lastHeardNanoseconds`. Subsequent reads from it will return its default value.
+    mutating func clearLastHeardNanoseconds() {self._lastHeardNanoseconds = nil}
 
     var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -2455,6 +2462,7 @@ nonisolated struct ProtoWorkerRows: Sendable {
 
     fileprivate var _capacity: ProtoResources? = nil
     fileprivate var _free: ProtoResources? = nil
+    fileprivate var _lastHeardNanoseconds: Int64? = nil
   }
 
   init() {}
@@ -5976,7 +5984,7 @@ nonisolated extension ProtoWorkerRows.Row: SwiftProtobuf.Message, SwiftProtobuf.
       case 7: try { try decoder.decodeSingularUInt32Field(value: &self.held) }()
       case 8: try { try decoder.decodeRepeatedMessageField(value: &self.labels) }()
       case 9: try { try decoder.decodeRepeatedMessageField(value: &self.types) }()
-      case 10: try { try decoder.decodeSingularInt64Field(value: &self.lastHeardNanoseconds) }()
+      case 10: try { try decoder.decodeSingularInt64Field(value: &self._lastHeardNanoseconds) }()
       default: break
       }
     }
@@ -6014,9 +6022,9 @@ nonisolated extension ProtoWorkerRows.Row: SwiftProtobuf.Message, SwiftProtobuf.
     if !self.types.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.types, fieldNumber: 9)
     }
-    if self.lastHeardNanoseconds != 0 {
-      try visitor.visitSingularInt64Field(value: self.lastHeardNanoseconds, fieldNumber: 10)
-    }
+    try { if let v = self._lastHeardNanoseconds {
+      try visitor.visitSingularInt64Field(value: v, fieldNumber: 10)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -6030,7 +6038,7 @@ nonisolated extension ProtoWorkerRows.Row: SwiftProtobuf.Message, SwiftProtobuf.
     if lhs.held != rhs.held {return false}
     if lhs.labels != rhs.labels {return false}
     if lhs.types != rhs.types {return false}
-    if lhs.lastHeardNanoseconds != rhs.lastHeardNanoseconds {return false}
+    if lhs._lastHeardNanoseconds != rhs._lastHeardNanoseconds {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -90,7 +90,9 @@ struct DoctorReport {
       "\(serving) of \(shownCount(rows.count)) take work",
       serving > 0 ? "" : "nothing new can start; see each below")
     for row in rows where row.state != .connected {
-      let heard = "last heard \(shownDuration(row.lastHeard)) ago"
+      let heard =
+        row.lastHeard.map { "last heard \(shownDuration($0)) ago" }
+        ?? "not heard since the coordinator was started"
       switch row.state {
       case .connected: break
       case .draining:
