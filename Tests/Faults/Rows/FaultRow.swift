@@ -20,6 +20,7 @@ struct FaultRow: Sendable {
 
   static let all: [FaultRow] =
     processRows + standstillRows + diskRows + networkRows + clockRows + hostileRows + boundRows
+    + unitRows
 }
 
 /// Something that not every machine has.
