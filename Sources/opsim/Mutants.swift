@@ -36,7 +36,7 @@ struct Mutants: ParsableCommand {
     var first: (seed: UInt64, rule: String)?
     var (seed, noticed) = (UInt64(0), 0)
     while seed < seeds, first == nil || seed < sample {
-      if tellSeeds { print("seed \(seed)") }
+      if tellSeeds { say("seed \(seed)") }
       if let violation = Simulation.run(seed: seed, mutant: mutant).violation {
         first = first ?? (seed, violation.rule)
         noticed += 1
@@ -45,7 +45,7 @@ struct Mutants: ParsableCommand {
     }
     let share = "\(noticed) of \(seed)"
     let firstSeed = first.map { "\($0.seed)" } ?? "none"
-    print(row(mutant.rawValue, mutant.place, firstSeed, share, first?.rule ?? "SURVIVES"))
+    say(row(mutant.rawValue, mutant.place, firstSeed, share, first?.rule ?? "SURVIVES"))
     return first != nil
   }
 

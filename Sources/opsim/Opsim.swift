@@ -1,6 +1,7 @@
 // The simulator's command: many seeds, one to be read, a failing one made small, scripts replayed.
 
 public import ArgumentParser
+import Glibc
 public import OpClusterSimulation
 
 @main
@@ -15,3 +16,10 @@ struct Opsim: AsyncParsableCommand {
 }
 
 extension Mutant: ExpressibleByArgument {}
+
+/// Prints a line at once: long runs are followed, and what was said before an assertion ended the
+/// process is not lost.
+func say(_ line: String) {
+  print(line)
+  fflush(nil)
+}

@@ -79,9 +79,9 @@ private final class Progress: Sendable {
       state.virtualSeconds += report.virtualSeconds
       if report.violation != nil {
         state.failed += 1
-        print(report.line)
+        say(report.line)
       }
-      if state.done % 10_000 == 0 { print("\(state.done) seeds, \(state.failed) failed") }
+      if state.done % 10_000 == 0 { say("\(state.done) seeds, \(state.failed) failed") }
     }
   }
 
