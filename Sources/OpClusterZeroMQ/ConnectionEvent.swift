@@ -34,6 +34,16 @@ public enum HandshakeFailure: Hashable, Sendable {
   case notAuthorized(status: Int32)
 }
 
+extension HandshakeFailure: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .broken(let code): unsafe String(cString: zmq_strerror(code))
+    case .protocolViolation: "what listens there does not speak ZeroMQ's protocol"
+    case .notAuthorized: "our key is not let in"
+    }
+  }
+}
+
 extension Socket {
   /// The next event of this dealer's connection, or nil if nothing has happened since.
   public func nextConnectionEvent() -> ConnectionEvent? {

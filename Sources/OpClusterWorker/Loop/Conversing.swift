@@ -38,6 +38,7 @@ extension WorkerLoop {
         hangUps = 0
         logger.debug("connected to \(configuration.coordinator)")
       case .refused:
+        hangUps = 0
         logger.debug("nobody listens at \(configuration.coordinator)")
         apply(.disconnected)
       case .handshakeFailed(let failure):
@@ -67,14 +68,15 @@ extension WorkerLoop {
     case .broken where configuration.keys != nil && now - socketOpenedAt < Self.hangUpTime:
       // A coordinator with another key hangs up without a word (A6).
       hangUps += 1
+      guard hangUps >= Self.hangUpsOfOtherKeys else { return }
       let refusal = Refusal(
         .forbidden,
         "what listens at \(address) hung up during the handshake: it has another key than the "
           + "coordinator that ours is for",
         hint: "check the address, and the line 'server' of own.key against 'opcoord key show'")
       warnOnce(refusal.message)
-      if !hasServed, hangUps >= Self.hangUpsAtStart { keyRefusal = refusal }
-    default: warnOnce("no handshake with \(address): \(failure)")
+      if !hasServed { keyRefusal = refusal }
+    case .broken, .protocolViolation: warnOnce("no handshake with \(address): \(failure)")
     }
   }
 
@@ -87,7 +89,7 @@ extension WorkerLoop {
   /// A handshake that nobody answers ends after 2 s; a hang-up comes before.
   private static let hangUpTime = OpClusterModel.Span.milliseconds(1_500)
   /// A coordinator that is killed at this moment hangs up, too, but not twice.
-  private static let hangUpsAtStart = 2
+  private static let hangUpsOfOtherKeys = 2
 
   /// A bounded number of frames; what is left keeps the socket readable.
   func takeFrames() {
