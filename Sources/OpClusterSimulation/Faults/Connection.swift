@@ -68,6 +68,8 @@ extension World {
     if !verdict.isLost { put(bytes, connection, direction, verdict, &chance) }
     if let again = verdict.again {
       verdict.late = again
+      // What was said again long after is behind what followed, and holds nothing up.
+      if again > .zero { verdict.overtakes = true }
       put(bytes, connection, direction, verdict, &chance)
     }
   }
