@@ -194,7 +194,9 @@ static int run_child(void *raw) {
   const struct op_spawn_request *request = context->request;
   if (setsid() < 0) return fail(context, OP_STEP_SESSION);
   if (context->enters_unified && !enter_unified(request->group)) {
-    return fail(context, OP_STEP_GROUP);
+    // A folder that is gone is made anew; one that lets nobody in is done without, as by clone3.
+    bool is_gone = errno == ENOENT || errno == ENODEV;
+    return fail(context, is_gone ? OP_STEP_GROUP : OP_STEP_CLONE);
   }
   if (!enter_groups(request)) return fail(context, OP_STEP_GROUP);
   if (request->death_signal != 0) {
@@ -249,9 +251,10 @@ int op_spawn(const struct op_spawn_request *request, struct op_spawn_result *res
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   long outcome = clone_with_stack(&arguments, run_child, &context);
-  if (outcome == -ENOSYS) {
+  if (outcome == -ENOSYS || outcome == -EPERM) {
     // Filters that look at flags hide clone3, which keeps them in memory: systemd's
-    // RestrictNamespaces does, and those of some containers. The older call does the rest.
+    // RestrictNamespaces does, and those of some containers, older ones by EPERM. The older call
+    // does the rest.
     context.enters_unified = request->group >= 0;
     int flags = (int)(arguments.flags & ~CLONE_INTO_CGROUP) | SIGCHLD;
     outcome = clone(run_child, stack + sizeof(stack), flags, &context, &descriptor);

@@ -160,7 +160,7 @@ public final class ClusterConnection: Sendable {
     let id = nextRequestID()
     let bytes = Wire.encode(ClientMessage.request(id, request))
     if let refusal = Self.objection(to: bytes) {
-      completion(.success(.refused(refusal)))
+      completion(.failure(ClientError(refusal)))
       return nil
     }
     let size = bytes.count

@@ -21,8 +21,11 @@ struct Subscriptions {
     var seenLife: CoordinatorLife?
     /// With `includesOwn`.
     var own = OwnGraphs()
-    /// Events that came a second time and were not delivered, not yet granted again.
-    var dropped: UInt32 = 0
+    /// Events to be granted again besides those that were read: they came a second time and were
+    /// not delivered, or their grant was refused by a busy coordinator.
+    var ungranted: UInt32 = 0
+    /// Grants that the coordinator has not answered. Looked up only.
+    var grants: [RequestID: UInt32] = [:]
     /// Events the coordinator may send under `number` before it is granted more.
     var credit: UInt32
     /// Events received under `number`.
@@ -74,7 +77,9 @@ struct Subscriptions {
       } else if entry.sink.isAbandoned {
         result.append((makeID(), .unsubscribe(subscription: entry.number)))
       } else if let count = takeGrant(at) {
-        result.append((makeID(), .grantCredit(subscription: entry.number, events: count)))
+        let id = makeID()
+        result.append((id, .grantCredit(subscription: entry.number, events: count)))
+        entries[at].grants[id] = count
       }
     }
     entries.removeAll { $0.sink.isAbandoned }
@@ -84,11 +89,11 @@ struct Subscriptions {
   /// What may be sent beyond the credit so far, if it is worth a word.
   private mutating func takeGrant(_ at: Int) -> UInt32? {
     let threshold = max(1, min(entries[at].wish.credit / 4, Limits.eventsPerGrant))
-    let dropped = entries[at].dropped
-    let read = entries[at].sink.takeConsumed(atLeast: threshold - min(dropped, threshold))
-    guard read + dropped >= threshold else { return nil }
-    entries[at].dropped = 0
-    return read + dropped
+    let ungranted = entries[at].ungranted
+    let read = entries[at].sink.takeConsumed(atLeast: threshold - min(ungranted, threshold))
+    guard read + ungranted >= threshold else { return nil }
+    entries[at].ungranted = 0
+    return read + ungranted
   }
 
   private func subscription(of entry: Entry) -> EventSubscription {
@@ -113,6 +118,7 @@ struct Subscriptions {
     if !reply.isPutOff {
       for at in entries.indices { entries[at].own.answered(id) }
     }
+    for at in entries.indices where !entries[at].grants.isEmpty { entries[at].grants[id] = nil }
     guard let at = entries.firstIndex(where: { $0.request == id }) else { return }
     switch reply {
     case .subscribed(let since):
@@ -131,8 +137,11 @@ struct Subscriptions {
     }
   }
 
-  /// The coordinator is too busy to open a subscription: it is asked again.
+  /// The coordinator is too busy to open a subscription, or to take a grant: it is asked again.
   mutating func putOff(_ id: RequestID) {
+    for at in entries.indices {
+      if let events = entries[at].grants.removeValue(forKey: id) { entries[at].ungranted += events }
+    }
     guard let at = entries.firstIndex(where: { $0.request == id }) else { return }
     entries[at].request = nil
     entries[at].state = .unsent
@@ -171,7 +180,7 @@ struct Subscriptions {
     var news = batch
     if entries[at].wish.includesOwn {
       news.events = batch.events.filter { entries[at].isNews($0, hasSubmissions) }
-      entries[at].dropped += UInt32(batch.events.count - news.events.count)
+      entries[at].ungranted += UInt32(batch.events.count - news.events.count)
     } else if let last = batch.events.last {
       entries[at].seen = last.sequence
     }
@@ -219,7 +228,8 @@ struct Subscriptions {
     entries[at].state = .unsent
     entries[at].request = nil
     entries[at].received = 0
-    entries[at].dropped = 0
+    entries[at].ungranted = 0
+    entries[at].grants = [:]
     if entries[at].wish.includesOwn {
       entries[at].own.renewed(awaiting: submissions, seen: entries[at].seen)
     }

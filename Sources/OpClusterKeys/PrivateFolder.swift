@@ -192,10 +192,14 @@ public final class FolderWatch: Sendable {
 
   /// Watches for files that are put in place, written or removed.
   init(_ folder: PrivateFolder) {
-    descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
+    let watch = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
     let changes = IN_MOVED_TO | IN_CLOSE_WRITE | IN_DELETE | IN_ATTRIB
-    if descriptor >= 0 {
-      _ = unsafe inotify_add_watch(descriptor, folder.path, UInt32(changes))
+    if watch >= 0, unsafe inotify_add_watch(watch, folder.path, UInt32(changes)) < 0 {
+      // None are left, as a rule: a descriptor that never tells would be believed.
+      close(watch)
+      descriptor = -1
+    } else {
+      descriptor = watch
     }
   }
 

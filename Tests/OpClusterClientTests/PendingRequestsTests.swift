@@ -307,6 +307,34 @@ import Testing
     #expect(try await readOn(1) == [least])
   }
 
+  /// A grant that a busy coordinator has refused is made again, or nothing would come any more.
+  @Test func aRefusedGrantIsMadeAgain() async throws {
+    let feed = EventFeed(credit: 8) {}
+    var subscriptions = Subscriptions()
+    var last: UInt64 = 0
+    subscriptions.add(
+      EventSubscription(number: 1, selection: Selection(graphs: .all), since: 0, credit: 8),
+      sink: feed)
+    _ = subscriptions.due(&last)
+    let batch = EventBatch(
+      subscription: 1, first: 0, events: EventStreamTests.events(1...4), caughtUp: false,
+      resumeAt: 4)
+    #expect(subscriptions.take(batch) == nil)
+    _ = try await feed.next()
+    for _ in 0..<3 {
+      let due = subscriptions.due(&last)
+      guard due.count == 1, case .grantCredit(1, 4) = due[0].1 else {
+        Issue.record("no grant: \(due)")
+        return
+      }
+      subscriptions.putOff(due[0].0)
+    }
+    let due = subscriptions.due(&last)
+    subscriptions.answer(due[0].0, .effect(true))
+    subscriptions.putOff(due[0].0)
+    #expect(subscriptions.due(&last).isEmpty, "it was taken")
+  }
+
   @Test func moreThanTheCreditIsAViolation() throws {
     let feed = EventFeed(credit: 1) {}
     var subscriptions = Subscriptions()

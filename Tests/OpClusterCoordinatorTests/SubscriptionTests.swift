@@ -278,6 +278,32 @@ import Testing
     #expect(world.sequences == [1, 2, 3])
   }
 
+  /// A history that is asked too much ends nobody's subscription: it is asked again.
+  @Test func aBusyHistoryIsAskedAgain() {
+    var world = World()
+    world.subscribe(credit: 2)
+    world.happen([4])
+    world.grant(5)
+    world.flush()
+    let busy = Refusal(.busy, "busy")
+    for _ in 0..<3 {
+      #expect(world.readings.count == 1)
+      var effects: [Subscriptions.Effect] = []
+      world.subscriptions.putBack(world.readings.removeFirst().number, busy, into: &effects)
+      #expect(effects.isEmpty)
+      world.flush()
+    }
+    #expect(world.readings.first?.room == 5)
+    world.read()
+    #expect(world.sequences == [1, 2, 3, 4])
+    // One that has not begun is told to come again.
+    world.subscribe(number: 2, since: 0)
+    var effects: [Subscriptions.Effect] = []
+    world.subscriptions.putBack(world.readings.removeFirst().number, busy, into: &effects)
+    #expect(effects == [.reply(world.peer, RequestID(2), .refused(busy))])
+    #expect(world.subscriptions.count(of: world.peer) == 1)
+  }
+
   @Test func backlogOnlyEnds() {
     var world = World()
     world.happen([2])

@@ -12,8 +12,10 @@ private final class Room {
   var count: Int { room.count }
   var bytes: Int { room.bytes }
   var isEmpty: Bool { room.isEmpty }
-  func admit(_ frame: WaitingRoom.Frame, of holder: QuotaHolder) -> Bool {
-    room.admit(frame, of: holder)
+  func admit(
+    _ frame: WaitingRoom.Frame, of holder: QuotaHolder, givesBack: Bool = false
+  ) -> Bool {
+    room.admit(frame, of: holder, givesBack: givesBack)
   }
   func next(at now: Instant) -> (frame: WaitingRoom.Frame, holder: QuotaHolder)? {
     room.next(at: now)
@@ -70,6 +72,21 @@ private final class Room {
     #expect(room.admit(frame(3), of: one))
     #expect(!room.admit(frame(4), of: one))
     #expect(order(room, at: start).count == Limits.waitingFramesPerPrincipal + 1)
+  }
+
+  /// What gives back has room where there is none for others: up to as many again, if small.
+  @Test func whatGivesBackIsAdmitted() {
+    let room = Room()
+    #expect(room.admit(frame(1, bytes: Limits.waitingBytesPerPrincipal), of: one))
+    let largest = frame(2, bytes: WaitingRoom.givingBackBytes)
+    #expect(!room.admit(largest, of: one))
+    #expect(room.admit(largest, of: one, givesBack: true))
+    let tooLarge = frame(3, bytes: WaitingRoom.givingBackBytes + 1)
+    #expect(!room.admit(tooLarge, of: one, givesBack: true))
+    for _ in 2..<2 * Limits.waitingFramesPerPrincipal {
+      #expect(room.admit(largest, of: one, givesBack: true))
+    }
+    #expect(!room.admit(largest, of: one, givesBack: true))
   }
 
   /// `Limits.waitingBytesPerPrincipal` and `Limits.waitingBytes`; one message always fits.

@@ -92,10 +92,11 @@ extension ProcessTests {
 
     /// Filters that look at flags hide clone3 from services: operations start by the older call, in
     /// their own groups, and nothing of them is left either.
-    @Test("G40: the same where clone3 is hidden", arguments: Way.available)
-    func withoutClone3(way: Way) throws {
+    @Test(
+      "G40: the same where clone3 is hidden", arguments: Way.available, ["hidden", "forbidden"])
+    func withoutClone3(way: Way, mode: String) throws {
       let seconds = uniqueSleep()
-      let worker = try StandIn(way, tree(seconds), mode: "filtered")
+      let worker = try StandIn(way, tree(seconds), mode: mode)
       try #require(eventually { living(seconds) == 8 }, "\(living(seconds))")
       if way != .walk {
         let file = Descriptor.open("/proc/\(worker.operation)/cgroup", O_RDONLY)

@@ -149,6 +149,44 @@ import Testing
     #expect(world.endings.last?.outcomes == outcomes(.failed, .cancelled, .cancelled, .succeeded))
   }
 
+  // G4: what was left to run when its graph, or its part of it, stopped is tried again after a
+  // failure, in the next life of the coordinator as in this one.
+  @Test(arguments: [true, false], [true, false])
+  func whatIsTriedAgainIsSpared(isRestarted: Bool, isPart: Bool) {
+    var world = World()
+    world.join("w1")
+    var stopped = graph(["y", "x"])
+    stopped.templates[1].retry = RetryPolicy(maximum: 1, backoff: .seconds(5))
+    if isPart {
+      stopped.failurePolicy = .continue
+      stopped.failureScopes = [
+        FailureScope(first: 0, count: 2, maximumFailures: 0, cancelsRunning: false)
+      ]
+    } else {
+      stopped.failurePolicy = .stop
+    }
+    world.ask(.submit(stopped))
+    let (y, x) = (operation(1, 0), operation(1, 1))
+    for id in [y, x] { world.start(0, id) }
+    world.report(0)
+    world.end(0, y, .failure())
+    world.report(0)
+    world.end(0, x, .failure())
+    world.report(0)
+    #expect(world.cell(1, 1)?.isCancelled == false)
+    if isRestarted {
+      world.scheduler = world.replayed()
+      world.beginLife()
+      world.workers[0].peer = PeerID(900)
+      world.greet(0)
+      world.report(0)
+      #expect(world.cell(1, 1)?.isCancelled == false)
+    }
+    world.tick(after: .seconds(6))
+    world.runAll()
+    #expect(world.endings.last?.outcomes == outcomes(.failed, .succeeded))
+  }
+
   // S151: what also waits for another graph is not handed over ahead, since a cancellation there
   // would not know of it.
   @Test func edgesFromElsewhereDoNotGoAhead() {

@@ -35,6 +35,33 @@ import Testing
     #expect(world.now - last <= .milliseconds(1_100))
   }
 
+  // So much waits for the disk that nothing is decided: heartbeats go on without a fact, but not to
+  // who has not been welcomed, nor to a suspect.
+  @Test func heartbeatsGoOnWhileNothingIsDecided() {
+    var world = World()
+    world.join("w1")
+    let durable = world.scheduler.lastCommit
+    world.join("w2")
+    func talk(after span: Span) -> [PeerID] {
+      world.now = world.now + span
+      world.turns = []
+      world.step { $0.keepTalking(durable, into: &$1) }
+      #expect(world.turns?.allSatisfy { !$0.isDurable } == true)
+      return (world.turns ?? []).flatMap(\.atOnce).compactMap {
+        if case .toWorker(let peer, .orders(let orders)) = $0, orders.isHeartbeat {
+          peer
+        } else {
+          nil
+        }
+      }
+    }
+    let first = world.workers[0].peer
+    #expect(talk(after: .milliseconds(900)) == [])
+    for _ in 0..<30 { #expect(talk(after: .seconds(1)) == [first]) }
+    world.step { scheduler, _ in scheduler.seats[1].isSuspect = true }
+    #expect(talk(after: .seconds(1)) == [])
+  }
+
   // Who has not been welcomed cannot speak: its silence begins when the welcome leaves.
   @Test func aWelcomeThatWaitsForTheDiskIsNobodysSilence() {
     var world = World()

@@ -2,7 +2,8 @@
 // and then does nothing until it is ended. With `rate` it measures starts instead.
 //
 //   ProcessStandIn work groups|legacy|walk SHELL-TEXT
-//   ProcessStandIn filtered groups|legacy|walk SHELL-TEXT   where clone3(2) is hidden
+//   ProcessStandIn hidden groups|legacy|walk SHELL-TEXT   where clone3(2) is hidden
+//   ProcessStandIn forbidden groups|legacy|walk SHELL-TEXT   where it is forbidden
 //   ProcessStandIn lease groups|legacy|walk SHELL-TEXT   an exclusive one with a lease of 3 s
 //   ProcessStandIn rate groups|legacy|walk|bare COUNT
 //   ProcessStandIn delegate FOLDER CONTROLLER   in the cgroup v2 folder, which it divides; a `-`
@@ -114,8 +115,8 @@ let words = CommandLine.arguments
 guard words.count == 4 else { fail("usage: ProcessStandIn work|rate WAY TEXT|COUNT") }
 switch words[1] {
 case "work": work(words[2], words[3])
-case "filtered":
-  let error = call_filter_hide_clone3()
+case "hidden", "forbidden":
+  let error = call_filter_hide_clone3(words[1] == "hidden" ? ENOSYS : EPERM)
   if error != 0 { fail("clone3 answers \(error)") }
   work(words[2], words[3])
 case "lease": work(words[2], words[3], isExclusive: true)

@@ -269,7 +269,20 @@ struct Subscriptions {
       .read(
         SliceQuestion(
           number: lastReading, from: entry.position, isFirst: isFirst,
-          isFromStart: isFromStart, filter: entry.filter)))
+          isFromStart: isFromStart, room: entry.room, filter: entry.filter)))
+  }
+
+  /// Nobody could be asked for a slice: one that has begun asks again; one that has not is told to
+  /// come again.
+  mutating func putBack(_ reading: UInt64, _ busy: Refusal, into effects: inout [Effect]) {
+    guard let key = readings.removeValue(forKey: reading), let entry = entries[key] else { return }
+    if entry.state == .opening {
+      effects.append(.reply(key.peer, entry.request, .refused(busy)))
+      remove(key)
+    } else {
+      entries[key]?.state = .behind
+      entries[key]?.readThrough = nil
+    }
   }
 
   /// A slice of the event log has been read.

@@ -50,6 +50,8 @@ struct SliceQuestion: Sendable, Equatable {
   var isFirst: Bool
   /// As far back as there is, wherever that may be.
   var isFromStart: Bool
+  /// Events that the subscriber can take now: no more need be read.
+  var room: UInt32
   var filter: EventFilter
 }
 

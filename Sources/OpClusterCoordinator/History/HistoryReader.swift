@@ -67,9 +67,10 @@ struct HistoryReader: ~Copyable {
       }
       from = bounds.lowerBound
     }
+    // Where little is wanted, a part is read, but not so little that a filter finds nothing in it.
+    let bytes = min(CoordinatorLimits.sliceBytes, max(16_384, Int(question.room) * 32))
     let rows = try tables.stream(
-      from: from,
-      limit: ReadLimit(rows: CoordinatorLimits.sliceRows, bytes: CoordinatorLimits.sliceBytes))
+      from: from, limit: ReadLimit(rows: CoordinatorLimits.sliceRows, bytes: bytes))
     if let first = rows.first, first.first > from {
       throw Refusal(
         .evicted, "events were dropped before they were read; last_seq=\(from - 1)",

@@ -200,7 +200,7 @@ final class CoordinatorLoop {
     attendToKeys()
     guard end == nil else { return }
     appendWaiting()
-    if !isStalled { decide() }
+    if isStalled { keepTalking() } else { decide() }
     speak()
     attend()
     considerSnapshot()
@@ -236,6 +236,13 @@ final class CoordinatorLoop {
     if hasInput || !questions.isEmpty { keep() }
   }
 
+  /// What is said while the disk keeps everything else back.
+  private func keepTalking() {
+    turn.begin(at: now, wall: .now)
+    scheduler.keepTalking(CommitIndex(release.durable), into: &turn)
+    say(turn.atOnce)
+  }
+
   // MARK: - Waiting
 
   private var isTickDue: Bool { now >= nextTick }
@@ -253,7 +260,9 @@ final class CoordinatorLoop {
   private func sleep() throws(CoordinatorError) {
     workers.listen(!isStalled, &poller)
     clients.listen(!isStalled, &poller)
-    var moment = isStalled ? now + settings.timing.heartbeat : nextTick
+    var moment =
+      isStalled
+      ? now + Span(nanoseconds: settings.timing.heartbeat.nanoseconds / 2) : nextTick
     if access != nil { moment = min(moment, now + Access.lookPause) }
     if let deadline = logs.nextDeadline { moment = min(moment, deadline) }
     if !workers.peers.waiting.isEmpty || !clients.peers.waiting.isEmpty {

@@ -72,8 +72,10 @@ extension CoordinatorLoop {
     if known.isClosed(at: now), let glance = RequestGlance(bytes), !glance.givesBack {
       return refuse(glance.id, tooEarly(known), known)
     }
-    if waitingRoom.admit(WaitingRoom.Frame(bytes: bytes, peer: id), of: known.holder) { return }
+    let frame = WaitingRoom.Frame(bytes: bytes, peer: id)
+    if waitingRoom.admit(frame, of: known.holder) { return }
     guard let glance = RequestGlance(bytes) else { return drop(id) }
+    if glance.givesBack, waitingRoom.admit(frame, of: known.holder, givesBack: true) { return }
     clients.peers.update(id) { $0.closedUntil = now + QuotaBook.shortestWait }
     refuse(
       glance.id,

@@ -33,6 +33,8 @@ struct Access {
   static let gatePatience = Span.seconds(5)
   /// Where the kernel does not tell of changes, the list is read again after this.
   static let lookPause = Span.seconds(2)
+  /// Likewise where the kernel tells: it does not of another folder that took the place of ours.
+  static let watchedLookPause = Span.seconds(10)
 
   let keys: CoordinatorKeys
   private let gate: Gate
@@ -84,7 +86,8 @@ struct Access {
   /// changes nothing: those it named before stay, and the log says so.
   mutating func refresh(at now: Instant, _ logger: Logger) -> Bool {
     guard let folder = keys.folder else { return false }
-    let isDue = descriptor == nil && now - lastLook >= Self.lookPause
+    let pause = descriptor == nil ? Self.lookPause : Self.watchedLookPause
+    let isDue = now - lastLook >= pause
     guard watch?.takeChanges() == true || isDue else { return false }
     lastLook = now
     do throws(KeyError) {

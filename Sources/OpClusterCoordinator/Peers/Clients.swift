@@ -120,7 +120,7 @@ extension CoordinatorLoop {
     case .rows(let rows): reply(.refused(busy), to: rows.peer, rows.request)
     case .log(let log): reply(.refused(busy), to: log.peer, log.request)
     case .slice(let slice):
-      subscriptions.take(Slice(number: slice.number, content: .failure(busy)), into: &effects)
+      subscriptions.putBack(slice.number, busy, into: &effects)
     case .room: break
     }
   }

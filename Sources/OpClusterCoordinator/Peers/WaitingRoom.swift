@@ -11,6 +11,9 @@ struct WaitingRoom {
     let peer: PeerID
   }
 
+  /// A request that gives back is no larger.
+  static let givingBackBytes = 64
+
   private struct Guest {
     private var frames: [Frame] = []
     private var head = 0
@@ -57,11 +60,20 @@ struct WaitingRoom {
   // MARK: - Frames
 
   /// Keeps a frame until its turn; false where its principal has too much waiting (G27).
-  mutating func admit(_ frame: Frame, of holder: QuotaHolder) -> Bool {
+  ///
+  /// - Parameter givesBack: It lets go of something, as a grant of credit does: there is room for
+  ///   it where there is none for others, or who waits for it would wait for ever.
+  mutating func admit(
+    _ frame: Frame, of holder: QuotaHolder, givesBack: Bool = false
+  ) -> Bool {
     let size = frame.bytes.count
     if guests[holder] == nil { guests[holder] = Guest() }
     guard let at = guests.index(forKey: holder) else { return false }
-    if guests.values[at].count > 0 {
+    if givesBack {
+      guard guests.values[at].count < 2 * Limits.waitingFramesPerPrincipal,
+        size <= WaitingRoom.givingBackBytes
+      else { return false }
+    } else if guests.values[at].count > 0 {
       guard guests.values[at].count < Limits.waitingFramesPerPrincipal,
         guests.values[at].bytes + size <= Limits.waitingBytesPerPrincipal,
         bytes + size <= Limits.waitingBytes

@@ -184,14 +184,13 @@ extension Scheduler {
 
   private func checkExternalEdges(_ submission: GraphSubmission) throws(Refusal) {
     var known: [ExternalPair: EdgePolicy] = [:]
+    let readers = InputReaders(submission)
     for edge in submission.externalEdges {
       try checkKnown(edge.from)
       guard edge.to < submission.operationCount else {
         throw Refusal(.unknownDependency, "a dependency names operation \(edge.to) of this graph")
       }
-      if lacksOutput(edge.from), submission.template(of: edge.to)?.wantsInputs ?? false {
-        try checkOutput(of: edge.from)
-      }
+      if readers.contains(edge.to) { try checkOutput(of: edge.from) }
       let pair = ExternalPair(from: edge.from, to: edge.to)
       if let other = known.updateValue(edge.policy, forKey: pair) {
         throw Refusal(
@@ -240,13 +239,28 @@ extension Scheduler {
   }
 }
 
-extension GraphSubmission {
-  /// The template of an operation by its index.
-  fileprivate func template(of index: UInt32) -> OperationTemplate? {
+/// Which operations of a submission read what their dependencies put out. There may be as many
+/// templates as edges: none of both is looked through for each of the other.
+private struct InputReaders {
+  /// Ascending, not empty.
+  private var ranges: [Range<UInt32>] = []
+
+  init(_ submission: GraphSubmission) {
+    guard !submission.externalEdges.isEmpty else { return }
     var first: UInt32 = 0
-    return templates.first { template in
-      first += template.count
-      return index < first
+    for template in submission.templates {
+      let end = first &+ template.count
+      if template.wantsInputs, end > first { ranges.append(first..<end) }
+      first = end
     }
+  }
+
+  func contains(_ index: UInt32) -> Bool {
+    var (low, high) = (0, ranges.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if ranges[middle].upperBound <= index { low = middle + 1 } else { high = middle }
+    }
+    return low < ranges.count && ranges[low].contains(index)
   }
 }

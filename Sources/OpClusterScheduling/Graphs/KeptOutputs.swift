@@ -179,9 +179,12 @@ extension Scheduler {
     }
   }
 
-  private func citedGraphs() -> Set<GraphID> {
+  /// Of living graphs only those are looked at that may cite something: others are many, and this
+  /// is asked whenever a graph ends.
+  private mutating func citedGraphs() -> Set<GraphID> {
+    citing = citing.filter { graphs.find($0)?.extraDependencies.isEmpty == false }
     var cited: Set<GraphID> = []
-    for number in graphs.numbers where !graphs[number].extraDependencies.isEmpty {
+    for number in citing {
       for extra in graphs[number].extraDependencies.values.joined() { cited.insert(extra.on.graph) }
     }
     return cited

@@ -21,18 +21,21 @@ extension Scheduler {
       if !graphs[id.number].failurePolicyTookEffect, graphs[id.number].failsAsAWhole {
         stopGraph(id, isAgain: false, into: &turn)
       }
-      stopScopes(of: id, into: &turn)
+      stopScopes(of: id, isAgain: false, into: &turn)
     }
   }
 
-  /// A new life does not know what lingered: the policies say it once more.
+  /// A new life does not know what lingered: the policies say it once more. Each has drawn its
+  /// conclusion in the turn of the failure that brought it to it.
   mutating func resumeFailurePolicies(into turn: inout Turn) {
     lingering = []
+    failedGraphs = []
     for number in graphs.numbers where graphs[number].sawFailures {
-      failedGraphs.append(GraphID(number))
-      if graphs[number].failurePolicyTookEffect {
-        stopGraph(GraphID(number), isAgain: true, into: &turn)
+      let id = GraphID(number)
+      if graphs[number].failurePolicyTookEffect || graphs[number].failsAsAWhole {
+        stopGraph(id, isAgain: true, into: &turn)
       }
+      stopScopes(of: id, isAgain: true, into: &turn)
     }
   }
 
@@ -44,7 +47,7 @@ extension Scheduler {
   }
 
   /// Parts of the graph with more failures than they may have.
-  private mutating func stopScopes(of id: GraphID, into turn: inout Turn) {
+  private mutating func stopScopes(of id: GraphID, isAgain: Bool, into turn: inout Turn) {
     for (at, scope) in graphs[id.number].submission.failureScopes.enumerated()
     where graphs[id.number].scopeFailures[at] > scope.maximumFailures
       && !graphs[id.number].stoppedScopes[at]
@@ -52,7 +55,7 @@ extension Scheduler {
       graphs[id.number].stoppedScopes[at] = true
       let first = Int(scope.first)
       let stages = Array(graphs[id.number].stages[first..<(first + Int(scope.count))])
-      let members = doomed(id, stages, cancelsRunning: scope.cancelsRunning, isAgain: false)
+      let members = doomed(id, stages, cancelsRunning: scope.cancelsRunning, isAgain: isAgain)
       stop(members, of: id, cancelsRunning: scope.cancelsRunning, into: &turn)
     }
   }

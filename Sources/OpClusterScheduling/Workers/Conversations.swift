@@ -266,6 +266,14 @@ extension Scheduler {
 
   /// Whatever orders were decided meanwhile: they may wait for the disk, a heartbeat claims nothing
   /// and does not, so that the worker does not look for another connection (F51).
+  /// Heartbeats alone, while nothing can be decided because the disk has to catch up (G22): who is
+  /// not spoken to gives up what it runs. Changes no fact.
+  public mutating func keepTalking(_ durable: CommitIndex, into turn: inout Turn) {
+    for number in seats.numbers where !waitsForWelcome(seats[number], durable) {
+      beat(number, into: &turn)
+    }
+  }
+
   private mutating func beat(_ number: UInt32, into turn: inout Turn) {
     // Not to a suspect: a worker that hears and is not heard would keep its lease past its loss
     // (S147), and would not look for a better line.

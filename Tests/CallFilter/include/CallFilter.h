@@ -2,7 +2,7 @@
 #ifndef CALL_FILTER_H
 #define CALL_FILTER_H
 
-/// clone3(2) answers ENOSYS from now on. Returns 0, or what it answers instead.
-int call_filter_hide_clone3(void);
+/// clone3(2) answers with this error from now on. Returns 0, or what it answers instead.
+int call_filter_hide_clone3(int error);
 
 #endif

@@ -29,8 +29,9 @@ extension Trial {
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask {
         while !isOver.isOn {
-          let time = try await bystander.isServed()
+          let (time, why) = try await bystander.isServed()
           times.add(time)
+          if time > limit / 2 { self.note(why) }
           try await Task.sleep(for: .milliseconds(20))
         }
       }
@@ -64,8 +65,9 @@ struct Bystander: Sendable {
     name = "bystander-\(String(UInt32.random(in: 0 ... .max), radix: 36))"
   }
 
-  /// Submits two calls, one after the other, and waits for their end; seconds.
-  func isServed() async throws -> Double {
+  /// Submits two calls, one after the other, and waits for their end; seconds, and where they went
+  /// if they were many.
+  func isServed() async throws -> (seconds: Double, why: String) {
     let start = Moment.now
     var submission = Load.probe("\(name)-\(number.next())")
     if let resource {
@@ -76,11 +78,24 @@ struct Bystander: Sendable {
     }
     let reply = try await connection.request(.submit(submission), timeout: .seconds(60))
     guard case .accepted(let graph, _, _) = reply else { throw Trouble("\(reply)") }
-    try await eventually("a bystander's graph has ended", within: .seconds(60)) {
+    let accepted = Moment.now
+    var why =
+      "graph \(graph.number) was accepted after \(Moment.text(accepted.seconds(since: start))) s"
+    try await eventually("a bystander's graph has ended", within: .seconds(120)) {
       let rows = try await connection.graphs(.graph(graph))
+      if Moment.now.seconds(since: accepted) > 1, !why.contains(";") {
+        why += "; after a second: " + (try await explanation(of: graph))
+      }
       return rows.first.map { $0.state != .running } ?? false
     }
-    return Moment.now.seconds(since: start)
+    return (Moment.now.seconds(since: start), why)
+  }
+
+  /// What its operations wait for, in the coordinator's words.
+  private func explanation(of graph: GraphID) async throws -> String {
+    let reply = try await connection.request(.explain(.graph(graph)))
+    guard case .explanations(let all, _) = reply else { return "\(reply)" }
+    return all.map { "\($0)" }.joined(separator: ", ")
   }
 
   func end() async { await connection.close() }

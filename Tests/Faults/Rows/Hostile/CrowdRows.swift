@@ -83,7 +83,7 @@ private func serve(
         let start = Moment.now
         try await Task.sleep(for: .milliseconds(1_000 * number / people.count))
         while Moment.now.seconds(since: start) < seconds {
-          times.add(try await one.isServed())
+          times.add(try await one.isServed().seconds)
           try await Task.sleep(for: .seconds(1))
         }
       }
