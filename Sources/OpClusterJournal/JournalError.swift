@@ -8,6 +8,9 @@ public struct JournalError: Error, Sendable, Hashable, CustomStringConvertible {
     case inUse(process: Int32)
     /// A record does not hold what was written; `record` names it (G6).
     case damaged(record: String)
+    /// Without a snapshot or turns that are no longer there, nothing would be left that can be
+    /// read; `earliest` is the first turn that can be the last one, nil where none can (G6).
+    case impossibleCut(earliest: UInt64?)
     /// Written by a version of the format that this program does not know.
     case format(found: Int64)
     /// No space for the next write, on the disk or within `maximumDatabaseBytes` (G8).
@@ -31,7 +34,8 @@ public struct JournalError: Error, Sendable, Hashable, CustomStringConvertible {
   public var exitStatus: Int32 {
     switch kind {
     case .inUse: 73
-    case .damaged, .format: 65
+    case .damaged, .format, .impossibleCut(earliest: nil): 65
+    case .impossibleCut: 64
     case .diskFull, .storage: 74
     case .unsafeFolder: 77
     }
@@ -50,11 +54,12 @@ extension JournalError {
       advice: "stop that process, or give this one another folder")
   }
 
-  static func damaged(_ record: String, because reason: String, code: Int32 = 0) -> JournalError {
+  static func damaged(
+    _ record: String, because reason: String, code: Int32 = 0, remedy: Remedy = .backup
+  ) -> JournalError {
     JournalError(
       kind: .damaged(record: record), code: code,
-      message: "journal is damaged at \(record): \(reason)",
-      advice: "nothing was changed; restore a backup, or export and cut before that record")
+      message: "journal is damaged at \(record): \(reason)", advice: remedy.advice)
   }
 
   static func format(found: Int64) -> JournalError {
@@ -76,5 +81,49 @@ extension JournalError {
       kind: isFull ? .diskFull : .storage, code: code,
       message: "\(call) failed for \(path): \(SystemCode.text(code))",
       advice: isFull ? "make room and start again" : "check the disk and the permissions")
+  }
+}
+
+/// What helps against damage, which depends on what is damaged.
+enum Remedy {
+  /// The database itself, or what everything else rests on.
+  case backup
+  /// A turn: those before it can be kept.
+  case cut(before: Int64)
+  /// The snapshot behind a turn.
+  case beforeSnapshot(Int64)
+  /// The end of the write-ahead log: SQLite reads what comes before the damage.
+  case cutLog
+  /// A row of history that came with a turn; `base` is the turn of the newest snapshot, 0 without.
+  case history(turn: Int64, base: Int64)
+  /// A row of history that a reader came across.
+  case historyOfReader
+
+  var advice: String { "nothing was changed; restore a backup" + alternative }
+
+  private var alternative: String {
+    switch self {
+    case .backup:
+      ""
+    case .cut(let turn):
+      turn > 1 ? ", or cut before that turn: 'opcoord journal cut --at \(turn - 1)'" : ""
+    case .beforeSnapshot(let sequence):
+      ", or, while the turns before the snapshot are still there, cut before it: "
+        + "'opcoord journal cut --at \(sequence - 1)'"
+    case .cutLog:
+      ", or cut at the last turn that 'opcoord journal export' prints"
+    case .history(let turn, let base):
+      Self.cut(turn, base)
+        + "; as it is, the coordinator serves, and refuses questions that need this row"
+    case .historyOfReader:
+      "; 'opcoord journal verify' says what else helps"
+    }
+  }
+
+  private static func cut(_ turn: Int64, _ base: Int64) -> String {
+    if turn > max(base, 1) {
+      return ", or cut before that turn: 'opcoord journal cut --at \(turn - 1)'"
+    }
+    return base > 0 ? " (no cut reaches it: the snapshot of turn \(base) is behind it)" : ""
   }
 }

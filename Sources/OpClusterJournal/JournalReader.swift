@@ -166,7 +166,7 @@ extension Statement {
     _ column: Int32, _ first: Int64, _ second: Int64, checksum: Int32, name: String
   ) throws(JournalError) -> [UInt8] {
     guard self.checksum(first, second, column: column) == integer(checksum) else {
-      throw .damaged(name, because: "its checksum does not hold")
+      throw .damaged(name, because: "its checksum does not hold", remedy: .historyOfReader)
     }
     return bytes(column)
   }

@@ -17,16 +17,32 @@ enum Recovery {
   static func verify(_ folder: StateFolder) throws(JournalError) -> Position {
     let dropped = try WriteAheadLog.check(folder.writeAheadLog)
     let connection = try Connection(path: folder.database, access: .readOnly)
-    try Schema.check(connection)
-    var position = Position()
+    // One moment of it all, also while another process replaces turns by a snapshot.
+    try connection.execute("BEGIN")
+    var position = try verify(connection)
     position.droppedFrames = dropped
-    try findSnapshot(connection, &position)
-    try verifyTurns(connection, &position)
-    position.nextEvent = UInt64(
-      try connection.number("SELECT first + count FROM stream ORDER BY first DESC LIMIT 1") ?? 0)
     let home = try connection.number("SELECT value FROM meta WHERE key = 'home'")
     position.isAtHome = home != nil && home == FileSystem.place(folder.database)
     return position
+  }
+
+  /// The same of what a connection sees; nothing is said about the file and its log.
+  static func verify(_ connection: Connection) throws(JournalError) -> Position {
+    try Schema.check(connection)
+    var position = Position()
+    try findSnapshot(connection, &position)
+    try verifyTurns(connection, &position)
+    position.nextEvent = try nextEvent(connection, through: Int64.max)
+    return position
+  }
+
+  /// The first event that no row of the stream covers which came with a turn up to `last`.
+  static func nextEvent(
+    _ connection: Connection, through last: Int64
+  ) throws(JournalError) -> UInt64 {
+    let found = try connection.number(
+      "SELECT first + count FROM stream WHERE sequence <= \(last) ORDER BY first DESC LIMIT 1")
+    return UInt64(max(0, found ?? 0))
   }
 
   /// The newest snapshot, verified, and every turn behind it, which its reader verifies one by one:
@@ -107,6 +123,51 @@ enum Recovery {
     position.lastEpoch = epoch
   }
 
+  /// The snapshots of which every part is there and holds, the oldest first.
+  static func wholeSnapshots(
+    _ connection: Connection
+  ) throws(JournalError) -> [(sequence: Int64, parts: Int)] {
+    let found = try connection.prepare(
+      """
+      SELECT sequence, max(parts) FROM snapshots GROUP BY sequence
+      HAVING count(*) = max(parts) ORDER BY sequence
+      """)
+    defer { found.reset() }
+    var whole: [(sequence: Int64, parts: Int)] = []
+    while try found.step() {
+      let (sequence, parts) = (found.integer(0), Int(found.integer(1)))
+      let damage = try damage { try forEachPart(connection, sequence, parts) { _ in } }
+      if damage == nil { whole.append((sequence, parts)) }
+    }
+    return whole
+  }
+
+  /// How far the turns behind `base` hold, up to `last`: the last one that does, with its epoch.
+  static func reach(
+    _ connection: Connection, from base: Int64, through last: Int64
+  ) throws(JournalError) -> (last: Int64, epoch: UInt64) {
+    var reached = (last: base, epoch: UInt64(0))
+    _ = try damage {
+      try forEachTurn(connection, base + 1, through: last) {
+        reached = ($0.integer(0), UInt64($0.integer(1)))
+      }
+    }
+    return reached
+  }
+
+  /// Runs a reading; returns the damage that it came across.
+  private static func damage(_ body: () throws -> Void) throws(JournalError) -> JournalError? {
+    do {
+      try body()
+      return nil
+    } catch let error as JournalError {
+      guard case .damaged = error.kind else { throw error }
+      return error
+    } catch {
+      preconditionFailure("a visitor that throws nothing threw \(error)")
+    }
+  }
+
   static func forEachPart(
     _ connection: Connection, _ sequence: Int64, _ parts: Int, _ visit: (Statement) throws -> Void
   ) throws {
@@ -119,16 +180,19 @@ enum Recovery {
       let part = rows.integer(0)
       let name = "snapshot \(sequence) part \(part)"
       guard part == expected, expected < Int64(parts) else {
-        throw JournalError.damaged(name, because: "part \(expected) was expected")
+        throw JournalError.damaged(
+          name, because: "part \(expected) was expected", remedy: .beforeSnapshot(sequence))
       }
       guard rows.checksum(sequence, part, column: 2) == rows.integer(1) else {
-        throw JournalError.damaged(name, because: "its checksum does not hold")
+        throw JournalError.damaged(
+          name, because: "its checksum does not hold", remedy: .beforeSnapshot(sequence))
       }
       try visit(rows)
       expected += 1
     }
     guard expected == Int64(parts) else {
-      throw JournalError.damaged("snapshot \(sequence)", because: "it has lost parts")
+      throw JournalError.damaged(
+        "snapshot \(sequence)", because: "it has lost parts", remedy: .beforeSnapshot(sequence))
     }
   }
 
@@ -149,10 +213,13 @@ enum Recovery {
       let (sequence, epoch) = (rows.integer(0), rows.integer(1))
       guard sequence == expected else {
         throw JournalError.damaged(
-          "turn \(expected)", because: "turn \(sequence) follows where it should be")
+          "turn \(expected)", because: "turn \(sequence) follows where it should be",
+          remedy: .cut(before: expected))
       }
       guard rows.checksum(sequence, epoch, column: 3) == rows.integer(2) else {
-        throw JournalError.damaged("turn \(sequence)", because: "its checksum does not hold")
+        throw JournalError.damaged(
+          "turn \(sequence)", because: "its checksum does not hold",
+          remedy: .cut(before: sequence))
       }
       try visit(rows)
       expected = sequence + 1

@@ -40,6 +40,14 @@ struct StateFolder: Sendable {
     try finishCreation()
   }
 
+  /// Takes away a journal that has just been made here and is not wanted.
+  func removeJournal() {
+    for file in [unfinished, database] {
+      for suffix in ["", "-wal", "-shm", "-journal"] { FileSystem.remove(file + suffix) }
+    }
+    FileSystem.remove(created)
+  }
+
   /// Writes the mark that a database exists here; also after a crash just before it.
   func finishCreation() throws(JournalError) {
     guard FileSystem.size(created) == nil else { return }

@@ -114,6 +114,11 @@ enum FileSystem {
     _ = unsafe unlink(path)
   }
 
+  /// Removes a folder if it is empty.
+  static func removeFolder(_ path: String) {
+    _ = unsafe rmdir(path)
+  }
+
   /// Makes a file's content, or a folder's names, survive a power loss.
   static func synchronize(_ path: String) throws(JournalError) {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)

@@ -36,7 +36,9 @@ struct WriteAheadLog {
       return false
     }
     guard log.read(header: header) else {
-      throw .damaged("\(path) header", because: "its checksum does not hold, yet frames follow")
+      throw .damaged(
+        "\(path) header", because: "its checksum does not hold, yet frames follow",
+        remedy: .cutLog)
     }
     var isHeader = true
     let frameSize = frameHeaderSize + log.pageSize
@@ -50,7 +52,8 @@ struct WriteAheadLog {
     }
     if log.isDamaged, let frame = log.broken {
       throw .damaged(
-        "\(path) frame \(frame)", because: "it does not hold, yet commits made after it do")
+        "\(path) frame \(frame)", because: "it does not hold, yet commits made after it do",
+        remedy: .cutLog)
     }
     return max(0, log.lastOwn - log.lastCommit)
   }

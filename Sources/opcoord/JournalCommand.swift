@@ -40,7 +40,10 @@ private func working<Found>(_ body: () throws -> Found) -> Found {
 struct Verify: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Check every record, every checksum and the database itself.",
-    discussion: "Exit codes: 0 sound, 65 damaged (the record is named), 74 cannot be read.")
+    discussion: """
+      What 'serve' checks is checked, too: what is called sound can be served.
+      Exit codes: 0 sound, 65 damaged (the record is named), 74 cannot be read.
+      """)
   @OptionGroup var folder: JournalFolder
 
   func run() throws {
@@ -98,14 +101,17 @@ struct Backup: ParsableCommand {
       What was acknowledged before the backup began is in it. The copy is verified. To restore it, \
       stop the coordinator and start it with --state on the copy, or put the copy where the state \
       folder was.
-      Exit codes: 0 done, 65 damaged, 74 the disk, or the folder holds a journal already.
+      Exit codes: 0 done, 65 damaged (no copy is left), 74 the disk, or the folder holds a journal \
+      already.
       """)
   @Argument(help: "A new folder for the copy.") var target: String
   @OptionGroup var folder: JournalFolder
 
   func run() throws {
     let path = folder.path()
-    working { try JournalTools.backup(folder: path, to: target) }
+    working {
+      try JournalTools.backup(folder: path, to: target) { try JournalExport.check($0) }
+    }
     Kernel.write("journal copied to \(target): \(findings(target))", to: .output)
   }
 }
@@ -115,15 +121,28 @@ struct Cut: ParsableCommand {
     abstract: "Drop every turn behind one: the way out of a damaged journal.",
     discussion: """
       What is dropped is lost: keep a copy of the folder first. Meant for a journal that does not \
-      verify; 'journal verify' names the turn that is damaged, cut at the one before it. The \
+      verify; 'journal verify' names the turn that is damaged, cut at the one before it. Turns \
+      that a snapshot has replaced are no longer there: a cut before it is refused. The \
       coordinator must not run.
+      Exit codes: 0 done, or nothing is behind that turn; 64 no cut is possible there, 65 what \
+      would be left is damaged (nothing was changed in either case); 73 the coordinator runs, 74 \
+      the disk.
       """)
   @Option(help: "The last turn to keep.") var at: UInt64
   @OptionGroup var folder: JournalFolder
 
   func run() throws {
     let path = folder.path()
-    working { try JournalTools.cut(folder: path, after: at) }
-    Kernel.write("journal cut behind turn \(at)", to: .output)
+    let report = working {
+      try JournalTools.cut(folder: path, after: at) { try JournalExport.check($0) }
+    }
+    var words = "nothing is behind turn \(at), nothing was changed"
+    if report.isChanged {
+      words =
+        "journal cut behind turn \(report.lastSequence): "
+        + "\(report.droppedTurns) turns dropped"
+    }
+    if report.droppedLog { words += ", and what the damaged write-ahead log held behind them" }
+    Kernel.write("\(words), \(findings(path))", to: .output)
   }
 }

@@ -113,7 +113,8 @@ import Testing
       try JournalTools.verify(folder: folder.path)
     }
     #expect(error?.kind == .damaged(record: "turn 50"))
-    try JournalTools.cut(folder: folder.path, after: 49)
+    let report = try JournalTools.cut(folder: folder.path, after: 49)
+    #expect(report.lastSequence == 49 && report.droppedTurns == 11 && !report.droppedLog)
     #expect(try remains(of: folder).get() == 49)
     #expect(try JournalTools.verify(folder: folder.path).streamRows == 49)
   }

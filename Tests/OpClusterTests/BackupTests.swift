@@ -187,9 +187,14 @@ import Testing
       }
       await scene.connection.close()
       try await cluster.kill("opcoord")
-      // Merges what still is beside the database.
-      #expect(
-        try await Self.journal(cluster, ["cut", "--at", "99999", "--state", state]).status == 0)
+      // Merges what still is beside the database: a backup has nothing there.
+      let copy = "\(cluster.folder)/copy"
+      #expect(try await Self.journal(cluster, ["backup", copy, "--state", state]).status == 0)
+      try FileManager.default.removeItem(atPath: state)
+      try FileManager.default.moveItem(atPath: copy, toPath: state)
+      let behind = try await Self.journal(cluster, ["cut", "--at", "99999", "--state", state])
+      #expect(behind.status == 0, "\(behind.error)")
+      #expect(behind.output.contains("nothing is behind turn 99999"), "\(behind.output)")
       try Self.flip("abcdefghijklmnopqrstuvwxyz", in: "\(state)/journal.db")
       let verdict = try await Self.journal(cluster, ["verify", "--state", state])
       #expect(verdict.status == 65)
@@ -206,15 +211,48 @@ import Testing
           "--state", state,
         ])
       #expect(try await refused.ended() == 65)
+      let cut = try await Self.journal(
+        cluster, ["cut", "--at", "\(position.number)", "--state", state])
+      #expect(cut.status == 0, "\(cut.error)")
       #expect(
-        try await Self.journal(cluster, ["cut", "--at", "\(position.number)", "--state", state])
-          .status == 0)
+        cut.output.hasPrefix("journal cut behind turn \(position.number): ")
+          && cut.output.contains(" turns dropped, last_turn=\(position.number) "),
+        "\(cut.output)")
       #expect(try await Self.journal(cluster, ["verify", "--state", state]).status == 0)
       try await cluster.startCoordinator()
       let connection = try await cluster.connect()
       let graphs = try await connection.graphs(Selection(graphs: .all)).map(\.graph)
       #expect(graphs == [kept.graph])
       #expect(lost.graph != kept.graph)
+      await connection.close()
+    }
+  }
+
+  /// G6, G9: a cut below the snapshot is refused in words that name what can be done; nothing is
+  /// changed, and the coordinator serves as before.
+  @Test func aCutBelowTheSnapshotIsRefused() async throws {
+    try await Cluster.with(Cluster.Shape(workers: 0)) { cluster in
+      let state = "\(cluster.folder)/state"
+      let scene = try await Scene("below", on: cluster)
+      let kept = try await scene.submit { try $0.add("kept", .mark) }
+      await scene.connection.close()
+      try await cluster.kill("opcoord")
+      #expect(try await Self.journal(cluster, ["compact", "--state", state]).status == 0)
+      let before = try await Self.journal(cluster, ["verify", "--state", state]).output
+      let last = try #require(before.firstMatch(of: /last_turn=(\d+) snapshot=(\d+)/)?.output)
+      #expect(last.1 == last.2 && Int(last.1) ?? 0 > 1)
+      for turn in ["0", "1"] {
+        let cut = try await Self.journal(cluster, ["cut", "--at", turn, "--state", state])
+        #expect(cut.status == 64 && cut.output.isEmpty, "\(cut)")
+        #expect(
+          cut.error.contains("the earliest possible cut is --at \(last.1), the last turn is"),
+          "\(cut.error)")
+      }
+      #expect(try await Self.journal(cluster, ["verify", "--state", state]).output == before)
+      try await cluster.startCoordinator()
+      let connection = try await cluster.connect()
+      let graphs = try await connection.graphs(Selection(graphs: .all)).map(\.graph)
+      #expect(graphs == [kept.graph])
       await connection.close()
     }
   }

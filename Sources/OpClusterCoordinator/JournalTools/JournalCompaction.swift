@@ -15,10 +15,13 @@ public enum JournalCompaction {
 
   /// Interrupted anywhere, it leaves a journal that recovers to the same state: a snapshot counts
   /// only when it is whole, turns are dropped after that, and SQLite's own compaction is atomic.
+  /// Everything is verified first, history too: of a damaged journal nothing is changed.
   ///
   /// - Throws: a `JournalError` (in use, damaged, disk), or a `CoordinatorError` naming a record.
   public static func compact(folder: String) throws -> Report {
     let before = try JournalTools.size(folder: folder)
+    _ = try JournalTools.verify(folder: folder, isUnused: true)
+    _ = try JournalExport.check(folder: folder)
     try writeSnapshot(folder)
     try JournalTools.compact(folder: folder)
     return Report(bytesBefore: before, bytesAfter: try JournalTools.size(folder: folder))

@@ -1,8 +1,9 @@
 // The journal's facts as lines for people, and the check that all of them mean something. Used by
 // the command, on its thread.
 
-import OpClusterJournal
+public import OpClusterJournal
 import OpClusterModel
+import OpClusterScheduling
 import OpClusterWire
 
 public enum JournalExport {
@@ -15,10 +16,19 @@ public enum JournalExport {
     try forEachRecord(content) { place, record in line("\(place) \(text(record))") }
   }
 
-  /// Decodes everything; returns the number of facts. Throws as `export` does.
+  /// Decodes everything, and checks what a start would check (G6); returns the number of facts.
+  /// Throws as `export` does.
   public static func check(folder: String) throws -> Int {
+    try check(try JournalTools.read(folder: folder))
+  }
+
+  /// The same of what has been read already.
+  @discardableResult
+  public static func check(_ recovered: Recovered) throws -> Int {
     var count = 0
-    try forEachRecord(try JournalTools.read(folder: folder)) { _, _ in count += 1 }
+    try forEachRecord(recovered) { _, _ in count += 1 }
+    // The state that it leads to, and the events against the turns.
+    _ = try Startup.scheduler(from: recovered, timing: Timing())
     return count
   }
 

@@ -48,8 +48,8 @@ public enum CoordinatorError: Error, Sendable, CustomStringConvertible {
     switch self {
     case .journal(let error): error.description
     case .unreadable(let record, let problem):
-      "journal is damaged at \(record): \(problem); nothing was changed; restore a backup, or "
-        + "export and cut before that record"
+      "journal is damaged at \(record): \(problem); nothing was changed; restore a backup"
+        + (record.hasPrefix("turn ") ? ", or cut before that turn ('opcoord journal cut')" : "")
     case .socket(let error): error.description
     case .open(let problem):
       "\(problem); nobody is served, because nobody could be kept out"
