@@ -140,7 +140,7 @@ struct Cut: ParsableCommand {
     if report.isChanged {
       words =
         "journal cut behind turn \(report.lastSequence): "
-        + "\(report.droppedTurns) turns dropped"
+        + "\(report.droppedTurns) turn\(report.droppedTurns == 1 ? "" : "s") dropped"
     }
     if report.droppedLog { words += ", and what the damaged write-ahead log held behind them" }
     Kernel.write("\(words), \(findings(path))", to: .output)

@@ -118,6 +118,23 @@ import Testing
     #expect(throws: Service.NotServing.self) { try Service(.disk, in: folder) }
   }
 
+  @Test("beside a coordinator that replaces its turns all the time, nothing seems damaged (G6, G9)")
+  func verifiesBesideSnapshots() throws {
+    let folder = try TestFolder()
+    let state = "\(folder.path)/state"
+    let service = try Service(.disk, in: folder) { $0.snapshotTurns = 1 }
+    let client = try TestClient(service)
+    for number in 0..<60 {
+      var graph = chainGraph("graph \(number)")
+      graph.isSuspended = true
+      _ = try client.submit(graph)
+      _ = try JournalTools.verify(folder: state)
+      #expect(try JournalExport.check(folder: state) > 0)
+    }
+    service.stop()
+    #expect(try JournalTools.read(folder: state).snapshotSequence ?? 0 > 20)
+  }
+
   @Test("cuts of a real journal leave one that is served, with and without a snapshot (G6, G9)")
   func everyCutIsServed() throws {
     for snapshotTurns in [nil, 2] {

@@ -216,7 +216,7 @@ import Testing
       #expect(cut.status == 0, "\(cut.error)")
       #expect(
         cut.output.hasPrefix("journal cut behind turn \(position.number): ")
-          && cut.output.contains(" turns dropped, last_turn=\(position.number) "),
+          && cut.output.contains(" dropped, last_turn=\(position.number) "),
         "\(cut.output)")
       #expect(try await Self.journal(cluster, ["verify", "--state", state]).status == 0)
       try await cluster.startCoordinator()
