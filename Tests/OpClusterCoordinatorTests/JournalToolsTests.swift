@@ -124,7 +124,7 @@ import Testing
     let state = "\(folder.path)/state"
     let service = try Service(.disk, in: folder) { $0.snapshotTurns = 1 }
     let client = try TestClient(service)
-    for number in 0..<60 {
+    for number in 0..<30 {
       var graph = chainGraph("graph \(number)")
       graph.isSuspended = true
       _ = try client.submit(graph)
@@ -132,7 +132,7 @@ import Testing
       #expect(try JournalExport.check(folder: state) > 0)
     }
     service.stop()
-    #expect(try JournalTools.read(folder: state).snapshotSequence ?? 0 > 20)
+    #expect(try JournalTools.read(folder: state).snapshotSequence ?? 0 > 10)
   }
 
   @Test("cuts of a real journal leave one that is served, with and without a snapshot (G6, G9)")

@@ -77,6 +77,7 @@ import Testing
         try scene.makeGate("future")
       }
       try await scene.executes(lost, "future", attempt: 1)
+      try await scene.traced("future+")
       let future = try #require(scene.lines.first { $0.what == "future+" })
       try await cluster.kill("opcoord")
       try await cluster.startCoordinator(["--state", copy])
