@@ -84,4 +84,18 @@ struct SteeringRowTests {
     text.object { $0.fields(of: row) }
     #expect(text.text.contains("\"output\":\"\\u009b\""))
   }
+
+  // Where stderr says nothing, the way to the log is the way to both streams; and none is shown to
+  // a log that goes away.
+  @Test func theWayToTheLog() {
+    func page(_ diagnostic: String, keepsLogs: Bool = true) -> String {
+      var row = Sample.failed
+      row.result?.diagnostic = diagnostic
+      return failurePage(row, keepsLogs: keepsLogs, Sample.style(80)).joined(separator: "\n")
+    }
+    #expect(page("bad\n").hasSuffix("all of it: opbatch logs 12/align/3 --stderr"))
+    #expect(page("").hasSuffix("all of it: opbatch logs 12/align/3"))
+    #expect(page("bad\n", keepsLogs: false).hasSuffix("bad"))
+    #expect(!page("", keepsLogs: false).contains("opbatch logs"))
+  }
 }

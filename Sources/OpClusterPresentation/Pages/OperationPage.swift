@@ -32,13 +32,14 @@ public func operationPage(
   page.pair("used", usageSentence(row.result))
   if blocks.isEmpty { outputs(row, &page) } else { results(of: blocks, &page, style) }
   earlierAttempts(row, &page, style)
-  diagnostic(row, path: path, &page)
+  diagnostic(row, path: path, keepsLogs: true, &page)
   return page.lines
 }
 
-/// The page of a failure alone, for the end of `run` and `watch`.
+/// The page of a failure alone, for the end of `run` and `watch`. `keepsLogs` says whether its logs
+/// can be asked for afterwards.
 public func failurePage(
-  _ row: OperationRow, command: String? = nil, _ style: Style
+  _ row: OperationRow, command: String? = nil, keepsLogs: Bool = true, _ style: Style
 ) -> [String] {
   var page = Page(style)
   let path = OperationPath(row).description
@@ -48,7 +49,7 @@ public func failurePage(
       .init(": " + safe(endingSentence(row) ?? "")),
     ]))
   page.pairs("command", safeLines(command ?? ""))
-  diagnostic(row, path: path, &page)
+  diagnostic(row, path: path, keepsLogs: keepsLogs, &page)
   return page.lines
 }
 
@@ -157,11 +158,14 @@ private func earlierAttempts(_ row: OperationRow, _ page: inout Page, _ style: S
 /// Lines of stderr that a page shows at most.
 private let diagnosticLines = 12
 
-private func diagnostic(_ row: OperationRow, path: String, _ page: inout Page) {
+private func diagnostic(
+  _ row: OperationRow, path: String, keepsLogs: Bool, _ page: inout Page
+) {
   guard let result = row.result, result.cause != .none else { return }
   let lines = safeLines(result.diagnostic)
   // One line that the page has said already is not said again.
-  if !lines.isEmpty, lines != [result.sentence] {
+  let isNew = !lines.isEmpty && lines != [result.sentence]
+  if isNew {
     page.blank()
     let hidden = lines.count - min(lines.count, diagnosticLines)
     page.line(
@@ -171,7 +175,9 @@ private func diagnostic(_ row: OperationRow, path: String, _ page: inout Page) {
           : result.isOfProcess ? "  stderr" : "  it said"))
     page.quote(Array(lines.suffix(diagnosticLines)))
   }
-  guard result.cause.hasStatus else { return }
+  guard result.cause.hasStatus, keepsLogs else { return }
   page.blank()
-  page.line(StyledLine([.init("  all of it: ", .faint), .init("opbatch logs \(path) --stderr")]))
+  // Where stderr is empty, stdout may say more.
+  let stream = isNew ? " --stderr" : ""
+  page.line(StyledLine([.init("  all of it: ", .faint), .init("opbatch logs \(path)\(stream)")]))
 }

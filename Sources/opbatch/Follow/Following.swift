@@ -54,8 +54,8 @@ extension Console {
   /// What was left behind, how to come back, and how to cancel it.
   func sayDetached(_ command: String, _ selectors: [String]) {
     let shown = safe(selectors.joined(separator: " "))
-    // A terminal shows ^C where the line begins.
-    say((errorIsTerminal ? "\r\u{1b}[K" : "") + "left \(shown), which goes on")
+    wipeLine()
+    say("left \(shown), which goes on")
     hint("opbatch \(command) \(shown) comes back, opbatch cancel \(shown) cancels")
   }
 }

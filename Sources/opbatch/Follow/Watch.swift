@@ -89,23 +89,32 @@ enum GraphEnding {
     }
   }
 
-  /// The first failed operations of a graph, on stderr.
-  static func showFailures(_ row: GraphRow, _ reader: Reader, _ console: Console) async throws {
+  /// The first failed operations of a graph, on stderr; `keepsLogs` is false on a cluster that ends
+  /// with the command.
+  static func showFailures(
+    _ row: GraphRow, _ reader: Reader, keepsLogs: Bool = true, _ console: Console
+  ) async throws {
     var selection = Selection.graph(row.graph)
     selection.states = [.failed, .timedOut, .lost]
     let (failed, _) = try await reader.firstOperations(selection, limit: failuresShown)
     for operation in failed {
       let full = try await reader.inFull(operation)
       console.say("")
-      for line in failurePage(full, command: full.shownCommand, console.errorStyle) {
-        console.say(line)
-      }
+      let page = failurePage(
+        full, command: full.shownCommand, keepsLogs: keepsLogs, console.errorStyle)
+      for line in page { console.say(line) }
     }
     let hidden = Int(row.counts.failures) - failed.count
     if hidden > 0, !failed.isEmpty {
       console.say("")
-      let command = "opbatch ls \(row.graph.number) --state failed,timed-out,lost"
-      console.say("… \(shownCount(hidden, "more failure")): \(command)")
+      let command = ": opbatch ls \(row.graph.number) --state failed,timed-out,lost"
+      console.say("… \(shownCount(hidden, "more failure"))" + (keepsLogs ? command : ""))
+    }
+    if !keepsLogs {
+      console.say("")
+      console.hint(
+        "this command's own cluster is gone, and its logs with it; to keep logs: 'opbatch up', "
+          + "then 'opbatch run -m …' again")
     }
   }
 }

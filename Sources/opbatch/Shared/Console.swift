@@ -85,6 +85,12 @@ final class Console: Sendable {
   /// Bytes for stderr as they are.
   func say(bytes: [UInt8]) { _ = Descriptor.error.write(bytes) }
 
+  /// Empties the line of a terminal on stderr: it shows `^C` where the line begins.
+  func wipeLine() {
+    // Not through `say`, which makes such codes visible (G38).
+    if errorIsTerminal { say(bytes: Array("\r\u{1b}[K".utf8)) }
+  }
+
   /// Talk that is a piece of advice.
   func hint(_ text: String) { say("hint", .active, text) }
 

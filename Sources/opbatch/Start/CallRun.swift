@@ -95,8 +95,7 @@ struct CallRun {
   func run(_ request: CallRequest, _ submission: GraphSubmission) async throws -> ExitStatus {
     try await checkType(request.type)
     let graph = try await GraphRun.submit(submission, session.connection).graph
-    let run = GraphRun(session: session, console: console, timeout: timeout)
-    let status = try await run.untilEnd(of: graph, showsProgress: false, onInterrupt: .cancel)
+    let status = try await untilEnd(of: graph)
     guard status == .success else { return status }
     let request = ClientRequest.operations(.graph(graph), after: nil, limit: 1)
     guard case .operations(let rows, _) = try await session.connection.request(request),
@@ -108,6 +107,23 @@ struct CallRun {
     if output.last != UInt8(ascii: "\n") { output.append(UInt8(ascii: "\n")) }
     try console.write(bytes: console.outputIsTerminal ? Array(safeLog(output[...]).utf8) : output)
     return status
+  }
+
+  private func untilEnd(of graph: GraphID) async throws -> ExitStatus {
+    let run = GraphRun(session: session, console: console, timeout: timeout)
+    let notice = WaitingNotice(session.connection, console)
+    return try await withThrowingTaskGroup(of: ExitStatus?.self) { group in
+      defer { group.cancelAll() }
+      group.addTask {
+        try await notice.watch(graph)
+        return nil
+      }
+      group.addTask {
+        try await run.untilEnd(of: graph, showsProgress: false, onInterrupt: .cancel)
+      }
+      while let status = try await group.next() { if let status { return status } }
+      return .success
+    }
   }
 
   /// A type that no worker has is a mistake on a cluster of our own, and worth a word elsewhere:

@@ -11,12 +11,17 @@ import Synchronization
 final class CommandRun: Sendable {
   private let connection: ClusterConnection
   private let console: Console
+  private let timeout: Duration?
   private let life = Mutex(Life())
 
   private struct Life {
     /// The newest attempt; 0 before the first.
     var attempt: UInt32 = 0
+    /// An attempt has begun and not ended: its worker looks after the time.
+    var isRunning = false
     var hasEnded = false
+    /// We cancelled it, since the time was up before it ran.
+    var isTimeUp = false
   }
 
   /// Between two looks at its output.
@@ -24,9 +29,11 @@ final class CommandRun: Sendable {
   /// How long its last output is waited for after its end.
   private static let drainTime = Duration.seconds(5)
 
-  init(_ connection: ClusterConnection, _ console: Console) {
+  /// - Parameter timeout: how long it may wait for its start; what runs has a limit of its own.
+  init(_ connection: ClusterConnection, _ console: Console, timeout: Duration?) {
     self.connection = connection
     self.console = console
+    self.timeout = timeout
   }
 
   /// A graph of one operation that runs `command` in our folder.
@@ -66,15 +73,42 @@ final class CommandRun: Sendable {
         return true
       }
       group.addTask {
-        // Below the ^C that the terminal shows.
         try await GraphRun.cancel(graph, self.connection, self.console) {
-          self.console.say("\n" + $0)
+          // Below the ^C that the terminal shows, and below what the command wrote before it.
+          self.console.say((self.console.errorIsTerminal ? "\n" : "") + $0)
         }
         return false
+      }
+      group.addTask {
+        try await WaitingNotice(self.connection, self.console).watch(graph) {
+          self.life.withLock { $0.attempt == 0 && !$0.hasEnded }
+        }
+        return false
+      }
+      if let timeout {
+        group.addTask {
+          try await Task.sleep(for: timeout)
+          try await self.giveUp(graph)
+          return false
+        }
       }
       while let isDone = try await group.next() { if isDone { return } }
     }
     return try await status(of: graph)
+  }
+
+  /// The time is up: cancels it as soon as it does not run.
+  private func giveUp(_ graph: GraphID) async throws {
+    while true {
+      let isOurs = life.withLock { life in
+        life.isTimeUp = !life.isRunning && !life.hasEnded
+        return life.isTimeUp
+      }
+      if isOurs { break }
+      try await Task.sleep(for: Self.pause)
+    }
+    console.say("the time is up; cancelling: no worker runs it")
+    try await GraphRun.stop(graph, connection, "timeout", kill: false)
   }
 
   /// Takes in events until the operation has ended.
@@ -83,7 +117,10 @@ final class CommandRun: Sendable {
       let hasEnded = life.withLock { life in
         for event in batch.events {
           switch event.kind {
-          case .attemptStarted(let attempt, _): life.attempt = max(attempt, life.attempt)
+          case .attemptStarted(let attempt, _):
+            life.attempt = max(attempt, life.attempt)
+            life.isRunning = true
+          case .attemptEnded: life.isRunning = false
           case .isFinished: life.hasEnded = true
           default: break
           }
@@ -164,6 +201,7 @@ final class CommandRun: Sendable {
     case .succeeded: return .success
     case .timedOut: return .commandTimedOut
     case .cancelled, .skipped, nil:
+      if life.withLock({ $0.isTimeUp }) { return .commandTimedOut }
       // It may have had a last word; one that never ran ends like a shell's at Ctrl-C.
       if result.exitStatus != 0 { return ExitStatus(code: result.exitStatus) }
       return .commandSignalled(result.signal == 0 ? SIGINT : result.signal)

@@ -1,6 +1,7 @@
 // From a submission to its end: what submit, run and demo share. Shows progress if asked to, and
 // takes Ctrl-C as the command wants it.
 
+import Glibc
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
@@ -62,7 +63,10 @@ struct GraphRun {
       return .interrupted
     case .timedOut:
       try await painter?.stop()
-      console.say("the time is up, and graph \(graph.number) has not ended")
+      switch onInterrupt {
+      case .cancel: console.say("the time is up; graph \(graph.number) is cancelled")
+      case .detach: console.say("the time is up, and graph \(graph.number) has not ended")
+      }
       return .timedOut
     }
   }
@@ -116,22 +120,28 @@ struct GraphRun {
     return end
   }
 
-  /// The first Ctrl-C asks, the second and all later ones kill.
+  /// The first Ctrl-C or TERM asks, the second and all later ones kill.
   static func cancel(
     _ graph: GraphID, _ connection: ClusterConnection, _ console: Console,
     say: (String) async throws -> Void
   ) async throws {
     var count = 0
-    for await _ in console.interrupts {
+    for await signal in console.interrupts {
       count += 1
-      try await say(
-        count == 1
-          ? "cancelling; what runs may clean up. Ctrl-C again kills it" : "killing what runs")
+      try await say(cancelling(signal, isFirst: count == 1))
       try await stop(graph, connection, "interrupted", kill: count > 1)
     }
   }
 
-  private static func stop(
+  /// What is said to a signal that cancels; only who pressed Ctrl-C is told to press it again.
+  static func cancelling(_ signal: Int32, isFirst: Bool) -> String {
+    guard isFirst else { return "killing what runs" }
+    return signal == SIGINT
+      ? "cancelling; what runs may clean up. Ctrl-C again kills it"
+      : "told to end: cancelling; what runs may clean up. Another signal kills it"
+  }
+
+  static func stop(
     _ graph: GraphID, _ connection: ClusterConnection, _ reason: String, kill: Bool
   ) async throws {
     _ = try await connection.request(
@@ -147,7 +157,10 @@ struct GraphRun {
     if let painter {
       try await painter.stop([GraphProgress(try await reader.structure(graph))])
     }
-    if row.state == .failed { try await GraphEnding.showFailures(row, reader, console) }
+    if row.state == .failed {
+      try await GraphEnding.showFailures(
+        row, reader, keepsLogs: session.embedded == nil, console)
+    }
     return ExitStatus(row.state)
   }
 }

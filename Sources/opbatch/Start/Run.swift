@@ -122,7 +122,9 @@ struct Run: Command {
       command, environment: try variables(), cpus: cpus, timeout: global.timeout)
     try Submit.prepare(&submission, name: name ?? submission.name, key: nil)
     return try await inSession(console) { session in
-      try await CommandRun(session.connection, console).run(submission)
+      try await CommandRun(
+        session.connection, console, timeout: global.timeout?.duration
+      ).run(submission)
     }
   }
 
