@@ -61,6 +61,28 @@ import Testing
         """)
   }
 
+  // The mark is as wide as what it marks, and stands below it, whatever stands before.
+  @Test func marksGoByCells() {
+    func marks(_ line: String, _ column: Int, _ length: Int) -> String {
+      let renderer = DiagnosticRenderer(source: line, file: "f", color: false) { text in
+        text.unicodeScalars.reduce(0) { sum, scalar in
+          sum + (scalar.value >= 0x2E80 ? 2 : scalar.value == 0x301 ? 0 : 1)
+        }
+      }
+      let found = Diagnostic(
+        severity: .error, message: "m", line: 1, column: column, length: length)
+      let lines = renderer.render(found).split(separator: "\n")
+      return String(lines.last?.dropFirst(5) ?? "")
+    }
+    #expect(marks("漢字: nedds", 5, 5) == "      ^^^^^")
+    #expect(marks("a 漢字 b", 3, 2) == "  ^^^^")
+    #expect(marks("e\u{301}e\u{301}: x", 7, 1) == "    ^")
+    #expect(marks("漢\t漢x", 4, 1) == "  \t  ^")
+    // Behind the end, and of what has no width.
+    #expect(marks("漢", 2, 4) == "  ^")
+    #expect(marks("e\u{301}", 2, 1) == " ^")
+  }
+
   @Test func longLinesAreCutAndTheTerminalIsSafe() {
     let line = String(repeating: "ü", count: 300)
     let diagnostic = Diagnostic(

@@ -44,15 +44,22 @@ public struct DiagnosticRenderer: Sendable {
   private let lines: [Substring]
   private let file: String
   private let color: Bool
+  private let cells: @Sendable (String) -> Int
   /// Longest part of a source line that is shown, in Unicode scalars.
   private static let shownWidth = 120
   /// More than so many findings are counted, not shown.
   private static let shownFindings = 100
 
-  public init(source: String, file: String, color: Bool) {
+  /// - Parameter cells: how many cells of a terminal a text takes; where nobody knows better, one
+  ///   for each Unicode scalar.
+  public init(
+    source: String, file: String, color: Bool,
+    cells: @escaping @Sendable (String) -> Int = { $0.unicodeScalars.count }
+  ) {
     lines = source.split(omittingEmptySubsequences: false) { $0.isNewline }
     self.file = file
     self.color = color
+    self.cells = cells
   }
 
   /// All of them, errors and warnings in the order of the text, an empty line between them.
@@ -82,11 +89,19 @@ public struct DiagnosticRenderer: Sendable {
     let tail = from + shown.count < scalars.count ? "…" : ""
     text += "   | \(head)\(visible(shown))\(tail)\n"
     // Tabs stay, so that the mark stands below what it marks.
-    let before = scalars[from..<(column - 1)].map { $0 == "\t" ? "\t" : " " }.joined()
-    let room = max(1, from + shown.count - column + 1)
-    let mark = String(repeating: "^", count: min(max(diagnostic.length, 1), room))
+    let before = scalars[from..<(column - 1)].split(
+      separator: "\t", omittingEmptySubsequences: false
+    ).map { blanks(below: $0) }.joined(separator: "\t")
+    let end = min(column - 1 + max(diagnostic.length, 1), from + shown.count)
+    let marked = scalars[(column - 1)..<max(column - 1, end)]
+    let mark = String(repeating: "^", count: max(1, cells(visible(marked))))
     text += "   | \(head.isEmpty ? "" : " ")\(before)\(paint(mark, diagnostic.severity))"
     return text + (diagnostic.hint.isEmpty ? "\n" : " \(visible(diagnostic.hint))\n")
+  }
+
+  /// As wide as what is shown of the scalars.
+  private func blanks(below scalars: some Sequence<Unicode.Scalar>) -> String {
+    String(repeating: " ", count: cells(visible(scalars)))
   }
 
   private func paint(_ text: String, _ severity: Diagnostic.Severity) -> String {

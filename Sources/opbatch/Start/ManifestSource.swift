@@ -54,7 +54,9 @@ struct ManifestSource {
   }
 
   private func renderer(_ source: String, _ console: Console) -> DiagnosticRenderer {
-    DiagnosticRenderer(source: source, file: shownName, color: console.errorStyle.usesColour)
+    DiagnosticRenderer(source: source, file: shownName, color: console.errorStyle.usesColour) {
+      displayWidth($0)
+    }
   }
 
   private func failure(
