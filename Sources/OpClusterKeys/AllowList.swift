@@ -115,6 +115,12 @@ public struct AllowList: Hashable, Sendable {
     }
     let added = AllowedKey(
       name: found.name ?? name, role: found.role, key: key, addedAt: now)
+    // Who joins chooses the name where the invitation does not.
+    if found.name == nil, keys.contains(where: { $0.name == name }) {
+      throw KeyError(
+        .refused, "there is a key named '\(name)' already",
+        hint: "join under another name with --name; this invitation is still good")
+    }
     try add(added)
     invitations.remove(at: at)
     return added

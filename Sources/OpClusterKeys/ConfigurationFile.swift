@@ -93,7 +93,9 @@ public enum ConfigurationFile {
     if let daemon, !keys.contains(where: { $0.hasPrefix(daemon) }) { return false }
     if clientKeys.contains(key) { return false }
     let known = keys + (keys == clientKeys ? [] : clientKeys)
-    let near = NearNames.nearest(to: key, among: known)
+    // Most often what is missing is the program's name before it.
+    let near =
+      known.first { $0.hasSuffix("_\(key)") } ?? NearNames.nearest(to: key, among: known)
     throw ConfigurationError(
       "\(place): there is no setting '\(key.prefix(80))'",
       hint: near.map { "did you mean '\($0)'?" } ?? "known: \(known.joined(separator: ", "))")

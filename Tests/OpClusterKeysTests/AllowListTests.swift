@@ -57,6 +57,15 @@ import Testing
     for one in [free, named, late] { try list.invite(one, at: now) }
     let own = KeyPair.random().publicKey
     let added = try list.redeem(free.key, name: "anna", key: own, at: now)
+    // A name that is taken costs no invitation.
+    var taken = list
+    let another = invitation()
+    try taken.invite(another, at: now)
+    let refused = #expect(throws: KeyError.self) {
+      _ = try taken.redeem(another.key, name: "anna", key: KeyPair.random().publicKey, at: now)
+    }
+    #expect(refused?.message == "there is a key named 'anna' already")
+    #expect(refused?.hint.contains("--name") == true && taken.invitations.contains(another))
     #expect(added == AllowedKey(name: "anna", role: .submitter, key: own, addedAt: now))
     let spent = #expect(throws: KeyError.self) {
       _ = try list.redeem(free.key, name: "bert", key: KeyPair.random().publicKey, at: now)

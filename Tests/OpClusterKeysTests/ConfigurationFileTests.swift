@@ -63,6 +63,9 @@ import Testing
           + "write ' at both ends or at none")
       #expect(Self.problem("zzzzzzzzzzzz: 1", keys).contains("known: \(keys[0]), "))
     }
+    #expect(
+      Self.problem("lost: 15", Self.programs[1])
+        == "f.yaml, line 1: there is no setting 'lost'; did you mean 'opcoord_lost'?")
     // Whose a key is judges it: its release may know more than ours.
     #expect(Self.problem("opcoord_new: 1", Self.programs[0]) == "none")
     #expect(Self.problem("opcoord_new: 1", Self.programs[2]) == "none")

@@ -1,7 +1,6 @@
 // `opbatch key …`: who we are to the cluster, in a folder that only we can read.
 
 import ArgumentParser
-import FoundationEssentials
 import OpClusterClient
 import OpClusterKeys
 import OpClusterModel
@@ -54,9 +53,13 @@ struct KeyJoin: Command {
     guard let token = JoinToken(token) else {
       throw Failure.usage("this is not the token of an invitation; copy all of it")
     }
-    let name = name ?? ProcessInfo.processInfo.environment["USER"] ?? "user"
+    guard let name = name ?? ThisProcess.accountName ?? ThisProcess.variable("USER") else {
+      throw Failure.usage("your account has no name", hint: "say your name with --name")
+    }
     guard name.isValidName else {
-      throw Failure.usage("--name: 1 to 128 of the characters A-Z a-z 0-9 . _ : -")
+      throw Failure.usage(
+        "'\(safe(name))' is no name for the cluster",
+        hint: "--name: 1 to 128 of the characters A-Z a-z 0-9 . _ : -")
     }
     let folder = try ClusterKeys.folder(global.keys)
     let own = try await ClusterKeys.join(

@@ -117,6 +117,14 @@ enum ThisProcess {
 
   static var user: UInt32 { getuid() }
 
+  /// The name of the account that we run as; nil when it has none.
+  static var accountName: String? {
+    guard let entry = unsafe getpwuid(getuid()), let text = unsafe entry.pointee.pw_name
+    else { return nil }
+    let name = unsafe String(cString: text)
+    return name.isEmpty ? nil : name
+  }
+
   /// Milliseconds since 1970, UTC.
   static var wallMilliseconds: Int64 {
     var time = timespec()
