@@ -38,7 +38,11 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
       when there is one. [OPWORKER_JOIN]
       """)
   var join: String?
-  @Option(help: "Unique name; default: host and process. [OPWORKER_NAME]")
+  @Option(
+    help: """
+      Unique name; default: that of its key, or of the host without a worker's key, and its \
+      process. [OPWORKER_NAME]
+      """)
   var name: String?
   @OptionGroup var offer: Offer
   @Option(

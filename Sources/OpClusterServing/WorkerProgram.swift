@@ -3,8 +3,8 @@
 
 import ArgumentParser
 @_exported public import Logging
-@_exported public import OpClusterOperations
 import OpClusterModel
+@_exported public import OpClusterOperations
 import OpClusterWorker
 
 /// A worker as a program of its own:
@@ -33,6 +33,11 @@ extension WorkerProgram {
 
   public static var abstract: String { "Runs operations for a coordinator." }
 
+  /// What `--version` prints; the number is ours, and not that of a user's types.
+  static var version: String {
+    types.isEmpty ? "\(name) \(Build.version)" : "\(name) (\(Build.name))"
+  }
+
   /// The types as the worker takes them.
   static var registry: OperationRegistry {
     var registry = OperationRegistry()
@@ -51,7 +56,7 @@ extension WorkerProgram {
 struct RootCommand<Program: WorkerProgram>: ParsableCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
-      commandName: Program.name, abstract: Program.abstract, version: Build.name,
+      commandName: Program.name, abstract: Program.abstract, version: Program.version,
       subcommands: [Serve<Program>.self, ShowResources<Program>.self],
       defaultSubcommand: Serve<Program>.self)
   }

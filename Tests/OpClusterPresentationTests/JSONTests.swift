@@ -177,6 +177,18 @@ struct JSONTests {
     #expect(worker["resources"]?["licence"] == .number(2))
     #expect(worker["operation_types"]?[0] == .string("image.denoise@1"))
     #expect(worker["last_heard_seconds"] == .number(0.4))
+    #expect(worker["free"]?["cpus"] == .number(7) && worker["free"]?["licence"] == .number(2))
+  }
+
+  // One that was not heard yet has no resources, and runs something.
+  @Test func nothingLessThanNothingIsFree() throws {
+    var row = ClusterSample.workers[0]
+    row.free.take(row.capacity)
+    row.capacity = Resources()
+    row.lastHeard = nil
+    let free = try parsed { $0.fields(of: row) }["free"]
+    #expect(free?["cpus"] == .number(0) && free?["memory_bytes"] == .number(0))
+    #expect(free?["licence"] == .number(0))
   }
 
   @Test func everyKeyIsSnakeCase() throws {

@@ -258,6 +258,57 @@ import Testing
     #expect(try await scene.row(members["x"]).outcome == .succeeded)
   }
 
+  private static let script = "/usr/bin/script"
+
+  /// On a terminal what is left takes the place of `^C`, and no code is shown as text.
+  @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: script)))
+  func controlCOnATerminal() async throws {
+    let scene = try await scene("letting-go")
+    let members = try await scene.submit { try $0.add("x", .gate) }
+    try await scene.traced("x+")
+    let command = "exec \(try Cluster.executable("opbatch")) wait \(members.graph.number)"
+    let terminal = try ChildProgram(
+      "letting-go", Self.script, ["-qec", command, "/dev/null"],
+      environment: [
+        "OPBATCH_COORDINATOR=\(scene.cluster.address)", "TERM=xterm", "LANG=C.UTF-8", "HOME=/",
+        "PATH=/usr/bin:/bin", "SHELL=/bin/sh",
+      ], folder: scene.folder, input: "/dev/null")
+    let task = "/proc/\(terminal.process)/task/\(terminal.process)/children"
+    try await eventually("wait handles signals", details: { terminal.output }) {
+      text(of: task).split(separator: " ").compactMap { pid_t($0) }.contains {
+        text(of: "/proc/\($0)/comm") == "opbatch\n" && blocks(SIGINT, in: $0)
+          && kill($0, SIGINT) == 0
+      }
+    }
+    #expect(try await terminal.ended() == 130, "\(terminal.output)")
+    #expect(
+      terminal.output.hasPrefix("\r\u{1b}[Kleft \(members.graph.number), which goes on"),
+      "\(terminal.output.debugDescription)")
+    try scene.open("x")
+    try await scene.ended(members)
+  }
+
+  /// `run` says why nothing starts, once and by the number of its graph; a time that is up before
+  /// anything ran ends it, too.
+  @Test func runSaysWhyNothingStarts() async throws {
+    let cluster = try await scene("no-start").cluster
+    let run = try await cluster.opbatch("run", "--cpus", "5000", "--timeout", "3s", "--", "true")
+    #expect(run.status == 124, "\(run.error)")
+    #expect(run.error.contains("/run waits: no connected worker can run it"), "\(run.error)")
+    #expect(run.error.split(separator: "/run waits").count == 2)
+    #expect(run.error.contains("the time is up; cancelling"))
+    #expect(!run.error.contains("Ctrl-C"))
+  }
+
+  @Test func programsSayTheirNames() async throws {
+    let cluster = try await scene("versions").cluster
+    for name in ["opcoord", "opworker", "opbatch"] {
+      let program = try cluster.startClient(name, ["--version"])
+      #expect(try await program.ended() == 0)
+      #expect(program.output == "\(name) \(Build.version)\n")
+    }
+  }
+
   /// Without a cluster, `run` starts one of its own and ends it.
   @Test func runWithoutAClusterHasItsOwn() async throws {
     let scene = try await scene("embedded")
@@ -271,10 +322,12 @@ import Testing
 
 extension ChildProgram {
   /// Whether it has taken over a signal, by blocking it for a descriptor of its own.
-  func catches(_ signal: Int32) -> Bool {
-    let lines = text(of: "/proc/\(process)/status").split(separator: "\n")
-    guard let line = lines.first(where: { $0.hasPrefix("SigBlk:") }) else { return false }
-    let mask = UInt64(line.dropFirst(7).filter { !$0.isWhitespace }, radix: 16) ?? 0
-    return mask & (1 << UInt64(signal - 1)) != 0
-  }
+  func catches(_ signal: Int32) -> Bool { blocks(signal, in: process) }
+}
+
+private func blocks(_ signal: Int32, in process: pid_t) -> Bool {
+  let lines = text(of: "/proc/\(process)/status").split(separator: "\n")
+  guard let line = lines.first(where: { $0.hasPrefix("SigBlk:") }) else { return false }
+  let mask = UInt64(line.dropFirst(7).filter { !$0.isWhitespace }, radix: 16) ?? 0
+  return mask & (1 << UInt64(signal - 1)) != 0
 }

@@ -65,7 +65,11 @@ import Testing
     #expect(mixed.isWell)
     #expect(mixed.findings.map(\.state) == [.good, .notice, .notice])
     #expect(mixed.findings.dropFirst().allSatisfy { !$0.advice.isEmpty })
-    let away = report([row(.away), row(.away, heard: nil)]).findings.suffix(2).map(\.message)
+    let findings = report([row(.away), row(.away, heard: nil)]).findings.suffix(2)
+    let away = findings.map(\.message)
     #expect(away[0].contains("last heard 3") && away[1].contains("not heard since the coordinator"))
+    // G24: the coordinator waits longer for one that it has not heard since its start.
+    let advice = findings.map(\.advice)
+    #expect(advice[0].contains("given up after 15s") && advice[1].contains("given up after 30s"))
   }
 }

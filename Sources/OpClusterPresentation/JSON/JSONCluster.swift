@@ -23,7 +23,9 @@ extension JSONText {
     field("executing", row.executing)
     field("held", row.held)
     object("resources") { $0.fields(of: row.capacity) }
-    object("free") { $0.fields(of: row.free) }
+    // What was handed over ahead of its time, or to one whose resources are not known yet, may take
+    // more than there is.
+    object("free") { $0.fields(of: row.free.atLeastNothing) }
     labels("labels", row.labels)
     array("operation_types") { json in
       for type in row.types { json.value("\(type.name)@\(type.version)") }
@@ -37,5 +39,14 @@ extension JSONText {
     field("memory_bytes", resources.memoryBytes)
     if resources.gpus != .zero { field("gpus", resources.gpus.units) }
     for named in resources.custom { field(named.name, named.amount.units) }
+  }
+}
+
+extension Resources {
+  /// Without amounts below nothing.
+  fileprivate var atLeastNothing: Resources {
+    Resources(
+      cpus: max(cpus, .zero), memoryBytes: max(memoryBytes, 0), gpus: max(gpus, .zero),
+      custom: custom.map { NamedAmount(name: $0.name, amount: max($0.amount, .zero)) })
   }
 }

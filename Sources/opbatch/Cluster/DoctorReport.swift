@@ -100,9 +100,11 @@ struct DoctorReport {
           .notice, "worker \(row.name)", "drains, \(heard)", "it leaves when what it runs has ended"
         )
       case .suspect, .away:
+        // One that this start of the coordinator has not heard is waited for longer (G24).
+        let patience = row.lastHeard == nil ? timing.resync : timing.lost
         add(
           .notice, "worker \(row.name)", "\(row.state.rawValue), \(heard)",
-          "it is given up after \(shownDuration(timing.lost)) and its work runs elsewhere; look at "
+          "it is given up after \(shownDuration(patience)) and its work runs elsewhere; look at "
             + "its machine, its log and the network")
       }
     }
