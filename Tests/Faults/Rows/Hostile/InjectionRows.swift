@@ -28,6 +28,26 @@ private struct Injector: Sendable {
     ]
   }
 
+  /// The log of a graph as it comes to a terminal: into a pipe or a file it goes as it was written.
+  func showLog(of graph: GraphID, _ name: String) async throws {
+    guard let script = Surroundings.program("script") else { return }
+    let command = "\(try Cluster.executable("opbatch")) logs \(graph.number)"
+    let child = try ChildProgram(
+      "f58-\(UInt32.random(in: 0 ... .max))", script, ["-qec", command, "/dev/null"],
+      environment: cluster.environment + [
+        "OPBATCH_COORDINATOR=\(cluster.address)", "TERM=xterm", "NO_COLOR=1",
+      ], folder: cluster.folder, input: "/dev/null")
+    _ = try await child.ended(within: .seconds(60))
+    trial.injected("opbatch logs on a terminal with something that means harm")
+    let said = child.output.replacing("\r\n", with: "\n")
+    // No environment can hold a zero byte: such an operation cannot start.
+    trial.expect(
+      !said.isEmpty || name.contains("\0"), "\(command) shows nothing of \(name.debugDescription)")
+    let harmful = said.unicodeScalars.filter { $0.canSteerTerminal && $0 != "\n" }
+    trial.expect(
+      harmful.isEmpty, "G38: \(command) shows \(said.suffix(300).debugDescription)")
+  }
+
   @discardableResult
   func run(
     _ program: String, _ arguments: [String], expecting codes: Set<Int32>? = nil
@@ -135,9 +155,10 @@ private func names(_ injector: Injector) async throws {
         (try? await connection.graphs(.graph(id)).first?.state != .running) ?? false
       }
       if injector.trial.scale.isShort { continue }
-      for command in ["show", "ls", "logs", "events", "why"] {
+      for command in ["show", "ls", "events", "why"] {
         _ = try? await injector.run("opbatch", [command, "\(id.number)"])
       }
+      try? await injector.showLog(of: id, name)
     } catch {
       // Refused, which is as good.
     }
