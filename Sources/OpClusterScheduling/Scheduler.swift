@@ -36,8 +36,8 @@ public struct Scheduler: Sendable {
   /// What was looked up last.
   var recentClass: RecentClass?
   var outputAccounts = OutputAccounts()
-  /// Graphs that have dependencies on others; some may have ended since.
-  var citing: Set<UInt32> = []
+  /// Graphs that have dependencies on others, ascending; some may have ended since.
+  var citing: [UInt32] = []
   /// Graphs whose last operation ended in this turn.
   var justEnded: [GraphID] = []
   /// Graphs in which something failed in this turn.

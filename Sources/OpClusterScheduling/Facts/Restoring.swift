@@ -172,7 +172,7 @@ extension Scheduler {
     }
     for entry in state.addedBlocks { graphs[graph].addedBlocks[entry.index] = entry.output }
     for entry in state.reasons { graphs[graph].noteReason(entry.reason, of: entry.index) }
-    if !state.addedEdges.isEmpty { citing.insert(graph) }
+    if !state.addedEdges.isEmpty { noteCiting(graph) }
     for edge in state.addedEdges {
       graphs[graph].extraDependencies[edge.to, default: []].append(
         Graph.ExtraDependency(on: edge.from, policy: edge.policy, isOriginal: false))

@@ -182,12 +182,19 @@ extension Scheduler {
   /// Of living graphs only those are looked at that may cite something: others are many, and this
   /// is asked whenever a graph ends.
   private mutating func citedGraphs() -> Set<GraphID> {
-    citing = citing.filter { graphs.find($0)?.extraDependencies.isEmpty == false }
+    citing.removeAll { graphs.find($0)?.extraDependencies.isEmpty ?? true }
     var cited: Set<GraphID> = []
     for number in citing {
       for extra in graphs[number].extraDependencies.values.joined() { cited.insert(extra.on.graph) }
     }
     return cited
+  }
+
+  /// A graph has a dependency on another one.
+  mutating func noteCiting(_ graph: UInt32) {
+    // The newest, as a rule.
+    let at = (citing.lastIndex { $0 < graph } ?? -1) + 1
+    if at == citing.count || citing[at] != graph { citing.insert(graph, at: at) }
   }
 
   // MARK: - Reading

@@ -50,7 +50,7 @@ extension Scheduler {
     counters.lastPlace += UInt64(count)
     counters.lastGraph = max(counters.lastGraph, id.number)
     graphs.insert(moving: &graph, number: id.number)
-    if !submission.externalEdges.isEmpty { citing.insert(id.number) }
+    if !submission.externalEdges.isEmpty { noteCiting(id.number) }
     if !submission.key.text.isEmpty {
       rememberKey(
         submission.key, KnownKey(graph: id, fingerprint: fingerprint, operations: count))

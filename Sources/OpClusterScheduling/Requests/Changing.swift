@@ -86,7 +86,7 @@ extension Scheduler {
     guard graphs.contains(graph) else { return }
     graphs[graph].extraDependencies[to.index, default: []].append(
       Graph.ExtraDependency(on: from, policy: policy, isOriginal: false))
-    citing.insert(graph)
+    noteCiting(graph)
     emit(.dependencyAdded(from, policy), to, into: &turn)
     let cell = graphs[graph].cell(to.index)
     if let ending = ending(of: from) {
