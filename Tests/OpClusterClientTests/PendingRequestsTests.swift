@@ -277,23 +277,28 @@ import Testing
     #expect(granted == [6])
   }
 
-  /// G29: a coordinator with many subscribers waits for grants of `Limits.eventsPerGrant`.
-  @Test(arguments: [(Limits.eventCredit, Limits.eventsPerGrant), (40, 10), (1, 1)])
-  func grantsComeEarly(credit: UInt32, least: UInt32) async throws {
+  /// A reader of everything, subscribed under number 1.
+  private static func subscribed(
+    credit: UInt32
+  ) -> (feed: EventFeed, subscriptions: Subscriptions, lastRequest: UInt64) {
     let feed = EventFeed(credit: credit) {}
     var subscriptions = Subscriptions()
     var last: UInt64 = 0
     subscriptions.add(
       EventSubscription(number: 1, selection: Selection(graphs: .all), since: 0, credit: credit),
       sink: feed)
-    let asked = subscriptions.due(&last).compactMap { request -> EventSubscription? in
-      if case .subscribe(let wish) = request.1 { wish } else { nil }
-    }
-    let wish = try #require(asked.first)
+    _ = subscriptions.due(&last)
+    return (feed, subscriptions, last)
+  }
+
+  /// G29: a coordinator with many subscribers waits for grants of `Limits.eventsPerGrant`.
+  @Test(arguments: [(Limits.eventCredit, Limits.eventsPerGrant), (40, 10), (1, 1)])
+  func grantsComeEarly(credit: UInt32, least: UInt32) async throws {
+    var (feed, subscriptions, last) = Self.subscribed(credit: credit)
     var read: UInt64 = 0
     func readOn(_ count: UInt64) async throws -> [UInt32] {
       let batch = EventBatch(
-        subscription: wish.number, first: read,
+        subscription: 1, first: read,
         events: EventStreamTests.events(read + 1...read + count), caughtUp: false,
         resumeAt: read + count)
       read += count
@@ -309,13 +314,7 @@ import Testing
 
   /// A grant that a busy coordinator has refused is made again, or nothing would come any more.
   @Test func aRefusedGrantIsMadeAgain() async throws {
-    let feed = EventFeed(credit: 8) {}
-    var subscriptions = Subscriptions()
-    var last: UInt64 = 0
-    subscriptions.add(
-      EventSubscription(number: 1, selection: Selection(graphs: .all), since: 0, credit: 8),
-      sink: feed)
-    _ = subscriptions.due(&last)
+    var (feed, subscriptions, last) = Self.subscribed(credit: 8)
     let batch = EventBatch(
       subscription: 1, first: 0, events: EventStreamTests.events(1...4), caughtUp: false,
       resumeAt: 4)
@@ -336,13 +335,7 @@ import Testing
   }
 
   @Test func moreThanTheCreditIsAViolation() throws {
-    let feed = EventFeed(credit: 1) {}
-    var subscriptions = Subscriptions()
-    var last: UInt64 = 0
-    subscriptions.add(
-      EventSubscription(number: 1, selection: Selection(graphs: .all), since: 0, credit: 1),
-      sink: feed)
-    _ = subscriptions.due(&last)
+    var subscriptions = Self.subscribed(credit: 1).subscriptions
     let count = UInt64(Limits.entriesPerMessage)
     func take(_ first: UInt64, _ events: ClosedRange<UInt64>) -> ClientError.Kind? {
       subscriptions.take(

@@ -168,18 +168,7 @@ import Testing
 
   @Test("a damaged write-ahead log can be cut at the last turn before the damage (G5, G6)")
   func damagedLog() throws {
-    let folder = try TestFolder()
-    let recorder = Recorder()
-    let journal = try SQLiteJournal.open(folder: folder.path, observer: recorder.observer()).journal
-    var sizes: [Int] = []
-    for sequence in UInt64(1)...9 {
-      _ = journal.append(turn(sequence))
-      recorder.waitDurable(sequence)
-      sizes.append(bytes(folder.log).count)
-    }
-    let copy = try TestFolder()
-    try folder.copyFiles(to: copy)
-    journal.close()
+    let (copy, sizes) = try crashedJournal(turns: 9)
     var log = bytes(copy.log)
     log[sizes[4] + 100] ^= 1
     try write(log, to: copy.log)

@@ -7,24 +7,6 @@ import Testing
 @testable import OpClusterJournal
 
 @Suite struct DamageTests {
-  /// A crashed journal of 6 commits, one turn each, all in the write-ahead log; the size of the
-  /// log after each commit.
-  private func crashed() throws -> (folder: TestFolder, sizes: [Int]) {
-    let folder = try TestFolder()
-    let recorder = Recorder()
-    let journal = try SQLiteJournal.open(folder: folder.path, observer: recorder.observer()).journal
-    var sizes: [Int] = []
-    for sequence in UInt64(1)...6 {
-      _ = journal.append(turn(sequence))
-      recorder.waitDurable(sequence)
-      sizes.append(bytes(folder.log).count)
-    }
-    let copy = try TestFolder()
-    try folder.copyFiles(to: copy)
-    journal.close()
-    return (copy, sizes)
-  }
-
   /// A journal of 60 turns at rest: everything is in the database file.
   private func rested() throws -> TestFolder {
     let folder = try TestFolder()
@@ -46,7 +28,7 @@ import Testing
 
   @Test("the log cut anywhere in its last three commits leaves exactly the whole commits (G5, F26)")
   func truncatedLog() throws {
-    let (folder, sizes) = try crashed()
+    let (folder, sizes) = try crashedJournal(turns: 6)
     let log = bytes(folder.log)
     #expect(sizes.last == log.count)
     // Every length around the head of a frame; every eleventh within its page.
@@ -67,7 +49,7 @@ import Testing
 
   @Test("a cut log opens for writing and goes on where it ended (G5, F26)")
   func continuesAfterCut() throws {
-    let (folder, sizes) = try crashed()
+    let (folder, sizes) = try crashedJournal(turns: 6)
     try write(Array(bytes(folder.log)[..<(sizes[4] + 500)]), to: folder.log)
     let (journal, recovered) = try SQLiteJournal.open(
       folder: folder.path, observer: Recorder().observer())
@@ -79,7 +61,7 @@ import Testing
 
   @Test("a bit flipped in the last record of the log leaves a prefix (G5, F27)")
   func flippedEnd() throws {
-    let (folder, sizes) = try crashed()
+    let (folder, sizes) = try crashedJournal(turns: 6)
     let log = bytes(folder.log)
     for place in sizes[4]..<log.count where (place - sizes[4]) < 300 || place % 3 == 0 {
       var damaged = log
@@ -92,7 +74,7 @@ import Testing
   @Test(
     "a bit flipped ahead of synced commits is refused by name, and nothing is changed (G6, F27)")
   func flippedMiddle() throws {
-    let (folder, sizes) = try crashed()
+    let (folder, sizes) = try crashedJournal(turns: 6)
     let log = bytes(folder.log)
     let database = bytes(folder.database)
     for place in Array(stride(from: 0, to: 32, by: 5))

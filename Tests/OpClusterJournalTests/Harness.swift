@@ -123,3 +123,21 @@ func remains(of folder: TestFolder) throws -> Result<UInt64, JournalError> {
     return .failure(error)
   }
 }
+
+/// A journal that crashed after so many commits, one turn each, all in the write-ahead log; the
+/// size of the log after each commit.
+func crashedJournal(turns: UInt64) throws -> (folder: TestFolder, sizes: [Int]) {
+  let folder = try TestFolder()
+  let recorder = Recorder()
+  let journal = try SQLiteJournal.open(folder: folder.path, observer: recorder.observer()).journal
+  var sizes: [Int] = []
+  for sequence in 1...turns {
+    _ = journal.append(turn(sequence))
+    recorder.waitDurable(sequence)
+    sizes.append(bytes(folder.log).count)
+  }
+  let copy = try TestFolder()
+  try folder.copyFiles(to: copy)
+  journal.close()
+  return (copy, sizes)
+}

@@ -17,14 +17,15 @@ struct WaitingNotice {
     self.console = console
   }
 
-  /// Says once why the graph's operation waits, if it does after some seconds.
+  /// Says once why the graph's operation waits, if it does after some seconds and can be found
+  /// out: a notice that fails ends no run.
   ///
   /// - Parameter isWaiting: whether that is still worth a question.
   func watch(_ graph: GraphID, while isWaiting: () -> Bool = { true }) async throws {
     try await Task.sleep(for: Self.patience)
     guard isWaiting() else { return }
     let reader = Reader(connection: connection, timeout: nil)
-    guard let row = try await reader.explanations(.graph(graph)).rows.first, isWaiting(),
+    guard let row = try? await reader.explanations(.graph(graph)).rows.first, isWaiting(),
       let line = Self.line(row)
     else { return }
     console.say(line)
