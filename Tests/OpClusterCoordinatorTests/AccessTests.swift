@@ -1,0 +1,46 @@
+// What the coordinator knows of its list of keys when the kernel tells it nothing.
+
+import FoundationEssentials
+import Logging
+import OpClusterKeys
+import OpClusterModel
+import OpClusterZeroMQ
+import Testing
+
+@testable import OpClusterCoordinator
+
+@Suite struct AccessTests {
+  /// G37: another folder in the place of the watched one counts, though nothing in the watched one
+  /// has changed.
+  @Test func aReplacedFolderIsRead() throws {
+    let folder = try TestFolder()
+    let path = "\(folder.path)/keys"
+    let keys = KeyFolder(path)
+    let server = try keys.prepareServer(at: .now).pair
+    let anna = KeyPair.random().publicKey
+    let added = AllowedKey(name: "anna", role: .submitter, key: anna, addedAt: .now)
+    try keys.changeAllowed { list throws(KeyError) in try list.add(added) }
+    var access = try Access(
+      CoordinatorKeys(
+        pair: server, allowed: try keys.allowed(), folder: keys, domain: "replaced"),
+      admitsAll: false)
+    #expect(access.principal(of: anna) == .known(name: "anna", role: .submitter))
+
+    try FileManager.default.moveItem(atPath: path, toPath: path + ".before")
+    _ = try keys.prepareServer(at: .now)
+    let logger = Logger(label: "access")
+    let now = Instant.now
+    let isTold = access.refresh(at: now, logger)
+    #expect(!isTold, "the kernel tells nothing of it")
+    let isSeen = access.refresh(at: now + Access.watchedLookPause, logger)
+    #expect(isSeen)
+    #expect(access.principal(of: anna) == .removed)
+  }
+
+  /// A descriptor that never tells would be believed.
+  @Test func whatCannotBeWatchedHasNoDescriptor() throws {
+    let folder = try TestFolder()
+    #expect(KeyFolder("\(folder.path)/nowhere").watch().descriptor == -1)
+    #expect(KeyFolder(folder.path).watch().descriptor >= 0)
+  }
+}
