@@ -77,7 +77,7 @@ let package = Package(
       name: "OpClusterCoordinator",
       dependencies: [
         "OpClusterScheduling", "OpClusterWire", "OpClusterJournal", "OpClusterKeys",
-        "OpClusterZeroMQ", "OpClusterModel", logging,
+        "OpClusterZeroMQ", "OpClusterModel", deque, logging,
       ]),
     .target(
       name: "OpClusterWorker",

@@ -97,6 +97,12 @@ enum CoordinatorLimits {
   static let membersPerChapter: UInt32 = 4_096
   /// Ended graphs whose submission the reader keeps decoded.
   static let outlinesKept = 4
+  /// What a question to the history may read before the next one's turn, and what looking one thing
+  /// up counts beside its bytes.
+  static let historyStepBytes = 256 * 1024
+  static let historyLookupBytes = 1_024
+  /// Questions of one principal that are answered by turns; its others wait behind them.
+  static let historyQuestionsAtOnce = 4
   /// Explanations in one reply.
   static let explanations = 100
   /// Time that a turn spends on hearing clients, unless one message takes longer.

@@ -121,9 +121,12 @@ public enum Limits {
   /// nobody is listened to until the disk has caught up.
   public static let heldTurns = 65_536
   public static let heldBytes = 32 * 1024 * 1024
-  /// Questions to the history that wait, and what they carry along; beyond either: busy.
+  /// Questions to the history that wait, and what they carry along, all of them and those of one
+  /// principal; beyond any of these: busy, but for who has none waiting.
   public static let historyQuestions = 4_096
   public static let historyQuestionBytes = 16 * 1024 * 1024
+  public static let historyQuestionsPerPrincipal = 1_024
+  public static let historyQuestionBytesPerPrincipal = 4 * 1024 * 1024
   /// Pieces of logs asked of workers and not answered; beyond it: busy.
   public static let logQuestions = 4_096
 

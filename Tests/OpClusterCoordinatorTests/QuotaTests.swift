@@ -196,9 +196,9 @@ import Testing
     #expect(!queue.isFull && queue.bytes == 0)
   }
 
-  /// Questions that wait, while the reader is kept: one more is turned away, by number and by
-  /// bytes.
-  @Test(arguments: [false, true]) func historyQuestions(isByBytes: Bool) throws {
+  /// Questions that wait, while the reader is kept: one more is turned away, and only of who has
+  /// some waiting.
+  @Test func historyQuestions() throws {
     let journal = MemoryJournal.open(
       disk: MemoryDisk(), observer: JournalObserver(onDurable: { _ in }, onFailure: { _ in }))
     let isKept = Atomic(true)
@@ -207,23 +207,17 @@ import Testing
       answers.add(1, ordering: .sequentiallyConsistent)
       while isKept.load(ordering: .sequentiallyConsistent) { sched_yield() }
     }
-    #expect(desk.ask(.room))
+    let one = HistoryTurns.Asker.principal(.key("one"))
+    #expect(desk.ask(.room, of: one))
     try eventually("the reader is kept") { answers.load(ordering: .sequentiallyConsistent) == 1 }
-    if isByBytes {
-      let large = RowsQuestion(
-        peer: PeerID(1), request: RequestID(1),
-        what: .submission(
-          GraphID(1), outcomes: [UInt8](repeating: 1, count: Limits.historyQuestionBytes / 2)),
-        selection: .graph(GraphID(1)), graphs: GraphSet(ranges: []), living: [], last: 0,
-        lastEvent: 0, otherwise: Refusal(.unknownGraph, "none"))
-      #expect(desk.ask(.rows(large)))
-      #expect(!desk.ask(.rows(large)))
-    } else {
-      for _ in 0..<Limits.historyQuestions { #expect(desk.ask(.room)) }
-      #expect(!desk.ask(.room))
-    }
+    for _ in 1..<Limits.historyQuestionsPerPrincipal { #expect(desk.ask(.room, of: one)) }
+    #expect(!desk.ask(.room, of: one))
+    #expect(desk.ask(.room, of: .coordinator))
     isKept.store(false, ordering: .sequentiallyConsistent)
-    try eventually("room") { desk.ask(.room) }
+    try eventually("room") { desk.ask(.room, of: one) }
+    try eventually("all are answered") {
+      answers.load(ordering: .sequentiallyConsistent) == Limits.historyQuestionsPerPrincipal + 2
+    }
     desk.stop()
   }
 

@@ -272,6 +272,9 @@ struct Subscriptions {
           isFromStart: isFromStart, room: entry.room, filter: entry.filter)))
   }
 
+  /// Who wants a slice; nil when it does so no more.
+  func reader(of reading: UInt64) -> PeerID? { readings[reading]?.peer }
+
   /// Nobody could be asked for a slice: one that has begun asks again; one that has not is told to
   /// come again.
   mutating func putBack(_ reading: UInt64, _ busy: Refusal, into effects: inout [Effect]) {

@@ -44,18 +44,23 @@ struct GraphSet: Sendable, Equatable {
 
   func contains(_ number: UInt32) -> Bool {
     if let openFrom, number >= openFrom { return true }
+    return range(endingFrom: number)?.contains(number) ?? false
+  }
+
+  /// The first range that does not end before `number`.
+  private func range(endingFrom number: UInt32) -> ClosedRange<UInt32>? {
     var low = 0
     var high = ranges.count
     while low < high {
       let middle = (low + high) / 2
       if ranges[middle].upperBound < number { low = middle + 1 } else { high = middle }
     }
-    return low < ranges.count && ranges[low].contains(number)
+    return low < ranges.count ? ranges[low] : nil
   }
 
   /// The smallest member that is at least `number`; nil when there is none.
   func next(from number: UInt32) -> UInt32? {
-    let range = ranges.first { $0.upperBound >= number }
+    let range = range(endingFrom: number)
     let inRange = range.map { max($0.lowerBound, number) }
     guard let openFrom else { return inRange }
     let beyond = max(openFrom, number)

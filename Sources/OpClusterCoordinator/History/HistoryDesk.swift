@@ -1,5 +1,5 @@
 // The thread that reads the history, so that the loop never waits for a disk. Questions come in by
-// its mailbox, answers leave through the loop's; one question at a time, in order.
+// their turns, answers leave through the loop's mailbox; one step of one question at a time.
 
 import OpClusterJournal
 import OpClusterModel
@@ -7,19 +7,21 @@ import OpClusterZeroMQ
 import Synchronization
 
 final class HistoryDesk: Sendable {
-  fileprivate enum Order: Sendable {
-    case question(HistoryQuestion)
-    case stop
+  private struct State {
+    var turns = HistoryTurns()
+    var isStopping = false
   }
 
-  private let orders: Mailbox<Order>
+  /// What the asking and the answering thread share.
+  private final class Shared: Sendable {
+    let state = Mutex(State())
+    /// Says that there is something new; once is enough.
+    let bell: Mailbox<Void>
+    init() throws(SocketError) { bell = try Mailbox(capacity: 1) }
+  }
+
+  private let shared: Shared
   private let thread: ThreadHandle
-  /// Bytes of the questions that wait or are being answered.
-  private let waiting: Waiting
-
-  private final class Waiting: Sendable {
-    let bytes = Atomic<Int>(0)
-  }
 
   /// - Parameters:
   ///   - journal: Gives the thread a reader of its own.
@@ -27,53 +29,52 @@ final class HistoryDesk: Sendable {
   init(
     _ journal: any Journal, answer: @escaping @Sendable (HistoryAnswer) -> Void
   ) throws(SocketError) {
-    let orders = try Mailbox<Order>(capacity: Limits.historyQuestions)
-    self.orders = orders
-    let waiting = Waiting()
-    self.waiting = waiting
+    let shared = try Shared()
+    self.shared = shared
     thread = try startThread(name: "history") {
-      HistoryDesk.run(orders, HistoryReader(journal), waiting, answer)
+      HistoryDesk.run(shared, HistoryReader(journal), answer)
     }
   }
 
   /// Takes a question in; false when too many, or too large ones, wait (G27).
-  func ask(_ question: HistoryQuestion) -> Bool {
-    let bytes = question.bytes
-    let before = waiting.bytes.load(ordering: .relaxed)
-    guard before == 0 || before + bytes <= Limits.historyQuestionBytes,
-      orders.post(.question(question)) == .posted
-    else { return false }
-    waiting.bytes.add(bytes, ordering: .relaxed)
-    return true
+  func ask(_ question: HistoryQuestion, of asker: HistoryTurns.Asker) -> Bool {
+    let isTaken = shared.state.withLock { $0.turns.admit(question, of: asker) }
+    if isTaken { _ = shared.bell.post(()) }
+    return isTaken
+  }
+
+  /// Nobody waits for the answers to this peer any more.
+  func forget(_ peer: PeerID, of asker: HistoryTurns.Asker) {
+    shared.state.withLock { $0.turns.forget(peer, of: asker) }
   }
 
   /// Ends the thread; what it has not answered stays unanswered.
   func stop() {
-    // A full mailbox empties by itself.
-    while orders.post(.stop) == .full {}
+    shared.state.withLock { $0.isStopping = true }
+    _ = shared.bell.post(())
     thread.join()
   }
 
   private static func run(
-    _ orders: Mailbox<Order>, _ reader: consuming HistoryReader, _ waiting: Waiting,
-    _ answer: (HistoryAnswer) -> Void
+    _ shared: Shared, _ reader: consuming HistoryReader, _ answer: (HistoryAnswer) -> Void
   ) {
     var poller = Poller()
-    _ = poller.add(descriptor: orders.descriptor)
-    var batch: [Order] = []
+    _ = poller.add(descriptor: shared.bell.descriptor)
+    var rung: [Void] = []
     while true {
-      // Only a bug of ours makes polling one descriptor fail; the thread goes on looking.
-      _ = try? poller.wait(until: nil)
-      orders.takeAll(into: &batch)
-      if batch.contains(where: \.isStop) { return }
-      for case .question(let question) in batch {
-        reader.answer(question, answer)
-        waiting.bytes.subtract(question.bytes, ordering: .relaxed)
+      let (inquiry, isStopping) = shared.state.withLock { ($0.turns.next(), $0.isStopping) }
+      if isStopping { return }
+      guard var inquiry else {
+        // Only a bug of ours makes polling one descriptor fail; the thread goes on looking.
+        _ = try? poller.wait(until: nil)
+        shared.bell.takeAll(into: &rung)
+        continue
+      }
+      let found = reader.step(&inquiry)
+      if let found { answer(found) }
+      shared.state.withLock { state in
+        if found == nil { state.turns.goOn(with: inquiry) } else { state.turns.finish() }
       }
     }
   }
-}
-
-extension HistoryDesk.Order {
-  fileprivate var isStop: Bool { if case .stop = self { true } else { false } }
 }

@@ -13,6 +13,15 @@ enum HistoryQuestion: Sendable {
 }
 
 extension HistoryQuestion {
+  /// Who waits for a reply to it; nil where the loop itself wants to know.
+  var peer: PeerID? {
+    switch self {
+    case .slice, .room: nil
+    case .rows(let question): question.peer
+    case .log(let question): question.peer
+    }
+  }
+
   /// What it carries along, about.
   var bytes: Int {
     switch self {
@@ -31,6 +40,14 @@ extension RowsQuestion.What {
     case .structure, .explain: 0
     }
   }
+}
+
+/// A question with what has been found so far.
+struct HistoryInquiry: Sendable {
+  let question: HistoryQuestion
+  /// Where the answer takes a look at many graphs.
+  var search: HistorySearch?
+  init(_ question: HistoryQuestion) { self.question = question }
 }
 
 enum HistoryAnswer: Sendable {

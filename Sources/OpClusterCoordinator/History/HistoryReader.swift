@@ -11,23 +11,30 @@ struct HistoryReader: ~Copyable {
   private var opened: (any JournalReading)?
   /// Decoded submissions, the newest last.
   private var outlines: [GraphOutline] = []
+  /// Bytes that this step has read and decoded.
+  private var spent = 0
 
   init(_ journal: any Journal) { self.journal = journal }
 
-  mutating func answer(_ question: HistoryQuestion, _ answer: (HistoryAnswer) -> Void) {
-    switch question {
-    case .room: answer(.room(journal.freeBytes()))
+  /// Goes on with a question for a bounded while; nil where it has not come to the answer.
+  mutating func step(_ inquiry: inout HistoryInquiry) -> HistoryAnswer? {
+    spent = 0
+    switch inquiry.question {
+    case .room: return .room(journal.freeBytes())
     case .slice(let slice):
-      answer(.slice(Slice(number: slice.number, content: reading { try $0.slice(slice) })))
-    case .log(let log): answer(.log(log, reading { try $0.log(log) }))
+      return .slice(Slice(number: slice.number, content: reading { try $0.slice(slice) }))
+    case .log(let log): return .log(log, reading { try $0.log(log) })
     case .rows(let rows):
-      let result = reading { try $0.rows(rows) }
-      switch result {
-      case .success(let reply): answer(.reply(rows.peer, rows.request, reply))
-      case .failure(let refusal): answer(.reply(rows.peer, rows.request, .refused(refusal)))
+      switch reading({ try $0.rows(rows, &inquiry.search) }) {
+      case .success(nil): return nil
+      case .success(let reply?): return .reply(rows.peer, rows.request, reply)
+      case .failure(let refusal): return .reply(rows.peer, rows.request, .refused(refusal))
       }
     }
   }
+
+  /// Whether it is somebody else's turn.
+  var isSpent: Bool { spent >= CoordinatorLimits.historyStepBytes }
 
   /// Runs a reading; what goes wrong with the disk becomes a refusal.
   private mutating func reading<Found>(
@@ -115,7 +122,10 @@ struct HistoryReader: ~Copyable {
 
   /// What a graph was submitted as; nil when that is no longer kept.
   mutating func outline(of graph: GraphID) throws -> GraphOutline? {
-    if let at = outlines.firstIndex(where: { $0.graph == graph }) { return outlines[at] }
+    if let at = outlines.firstIndex(where: { $0.graph == graph }) {
+      spent += CoordinatorLimits.historyLookupBytes
+      return outlines[at]
+    }
     guard let body = try document(.submission, of: graph) else { return nil }
     let outline = GraphOutline(try Wire.decodeSubmission(body), graph: graph)
     if outlines.count >= CoordinatorLimits.outlinesKept { outlines.removeFirst() }
@@ -126,7 +136,9 @@ struct HistoryReader: ~Copyable {
   mutating func document(
     _ kind: DocumentKind, of graph: GraphID
   ) throws(JournalError) -> [UInt8]? {
-    try tables().document(subject: UInt64(graph.number), kind: kind.rawValue)
+    let body = try tables().document(subject: UInt64(graph.number), kind: kind.rawValue)
+    spent += CoordinatorLimits.historyLookupBytes + (body?.count ?? 0)
+    return body
   }
 
   // MARK: - Chapters
@@ -143,8 +155,10 @@ struct HistoryReader: ~Copyable {
       let rows = try tables.chapters(
         subject: UInt64(graph.number), overlapping: members, after: after,
         limit: ReadLimit(rows: CoordinatorLimits.sliceRows))
+      spent += CoordinatorLimits.historyLookupBytes
       guard let last = rows.last else { return found }
       for row in rows {
+        spent += row.body.count
         for line in try Wire.decodeHistory(row.body) {
           // Operations are far fewer than 2³²: the last number is none's.
           let wanted = members.lowerBound..<max(members.lowerBound, members.upperBound &+ 1)

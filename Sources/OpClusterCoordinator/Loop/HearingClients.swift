@@ -266,7 +266,7 @@ extension CoordinatorLoop {
 
   func putOut(_ peer: PeerID) {
     subscriptions.remove(peer: peer)
-    if let known = clients.peers[peer], known.isGreeted { quotas.disconnect(known.holder) }
+    if let known = clients.peers[peer], known.isGreeted { leave(known) }
     clients.peers.update(peer) { known in
       known.isPutOut = true
       known.isGreeted = false
@@ -277,8 +277,13 @@ extension CoordinatorLoop {
 
   /// Its connection has ended.
   func forgetClient(_ peer: PeerID) {
-    if let known = clients.peers[peer], known.isGreeted { quotas.disconnect(known.holder) }
+    if let known = clients.peers[peer], known.isGreeted { leave(known) }
     clients.peers.remove(peer)
+  }
+
+  private func leave(_ peer: Peer) {
+    quotas.disconnect(peer.holder)
+    history.forget(peer.id, of: .principal(peer.holder))
   }
 
   // MARK: - Banishment

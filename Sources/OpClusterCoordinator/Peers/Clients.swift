@@ -112,7 +112,8 @@ extension CoordinatorLoop {
   // MARK: - The history
 
   func ask(_ question: HistoryQuestion) {
-    if history.ask(question) { return }
+    guard let asker = asker(of: question) else { return }
+    if history.ask(question, of: asker) { return }
     let busy = Refusal(
       .busy, "too many questions to the history wait", hint: "try again in a moment",
       retryAfter: .milliseconds(500))
@@ -123,6 +124,17 @@ extension CoordinatorLoop {
       subscriptions.putBack(slice.number, busy, into: &effects)
     case .room: break
     }
+  }
+
+  /// Who is counted with it (G29); nil when whoever asked has gone.
+  private func asker(of question: HistoryQuestion) -> HistoryTurns.Asker? {
+    let peer: PeerID?
+    switch question {
+    case .room: return .coordinator
+    case .slice(let slice): peer = subscriptions.reader(of: slice.number)
+    case .rows, .log: peer = question.peer
+    }
+    return peer.flatMap { clients.peers[$0] }.map { .principal($0.holder) }
   }
 
   func take(_ answer: HistoryAnswer) {

@@ -1,26 +1,33 @@
 // Lists that merge what lives with what has ended, ascending by number and page by page. The rows
-// of what lives come with the question; those of what ended are made from the documents. On the
-// reader's thread.
+// of what lives come with the question; those of what ended are made from the documents, which may
+// take a look at every graph there ever was: a search stops after each bounded step and goes on
+// when it is its turn again. On the reader's thread.
 
 import OpClusterModel
 import OpClusterWire
 
+/// How far a search has come.
+enum HistorySearch: Sendable {
+  case graphs(GraphSearch)
+  case operations(OperationSearch)
+  case explanations(ExplanationSearch)
+}
+
 extension HistoryReader {
-  mutating func rows(_ question: RowsQuestion) throws -> ClientReply {
+  /// The reply, when this step has come to it.
+  mutating func rows(
+    _ question: RowsQuestion, _ search: inout HistorySearch?
+  ) throws -> ClientReply? {
     switch question.what {
-    case .graphs(let after, let limit, let rows, let more):
-      return try graphs(question, after, limit, rows, more)
-    case .operations(let after, let limit, let rows, let more):
-      return try operations(question, after, limit, rows, more)
+    case .graphs, .operations, .explain:
+      if search == nil { search = HistorySearch(question) }
+      return try search?.step(question, &self)
     case .structure:
-      guard let graph = firstEnded(question, from: 1),
-        let body = try document(.structure, of: graph)
+      guard let graph = question.ended(from: 1), let body = try document(.structure, of: graph)
       else { throw question.otherwise }
       var structure = try DocumentKind.structure(in: body)
       structure.lastEvent = max(structure.lastEvent, question.lastEvent)
       return .structure(structure)
-    case .explain:
-      return try explain(question)
     case .submission(let graph, let outcomes):
       return try submission(question, graph, outcomes)
     }
@@ -39,28 +46,83 @@ extension HistoryReader {
       ? Array(repeating: ended.outcomes[0], count: Int(ended.operationCount)) : ended.outcomes
     return .submission(outline.submission, outcomes: outcomes)
   }
+}
 
-  /// The first graph of the question from a number on that lives no more.
-  private func firstEnded(_ question: RowsQuestion, from number: UInt32) -> GraphID? {
-    var next = question.graphs.next(from: number)
-    while let found = next, found <= question.last {
-      if !question.living.holds(found) { return GraphID(found) }
-      next = found == .max ? nil : question.graphs.next(from: found + 1)
+extension RowsQuestion {
+  /// The first graph that it means from a number on and that lives no more.
+  fileprivate func ended(from number: UInt32) -> GraphID? {
+    var next = graphs.next(from: number)
+    while let found = next, found <= last {
+      if !living.holds(found) { return GraphID(found) }
+      next = found == .max ? nil : graphs.next(from: found + 1)
     }
     return nil
   }
 
-  // MARK: - Graphs
+  fileprivate func ended(after graph: GraphID) -> GraphID? {
+    graph.number == .max ? nil : ended(from: graph.number + 1)
+  }
+}
 
-  private mutating func graphs(
+extension HistorySearch {
+  /// nil: the question is about one graph.
+  init?(_ question: RowsQuestion) {
+    switch question.what {
+    case .graphs(let after, let limit, let rows, let more):
+      self = .graphs(GraphSearch(question, after, limit, rows, more))
+    case .operations(let after, let limit, let rows, let more):
+      self = .operations(OperationSearch(question, after, limit, rows, more))
+    case .explain:
+      self = .explanations(ExplanationSearch(question))
+    case .structure, .submission: return nil
+    }
+  }
+
+  /// Goes on for a bounded while; nil where it has not come to the reply.
+  fileprivate mutating func step(
+    _ question: RowsQuestion, _ reader: inout HistoryReader
+  ) throws -> ClientReply? {
+    switch self {
+    case .graphs(var search):
+      defer { self = .graphs(search) }
+      return try search.step(question, &reader)
+    case .operations(var search):
+      defer { self = .operations(search) }
+      return try search.step(question, &reader)
+    case .explanations(var search):
+      defer { self = .explanations(search) }
+      return try search.step(question, &reader)
+    }
+  }
+}
+
+// MARK: - Graphs
+
+/// A page of graphs.
+struct GraphSearch: Sendable {
+  private let limit: Int
+  private var rows: [GraphRow] = []
+  /// Living ones, not yet among the rows.
+  private var rest: ArraySlice<GraphRow>
+  private let livingMore: Bool
+  /// The next one that is looked at.
+  private var ended: GraphID?
+
+  fileprivate init(
     _ question: RowsQuestion, _ after: GraphID?, _ limit: Int, _ living: [GraphRow],
     _ livingMore: Bool
-  ) throws -> ClientReply {
-    var rows: [GraphRow] = []
-    var rest = living[...]
+  ) {
+    self.limit = limit
+    rest = living[...]
+    self.livingMore = livingMore
     // A client may name any number; behind the last one there is nothing.
     let (first, isBeyond) = (after?.number ?? 0).addingReportingOverflow(1)
-    var ended = isBeyond ? nil : firstEnded(question, from: first)
+    ended = isBeyond ? nil : question.ended(from: first)
+  }
+
+  fileprivate mutating func step(
+    _ question: RowsQuestion, _ reader: inout HistoryReader
+  ) throws -> ClientReply? {
     while rows.count < limit {
       // Beyond the last living row of a page that is full, nothing can be said yet.
       if rest.isEmpty, livingMore { return .graphs(rows, more: true) }
@@ -70,13 +132,16 @@ extension HistoryReader {
         continue
       }
       guard let graph = ended else { return .graphs(rows, more: false) }
-      if let row = try endedRow(of: graph, question.selection) { rows.append(row) }
-      ended = graph.number == .max ? nil : firstEnded(question, from: graph.number + 1)
+      if reader.isSpent { return nil }
+      if let row = try reader.endedRow(of: graph, question.selection) { rows.append(row) }
+      ended = question.ended(after: graph)
     }
     return .graphs(rows, more: !rest.isEmpty || livingMore || ended != nil)
   }
+}
 
-  private mutating func endedRow(
+extension HistoryReader {
+  fileprivate mutating func endedRow(
     of graph: GraphID, _ selection: Selection
   ) throws -> GraphRow? {
     guard let body = try document(.row, of: graph) else { return nil }
@@ -90,53 +155,72 @@ extension HistoryReader {
     }
     return isTemplates ? row : nil
   }
+}
 
-  // MARK: - Operations
+// MARK: - Operations
 
-  private mutating func operations(
+/// A page of operations.
+struct OperationSearch: Sendable {
+  private let after: OperationID?
+  private let limit: Int
+  private var rows: [OperationRow] = []
+  /// Living ones, not yet among the rows.
+  private var rest: ArraySlice<OperationRow>
+  private let livingMore: Bool
+  /// The next graph that is looked at.
+  private var ended: GraphID?
+
+  fileprivate init(
     _ question: RowsQuestion, _ after: OperationID?, _ limit: Int, _ living: [OperationRow],
     _ livingMore: Bool
-  ) throws -> ClientReply {
-    var rows: [OperationRow] = []
-    var rest = living[...]
-    var ended = firstEnded(question, from: max(after?.graph.number ?? 1, 1))
-    var more = false
-    while true {
-      if rows.count >= limit {
-        more = !rest.isEmpty || livingMore || ended != nil
-        break
-      }
-      if rest.isEmpty, livingMore {
-        more = true
-        break
-      }
+  ) {
+    self.after = after
+    self.limit = limit
+    rest = living[...]
+    self.livingMore = livingMore
+    ended = question.ended(from: max(after?.graph.number ?? 1, 1))
+  }
+
+  fileprivate mutating func step(
+    _ question: RowsQuestion, _ reader: inout HistoryReader
+  ) throws -> ClientReply? {
+    while rows.count < limit {
+      if rest.isEmpty, livingMore { return try page(question, &reader, more: true) }
       if let first = rest.first, ended.map({ first.id.graph < $0 }) ?? true {
         rows.append(first)
         rest.removeFirst()
         continue
       }
-      guard let graph = ended else { break }
-      if let page = try EndedGraphPage(graph, question.selection, &self) {
+      guard let graph = ended else { return try page(question, &reader, more: false) }
+      if reader.isSpent { return nil }
+      if let found = try EndedGraphPage(graph, question.selection, &reader) {
         let first = after.flatMap { $0.graph == graph ? $0.index.addingOne : nil } ?? 0
         // One more than there is room for says whether there is more.
-        rows += page.rows(from: first, limit: limit - rows.count + 1)
+        rows += found.rows(from: first, limit: limit - rows.count + 1)
         if rows.count > limit {
           rows.removeLast(rows.count - limit)
-          more = true
-          break
+          return try page(question, &reader, more: true)
         }
       }
-      ended = graph.number == .max ? nil : firstEnded(question, from: graph.number + 1)
+      ended = question.ended(after: graph)
     }
-    if rows.isEmpty, after == nil { throw question.otherwise }
-    let isSingle = rows.count == 1 && (limit == 1 || (!more && after == nil))
-    try addAttempts(to: &rows, isSingle: isSingle)
-    if isSingle { try addCommand(to: &rows[0]) }
-    return .operations(rows, more: more)
+    return try page(question, &reader, more: !rest.isEmpty || livingMore || ended != nil)
   }
 
+  private mutating func page(
+    _ question: RowsQuestion, _ reader: inout HistoryReader, more: Bool
+  ) throws -> ClientReply {
+    if rows.isEmpty, after == nil { throw question.otherwise }
+    let isSingle = rows.count == 1 && (limit == 1 || (!more && after == nil))
+    try reader.addAttempts(to: &rows, isSingle: isSingle)
+    if isSingle { try reader.addCommand(to: &rows[0]) }
+    return .operations(rows, more: more)
+  }
+}
+
+extension HistoryReader {
   /// What an ended command operation ran, for who asks for it alone; a living one has it already.
-  private mutating func addCommand(to row: inout OperationRow) throws {
+  fileprivate mutating func addCommand(to row: inout OperationRow) throws {
     guard row.command.isEmpty, let outline = try outline(of: row.id.graph),
       let stage = outline.stage(of: row.id.index),
       outline.submission.templates[stage].work == .command
@@ -150,7 +234,7 @@ extension HistoryReader {
   }
 
   /// Fills in what the attempts came to, a neighbourhood of operations at a time.
-  private mutating func addAttempts(to rows: inout [OperationRow], isSingle: Bool) throws {
+  fileprivate mutating func addAttempts(to rows: inout [OperationRow], isSingle: Bool) throws {
     var start = 0
     while start < rows.count {
       let graph = rows[start].id.graph
@@ -173,27 +257,40 @@ extension HistoryReader {
       start = end
     }
   }
+}
 
-  // MARK: - Explanations
+// MARK: - Explanations
 
-  private mutating func explain(_ question: RowsQuestion) throws -> ClientReply {
-    var explanations: [Explanation] = []
-    var more = false
-    var ended = firstEnded(question, from: 1)
-    while let graph = ended, !more {
-      if let page = try EndedGraphPage(graph, question.selection, &self) {
-        var rows = page.rows(from: 0, limit: CoordinatorLimits.explanations + 1)
-        more = explanations.count + rows.count > CoordinatorLimits.explanations
-        rows = Array(rows.prefix(CoordinatorLimits.explanations - explanations.count))
-        try addAttempts(to: &rows, isSingle: false)
+/// Why operations that have ended did so.
+struct ExplanationSearch: Sendable {
+  private var explanations: [Explanation] = []
+  /// The next graph that is looked at.
+  private var ended: GraphID?
+
+  fileprivate init(_ question: RowsQuestion) { ended = question.ended(from: 1) }
+
+  fileprivate mutating func step(
+    _ question: RowsQuestion, _ reader: inout HistoryReader
+  ) throws -> ClientReply? {
+    let most = CoordinatorLimits.explanations
+    while let graph = ended {
+      if reader.isSpent { return nil }
+      if let page = try EndedGraphPage(graph, question.selection, &reader) {
+        var rows = page.rows(from: 0, limit: most + 1)
+        let more = explanations.count + rows.count > most
+        rows = Array(rows.prefix(most - explanations.count))
+        try reader.addAttempts(to: &rows, isSingle: false)
         explanations += rows.map { page.explanation(of: $0) }
+        if more { return .explanations(explanations, more: true) }
       }
-      ended = graph.number == .max ? nil : firstEnded(question, from: graph.number + 1)
+      ended = question.ended(after: graph)
     }
     if explanations.isEmpty { throw question.otherwise }
-    return .explanations(explanations, more: more)
+    return .explanations(explanations, more: false)
   }
 }
+
+// MARK: - Rows
 
 extension [GraphID] {
   /// Whether an ascending list has a graph.

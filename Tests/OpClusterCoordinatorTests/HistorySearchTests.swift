@@ -1,0 +1,163 @@
+// Questions that look at many graphs that have ended: answered in steps, to the same end as in one
+// go, however much lies between what they find (G29). Over a journal in memory.
+
+import OpClusterJournal
+import OpClusterModel
+import OpClusterWire
+import Testing
+
+@testable import OpClusterCoordinator
+@testable import OpClusterScheduling
+
+/// A reader of ended graphs 1 to `count`; every hundredth has a label of its own and failed.
+private final class Archive {
+  static let rare = Label(key: "rare", value: "yes")
+  let count: UInt32
+  private var reader: HistoryReader
+
+  init(count: UInt32) throws {
+    self.count = count
+    let journal = MemoryJournal.open(
+      disk: MemoryDisk(), observer: JournalObserver(onDurable: { _ in }, onFailure: { _ in })
+    ).journal
+    for number in 1...count {
+      let turn = OpClusterJournal.Turn(
+        sequence: UInt64(number), epoch: 1, body: [], attachments: Archive.documents(of: number))
+      #expect(journal.append(turn) == .accepted)
+      journal.commit()
+    }
+    reader = HistoryReader(journal)
+  }
+
+  private static func documents(of number: UInt32) -> [OpClusterJournal.Attachment] {
+    let isRare = number % 100 == 0
+    let outcome = isRare ? Outcome.failed : .succeeded
+    var submission = GraphSubmission(name: "g\(number)")
+    submission.templates = [
+      OperationTemplate(name: isRare ? "rare" : "often", count: 3, work: .command)
+    ]
+    if isRare { submission.labels = [rare] }
+    var counts = StateCounts()
+    counts[StateWord(outcome)] = 3
+    let structure = GraphStructure(
+      row: GraphRow(
+        graph: GraphID(number), name: submission.name, state: isRare ? .failed : .succeeded,
+        counts: counts, submittedAt: .unknown, finishedAt: .unknown, labels: submission.labels,
+        allowedFailures: 0),
+      stages: [], groupEdges: [], elementEdges: ElementEdges(), elementEdgeCount: 0)
+    let ending = GraphEnding(
+      structure: structure, outcomes: Array(repeating: outcome.rawValue, count: 3),
+      submittedAt: .unknown, finishedAt: .unknown)
+    return [
+      .document(
+        subject: UInt64(number), kind: DocumentKind.submission.rawValue,
+        body: Wire.encode(submission: submission))
+    ] + DocumentKind.documents(of: ending, lastEvent: 1)
+  }
+
+  /// The reply, and after how many steps it came.
+  func ask(_ what: RowsQuestion.What, _ selection: Selection) throws -> (ClientReply, Int) {
+    var inquiry = HistoryInquiry(
+      .rows(
+        RowsQuestion(
+          peer: PeerID(1), request: RequestID(1), what: what, selection: selection,
+          graphs: GraphSet(ranges: [], openFrom: 1), living: [], last: count, lastEvent: 1,
+          otherwise: Refusal(.unknownOperation, "no operation matches"))))
+    for step in 1...100_000 {
+      switch reader.step(&inquiry) {
+      case nil: continue
+      case .reply(_, _, let reply)?: return (reply, step)
+      case .some: throw Unexpected(what: "not a reply")
+      }
+    }
+    throw Unexpected(what: "no end")
+  }
+
+  struct Unexpected: Error { let what: String }
+}
+
+@Suite struct HistorySearchTests {
+  private let archive: Archive
+  init() throws { archive = try Archive(count: 1_000) }
+
+  private let rare = Selection(graphs: .all, labels: [Archive.rare])
+
+  @Test func graphsAreFoundInSteps() throws {
+    let (reply, steps) = try archive.ask(
+      .graphs(after: nil, limit: 10, rows: [], more: false), rare)
+    guard case .graphs(let rows, let more) = reply else {
+      Issue.record("\(reply)")
+      return
+    }
+    #expect(rows.map(\.graph.number) == Array(stride(from: 100, through: 1_000, by: 100)))
+    #expect(!more && steps > 5)
+    // A page that is full needs no more than what it shows.
+    let (first, one) = try archive.ask(
+      .graphs(after: nil, limit: 10, rows: [], more: false), Selection(graphs: .all))
+    guard case .graphs(let firstRows, true) = first else {
+      Issue.record("\(first)")
+      return
+    }
+    #expect(firstRows.map(\.graph.number) == Array(1...10) && one == 1)
+  }
+
+  @Test func operationsAreFoundInSteps() throws {
+    var after: OperationID?
+    var found: [OperationID] = []
+    var most = 0
+    while true {
+      let (reply, steps) = try archive.ask(
+        .operations(after: after, limit: 7, rows: [], more: false),
+        Selection(graphs: .all, operation: "rare"))
+      guard case .operations(let rows, let more) = reply else {
+        Issue.record("\(reply)")
+        return
+      }
+      found += rows.map(\.id)
+      most = max(most, steps)
+      guard more, let last = rows.last else { break }
+      after = last.id
+    }
+    #expect(
+      found
+        == stride(from: 100, through: 1_000, by: 100).flatMap { graph in
+          (0..<3).map { OperationID(graph: GraphID(graph), index: $0) }
+        })
+    #expect(most > 2)
+  }
+
+  @Test func explanationsAreFoundInSteps() throws {
+    let (reply, steps) = try archive.ask(
+      .explain, Selection(graphs: .all, states: [.failed]))
+    guard case .explanations(let found, let more) = reply else {
+      Issue.record("\(reply)")
+      return
+    }
+    #expect(found.count == 30 && !more && steps > 10)
+  }
+
+  @Test func nothingFoundIsSaid() throws {
+    let (reply, _) = try archive.ask(
+      .operations(after: nil, limit: 10, rows: [], more: false),
+      Selection(graphs: .all, operation: "none"))
+    guard case .refused(let refusal) = reply else {
+      Issue.record("\(reply)")
+      return
+    }
+    #expect(refusal.code == .unknownOperation)
+  }
+}
+
+@Suite struct GraphSetTests {
+  /// Against going through the numbers one by one.
+  @Test func nextAndContains() {
+    let set = GraphSet(ranges: [7...9, 2...3, 20...20, 10...11], openFrom: 30)
+    let members = (0...40).filter { [2, 3, 7, 8, 9, 10, 11, 20].contains($0) || $0 >= 30 }
+    for number: UInt32 in 0...40 {
+      #expect(set.contains(number) == members.contains(Int(number)))
+      #expect(set.next(from: number).map(Int.init) == members.first { $0 >= Int(number) })
+    }
+    #expect(GraphSet(ranges: [2...3]).next(from: 4) == nil)
+    #expect(GraphSet(ranges: []).next(from: 0) == nil)
+  }
+}
