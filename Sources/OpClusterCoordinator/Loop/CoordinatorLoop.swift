@@ -55,6 +55,9 @@ final class CoordinatorLoop {
   var submitting: [(peer: PeerID, request: RequestID, bytes: Int)] = []
   var questions: [(peer: PeerID, request: RequestID, what: ClientRequest)] = []
 
+  /// What the log says of workers.
+  var workerLines: WorkerLines
+
   // Clients
   var subscriptions: Subscriptions
   var effects: [Subscriptions.Effect] = []
@@ -103,6 +106,7 @@ final class CoordinatorLoop {
     scheduler.start(
       life: UInt64.random(in: 1...UInt64.max), mayHaveGoneBack: mayHaveGoneBack, into: &turn)
     scheduler.close(&turn)
+    workerLines = WorkerLines(scheduler.workers(at: now))
     release = ReleaseQueue(durable: turn.commit.number - 1)
     subscriptions = Subscriptions(told: scheduler.lastEvent)
     let first = TurnWriting.journalTurn(

@@ -29,6 +29,16 @@ extension CoordinatorLoop {
       turn, epoch: scheduler.epoch, lastEvent: scheduler.lastEvent)
     snapshots.appended(bytes: TurnWriting.cost(written))
     append(written)
+    tellOfWorkers()
+  }
+
+  /// The log's lines about workers that came and went in this turn.
+  private func tellOfWorkers() {
+    for line in workerLines.lines(of: turn.events) {
+      logger.log(
+        level: line.what == .lost ? .warning : .info, "\(line.what.rawValue)",
+        metadata: ["worker": "\(line.name)", "number": "\(line.worker.number)"])
+    }
   }
 
   /// Whose graphs began and ended in this turn (G29).

@@ -1,6 +1,6 @@
 // Answers to questions: rows of what lives. The body adds what the history knows.
 
-import OpClusterModel
+public import OpClusterModel
 
 extension Scheduler {
   /// Requests that change nothing. Logs, events and configuration are the body's.
@@ -29,12 +29,17 @@ extension Scheduler {
     case .queues:
       return .queues(queues.numbers.prefix(Limits.rowsPerReply).map { row(ofQueue: $0) })
     case .workers:
-      return .workers(seats.numbers.map { row(ofSeat: $0, at: now) })
+      return .workers(workers(at: now))
     case .ping:
       return .pong(commit: lastCommit, epoch: counters.epoch, lastEvent: counters.lastEvent)
     default:
       throw Refusal(.badRequest, "this request is not for the scheduler")
     }
+  }
+
+  /// The workers that are there or away, not those that were lost or have left.
+  public func workers(at now: Instant) -> [WorkerRow] {
+    seats.numbers.map { row(ofSeat: $0, at: now) }
   }
 
   private func bounded(_ limit: UInt32) -> Int {

@@ -1,0 +1,47 @@
+// What the log says about workers that come and go, from the events that observers are told, too.
+// Pure; on the loop's thread.
+
+import OpClusterModel
+
+/// Remembers who is there, since the event of a loss has no name.
+struct WorkerLines {
+  /// Looked up only.
+  private var names: [WorkerID: String]
+
+  struct Line: Equatable {
+    enum What: String {
+      case joined = "a worker has joined"
+      case lost = "a worker is lost: not heard in time, or started anew"
+      case draining = "a worker is draining"
+      case left = "a worker has left"
+    }
+    var what: What
+    var worker: WorkerID
+    var name: String
+  }
+
+  /// - Parameter workers: Those of the coordinator's former life.
+  init(_ workers: [WorkerRow]) {
+    names = Dictionary(workers.map { ($0.worker, $0.name) }, uniquingKeysWith: { $1 })
+  }
+
+  mutating func lines(of events: [EventRun]) -> [Line] {
+    var lines: [Line] = []
+    for run in events {
+      guard case .worker(let id) = run.first.subject else { continue }
+      let what: Line.What
+      switch run.first.kind {
+      case .workerJoined(let name):
+        names[id] = name
+        what = .joined
+      case .workerLost: what = .lost
+      case .workerDraining: what = .draining
+      case .workerLeft: what = .left
+      default: continue
+      }
+      lines.append(Line(what: what, worker: id, name: names[id] ?? ""))
+      if what == .lost || what == .left { names[id] = nil }
+    }
+    return lines
+  }
+}

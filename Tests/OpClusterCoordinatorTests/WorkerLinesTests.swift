@@ -1,0 +1,35 @@
+// What the log says about workers. Pure.
+
+import OpClusterModel
+import Testing
+
+@testable import OpClusterCoordinator
+
+@Suite struct WorkerLinesTests {
+  private func run(_ kind: Event.Kind, _ subject: Event.Subject) -> EventRun {
+    EventRun(
+      first: Event(
+        sequence: 1, commit: CommitIndex(1), time: .unknown, subject: subject, kind: kind),
+      count: 1)
+  }
+
+  /// Names are known to the end, and not beyond it; those of a former life, too.
+  @Test func comingsAndGoings() {
+    var lines = WorkerLines([
+      WorkerRow(
+        worker: WorkerID(1), name: "old", state: .away, capacity: Resources(), free: Resources(),
+        executing: 0, held: 0, labels: [], types: [], lastHeard: nil)
+    ])
+    let told = lines.lines(of: [
+      run(.workerLost, .worker(WorkerID(1))),
+      run(.workerJoined(name: "new"), .worker(WorkerID(2))),
+      run(.isReady(true), .operation(OperationID(graph: GraphID(1), index: 0), sequence: 1)),
+      run(.workerDraining, .worker(WorkerID(2))),
+      run(.workerLeft, .worker(WorkerID(2))),
+    ])
+    #expect(told.map(\.what) == [.lost, .joined, .draining, .left])
+    #expect(told.map(\.name) == ["old", "new", "new", "new"])
+    let later = lines.lines(of: [run(.workerLost, .worker(WorkerID(2)))])
+    #expect(later == [WorkerLines.Line(what: .lost, worker: WorkerID(2), name: "")])
+  }
+}
