@@ -141,6 +141,23 @@ extension WorkerTests {
     #expect(lines.allSatisfy { $0.hasPrefix("{\"time\":\"") && $0.hasSuffix("}") })
   }
 
+  // As where it was given the clients' address: it says so, once, and goes on trying.
+  @Test func saysThatNobodyAnswers() throws {
+    let coordinator = try FakeCoordinator()
+    coordinator.isSilent = true
+    let folder = try TestWorker.freshFolder()
+    defer { Folders.removeTree(folder) }
+    let command = try OpworkerProcess([
+      "serve", "--allow-root", "--coordinator", coordinator.endpoint.address, "--name", "w4",
+      "--scratch", folder,
+    ])
+    try coordinator.until("a warning") { command.error.contains("does not answer") }
+    #expect(command.error.contains("its address for workers"))
+    coordinator.isSilent = false
+    try coordinator.until("a line") { !command.output.isEmpty }
+    #expect(command.error.split(separator: "\n").count { $0.contains("does not answer") } == 1)
+  }
+
   // G25: killed, it leaves nothing behind, neither children nor those that left their session.
   @Test func nothingOutlivesAKilledWorker() throws {
     let coordinator = try FakeCoordinator()

@@ -11,6 +11,12 @@ import OpClusterZeroMQ
 extension WorkerLoop {
   /// Throws the present socket away and opens another.
   func renewSocket() {
+    if isUnanswered {
+      warnOnce(
+        "what listens at \(configuration.coordinator) does not answer: a coordinator that is busy "
+          + "or just starting, or not its address for workers ('workers=' in its ready line)")
+    }
+    isUnanswered = false
     socket = nil
     unsent = nil
     chunks = []
@@ -33,6 +39,7 @@ extension WorkerLoop {
       return
     }
     while let event = socket?.nextConnectionEvent() {
+      isUnanswered = event == .connected
       switch event {
       case .connected:
         hangUps = 0
@@ -108,6 +115,7 @@ extension WorkerLoop {
   private func take(_ bytes: [UInt8]) {
     do throws(WireError) {
       let message = try Wire.decodeCoordinatorMessage(bytes)
+      if case .refused = message { isUnanswered = false }
       if case .logRequest(let request) = message { answer(request) }
       if case .welcome(let welcome) = message, !welcome.clientEndpoint.isEmpty {
         attempts.home = .endpoint(
@@ -137,6 +145,7 @@ extension WorkerLoop {
   /// One line for people at the first welcome, log lines at every change.
   private func noteConversation() {
     let isTalking = core.conversation != nil
+    if isTalking { isUnanswered = false }
     if isTalking, !wasTalking {
       logger.info("serving \(configuration.coordinator)")
       if !hasServed { configuration.announce() }

@@ -56,6 +56,8 @@ final class WorkerLoop {
   /// What the log was told last of tries that all fail alike.
   var toldTrouble = ""
   var socketOpenedAt: Instant
+  /// Connected, and our hello has had no answer that is one.
+  var isUnanswered = false
   var wasTalking = false
   var sleepWatch = SleepWatch()
   /// What the guard has been told last.
