@@ -67,6 +67,9 @@ let package = Package(
     .target(name: "OpClusterProcesses", dependencies: ["CProcess"]),
     .target(name: "OpClusterManifest", dependencies: ["OpClusterModel", yams]),
     .target(name: "OpClusterPresentation", dependencies: ["OpClusterModel"]),
+    // What both daemons say to whoever started them.
+    .target(
+      name: "OpClusterDaemon", dependencies: ["OpClusterZeroMQ", "OpClusterModel", logging]),
 
     // library: what a programmer writes for the running side
     .target(
@@ -83,13 +86,13 @@ let package = Package(
       name: "OpClusterWorker",
       dependencies: [
         "OpClusterOperations", "OpClusterExecution", "OpClusterWire", "OpClusterProcesses",
-        "OpClusterZeroMQ", "OpClusterModel", logging,
+        "OpClusterDaemon", "OpClusterZeroMQ", "OpClusterModel", logging,
       ]),
     .target(
       name: "OpClusterServing",
       dependencies: [
         "OpClusterWorker", "OpClusterClient", "OpClusterOperations", "OpClusterKeys",
-        "OpClusterZeroMQ", "OpClusterModel", arguments, logging,
+        "OpClusterDaemon", "OpClusterZeroMQ", "OpClusterModel", arguments, logging,
       ]),
     .target(
       name: "OpClusterClient",
@@ -131,7 +134,8 @@ let package = Package(
     .executableTarget(
       name: "opcoord",
       dependencies: [
-        "OpClusterCoordinator", "OpClusterKeys", "OpClusterZeroMQ", "OpClusterModel", arguments,
+        "OpClusterCoordinator", "OpClusterKeys", "OpClusterDaemon", "OpClusterZeroMQ",
+        "OpClusterModel", arguments, logging,
       ]),
     .executableTarget(
       name: "opworker", dependencies: ["OpClusterServing"]),
@@ -239,6 +243,9 @@ let package = Package(
         "OpClusterZeroMQ", "OpClusterJournal", "OpClusterModel", "OpClusterClient", "MessageDice",
         "RealCluster",
       ]),
+    .testTarget(
+      name: "OpClusterDaemonTests",
+      dependencies: ["OpClusterDaemon", "OpClusterModel"]),
     .testTarget(
       name: "OpClusterLocalTests",
       dependencies: [

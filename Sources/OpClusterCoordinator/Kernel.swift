@@ -1,25 +1,11 @@
-// The only file of this target that speaks C: what a process gets from whoever started it, and how
-// it speaks to them. Any thread.
+// The only file of this target that speaks C: what a process gets from whoever started it. Any
+// thread.
 
 import Glibc
 import OpClusterModel
 import OpClusterZeroMQ
 
 public enum Kernel {
-  public enum Stream: Int32, Sendable {
-    case output = 1
-    case error = 2
-  }
-
-  /// One line in one write, so that lines of several threads do not mix; what others wrote in it
-  /// cannot steer a terminal, nor pretend to be another line (G38).
-  public static func write(_ line: String, to stream: Stream) {
-    let bytes = Array((line.withoutTerminalOrders() + "\n").utf8)
-    _ = unsafe bytes.withUnsafeBytes { bytes in
-      unsafe Glibc.write(stream.rawValue, bytes.baseAddress, bytes.count)
-    }
-  }
-
   /// As many descriptors as the process may have; it keeps what it has where that fails.
   static func raiseDescriptorLimit() {
     var limit = rlimit()

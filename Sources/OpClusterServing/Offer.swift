@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Glibc
+import OpClusterDaemon
 import OpClusterModel
 import OpClusterWorker
 
@@ -52,9 +53,9 @@ struct ShowResources<Program: WorkerProgram>: ParsableCommand {
   @OptionGroup var offer: Offer
 
   func run() throws {
-    Terminal.write(try offer.capacity(try WorkerSettings()).summary, to: .output)
+    StandardStream.output.write(try offer.capacity(try WorkerSettings()).summary)
     for label in MachineResources.labels {
-      Terminal.write("label \(label.key)=\(label.value)", to: .output)
+      StandardStream.output.write("label \(label.key)=\(label.value)")
     }
   }
 }

@@ -5,6 +5,7 @@ import ArgumentParser
 import Glibc
 import Logging
 import OpClusterClient
+import OpClusterDaemon
 import OpClusterKeys
 import OpClusterModel
 import OpClusterWorker
@@ -78,7 +79,7 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
 
   func run() throws {
     keepSecretsOutOfDumps()
-    if Terminal.isRoot, !allowRoot {
+    if OwnProcess.isRoot, !allowRoot {
       fail(
         "refuses to run operations as root (uid 0); run it as a user of its own, such as the unit "
           + "in deploy/systemd does, or say --allow-root", status: 78)
@@ -190,7 +191,7 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
 
   /// Says why on standard error and ends the process.
   func fail(_ message: String, status: Int32) -> Never {
-    Terminal.write("\(Program.name): \(message)", to: .error)
+    StandardStream.error.write("\(Program.name): \(message)")
     Glibc.exit(status)
   }
 }

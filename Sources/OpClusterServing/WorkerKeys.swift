@@ -3,6 +3,7 @@
 import ArgumentParser
 import Glibc
 import OpClusterClient
+import OpClusterDaemon
 import OpClusterKeys
 import OpClusterModel
 import OpClusterWorker
@@ -18,9 +19,9 @@ extension Serve {
         joinAndStartAgain(token, folder, configuration.coordinator, settings)
       }
       if let own, join != nil {
-        Terminal.write(
+        StandardStream.error.write(
           "\(Program.name): --join is not used: \(folder.path) holds the key of '\(own.name)' "
-            + "already; to join anew, remove \(folder.path)/own.key first", to: .error)
+            + "already; to join anew, remove \(folder.path)/own.key first")
       }
       configuration.keys = try folder.clientKeys().keys
       let isNamed = settings.text(.name, flag: name) != nil
@@ -34,8 +35,8 @@ extension Serve {
       fail(error.description, status: error.status)
     }
     // For operations that submit others, here and in children.
-    if Terminal.variable(ClusterKeys.variable) == nil {
-      Terminal.setVariable(ClusterKeys.variable, folder.path)
+    if OwnProcess.variable(ClusterKeys.variable) == nil {
+      OwnProcess.setVariable(ClusterKeys.variable, folder.path)
     }
   }
 
@@ -64,9 +65,9 @@ extension Serve {
     }
     switch result {
     case .success(let own):
-      Terminal.write(
-        "\(Program.name): joined as '\(own.name)'; the key is in \(folder.path)", to: .error)
-      let code = Terminal.startAgain(without: "--join")
+      StandardStream.error.write(
+        "\(Program.name): joined as '\(own.name)'; the key is in \(folder.path)")
+      let code = OwnProcess.startAgain(without: "--join")
       fail("cannot start again: error \(code); start without --join", status: 74)
     case .failure(let error):
       switch error.kind {

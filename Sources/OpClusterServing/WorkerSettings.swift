@@ -36,7 +36,7 @@ public struct WorkerSettings: Sendable {
   ///   - variable: looks up the environment.
   public init(
     paths: [String] = ConfigurationFile.paths,
-    variable: @escaping @Sendable (String) -> String? = Terminal.variable
+    variable: @escaping @Sendable (String) -> String? = OwnProcess.variable
   ) throws(ConfigurationError) {
     var files: [File] = []
     for path in paths {

@@ -1,6 +1,7 @@
 // The worker as a program sees it: made from a configuration and a registry, run on the thread that
 // calls `run`, stopped from any other.
 
+import OpClusterDaemon
 public import OpClusterModel
 public import OpClusterOperations
 public import OpClusterZeroMQ
@@ -61,7 +62,7 @@ extension WorkerConfiguration {
 
   /// The one line that says that the worker is ready to serve.
   func announce() {
-    Terminal.write("opworker \(name) serving \(coordinator) \(capacity.summary)", to: .output)
+    StandardStream.output.write("opworker \(name) serving \(coordinator) \(capacity.summary)")
   }
 }
 

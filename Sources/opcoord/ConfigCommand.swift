@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import OpClusterCoordinator
+import OpClusterDaemon
 
 struct ConfigCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -30,7 +31,7 @@ struct ConfigShow: ParsableCommand {
     }
     switch output {
     case .table: table(configuration)
-    case .json: Kernel.write(json(configuration), to: .output)
+    case .json: StandardStream.output.write(json(configuration))
     }
   }
 
@@ -40,7 +41,7 @@ struct ConfigShow: ParsableCommand {
       guard let value = configuration.values[setting] else { continue }
       let name = setting.rawValue + String(repeating: " ", count: width - setting.rawValue.count)
       let tail = origin ? "  (\(value.origin))" : ""
-      Kernel.write("\(name)  \(value.text)\(tail)", to: .output)
+      StandardStream.output.write("\(name)  \(value.text)\(tail)")
     }
   }
 

@@ -3,6 +3,7 @@
 import ArgumentParser
 import Glibc
 import OpClusterCoordinator
+import OpClusterDaemon
 import OpClusterKeys
 import OpClusterModel
 import OpClusterZeroMQ
@@ -48,7 +49,7 @@ struct Invite: ParsableCommand {
     } catch {
       fail(error.description, status: error.status)
     }
-    Kernel.write(line(token, configuration), to: .output)
+    StandardStream.output.write(line(token, configuration))
   }
 
   private func line(_ token: JoinToken, _ configuration: Configuration) -> String {

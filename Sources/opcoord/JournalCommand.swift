@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import OpClusterCoordinator
+import OpClusterDaemon
 import OpClusterJournal
 
 struct JournalCommand: ParsableCommand {
@@ -47,7 +48,7 @@ struct Verify: ParsableCommand {
   @OptionGroup var folder: JournalFolder
 
   func run() throws {
-    Kernel.write("journal sound: \(findings(folder.path()))", to: .output)
+    StandardStream.output.write("journal sound: \(findings(folder.path()))")
   }
 }
 
@@ -69,7 +70,7 @@ struct Export: ParsableCommand {
   func run() throws {
     let path = folder.path()
     working {
-      try JournalExport.export(folder: path) { line in Kernel.write(line, to: .output) }
+      try JournalExport.export(folder: path) { line in StandardStream.output.write(line) }
     }
   }
 }
@@ -88,9 +89,9 @@ struct Compact: ParsableCommand {
   func run() throws {
     let path = folder.path()
     let result = working { try JournalCompaction.compact(folder: path) }
-    Kernel.write(
+    StandardStream.output.write(
       "journal compacted: bytes=\(result.bytesAfter) before=\(result.bytesBefore) "
-        + findings(path), to: .output)
+        + findings(path))
   }
 }
 
@@ -112,7 +113,7 @@ struct Backup: ParsableCommand {
     working {
       try JournalTools.backup(folder: path, to: target) { try JournalExport.check($0) }
     }
-    Kernel.write("journal copied to \(target): \(findings(target))", to: .output)
+    StandardStream.output.write("journal copied to \(target): \(findings(target))")
   }
 }
 
@@ -143,6 +144,6 @@ struct Cut: ParsableCommand {
         + "\(report.droppedTurns) turn\(report.droppedTurns == 1 ? "" : "s") dropped"
     }
     if report.droppedLog { words += ", and what the damaged write-ahead log held behind them" }
-    Kernel.write("\(words), \(findings(path))", to: .output)
+    StandardStream.output.write("\(words), \(findings(path))")
   }
 }

@@ -4,6 +4,7 @@
 import ArgumentParser
 import Glibc
 import OpClusterCoordinator
+import OpClusterDaemon
 import OpClusterKeys
 import OpClusterModel
 import OpClusterZeroMQ
@@ -70,8 +71,8 @@ struct KeyGeneration: ParsableCommand {
     let folder = options.folder
     let keys = working { () throws(KeyError) in try folder.prepareServer(at: wallTime) }
     let what = keys.areNew ? "made keys in" : "there are keys already in"
-    Kernel.write("opcoord: \(what) \(folder.path)", to: .error)
-    Kernel.write(keys.pair.publicKey.text, to: .output)
+    StandardStream.error.write("opcoord: \(what) \(folder.path)")
+    StandardStream.output.write(keys.pair.publicKey.text)
   }
 }
 
@@ -91,8 +92,8 @@ struct KeyCommand: ParsableCommand {
       let folder = options.folder
       let list = working { () throws(KeyError) in try folder.allowed() }
       switch output {
-      case .name: for key in list.keys { Kernel.write(key.name, to: .output) }
-      case .json: Kernel.write(json(list), to: .output)
+      case .name: for key in list.keys { StandardStream.output.write(key.name) }
+      case .json: StandardStream.output.write(json(list))
       case .table: table(list)
       }
     }
@@ -114,7 +115,7 @@ struct KeyCommand: ParsableCommand {
         let cells = zip(row, widths).map { text, width in
           text + String(repeating: " ", count: width - text.utf8.count)
         }
-        Kernel.write((cells + [row[3]]).joined(separator: "  "), to: .output)
+        StandardStream.output.write((cells + [row[3]]).joined(separator: "  "))
       }
     }
 
@@ -143,13 +144,13 @@ struct KeyCommand: ParsableCommand {
     func run() throws {
       let folder = options.folder
       guard let name else {
-        return Kernel.write(server(folder).publicKey.text, to: .output)
+        return StandardStream.output.write(server(folder).publicKey.text)
       }
       let list = working { () throws(KeyError) in try folder.allowed() }
       guard let found = list.keys.first(where: { $0.name == name }) else {
         fail("there is no key of this name; 'opcoord key ls' shows all of them", status: 4)
       }
-      Kernel.write(found.key.text, to: .output)
+      StandardStream.output.write(found.key.text)
     }
   }
 
@@ -171,7 +172,7 @@ struct KeyCommand: ParsableCommand {
       working { () throws(KeyError) in
         try folder.changeAllowed { list throws(KeyError) in try list.add(added) }
       }
-      Kernel.write("opcoord: '\(name)' may connect as \(role.role.rawValue)", to: .error)
+      StandardStream.error.write("opcoord: '\(name)' may connect as \(role.role.rawValue)")
     }
   }
 
@@ -188,7 +189,7 @@ struct KeyCommand: ParsableCommand {
         try folder.changeAllowed { list throws(KeyError) in try list.remove(named: name) }
       }
       let what = removed.map { "the key '\($0.name)' (\($0.role.rawValue))" } ?? "the invitation"
-      Kernel.write("opcoord: \(what) is removed", to: .error)
+      StandardStream.error.write("opcoord: \(what) is removed")
     }
   }
 }

@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import OpClusterCoordinator
+import OpClusterDaemon
 import OpClusterModel
 
 @main
@@ -18,6 +19,6 @@ struct Opcoord: ParsableCommand {
 
 /// Says why on standard error and ends the process.
 func fail(_ message: String, status: Int32) -> Never {
-  Kernel.write("opcoord: \(message)", to: .error)
+  StandardStream.error.write("opcoord: \(message)")
   Kernel.endProcess(status)
 }

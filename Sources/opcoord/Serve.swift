@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import OpClusterCoordinator
+import OpClusterDaemon
 import OpClusterKeys
 import OpClusterModel
 import OpClusterZeroMQ
@@ -46,7 +47,7 @@ struct Serve: ParsableCommand {
     let end = coordinator.run(
       handlesSignals: true, lifeline: untilStdinCloses ? 0 : nil, service: service
     ) {
-      Kernel.write($0.line, to: .output)
+      StandardStream.output.write($0.line)
     }
     if case .failed(let error) = end { fail(error.description, status: end.status) }
     Kernel.endProcess(end.status)
@@ -61,9 +62,8 @@ struct Serve: ParsableCommand {
     let folder = KeyFolder(configuration[.keys])
     let prepared = try folder.prepareServer(at: WallTime(milliseconds: WallClock.now()))
     if prepared.areNew {
-      Kernel.write(
-        "opcoord: made keys in \(folder.path); this user is 'local', an admin, on this machine",
-        to: .error)
+      StandardStream.error.write(
+        "opcoord: made keys in \(folder.path); this user is 'local', an admin, on this machine")
     }
     return CoordinatorKeys(pair: prepared.pair, allowed: prepared.allowed, folder: folder)
   }

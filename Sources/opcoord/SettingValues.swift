@@ -3,6 +3,7 @@
 
 import Logging
 import OpClusterCoordinator
+import OpClusterDaemon
 import OpClusterModel
 import OpClusterZeroMQ
 

@@ -171,13 +171,4 @@ import Testing
     #expect(
       found == [[line(1, 3, 1), line(1, 2, 1), line(1, 3, 2)], [line(1, far, 1)], [line(2, 0, 1)]])
   }
-
-  @Test(
-    arguments: [
-      (0, "1970-01-01T00:00:00.000Z"), (951_782_400_123, "2000-02-29T00:00:00.123Z"),
-      (1_735_689_599_999, "2024-12-31T23:59:59.999Z"), (-1, "1969-12-31T23:59:59.999Z"),
-    ] as [(Int64, String)])
-  func momentsAreWritten(milliseconds: Int64, text: String) {
-    #expect(UTCTime(milliseconds: milliseconds).text == text)
-  }
 }

@@ -256,7 +256,7 @@ final class TestWorker {
   }
 
   static func freshFolder() throws -> String {
-    let base = Terminal.variable("TMPDIR") ?? "/tmp"
+    let base = OwnProcess.variable("TMPDIR") ?? "/tmp"
     let path = "\(base)/opworker-test-\(getpid())-\(UInt64.random(in: 0...UInt64.max))"
     try Folders.make(path)
     return path

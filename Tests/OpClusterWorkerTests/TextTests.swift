@@ -82,11 +82,4 @@ import Testing
     #expect(CommandRunner.text(ResourceAmount(tenThousandths: 5_000)) == "0.5")
     #expect(CommandRunner.text(ResourceAmount(3)) == "3")
   }
-
-  @Test func timesOfLogLines() {
-    #expect(StandardErrorLog.time(0) == "1970-01-01T00:00:00.000Z")
-    #expect(StandardErrorLog.time(951_782_399_999) == "2000-02-28T23:59:59.999Z")
-    #expect(StandardErrorLog.time(951_782_400_000) == "2000-02-29T00:00:00.000Z")
-    #expect(StandardErrorLog.time(4_107_542_400_001) == "2100-03-01T00:00:00.001Z")
-  }
 }

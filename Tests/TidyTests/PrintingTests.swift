@@ -1,6 +1,5 @@
 // Everything that is printed goes through a door that neutralises what others wrote (G38): the
-// console of opbatch, `Kernel.write` and `Terminal.write` of the daemons. What goes past it is
-// listed here.
+// console of opbatch, `StandardStream` of the daemons. What goes past it is listed here.
 
 import Testing
 
@@ -15,10 +14,10 @@ import Testing
   private static let doors: Set<String> = [
     "Sources/opbatch/Shared/Console.swift", "Sources/opbatch/Shared/Descriptor.swift",
     "Sources/opbatch/Opbatch.swift", "Sources/OpClusterCoordinator/Kernel.swift",
-    "Sources/OpClusterWorker/Terminal.swift",
+    "Sources/OpClusterDaemon/StandardStream.swift",
   ]
   private static let folders = [
-    "opbatch", "opcoord", "opworker", "OpClusterClient", "OpClusterCoordinator",
+    "opbatch", "opcoord", "opworker", "OpClusterClient", "OpClusterCoordinator", "OpClusterDaemon",
     "OpClusterJournal", "OpClusterManifest", "OpClusterPresentation", "OpClusterServing",
     "OpClusterWire", "OpClusterWorker", "OpClusterZeroMQ", "OpCluster", "OpClusterLocal",
     "OpClusterOperations",

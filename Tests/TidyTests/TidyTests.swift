@@ -91,8 +91,8 @@ import Testing
     "Sources/ExampleMaterials/Connection.swift", "Sources/ExampleMaterials/PictureFiles.swift",
     "Sources/OpClusterClient/Kernel.swift", "Sources/OpClusterCoordinator/Kernel.swift",
     "Sources/OpClusterKeys/PrivateFolder.swift", "Sources/OpClusterWorker/Files/Folders.swift",
-    "Sources/OpClusterWorker/Files/Scratch.swift",
-    "Sources/OpClusterWorker/Terminal.swift", "Sources/opbatch/Follow/TerminalHeight.swift",
+    "Sources/OpClusterDaemon/StandardStream.swift", "Sources/OpClusterWorker/Files/Scratch.swift",
+    "Sources/OpClusterWorker/OwnProcess.swift", "Sources/opbatch/Follow/TerminalHeight.swift",
     "Sources/opbatch/Shared/Descriptor.swift", "Sources/opbench/SpawnFloor.swift",
   ]
 

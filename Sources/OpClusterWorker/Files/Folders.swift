@@ -13,10 +13,10 @@ enum Folders {
 
   static func defaultScratch(worker: String) -> String {
     let folder = "opcluster/worker-\(worker)"
-    if let state = Terminal.variable("XDG_STATE_HOME"), state.hasPrefix("/") {
+    if let state = OwnProcess.variable("XDG_STATE_HOME"), state.hasPrefix("/") {
       return "\(state)/\(folder)"
     }
-    if let home = Terminal.variable("HOME"), home.hasPrefix("/") {
+    if let home = OwnProcess.variable("HOME"), home.hasPrefix("/") {
       return "\(home)/.local/state/\(folder)"
     }
     return "/tmp/opcluster-\(getuid())/worker-\(worker)"

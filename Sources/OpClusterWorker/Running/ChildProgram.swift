@@ -4,6 +4,7 @@
 
 import Glibc
 import Logging
+import OpClusterDaemon
 import OpClusterModel
 public import OpClusterOperations
 import OpClusterProcesses
@@ -78,7 +79,7 @@ public enum ChildProgram {
       return offered.withLock { $0 += types }
     }
     guard let channel = ParentChannel.take() else {
-      Terminal.write("\(arguments[0]): \(argument) is for workers only", to: .error)
+      StandardStream.error.write("\(arguments[0]): \(argument) is for workers only")
       exit(64)
     }
     ChildServer(types(), channel, scratch: arguments[2]).run()

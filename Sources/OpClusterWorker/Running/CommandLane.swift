@@ -116,7 +116,7 @@ public final class CommandLane: Sendable {
   }
 
   private static func freshFolder() -> String {
-    let given = Terminal.variable("TMPDIR") ?? ""
+    let given = OwnProcess.variable("TMPDIR") ?? ""
     let base = given.hasPrefix("/") ? given : "/tmp"
     return "\(base)/opcluster-\(MachineResources.processNumber)-"
       + String(UInt64.random(in: 0...UInt64.max), radix: 36)

@@ -69,8 +69,8 @@ final class CommandRunner {
     self.limits = limits
     self.scratch = scratch
     fence = String(session, radix: 16)
-    home = Terminal.variable("HOME") ?? "/"
-    user = Terminal.variable("USER") ?? "\(getuid())"
+    home = OwnProcess.variable("HOME") ?? "/"
+    user = OwnProcess.variable("USER") ?? "\(getuid())"
   }
 
   /// The numbers of attempts may come again: what they mean to others must not.

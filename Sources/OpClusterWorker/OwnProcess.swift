@@ -1,14 +1,9 @@
-// What a process gets from whoever started it, and how it speaks to them: environment and streams.
+// The only words of C about this very process: its environment, its rights, and being started anew.
 
 import Glibc
 import OpClusterModel
 
-public enum Terminal {
-  public enum Stream: Int32, Sendable {
-    case output = 1
-    case error = 2
-  }
-
+public enum OwnProcess {
   /// A variable of the environment; nil when it is not set.
   public static func variable(_ name: String) -> String? {
     guard let value = unsafe getenv(name) else { return nil }
@@ -17,15 +12,6 @@ public enum Terminal {
 
   /// Whether this process may do everything on this machine (G40).
   public static var isRoot: Bool { geteuid() == 0 }
-
-  /// One line in one write, so that lines of several threads do not mix; what others wrote in it
-  /// cannot steer a terminal, nor pretend to be another line (G38).
-  public static func write(_ line: String, to stream: Stream) {
-    let bytes = Array((line.withoutTerminalOrders() + "\n").utf8)
-    _ = unsafe bytes.withUnsafeBytes { bytes in
-      unsafe Glibc.write(stream.rawValue, bytes.baseAddress, bytes.count)
-    }
-  }
 
   /// Sets a variable for this process and those that it starts; before the first other thread.
   public static func setVariable(_ name: String, _ value: String) {
