@@ -68,17 +68,27 @@ public struct AllowList: Hashable, Sendable {
     keys.append(added)
   }
 
-  /// Removes a key, or the open invitations of that name; what there was.
-  public mutating func remove(named name: String) throws(KeyError) -> AllowedKey? {
+  /// What was removed.
+  public struct Removed: Hashable, Sendable {
+    public var key: AllowedKey?
+    public var invitations: Int
+  }
+
+  /// Stands for the invitations whose holder chooses the name.
+  public static let unnamed = "*"
+
+  /// Removes a key and the open invitations of that name, or all invitations without one.
+  public mutating func remove(named name: String) throws(KeyError) -> Removed {
     let before = invitations.count
-    invitations.removeAll { $0.name == name }
-    guard let at = keys.firstIndex(where: { $0.name == name }) else {
-      if invitations.count < before { return nil }
+    invitations.removeAll { $0.name ?? Self.unnamed == name }
+    var removed = Removed(key: nil, invitations: before - invitations.count)
+    if let at = keys.firstIndex(where: { $0.name == name }) { removed.key = keys.remove(at: at) }
+    guard removed.key != nil || removed.invitations > 0 else {
       throw KeyError(
-        .refused, "there is no key named '\(printable(name))'",
+        .refused, "there is no key and no invitation named '\(printable(name))'",
         hint: "'opcoord key ls' shows all of them")
     }
-    return keys.remove(at: at)
+    return removed
   }
 
   public mutating func invite(_ invitation: Invitation, at now: WallTime) throws(KeyError) {
@@ -94,7 +104,8 @@ public struct AllowList: Hashable, Sendable {
     guard invitations.count < Limits.openInvitations else {
       throw KeyError(
         .refused, "there are \(Limits.openInvitations) open invitations already",
-        hint: "'opcoord key ls' shows them, 'opcoord key rm NAME' removes them")
+        hint: "'opcoord key ls' shows them, 'opcoord key rm NAME' removes them, and "
+          + "'opcoord key rm \"*\"' those without a name")
     }
     invitations.append(invitation)
   }
@@ -137,7 +148,8 @@ public struct AllowList: Hashable, Sendable {
       "key \($0.name) \($0.role.rawValue) \($0.key.text) \($0.addedAt.milliseconds)"
     }
     lines += invitations.map {
-      "invitation \($0.name ?? "*") \($0.role.rawValue) \($0.key.text) \($0.expiresAt.milliseconds)"
+      "invitation \($0.name ?? Self.unnamed) \($0.role.rawValue) \($0.key.text) "
+        + "\($0.expiresAt.milliseconds)"
     }
     return lines.joined(separator: "\n") + "\n"
   }
@@ -159,7 +171,8 @@ public struct AllowList: Hashable, Sendable {
         keys.append(AllowedKey(name: name, role: role, key: key, addedAt: time))
       case "invitation" where invitations.count < Limits.openInvitations:
         invitations.append(
-          Invitation(name: name == "*" ? nil : name, role: role, key: key, expiresAt: time))
+          Invitation(name: name == Self.unnamed ? nil : name, role: role, key: key, expiresAt: time)
+        )
       default: throw KeyLines.malformed(path, number, "not understood, or too many")
       }
     }

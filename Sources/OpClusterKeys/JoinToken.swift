@@ -1,11 +1,15 @@
 // What an administrator hands over so that another machine can join: one word that survives every
 // shell and every chat. Pure.
 
+public import OpClusterModel
 public import OpClusterZeroMQ
 
-/// A one-time secret, the key of the coordinator that made it, and where it is.
+/// A one-time secret, what it is good for, the key of the coordinator that made it, and where that
+/// is.
 public struct JoinToken: Sendable {
   public var pair: KeyPair
+  /// What whoever joins will be: told here, so that the wrong program does not use it up.
+  public var role: Role
   public var server: PublicKey
   /// Where the coordinator serves clients.
   public var clientAddress: String
@@ -13,15 +17,18 @@ public struct JoinToken: Sendable {
   /// Begins every token, so that people and programs see what it is.
   public static let prefix = "opjoin_"
 
-  public init(pair: KeyPair, server: PublicKey, clientAddress: String) {
+  public init(pair: KeyPair, role: Role, server: PublicKey, clientAddress: String) {
     self.pair = pair
+    self.role = role
     self.server = server
     self.clientAddress = clientAddress
   }
 
   /// To be shown once, to the one who is invited.
   public var revealedText: String {
-    Self.prefix + Self.spell(pair.secretKey.revealed + server.bytes + Array(clientAddress.utf8))
+    Self.prefix
+      + Self.spell(
+        pair.secretKey.revealed + server.bytes + [role.initial] + Array(clientAddress.utf8))
   }
 
   /// nil for anything that `revealedText` did not make, blanks at its ends apart.
@@ -30,13 +37,15 @@ public struct JoinToken: Sendable {
     guard word.count == 1, word[0].hasPrefix(Self.prefix),
       let bytes = Self.read(word[0].dropFirst(Self.prefix.count)),
       bytes.count > 2 * PublicKey.byteCount,
+      let role = Role.allCases.first(where: { $0.initial == bytes[2 * PublicKey.byteCount] }),
       let secret = SecretKey(bytes: Array(bytes[..<PublicKey.byteCount])),
       let server = PublicKey(
         bytes: Array(bytes[PublicKey.byteCount..<2 * PublicKey.byteCount])),
-      let address = String(validating: bytes[(2 * PublicKey.byteCount)...], as: UTF8.self),
+      let address = String(validating: bytes[(2 * PublicKey.byteCount + 1)...], as: UTF8.self),
       let endpoint = try? Endpoint(address), endpoint.transport == .tcp
     else { return nil }
-    self.init(pair: KeyPair(secret), server: server, clientAddress: endpoint.address)
+    self.init(
+      pair: KeyPair(secret), role: role, server: server, clientAddress: endpoint.address)
   }
 
   /// Base64 with `-` and `_`, without padding (RFC 4648).
@@ -75,4 +84,9 @@ public struct JoinToken: Sendable {
     // Only one spelling of each token.
     return bits & (1 << count - 1) == 0 ? bytes : nil
   }
+}
+
+extension Role {
+  /// All of them begin differently.
+  fileprivate var initial: UInt8 { rawValue.utf8.first ?? 0 }
 }

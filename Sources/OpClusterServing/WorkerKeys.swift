@@ -48,6 +48,11 @@ extension Serve {
     guard let token = JoinToken(text) else {
       fail("--join is not the token of an invitation; copy all of it", status: 64)
     }
+    guard token.role == .worker || token.role == .admin else {
+      fail(
+        "this invitation is for the role \(token.role.rawValue), not for a worker, and still good: "
+          + "use it with 'opbatch key join', and get another with 'opcoord key invite'", status: 64)
+    }
     let name = settings.text(.name, flag: name) ?? MachineResources.machineName
     let result: Result<OwnKey, ClientError>
     do throws(SocketError) {

@@ -38,7 +38,8 @@ struct Invite: ParsableCommand {
       guard let server = try folder.server() else {
         fail("there is no server.key in \(folder.path); make one: opcoord keygen", status: 78)
       }
-      token = JoinToken(pair: .random(), server: server.publicKey, clientAddress: client)
+      token = JoinToken(
+        pair: .random(), role: role.role, server: server.publicKey, clientAddress: client)
       let now = WallClock.now()
       let invitation = Invitation(
         name: name, role: role.role, key: token.pair.publicKey,

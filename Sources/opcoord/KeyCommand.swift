@@ -106,7 +106,7 @@ struct KeyCommand: ParsableCommand {
         }
         + list.invitations.map {
           [
-            $0.name ?? "*", $0.role.rawValue, "invited",
+            $0.name ?? AllowList.unnamed, $0.role.rawValue, "invited",
             "until " + UTCTime($0.expiresAt).text,
           ]
         }
@@ -179,8 +179,9 @@ struct KeyCommand: ParsableCommand {
   struct Remove: ParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "rm",
-      abstract: "Keep a key out, and end its connections; also withdraws an invitation.")
-    @Argument(help: "A name of the list.") var name: String
+      abstract: "Keep a key out, and end its connections; also withdraws invitations.")
+    @Argument(help: "A name of the list; '*' for all invitations without a name.")
+    var name: String
     @OptionGroup var options: KeyOptions
 
     func run() throws {
@@ -188,8 +189,13 @@ struct KeyCommand: ParsableCommand {
       let removed = working { () throws(KeyError) in
         try folder.changeAllowed { list throws(KeyError) in try list.remove(named: name) }
       }
-      let what = removed.map { "the key '\($0.name)' (\($0.role.rawValue))" } ?? "the invitation"
-      StandardStream.error.write("opcoord: \(what) is removed")
+      if let key = removed.key {
+        StandardStream.error.write(
+          "opcoord: the key '\(key.name)' (\(key.role.rawValue)) is removed")
+      }
+      if removed.invitations > 0 {
+        StandardStream.error.write("opcoord: invitations withdrawn: \(removed.invitations)")
+      }
     }
   }
 }

@@ -44,7 +44,7 @@ import Testing
       #expect(error?.description.contains("\u{1B}") == false)
     }
     try list.add(key(String(repeating: "n", count: 128)))
-    #expect(try list.remove(named: "a")?.key == first.key)
+    #expect(try list.remove(named: "a").key?.key == first.key)
     #expect(throws: KeyError.self) { _ = try list.remove(named: "a") }
   }
 
@@ -81,7 +81,7 @@ import Testing
       try list.redeem(named.key, name: "x", key: KeyPair.random().publicKey, at: now).name == "w7")
     #expect(list.invitations == [late])
     #expect(throws: KeyError.self) { try list.invite(invitation("w7"), at: now) }
-    #expect(try list.remove(named: "anna") != nil)
+    #expect(try list.remove(named: "anna").key != nil)
     // What expired long ago is forgotten at the next invitation.
     let nextWeek = WallTime(milliseconds: now.milliseconds + 8 * 86_400_000)
     try list.invite(invitation(in: 9 * 86_400_000), at: nextWeek)
@@ -91,8 +91,13 @@ import Testing
   @Test func withdrawn() throws {
     var list = AllowList()
     try list.invite(invitation("w7"), at: now)
-    #expect(try list.remove(named: "w7") == nil)
+    for _ in 0..<2 { try list.invite(invitation(nil), at: now) }
+    #expect(try list.remove(named: "w7") == .init(key: nil, invitations: 1))
+    #expect(list.invitations.count == 2)
+    // Those without a name have one sign for all of them.
+    #expect(try list.remove(named: "*") == .init(key: nil, invitations: 2))
     #expect(list.invitations.isEmpty)
+    #expect(throws: KeyError.self) { try list.remove(named: "*") }
   }
 
   @Test func limits() throws {
@@ -123,16 +128,16 @@ import Testing
     }
   }
 
-  @Test func tokens() throws {
+  @Test(arguments: Role.allCases) func tokens(role: Role) throws {
     let token = JoinToken(
-      pair: .random(), server: KeyPair.random().publicKey,
+      pair: .random(), role: role, server: KeyPair.random().publicKey,
       clientAddress: "tcp://node-1.example:7420")
     let text = token.revealedText
     #expect(
       text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_" || $0 == "-") })
     let read = try #require(JoinToken("  \(text)\n"))
     #expect(read.pair.publicKey == token.pair.publicKey)
-    #expect(read.server == token.server)
+    #expect(read.server == token.server && read.role == role)
     #expect(read.clientAddress == token.clientAddress)
     for broken in [
       "", "opjoin_", String(text.prefix(90)), text + " x", String(text.dropFirst()), text + "!",

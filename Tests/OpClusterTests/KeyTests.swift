@@ -206,6 +206,10 @@ import Testing
       let line = try await invite("--role", "worker", "--name", "far")
       #expect(line.hasPrefix("opworker serve --coordinator \(site.workers) --join opjoin_"))
       let words = line.split(separator: " ").dropFirst().map(String.init) + ["--allow-root"]
+      let token = try #require(words.first { $0.hasPrefix("opjoin_") })
+      // A program that it is not for does not use it up.
+      let client = try await site.run("opbatch", home: "lost", ["key", "join", token])
+      #expect(client.status == 64 && client.error.contains("is for a worker, and still good"))
       let worker = try site.start("opworker", home: "far", words)
       try await eventually("the worker serves", details: { worker.error }) {
         worker.output.contains("serving")
@@ -219,6 +223,10 @@ import Testing
       #expect(spent.status == 77)
       #expect(spent.error.contains("used before"))
       let user = try await invite("--role", "submitter")
+      let other = try #require(user.split(separator: " ").last.map(String.init))
+      let foreign = try await site.run(
+        "opworker", home: "lost", words.map { $0 == token ? other : $0 })
+      #expect(foreign.status == 64 && foreign.error.contains("for the role submitter"))
       let joined = try await site.run(
         "opbatch", home: "uta", user.split(separator: " ").dropFirst().map(String.init))
       #expect(joined.status == 0, "\(joined.error)")

@@ -53,6 +53,11 @@ struct KeyJoin: Command {
     guard let token = JoinToken(token) else {
       throw Failure.usage("this is not the token of an invitation; copy all of it")
     }
+    guard token.role != .worker else {
+      throw Failure.usage(
+        "this invitation is for a worker, and still good: opworker serve --join TOKEN",
+        hint: "an administrator gets yours from 'opcoord key invite --role submitter'")
+    }
     guard let name = name ?? ThisProcess.accountName ?? ThisProcess.variable("USER") else {
       throw Failure.usage("your account has no name", hint: "say your name with --name")
     }
