@@ -96,6 +96,23 @@ import Testing
     #expect(try await cluster.opbatch("queue", "rm", queue).status == 0)
   }
 
+  /// Letting operations go does not let a suspended graph go, and says so.
+  @Test func releasingInASuspendedGraphIsExplained() async throws {
+    let scene = try await scene("suspended")
+    let graph = try await submit(
+      scene,
+      """
+      version: 1
+      operations:
+        a: {run: "true"}
+      """, "--hold")
+    let released = try await scene.cluster.opbatch("release", "\(graph)/a")
+    #expect(released.status == 0)
+    #expect(released.error.contains("graph \(graph) is suspended as a whole: opbatch resume"))
+    #expect(try await scene.cluster.opbatch("resume", graph).status == 0)
+    #expect(try await scene.cluster.opbatch("wait", graph).status == 0)
+  }
+
   /// S97: all that depends on it, not itself.
   @Test func dependentsAreCancelled() async throws {
     let scene = try await scene("dependents")

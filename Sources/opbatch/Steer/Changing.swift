@@ -21,8 +21,11 @@ struct ChangeSummary {
 
 extension Command {
   /// Sends the requests that `requests` makes of each selector; all selectors are read first.
+  ///
+  /// - Parameter remark: What else is to be said, once all of them have been changed.
   func changeOperations(
     _ selectors: [String], _ filters: SelectionFilters, verb: String, _ console: Console,
+    remark: (Reader, [Selection]) async throws -> Void = { _, _ in },
     _ requests: (OperationTarget) -> [ClientRequest]
   ) async throws -> ExitStatus {
     let selections = try selectors.map { try filters.selection($0) }
@@ -43,6 +46,7 @@ extension Command {
         results.append(result)
       }
       try show(results, verb, console)
+      try await remark(reader(connection), selections)
       return .success
     }
   }

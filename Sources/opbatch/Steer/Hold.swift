@@ -41,8 +41,26 @@ struct Release: Command {
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
   func perform(_ console: Console) async throws -> ExitStatus {
-    try await changeOperations(selectors, filters, verb: "released", console) {
-      [.hold($0, false)]
+    let remark = { (reader: Reader, selections: [Selection]) in
+      guard console.format == .table else { return }
+      for graph in try await Self.suspended(selections, reader) {
+        console.hint("graph \(graph) is suspended as a whole: opbatch resume \(graph)")
+      }
     }
+    return try await changeOperations(
+      selectors, filters, verb: "released", console, remark: remark
+    ) { [.hold($0, false)] }
+  }
+
+  /// Graphs of which nothing starts, whatever is released.
+  private static func suspended(
+    _ selections: [Selection], _ reader: Reader
+  ) async throws -> [UInt32] {
+    var found: Set<UInt32> = []
+    for selection in selections {
+      let rows = try await reader.allGraphs(Selection(graphs: selection.graphs))
+      found.formUnion(rows.filter { $0.state == .suspended }.map(\.graph.number))
+    }
+    return found.sorted()
   }
 }
