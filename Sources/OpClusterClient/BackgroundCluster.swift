@@ -2,6 +2,7 @@
 // in its folder, and ended. One for each user; any task.
 
 import FoundationEssentials
+import OpClusterKeys
 
 /// A cluster of this user that goes on when the program that started it has ended.
 public struct BackgroundCluster: Sendable {
@@ -127,11 +128,7 @@ public struct BackgroundCluster: Sendable {
     return ClusterFolder(path: "/tmp/opcluster-\(ClusterFolder.user)")
   }
 
-  private static var statePath: String {
-    if let state = ClusterFolder.variable("XDG_STATE_HOME") { return "\(state)/opcluster/local" }
-    let home = ClusterFolder.variable("HOME") ?? place.path
-    return "\(home)/.local/state/opcluster/local"
-  }
+  private static var statePath: String { "\(UserFolders.state)/opcluster/local" }
 
   private static var recordPath: String { "\(place.path)/daemons" }
 }

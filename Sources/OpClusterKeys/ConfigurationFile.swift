@@ -32,10 +32,7 @@ public enum ConfigurationFile {
 
   /// The user's file before the machine's.
   public static var paths: [String] {
-    let home = PrivateFolder.variable("HOME").map { "\($0)/.config" }
-    let folder = PrivateFolder.variable("XDG_CONFIG_HOME") ?? home
-    return [folder.map { "\($0)/opcluster/config.yaml" }, "/etc/opcluster/config.yaml"]
-      .compactMap(\.self)
+    ["\(UserFolders.configuration)/opcluster/config.yaml", "/etc/opcluster/config.yaml"]
   }
 
   /// The settings in the file at `path`, by their keys; nil when there is no such file.

@@ -18,8 +18,7 @@ public struct KeyFolder: Sendable {
 
   /// Where keys are unless somebody says otherwise: `$XDG_CONFIG_HOME/opcluster/keys`.
   public static var standard: KeyFolder {
-    let home = PrivateFolder.variable("HOME").map { "\($0)/.config" } ?? "."
-    return KeyFolder("\(PrivateFolder.variable("XDG_CONFIG_HOME") ?? home)/opcluster/keys")
+    KeyFolder("\(UserFolders.configuration)/opcluster/keys")
   }
 
   // MARK: - Our own key

@@ -180,8 +180,5 @@ struct Configuration {
     }
   }
 
-  private static var defaultState: String {
-    let home = Kernel.variable("HOME") ?? "."
-    return "\(Kernel.variable("XDG_STATE_HOME") ?? "\(home)/.local/state")/opcluster/coordinator"
-  }
+  private static var defaultState: String { "\(UserFolders.state)/opcluster/coordinator" }
 }

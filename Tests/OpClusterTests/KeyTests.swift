@@ -240,4 +240,20 @@ import Testing
       #expect(worker.error.contains("'far' was removed"))
     }
   }
+
+  /// Without HOME, as in some containers, files are where the account has its home, not wherever
+  /// the program happens to be started.
+  @Test func placesWithoutHome() async throws {
+    let folder = "/tmp/okt-\(String(UInt32.random(in: 0 ... .max), radix: 36))"
+    try FileManager.default.createDirectory(
+      atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let program = try ChildProgram(
+      "opcoord", Cluster.executable("opcoord"), ["config", "show"],
+      environment: ["PATH=/usr/bin:/bin"], folder: folder)
+    #expect(try await program.ended() == 0)
+    let places = program.output.split(separator: "\n").map { $0.split(separator: " ") }
+      .filter { $0.count > 1 && ["state", "keys"].contains($0[0]) }
+    #expect(places.count == 2 && places.allSatisfy { $0[1].hasPrefix("/") }, "\(program.output)")
+  }
 }
