@@ -74,9 +74,18 @@ public struct KeyFolder: Sendable {
   }
 
   /// Whom it lets in: nobody where there is no list.
-  public func allowed() throws(KeyError) -> AllowList {
-    guard let text = try text(of: Self.allowedName) else { return AllowList() }
-    return try AllowList(parsing: text, folder.file(Self.allowedName))
+  ///
+  /// - Parameter isKnown: There was a list. One that is missing or empty is being replaced, or was
+  ///   lost: nobody is kept out by that.
+  public func allowed(isKnown: Bool = false) throws(KeyError) -> AllowList {
+    let text = try text(of: Self.allowedName) ?? ""
+    let path = folder.file(Self.allowedName)
+    if isKnown, text.isEmpty {
+      throw KeyError(
+        .missing, "\(path) is missing or empty",
+        hint: "restore a copy; 'opcoord key rm' keeps keys out")
+    }
+    return try AllowList(parsing: text, path)
   }
 
   /// Changes the list, as a whole and durably.

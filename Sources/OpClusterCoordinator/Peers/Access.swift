@@ -82,8 +82,8 @@ struct Access {
     gate.admit { known.contains($0) }
   }
 
-  /// Reads the list again if it may have changed; true if it has. A list that cannot be read
-  /// changes nothing: those it named before stay, and the log says so.
+  /// Reads the list again if it may have changed; true if it has. A list that cannot be read, or is
+  /// gone, changes nothing: those it named before stay, and the log says so.
   mutating func refresh(at now: Instant, _ logger: Logger) -> Bool {
     guard let folder = keys.folder else { return false }
     let pause = descriptor == nil ? Self.lookPause : Self.watchedLookPause
@@ -91,7 +91,7 @@ struct Access {
     guard watch?.takeChanges() == true || isDue else { return false }
     lastLook = now
     do throws(KeyError) {
-      let list = try folder.allowed()
+      let list = try folder.allowed(isKnown: true)
       lastProblem = ""
       guard list != allowed else { return false }
       use(list)
