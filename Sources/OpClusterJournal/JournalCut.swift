@@ -124,7 +124,7 @@ extension JournalTools {
 private struct CutPlan {
   /// Where the journal will stand.
   var position = Position()
-  /// The last turn that there is, whether it is whole or not.
+  /// The last turn of which there is anything, whole or not.
   let lastSequence: UInt64
 
   init(_ folder: StateFolder, at wanted: UInt64) throws(JournalError) {
@@ -132,7 +132,8 @@ private struct CutPlan {
     try Schema.check(connection)
     let snapshots = try Recovery.wholeSnapshots(connection)
     let last = max(
-      try connection.number("SELECT max(sequence) FROM turns") ?? 0, snapshots.last?.sequence ?? 0)
+      try connection.number("SELECT max(sequence) FROM turns") ?? 0, snapshots.last?.sequence ?? 0,
+      try Recovery.turnOfNewestEvents(connection) ?? 0)
     lastSequence = UInt64(last)
     let target = min(Int64(clamping: wanted), last)
     let base = snapshots.last { $0.sequence <= target }

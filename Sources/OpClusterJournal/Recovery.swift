@@ -45,6 +45,11 @@ enum Recovery {
     return UInt64(max(0, found ?? 0))
   }
 
+  /// nil where there are no events.
+  static func turnOfNewestEvents(_ connection: Connection) throws(JournalError) -> Int64? {
+    try connection.number("SELECT sequence FROM stream ORDER BY first DESC LIMIT 1")
+  }
+
   /// The newest snapshot, verified, and every turn behind it, which its reader verifies one by one:
   /// of a damaged journal what comes before the damage can still be read (G6).
   static func untilDamage(_ folder: StateFolder) throws(JournalError) -> Position {
@@ -196,11 +201,15 @@ enum Recovery {
     }
   }
 
-  /// Visits verified rows of (sequence, epoch, checksum, body) from `first` on.
+  /// Visits verified rows of (sequence, epoch, checksum, body) from `first` on. Where all of them
+  /// are asked for, the turn of the newest events must be one of them, or before them: they came in
+  /// one transaction.
   static func forEachTurn(
     _ connection: Connection, _ first: Int64, through last: Int64,
     _ visit: (Statement) throws -> Void
   ) throws {
+    // Read first: what is written meanwhile has its turn, too.
+    let newest = last == .max ? try turnOfNewestEvents(connection) : nil
     let rows = try connection.prepare(
       """
       SELECT sequence, epoch, checksum, body FROM turns
@@ -223,6 +232,11 @@ enum Recovery {
       }
       try visit(rows)
       expected = sequence + 1
+    }
+    if let newest, newest >= expected {
+      throw JournalError.damaged(
+        "turn \(expected)", because: "it is missing, and events of turn \(newest) are there",
+        remedy: .cut(before: expected))
     }
   }
 }

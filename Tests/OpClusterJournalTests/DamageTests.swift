@@ -129,6 +129,48 @@ import Testing
     #expect(refusals > 20)
   }
 
+  /// Found by row F27: `sequence INTEGER PRIMARY KEY` with a bit of INTEGER wrong is a column that
+  /// SQLite reads as null in every row.
+  @Test("a bit flipped where the tables are described hides none of them (G6, F27)")
+  func flippedDescription() throws {
+    let folder = try rested()
+    let database = bytes(folder.database)
+    var refusals = 0
+    // The file's header, and the descriptions, which fill the end of its first page: each byte, and
+    // two bits of each.
+    for place in Array(0..<120) + Array(2_800..<4_096) {
+      for bit in [place % 8, (place + 5) % 8] {
+        var damaged = database
+        damaged[place] ^= 1 << UInt8(bit)
+        try write(damaged, to: folder.database)
+        switch try remains(of: folder) {
+        case .success(let turns): #expect(turns == 60, "bit \(bit) of byte \(place)")
+        case .failure: refusals += 1
+        }
+      }
+    }
+    #expect(refusals > 1_000)
+  }
+
+  @Test("the last turns do not vanish while their events are there (G6)")
+  func missingEnd() throws {
+    let folder = try TestFolder()
+    let journal = try SQLiteJournal.open(folder: folder.path, observer: Recorder().observer())
+      .journal
+    for sequence in UInt64(1)...9 {
+      var turn = turn(sequence)
+      turn.attachments.append(.stream(first: sequence, count: 1, body: [1]))
+      _ = journal.append(turn)
+    }
+    journal.close()
+    try Connection(path: folder.database, access: .readWrite).execute(
+      "DELETE FROM turns WHERE sequence > 7")
+    #expect(open(folder)?.kind == .damaged(record: "turn 8"))
+    #expect(throws: JournalError.self) { try JournalTools.verify(folder: folder.path) }
+    try JournalTools.cut(folder: folder.path, after: 7)
+    #expect(open(folder) == nil)
+  }
+
   @Test("a journal that lost its database is not taken for a new one (G6)")
   func lostDatabase() throws {
     let folder = try rested()
@@ -147,7 +189,7 @@ import Testing
       ("DELETE FROM turns WHERE sequence = 1", .damaged(record: "turn 1")),
       ("UPDATE turns SET epoch = 8 WHERE sequence = 9", .damaged(record: "turn 9")),
       ("UPDATE meta SET value = 2 WHERE key = 'format'", .format(found: 2)),
-      ("DROP TABLE documents", .damaged(record: "the tables")),
+      ("DROP TABLE documents", .damaged(record: "table documents")),
       (
         "INSERT INTO snapshots VALUES (20, 0, 1, 5, x'00')",
         .damaged(record: "snapshot 20 part 0")
