@@ -83,7 +83,7 @@ public struct KeyFolder: Sendable {
     if isKnown, text.isEmpty {
       throw KeyError(
         .missing, "\(path) is missing or empty",
-        hint: "restore a copy; 'opcoord key rm' keeps keys out")
+        hint: "restore a copy of it; a file with nothing but '#' lets nobody in")
     }
     return try AllowList(parsing: text, path)
   }
@@ -94,7 +94,8 @@ public struct KeyFolder: Sendable {
   ) throws(KeyError) -> Value {
     try folder.make()
     return try folder.exclusively { () throws(KeyError) in
-      var list = try allowed()
+      // The list is made before the server's key: beside it, one that is gone was lost.
+      var list = try allowed(isKnown: try server() != nil)
       let value = try change(&list)
       try folder.replace(Self.allowedName, with: Array(list.text.utf8))
       return value

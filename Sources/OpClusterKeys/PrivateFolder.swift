@@ -17,14 +17,15 @@ struct PrivateFolder: Sendable {
     return text.isEmpty ? nil : text
   }
 
-  /// The home that the system knows of this user; nil for an account that it does not know.
-  static var accountHome: String? {
+  /// The home that the system knows of this user; nil for an account that it does not know. Asked
+  /// for once: the answer is in memory that all threads share.
+  static let accountHome: String? = {
     guard let entry = unsafe getpwuid(getuid()), let home = unsafe entry.pointee.pw_dir else {
       return nil
     }
     let path = unsafe String(cString: home)
     return path.hasPrefix("/") ? path : nil
-  }
+  }()
 
   /// The bytes of a file that anybody may read; nil when it cannot be read, or is no file.
   static func contents(of path: String, limit: Int) -> [UInt8]? {

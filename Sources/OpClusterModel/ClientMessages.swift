@@ -281,6 +281,12 @@ public struct GraphRow: Hashable, Sendable {
   }
   public enum State: String, Sendable, CaseIterable {
     case running, suspended, succeeded, failed, cancelled
+
+    /// Whether a list restricted to some states shows it; none means all.
+    public func isMeant(by states: [StateWord]) -> Bool {
+      states.isEmpty
+        || states.contains { $0.rawValue == rawValue || ($0 == .executing && self == .running) }
+    }
   }
 }
 

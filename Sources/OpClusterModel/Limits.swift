@@ -122,7 +122,8 @@ public enum Limits {
   public static let heldTurns = 65_536
   public static let heldBytes = 32 * 1024 * 1024
   /// Questions to the history that wait, and what they carry along, all of them and those of one
-  /// principal; beyond any of these: busy, but for who has none waiting.
+  /// principal; beyond any of these: busy, but for who has none waiting, up to twice
+  /// the bytes of all.
   public static let historyQuestions = 4_096
   public static let historyQuestionBytes = 16 * 1024 * 1024
   public static let historyQuestionsPerPrincipal = 1_024

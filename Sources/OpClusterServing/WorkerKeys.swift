@@ -46,7 +46,9 @@ extension Serve {
     _ text: String, _ folder: KeyFolder, _ coordinator: Endpoint, _ settings: WorkerSettings
   ) -> Never {
     guard let token = JoinToken(text) else {
-      fail("--join is not the token of an invitation; copy all of it", status: 64)
+      fail(
+        "--join is not the token of an invitation, or one of another release; copy all of it",
+        status: 64)
     }
     guard token.role == .worker || token.role == .admin else {
       fail(

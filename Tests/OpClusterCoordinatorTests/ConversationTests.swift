@@ -9,6 +9,27 @@ import OpClusterZeroMQ
 import Testing
 
 @Suite struct ConversationTests {
+  /// A greeted client that claims other versions later is put out with everything of it: a
+  /// subscription of it would take its share of the events on their way for ever (G27).
+  @Test func aSecondHelloOfOtherVersionsLeavesNothing() throws {
+    let service = try Service(.memory(.init()), in: TestFolder())
+    let client = try TestClient(service)
+    let wish = EventSubscription(number: 1, selection: Selection(graphs: .all))
+    _ = try client.send(.subscribe(wish))
+    let hello = ClientHello(versions: ProtocolVersions(lowest: 98, highest: 99))
+    try client.dealer.send(Wire.encode(ClientMessage.hello(hello)))
+    let isAnswered = try client.hasReply(to: RequestID(0), within: 10_000)
+    #expect(isAnswered)
+    let asked = try client.send(.ping)
+    let isHeard = try client.hasReply(to: asked, within: 300)
+    #expect(!isHeard, "it is put out")
+    // Others are served, and so is it on a new connection.
+    guard case .pong = try TestClient(service).ask(.ping) else {
+      Issue.record("nobody is served")
+      return
+    }
+  }
+
   /// G24: what ran while the coordinator was away goes on, and its result counts.
   @Test func aWorkerOutlivesTheCoordinator() throws {
     let folder = try TestFolder()

@@ -140,6 +140,19 @@ extension HistoryQuestion {
     #expect(turns.admit(.room, of: .coordinator))
   }
 
+  /// Who has none waiting: up to twice `Limits.historyQuestionBytes`, but the coordinator itself.
+  @Test func newcomersHaveABoundTogether() {
+    let turns = Turns()
+    let large = Limits.historyQuestionBytesPerPrincipal
+    let most = 2 * Limits.historyQuestionBytes / large
+    for key in 0..<most {
+      let asker = HistoryTurns.Asker.principal(.key("\(key)"))
+      #expect(turns.admit(.numbered(1, bytes: large - empty), of: asker))
+    }
+    #expect(!turns.admit(.numbered(2), of: one))
+    #expect(turns.admit(.room, of: .coordinator))
+  }
+
   /// Who has gone is not read for: what waits, what was begun, and what the reader has.
   @Test func whoHasGoneIsForgotten() {
     let turns = Turns()

@@ -175,6 +175,13 @@ import Testing
     }
     #expect(try keys.allowed().keys.contains { $0.name == "w1" })
     #expect(folder.files == [".lock", "allowed", "own.key", "server.key"])
+    // One that was lost is not begun anew with one entry, which would put out everybody else.
+    try FileManager.default.removeItem(atPath: "\(keys.path)/allowed")
+    let lost = #expect(throws: KeyError.self) {
+      try keys.changeAllowed { list throws(KeyError) in _ = try list.remove(named: "w1") }
+    }
+    #expect(lost?.kind == .missing)
+    #expect(folder.files == [".lock", "own.key", "server.key"])
   }
 
   @Test func watching() throws {

@@ -222,6 +222,14 @@ import Testing
       let spent = try await site.run("opworker", home: "thief", words)
       #expect(spent.status == 77)
       #expect(spent.error.contains("used before"))
+      // At the clients' address the same key is refused in words that a worker cannot read.
+      let astray = try site.start(
+        "opworker", home: "far",
+        ["serve", "--allow-root", "--coordinator", site.clients, "--name", "far-2"])
+      try await eventually("the worker says where it is", details: { astray.error }) {
+        astray.error.contains("no coordinator, or not its address for workers")
+      }
+      astray.signal(SIGKILL)
       let user = try await invite("--role", "submitter")
       let other = try #require(user.split(separator: " ").last.map(String.init))
       let foreign = try await site.run(

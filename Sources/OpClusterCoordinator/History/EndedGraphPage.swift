@@ -22,6 +22,7 @@ struct EndedGraphPage {
     ended = try DocumentKind.outcomes(in: outcomes)
     self.row = try Wire.decodeGraphRow(row)
     self.selection = selection
+    reader.willLook(at: ended.operationCount)
     guard ended.outcomes.contains(Outcome.skipped.rawValue) else { return }
     for edge in outline.submission.externalEdges.prefix(Self.outsideLimit) {
       guard outside[edge.from] == nil,
@@ -48,12 +49,14 @@ struct EndedGraphPage {
   /// Rows of the selection with an index of at least `first`, ascending.
   func rows(from first: UInt32, limit: Int) -> [OperationRow] {
     var found: [UInt32] = []
+    // All ended alike, and not as is asked for.
+    if ended.outcomes.count == 1, !isWanted(0) { return [] }
     for stage in outline.submission.templates.indices where found.count < limit {
       guard outline.matches(selection, stage) else { continue }
       outline.forEachRange(of: stage, selection.elements) { range in
-        for index in range.clamped(to: first..<max(first, ended.operationCount))
-        where found.count < limit && isWanted(index) {
-          found.append(index)
+        for index in range.clamped(to: first..<max(first, ended.operationCount)) {
+          if found.count >= limit { return }
+          if isWanted(index) { found.append(index) }
         }
       }
     }

@@ -3,7 +3,7 @@
 
 import OpClusterModel
 
-/// A question to the history. Every one is answered once.
+/// A question to the history. Each is answered once, unless whoever asked has gone.
 enum HistoryQuestion: Sendable {
   case slice(SliceQuestion)
   case rows(RowsQuestion)

@@ -36,6 +36,9 @@ struct HistoryReader: ~Copyable {
   /// Whether it is somebody else's turn.
   var isSpent: Bool { spent >= CoordinatorLimits.historyStepBytes }
 
+  /// Looking at operations takes time, however little there is to read of them.
+  mutating func willLook(at operations: UInt32) { spent += Int(operations) / 16 }
+
   /// Runs a reading; what goes wrong with the disk becomes a refusal.
   private mutating func reading<Found>(
     _ body: (inout HistoryReader) throws -> Found

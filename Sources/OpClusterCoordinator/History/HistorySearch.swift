@@ -146,7 +146,7 @@ extension HistoryReader {
   ) throws -> GraphRow? {
     guard let body = try document(.row, of: graph) else { return nil }
     let row = try Wire.decodeGraphRow(body)
-    guard row.matches(selection.states) else { return nil }
+    guard row.state.isMeant(by: selection.states) else { return nil }
     if selection.labels.allSatisfy({ row.labels.contains($0) }) { return row }
     guard let outline = try outline(of: graph) else { return nil }
     let templates = outline.submission.templates
@@ -320,16 +320,6 @@ extension [OperationRow] {
 
 extension UInt32 {
   fileprivate var addingOne: UInt32 { self == .max ? self : self + 1 }
-}
-
-extension GraphRow {
-  /// Whether a list restricted to some states shows it.
-  func matches(_ states: [StateWord]) -> Bool {
-    states.isEmpty
-      || states.contains { word in
-        word.rawValue == state.rawValue || (word == .executing && state == .running)
-      }
-  }
 }
 
 extension OperationRow {

@@ -21,6 +21,12 @@ struct HistoryTurns {
     var count = 0
     var bytes = 0
 
+    mutating func add(_ question: HistoryQuestion, _ size: Int) {
+      waiting.append(HistoryInquiry(question))
+      count += 1
+      bytes += size
+    }
+
     mutating func next() -> HistoryInquiry? {
       while begun.count < CoordinatorLimits.historyQuestionsAtOnce,
         let inquiry = waiting.popFirst()
@@ -40,24 +46,23 @@ struct HistoryTurns {
   private(set) var count = 0
   private(set) var bytes = 0
 
-  /// Takes a question in; false when too many, or too large ones, wait (G27).
+  /// Takes a question in; false when too many, or too large ones, wait (G27). Who has none waiting
+  /// gets one in as long as the questions of all together have no more than twice their bytes.
   mutating func admit(_ question: HistoryQuestion, of asker: Asker) -> Bool {
     let size = question.bytes
-    var line = lines[asker] ?? Line()
-    if line.count > 0 {
-      guard line.count < Limits.historyQuestionsPerPrincipal,
-        line.bytes + size <= Limits.historyQuestionBytesPerPrincipal,
+    let (own, ownBytes) = lines[asker].map { ($0.count, $0.bytes) } ?? (0, 0)
+    if own > 0 {
+      guard own < Limits.historyQuestionsPerPrincipal,
+        ownBytes + size <= Limits.historyQuestionBytesPerPrincipal,
         count < Limits.historyQuestions, bytes + size <= Limits.historyQuestionBytes
       else { return false }
+    } else if asker != .coordinator {
+      guard bytes + size <= 2 * Limits.historyQuestionBytes else { return false }
     }
-    let isInRound = line.count > 0
-    line.waiting.append(HistoryInquiry(question))
-    line.count += 1
-    line.bytes += size
-    lines[asker] = line
+    lines[asker, default: Line()].add(question, size)
     count += 1
     bytes += size
-    if !isInRound { round.append(asker) }
+    if own == 0 { round.append(asker) }
     return true
   }
 

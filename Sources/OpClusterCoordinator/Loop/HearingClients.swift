@@ -142,7 +142,8 @@ extension CoordinatorLoop {
     case .ignored: return
     case .refused(let refusal):
       send(.reply(RequestID(0), .refused(refusal)), toClient: peer)
-      if refusal.code == .forbidden { putOut(peer) } else { clients.peers.remove(peer) }
+      let isKnown = known.isGreeted || refusal.code == .forbidden
+      if isKnown { putOut(peer) } else { clients.peers.remove(peer) }
     case .allowed:
       if !known.isGreeted, let refusal = banishment(of: known) {
         send(.reply(RequestID(0), .refused(refusal)), toClient: peer)

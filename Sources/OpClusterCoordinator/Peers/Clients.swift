@@ -45,9 +45,6 @@ extension CoordinatorLoop {
     case .structure(var structure):
       structure.lastEvent = scheduler.lastEvent
       return .structure(structure)
-    case .graphs(let rows, let more):
-      guard case .graphs(let selection, _, _) = what else { return reply }
-      return .graphs(rows.filter { $0.matches(selection.states) }, more: more)
     default: return reply
     }
   }
@@ -112,6 +109,7 @@ extension CoordinatorLoop {
   // MARK: - The history
 
   func ask(_ question: HistoryQuestion) {
+    // Nobody waits for an answer.
     guard let asker = asker(of: question) else { return }
     if history.ask(question, of: asker) { return }
     let busy = Refusal(
@@ -134,7 +132,8 @@ extension CoordinatorLoop {
     case .slice(let slice): peer = subscriptions.reader(of: slice.number)
     case .rows, .log: peer = question.peer
     }
-    return peer.flatMap { clients.peers[$0] }.map { .principal($0.holder) }
+    guard let peer = peer.flatMap({ clients.peers[$0] }), !peer.isPutOut else { return nil }
+    return .principal(peer.holder)
   }
 
   func take(_ answer: HistoryAnswer) {

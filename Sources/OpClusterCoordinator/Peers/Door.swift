@@ -142,7 +142,8 @@ enum Door {
     case .invited:
       Refusal(
         .forbidden, "an invitation may only be used to join, not to \(action)",
-        hint: "'opbatch key join TOKEN' or 'opworker serve --join TOKEN' make a key of your own")
+        hint: "'opbatch key join TOKEN', or 'opworker serve --coordinator ADDRESS --join TOKEN', "
+          + "make a key of your own")
     case .local, .removed: Refusal(.forbidden, "this connection may not \(action)")
     }
   }

@@ -8,7 +8,8 @@ extension Scheduler {
     switch request {
     case .graphs(let selection, let after, let limit):
       let chosen = livingGraphs(selection).filter { id in
-        after.map { $0 < id } ?? true
+        (after.map { $0 < id } ?? true)
+          && state(of: graphs[id.number]).isMeant(by: selection.states)
       }
       let limit = bounded(limit)
       return .graphs(
@@ -96,11 +97,14 @@ extension Scheduler {
     var counts = StateCounts()
     for at in graph.stages.indices { counts.add(graph.stages[at].counts) }
     return GraphRow(
-      graph: graph.id, name: graph.submission.name,
-      state: graph.unfinished == 0
-        ? graph.outcome.graphState : graph.isSuspended ? .suspended : .running,
+      graph: graph.id, name: graph.submission.name, state: state(of: graph),
       counts: counts, submittedAt: graph.submittedAt, finishedAt: .unknown,
       labels: graph.submission.labels, allowedFailures: graph.allowedFailures)
+  }
+
+  private func state(of graph: Graph) -> GraphRow.State {
+    if graph.unfinished == 0 { return graph.outcome.graphState }
+    return graph.isSuspended ? .suspended : .running
   }
 
   func row(of id: OperationID) -> OperationRow {

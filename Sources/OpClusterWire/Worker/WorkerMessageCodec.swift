@@ -101,7 +101,10 @@ extension CoordinatorMessage: WireConvertible {
   init(proto: ProtoCoordinatorMessage) throws(WireError) {
     switch proto.body {
     case .welcome(let welcome): self = .welcome(try Welcome(proto: welcome))
-    case .refused(let refusal): self = .refused(try Refusal(proto: refusal))
+    case .refused(let refusal):
+      // What a client would be told has another code here: none.
+      if refusal.code == .unspecified { throw WireError("refused.code", .missing) }
+      self = .refused(try Refusal(proto: refusal))
     case .orders(let orders): self = .orders(try WorkerOrders(proto: orders))
     case .logRequest(let request): self = .logRequest(try LogRequest(proto: request))
     case nil: throw WireError("body", .missing)

@@ -12,11 +12,16 @@ extension WorkerLoop {
   /// Throws the present socket away and opens another.
   func renewSocket() {
     if isUnanswered {
+      let does =
+        foreignAnswer.isEmpty
+        ? "does not answer: a coordinator that is busy or just starting"
+        : "sent \(foreignAnswer): no coordinator"
       warnOnce(
-        "what listens at \(configuration.coordinator) does not answer: a coordinator that is busy "
-          + "or just starting, or not its address for workers ('workers=' in its ready line)")
+        "what listens at \(configuration.coordinator) \(does), or not its address for workers "
+          + "('workers=' in its ready line)")
     }
     isUnanswered = false
+    foreignAnswer = ""
     socket = nil
     unsent = nil
     chunks = []
@@ -130,7 +135,12 @@ extension WorkerLoop {
 
   /// The peers do not understand each other: begin anew.
   private func breakOff(_ cause: String) {
-    logger.warning("the coordinator sent \(cause)")
+    // Before a first answer this may be anybody: told when it is tried again, and once.
+    if isUnanswered {
+      foreignAnswer = cause
+    } else {
+      logger.warning("the coordinator sent \(cause)")
+    }
     apply(.disconnected)
   }
 

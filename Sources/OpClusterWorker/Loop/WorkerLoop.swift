@@ -58,6 +58,8 @@ final class WorkerLoop {
   var socketOpenedAt: Instant
   /// Connected, and our hello has had no answer that is one.
   var isUnanswered = false
+  /// What came instead.
+  var foreignAnswer = ""
   var wasTalking = false
   var sleepWatch = SleepWatch()
   /// What the guard has been told last.

@@ -51,11 +51,13 @@ struct KeyJoin: Command {
 
   func perform(_ console: Console) async throws -> ExitStatus {
     guard let token = JoinToken(token) else {
-      throw Failure.usage("this is not the token of an invitation; copy all of it")
+      throw Failure.usage(
+        "this is not the token of an invitation, or one of another release; copy all of it")
     }
     guard token.role != .worker else {
       throw Failure.usage(
-        "this invitation is for a worker, and still good: opworker serve --join TOKEN",
+        "this invitation is for a worker, and still good: run the whole line that was made with "
+          + "it, opworker serve --coordinator ADDRESS --join TOKEN",
         hint: "an administrator gets yours from 'opcoord key invite --role submitter'")
     }
     guard let name = name ?? ThisProcess.accountName ?? ThisProcess.variable("USER") else {

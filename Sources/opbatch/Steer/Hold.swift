@@ -43,7 +43,7 @@ struct Release: Command {
   func perform(_ console: Console) async throws -> ExitStatus {
     let remark = { (reader: Reader, selections: [Selection]) in
       guard console.format == .table else { return }
-      for graph in try await Self.suspended(selections, reader) {
+      for graph in await Self.suspended(selections, reader) {
         console.hint("graph \(graph) is suspended as a whole: opbatch resume \(graph)")
       }
     }
@@ -52,14 +52,14 @@ struct Release: Command {
     ) { [.hold($0, false)] }
   }
 
-  /// Graphs of which nothing starts, whatever is released.
-  private static func suspended(
-    _ selections: [Selection], _ reader: Reader
-  ) async throws -> [UInt32] {
+  /// Graphs of which nothing starts, whatever is released; as far as can be told.
+  private static func suspended(_ selections: [Selection], _ reader: Reader) async -> [UInt32] {
     var found: Set<UInt32> = []
     for selection in selections {
-      let rows = try await reader.allGraphs(Selection(graphs: selection.graphs))
-      found.formUnion(rows.filter { $0.state == .suspended }.map(\.graph.number))
+      // What is suspended has not ended.
+      let graphs = selection.graphs == .all ? .active : selection.graphs
+      let rows = try? await reader.allGraphs(Selection(graphs: graphs, labels: selection.labels))
+      found.formUnion((rows ?? []).filter { $0.state == .suspended }.map(\.graph.number))
     }
     return found.sorted()
   }

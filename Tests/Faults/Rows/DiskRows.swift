@@ -17,7 +17,7 @@ let diskRows: [FaultRow] = [
     isShort: true, run: syncFails),
   FaultRow(
     number: "F24", name: "disk full", promise: "G8",
-    injection: "state on a tmpfs of 64 MB, filled to its last byte, emptied later",
+    injection: "state on a tmpfs of 256 MB, filled to its last byte, emptied later",
     needs: [.ownNamespaces], isShort: true, run: diskFull),
   FaultRow(
     number: "F26", name: "write-ahead log cut short", promise: "G5",
@@ -126,7 +126,7 @@ private func diskFull(_ trial: Trial) async throws {
   shape.prepare = { folder in
     let state = "\(folder)/state"
     guard unsafe mkdir(state, 0o700) == 0,
-      unsafe mount("none", state, "tmpfs", 0, "size=64m,mode=0700") == 0
+      unsafe mount("none", state, "tmpfs", 0, "size=256m,mode=0700") == 0
     else { throw Trouble("cannot mount a tmpfs: \(errno)") }
   }
   shape.cleanUp = { unsafe umount2("\($0)/state", Int32(MNT_DETACH)) }
