@@ -27,10 +27,11 @@ struct WorkerLines {
 
   mutating func lines(of events: [EventRun]) -> [Line] {
     var lines: [Line] = []
-    for run in events {
-      guard case .worker(let id) = run.first.subject else { continue }
+    // By index: a turn may have thousands of events, and hardly ever one of these.
+    for at in events.indices {
+      guard case .worker(let id) = events[at].first.subject else { continue }
       let what: Line.What
-      switch run.first.kind {
+      switch events[at].first.kind {
       case .workerJoined(let name):
         names[id] = name
         what = .joined

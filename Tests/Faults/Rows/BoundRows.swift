@@ -29,7 +29,7 @@ private let floodRows: [FaultRow] = Flood.allCases.map { flood in
 
 /// G29: others keep at least 80 % of what they get done.
 private func others(beside flood: Flood, _ trial: Trial) async throws {
-  let rounds = trial.scale.count(5, short: 1)
+  let rounds = trial.scale.count(15, short: 1)
   let seconds = trial.scale.isShort ? 0.2 : 1.0
   try await Cluster.with(trial.shape()) { cluster in
     let connection = try await cluster.reach()
