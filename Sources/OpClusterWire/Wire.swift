@@ -33,7 +33,14 @@ public enum Wire {
 
   // The coordinator's storage; as large as it was written.
   /// The body of one journal turn.
-  public static func encode(records: [Record]) -> [UInt8] { bytes(of: ProtoTurn(records)) }
+  ///
+  /// - Parameter submissions: Those of its submissions that are encoded already: a large one takes
+  ///   longer to encode than anything else of a turn.
+  public static func encode(
+    records: [Record], submissions: [GraphID: [UInt8]] = [:]
+  ) -> [UInt8] {
+    bytes(of: ProtoTurn(records, submissions: submissions))
+  }
   public static func decodeRecords(_ bytes: [UInt8]) throws(WireError) -> [Record] {
     try parsed(ProtoTurn.self, bytes, "turn").words()
   }

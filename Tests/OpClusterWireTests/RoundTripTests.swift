@@ -109,6 +109,29 @@ import Testing
     }
   }
 
+  /// A submission that is encoded already is taken as it is. In the turn it stands as the message
+  /// that it was in older journals: field 2, its length, its bytes (G32).
+  @Test func submissionsAreEncodedOnce() throws {
+    for seed in 0..<100 {
+      var dice = Dice(seed: UInt64(seed))
+      let (graph, submission) = (dice.graph(), dice.submission())
+      let record = Record.submitted(
+        graph, submission, fingerprint: dice.number(), at: dice.wallTime())
+      let encoded = Wire.encode(submission: submission)
+      let turn = Wire.encode(records: [record], submissions: [graph: encoded])
+      #expect(turn == Wire.encode(records: [record]), "seed \(seed)")
+      #expect(try Wire.decodeRecords(turn) == [record], "seed \(seed)")
+      var field: [UInt8] = [2 << 3 | 2]
+      var length = encoded.count
+      while length >= 0x80 {
+        field.append(UInt8(length & 0x7F) | 0x80)
+        length >>= 7
+      }
+      field += [UInt8(length)] + encoded
+      #expect(turn.firstRange(of: field) != nil, "seed \(seed)")
+    }
+  }
+
   @Test func blocksAndTheirResults() throws {
     for seed in 0..<300 {
       var dice = Dice(seed: UInt64(seed))

@@ -13,18 +13,21 @@ enum TurnWriting {
   ) -> JournalTurn {
     var rows = Chapters.chapters(of: turn.history)
     appendEvents(turn.events, to: &rows)
+    var submissions: [GraphID: [UInt8]] = [:]
     for accepted in turn.submissions {
+      let body = Wire.encode(submission: accepted.submission)
+      submissions[accepted.graph] = body
       rows.append(
         .document(
           subject: UInt64(accepted.graph.number), kind: DocumentKind.submission.rawValue,
-          body: Wire.encode(submission: accepted.submission)))
+          body: body))
     }
     for ending in turn.endings {
       rows += DocumentKind.documents(of: ending, lastEvent: lastEvent)
     }
     return JournalTurn(
       sequence: turn.commit.number, epoch: epoch.number,
-      body: Wire.encode(records: turn.records), attachments: rows)
+      body: Wire.encode(records: turn.records, submissions: submissions), attachments: rows)
   }
 
   /// One row, or several where there are very many.

@@ -3,46 +3,67 @@
 import OpClusterModel
 
 extension OperationTemplate: WireConvertible {
+  /// What is as most templates have it is not touched: each touch of the generated storage costs,
+  /// and a graph may have a great many templates.
   var proto: ProtoTemplate {
     var proto = ProtoTemplate()
     proto.name = name
-    proto.count = count
-    proto.isArray = isArray
+    if count != 0 { proto.count = count }
+    if isArray { proto.isArray = true }
     if !indexRuns.isEmpty { proto.indexRuns = ProtoIndexRuns(indexRuns) }
-    (proto.work, proto.type, proto.blockTypes) = work.protos
-    proto.payload = data(payload)
-    proto.elementArguments = data(elementArguments.bytes)
-    proto.elementArgumentLength = elementArguments.lengths
-    proto.queue = queue
-    proto.priority = priority.proto
+    set(work, in: &proto)
+    if !payload.isEmpty { proto.payload = data(payload) }
+    if !elementArguments.isEmpty {
+      proto.elementArguments = data(elementArguments.bytes)
+      proto.elementArgumentLength = elementArguments.lengths
+    }
+    if queue != 0 { proto.queue = queue }
+    if priority != .normal { proto.priority = priority.proto }
     if let qos { proto.qos = qos.proto }
     if demand != Resources() { proto.demand = ProtoResources(demand) }
-    proto.requirements = requirements.map(\.proto)
+    if !requirements.isEmpty { proto.requirements = requirements.map(\.proto) }
     if retry != .never { proto.retry = retry.proto }
     if maximumLosses != Limits.lossesBeforeGivingUp { proto.maximumLosses = maximumLosses }
-    proto.maximumParallel = maximumParallel
-    switch allowedFailures {
-    case .none: proto.allowedFailures = .unspecified
-    case .all: proto.allowedFailures = .all
-    case .exitStatuses(let statuses):
-      proto.allowedFailures = .exitStatuses
-      proto.allowedExitStatuses = statuses
-    }
-    proto.isFinal = isFinal
-    proto.isBarrier = isBarrier
-    proto.wantsInputs = wantsInputs
+    if maximumParallel != 0 { proto.maximumParallel = maximumParallel }
+    setSwitches(in: &proto)
     if let timeout { proto.timeoutNanoseconds = timeout.nanoseconds }
     if let grace { proto.graceNanoseconds = grace.nanoseconds }
-    proto.isHeld = isHeld
     switch notBefore {
     case nil: break
     case .after(let span): proto.delayNanoseconds = span.nanoseconds
     case .at(let time): proto.notBeforeTime = time.milliseconds
     }
-    proto.fillsInput = fillsInput
-    proto.isExclusive = isExclusive
-    proto.labels = labels.map(\.proto)
+    if !labels.isEmpty { proto.labels = labels.map(\.proto) }
     return proto
+  }
+
+  private func set(_ work: Work, in proto: inout ProtoTemplate) {
+    switch work {
+    case .nothing: proto.work = .nothing
+    case .command: proto.work = .command
+    case .call(let type):
+      proto.work = .call
+      proto.type = type.proto
+    case .blocks(let types):
+      proto.work = .blocks
+      proto.blockTypes = types.map(\.proto)
+    }
+  }
+
+  private func setSwitches(in proto: inout ProtoTemplate) {
+    switch allowedFailures {
+    case .none: break
+    case .all: proto.allowedFailures = .all
+    case .exitStatuses(let statuses):
+      proto.allowedFailures = .exitStatuses
+      proto.allowedExitStatuses = statuses
+    }
+    if isFinal { proto.isFinal = true }
+    if isBarrier { proto.isBarrier = true }
+    if wantsInputs { proto.wantsInputs = true }
+    if isHeld { proto.isHeld = true }
+    if fillsInput { proto.fillsInput = true }
+    if isExclusive { proto.isExclusive = true }
   }
 
   init(proto: ProtoTemplate) throws(WireError) {

@@ -383,14 +383,9 @@ nonisolated struct ProtoSubmitted: Sendable {
 
   var graph: UInt32 = 0
 
-  var submission: ProtoSubmission {
-    get {_submission ?? ProtoSubmission()}
-    set {_submission = newValue}
-  }
-  /// Returns true if `submission` has been explicitly set.
-  var hasSubmission: Bool {self._submission != nil}
-  /// Clears the value of `submission`. Subsequent reads from it will return its default value.
-  mutating func clearSubmission() {self._submission = nil}
+  /// An encoded Submission: the same bytes as a field of that type, made once for here and for the
+  /// history.
+  var submission: Data = Data()
 
   /// Of the submission's bytes.
   var fingerprint: UInt64 = 0
@@ -400,8 +395,6 @@ nonisolated struct ProtoSubmitted: Sendable {
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
-
-  fileprivate var _submission: ProtoSubmission? = nil
 }
 
 nonisolated struct ProtoEnqueued: Sendable {
@@ -1507,7 +1500,7 @@ nonisolated extension ProtoSubmitted: SwiftProtobuf.Message, SwiftProtobuf._Mess
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularUInt32Field(value: &self.graph) }()
-      case 2: try { try decoder.decodeSingularMessageField(value: &self._submission) }()
+      case 2: try { try decoder.decodeSingularBytesField(value: &self.submission) }()
       case 3: try { try decoder.decodeSingularFixed64Field(value: &self.fingerprint) }()
       case 4: try { try decoder.decodeSingularInt64Field(value: &self.at) }()
       default: break
@@ -1516,16 +1509,12 @@ nonisolated extension ProtoSubmitted: SwiftProtobuf.Message, SwiftProtobuf._Mess
   }
 
   func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
     if self.graph != 0 {
       try visitor.visitSingularUInt32Field(value: self.graph, fieldNumber: 1)
     }
-    try { if let v = self._submission {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
-    } }()
+    if !self.submission.isEmpty {
+      try visitor.visitSingularBytesField(value: self.submission, fieldNumber: 2)
+    }
     if self.fingerprint != 0 {
       try visitor.visitSingularFixed64Field(value: self.fingerprint, fieldNumber: 3)
     }
@@ -1537,7 +1526,7 @@ nonisolated extension ProtoSubmitted: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
   static func ==(lhs: ProtoSubmitted, rhs: ProtoSubmitted) -> Bool {
     if lhs.graph != rhs.graph {return false}
-    if lhs._submission != rhs._submission {return false}
+    if lhs.submission != rhs.submission {return false}
     if lhs.fingerprint != rhs.fingerprint {return false}
     if lhs.at != rhs.at {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}

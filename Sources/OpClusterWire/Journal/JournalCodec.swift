@@ -4,7 +4,8 @@
 import OpClusterModel
 
 extension ProtoTurn {
-  init(_ records: [Record]) {
+  /// - Parameter submissions: Those that are encoded already.
+  init(_ records: [Record], submissions: [GraphID: [UInt8]]) {
     self.init()
     facts.reserveCapacity(records.count)
     var endings = Endings()
@@ -14,6 +15,15 @@ extension ProtoTurn {
         endings.append(operation, result, endsOperation: true, to: &facts)
       case .attemptFailed(let operation, let result):
         endings.append(operation, result, endsOperation: false, to: &facts)
+      case .submitted(let graph, let submission, let fingerprint, let at):
+        endings.flush(to: &facts)
+        var fact = ProtoFacts()
+        fact.submitted.graph = graph.number
+        fact.submitted.submission = data(
+          submissions[graph] ?? Wire.encode(submission: submission))
+        fact.submitted.fingerprint = fingerprint
+        fact.submitted.at = at.milliseconds
+        facts.append(fact)
       default:
         endings.flush(to: &facts)
         facts.append(ProtoFacts(record))
@@ -81,16 +91,11 @@ extension ProtoEndings {
 }
 
 extension ProtoFacts {
-  /// Any record but the ends of attempts.
+  /// Any record but submissions and the ends of attempts.
   fileprivate init(_ record: Record) {
     self.init()
     switch record {
     case .started(let life): begun = life.proto
-    case .submitted(let graph, let submission, let fingerprint, let at):
-      submitted.graph = graph.number
-      submitted.submission = submission.proto
-      submitted.fingerprint = fingerprint
-      submitted.at = at.milliseconds
     case .enqueued(let operations, let queue):
       enqueued.operations = ProtoOperations(operations)
       enqueued.queue = queue.number
@@ -175,7 +180,7 @@ extension Record {
     case .begun(let life): self = .started(CoordinatorLife(proto: life))
     case .submitted(let fact):
       self = .submitted(
-        GraphID(fact.graph), try GraphSubmission(proto: fact.submission),
+        GraphID(fact.graph), try Wire.decodeSubmission([UInt8](fact.submission)),
         fingerprint: fact.fingerprint, at: WallTime(milliseconds: fact.at))
     case .enqueued(let fact):
       let operations = try fact.operations.words(Limits.operationsPerGraph, "enqueued")
