@@ -25,6 +25,12 @@ public struct Span: Hashable, Comparable, Sendable {
   public static func seconds(_ count: Int64) -> Span { .milliseconds(count * 1000) }
   public static let zero = Span(nanoseconds: 0)
   public static func < (a: Self, b: Self) -> Bool { a.nanoseconds < b.nanoseconds }
+  public static func + (a: Self, b: Self) -> Self {
+    Span(nanoseconds: a.nanoseconds &+ b.nanoseconds)
+  }
+  public static func - (a: Self, b: Self) -> Self {
+    Span(nanoseconds: a.nanoseconds &- b.nanoseconds)
+  }
   public var seconds: Double { Double(nanoseconds) / 1e9 }
 }
 

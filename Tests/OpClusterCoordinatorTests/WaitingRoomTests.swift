@@ -21,8 +21,10 @@ private final class Room {
     room.next(at: now)
   }
   func hasNext(at now: Instant) -> Bool { room.hasNext(at: now) }
-  func charge(_ span: Span, to holder: QuotaHolder, at now: Instant) {
-    room.charge(span, to: holder, at: now)
+  func charge(
+    _ span: Span, for size: WaitingRoom.Size = .small, to holder: QuotaHolder, at now: Instant
+  ) {
+    room.charge(span, for: size, to: holder, at: now)
   }
   func expectedCost(ofQuestionBy holder: QuotaHolder) -> Span {
     room.expectedCost(ofQuestionBy: holder)
@@ -172,19 +174,25 @@ private final class Room {
     #expect(used.values.allSatisfy { $0 > 900 })
   }
 
-  /// Who has gone is not waited for, and what is forgotten is little.
-  @Test func presence() {
+  /// Who has gone is not waited for, and what is forgotten is little. Time that the loop was busy
+  /// with one does not make the other absent.
+  @Test(arguments: [1, 1_000] as [Int64])
+  func presence(milliseconds: Int64) {
     let room = Room()
     _ = room.admit(frame(2), of: other)
     _ = room.next(at: start)
     room.charge(Span(nanoseconds: 1_000), to: other, at: start)
     _ = room.admit(frame(1), of: one)
     _ = room.next(at: start)
-    room.charge(.seconds(1), to: one, at: start)
+    // What it owed before, and the turn whose length is tried.
+    room.charge(.milliseconds(100), to: one, at: start)
+    let end = start + .milliseconds(milliseconds)
+    room.charge(.milliseconds(milliseconds), to: one, at: end)
     _ = room.admit(frame(1), of: one)
-    #expect(room.next(at: start + .milliseconds(90)) == nil)
-    #expect(room.next(at: start + .milliseconds(110)) != nil)
-    room.forgetIdle(at: start + .seconds(5))
+    #expect(room.next(at: start + .milliseconds(190)) == nil)
+    #expect(room.next(at: end + .milliseconds(90)) == nil)
+    #expect(room.next(at: end + .milliseconds(210)) != nil)
+    room.forgetIdle(at: end + .seconds(5))
     #expect(room.expectedCost(ofQuestionBy: other) == TimeAccount.firstQuestion)
   }
 
@@ -199,6 +207,25 @@ private final class Room {
     _ = room.admit(frame(2), of: other)
     #expect(order(room, at: soon) == [2])
     #expect(!room.hasNext(at: soon))
+  }
+
+  /// Who has submitted a large graph may look at it at once, but submits no second one, while
+  /// somebody lighter is there; and who has asked for much in small messages may still submit.
+  @Test func largeAndSmallAreOwedSeparately() {
+    for (heavy, light) in [(WaitingRoom.Size.large, WaitingRoom.Size.small), (.small, .large)] {
+      let room = Room()
+      let bytes = [
+        WaitingRoom.Size.large: WaitingRoom.largeBytes + 1, .small: WaitingRoom.largeBytes,
+      ]
+      _ = room.admit(frame(2), of: other)
+      _ = room.next(at: start)
+      room.charge(.seconds(1), for: heavy, to: one, at: start)
+      let soon = start + .milliseconds(2)
+      _ = room.admit(frame(1, bytes: bytes[light] ?? 0), of: one)
+      _ = room.admit(frame(1, bytes: bytes[heavy] ?? 0), of: one)
+      #expect(order(room, at: soon) == [1])
+      #expect(room.count == 1 && !room.hasNext(at: soon))
+    }
   }
 
   /// The turn sets aside what questions took before.

@@ -54,6 +54,10 @@ final class CoordinatorLoop {
   /// Submissions of this turn, with the sizes of their messages.
   var submitting: [(peer: PeerID, request: RequestID, bytes: Int)] = []
   var questions: [(peer: PeerID, request: RequestID, what: ClientRequest)] = []
+  /// Whose messages, and how long hearing each took.
+  var heardOf: [(holder: QuotaHolder, size: WaitingRoom.Size, used: Span)] = []
+  /// What answering questions took, which is charged by itself.
+  var answering = Span.zero
 
   /// What the log says of workers.
   var workerLines: WorkerLines
@@ -225,7 +229,9 @@ final class CoordinatorLoop {
   private func decide() {
     turn.begin(at: now, wall: .now)
     hasInput = false
+    let start = Instant.now
     hear()
+    let heard = Instant.now
     for peer in pendingGone {
       hasInput = true
       scheduler.handle(.gone(peer), into: &turn)
@@ -238,6 +244,7 @@ final class CoordinatorLoop {
     }
     if hasInput { scheduler.close(&turn) }
     if hasInput || !questions.isEmpty { keep() }
+    if !heardOf.isEmpty { chargeRest(.now - heard, after: heard - start) }
   }
 
   /// What is said while the disk keeps everything else back.

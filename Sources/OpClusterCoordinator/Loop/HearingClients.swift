@@ -32,15 +32,27 @@ extension CoordinatorLoop {
       heard += frame.bytes.count
       hear(frame)
       let now = Instant.now
-      // What a change costs later, as records, events and rows, is taken to be as much again.
-      let used = Span(nanoseconds: (now - clock).nanoseconds * 2)
-      waitingRoom.charge(used, to: holder, at: now)
+      waitingRoom.charge(now - clock, for: frame.size, to: holder, at: now)
+      heardOf.append((holder, frame.size, now - clock))
       clock = now
       if questions.count > asked {
         let planned = waitingRoom.expectedCost(ofQuestionBy: holder)
         end = Instant(nanoseconds: end.nanoseconds - planned.nanoseconds)
       }
     }
+  }
+
+  /// What a turn takes after it has heard everybody, as decisions, records and rows, goes to those
+  /// whom it heard, as much to each as its part of the hearing was.
+  func chargeRest(_ rest: Span, after hearing: Span) {
+    let each = max(0, (rest - answering).seconds / max(hearing.seconds, 1e-9))
+    let end = Instant.now
+    for (holder, size, used) in heardOf {
+      let part = Span(nanoseconds: Int64(Double(used.nanoseconds) * each))
+      waitingRoom.charge(part, for: size, to: holder, at: end)
+    }
+    heardOf.removeAll(keepingCapacity: true)
+    answering = .zero
   }
 
   /// A greeted client's message, when its turn has come.

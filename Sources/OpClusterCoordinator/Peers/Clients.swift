@@ -13,8 +13,9 @@ extension CoordinatorLoop {
     for question in questions {
       let start = Instant.now
       answer(question.peer, question.request, question.what, &items)
-      guard let holder = clients.peers[question.peer]?.holder else { continue }
       let end = Instant.now
+      answering = answering + (end - start)
+      guard let holder = clients.peers[question.peer]?.holder else { continue }
       waitingRoom.noteQuestion(end - start, of: holder, at: end)
     }
     questions.removeAll(keepingCapacity: true)

@@ -9,7 +9,15 @@ struct WaitingRoom {
   struct Frame {
     let bytes: [UInt8]
     let peer: PeerID
+    var size: Size { bytes.count > WaitingRoom.largeBytes ? .large : .small }
   }
+
+  /// What is asked in large messages and what in small ones is paid for separately: who has
+  /// submitted a large graph may look at it at once.
+  enum Size { case small, large }
+
+  /// The largest small frame.
+  static let largeBytes = 16 << 10
 
   /// A request that gives back is no larger.
   static let givingBackBytes = 64
@@ -23,6 +31,8 @@ struct WaitingRoom {
     var time = TimeAccount()
 
     var count: Int { frames.count - head }
+    /// Of the next frame.
+    var size: Size { head < frames.count ? frames[head].size : .small }
 
     mutating func add(_ frame: Frame) {
       frames.append(frame)
@@ -51,6 +61,8 @@ struct WaitingRoom {
   private var turn = 0
   private(set) var count = 0
   private(set) var bytes = 0
+  /// Time that went into what clients asked for, all together.
+  private var taken = Span.zero
   /// Who has used least of those that were heard lately, and when that was looked up.
   private var lightest: (holder: QuotaHolder?, used: Double) = (nil, .infinity)
   private var lookedUpAt = Instant(nanoseconds: .min / 2)
@@ -106,7 +118,7 @@ struct WaitingRoom {
         continue
       }
       let frame = guests.values[at].next()
-      guests.values[at].time.wasHeard(at: now)
+      guests.values[at].time.wasHeard(at: now, taken: taken)
       noteLight(guests.values[at].time, holder)
       count -= 1
       bytes -= frame.bytes.count
@@ -130,9 +142,12 @@ struct WaitingRoom {
   // MARK: - Time
 
   /// Time of the loop that went into what a principal asked for.
-  mutating func charge(_ span: Span, to holder: QuotaHolder, at now: Instant) {
+  mutating func charge(
+    _ span: Span, for size: Size = .small, to holder: QuotaHolder, at now: Instant
+  ) {
+    taken = taken + span
     let isAlone = !(hasLighter(than: holder, at: now))
-    guests[holder, default: Guest()].time.take(span, isAlone: isAlone, at: now)
+    guests[holder, default: Guest()].time.take(span, for: size, isAlone: isAlone, at: now)
   }
 
   /// What one more question of a principal will take, as far as the last ones tell.
@@ -146,7 +161,8 @@ struct WaitingRoom {
   }
 
   private mutating func isHeldBack(_ holder: QuotaHolder, at now: Instant) -> Bool {
-    guard let time = guests[holder]?.time, time.isOverdrawn(at: now) else { return false }
+    guard let guest = guests[holder], guest.time.isOverdrawn(for: guest.size, at: now)
+    else { return false }
     return hasLighter(than: holder, at: now)
   }
 
@@ -155,7 +171,8 @@ struct WaitingRoom {
     if now - lookedUpAt > .milliseconds(1) || now < lookedUpAt {
       lookedUpAt = now
       lightest = (nil, .infinity)
-      for (other, guest) in guests where guest.count > 0 || guest.time.isActive(at: now) {
+      for (other, guest) in guests
+      where guest.count > 0 || guest.time.isActive(at: now, taken: taken) {
         let used = guest.time.used(at: now)
         if used < lightest.used { lightest = (other, used) }
       }
@@ -172,19 +189,22 @@ struct WaitingRoom {
 
   /// Forgets those of whom nothing is left.
   mutating func forgetIdle(at now: Instant) {
-    guests = guests.filter { $0.value.count > 0 || !$0.value.time.isIdle(at: now) }
+    guests = guests.filter {
+      $0.value.count > 0 || !$0.value.time.isIdle(at: now, taken: taken)
+    }
   }
 }
 
 /// What a principal has used of the loop's time.
 struct TimeAccount: Hashable, Sendable {
-  /// What has not been paid for; paid for at the rate of a principal's share.
-  private var debt = Span.zero
-  private var paidAt = Instant.zero
+  private var small = Debt()
+  private var large = Debt()
   /// Seconds used, fading within about a second.
   private var recent = 0.0
   private var fadedAt = Instant.zero
   private var lastHeard = Instant(nanoseconds: .min / 2)
+  /// What all had taken of the loop's time by then.
+  private var takenBefore = Span.zero
   /// What a question took, lately.
   private(set) var question = firstQuestion
 
@@ -193,12 +213,19 @@ struct TimeAccount: Hashable, Sendable {
   static let burst = Span.milliseconds(20)
   /// What is owed at most by who had nobody lighter beside it.
   static let mostAlone = Span.milliseconds(40)
-  /// Who was heard within this time is one of those who share.
+  /// Who was heard within this time is one of those who share. Time in which the loop was busy with
+  /// what clients asked for does not count: nobody could be heard then, and a long turn of one
+  /// would make all others absent.
   static let presence = Span.milliseconds(100)
 
-  mutating func wasHeard(at now: Instant) { lastHeard = now }
+  mutating func wasHeard(at now: Instant, taken: Span) {
+    lastHeard = now
+    takenBefore = taken
+  }
 
-  func isActive(at now: Instant) -> Bool { now - lastHeard <= Self.presence }
+  func isActive(at now: Instant, taken: Span) -> Bool {
+    now - lastHeard <= Self.presence + (taken - takenBefore)
+  }
 
   /// Seconds of the last one, roughly.
   func used(at now: Instant) -> Double {
@@ -207,19 +234,18 @@ struct TimeAccount: Hashable, Sendable {
     return age >= 2 ? 0 : recent * (1 - age / 2)
   }
 
-  func isOverdrawn(at now: Instant) -> Bool { debt(at: now) > Self.burst }
-
-  private func debt(at now: Instant) -> Span {
-    let paid = (now - paidAt).nanoseconds / 100 * Int64(Limits.sharePercent)
-    return Span(nanoseconds: max(0, debt.nanoseconds - paid))
+  func isOverdrawn(for size: WaitingRoom.Size, at now: Instant) -> Bool {
+    (size == .small ? small : large).amount(at: now) > Self.burst
   }
 
   /// - Parameter isAlone: Nobody lighter was there: what it took more than its share of was free.
-  mutating func take(_ span: Span, isAlone: Bool, at now: Instant) {
-    let before = debt(at: now)
-    debt = Span(nanoseconds: before.nanoseconds + span.nanoseconds)
-    if isAlone { debt = max(before, min(debt, Self.mostAlone)) }
-    paidAt = now
+  mutating func take(
+    _ span: Span, for size: WaitingRoom.Size, isAlone: Bool, at now: Instant
+  ) {
+    switch size {
+    case .small: small.add(span, isAlone: isAlone, at: now)
+    case .large: large.add(span, isAlone: isAlone, at: now)
+    }
     recent = used(at: now) + span.seconds
     fadedAt = now
   }
@@ -228,7 +254,26 @@ struct TimeAccount: Hashable, Sendable {
     question = Span(nanoseconds: (question.nanoseconds * 3 + span.nanoseconds) / 4)
   }
 
-  func isIdle(at now: Instant) -> Bool {
-    debt(at: now) == .zero && used(at: now) == 0 && !isActive(at: now)
+  func isIdle(at now: Instant, taken: Span) -> Bool {
+    small.amount(at: now) == .zero && large.amount(at: now) == .zero && used(at: now) == 0
+      && !isActive(at: now, taken: taken)
+  }
+}
+
+/// What has not been paid for; paid for at the rate of a principal's share.
+private struct Debt: Hashable, Sendable {
+  private var owed = Span.zero
+  private var paidAt = Instant.zero
+
+  func amount(at now: Instant) -> Span {
+    let paid = (now - paidAt).nanoseconds / 100 * Int64(Limits.sharePercent)
+    return max(.zero, owed - Span(nanoseconds: paid))
+  }
+
+  mutating func add(_ span: Span, isAlone: Bool, at now: Instant) {
+    let before = amount(at: now)
+    owed = before + span
+    if isAlone { owed = max(before, min(owed, TimeAccount.mostAlone)) }
+    paidAt = now
   }
 }
