@@ -9,6 +9,7 @@ enum Pursuit: String, CaseIterable, Sendable {
   case pings = "pings, one at a time"
   case submissions = "submissions of small graphs, 8 at a time"
   case completions = "operations completed, layered graphs of 1,000, 2 at a time"
+  case unattended = "operations of 10 ms that nobody watches"
 
   /// How often it was done in a second.
   func rate(_ connection: ClusterConnection, seconds: Double) async throws -> Double {
@@ -20,6 +21,8 @@ enum Pursuit: String, CaseIterable, Sendable {
       }
     case .completions:
       try await Self.completions(connection, seconds)
+    case .unattended:
+      try await Self.unattended(connection, seconds)
     }
   }
 
@@ -68,6 +71,29 @@ enum Pursuit: String, CaseIterable, Sendable {
       }
     }
     throw Trouble("the events ended")
+  }
+
+  /// Submitted, left alone, and looked at in the end.
+  private static func unattended(
+    _ connection: ClusterConnection, _ seconds: Double
+  ) async throws -> Double {
+    var submission = GraphSubmission(name: "unattended")
+    var template = OperationTemplate(
+      name: "short", count: 100_000, work: .call(OperationType(name: "sleep")))
+    template.payload = Array("0.01".utf8)
+    submission.templates = [template]
+    let start = Moment.now
+    guard case .accepted(let graph, _, _) = try await connection.request(.submit(submission))
+    else { throw Trouble("not accepted") }
+    try await Task.sleep(for: .seconds(seconds))
+    let selection = Selection.graph(graph)
+    guard
+      case .graphs(let rows, _) = try await connection.request(
+        .graphs(selection, after: nil, limit: 1)), let row = rows.first
+    else { throw Trouble("the graph is not there") }
+    let rate = Double(row.counts.finished) / Moment.now.seconds(since: start)
+    _ = try await connection.request(.cancel(.selection(selection), reason: "", grace: nil))
+    return rate
   }
 
   private static func submit(_ connection: ClusterConnection) async throws -> GraphID {
