@@ -158,11 +158,10 @@ public enum Wire {
     return zip(proto.key, proto.value).map { (key: $0, value: $1) }
   }
 
-  /// A stable 64-bit hash of a submission's bytes (FNV-1a): the same content under the same key
-  /// is a repetition, other content a conflict (G19).
-  public static func fingerprint(_ submission: [UInt8]) -> UInt64 {
+  /// A stable 64-bit hash of bytes (FNV-1a).
+  public static func fingerprint(_ bytes: [UInt8]) -> UInt64 {
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-    for byte in submission { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }
+    for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }
     return hash
   }
 }

@@ -21,16 +21,26 @@ private final class Room {
     room.next(at: now)
   }
   func hasNext(at now: Instant) -> Bool { room.hasNext(at: now) }
+  /// Somebody's frame of a size was heard in this time.
   func charge(
-    _ span: Span, for size: WaitingRoom.Size = .small, to holder: QuotaHolder, at now: Instant
+    _ time: Span, for size: WaitingRoom.Size = .small, to holder: QuotaHolder, at now: Instant
   ) {
-    room.charge(span, for: size, to: holder, at: now)
+    let bytes = WaitingRoom.Size.mostSmallBytes + (size == .large ? 1 : 0)
+    let frame = WaitingRoom.Frame(bytes: [UInt8](repeating: 1, count: bytes), peer: PeerID(1))
+    room.noteHearing(time, of: frame, by: holder, at: now)
   }
+  func noteQuestion(
+    _ time: Span, for size: WaitingRoom.Size = .small, of holder: QuotaHolder, at now: Instant
+  ) {
+    room.noteQuestion(time, for: size, of: holder, at: now)
+  }
+  func chargeRest(_ rest: Span, after before: Span, at now: Instant) {
+    room.chargeRest(rest, after: before, at: now)
+  }
+  func beginTurn(at now: Instant) { room.beginTurn(at: now) }
+  func endTurn(at now: Instant) { room.endTurn(at: now) }
   func expectedCost(ofQuestionBy holder: QuotaHolder) -> Span {
     room.expectedCost(ofQuestionBy: holder)
-  }
-  func noteQuestion(_ span: Span, of holder: QuotaHolder, at now: Instant) {
-    room.noteQuestion(span, of: holder, at: now)
   }
   func forgetIdle(at now: Instant) { room.forgetIdle(at: now) }
 }
@@ -174,26 +184,103 @@ private final class Room {
     #expect(used.values.allSatisfy { $0 > 900 })
   }
 
-  /// Who has gone is not waited for, and what is forgotten is little. Time that the loop was busy
-  /// with one does not make the other absent.
+  /// Who has gone is not waited for, and what is forgotten is little. Time in which a turn goes on
+  /// makes nobody absent, however long it is.
   @Test(arguments: [1, 1_000] as [Int64])
   func presence(milliseconds: Int64) {
     let room = Room()
+    room.beginTurn(at: start)
     _ = room.admit(frame(2), of: other)
     _ = room.next(at: start)
     room.charge(Span(nanoseconds: 1_000), to: other, at: start)
-    _ = room.admit(frame(1), of: one)
-    _ = room.next(at: start)
-    // What it owed before, and the turn whose length is tried.
-    room.charge(.milliseconds(100), to: one, at: start)
     let end = start + .milliseconds(milliseconds)
-    room.charge(.milliseconds(milliseconds), to: one, at: end)
+    // A second of debt takes twenty to pay: nobody lighter was there, or this is forgiven.
+    room.charge(.seconds(1), to: one, at: end)
+    room.endTurn(at: end)
     _ = room.admit(frame(1), of: one)
-    #expect(room.next(at: start + .milliseconds(190)) == nil)
     #expect(room.next(at: end + .milliseconds(90)) == nil)
-    #expect(room.next(at: end + .milliseconds(210)) != nil)
-    room.forgetIdle(at: end + .seconds(5))
+    #expect(room.next(at: end + .milliseconds(110)) != nil)
+    room.forgetIdle(at: end + .seconds(25))
     #expect(room.expectedCost(ofQuestionBy: other) == TimeAccount.firstQuestion)
+  }
+
+  /// What a turn takes behind the hearing belongs to whom it heard, in proportion; what it took to
+  /// hear workers and to look at the clock to nobody, and answers were charged before.
+  @Test func theRestIsShared() {
+    func isHeldBack(_ use: (Room) -> Void) -> Bool {
+      let room = Room()
+      room.beginTurn(at: start)
+      _ = room.admit(frame(2), of: other)
+      _ = room.next(at: start)
+      room.charge(Span(nanoseconds: 10_000), to: other, at: start)
+      use(room)
+      room.endTurn(at: start + .seconds(1))
+      let soon = start + .seconds(1)
+      _ = room.admit(frame(2), of: other)
+      _ = room.admit(frame(1), of: one)
+      return order(room, at: soon) == [2]
+    }
+    let end = start + .seconds(1)
+    // 1 ms of 2 ms were this one's: of 200 ms a half, and of 20 ms too little to be held back.
+    for (rest, isMuch) in [(Span.milliseconds(200), true), (.milliseconds(20), false)] {
+      let held = isHeldBack { room in
+        room.charge(.milliseconds(1), to: one, at: end)
+        room.chargeRest(rest, after: .milliseconds(2), at: end)
+      }
+      #expect(held == isMuch)
+    }
+    // Its part of a long turn is small where something else took the turn.
+    #expect(
+      !isHeldBack { room in
+        room.charge(.milliseconds(1), to: one, at: end)
+        room.chargeRest(.milliseconds(200), after: .milliseconds(100), at: end)
+      })
+    // What answers took is not charged twice.
+    #expect(
+      !isHeldBack { room in
+        room.charge(.milliseconds(1), to: one, at: end)
+        room.noteQuestion(.milliseconds(1), of: one, at: end)
+        room.noteQuestion(.milliseconds(190), of: other, at: end)
+        room.chargeRest(.milliseconds(200), after: .milliseconds(1), at: end)
+      })
+    // Nor is it kept for the next turn.
+    #expect(
+      !isHeldBack { room in
+        room.charge(.milliseconds(1), to: one, at: end)
+        room.endTurn(at: end)
+        room.beginTurn(at: end)
+        room.chargeRest(.milliseconds(200), after: .milliseconds(1), at: end)
+      })
+  }
+
+  /// Who was the lightest beside somebody else's flood is not held back for long when somebody
+  /// lighter than both comes.
+  @Test func whatManyMessagesOweIsBounded() {
+    let room = Room()
+    let third = QuotaHolder.key("third")
+    var now = start
+    while now - start < .seconds(10) {
+      _ = room.admit(frame(1), of: one)
+      _ = room.admit(frame(2), of: other)
+      guard let next = room.next(at: now) else {
+        Issue.record("both are held back")
+        return
+      }
+      now = now + .milliseconds(1)
+      room.charge(.milliseconds(1), to: next.holder, at: now)
+    }
+    let come = now
+    var heard: Set<QuotaHolder> = []
+    while heard.count < 2, now - come < .seconds(10) {
+      now = now + .milliseconds(10)
+      _ = room.admit(frame(3), of: third)
+      while let next = room.next(at: now) {
+        room.charge(Span(nanoseconds: 10_000), to: next.holder, at: now)
+        if next.holder != third { heard.insert(next.holder) }
+      }
+    }
+    let longest = (TimeAccount.mostTogether - TimeAccount.burst).seconds * 100
+    #expect((now - come).seconds < longest / Double(Limits.sharePercent) + 0.1)
   }
 
   /// Somebody who has just come, or was just heard, is there from that moment on.
@@ -211,21 +298,41 @@ private final class Room {
 
   /// Who has submitted a large graph may look at it at once, but submits no second one, while
   /// somebody lighter is there; and who has asked for much in small messages may still submit.
-  @Test func largeAndSmallAreOwedSeparately() {
+  /// Answers are owed as their questions are.
+  @Test(arguments: [false, true])
+  func largeAndSmallAreHeldBackApart(byAnswers: Bool) {
     for (heavy, light) in [(WaitingRoom.Size.large, WaitingRoom.Size.small), (.small, .large)] {
       let room = Room()
-      let bytes = [
-        WaitingRoom.Size.large: WaitingRoom.largeBytes + 1, .small: WaitingRoom.largeBytes,
-      ]
+      let most = WaitingRoom.Size.mostSmallBytes
+      let bytes = [WaitingRoom.Size.large: most + 1, .small: most]
       _ = room.admit(frame(2), of: other)
       _ = room.next(at: start)
-      room.charge(.seconds(1), for: heavy, to: one, at: start)
+      if byAnswers {
+        room.noteQuestion(.seconds(1), for: heavy, of: one, at: start)
+      } else {
+        room.charge(.seconds(1), for: heavy, to: one, at: start)
+      }
       let soon = start + .milliseconds(2)
       _ = room.admit(frame(1, bytes: bytes[light] ?? 0), of: one)
       _ = room.admit(frame(1, bytes: bytes[heavy] ?? 0), of: one)
       #expect(order(room, at: soon) == [1])
       #expect(room.count == 1 && !room.hasNext(at: soon))
     }
+  }
+
+  /// Both sizes are paid for from one share, small ones first.
+  @Test func bothSizesHaveOneShare() {
+    var account = TimeAccount()
+    account.take(.milliseconds(40), for: .small, isAlone: false, at: start)
+    account.take(.milliseconds(40), for: .large, isAlone: false, at: start)
+    func overdrawn(after seconds: Double) -> [Bool] {
+      let now = start + Span(nanoseconds: Int64(seconds * 100 / Double(Limits.sharePercent) * 1e9))
+      return [WaitingRoom.Size.small, .large].map { account.isOverdrawn(for: $0, at: now) }
+    }
+    #expect(overdrawn(after: 0.019) == [true, true])
+    #expect(overdrawn(after: 0.021) == [false, true])
+    #expect(overdrawn(after: 0.059) == [false, true])
+    #expect(overdrawn(after: 0.061) == [false, false])
   }
 
   /// The turn sets aside what questions took before.

@@ -109,16 +109,20 @@ import Testing
     }
   }
 
-  /// A submission that is encoded already is taken as it is. In the turn it stands as the message
-  /// that it was in older journals: field 2, its length, its bytes (G32).
+  /// A submission that is encoded already is taken as it is, here another one. In the turn it stands
+  /// as the message that it was in older journals: field 2, its length, its bytes (G32).
   @Test func submissionsAreEncodedOnce() throws {
     for seed in 0..<100 {
       var dice = Dice(seed: UInt64(seed))
       let (graph, submission) = (dice.graph(), dice.submission())
       let record = Record.submitted(
         graph, submission, fingerprint: dice.number(), at: dice.wallTime())
+      var other = record
+      if case .submitted(_, _, let fingerprint, let at) = record {
+        other = .submitted(graph, dice.submission(), fingerprint: fingerprint, at: at)
+      }
       let encoded = Wire.encode(submission: submission)
-      let turn = Wire.encode(records: [record], submissions: [graph: encoded])
+      let turn = Wire.encode(records: [other], submissions: [graph: encoded])
       #expect(turn == Wire.encode(records: [record]), "seed \(seed)")
       #expect(try Wire.decodeRecords(turn) == [record], "seed \(seed)")
       var field: [UInt8] = [2 << 3 | 2]

@@ -53,11 +53,7 @@ final class CoordinatorLoop {
   var pendingGone: [PeerID] = []
   /// Submissions of this turn, with the sizes of their messages.
   var submitting: [(peer: PeerID, request: RequestID, bytes: Int)] = []
-  var questions: [(peer: PeerID, request: RequestID, what: ClientRequest)] = []
-  /// Whose messages, and how long hearing each took.
-  var heardOf: [(holder: QuotaHolder, size: WaitingRoom.Size, used: Span)] = []
-  /// What answering questions took, which is charged by itself.
-  var answering = Span.zero
+  var questions: [ClientQuestion] = []
 
   /// What the log says of workers.
   var workerLines: WorkerLines
@@ -201,6 +197,8 @@ final class CoordinatorLoop {
   private func step() throws(CoordinatorError) {
     try sleep()
     now = .now
+    waitingRoom.beginTurn(at: now)
+    defer { waitingRoom.endTurn(at: .now) }
     limitConnections()
     cutUnendedMessages()
     takeSignals()
@@ -231,7 +229,6 @@ final class CoordinatorLoop {
     hasInput = false
     let start = Instant.now
     hear()
-    let heard = Instant.now
     for peer in pendingGone {
       hasInput = true
       scheduler.handle(.gone(peer), into: &turn)
@@ -242,9 +239,11 @@ final class CoordinatorLoop {
       hasInput = true
       scheduler.handle(.tick(durable: CommitIndex(release.durable)), into: &turn)
     }
+    let heardEverybody = Instant.now
     if hasInput { scheduler.close(&turn) }
     if hasInput || !questions.isEmpty { keep() }
-    if !heardOf.isEmpty { chargeRest(.now - heard, after: heard - start) }
+    let end = Instant.now
+    waitingRoom.chargeRest(end - heardEverybody, after: heardEverybody - start, at: end)
   }
 
   /// What is said while the disk keeps everything else back.

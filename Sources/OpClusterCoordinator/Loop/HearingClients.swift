@@ -32,27 +32,13 @@ extension CoordinatorLoop {
       heard += frame.bytes.count
       hear(frame)
       let now = Instant.now
-      waitingRoom.charge(now - clock, for: frame.size, to: holder, at: now)
-      heardOf.append((holder, frame.size, now - clock))
+      waitingRoom.noteHearing(now - clock, of: frame, by: holder, at: now)
       clock = now
       if questions.count > asked {
         let planned = waitingRoom.expectedCost(ofQuestionBy: holder)
         end = Instant(nanoseconds: end.nanoseconds - planned.nanoseconds)
       }
     }
-  }
-
-  /// What a turn takes after it has heard everybody, as decisions, records and rows, goes to those
-  /// whom it heard, as much to each as its part of the hearing was.
-  func chargeRest(_ rest: Span, after hearing: Span) {
-    let each = max(0, (rest - answering).seconds / max(hearing.seconds, 1e-9))
-    let end = Instant.now
-    for (holder, size, used) in heardOf {
-      let part = Span(nanoseconds: Int64(Double(used.nanoseconds) * each))
-      waitingRoom.charge(part, for: size, to: holder, at: end)
-    }
-    heardOf.removeAll(keepingCapacity: true)
-    answering = .zero
   }
 
   /// A greeted client's message, when its turn has come.
@@ -203,7 +189,8 @@ extension CoordinatorLoop {
     }
     switch what {
     case .graphs, .operations, .structure, .explain, .submission, .queues, .workers, .ping:
-      questions.append((peer, request, what))
+      questions.append(
+        ClientQuestion(peer: peer, request: request, what: what, size: .init(bytes: bytes)))
     case .configuration:
       reply(.configuration(configuration), to: peer, request)
     case .log(let attempt, let stream, let offset, let bytes):

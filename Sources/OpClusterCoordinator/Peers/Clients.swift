@@ -5,6 +5,15 @@ import Logging
 import OpClusterModel
 import OpClusterScheduling
 
+/// What a client wants to know, to be answered at the end of the turn.
+struct ClientQuestion {
+  var peer: PeerID
+  var request: RequestID
+  var what: ClientRequest
+  /// Of its message.
+  var size: WaitingRoom.Size
+}
+
 extension CoordinatorLoop {
   // MARK: - Questions
 
@@ -14,9 +23,8 @@ extension CoordinatorLoop {
       let start = Instant.now
       answer(question.peer, question.request, question.what, &items)
       let end = Instant.now
-      answering = answering + (end - start)
       guard let holder = clients.peers[question.peer]?.holder else { continue }
-      waitingRoom.noteQuestion(end - start, of: holder, at: end)
+      waitingRoom.noteQuestion(end - start, for: question.size, of: holder, at: end)
     }
     questions.removeAll(keepingCapacity: true)
   }

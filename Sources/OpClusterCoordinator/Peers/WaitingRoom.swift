@@ -9,15 +9,19 @@ struct WaitingRoom {
   struct Frame {
     let bytes: [UInt8]
     let peer: PeerID
-    var size: Size { bytes.count > WaitingRoom.largeBytes ? .large : .small }
+    var size: Size { Size(bytes: bytes.count) }
   }
 
-  /// What is asked in large messages and what in small ones is paid for separately: who has
-  /// submitted a large graph may look at it at once.
-  enum Size { case small, large }
+  /// What is asked in large messages holds back only large ones, and so with small ones: who has
+  /// submitted a large graph may look at it at once, unless a second one waits before that.
+  enum Size {
+    case small, large
 
-  /// The largest small frame.
-  static let largeBytes = 16 << 10
+    /// The largest small frame.
+    static let mostSmallBytes = 16 << 10
+
+    init(bytes: Int) { self = bytes > Self.mostSmallBytes ? .large : .small }
+  }
 
   /// A request that gives back is no larger.
   static let givingBackBytes = 64
@@ -61,8 +65,13 @@ struct WaitingRoom {
   private var turn = 0
   private(set) var count = 0
   private(set) var bytes = 0
-  /// Time that went into what clients asked for, all together.
-  private var taken = Span.zero
+  /// Time in which the loop had nothing to do, up to the last turn, and since when it has had nothing
+  /// to do again; nil while a turn goes on.
+  private var idleBefore = Span.zero
+  private var idleSince: Instant? = .zero
+  /// What this turn has heard, and how long answering its questions took.
+  private var hearings: [(holder: QuotaHolder, size: Size, time: Span)] = []
+  private var answering = Span.zero
   /// Who has used least of those that were heard lately, and when that was looked up.
   private var lightest: (holder: QuotaHolder?, used: Double) = (nil, .infinity)
   private var lookedUpAt = Instant(nanoseconds: .min / 2)
@@ -118,7 +127,7 @@ struct WaitingRoom {
         continue
       }
       let frame = guests.values[at].next()
-      guests.values[at].time.wasHeard(at: now, taken: taken)
+      guests.values[at].time.lastHeard = idle(at: now)
       noteLight(guests.values[at].time, holder)
       count -= 1
       bytes -= frame.bytes.count
@@ -141,13 +150,54 @@ struct WaitingRoom {
 
   // MARK: - Time
 
-  /// Time of the loop that went into what a principal asked for.
-  mutating func charge(
-    _ span: Span, for size: Size = .small, to holder: QuotaHolder, at now: Instant
+  /// A turn begins: nobody can be heard until it ends but by it.
+  mutating func beginTurn(at now: Instant) {
+    idleBefore = idle(at: now)
+    idleSince = nil
+    hearings.removeAll(keepingCapacity: true)
+    answering = .zero
+  }
+
+  mutating func endTurn(at now: Instant) { idleSince = now }
+
+  private func idle(at now: Instant) -> Span {
+    idleSince.map { idleBefore + (now - $0) } ?? idleBefore
+  }
+
+  /// A frame that `next` gave was heard in this time.
+  mutating func noteHearing(
+    _ time: Span, of frame: Frame, by holder: QuotaHolder, at now: Instant
   ) {
-    taken = taken + span
-    let isAlone = !(hasLighter(than: holder, at: now))
-    guests[holder, default: Guest()].time.take(span, for: size, isAlone: isAlone, at: now)
+    hearings.append((holder, frame.size, time))
+    charge(time, for: frame.size, to: holder, at: now)
+  }
+
+  /// A question, asked in a frame of this size, was answered in this time.
+  mutating func noteQuestion(_ time: Span, for size: Size, of holder: QuotaHolder, at now: Instant)
+  {
+    answering = answering + time
+    guests[holder, default: Guest()].time.noteQuestion(time)
+    charge(time, for: size, to: holder, at: now)
+  }
+
+  /// What a turn takes after it has heard everybody, as decisions, records and rows, goes to those
+  /// whom it heard, in proportion to what hearing them was of the turn until then; the rest to
+  /// nobody, since workers and the clock caused it. Answers have been charged by themselves.
+  ///
+  /// - Parameter before: What the turn took until then, hearing workers included.
+  mutating func chargeRest(_ rest: Span, after before: Span, at now: Instant) {
+    let restPerHearing = max(0, (rest - answering).seconds / max(before.seconds, 1e-9))
+    for (holder, size, time) in hearings {
+      let part = Span(nanoseconds: Int64(Double(time.nanoseconds) * restPerHearing))
+      charge(part, for: size, to: holder, at: now)
+    }
+  }
+
+  private mutating func charge(
+    _ time: Span, for size: Size, to holder: QuotaHolder, at now: Instant
+  ) {
+    let isAlone = !hasLighter(than: holder, using: time, at: now)
+    guests[holder, default: Guest()].time.take(time, for: size, isAlone: isAlone, at: now)
   }
 
   /// What one more question of a principal will take, as far as the last ones tell.
@@ -155,30 +205,28 @@ struct WaitingRoom {
     guests[holder]?.time.question ?? TimeAccount.firstQuestion
   }
 
-  mutating func noteQuestion(_ span: Span, of holder: QuotaHolder, at now: Instant) {
-    guests[holder, default: Guest()].time.noteQuestion(span)
-    charge(span, to: holder, at: now)
-  }
-
   private mutating func isHeldBack(_ holder: QuotaHolder, at now: Instant) -> Bool {
     guard let guest = guests[holder], guest.time.isOverdrawn(for: guest.size, at: now)
     else { return false }
-    return hasLighter(than: holder, at: now)
+    return hasLighter(than: holder, using: .zero, at: now)
   }
 
-  /// Whether somebody else who was heard lately has used less.
-  private mutating func hasLighter(than holder: QuotaHolder, at now: Instant) -> Bool {
+  /// Whether somebody else who was heard lately has used less than this one with so much more.
+  private mutating func hasLighter(
+    than holder: QuotaHolder, using more: Span, at now: Instant
+  ) -> Bool {
     if now - lookedUpAt > .milliseconds(1) || now < lookedUpAt {
       lookedUpAt = now
       lightest = (nil, .infinity)
+      let idle = idle(at: now)
       for (other, guest) in guests
-      where guest.count > 0 || guest.time.isActive(at: now, taken: taken) {
+      where guest.count > 0 || guest.time.isActive(idle: idle) {
         let used = guest.time.used(at: now)
         if used < lightest.used { lightest = (other, used) }
       }
     }
     guard let other = lightest.holder, other != holder else { return false }
-    return (guests[holder]?.time.used(at: now) ?? 0) > lightest.used
+    return (guests[holder]?.time.used(at: now) ?? 0) + more.seconds > lightest.used
   }
 
   /// Somebody is there who may be the lightest.
@@ -189,43 +237,41 @@ struct WaitingRoom {
 
   /// Forgets those of whom nothing is left.
   mutating func forgetIdle(at now: Instant) {
+    let idle = idle(at: now)
     guests = guests.filter {
-      $0.value.count > 0 || !$0.value.time.isIdle(at: now, taken: taken)
+      $0.value.count > 0 || !$0.value.time.isForgettable(at: now, idle: idle)
     }
   }
 }
 
 /// What a principal has used of the loop's time.
 struct TimeAccount: Hashable, Sendable {
-  private var small = Debt()
-  private var large = Debt()
+  /// What has not been paid for; paid for at the rate of a principal's share, small ones first.
+  private var owedForSmall = Span.zero
+  private var owedForLarge = Span.zero
+  private var paidAt = Instant.zero
   /// Seconds used, fading within about a second.
   private var recent = 0.0
   private var fadedAt = Instant.zero
-  private var lastHeard = Instant(nanoseconds: .min / 2)
-  /// What all had taken of the loop's time by then.
-  private var takenBefore = Span.zero
+  /// How long the loop had had nothing to do by then; nil: never.
+  var lastHeard: Span?
   /// What a question took, lately.
   private(set) var question = firstQuestion
 
   static let firstQuestion = Span(nanoseconds: 500_000)
-  /// What may be used at once.
+  /// What may be used at once, of either size.
   static let burst = Span.milliseconds(20)
   /// What is owed at most by who had nobody lighter beside it.
   static let mostAlone = Span.milliseconds(40)
-  /// Who was heard within this time is one of those who share. Time in which the loop was busy with
-  /// what clients asked for does not count: nobody could be heard then, and a long turn of one
-  /// would make all others absent.
+  /// What is owed at most for more than one message: who was the lightest for a while, beside others
+  /// that used much, is not held back for long when somebody lighter comes.
+  static let mostTogether = Span.milliseconds(100)
+  /// Who was heard within this time is one of those who share. Only time in which the loop had
+  /// nothing to do counts: nobody can be heard in a long turn of somebody else, which would make all
+  /// others absent.
   static let presence = Span.milliseconds(100)
 
-  mutating func wasHeard(at now: Instant, taken: Span) {
-    lastHeard = now
-    takenBefore = taken
-  }
-
-  func isActive(at now: Instant, taken: Span) -> Bool {
-    now - lastHeard <= Self.presence + (taken - takenBefore)
-  }
+  func isActive(idle: Span) -> Bool { lastHeard.map { idle - $0 <= Self.presence } ?? false }
 
   /// Seconds of the last one, roughly.
   func used(at now: Instant) -> Double {
@@ -235,45 +281,38 @@ struct TimeAccount: Hashable, Sendable {
   }
 
   func isOverdrawn(for size: WaitingRoom.Size, at now: Instant) -> Bool {
-    (size == .small ? small : large).amount(at: now) > Self.burst
+    owed(for: size, at: now) > Self.burst
+  }
+
+  private func owed(for size: WaitingRoom.Size, at now: Instant) -> Span {
+    let paid = Span(nanoseconds: (now - paidAt).nanoseconds / 100 * Limits.sharePercent)
+    switch size {
+    case .small: return max(.zero, owedForSmall - paid)
+    case .large: return max(.zero, owedForLarge - max(.zero, paid - owedForSmall))
+    }
   }
 
   /// - Parameter isAlone: Nobody lighter was there: what it took more than its share of was free.
   mutating func take(
-    _ span: Span, for size: WaitingRoom.Size, isAlone: Bool, at now: Instant
+    _ time: Span, for size: WaitingRoom.Size, isAlone: Bool, at now: Instant
   ) {
+    (owedForSmall, owedForLarge) = (owed(for: .small, at: now), owed(for: .large, at: now))
+    paidAt = now
+    let most = isAlone ? Self.mostAlone : max(Self.mostTogether, time + Self.burst)
     switch size {
-    case .small: small.add(span, isAlone: isAlone, at: now)
-    case .large: large.add(span, isAlone: isAlone, at: now)
+    case .small: owedForSmall = max(owedForSmall, min(owedForSmall + time, most))
+    case .large: owedForLarge = max(owedForLarge, min(owedForLarge + time, most))
     }
-    recent = used(at: now) + span.seconds
+    recent = used(at: now) + time.seconds
     fadedAt = now
   }
 
-  mutating func noteQuestion(_ span: Span) {
-    question = Span(nanoseconds: (question.nanoseconds * 3 + span.nanoseconds) / 4)
+  mutating func noteQuestion(_ time: Span) {
+    question = Span(nanoseconds: (question.nanoseconds * 3 + time.nanoseconds) / 4)
   }
 
-  func isIdle(at now: Instant, taken: Span) -> Bool {
-    small.amount(at: now) == .zero && large.amount(at: now) == .zero && used(at: now) == 0
-      && !isActive(at: now, taken: taken)
-  }
-}
-
-/// What has not been paid for; paid for at the rate of a principal's share.
-private struct Debt: Hashable, Sendable {
-  private var owed = Span.zero
-  private var paidAt = Instant.zero
-
-  func amount(at now: Instant) -> Span {
-    let paid = (now - paidAt).nanoseconds / 100 * Int64(Limits.sharePercent)
-    return max(.zero, owed - Span(nanoseconds: paid))
-  }
-
-  mutating func add(_ span: Span, isAlone: Bool, at now: Instant) {
-    let before = amount(at: now)
-    owed = before + span
-    if isAlone { owed = max(before, min(owed, TimeAccount.mostAlone)) }
-    paidAt = now
+  func isForgettable(at now: Instant, idle: Span) -> Bool {
+    owed(for: .small, at: now) == .zero && owed(for: .large, at: now) == .zero
+      && used(at: now) == 0 && !isActive(idle: idle)
   }
 }

@@ -18,13 +18,14 @@ extension OperationTemplate: WireConvertible {
       proto.elementArgumentLength = elementArguments.lengths
     }
     if queue != 0 { proto.queue = queue }
-    if priority != .normal { proto.priority = priority.proto }
+    proto.priority = priority.proto
     if let qos { proto.qos = qos.proto }
     if demand != Resources() { proto.demand = ProtoResources(demand) }
     if !requirements.isEmpty { proto.requirements = requirements.map(\.proto) }
     if retry != .never { proto.retry = retry.proto }
     if maximumLosses != Limits.lossesBeforeGivingUp { proto.maximumLosses = maximumLosses }
     if maximumParallel != 0 { proto.maximumParallel = maximumParallel }
+    set(allowedFailures, in: &proto)
     setSwitches(in: &proto)
     if let timeout { proto.timeoutNanoseconds = timeout.nanoseconds }
     if let grace { proto.graceNanoseconds = grace.nanoseconds }
@@ -50,7 +51,7 @@ extension OperationTemplate: WireConvertible {
     }
   }
 
-  private func setSwitches(in proto: inout ProtoTemplate) {
+  private func set(_ allowedFailures: AllowedFailures, in proto: inout ProtoTemplate) {
     switch allowedFailures {
     case .none: break
     case .all: proto.allowedFailures = .all
@@ -58,6 +59,9 @@ extension OperationTemplate: WireConvertible {
       proto.allowedFailures = .exitStatuses
       proto.allowedExitStatuses = statuses
     }
+  }
+
+  private func setSwitches(in proto: inout ProtoTemplate) {
     if isFinal { proto.isFinal = true }
     if isBarrier { proto.isBarrier = true }
     if wantsInputs { proto.wantsInputs = true }

@@ -3,7 +3,7 @@
 
 enum ProtoDigest {
   static let client = "2780655838 17366"
-  static let journal = "3992469838 5629"
+  static let journal = "2927410419 5631"
   static let submission = "1712488455 18989"
   static let worker = "589728760 7438"
 }

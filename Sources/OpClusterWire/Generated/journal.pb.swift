@@ -387,7 +387,7 @@ nonisolated struct ProtoSubmitted: Sendable {
   /// history.
   var submission: Data = Data()
 
-  /// Of the submission's bytes.
+  /// Of the submission's content.
   var fingerprint: UInt64 = 0
 
   var at: Int64 = 0
