@@ -165,23 +165,29 @@ private final class Room {
     #expect(share(of: piece, beside: nil).heavy > 0.99)
   }
 
-  /// Two that ask for as much as they can leave nothing unused between them.
-  @Test func nothingIsWasted() {
+  /// Two that ask for as much as they can leave nothing unused between them, and have as much of it,
+  /// but for `TimeAccount.largeWeight`.
+  @Test(arguments: [WaitingRoom.Size.small, .large], [WaitingRoom.Size.small, .large])
+  func nothingIsWasted(size: WaitingRoom.Size, otherSize: WaitingRoom.Size) {
     let room = Room()
+    let bytes = { $0 == WaitingRoom.Size.large ? WaitingRoom.Size.mostSmallBytes + 1 : 1 }
     var now = start
-    var used = [one: 0, other: 0]
-    for _ in 0..<2_000 {
-      _ = room.admit(frame(1), of: one)
-      _ = room.admit(frame(2), of: other)
+    var used = [one: 0.0, other: 0.0]
+    for _ in 0..<4_000 {
+      _ = room.admit(frame(1, bytes: bytes(size)), of: one)
+      _ = room.admit(frame(2, bytes: bytes(otherSize)), of: other)
       guard let next = room.next(at: now) else {
         Issue.record("both are held back")
         return
       }
       now = now + .milliseconds(1)
-      room.charge(.milliseconds(1), to: next.holder, at: now)
+      room.charge(
+        .milliseconds(1), for: next.holder == one ? size : otherSize, to: next.holder, at: now)
       used[next.holder, default: 0] += 1
     }
-    #expect(used.values.allSatisfy { $0 > 900 })
+    let weights = [size, otherSize].map { $0 == .large ? TimeAccount.largeWeight : 1 }
+    let ratio = (used[one] ?? 0) * weights[0] / ((used[other] ?? 0) * weights[1])
+    #expect(ratio > 0.9 && ratio < 1.1, "\(used)")
   }
 
   /// Who has gone is not waited for, and what is forgotten is little. Time in which a turn goes on

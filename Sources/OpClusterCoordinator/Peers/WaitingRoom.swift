@@ -196,7 +196,8 @@ struct WaitingRoom {
   private mutating func charge(
     _ time: Span, for size: Size, to holder: QuotaHolder, at now: Instant
   ) {
-    let isAlone = !hasLighter(than: holder, using: time, at: now)
+    let more = time.seconds * (size == .large ? TimeAccount.largeWeight : 1)
+    let isAlone = !hasLighter(than: holder, using: more, at: now)
     guests[holder, default: Guest()].time.take(time, for: size, isAlone: isAlone, at: now)
   }
 
@@ -208,12 +209,12 @@ struct WaitingRoom {
   private mutating func isHeldBack(_ holder: QuotaHolder, at now: Instant) -> Bool {
     guard let guest = guests[holder], guest.time.isOverdrawn(for: guest.size, at: now)
     else { return false }
-    return hasLighter(than: holder, using: .zero, at: now)
+    return hasLighter(than: holder, using: 0, at: now)
   }
 
   /// Whether somebody else who was heard lately has used less than this one with so much more.
   private mutating func hasLighter(
-    than holder: QuotaHolder, using more: Span, at now: Instant
+    than holder: QuotaHolder, using more: Double, at now: Instant
   ) -> Bool {
     if now - lookedUpAt > .milliseconds(1) || now < lookedUpAt {
       lookedUpAt = now
@@ -226,7 +227,7 @@ struct WaitingRoom {
       }
     }
     guard let other = lightest.holder, other != holder else { return false }
-    return (guests[holder]?.time.used(at: now) ?? 0) + more.seconds > lightest.used
+    return (guests[holder]?.time.used(at: now) ?? 0) + more > lightest.used
   }
 
   /// Somebody is there who may be the lightest.
@@ -250,7 +251,7 @@ struct TimeAccount: Hashable, Sendable {
   private var owedForSmall = Span.zero
   private var owedForLarge = Span.zero
   private var paidAt = Instant.zero
-  /// Seconds used, fading within about a second.
+  /// Seconds used, fading within about a second; those for large messages count more.
   private var recent = 0.0
   private var fadedAt = Instant.zero
   /// How long the loop had had nothing to do by then; nil: never.
@@ -258,6 +259,9 @@ struct TimeAccount: Hashable, Sendable {
   /// What a question took, lately.
   private(set) var question = firstQuestion
 
+  /// Nobody else is heard while the loop is at a large message, however long that takes: so who asks
+  /// in small ones beside it gets so many times as much of the loop's time, if it wants to.
+  static let largeWeight = 2.0
   static let firstQuestion = Span(nanoseconds: 500_000)
   /// What may be used at once, of either size.
   static let burst = Span.milliseconds(20)
@@ -273,7 +277,7 @@ struct TimeAccount: Hashable, Sendable {
 
   func isActive(idle: Span) -> Bool { lastHeard.map { idle - $0 <= Self.presence } ?? false }
 
-  /// Seconds of the last one, roughly.
+  /// Seconds of the last one, roughly, weighted.
   func used(at now: Instant) -> Double {
     let age = max(0, (now - fadedAt).seconds)
     // A straight line is near enough, and cheap.
@@ -303,7 +307,7 @@ struct TimeAccount: Hashable, Sendable {
     case .small: owedForSmall = max(owedForSmall, min(owedForSmall + time, most))
     case .large: owedForLarge = max(owedForLarge, min(owedForLarge + time, most))
     }
-    recent = used(at: now) + time.seconds
+    recent = used(at: now) + time.seconds * (size == .large ? Self.largeWeight : 1)
     fadedAt = now
   }
 
