@@ -249,6 +249,13 @@ private final class Room {
         room.noteQuestion(.milliseconds(190), of: other, at: end)
         room.chargeRest(.milliseconds(200), after: .milliseconds(1), at: end)
       })
+    // The rest of one long message is owed in full: for 600 ms it is held back for 11 s and more.
+    var account = TimeAccount()
+    for whole in [Span.milliseconds(300), .milliseconds(600)] {
+      account.take(.milliseconds(300), of: whole, for: .large, isAlone: false, at: start)
+    }
+    #expect(account.isOverdrawn(for: .large, at: start + .seconds(11)))
+    #expect(!account.isOverdrawn(for: .large, at: start + .seconds(12)))
     // Nor is it kept for the next turn.
     #expect(
       !isHeldBack { room in
@@ -329,8 +336,8 @@ private final class Room {
   /// Both sizes are paid for from one share, small ones first.
   @Test func bothSizesHaveOneShare() {
     var account = TimeAccount()
-    account.take(.milliseconds(40), for: .small, isAlone: false, at: start)
-    account.take(.milliseconds(40), for: .large, isAlone: false, at: start)
+    account.take(.milliseconds(40), of: .milliseconds(40), for: .small, isAlone: false, at: start)
+    account.take(.milliseconds(40), of: .milliseconds(40), for: .large, isAlone: false, at: start)
     func overdrawn(after seconds: Double) -> [Bool] {
       let now = start + Span(nanoseconds: Int64(seconds * 100 / Double(Limits.sharePercent) * 1e9))
       return [WaitingRoom.Size.small, .large].map { account.isOverdrawn(for: $0, at: now) }

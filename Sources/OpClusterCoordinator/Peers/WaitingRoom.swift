@@ -72,8 +72,10 @@ struct WaitingRoom {
   /// What this turn has heard, and how long answering its questions took.
   private var hearings: [(holder: QuotaHolder, size: Size, time: Span)] = []
   private var answering = Span.zero
-  /// Who has used least of those that were heard lately, and when that was looked up.
+  /// Who has used least of those that were heard lately, what the next one has used, and when that
+  /// was looked up.
   private var lightest: (holder: QuotaHolder?, used: Double) = (nil, .infinity)
+  private var usedByNext = Double.infinity
   private var lookedUpAt = Instant(nanoseconds: .min / 2)
 
   var isEmpty: Bool { count == 0 }
@@ -169,7 +171,7 @@ struct WaitingRoom {
     _ time: Span, of frame: Frame, by holder: QuotaHolder, at now: Instant
   ) {
     hearings.append((holder, frame.size, time))
-    charge(time, for: frame.size, to: holder, at: now)
+    charge(time, of: time, for: frame.size, to: holder, at: now)
   }
 
   /// A question, asked in a frame of this size, was answered in this time.
@@ -177,7 +179,7 @@ struct WaitingRoom {
   {
     answering = answering + time
     guests[holder, default: Guest()].time.noteQuestion(time)
-    charge(time, for: size, to: holder, at: now)
+    charge(time, of: time, for: size, to: holder, at: now)
   }
 
   /// What a turn takes after it has heard everybody, as decisions, records and rows, goes to those
@@ -189,16 +191,18 @@ struct WaitingRoom {
     let restPerHearing = max(0, (rest - answering).seconds / max(before.seconds, 1e-9))
     for (holder, size, time) in hearings {
       let part = Span(nanoseconds: Int64(Double(time.nanoseconds) * restPerHearing))
-      charge(part, for: size, to: holder, at: now)
+      charge(part, of: time + part, for: size, to: holder, at: now)
     }
   }
 
+  /// - Parameter whole: What the message has taken by now.
   private mutating func charge(
-    _ time: Span, for size: Size, to holder: QuotaHolder, at now: Instant
+    _ time: Span, of whole: Span, for size: Size, to holder: QuotaHolder, at now: Instant
   ) {
     let more = time.seconds * (size == .large ? TimeAccount.largeWeight : 1)
     let isAlone = !hasLighter(than: holder, using: more, at: now)
-    guests[holder, default: Guest()].time.take(time, for: size, isAlone: isAlone, at: now)
+    guests[holder, default: Guest()].time.take(
+      time, of: whole, for: size, isAlone: isAlone, at: now)
   }
 
   /// What one more question of a principal will take, as far as the last ones tell.
@@ -218,22 +222,26 @@ struct WaitingRoom {
   ) -> Bool {
     if now - lookedUpAt > .milliseconds(1) || now < lookedUpAt {
       lookedUpAt = now
-      lightest = (nil, .infinity)
+      (lightest, usedByNext) = ((nil, .infinity), .infinity)
       let idle = idle(at: now)
-      for (other, guest) in guests
-      where guest.count > 0 || guest.time.isActive(idle: idle) {
-        let used = guest.time.used(at: now)
-        if used < lightest.used { lightest = (other, used) }
+      for (other, guest) in guests where guest.count > 0 || guest.time.isActive(idle: idle) {
+        noteLight(guest.time, other)
       }
     }
-    guard let other = lightest.holder, other != holder else { return false }
-    return (guests[holder]?.time.used(at: now) ?? 0) + more > lightest.used
+    let least = lightest.holder == holder ? usedByNext : lightest.used
+    return (guests[holder]?.time.used(at: now) ?? 0) + more > least
   }
 
   /// Somebody is there who may be the lightest.
   private mutating func noteLight(_ time: TimeAccount, _ holder: QuotaHolder) {
     let used = time.used(at: lookedUpAt)
-    if used < lightest.used { lightest = (holder, used) }
+    if holder == lightest.holder {
+      lightest.used = used
+    } else if used < lightest.used {
+      (lightest, usedByNext) = ((holder, used), lightest.used)
+    } else {
+      usedByNext = min(usedByNext, used)
+    }
   }
 
   /// Forgets those of whom nothing is left.
@@ -296,13 +304,15 @@ struct TimeAccount: Hashable, Sendable {
     }
   }
 
-  /// - Parameter isAlone: Nobody lighter was there: what it took more than its share of was free.
+  /// - Parameters:
+  ///   - whole: What the message has taken by now.
+  ///   - isAlone: Nobody lighter was there: what it took more than its share of was free.
   mutating func take(
-    _ time: Span, for size: WaitingRoom.Size, isAlone: Bool, at now: Instant
+    _ time: Span, of whole: Span, for size: WaitingRoom.Size, isAlone: Bool, at now: Instant
   ) {
     (owedForSmall, owedForLarge) = (owed(for: .small, at: now), owed(for: .large, at: now))
     paidAt = now
-    let most = isAlone ? Self.mostAlone : max(Self.mostTogether, time + Self.burst)
+    let most = isAlone ? Self.mostAlone : max(Self.mostTogether, whole + Self.burst)
     switch size {
     case .small: owedForSmall = max(owedForSmall, min(owedForSmall + time, most))
     case .large: owedForLarge = max(owedForLarge, min(owedForLarge + time, most))
