@@ -165,8 +165,8 @@ private final class Room {
     #expect(share(of: piece, beside: nil).heavy > 0.99)
   }
 
-  /// Two that ask for as much as they can leave nothing unused between them, and have as much of it,
-  /// but for `TimeAccount.largeWeight`.
+  /// Two that ask for as much as they can leave nothing unused between them, and have as much of
+  /// it, but for `TimeAccount.largeWeight`.
   @Test(arguments: [WaitingRoom.Size.small, .large], [WaitingRoom.Size.small, .large])
   func nothingIsWasted(size: WaitingRoom.Size, otherSize: WaitingRoom.Size) {
     let room = Room()

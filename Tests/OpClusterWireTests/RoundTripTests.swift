@@ -109,8 +109,8 @@ import Testing
     }
   }
 
-  /// A submission that is encoded already is taken as it is, here another one. In the turn it stands
-  /// as the message that it was in older journals: field 2, its length, its bytes (G32).
+  /// A submission that is encoded already is taken as it is, here another one. In the turn it
+  /// stands as the message that it was in older journals: field 2, its length, its bytes (G32).
   @Test func submissionsAreEncodedOnce() throws {
     for seed in 0..<100 {
       var dice = Dice(seed: UInt64(seed))

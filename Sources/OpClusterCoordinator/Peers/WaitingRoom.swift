@@ -65,8 +65,8 @@ struct WaitingRoom {
   private var turn = 0
   private(set) var count = 0
   private(set) var bytes = 0
-  /// Time in which the loop had nothing to do, up to the last turn, and since when it has had nothing
-  /// to do again; nil while a turn goes on.
+  /// Time in which the loop had nothing to do, up to the last turn, and since when it has had
+  /// nothing to do again; nil while a turn goes on.
   private var idleBefore = Span.zero
   private var idleSince: Instant? = .zero
   /// What this turn has heard, and how long answering its questions took.
@@ -267,20 +267,20 @@ struct TimeAccount: Hashable, Sendable {
   /// What a question took, lately.
   private(set) var question = firstQuestion
 
-  /// Nobody else is heard while the loop is at a large message, however long that takes: so who asks
-  /// in small ones beside it gets so many times as much of the loop's time, if it wants to.
+  /// Nobody else is heard while the loop is at a large message, however long that takes: so who
+  /// asks in small ones beside it gets so many times as much of the loop's time, if it wants to.
   static let largeWeight = 2.0
   static let firstQuestion = Span(nanoseconds: 500_000)
   /// What may be used at once, of either size.
   static let burst = Span.milliseconds(20)
   /// What is owed at most by who had nobody lighter beside it.
   static let mostAlone = Span.milliseconds(40)
-  /// What is owed at most for more than one message: who was the lightest for a while, beside others
-  /// that used much, is not held back for long when somebody lighter comes.
+  /// What is owed at most for more than one message: who was the lightest for a while, beside
+  /// others that used much, is not held back for long when somebody lighter comes.
   static let mostTogether = Span.milliseconds(100)
   /// Who was heard within this time is one of those who share. Only time in which the loop had
-  /// nothing to do counts: nobody can be heard in a long turn of somebody else, which would make all
-  /// others absent.
+  /// nothing to do counts: nobody can be heard in a long turn of somebody else, which would make
+  /// all others absent.
   static let presence = Span.milliseconds(100)
 
   func isActive(idle: Span) -> Bool { lastHeard.map { idle - $0 <= Self.presence } ?? false }
