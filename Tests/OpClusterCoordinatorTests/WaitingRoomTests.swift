@@ -266,6 +266,23 @@ private final class Room {
       })
   }
 
+  /// Who has used least so far is not alone when it asks for much: it owes that when the other one
+  /// has used less.
+  @Test func theLightestIsNotAlone() {
+    let room = Room()
+    for holder in [other, one] {
+      _ = room.admit(frame(1), of: holder)
+      _ = room.next(at: start)
+    }
+    room.charge(.milliseconds(10), to: other, at: start)
+    room.charge(.seconds(1), to: one, at: start + .milliseconds(2))
+    // What is forgiven to who is alone is paid for by then; a second is not.
+    let later = start + .milliseconds(1_500)
+    _ = room.admit(frame(2), of: other)
+    _ = room.admit(frame(1), of: one)
+    #expect(order(room, at: later) == [2])
+  }
+
   /// Who was the lightest beside somebody else's flood is not held back for long when somebody
   /// lighter than both comes.
   @Test func whatManyMessagesOweIsBounded() {
