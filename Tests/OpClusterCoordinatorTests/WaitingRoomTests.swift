@@ -166,27 +166,31 @@ private final class Room {
   }
 
   /// Two that ask for as much as they can leave nothing unused between them, and have as much of
-  /// it, but for `TimeAccount.largeWeight`.
-  @Test(arguments: [WaitingRoom.Size.small, .large], [WaitingRoom.Size.small, .large])
-  func nothingIsWasted(size: WaitingRoom.Size, otherSize: WaitingRoom.Size) {
+  /// it, but for `TimeAccount.heavyWeight` of large messages and of more waiting than `manyWaiting`.
+  @Test(
+    arguments: [WaitingRoom.Size.small, .large],
+    [(1, 1.0), (WaitingRoom.manyWaiting + 1, 1.0), (WaitingRoom.manyWaiting + 2, 2.0)])
+  func nothingIsWasted(size: WaitingRoom.Size, waiting: (count: Int, weight: Double)) {
     let room = Room()
-    let bytes = { $0 == WaitingRoom.Size.large ? WaitingRoom.Size.mostSmallBytes + 1 : 1 }
+    let bytes = size == .large ? WaitingRoom.Size.mostSmallBytes + 1 : 1
     var now = start
     var used = [one: 0.0, other: 0.0]
-    for _ in 0..<4_000 {
-      _ = room.admit(frame(1, bytes: bytes(size)), of: one)
-      _ = room.admit(frame(2, bytes: bytes(otherSize)), of: other)
+    for _ in 1..<waiting.count { _ = room.admit(frame(2), of: other) }
+    _ = room.admit(frame(1, bytes: bytes), of: one)
+    _ = room.admit(frame(2), of: other)
+    for _ in 0..<6_000 {
       guard let next = room.next(at: now) else {
         Issue.record("both are held back")
         return
       }
       now = now + .milliseconds(1)
-      room.charge(
-        .milliseconds(1), for: next.holder == one ? size : otherSize, to: next.holder, at: now)
+      let isOne = next.holder == one
+      room.charge(.milliseconds(1), for: isOne ? size : .small, to: next.holder, at: now)
       used[next.holder, default: 0] += 1
+      _ = room.admit(isOne ? frame(1, bytes: bytes) : frame(2), of: next.holder)
     }
-    let weights = [size, otherSize].map { $0 == .large ? TimeAccount.largeWeight : 1 }
-    let ratio = (used[one] ?? 0) * weights[0] / ((used[other] ?? 0) * weights[1])
+    let weight = size == .large ? TimeAccount.heavyWeight : 1
+    let ratio = (used[one] ?? 0) * weight / ((used[other] ?? 0) * waiting.weight)
     #expect(ratio > 0.9 && ratio < 1.1, "\(used)")
   }
 
@@ -252,7 +256,8 @@ private final class Room {
     // The rest of one long message is owed in full: for 600 ms it is held back for 11 s and more.
     var account = TimeAccount()
     for whole in [Span.milliseconds(300), .milliseconds(600)] {
-      account.take(.milliseconds(300), of: whole, for: .large, isAlone: false, at: start)
+      account.take(
+        .milliseconds(300), of: whole, for: .large, weighted: 0.04, isAlone: false, at: start)
     }
     #expect(account.isOverdrawn(for: .large, at: start + .seconds(11)))
     #expect(!account.isOverdrawn(for: .large, at: start + .seconds(12)))
@@ -353,8 +358,12 @@ private final class Room {
   /// Both sizes are paid for from one share, small ones first.
   @Test func bothSizesHaveOneShare() {
     var account = TimeAccount()
-    account.take(.milliseconds(40), of: .milliseconds(40), for: .small, isAlone: false, at: start)
-    account.take(.milliseconds(40), of: .milliseconds(40), for: .large, isAlone: false, at: start)
+    account.take(
+      .milliseconds(40), of: .milliseconds(40), for: .small, weighted: 0.04, isAlone: false,
+      at: start)
+    account.take(
+      .milliseconds(40), of: .milliseconds(40), for: .large, weighted: 0.04, isAlone: false,
+      at: start)
     func overdrawn(after seconds: Double) -> [Bool] {
       let now = start + Span(nanoseconds: Int64(seconds * 100 / Double(Limits.sharePercent) * 1e9))
       return [WaitingRoom.Size.small, .large].map { account.isOverdrawn(for: $0, at: now) }

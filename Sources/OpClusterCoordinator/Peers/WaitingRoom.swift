@@ -23,6 +23,9 @@ struct WaitingRoom {
     init(bytes: Int) { self = bytes > Self.mostSmallBytes ? .large : .small }
   }
 
+  /// Who has more frames waiting than this asks for more than it is given.
+  static let manyWaiting = 16
+
   /// A request that gives back is no larger.
   static let givingBackBytes = 64
 
@@ -199,10 +202,13 @@ struct WaitingRoom {
   private mutating func charge(
     _ time: Span, of whole: Span, for size: Size, to holder: QuotaHolder, at now: Instant
   ) {
-    let more = time.seconds * (size == .large ? TimeAccount.largeWeight : 1)
-    let isAlone = !hasLighter(than: holder, using: more, at: now)
-    guests[holder, default: Guest()].time.take(
-      time, of: whole, for: size, isAlone: isAlone, at: now)
+    var guest = guests[holder] ?? Guest()
+    let isHeavy = size == .large || guest.count > Self.manyWaiting
+    let weighted = time.seconds * (isHeavy ? TimeAccount.heavyWeight : 1)
+    let isAlone = !hasLighter(than: holder, using: weighted, at: now)
+    guest.time.take(
+      time, of: whole, for: size, weighted: weighted, isAlone: isAlone, at: now)
+    guests[holder] = guest
   }
 
   /// What one more question of a principal will take, as far as the last ones tell.
@@ -259,7 +265,7 @@ struct TimeAccount: Hashable, Sendable {
   private var owedForSmall = Span.zero
   private var owedForLarge = Span.zero
   private var paidAt = Instant.zero
-  /// Seconds used, fading within about a second; those for large messages count more.
+  /// Seconds used, weighted, fading within about a second.
   private var recent = 0.0
   private var fadedAt = Instant.zero
   /// How long the loop had had nothing to do by then; nil: never.
@@ -267,9 +273,10 @@ struct TimeAccount: Hashable, Sendable {
   /// What a question took, lately.
   private(set) var question = firstQuestion
 
-  /// Nobody else is heard while the loop is at a large message, however long that takes: so who
-  /// asks in small ones beside it gets so many times as much of the loop's time, if it wants to.
-  static let largeWeight = 2.0
+  /// What large messages take, and what who has many waiting takes, counts so many times when it is
+  /// told who is the lightest: nobody else is heard while the loop is at a large message, and who
+  /// asks without end would have as much as anybody else.
+  static let heavyWeight = 2.0
   static let firstQuestion = Span(nanoseconds: 500_000)
   /// What may be used at once, of either size.
   static let burst = Span.milliseconds(20)
@@ -306,9 +313,11 @@ struct TimeAccount: Hashable, Sendable {
 
   /// - Parameters:
   ///   - whole: What the message has taken by now.
+  ///   - weighted: The time in seconds, times its weight.
   ///   - isAlone: Nobody lighter was there: what it took more than its share of was free.
   mutating func take(
-    _ time: Span, of whole: Span, for size: WaitingRoom.Size, isAlone: Bool, at now: Instant
+    _ time: Span, of whole: Span, for size: WaitingRoom.Size, weighted: Double, isAlone: Bool,
+    at now: Instant
   ) {
     (owedForSmall, owedForLarge) = (owed(for: .small, at: now), owed(for: .large, at: now))
     paidAt = now
@@ -317,7 +326,7 @@ struct TimeAccount: Hashable, Sendable {
     case .small: owedForSmall = max(owedForSmall, min(owedForSmall + time, most))
     case .large: owedForLarge = max(owedForLarge, min(owedForLarge + time, most))
     }
-    recent = used(at: now) + time.seconds * (size == .large ? Self.largeWeight : 1)
+    recent = used(at: now) + weighted
     fadedAt = now
   }
 
