@@ -166,7 +166,7 @@ private final class Room {
   }
 
   /// Two that ask for as much as they can leave nothing unused between them, and have as much of
-  /// it, but for `TimeAccount.heavyWeight` of large messages and of more waiting than `manyWaiting`.
+  /// it, but for `TimeAccount.heavyWeight` of large messages and of who has many waiting.
   @Test(
     arguments: [WaitingRoom.Size.small, .large],
     [(1, 1.0), (WaitingRoom.manyWaiting + 1, 1.0), (WaitingRoom.manyWaiting + 2, 2.0)])
