@@ -181,7 +181,7 @@ let package = Package(
       name: "FuzzWorld",
       dependencies: [
         "MessageDice", "OpClusterScheduling", "OpClusterExecution", "OpClusterClient",
-        "OpClusterWire", "OpClusterModel",
+        "OpClusterPresentation", "OpClusterWire", "OpClusterModel",
       ], path: "Tests/FuzzWorld"),
     .executableTarget(
       name: "FuzzRunner", dependencies: ["FuzzWorld", arguments], path: "Tests/FuzzRunner"),
@@ -191,7 +191,8 @@ let package = Package(
     .testTarget(
       name: "OpClusterWireTests",
       dependencies: [
-        "MessageDice", "FuzzWorld", "OpClusterWire", "OpClusterModel", protobuf,
+        "MessageDice", "FuzzWorld", "OpClusterWire", "OpClusterPresentation", "OpClusterModel",
+        protobuf,
       ]),
     .testTarget(name: "OpClusterJournalTests", dependencies: ["OpClusterJournal"]),
     .testTarget(

@@ -187,7 +187,7 @@ struct ConnectionLoop: ~Copyable {
     case .giveUpSocket(let why): loseSocket(.unreachable(shared.address, why))
     case .failWaiting:
       let error = ClientError.unreachable(
-        shared.address, "it has been away for \(Int(mind.link.patience.seconds)) seconds")
+        shared.address, "it has been away for \(mind.link.patience.wholeSeconds) seconds")
       mind.requests.failAll(error)
       mind.subscriptions.failImpatient(error)
     }

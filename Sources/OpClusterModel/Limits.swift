@@ -160,6 +160,21 @@ public enum Limits {
   /// there.
   public static let sharePercent: Int64 = 5
 
+  // Numbers
+  /// No length of time is longer; what is said to be longer is taken as this: a hundred years.
+  public static let longestSpanNanoseconds: Int64 = 100 * 366 * 86_400 * 1_000_000_000
+  /// No moment of a monotonic clock is further from its zero: a hundred and forty years.
+  public static let furthestInstantNanoseconds: Int64 = 1 << 62
+  /// The last moment that a date of four digits can name: the end of 9999, in milliseconds.
+  public static let latestWallMilliseconds: Int64 = 253_402_300_799_999
+  /// The largest exit status and the largest number of a signal that a system reports.
+  public static let exitStatus: Int32 = 255
+  public static let signal: Int32 = 127
+  /// What a measurement can come to: bytes of memory or of a log, microseconds of processor time.
+  public static let measuredAmount: UInt64 = 1 << 60
+  /// The largest amount of a resource that a demand or a worker may name, in its smallest unit.
+  public static let resourceAmount: Int64 = 1 << 60
+
   // Worker
   /// Bytes of reports that the coordinator has not acknowledged; beyond it nothing new is started.
   public static let unacknowledgedBytes = 64 * 1024 * 1024
@@ -211,8 +226,6 @@ public struct Timing: Hashable, Sendable {
   /// Whether an exclusive operation is surely dead at its old worker before it begins at another,
   /// with clocks that differ by a hundredth: FENCE + 2 s < 0.99 LOST, and as much for RESYNC (G16).
   public var fencesInTime: Bool {
-    let (killed, overflow) = fence.nanoseconds.addingReportingOverflow(
-      Timing.fenceMargin.nanoseconds)
-    return !overflow && killed < min(lost, resync).nanoseconds / 100 * 99
+    fence + Timing.fenceMargin < min(lost, resync) / 100 * 99
   }
 }

@@ -121,9 +121,7 @@ public struct Scheduler: Sendable {
     alarms = []
     for number in graphs.numbers { setAlarms(GraphID(number), at: turn.now, wall: turn.wall) }
     for number in seats.numbers {
-      seats[number].lastHeard = turn.now + timing.resync
-      let silence = Span(nanoseconds: timing.lost.nanoseconds)
-      seats[number].lastHeard.nanoseconds -= silence.nanoseconds
+      seats[number].lastHeard = turn.now + timing.resync - timing.lost
     }
     resumeFailurePolicies(into: &turn)
   }

@@ -348,7 +348,7 @@ struct Subscriptions {
           .refused(
             Refusal(
               .evicted,
-              "the subscriber took no events for \(Int((now - since).seconds)) s; last_seq=\(last)",
+              "the subscriber took no events for \((now - since).wholeSeconds) s; last_seq=\(last)",
               hint: "subscribe again since \(last)"))))
       remove(key)
     }

@@ -259,7 +259,7 @@ final class CoordinatorLoop {
 
   /// At least twice a heartbeat, so that the scheduler can tell a pause of ours from silence.
   private var nextTick: Instant {
-    let regular = lastTick + Span(nanoseconds: settings.timing.heartbeat.nanoseconds / 2)
+    let regular = lastTick + settings.timing.heartbeat / 2
     guard let wish = scheduler.nextDeadline() else { return regular }
     return max(min(wish, regular), lastTick + CoordinatorLimits.tickPause)
   }
@@ -272,7 +272,7 @@ final class CoordinatorLoop {
     clients.listen(!isStalled, &poller)
     var moment =
       isStalled
-      ? now + Span(nanoseconds: settings.timing.heartbeat.nanoseconds / 2) : nextTick
+      ? now + settings.timing.heartbeat / 2 : nextTick
     if access != nil { moment = min(moment, now + Access.lookPause) }
     if let deadline = logs.nextDeadline { moment = min(moment, deadline) }
     if !workers.peers.waiting.isEmpty || !clients.peers.waiting.isEmpty {

@@ -35,8 +35,7 @@ extension CoordinatorLoop {
       waitingRoom.noteHearing(now - clock, of: frame, by: holder, at: now)
       clock = now
       if questions.count > asked {
-        let planned = waitingRoom.expectedCost(ofQuestionBy: holder)
-        end = Instant(nanoseconds: end.nanoseconds - planned.nanoseconds)
+        end = end - waitingRoom.expectedCost(ofQuestionBy: holder)
       }
     }
   }

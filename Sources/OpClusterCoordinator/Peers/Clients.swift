@@ -244,7 +244,7 @@ extension CoordinatorLoop {
   /// patience.
   func attend() {
     for answer in logs.expire(at: now) { reply(answer.reply, to: answer.client, answer.request) }
-    let pause = Span(nanoseconds: settings.timing.heartbeat.nanoseconds / 2)
+    let pause = settings.timing.heartbeat / 2
     guard now - lastAttended >= pause else { return }
     lastAttended = now
     access?.reportRefused(logger)

@@ -157,26 +157,24 @@ struct QuotaBook {
 
 /// A rate with a burst of some seconds, in one number: until when what was taken is paid for.
 struct Rate: Hashable, Sendable {
-  private var paidUntil = Instant(nanoseconds: .min / 2)
+  private var paidUntil = Instant.distantPast
 
   /// How long until so many may be taken. More than a whole burst is taken as a burst.
   func wait(for count: Int, perSecond rate: Int, at now: Instant) -> Span {
     let cost = min(Self.cost(count, rate), Self.burst)
-    let excess = max(paidUntil, now).nanoseconds + cost - now.nanoseconds - Self.burst
-    return Span(nanoseconds: max(excess, 0))
+    return max(.zero, max(paidUntil, now) + cost - now - Self.burst)
   }
 
   mutating func take(_ count: Int, perSecond rate: Int, at now: Instant) {
     let cost = min(Self.cost(count, rate), Self.burst)
-    paidUntil = Instant(nanoseconds: max(paidUntil, now).nanoseconds + cost)
+    paidUntil = max(paidUntil, now) + cost
   }
 
   func isIdle(at now: Instant) -> Bool { paidUntil <= now }
 
-  private static let burst = Int64(Limits.burstSeconds) * 1_000_000_000
+  private static let burst = Span.seconds(Int64(Limits.burstSeconds))
 
-  private static func cost(_ count: Int, _ rate: Int) -> Int64 {
-    let whole = Int64(count).multipliedReportingOverflow(by: 1_000_000_000)
-    return whole.overflow ? burst : whole.partialValue / Int64(max(rate, 1))
+  private static func cost(_ count: Int, _ rate: Int) -> Span {
+    .seconds(Int64(count)) / Int64(max(rate, 1))
   }
 }

@@ -90,7 +90,10 @@ extension Scheduler {
     }
   }
 
-  private static func isAmount(_ amount: Int64) -> Bool { amount >= 0 && amount <= 1 << 60 }
+  private static func isAmount(_ amount: Int64) -> Bool {
+    amount >= 0 && amount <= Limits.resourceAmount
+  }
+
   private func checkDelay(
     _ template: OperationTemplate, at wall: WallTime
   ) throws(Refusal) {

@@ -32,7 +32,7 @@ extension Scheduler {
     }
     if cell.isTimed, let left = timeLeft(id.graph, stage, at: now) {
       lines.append(
-        "its not_before has not come: it is held for another \(Int(left.seconds.rounded(.up))) s; "
+        "its not_before has not come: it is held for another \(left.secondsRoundedUp) s; "
           + "release it now with: opbatch release \(shown(id))")
     } else if cell.isHeld {
       lines.append("it is held; release it with: opbatch release \(shown(id))")
@@ -160,8 +160,8 @@ extension Scheduler {
     let name = seats.find(cell.worker)?.name ?? "a worker"
     if cell.flags.contains(.backingOff) {
       let until = backoffs.unordered.first { $0.operation == id }?.until
-      let wait = until.map { max(($0 - now).seconds, 0) } ?? 0
-      return ["attempt \(cell.run) failed; the next one starts in \(Int(wait.rounded(.up))) s"]
+      let wait = until.map { max($0 - now, .zero) } ?? .zero
+      return ["attempt \(cell.run) failed; the next one starts in \(wait.secondsRoundedUp) s"]
     }
     if cell.flags.contains(.retrying) {
       if cell.worker != 0 { return ["attempt \(cell.run) is with worker \(name)"] }

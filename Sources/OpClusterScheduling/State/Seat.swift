@@ -87,7 +87,8 @@ struct Seat: Blankable {
   func prefetch(at now: Instant) -> UInt32 {
     let silence = (now - busySince).seconds
     let current = silence > Seat.patience ? min(rate, 1 / silence) : rate
-    return UInt32(min(current * Seat.prefetchSeconds, Double(Limits.prefetchPerWorker)))
+    return min(
+      UInt32(saturating: current * Seat.prefetchSeconds), UInt32(Limits.prefetchPerWorker))
   }
   private static let prefetchSeconds = 0.010
   /// Nothing ended for so long: what it ended before says nothing about what it does now.

@@ -69,7 +69,7 @@ extension Scheduler {
   /// earlier life until its guard has killed it: its lease has to run out (G16).
   private func refusal(of name: String, for old: WorkerID, at now: Instant) -> Refusal? {
     let silence = now - seats[old.number].lastHeard
-    let patience = Span(nanoseconds: timing.heartbeat.nanoseconds * 2)
+    let patience = timing.heartbeat * 2
     if seats[old.number].peer != nil, silence < patience {
       return Refusal(
         .busy, "a worker named \(name) is connected",
@@ -234,7 +234,7 @@ extension Scheduler {
     // A pause of our own is nobody's silence (F6): speak first, judge later.
     let pause = turn.now - lastTick
     lastTick = turn.now
-    let isOwnPause = pause.nanoseconds > timing.heartbeat.nanoseconds * 3
+    let isOwnPause = pause > timing.heartbeat * 3
     for number in seats.numbers {
       if isOwnPause { seats[number].lastHeard = seats[number].lastHeard + pause }
       if waitsForWelcome(seats[number], durable) {
