@@ -4,6 +4,7 @@
 public import Logging
 public import OpClusterJournal
 public import OpClusterModel
+import OpClusterScheduling
 public import OpClusterZeroMQ
 
 /// What can be told once a coordinator serves.
@@ -33,8 +34,12 @@ public struct OpenedJournal: Sendable {
 
 /// A coordinator. `Coordinator(settings).run()` on the main thread is a whole program.
 public struct Coordinator: Sendable {
-  /// Opens a journal and says what it holds. Throws a `JournalError`.
-  public typealias OpenJournal = @Sendable (JournalObserver) throws -> OpenedJournal
+  /// Opens a journal and says what it holds, to the second argument first, before anything is
+  /// written. Throws a `JournalError`, or what that one throws.
+  public typealias OpenJournal =
+    @Sendable (
+      JournalObserver, (Recovered) throws -> Void
+    ) throws -> OpenedJournal
 
   public let settings: CoordinatorSettings
   private let logger: Logger
@@ -56,9 +61,9 @@ public struct Coordinator: Sendable {
       let folder = settings.stateFolder
       var journalSettings = JournalSettings()
       journalSettings.reserveBytes = settings.diskReserveBytes / 2
-      self.openJournal = { [journalSettings] observer in
+      self.openJournal = { [journalSettings] observer, accept in
         let opened = try SQLiteJournal.open(
-          folder: folder, settings: journalSettings, observer: observer)
+          folder: folder, settings: journalSettings, observer: observer, accept: accept)
         return OpenedJournal(journal: opened.journal, recovered: opened.recovered)
       }
     }
@@ -91,7 +96,7 @@ public struct Coordinator: Sendable {
         onSnapshot: { _ = notices.post(.snapshot($0)) },
         onReserve: { _ = notices.post(.reserve) })
       service?.status("reading the journal")
-      let opened = try open(observer)
+      let (opened, scheduler) = try open(observer)
       if opened.recovered.droppedFrames > 0 {
         logger.warning(
           "the journal's last transaction was never committed and is dropped",
@@ -104,7 +109,6 @@ public struct Coordinator: Sendable {
           whoever knows more than it does is told to begin anew
           """)
       }
-      let scheduler = try Startup.scheduler(from: opened.recovered, timing: settings.timing)
       let loop = try CoordinatorLoop(
         settings, logger, scheduler, opened.journal, mayHaveGoneBack: !opened.recovered.isAtHome,
         notices, signals: signals,
@@ -118,13 +122,22 @@ public struct Coordinator: Sendable {
   /// Stops serving, makes everything accepted durable, returns from `run`. From any thread.
   public func stop() { _ = notices.post(.stop) }
 
+  /// The state is made of what the journal holds before anything is written: a journal that means
+  /// nothing stays as it is (G6).
   private func open(
     _ observer: JournalObserver
-  ) throws(CoordinatorError) -> OpenedJournal {
+  ) throws(CoordinatorError) -> (OpenedJournal, Scheduler) {
+    var scheduler: Scheduler?
     do {
-      return try openJournal(observer)
+      let opened = try openJournal(observer) { recovered in
+        scheduler = try Startup.scheduler(from: recovered, timing: settings.timing)
+      }
+      guard let scheduler else { preconditionFailure("a journal that was not looked at") }
+      return (opened, scheduler)
     } catch let error as JournalError {
       throw .journal(error)
+    } catch let error as CoordinatorError {
+      throw error
     } catch {
       throw .unreadable(record: "the journal", problem: "\(error)")
     }

@@ -12,12 +12,16 @@ final class Committer {
   private let insertTurn: Statement
   private let tables: HistoryTables
   private let reserve: DiskReserve
+  private let mark: LifeMarkFile
+  let files: WrittenFiles
+  /// Pages of the write-ahead log when readers kept it from beginning anew; 0: they did not.
+  private var heldPages: Int32 = 0
   private var sweeper: Sweeper
   private var chores: [Chore]
 
   init(
     folder: StateFolder, position: Position, inbox: Inbox, observer: JournalObserver,
-    settings: JournalSettings, reserve: DiskReserve
+    settings: JournalSettings, reserve: DiskReserve, life: Int64
   ) throws(JournalError) {
     self.reserve = reserve
     self.inbox = inbox
@@ -25,6 +29,10 @@ final class Committer {
     self.settings = settings
     connection = try Connection(path: folder.database, access: .readWrite)
     try Committer.configure(connection, settings)
+    mark = try Committer.beginLife(
+      connection, folder,
+      LifeMark(life: life, boot: Boot.current, turn: Int64(clamping: position.lastSequence)))
+    files = try WrittenFiles(folder)
     begin = try connection.prepare("BEGIN IMMEDIATE")
     end = try connection.prepare("COMMIT")
     insertTurn = try connection.prepare(
@@ -39,13 +47,13 @@ final class Committer {
   private static func configure(
     _ connection: Connection, _ settings: JournalSettings
   ) throws(JournalError) {
-    // Checkpoints are made by hand so that their failures are seen (G7). Deleted turns need not be
-    // overwritten at once. Each life begins with an empty log, on which Recovery relies.
+    // Checkpoints are made by hand so that their failures are seen (G7): the connection's hook has
+    // taken the place of SQLite's own, and 'wal_autocheckpoint' would take the hook away. Deleted
+    // turns need not be overwritten at once.
     try connection.execute(
       """
       PRAGMA synchronous = FULL;
-      PRAGMA wal_autocheckpoint = 0;
-      PRAGMA journal_size_limit = \(64 << 20);
+      PRAGMA journal_size_limit = \(Int64(settings.checkpointPages) * 4_120);
       PRAGMA cache_size = -16384;
       PRAGMA secure_delete = FAST;
       PRAGMA temp_store = MEMORY;
@@ -53,7 +61,22 @@ final class Committer {
     if let bytes = settings.maximumDatabaseBytes {
       try connection.execute("PRAGMA max_page_count = \(max(1, bytes / 4_096))")
     }
-    try connection.checkpoint(truncate: true)
+  }
+
+  /// Ends the life that was there, if it had not ended, and begins one: with an empty log, on which
+  /// Recovery relies, and with a database that says that there is a log. The transaction which says
+  /// so is the first one in it.
+  private static func beginLife(
+    _ connection: Connection, _ folder: StateFolder, _ mark: LifeMark
+  ) throws(JournalError) -> LifeMarkFile {
+    try connection.execute(Life.end)
+    try connection.checkpoint(.emptied)
+    let file = try LifeMarkFile(folder, mark)
+    let begin = try connection.prepare(Life.begin)
+    try begin.bind(mark.life)
+    try begin.run()
+    try connection.checkpoint(.kept)
+    return file
   }
 
   /// The body of the thread; ends when the inbox is closed or the journal has failed.
@@ -102,6 +125,9 @@ final class Committer {
       turns[at].attachments = []
     }
     inbox.release(turns: next - start, bytes: bytes)
+    // What is committed to files that nobody can find is not durable.
+    try files.check()
+    mark.note(turns[next - 1].sequence)
     observer.onDurable(turns[next - 1].sequence)
     return next
   }
@@ -159,16 +185,21 @@ final class Committer {
   }
 
   /// Copies the log into the database once it is long: after the acknowledgement, not before it.
+  /// Where a reader keeps it, the next attempt comes when it has grown by as much again.
   private func checkpointIfLong() throws(JournalError) {
-    guard connection.writeAheadPages >= settings.checkpointPages else { return }
+    let pages = connection.writeAheadPages
+    if pages < heldPages { heldPages = 0 }
+    guard pages - heldPages >= settings.checkpointPages else { return }
+    let isWhole: Bool
     do throws(JournalError) {
-      try connection.checkpoint(truncate: false)
+      isWhole = try connection.checkpoint(.restarted)
     } catch {
       // What could not be copied stays in the log, which is as durable.
       guard case .diskFull = error.kind, reserve.giveUp() else { throw error }
       observer.onReserve()
-      try connection.checkpoint(truncate: false)
+      isWhole = try connection.checkpoint(.restarted)
     }
+    heldPages = isWhole ? 0 : pages
   }
 
   /// The orderly end: what was asked for is done; dropping what a snapshot made superfluous waits
@@ -186,7 +217,9 @@ final class Committer {
         try complete(chore)
       }
     }
-    try connection.checkpoint(truncate: true)
+    try files.check()
+    try connection.execute(Life.end)
+    try connection.checkpoint(.emptied)
   }
 
   private func complete(_ chore: Chore) throws(JournalError) {

@@ -7,6 +7,30 @@ import CSQLite
 @safe final class Connection {
   enum Access { case readOnly, readWrite }
 
+  /// How long to wait for who holds a lock, in milliseconds.
+  private static let patience: Int32 = 5_000
+
+  /// How far the write-ahead log is brought into the database.
+  enum Checkpoint {
+    /// All of it, and the file is emptied; waits for readers.
+    case emptied
+    /// All of it, and the file is used again from its begin; readers are waited for a moment only,
+    /// since commits wait meanwhile.
+    case restarted
+    /// All of it, and it stays what a start after a crash reads.
+    case kept
+
+    fileprivate var mode: Int32 {
+      switch self {
+      case .emptied: SQLITE_CHECKPOINT_TRUNCATE
+      case .restarted: SQLITE_CHECKPOINT_RESTART
+      case .kept: SQLITE_CHECKPOINT_FULL
+      }
+    }
+
+    fileprivate var patience: Int32 { self == .restarted ? 20 : Connection.patience }
+  }
+
   private var handle: OpaquePointer?
   private let path: String
   /// Pages in the write-ahead log after the last commit, kept by SQLite's hook.
@@ -20,7 +44,7 @@ import CSQLite
     let mode = access == .readOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE
     let flags = mode | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOFOLLOW
     try check(unsafe sqlite3_open_v2(path, &handle, flags, nil))
-    try check(unsafe sqlite3_busy_timeout(handle, 5_000))
+    try check(unsafe sqlite3_busy_timeout(handle, Self.patience))
     unsafe sqlite3_wal_hook(
       handle,
       { context, _, _, pages in
@@ -60,13 +84,19 @@ import CSQLite
     return try statement.step() ? statement.integer(0) : nil
   }
 
-  /// Copies the write-ahead log into the database, as far as readers allow. A failure must stop
-  /// the journal: the log could otherwise be dropped after a sync that failed (G7).
-  func checkpoint(truncate: Bool) throws(JournalError) {
-    let mode = truncate ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE
-    let code = unsafe sqlite3_wal_checkpoint_v2(handle, nil, mode, nil, nil)
+  /// Copies the write-ahead log into the database, as far as readers allow, and lets the next
+  /// commit begin it anew. A failure must stop the journal: the log could otherwise be dropped
+  /// after a sync that failed (G7).
+  /// - Returns: Whether all of it was copied and no reader needs it any more.
+  @discardableResult
+  func checkpoint(_ extent: Checkpoint) throws(JournalError) -> Bool {
+    try check(unsafe sqlite3_busy_timeout(handle, extent.patience))
+    let code = unsafe sqlite3_wal_checkpoint_v2(handle, nil, extent.mode, nil, nil)
+    try check(unsafe sqlite3_busy_timeout(handle, Self.patience))
+    if code & 0xff == SQLITE_BUSY { return false }
+    try check(code)
     unsafe logPages.pointee = 0
-    if code & 0xff != SQLITE_BUSY { try check(code) }
+    return true
   }
 
   /// Takes a failed transaction back; SQLite may have done so already.

@@ -8,13 +8,14 @@ import Synchronization
 final class DiskReserve: Sendable {
   private let path: String
   private let bytes: UInt64
-  private let isHeld = Mutex(false)
+  private let isHeld: Mutex<Bool>
 
+  /// What a life that did not end in good order has left is held again.
   /// - Parameter bytes: its size; 0: there is none.
   init(folder: String, bytes: UInt64) {
     path = folder + "/journal.reserve"
     self.bytes = bytes
-    FileSystem.remove(path)
+    isHeld = Mutex(FileSystem.size(path) != nil)
   }
 
   /// Makes it if the disk has twice the room, and answers what is free beside it; while it is

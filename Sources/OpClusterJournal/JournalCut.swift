@@ -8,7 +8,8 @@ extension JournalTools {
     public let lastSequence: UInt64
     /// Turns that are gone.
     public let droppedTurns: UInt64
-    /// Whether more is gone than can be counted: the end of a write-ahead log that is damaged.
+    /// Whether more is gone than can be counted: the end of a write-ahead log that is damaged, or
+    /// all of one that was lost.
     public let droppedLog: Bool
     /// Whether anything was changed at all.
     public var isChanged: Bool { droppedTurns > 0 || droppedLog }
@@ -28,8 +29,8 @@ extension JournalTools {
     let folder = try existing(path)
     let lock = try LockFile(path: folder.lock)
     defer { withExtendedLifetime(lock) {} }
-    let isLogDamaged = try hasDamagedLog(folder)
     let plan = try CutPlan(folder, at: sequence)
+    let isLogDamaged = try hasDamagedLog(folder) || plan.isLogLost
     try check(Recovery.content(folder, plan.position))
     let report = CutReport(
       lastSequence: plan.position.lastSequence,
@@ -72,7 +73,7 @@ extension JournalTools {
       connection.abandon()
       throw error
     }
-    try connection.checkpoint(truncate: true)
+    try connection.checkpoint(.emptied)
   }
 
   private static func drop(_ connection: Connection, _ plan: CutPlan) throws(JournalError) {
@@ -87,7 +88,7 @@ extension JournalTools {
       try statement.run()
     }
     try dropDamagedDocuments(connection, after: last)
-    try connection.execute("DELETE FROM meta WHERE key = 'home'")
+    try connection.execute("DELETE FROM meta WHERE key IN ('home', 'life')")
     for table in History.allCases {
       try connection.execute(
         """
@@ -126,8 +127,11 @@ private struct CutPlan {
   var position = Position()
   /// The last turn of which there is anything, whole or not.
   let lastSequence: UInt64
+  /// Whether turns were committed behind that one, of which nothing is there.
+  let isLogLost: Bool
 
   init(_ folder: StateFolder, at wanted: UInt64) throws(JournalError) {
+    let mark = LifeMark(FileSystem.begin(of: folder.mark, bytes: LifeMark.size))
     let connection = try Connection(path: folder.database, access: .readOnly)
     try Schema.check(connection)
     let snapshots = try Recovery.wholeSnapshots(connection)
@@ -135,6 +139,10 @@ private struct CutPlan {
       try connection.number("SELECT max(sequence) FROM turns") ?? 0, snapshots.last?.sequence ?? 0,
       try Recovery.turnOfNewestEvents(connection) ?? 0)
     lastSequence = UInt64(last)
+    let loss = try Recovery.damage {
+      try Life.check(connection, folder, mark, last: UInt64(last))
+    }
+    isLogLost = loss != nil
     let target = min(Int64(clamping: wanted), last)
     let base = snapshots.last { $0.sequence <= target }
     let reach = try Recovery.reach(connection, from: base?.sequence ?? 0, through: target)

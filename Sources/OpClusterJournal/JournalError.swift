@@ -69,6 +69,13 @@ extension JournalError {
       advice: "use the version of the program that wrote it")
   }
 
+  static func lostFiles(_ folder: String, because reason: String) -> JournalError {
+    JournalError(
+      kind: .storage, code: 0, message: "the journal in \(folder) is lost: \(reason)",
+      advice: "what was acknowledged before is in the files that were taken away: bring them back, "
+        + "or restore a backup, and start again")
+  }
+
   static func unsafeFolder(_ path: String, because reason: String) -> JournalError {
     JournalError(
       kind: .unsafeFolder, code: 0, message: "folder \(path) \(reason)",
@@ -94,6 +101,8 @@ enum Remedy {
   case beforeSnapshot(Int64)
   /// The end of the write-ahead log: SQLite reads what comes before the damage.
   case cutLog
+  /// A write-ahead log that is gone: the database ends with turn `last`.
+  case lostLog(last: Int64)
   /// A row of history that came with a turn; `base` is the turn of the newest snapshot, 0 without.
   case history(turn: Int64, base: Int64)
   /// A row of history that a reader came across.
@@ -112,6 +121,9 @@ enum Remedy {
         + "'opcoord journal cut --at \(sequence - 1)'"
     case .cutLog:
       ", or cut at the last turn that 'opcoord journal export' prints"
+    case .lostLog(let last):
+      " or the file 'journal.db-wal' as it was"
+        + (last > 0 ? ", or go on without what was in it: 'opcoord journal cut --at \(last)'" : "")
     case .history(let turn, let base):
       Self.cut(turn, base)
         + "; as it is, the coordinator serves, and refuses questions that need this row"

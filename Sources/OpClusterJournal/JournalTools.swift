@@ -85,7 +85,7 @@ public enum JournalTools {
       let made = try Connection(path: target.unfinished, access: .readWrite)
       // Even where the backup is written over the very file it was made of, it may be older than
       // what others were told: it is at home nowhere.
-      try made.execute("DELETE FROM meta WHERE key = 'home'")
+      try made.execute("DELETE FROM meta WHERE key IN ('home', 'life')")
       try made.execute("PRAGMA journal_mode = WAL")
     }
     try FileSystem.synchronize(target.unfinished)
@@ -117,7 +117,8 @@ public enum JournalTools {
         """)
     }
     try connection.execute("VACUUM")
-    try connection.checkpoint(truncate: true)
+    try connection.execute(Life.end)
+    try connection.checkpoint(.emptied)
   }
 
   static func existing(_ path: String) throws(JournalError) -> StateFolder {

@@ -117,6 +117,8 @@ public final class MemoryJournal: Journal {
   /// Nil: memory has no disk to fill.
   public func freeBytes() -> UInt64? { nil }
 
+  public func lostFiles() -> JournalError? { nil }
+
   public func makeReader() throws(JournalError) -> any JournalReading {
     MemoryReader(disk)
   }

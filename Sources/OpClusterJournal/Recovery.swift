@@ -10,16 +10,20 @@ struct Position: Sendable, Equatable {
   var nextEvent: UInt64 = 0
   var droppedFrames = 0
   var isAtHome = false
+  /// Nothing is known of its turns, `lastSequence` neither.
+  var isUntilDamage = false
 }
 
 enum Recovery {
   /// Verifies the newest snapshot and every turn behind it.
   static func verify(_ folder: StateFolder) throws(JournalError) -> Position {
     let dropped = try WriteAheadLog.check(folder.writeAheadLog)
+    let mark = LifeMark(FileSystem.begin(of: folder.mark, bytes: LifeMark.size))
     let connection = try Connection(path: folder.database, access: .readOnly)
     // One moment of it all, also while another process replaces turns by a snapshot.
     try connection.execute("BEGIN")
     var position = try verify(connection)
+    try Life.check(connection, folder, mark, last: position.lastSequence)
     position.droppedFrames = dropped
     let home = try connection.number("SELECT value FROM meta WHERE key = 'home'")
     position.isAtHome = home != nil && home == FileSystem.place(folder.database)
@@ -58,6 +62,7 @@ enum Recovery {
     var position = Position()
     try findSnapshot(connection, &position)
     position.lastSequence = UInt64(Int64.max)
+    position.isUntilDamage = true
     return position
   }
 
@@ -76,12 +81,15 @@ enum Recovery {
         }
       },
       visitTurns: { visit in
+        let mark = LifeMark(FileSystem.begin(of: folder.mark, bytes: LifeMark.size))
         let connection = try Connection(path: folder.database, access: .readOnly)
-        let first = Int64(position.snapshotSequence ?? 0) + 1
-        try forEachTurn(connection, first, through: Int64(position.lastSequence)) {
+        var last = position.snapshotSequence ?? 0
+        try forEachTurn(connection, Int64(last) + 1, through: Int64(position.lastSequence)) {
           let (sequence, epoch) = (UInt64($0.integer(0)), UInt64($0.integer(1)))
           try visit(Turn(sequence: sequence, epoch: epoch, body: $0.bytes(3)))
+          last = sequence
         }
+        if position.isUntilDamage { try Life.check(connection, folder, mark, last: last) }
       })
   }
 
@@ -161,7 +169,7 @@ enum Recovery {
   }
 
   /// Runs a reading; returns the damage that it came across.
-  private static func damage(_ body: () throws -> Void) throws(JournalError) -> JournalError? {
+  static func damage(_ body: () throws -> Void) throws(JournalError) -> JournalError? {
     do {
       try body()
       return nil

@@ -10,12 +10,15 @@ public final class SQLiteJournal: Journal {
   private let inbox: Inbox
   private let thread: OwnThread
   private let reserve: DiskReserve
+  private let files: WrittenFiles
   private let joined = Atomic(false)
 
   private init(
-    folder: StateFolder, lock: LockFile, inbox: Inbox, thread: OwnThread, reserve: DiskReserve
+    folder: StateFolder, lock: LockFile, inbox: Inbox, thread: OwnThread, reserve: DiskReserve,
+    files: WrittenFiles
   ) {
     self.reserve = reserve
+    self.files = files
     self.folder = folder
     self.lock = lock
     self.inbox = inbox
@@ -34,24 +37,67 @@ public final class SQLiteJournal: Journal {
   public static func open(
     folder path: String, settings: JournalSettings = JournalSettings(), observer: JournalObserver
   ) throws(JournalError) -> (journal: SQLiteJournal, recovered: Recovered) {
+    try start(try examine(path, settings), settings, observer)
+  }
+
+  /// The same for an owner that may refuse what the journal holds, while nothing is written yet:
+  /// the files stay as they are then, too (G6).
+  /// - Throws: as above, or what `accept` throws.
+  public static func open(
+    folder path: String, settings: JournalSettings = JournalSettings(), observer: JournalObserver,
+    accept: (Recovered) throws -> Void
+  ) throws -> (journal: SQLiteJournal, recovered: Recovered) {
+    let found = try examine(path, settings)
+    try accept(Recovery.content(found.folder, found.position))
+    return try start(found, settings, observer)
+  }
+
+  /// A journal of which nothing but the lock has been touched.
+  private struct Examined {
+    let folder: StateFolder
+    let lock: LockFile
+    let reserve: DiskReserve
+    let position: Position
+  }
+
+  private static func examine(
+    _ path: String, _ settings: JournalSettings
+  ) throws(JournalError) -> Examined {
     let folder = StateFolder(path: path)
     try FileSystem.makeFolder(path)
     let lock = try LockFile(path: folder.lock)
-    // First of all the room that the last life kept: it may be what this one needs to begin.
     let reserve = DiskReserve(folder: path, bytes: settings.reserveBytes)
     if try !folder.holdsJournal() { try folder.create() }
-    let position = try Recovery.verify(folder)
+    do throws(JournalError) {
+      let position = try Recovery.verify(folder)
+      return Examined(folder: folder, lock: lock, reserve: reserve, position: position)
+    } catch {
+      // Reading needs an index in shared memory: the room for it may be what the last life kept.
+      guard error.exitStatus == 74, reserve.giveUp() else { throw error }
+      let position = try Recovery.verify(folder)
+      return Examined(folder: folder, lock: lock, reserve: reserve, position: position)
+    }
+  }
+
+  private static func start(
+    _ found: Examined, _ settings: JournalSettings, _ observer: JournalObserver
+  ) throws(JournalError) -> (journal: SQLiteJournal, recovered: Recovered) {
+    let (folder, position, reserve) = (found.folder, found.position, found.reserve)
+    // First of all the room that the last life kept: it may be what this one needs to begin.
+    _ = reserve.giveUp()
     try folder.finishCreation()
     let inbox = try Inbox(
       lastSequence: position.lastSequence, lastSnapshot: position.snapshotSequence ?? 0,
       settings: settings)
     let committer = try Committer(
       folder: folder, position: position, inbox: inbox, observer: observer, settings: settings,
-      reserve: reserve)
-    _ = reserve.freeBytes(in: path)
+      reserve: reserve, life: Int64.random(in: 1...Int64.max))
+    let files = committer.files
+    _ = reserve.freeBytes(in: folder.path)
     let thread = try OwnThread { committer.run() }
     let journal = SQLiteJournal(
-      folder: folder, lock: lock, inbox: inbox, thread: thread, reserve: reserve)
+      folder: folder, lock: found.lock, inbox: inbox, thread: thread, reserve: reserve,
+      files: files)
     return (journal, Recovery.content(folder, position))
   }
 
@@ -85,6 +131,15 @@ public final class SQLiteJournal: Journal {
 
   public func freeBytes() -> UInt64? {
     reserve.freeBytes(in: folder.path)
+  }
+
+  public func lostFiles() -> JournalError? {
+    do throws(JournalError) {
+      try files.check()
+      return nil
+    } catch {
+      return error
+    }
   }
 
   public func makeReader() throws(JournalError) -> any JournalReading {

@@ -10,16 +10,39 @@ struct StateFolder: Sendable {
   var lock: String { path + "/journal.lock" }
   /// A database being made; renamed to `database` when it is complete.
   var unfinished: String { path + "/journal.new" }
+  /// How far the present life has committed.
+  var mark: String { path + "/journal.mark" }
+  /// Where SQLite without a write-ahead log keeps what it overwrites.
+  var rollbackJournal: String { path + "/journal.db-journal" }
   /// Exists from the first complete database on: without it a lost database would look new (G6).
   var created: String { path + "/journal.created" }
 
-  /// Whether there is a journal; refuses a folder that has lost its database (G6).
+  /// Whether there is a journal; refuses a folder that has lost its database (G6), and one that
+  /// another program has made write in another way.
   func holdsJournal() throws(JournalError) -> Bool {
-    if let size = FileSystem.size(database), size > 0 { return true }
+    if let size = FileSystem.size(database), size > 0 {
+      try checkJournalMode()
+      return true
+    }
     for path in [database, writeAheadLog, created] where FileSystem.size(path) != nil {
       throw .damaged("database \(database)", because: "it is missing or empty beside \(path)")
     }
     return false
+  }
+
+  /// Without a write-ahead log a kill leaves what only a writer can mend, and none of what this
+  /// program promises has been tried. The versions of the file format are two bytes of the header.
+  private func checkJournalMode() throws(JournalError) {
+    let header = FileSystem.begin(of: database, bytes: 20)
+    guard header.count == 20, header.starts(with: Array("SQLite format 3\0".utf8)) else { return }
+    let hasRollback = FileSystem.size(rollbackJournal).map { $0 > 0 } ?? false
+    guard header[18] != 2 || header[19] != 2 || hasRollback else { return }
+    throw JournalError(
+      kind: .damaged(record: "the journal mode of \(database)"), code: 0,
+      message: "database \(database) does not use a write-ahead log any more: another program has "
+        + "changed its journal mode",
+      advice: "nothing was changed; set it back with 'sqlite3 \(database) \"PRAGMA journal_mode = "
+        + "WAL\"' and start again, or restore a backup")
   }
 
   /// Makes an empty journal: complete under another name first, so that no crash leaves half.
@@ -33,7 +56,7 @@ struct StateFolder: Sendable {
       if let home = FileSystem.place(unfinished) {
         try connection.execute("INSERT INTO meta VALUES ('home', \(home))")
       }
-      try connection.checkpoint(truncate: true)
+      try connection.checkpoint(.emptied)
     }
     try FileSystem.synchronize(unfinished)
     try FileSystem.move(unfinished, to: database)
@@ -46,6 +69,7 @@ struct StateFolder: Sendable {
       for suffix in ["", "-wal", "-shm", "-journal"] { FileSystem.remove(file + suffix) }
     }
     FileSystem.remove(created)
+    FileSystem.remove(mark)
   }
 
   /// Writes the mark that a database exists here; also after a crash just before it.

@@ -57,6 +57,38 @@ final class LockFile: Sendable {
   }
 }
 
+/// A file whatever its name is, as long as the system runs.
+struct FileIdentity: Sendable, Equatable {
+  let device: UInt64
+  let number: UInt64
+}
+
+/// A small file whose beginning is written again and again.
+final class WrittenFile {
+  private let path: String
+  private let descriptor: Int32
+
+  /// Makes it, or opens what is there.
+  init(_ path: String) throws(JournalError) {
+    self.path = path
+    descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard descriptor >= 0 else { throw .system("open", path, errno: errno) }
+  }
+
+  deinit {
+    Glibc.close(descriptor)
+  }
+
+  func write(_ bytes: [UInt8]) throws(JournalError) {
+    let count = unsafe bytes.withUnsafeBytes {
+      unsafe pwrite(descriptor, $0.baseAddress, $0.count, 0)
+    }
+    guard count == bytes.count else {
+      throw .system("write", path, errno: count < 0 ? errno : ENOSPC)
+    }
+  }
+}
+
 enum FileSystem {
   /// Makes the folder with mode 0700, or checks that only its owner can write to it (F59).
   static func makeFolder(_ path: String) throws(JournalError) {
@@ -86,6 +118,25 @@ enum FileSystem {
     guard unsafe stat(path, &status) == 0, unsafe statvfs(path, &disk) == 0 else { return nil }
     let mixed = UInt64(status.st_ino) &+ UInt64(disk.f_fsid) &* 0x9E37_79B9_7F4A_7C15
     return Int64(truncatingIfNeeded: mixed)
+  }
+
+  /// Which file has this name now; nil: there is none.
+  static func identity(_ path: String) -> FileIdentity? {
+    var status = stat()
+    guard unsafe stat(path, &status) == 0 else { return nil }
+    return FileIdentity(device: UInt64(status.st_dev), number: UInt64(status.st_ino))
+  }
+
+  /// The first bytes of a file, fewer where it is shorter, none where it cannot be read.
+  static func begin(of path: String, bytes: Int) -> [UInt8] {
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+    guard descriptor >= 0 else { return [] }
+    defer { Glibc.close(descriptor) }
+    var found = [UInt8](repeating: 0, count: bytes)
+    let count = unsafe found.withUnsafeMutableBytes {
+      unsafe read(descriptor, $0.baseAddress, $0.count)
+    }
+    return Array(found.prefix(max(0, count)))
   }
 
   /// Makes an empty file with mode 0600; an existing one is emptied.

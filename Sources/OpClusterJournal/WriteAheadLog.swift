@@ -6,11 +6,16 @@
 /// Tells a torn end from damage in the middle.
 ///
 /// With `synchronous = FULL` a commit is synced before the next frame is written, and each life of
-/// a journal begins with an empty log. So a commit frame with another frame of the same log behind
-/// it was synced, and everything before it must hold.
+/// a journal begins with an empty log. What a crash can tear is therefore the last transaction
+/// alone: of its frames any may be missing or half written, in whatever order, one of them marks
+/// the commit, no page is among them twice, and nothing of this log lies behind them. Whatever is
+/// behind the last whole commit and does not look like that, was synced once, and must hold.
 struct WriteAheadLog {
   private static let headerSize = 32
   private static let frameHeaderSize = 24
+  /// A transaction with more frames than this may be larger than SQLite's cache: its last frame can
+  /// then repeat a page.
+  private static let framesWithoutSpilling = 1_000
 
   private var salts: [UInt8] = []
   private var isBigEndian = false
@@ -20,15 +25,22 @@ struct WriteAheadLog {
   /// The last whole commit, and the last frame of this log behind it, counted from 1.
   private var lastCommit = 0
   private var lastOwn = 0
+  /// The pages behind the last whole commit.
+  private var pages: Set<UInt32> = []
   /// The first frame that does not hold, counted from 1.
   private var broken: Int?
-  /// Whether a commit frame was seen behind it.
-  private var hasLaterCommit = false
+  /// Whether that one or one behind it marks a commit.
+  private var hasBrokenCommit = false
   private var isDamaged = false
+
+  /// Whether there is any log at all.
+  static func hasFrames(_ path: String) -> Bool {
+    FileSystem.size(path).map { $0 > headerSize + frameHeaderSize } ?? false
+  }
 
   /// How many frames at the end belong to no commit: SQLite will drop them (G5).
   static func check(_ path: String) throws(JournalError) -> Int {
-    guard let size = FileSystem.size(path), size > headerSize + frameHeaderSize else { return 0 }
+    guard hasFrames(path) else { return 0 }
     var log = WriteAheadLog()
     var header: [UInt8] = []
     try FileSystem.forEachPiece(of: path, first: headerSize, size: headerSize) {
@@ -52,7 +64,8 @@ struct WriteAheadLog {
     }
     if log.isDamaged, let frame = log.broken {
       throw .damaged(
-        "\(path) frame \(frame)", because: "it does not hold, yet commits made after it do",
+        "\(path) frame \(frame)",
+        because: "it does not hold, yet what was written after it is there",
         remedy: .cutLog)
     }
     return max(0, log.lastOwn - log.lastCommit)
@@ -73,27 +86,43 @@ struct WriteAheadLog {
   /// Reads the next frame; false when no further frame matters.
   private mutating func read(frame piece: [UInt8]) -> Bool {
     frame += 1
-    let isOurs = Array(piece[8..<16]) == salts
-    let isCommit = Self.number(piece, 4) != 0
+    let (page, isCommit) = (Self.number(piece, 0), Self.number(piece, 4) != 0)
     if broken == nil {
       add(piece[0..<8])
       add(piece[Self.frameHeaderSize...])
-      let holds = isOurs && sums == (Self.number(piece, 16), Self.number(piece, 20))
-      if !holds { broken = frame }
-      if isOurs { lastOwn = frame }
-      if holds, isCommit { lastCommit = frame }
-      return true
+      if isOurs(piece), sums == (Self.number(piece, 16), Self.number(piece, 20)) {
+        lastOwn = frame
+        if isCommit {
+          lastCommit = frame
+          pages.removeAll(keepingCapacity: true)
+        } else {
+          pages.insert(page)
+        }
+        return true
+      }
+      broken = frame
     }
-    guard isOurs else { return true }
+    guard isAlmostOurs(piece) else { return true }
     lastOwn = frame
-    isDamaged = hasLaterCommit
-    hasLaterCommit = hasLaterCommit || isCommit
+    let mayRepeat = isCommit && frame - lastCommit > Self.framesWithoutSpilling
+    isDamaged = hasBrokenCommit || (!pages.insert(page).inserted && !mayRepeat)
+    hasBrokenCommit = hasBrokenCommit || isCommit
     return !isDamaged
   }
 
   /// Takes in a last frame that was not written to its end.
   private mutating func read(torn piece: [UInt8]) {
-    if piece.count >= 16, Array(piece[8..<16]) == salts { lastOwn = frame + 1 }
+    guard piece.count >= 16, isAlmostOurs(piece) else { return }
+    lastOwn = frame + 1
+    isDamaged = isDamaged || hasBrokenCommit
+  }
+
+  private func isOurs(_ piece: [UInt8]) -> Bool { piece[8..<16].elementsEqual(salts) }
+
+  /// Both salts of another log differ, the one counted and the other drawn; no crash tears a header
+  /// between them, as sectors end at multiples of eight bytes. One that differs was damaged.
+  private func isAlmostOurs(_ piece: [UInt8]) -> Bool {
+    piece[8..<12].elementsEqual(salts[..<4]) || piece[12..<16].elementsEqual(salts[4...])
   }
 
   /// Adds bytes to the running sums, eight at a time, as the format prescribes.

@@ -77,6 +77,7 @@ final class SteeredJournal: Journal {
   func settle() -> JournalAnswer { inner.settle() }
   func freeBytes() -> UInt64? { room.load(ordering: .relaxed) }
   func setFreeBytes(_ bytes: UInt64) { room.store(bytes, ordering: .relaxed) }
+  func lostFiles() -> JournalError? { inner.lostFiles() }
   func makeReader() throws(JournalError) -> any JournalReading { try inner.makeReader() }
   func close() {
     // What is held back at the end has never reached the disk.
@@ -121,8 +122,9 @@ final class Service {
     let ended = Ended()
     var open: Coordinator.OpenJournal?
     if case .memory(let disk) = storage {
-      open = { observer in
+      open = { observer, accept in
         let opened = MemoryJournal.open(disk: disk, settings: bounds, observer: observer)
+        try accept(opened.recovered)
         let journal = SteeredJournal(opened.journal)
         ended.journal.withLock { $0 = journal }
         return OpenedJournal(journal: journal, recovered: opened.recovered)

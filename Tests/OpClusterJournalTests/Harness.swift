@@ -27,13 +27,50 @@ final class TestFolder: Sendable {
   var database: String { path + "/journal.db" }
   var log: String { path + "/journal.db-wal" }
 
+  var mark: String { path + "/journal.mark" }
+
   /// Copies what a crash at this moment would leave.
-  func copyFiles(to other: TestFolder) throws {
-    for name in ["journal.db", "journal.db-wal", "journal.created"] {
+  /// - Parameter isKill: The system lives on, and with it what was written and not synced.
+  func copyFiles(to other: TestFolder, isKill: Bool = false) throws {
+    let names = ["journal.db", "journal.db-wal", "journal.created"]
+    for name in isKill ? names + ["journal.mark", "journal.reserve"] : names {
       guard let data = FileManager.default.contents(atPath: path + "/" + name) else { continue }
       try data.write(to: URL(fileURLWithPath: other.path + "/" + name))
     }
   }
+}
+
+/// What files a folder holds, but for the lock, in which the last opener stands, and the index of
+/// the log in shared memory; a log without a byte is none.
+func content(of folder: TestFolder) throws -> [String: [UInt8]] {
+  var found: [String: [UInt8]] = [:]
+  for name in try FileManager.default.contentsOfDirectory(atPath: folder.path)
+  where name != "journal.lock" && !name.hasSuffix("-shm") {
+    let bytes = bytes("\(folder.path)/\(name)")
+    if name.hasSuffix("-wal"), bytes.isEmpty { continue }
+    found[name] = bytes
+  }
+  return found
+}
+
+/// A journal that was killed, with everything that the system kept: some turns are in the database,
+/// the others in the log only.
+func killedJournal(turns: UInt64, settings given: JournalSettings? = nil) throws -> TestFolder {
+  let folder = try TestFolder()
+  let recorder = Recorder()
+  var settings = given ?? JournalSettings()
+  if given == nil { settings.checkpointPages = 12 }
+  let journal = try SQLiteJournal.open(
+    folder: folder.path, settings: settings, observer: recorder.observer()
+  ).journal
+  for sequence in 1...turns {
+    _ = journal.append(turn(sequence, [.stream(first: sequence, count: 1, body: [1])]))
+    recorder.waitDurable(sequence)
+  }
+  let copy = try TestFolder()
+  try folder.copyFiles(to: copy, isKill: true)
+  journal.close()
+  return copy
 }
 
 func bytes(_ path: String) -> [UInt8] {

@@ -1,6 +1,7 @@
 // What the loop asks the reader of the history, and what it answers. Values on their way between
 // two threads.
 
+import OpClusterJournal
 import OpClusterModel
 
 /// A question to the history. Each is answered once, unless whoever asked has gone.
@@ -8,7 +9,7 @@ enum HistoryQuestion: Sendable {
   case slice(SliceQuestion)
   case rows(RowsQuestion)
   case log(LogQuestion)
-  /// How much room the journal's disk has (G8).
+  /// How much room the journal's disk has (G8), and whether its files are still there.
   case room
 }
 
@@ -54,7 +55,7 @@ enum HistoryAnswer: Sendable {
   case slice(Slice)
   case reply(PeerID, RequestID, ClientReply)
   case log(LogQuestion, Result<LogAnswer, Refusal>)
-  case room(UInt64?)
+  case room(UInt64?, lost: JournalError?)
 }
 
 /// Part of the event log for one subscription.

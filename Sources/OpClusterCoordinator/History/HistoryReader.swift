@@ -20,7 +20,7 @@ struct HistoryReader: ~Copyable {
   mutating func step(_ inquiry: inout HistoryInquiry) -> HistoryAnswer? {
     spent = 0
     switch inquiry.question {
-    case .room: return .room(journal.freeBytes())
+    case .room: return .room(journal.freeBytes(), lost: journal.lostFiles())
     case .slice(let slice):
       return .slice(Slice(number: slice.number, content: reading { try $0.slice(slice) }))
     case .log(let log): return .log(log, reading { try $0.log(log) })

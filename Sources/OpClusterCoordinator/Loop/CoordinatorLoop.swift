@@ -83,7 +83,7 @@ final class CoordinatorLoop {
   private var lifelineItem: Poller.Item?
   private var batch: [Notice] = []
   private var lastTick: Instant = .now
-  private var end: CoordinatorEnd?
+  var end: CoordinatorEnd?
 
   /// Makes the beginning of this life durable, then binds: nobody is answered before that.
   init(

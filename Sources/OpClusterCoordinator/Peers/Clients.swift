@@ -149,7 +149,9 @@ extension CoordinatorLoop {
     switch answer {
     case .reply(let peer, let request, let words): reply(words, to: peer, request)
     case .slice(let slice): subscriptions.take(slice, into: &effects)
-    case .room(let bytes): takeRoom(bytes)
+    case .room(let bytes, let lost):
+      takeRoom(bytes)
+      if let lost { end = .failed(.journal(lost)) }
     case .log(let question, let result):
       switch result {
       case .success(let found): askWorker(question, found.attempt, found.workerName)

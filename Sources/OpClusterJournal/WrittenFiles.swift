@@ -1,0 +1,29 @@
+// Whether the files that are written are still those that a start would find. Asked by the
+// journal's thread before it says that something is durable, and by readers now and then.
+
+struct WrittenFiles: Sendable {
+  private let folder: StateFolder
+  private let known: [(path: String, identity: FileIdentity)]
+
+  /// Made once both files are there.
+  init(_ folder: StateFolder) throws(JournalError) {
+    self.folder = folder
+    var known: [(path: String, identity: FileIdentity)] = []
+    for path in [folder.database, folder.writeAheadLog] {
+      guard let identity = FileSystem.identity(path) else {
+        throw .lostFiles(folder.path, because: "\(path) is not there")
+      }
+      known.append((path, identity))
+    }
+    self.known = known
+  }
+
+  /// Two system calls.
+  func check() throws(JournalError) {
+    for (path, identity) in known where FileSystem.identity(path) != identity {
+      let isGone = FileSystem.identity(path) == nil
+      throw .lostFiles(
+        folder.path, because: "\(path) was \(isGone ? "removed" : "replaced by another file")")
+    }
+  }
+}
