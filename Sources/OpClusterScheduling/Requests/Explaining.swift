@@ -5,21 +5,13 @@ import OpClusterModel
 
 extension Scheduler {
   func explain(_ selection: Selection, at now: Instant) throws(Refusal) -> ClientReply {
-    var explanations: [Explanation] = []
-    var more = false
-    for runs in try resolve(selection) {
-      runs.forEachOperation { id in
-        if explanations.count == 100 {
-          more = true
-          return
-        }
-        explanations.append(
-          Explanation(
-            operation: id, shown: shown(id), state: graphs[id.graph.number].cell(id.index).word,
-            lines: lines(about: id, at: now)))
-      }
-    }
-    return .explanations(explanations, more: more)
+    let (found, more) = try firstOperations(selection, after: nil, limit: 100)
+    return .explanations(
+      found.map { id in
+        Explanation(
+          operation: id, shown: shown(id), state: graphs[id.graph.number].cell(id.index).word,
+          lines: lines(about: id, at: now))
+      }, more: more)
   }
 
   private func lines(about id: OperationID, at now: Instant) -> [String] {

@@ -60,6 +60,7 @@ extension Scheduler {
       return turn.refuse(
         peer, Refusal(.limitExceeded, "there are \(Limits.workers) workers already"))
     }
+    if counters.lastWorker == .max { return turn.refuse(peer, Self.noNumbers("workers")) }
     let worker = WorkerID(counters.lastWorker + 1)
     commit(.workerJoined(worker, name: hello.name, hello.session), into: &turn)
     welcome(hello, worker, peer, version, into: &turn)
@@ -120,7 +121,8 @@ extension Scheduler {
     turn.orders.removeAll { $0.seat == number }
     seatByPeer[peer] = worker
     let isBackAfterRestart = seats[number].increment == 0
-    lastConversation += 1
+    // By the time it comes round again nobody remembers the first.
+    lastConversation = lastConversation == .max ? 1 : lastConversation + 1
     seats[number].beginConversation(peer, hello, number: lastConversation, at: turn.now)
     compareWithKinds(number)
     let stale = reconcile(worker, hello, into: &turn)
