@@ -78,10 +78,10 @@ import Testing
   @Test func namesAreCheckedWhoeverSendsThem() {
     let bad = ["a/b", "a\nb", "\u{1B}[2J", "a\u{7F}", "\u{202E}cba", "a\0"]
     for name in bad + ["", String(repeating: "n", count: Limits.nameBytes + 1)] {
-      #expect(refusal { $0.templates[0].name = name }?.code == .badRequest, "\(name.debugDescription)")
-      #expect(
-        refusal { $0.queues = [.own(QueueSettings(name: name))] }?.code == .badRequest,
-        "\(name.debugDescription)")
+      let shown = name.debugDescription
+      #expect(refusal { $0.templates[0].name = name }?.code == .badRequest, "\(shown)")
+      let queue = refusal { $0.queues = [.own(QueueSettings(name: name))] }
+      #expect(queue?.code == .badRequest, "\(shown)")
     }
     for name in bad {
       #expect(refusal { $0.name = name }?.code == .badRequest)
