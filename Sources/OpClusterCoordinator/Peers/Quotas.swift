@@ -30,7 +30,8 @@ struct QuotaBook {
     var connections = 0
     /// Nothing would be lost by forgetting it.
     func isIdle(at now: Instant) -> Bool {
-      pending == 0 && pendingBytes == 0 && queues == 0 && connections == 0 && requests.isIdle(at: now) && bytes.isIdle(at: now)
+      pending == 0 && pendingBytes == 0 && queues == 0 && connections == 0
+        && requests.isIdle(at: now) && bytes.isIdle(at: now)
     }
   }
 
