@@ -97,6 +97,10 @@ public enum Limits {
   /// Bytes of one piece of a log.
   public static let logChunkBytes = 64 * 1024
 
+  /// Runs of element numbers in one selection…
+  public static let indexRunsPerSelection = 10_000
+  /// …and different steps beyond 1 among them: each costs a look at every element.
+  public static let indexStepsPerSelection = 16
   /// Operations that one steering request may name one by one.
   public static let operationsPerTarget = 100_000
   /// Blocks of one block operation.
@@ -143,6 +147,8 @@ public enum Limits {
   /// graph of each always fits.
   public static let pendingBytes = 64 * 1024 * 1024
   public static let pendingBytesPerOperation = 1024
+  /// Queues that came with its graphs that have not ended.
+  public static let queuesPerPrincipal = 25_000
   /// Bytes of outputs that graphs which have not ended keep for those who read them, beyond
   /// `keptOutputBytesPerOperation` for each of their operations: of one principal…
   public static let keptOutputBytesPerPrincipal = 32 * 1024 * 1024

@@ -103,9 +103,16 @@ struct EventFilter: Sendable, Equatable {
     _ run: EventRun, _ first: UInt32, _ ranges: [Range<UInt32>], _ body: (EventRun) -> Void
   ) {
     let whole = first..<(first &+ run.count)
-    for range in ranges {
-      let part = range.clamped(to: whole)
+    // The first that does not end before the run; there may be very many.
+    var (low, high) = (0, ranges.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if ranges[middle].upperBound <= whole.lowerBound { low = middle + 1 } else { high = middle }
+    }
+    while low < ranges.count, ranges[low].lowerBound < whole.upperBound {
+      let part = ranges[low].clamped(to: whole)
       if !part.isEmpty { body(run.part(from: part.lowerBound - first, count: UInt32(part.count))) }
+      low += 1
     }
   }
 
@@ -137,8 +144,12 @@ extension EventFilter.Scope {
     }
     let outline = GraphOutline(submission, graph: graph)
     var ranges: [Range<UInt32>] = []
+    let numbers = ElementNumbers(selection.elements)
     for stage in outline.submission.templates.indices where outline.matches(selection, stage) {
-      outline.forEachRange(of: stage, selection.elements) { ranges.append($0) }
+      outline.forEachRange(of: stage, numbers) { range in
+        ranges.append(range)
+        return true
+      }
     }
     self = ranges.isEmpty ? .nothing : .operations(ranges)
   }

@@ -54,6 +54,8 @@ final class CoordinatorLoop {
   /// Submissions of this turn, with the sizes of their messages.
   var submitting: [(peer: PeerID, request: RequestID, bytes: Int)] = []
   var questions: [ClientQuestion] = []
+  /// Blocks that were to be added in this turn, with their sizes.
+  var addingBlocks: [(peer: PeerID, request: RequestID, graph: GraphID, bytes: Int)] = []
 
   /// What the log says of workers.
   var workerLines: WorkerLines

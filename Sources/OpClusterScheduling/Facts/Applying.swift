@@ -12,6 +12,7 @@ extension Scheduler {
     for record in records { apply(record, into: &turn) }
     tellQueueCounts(into: &turn)
     endGraphs(into: &turn)
+    sweepLines()
     lastCommit = commit
   }
 
