@@ -306,8 +306,8 @@ let package = Package(
     .testTarget(
       name: "OpbatchTests",
       dependencies: [
-        "opbatch", "OpClusterClient", "OpClusterManifest", "OpClusterWire", "OpClusterModel",
-        arguments,
+        "opbatch", "OpClusterClient", "OpClusterManifest", "OpClusterPresentation", "OpClusterWire",
+        "OpClusterModel", arguments,
       ]),
     .testTarget(
       name: "OpClusterExamplesTests",

@@ -63,6 +63,19 @@ public enum Limits {
   /// are many, each has a share of it, but never less than `leastEventShare` (G29).
   public static let eventsOnTheirWay: UInt32 = 1_048_576
   public static let leastEventShare = 2 * eventsPerGrant
+  /// Bytes of what one subscription selects…
+  public static let subscriptionBytes = 1024 * 1024
+  /// …all of one principal, each subscription counting `CoordinatorLimits.subscriptionBytesEach`
+  /// besides…
+  public static let subscriptionBytesPerPrincipal = 8 * 1024 * 1024
+  /// …and all together (G29); the first small one of each always fits.
+  public static let subscriptionBytesTogether = 64 * 1024 * 1024
+  /// What all subscriptions together keep of what their selections mean in single graphs; each has
+  /// a share, but never less than `leastScopeShare`, and looks up again what it let go of.
+  public static let scopeBytesTogether = 32 * 1024 * 1024
+  public static let leastScopeShare = 1024
+  /// Separate parts of one graph that a subscription may select.
+  public static let partsPerScope = 262_144
   /// Messages kept for one peer that does not read, before it is put out (G27, G28)…
   public static let messagesPerSlowPeer = 1_024
   /// …and their bytes; one message always fits.

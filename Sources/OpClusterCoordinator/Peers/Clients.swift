@@ -213,8 +213,15 @@ extension CoordinatorLoop {
       wish.selection.graphs, living: living, last: scheduler.lastGraph(back: 0)?.number ?? 0)
     let filter = EventFilter(
       wish.selection, graphs: graphs, graphsOnly: wish.graphsOnly, includesOwn: wish.includesOwn)
+    guard let holder = clients.peers[peer]?.holder else { return }
+    if let refusal = subscriptions.lackOfRoom(
+      for: filter, number: wish.number, of: peer, by: holder)
+    {
+      return reply(.refused(refusal), to: peer, request)
+    }
     subscriptions.add(
-      wish, filter, peer: peer, request: request, decided: scheduler.lastEvent, into: &effects)
+      wish, filter, peer: peer, by: holder, request: request, decided: scheduler.lastEvent,
+      into: &effects)
   }
 
   /// Whoever follows its own graphs hears of those that this turn has accepted, from their first
