@@ -197,7 +197,10 @@ let package = Package(
     .testTarget(name: "OpClusterJournalTests", dependencies: ["OpClusterJournal"]),
     .testTarget(
       name: "OpClusterProcessesTests",
-      dependencies: ["OpClusterProcesses", "CProcess", "ProcessStandIn"]),
+      dependencies: [
+        "OpClusterProcesses", "CProcess", "ProcessStandIn", "OpClusterManifest", "OpClusterWorker",
+        "OpClusterModel",
+      ]),
     .testTarget(
       name: "OpClusterManifestTests", dependencies: ["OpClusterManifest", "OpClusterModel"],
       exclude: ["Fixtures", "Expected"]),
