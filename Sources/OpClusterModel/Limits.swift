@@ -133,6 +133,10 @@ public enum Limits {
   public static let openInvitations = 1_000
   /// One file of keys; the longest list fits.
   public static let keyFileBytes = 4 * 1024 * 1024
+  /// The record of the daemons that `opbatch up` has left in the background.
+  public static let daemonRecordBytes = 16 * 1024
+  /// A file that holds the token of an invitation, and what is read of one from standard input.
+  public static let joinFileBytes = 4 * 1024
   // What waits inside the coordinator (G27)
   /// Turns decided and not yet durable, and the bytes of what they want to say; beyond either
   /// nobody is listened to until the disk has caught up.

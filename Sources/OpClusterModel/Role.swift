@@ -52,4 +52,16 @@ extension String {
     guard let next = name.utf8.dropFirst(utf8.count).first else { return true }
     return ".:-".utf8.contains(next)
   }
+
+  /// Of the keys whose names cover this worker's name, the one that owns it: the longest. Looks at
+  /// the parts of this name, not at all keys.
+  public func owningKey(among names: Set<String>) -> String? {
+    if names.contains(self) { return self }
+    var rest = self[...]
+    while let end = rest.lastIndex(where: { ".:-".contains($0) }) {
+      rest = rest[..<end]
+      if names.contains(String(rest)) { return String(rest) }
+    }
+    return nil
+  }
 }

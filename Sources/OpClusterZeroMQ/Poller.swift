@@ -138,7 +138,7 @@ public struct Poller: ~Copyable {
         if let events = handle.events, try events.pendingEvents() & ZMQ_POLLIN != 0 {
           readiness.insert(.connectionEvent)
         }
-        if handle.hasUntoldConnection { readiness.insert(.connectionEvent) }
+        if !handle.untoldEvents.isEmpty { readiness.insert(.connectionEvent) }
       } else {
         // The kernel may have given the number to somebody else.
         descriptors[place].fd = -1
