@@ -255,7 +255,8 @@ let package = Package(
       name: "OpClusterCoordinatorTests",
       dependencies: [
         "OpClusterFolders", "OpClusterKeys", "OpClusterCoordinator", "OpClusterScheduling",
-        "OpClusterWire", "OpClusterZeroMQ", "OpClusterJournal", "OpClusterModel", "OpClusterClient", "MessageDice",
+        "OpClusterWire", "OpClusterZeroMQ", "OpClusterJournal", "OpClusterModel", "OpClusterClient",
+        "MessageDice",
         "RealCluster",
       ]),
     .testTarget(

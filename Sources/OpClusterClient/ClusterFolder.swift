@@ -1,5 +1,5 @@
-// Where a cluster of our own keeps its sockets, and on the disk its logs, scratch folders and state;
-// and where the daemons' programs are. File system only; any thread.
+// Where a cluster of our own keeps its sockets, and on the disk its logs, scratch folders and
+// state; and where the daemons' programs are. File system only; any thread.
 
 import FoundationEssentials
 import Glibc

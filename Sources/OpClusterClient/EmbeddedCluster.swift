@@ -1,5 +1,6 @@
 // A whole cluster for as long as one program runs: opcoord and workers as children, over sockets
-// in a private folder, and files on the disk. Used by commands and tests that need no configured cluster; any task.
+// in a private folder, and files on the disk. Used by commands and tests that need no configured
+// cluster; any task.
 
 /// A coordinator and workers that this process started and that end with it.
 public final class EmbeddedCluster: Sendable {

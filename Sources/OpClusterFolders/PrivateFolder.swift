@@ -1,5 +1,5 @@
-// Folders that belong to this user alone, with files that are read and replaced whole. Blocking; any
-// thread.
+// Folders that belong to this user alone, with files that are read and replaced whole. Blocking;
+// any thread.
 
 import Glibc
 
@@ -110,7 +110,8 @@ public struct PrivateFolder: Sendable {
   private static let useName = "in-use"
 
   /// Says that this process uses the folder, until the value goes or the process ends, however it
-  /// does. The file appears with its lock: who finds it without has found what is left of a process.
+  /// does. The file appears with its lock: who finds it without has found what is left of a
+  /// process.
   public func use() throws(FolderError) -> FolderLock {
     let fresh = file(".\(Self.useName).\(getpid())")
     let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC

@@ -18,8 +18,8 @@ public enum TrustedPath {
   static let mostLinks = 40
 
   /// The path without links, after a look at every folder and link above it, and at the last link.
-  /// What is in the last place, and whether anything is there, is for the caller to judge. Costs one
-  /// or two calls of the system for each part of the path.
+  /// What is in the last place, and whether anything is there, is for the caller to judge. Costs
+  /// one or two calls of the system for each part of the path.
   ///
   /// - Throws: `.exposed` with the folder or link that others can change.
   public static func resolve(

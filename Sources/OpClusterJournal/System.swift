@@ -91,8 +91,8 @@ final class WrittenFile {
 }
 
 enum FileSystem {
-  /// Makes the folder with mode 0700, or checks that only its owner can write to it, and that nobody
-  /// can put another in its place (F59).
+  /// Makes the folder with mode 0700, or checks that only its owner can write to it, and that
+  /// nobody can put another in its place (F59).
   static func makeFolder(_ path: String) throws(JournalError) {
     try checkPlace(path)
     if unsafe mkdir(path, 0o700) == 0 { return }

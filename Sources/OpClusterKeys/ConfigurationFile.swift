@@ -53,7 +53,8 @@ public enum ConfigurationFile {
     }
   }
 
-  /// Whoever can change the file says where everything goes: it counts only when that is us, or root.
+  /// Whoever can change the file says where everything goes: it counts only when that is us, or
+  /// root.
   private static func unusable(_ path: String, _ error: FolderError) -> ConfigurationError {
     switch error.kind {
     case .exposed:

@@ -25,7 +25,8 @@ public enum JoinSource: Hashable, Sendable {
   ///
   /// - Parameter readLine: The first line of standard input, of at most so many bytes; nil when it
   ///   cannot be read.
-  /// - Throws: `.refused` for what is no token, `.exposed` for a file that others can change or read.
+  /// - Throws: `.refused` for what is no token, `.exposed` for a file that others can change or
+  /// read.
   public func token(readLine: (Int) -> [UInt8]?) throws(KeyError) -> JoinToken {
     let text: String
     switch self {

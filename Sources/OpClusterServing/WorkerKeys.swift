@@ -20,8 +20,8 @@ extension Serve {
       }
       if let own, join ?? joinFile != nil {
         StandardStream.error.write(
-          "\(Program.name): the invitation is not used: \(folder.path) holds the key of '\(own.name)' "
-            + "already; to join anew, remove \(folder.path)/own.key first")
+          "\(Program.name): the invitation is not used: \(folder.path) holds the key of "
+            + "'\(own.name)' already; to join anew, remove \(folder.path)/own.key first")
       }
       configuration.keys = try folder.clientKeys().keys
       let isNamed = settings.text(.name, flag: name) != nil

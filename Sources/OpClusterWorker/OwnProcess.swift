@@ -21,8 +21,8 @@ public enum OwnProcess {
   /// Whether a person types what standard input gives.
   public static var hasTerminalInput: Bool { isatty(0) == 1 }
 
-  /// The first line of standard input, or all of it; no more than `limit` bytes and one. nil when it
-  /// cannot be read.
+  /// The first line of standard input, or all of it; no more than `limit` bytes and one. nil when
+  /// it cannot be read.
   public static func readInputLine(limit: Int) -> [UInt8]? {
     var line: [UInt8] = []
     var byte: UInt8 = 0

@@ -114,9 +114,10 @@ public struct KeyPair: Sendable {
 /// registers and memory.
 public func keepSecretsOutOfDumps() { _ = opcluster_forbid_dumps() }
 
-/// Takes a secret out of the list of processes, where every user can read how a program was started:
-/// what follows `prefix` in an argument is overwritten. Until then it could be read, so that this is
-/// no substitute for a file. The program itself keeps its arguments. Before the first other thread.
+/// Takes a secret out of the list of processes, where every user can read how a program was
+/// started: what follows `prefix` in an argument is overwritten. Until then it could be read, so
+/// that this is no substitute for a file. The program itself keeps its arguments. Before the first
+/// other thread.
 public func hideArguments(beginningWith prefix: String) {
   // Copied by this first look, if they have not been before.
   let arguments = CommandLine.arguments

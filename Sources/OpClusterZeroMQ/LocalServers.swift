@@ -6,8 +6,8 @@ import Glibc
 
 /// The users whose processes a dealer over `ipc` believes.
 ///
-/// The folder of a socket file may be another's, or the file a link: whoever listens there would get
-/// every message, with what is secret in it. Root can read all of that anyway.
+/// The folder of a socket file may be another's, or the file a link: whoever listens there would
+/// get every message, with what is secret in it. Root can read all of that anyway.
 public struct LocalServers: Hashable, Sendable {
   private let users: Set<UInt32>
 

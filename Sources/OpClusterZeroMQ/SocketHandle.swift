@@ -24,8 +24,8 @@ final class SocketHandle {
   var heardBytes: [Int32: UInt64] = [:]
   /// What has happened to a dealer's connection and its owner does not know yet.
   var untoldEvents: [ConnectionEvent] = []
-  /// Who may be at the other end of a dealer's connection over `ipc`, until the kernel has said that
-  /// it is one of them; nil where nothing is awaited any more.
+  /// Who may be at the other end of a dealer's connection over `ipc`, until the kernel has said
+  /// that it is one of them; nil where nothing is awaited any more.
   var awaitedServers: LocalServers?
   /// Whoever speaks to it must have shown a key: a message without one is dropped (A5).
   var needsIdentity = false

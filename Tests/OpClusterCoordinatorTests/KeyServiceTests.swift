@@ -101,7 +101,8 @@ import Testing
     }
   }
 
-  // G36: a worker's name belongs to the longest key that covers it, also to one that is added later.
+  // G36: a worker's name belongs to the longest key that covers it, also to one that is added
+  // later.
   @Test func namesBelongToTheLongestKey() throws {
     let guarded = try GuardedService()
     let short = try guarded.key("g", .worker)

@@ -1,5 +1,5 @@
-// Whether others can put something else in the place of a path (G39): real folders, links, pipes and
-// owners below /tmp, whose being open to all and sticky is no danger.
+// Whether others can put something else in the place of a path (G39): real folders, links, pipes
+// and owners below /tmp, whose being open to all and sticky is no danger.
 
 import FoundationEssentials
 import Glibc

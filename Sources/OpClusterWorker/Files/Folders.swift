@@ -24,8 +24,8 @@ enum Folders {
     throw problem("cannot make folder '\(path)'")
   }
 
-  /// Makes the folder and those above it, and demands that it is ours alone, and that nobody can put
-  /// another in its place.
+  /// Makes the folder and those above it, and demands that it is ours alone, and that nobody can
+  /// put another in its place.
   static func makePrivate(_ path: String) throws(Problem) {
     do throws(FolderError) {
       _ = try TrustedPath.resolve(path, lastLink: .refused)

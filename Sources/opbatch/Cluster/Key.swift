@@ -45,8 +45,8 @@ struct KeyJoin: Command {
   static let configuration = CommandConfiguration(
     commandName: "join", abstract: "Make a key by an invitation, and keep it.",
     discussion: """
-      An administrator gets the token from 'opcoord key invite --role submitter'. All users of this \
-      machine can see the arguments of a command: give a file, or - and the token on stdin.
+      An administrator gets the token from 'opcoord key invite --role submitter'. All users of \
+      this machine can see the arguments of a command: give a file, or - and the token on stdin.
       """)
   @Argument(
     help: ArgumentHelp(
