@@ -186,7 +186,10 @@ enum FileSystem {
   static func freeBytes(_ path: String) -> UInt64? {
     var status = statvfs()
     guard unsafe statvfs(path, &status) == 0 else { return nil }
-    return UInt64(status.f_bavail) * UInt64(status.f_frsize)
+    // A file system may say what it likes.
+    let (bytes, overflow) = UInt64(status.f_bavail).multipliedReportingOverflow(
+      by: UInt64(status.f_frsize))
+    return overflow ? .max : bytes
   }
 
   /// Hands over a file in pieces of `size` bytes, the last one shorter; false from `visit` ends it.

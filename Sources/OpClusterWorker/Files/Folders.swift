@@ -3,6 +3,7 @@
 
 import Glibc
 import OpClusterFolders
+import OpClusterModel
 
 enum Folders {
   /// Why a folder or a file could not be made, as a sentence.
@@ -96,7 +97,7 @@ enum Folders {
     }
 
     private static func nanoseconds(_ time: timespec) -> Int64 {
-      Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+      Int64(time.tv_sec).saturatingMultiply(1_000_000_000).saturatingAdd(Int64(time.tv_nsec))
     }
   }
 
@@ -140,7 +141,8 @@ enum Folders {
   static func age(of path: String) -> Int64? {
     var information = stat()
     guard unsafe lstat(path, &information) == 0 else { return nil }
-    return Int64(time(nil)) - Int64(information.st_mtim.tv_sec)
+    // Whoever owns a folder sets its time as he likes, on some file systems to any number.
+    return Int64(time(nil)).saturatingSubtract(Int64(information.st_mtim.tv_sec))
   }
 
   static func problem(_ what: String) -> Problem {
