@@ -28,8 +28,8 @@ extension String {
       }
   }
 
-  /// Whether it can name a graph, an operation or a label, whoever sends it: 1 to 128 bytes, none of
-  /// which ends a path, moves a cursor or turns the direction of writing.
+  /// Whether it can name a graph, an operation or a label, whoever sends it: 1 to 128 bytes, none
+  /// of which ends a path, moves a cursor or turns the direction of writing.
   public var isPlainName: Bool {
     !isEmpty && utf8.count <= Limits.nameBytes && isPlainText
       && !utf8.contains(UInt8(ascii: "/"))

@@ -3,6 +3,7 @@
 import ArgumentParser
 import Glibc
 import OpClusterDaemon
+import OpClusterKeys
 import OpClusterModel
 import OpClusterWorker
 
@@ -53,7 +54,14 @@ struct ShowResources<Program: WorkerProgram>: ParsableCommand {
   @OptionGroup var offer: Offer
 
   func run() throws {
-    StandardStream.output.write(try offer.capacity(try WorkerSettings()).summary)
+    let settings: WorkerSettings
+    do throws(ConfigurationError) {
+      settings = try WorkerSettings()
+    } catch {
+      StandardStream.error.write("\(Program.name): \(error.description)")
+      Glibc.exit(error.status)
+    }
+    StandardStream.output.write(try offer.capacity(settings).summary)
     for label in MachineResources.labels {
       StandardStream.output.write("label \(label.key)=\(label.value)")
     }

@@ -143,7 +143,9 @@ struct Cut: ParsableCommand {
         "journal cut behind turn \(report.lastSequence): "
         + "\(report.droppedTurns) turn\(report.droppedTurns == 1 ? "" : "s") dropped"
     }
-    if report.droppedLog { words += ", and what the damaged or lost write-ahead log held behind them" }
+    if report.droppedLog {
+      words += ", and what the damaged or lost write-ahead log held behind them"
+    }
     StandardStream.output.write("\(words), \(findings(path))")
   }
 }

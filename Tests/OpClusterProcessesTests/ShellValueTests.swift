@@ -1,7 +1,7 @@
 // Values in shell text are data, whatever they hold and wherever they stand: texts by chance are
 // compiled as a manifest's, filled in as a worker does it, and run by two shells beside a canary.
 
-import Foundation
+import FoundationEssentials
 import OpClusterModel
 import Testing
 

@@ -290,7 +290,8 @@ import Testing
       let seen = try await site.run("opbatch", home: "udo", ["key", "join", file])
       #expect(seen.status == 78 && seen.error.contains("chmod 0600 \(file)"), "\(seen.error)")
       #expect(unsafe chmod(file, 0o600) == 0)
-      let joined = try await site.run("opbatch", home: "udo", ["key", "join", file])
+      let joined = try await site.run(
+        "opbatch", home: "udo", ["key", "join", file, "--name", "udo"])
       #expect(joined.status == 0, "\(joined.error)")
       let none = try await site.run("opbatch", home: "ute", ["key", "join", "\(file).none"])
       #expect(none.status == 64 && none.error.contains("there is no file"), "\(none.error)")

@@ -56,7 +56,7 @@ import Testing
         let coordinator = try Self.start("opcoord", arguments, in: folder)
         #expect(try await coordinator.ended() == 77)
         #expect(coordinator.error.contains(path), "\(coordinator.error)")
-        #expect(coordinator.error.contains("chmod 700"), "\(coordinator.error)")
+        #expect(coordinator.error.contains("chmod 0700"), "\(coordinator.error)")
         let left = try FileManager.default.contentsOfDirectory(atPath: path)
         #expect(left == [], "\(left)")
       }

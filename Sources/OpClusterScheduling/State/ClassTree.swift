@@ -315,7 +315,7 @@ struct ClassTree: Sendable {
   }
 
   private mutating func unlink(_ node: Int32, below at: Int32) -> Int32 {
-    guard at >= 0 else { preconditionFailure("class \(node) is not in the tree") }
+    guard at >= 0 else { preconditionFailure("demand \(node) is not in the tree") }
     if at == node { return merge(nodes[Int(at)].left, nodes[Int(at)].right) }
     if isBefore(node, at) {
       let left = unlink(node, below: nodes[Int(at)].left)

@@ -15,7 +15,8 @@ struct Seat: Blankable {
   var capacity = Resources.none
   var labels: [Label] = []
   var types: [OperationType] = []
-  /// By slot of the kind of demand, of the first `DemandClasses.comparedKinds`: whether it serves it.
+  /// By slot of the kind of demand, of the first `DemandClasses.comparedKinds`: whether it serves
+  /// it.
   var serves: [Bool] = []
   /// Bits of the kinds that it may serve.
   var kindBits: UInt64 = 0

@@ -55,16 +55,17 @@ extension Scheduler {
 
   private mutating func compare(_ seat: UInt32, withKind kind: Int) {
     let bit = classes.bit(ofKind: kind)
-    if bit == DemandClasses.insideBit { return }
     guard kind < DemandClasses.comparedKinds else {
       // Looked at when it is asked for.
-      seats[seat].kindBits |= bit
+      if bit != DemandClasses.insideBit { seats[seat].kindBits |= bit }
       return
     }
     let isServed = classes.kind(kind).isServed(
       labels: seats[seat].labels, types: seats[seat].types)
     while seats[seat].serves.count <= kind { seats[seat].serves.append(false) }
+    // The slot may have been that of a kind which it served.
     seats[seat].serves[kind] = isServed
+    if bit == DemandClasses.insideBit { return }
     if classes.hasOwnBit(kind: kind) { seats[seat].kindBits &= ~bit }
     if isServed { seats[seat].kindBits |= bit }
   }

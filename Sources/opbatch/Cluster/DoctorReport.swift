@@ -46,17 +46,15 @@ struct DoctorReport {
   mutating func addClock(_ theirs: WallTime, here: WallTime, roundTrip: Duration) {
     guard theirs != .unknown else { return }
     // Taken somewhere between question and answer.
-    let uncertainty = Int64(roundTrip / .milliseconds(1))
-    let (difference, isAbsurd) = here.milliseconds.subtractingReportingOverflow(
-      theirs.milliseconds)
-    if !isAbsurd, difference.magnitude <= UInt64(Self.clockTolerance + max(0, uncertainty)) {
+    let difference = here - theirs
+    let distance = max(difference, .zero - difference)
+    if distance <= Self.clockTolerance + max(.zero, Span(roundTrip)) {
       return add(.good, "clock", "the coordinator's is like the one here")
     }
-    let shown =
-      isAbsurd ? "very far" : shownDuration(milliseconds: Int64(clamping: difference.magnitude))
+    let shown = shownDuration(distance)
     add(
       .notice, "clock",
-      "the coordinator's is \(shown) \(difference > 0 ? "behind" : "ahead of") the one here",
+      "the coordinator's is \(shown) \(difference > .zero ? "behind" : "ahead of") the one here",
       "times in listings will look wrong, nothing else goes by them; set the clocks (chrony, "
         + "systemd-timesyncd)")
   }
@@ -120,7 +118,7 @@ struct DoctorReport {
   }
 
   private static let slowAnswer = Duration.milliseconds(500)
-  private static let clockTolerance: Int64 = 2_000
+  private static let clockTolerance = Span.seconds(2)
 }
 
 extension DoctorReport.Finding {

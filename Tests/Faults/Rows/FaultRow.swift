@@ -22,8 +22,8 @@ struct FaultRow: Sendable {
   static let attacks: [FaultRow] = [numberAttack]
 
   static let all: [FaultRow] =
-    attacks + processRows + standstillRows + diskRows + networkRows + clockRows + hostileRows + boundRows
-    + unitRows
+    attacks + processRows + standstillRows + diskRows + networkRows + clockRows + hostileRows
+    + boundRows + unitRows
 }
 
 /// Something that not every machine has.
