@@ -10,6 +10,7 @@ import PackageDescription
 //   brains      Scheduling     Execution        –            both brains     both brains
 //   hands       Wire Journal   Wire Processes   Wire Manif.  Wire ZeroMQ     Wire
 //               ZeroMQ Keys    ZeroMQ Keys      ZeroMQ Keys  –               –
+//   ground      Folders, below ZeroMQ, Keys, Journal, Worker and Client
 //   words       Model ─────────────┴────────────────┴────────────┴───────────────┘
 //
 //   examples    opexamples, opexampleworker; OpClusterExamples on OpCluster; ExampleMaterials
@@ -59,11 +60,14 @@ let package = Package(
     .target(name: "OpClusterExecution", dependencies: ["OpClusterModel", heap, deque]),
 
     // hands
-    .target(name: "OpClusterZeroMQ", dependencies: ["CZeroMQ"]),
+    // Whose a folder or a file is; the only way to what is found by its path alone.
+    .target(name: "OpClusterFolders"),
+    .target(name: "OpClusterZeroMQ", dependencies: ["CZeroMQ", "OpClusterFolders"]),
     .target(
-      name: "OpClusterKeys", dependencies: ["OpClusterModel", "OpClusterWire", "OpClusterZeroMQ"]),
+      name: "OpClusterKeys",
+      dependencies: ["OpClusterFolders", "OpClusterModel", "OpClusterWire", "OpClusterZeroMQ"]),
     .target(name: "OpClusterWire", dependencies: ["OpClusterModel", protobuf]),
-    .target(name: "OpClusterJournal", dependencies: ["CSQLite"]),
+    .target(name: "OpClusterJournal", dependencies: ["CSQLite", "OpClusterFolders"]),
     .target(name: "OpClusterProcesses", dependencies: ["CProcess"]),
     .target(name: "OpClusterManifest", dependencies: ["OpClusterModel", yams]),
     .target(name: "OpClusterPresentation", dependencies: ["OpClusterModel"]),
@@ -80,23 +84,27 @@ let package = Package(
       name: "OpClusterCoordinator",
       dependencies: [
         "OpClusterScheduling", "OpClusterWire", "OpClusterJournal", "OpClusterKeys",
-        "OpClusterZeroMQ", "OpClusterModel", deque, logging,
+        "OpClusterFolders", "OpClusterZeroMQ", "OpClusterModel", deque, logging,
       ]),
     .target(
       name: "OpClusterWorker",
       dependencies: [
-        "OpClusterOperations", "OpClusterExecution", "OpClusterWire", "OpClusterProcesses",
+        "OpClusterFolders", "OpClusterOperations", "OpClusterExecution", "OpClusterWire",
+        "OpClusterProcesses",
         "OpClusterDaemon", "OpClusterZeroMQ", "OpClusterModel", logging,
       ]),
     .target(
       name: "OpClusterServing",
       dependencies: [
         "OpClusterWorker", "OpClusterClient", "OpClusterOperations", "OpClusterKeys",
-        "OpClusterDaemon", "OpClusterZeroMQ", "OpClusterModel", arguments, logging,
+        "OpClusterFolders", "OpClusterDaemon", "OpClusterZeroMQ", "OpClusterModel", arguments,
+        logging,
       ]),
     .target(
       name: "OpClusterClient",
-      dependencies: ["OpClusterModel", "OpClusterWire", "OpClusterKeys", "OpClusterZeroMQ"]),
+      dependencies: [
+        "OpClusterFolders", "OpClusterModel", "OpClusterWire", "OpClusterKeys", "OpClusterZeroMQ",
+      ]),
     .target(
       name: "OpClusterLocal",
       dependencies: [
@@ -134,16 +142,16 @@ let package = Package(
     .executableTarget(
       name: "opcoord",
       dependencies: [
-        "OpClusterCoordinator", "OpClusterKeys", "OpClusterDaemon", "OpClusterZeroMQ",
-        "OpClusterModel", arguments, logging,
+        "OpClusterCoordinator", "OpClusterKeys", "OpClusterFolders", "OpClusterDaemon",
+        "OpClusterZeroMQ", "OpClusterModel", arguments, logging,
       ]),
     .executableTarget(
       name: "opworker", dependencies: ["OpClusterServing"]),
     .executableTarget(
       name: "opbatch",
       dependencies: [
-        "OpClusterClient", "OpClusterKeys", "OpClusterManifest", "OpClusterPresentation",
-        "OpClusterWire", "OpClusterZeroMQ", "OpClusterModel", arguments,
+        "OpClusterClient", "OpClusterFolders", "OpClusterKeys", "OpClusterManifest",
+        "OpClusterPresentation", "OpClusterWire", "OpClusterZeroMQ", "OpClusterModel", arguments,
       ]),
     .executableTarget(name: "opsim", dependencies: ["OpClusterSimulation", arguments]),
     .executableTarget(
@@ -181,22 +189,29 @@ let package = Package(
       name: "FuzzWorld",
       dependencies: [
         "MessageDice", "OpClusterScheduling", "OpClusterExecution", "OpClusterClient",
-        "OpClusterWire", "OpClusterModel",
+        "OpClusterPresentation", "OpClusterWire", "OpClusterModel",
       ], path: "Tests/FuzzWorld"),
     .executableTarget(
       name: "FuzzRunner", dependencies: ["FuzzWorld", arguments], path: "Tests/FuzzRunner"),
+    .testTarget(name: "OpClusterFoldersTests", dependencies: ["OpClusterFolders"]),
     .testTarget(
       name: "OpClusterKeysTests",
-      dependencies: ["OpClusterKeys", "OpClusterWire", "OpClusterZeroMQ", "OpClusterModel"]),
+      dependencies: [
+        "OpClusterFolders", "OpClusterKeys", "OpClusterWire", "OpClusterZeroMQ", "OpClusterModel",
+      ]),
     .testTarget(
       name: "OpClusterWireTests",
       dependencies: [
-        "MessageDice", "FuzzWorld", "OpClusterWire", "OpClusterModel", protobuf,
+        "MessageDice", "FuzzWorld", "OpClusterWire", "OpClusterPresentation", "OpClusterModel",
+        protobuf,
       ]),
     .testTarget(name: "OpClusterJournalTests", dependencies: ["OpClusterJournal"]),
     .testTarget(
       name: "OpClusterProcessesTests",
-      dependencies: ["OpClusterProcesses", "CProcess", "ProcessStandIn"]),
+      dependencies: [
+        "OpClusterProcesses", "CProcess", "ProcessStandIn", "OpClusterManifest", "OpClusterWorker",
+        "OpClusterModel",
+      ]),
     .testTarget(
       name: "OpClusterManifestTests", dependencies: ["OpClusterManifest", "OpClusterModel"],
       exclude: ["Fixtures", "Expected"]),
@@ -239,8 +254,9 @@ let package = Package(
     .testTarget(
       name: "OpClusterCoordinatorTests",
       dependencies: [
-        "OpClusterKeys", "OpClusterCoordinator", "OpClusterScheduling", "OpClusterWire",
-        "OpClusterZeroMQ", "OpClusterJournal", "OpClusterModel", "OpClusterClient", "MessageDice",
+        "OpClusterFolders", "OpClusterKeys", "OpClusterCoordinator", "OpClusterScheduling",
+        "OpClusterWire", "OpClusterZeroMQ", "OpClusterJournal", "OpClusterModel", "OpClusterClient",
+        "MessageDice",
         "RealCluster",
       ]),
     .testTarget(
@@ -305,8 +321,8 @@ let package = Package(
     .testTarget(
       name: "OpbatchTests",
       dependencies: [
-        "opbatch", "OpClusterClient", "OpClusterManifest", "OpClusterWire", "OpClusterModel",
-        arguments,
+        "opbatch", "OpClusterClient", "OpClusterManifest", "OpClusterPresentation", "OpClusterWire",
+        "OpClusterModel", arguments,
       ]),
     .testTarget(
       name: "OpClusterExamplesTests",

@@ -69,7 +69,7 @@ extension ClusterError {
       case .badAddress: .badAddress
       case .badConfiguration: .badConfiguration
       case .keyRefused: .keyRefused
-      case .wrongServerKey: .wrongServerKey
+      case .wrongServerKey, .foreignServer: .wrongServerKey
       case .cancelled: .cancelled
       }
     var operations: [OperationID] = []

@@ -2,7 +2,8 @@
 // in its folder, and ended. One for each user; any task.
 
 import FoundationEssentials
-import OpClusterKeys
+import OpClusterFolders
+import OpClusterModel
 
 /// A cluster of this user that goes on when the program that started it has ended.
 public struct BackgroundCluster: Sendable {
@@ -10,8 +11,10 @@ public struct BackgroundCluster: Sendable {
   public var address: String
   /// Where its journal is; it is kept when the cluster ends.
   public var stateFolder: String
-  /// Where its sockets, logs and scratch folders are.
+  /// Where its sockets are.
   public var folder: String
+  /// Where its logs and scratch folders are: on the disk, which the sockets' folder often is not.
+  public var filesFolder: String
   /// The names and process numbers of its daemons, the coordinator first.
   public var daemons: [(name: String, process: Int32)] {
     members.map { ($0.name, $0.identity.number) }
@@ -27,31 +30,45 @@ public struct BackgroundCluster: Sendable {
   public static let grace = Duration.seconds(15)
 
   /// The one that runs now; nil if there is none.
-  public static func running() -> BackgroundCluster? {
-    let members = recordedMembers()
+  ///
+  /// - Throws: `.badConfiguration` when others could have made the folder, or what is in it.
+  public static func running() throws(ClientError) -> BackgroundCluster? {
+    let members = try recordedMembers()
     return members.first?.name == coordinatorName ? BackgroundCluster(members) : nil
   }
 
   private static let coordinatorName = "opcoord"
 
   /// Those of the record that still run, the coordinator first.
-  private static func recordedMembers() -> [Member] {
-    guard let content = FileManager.default.contents(atPath: recordPath) else { return [] }
-    let lines = String(decoding: content.prefix(65_536), as: UTF8.self).split(separator: "\n")
+  private static func recordedMembers() throws(ClientError) -> [Member] {
+    let content: [UInt8]?
+    do throws(FolderError) {
+      content = try PrivateFolder(place.path).read(recordName, limit: Limits.daemonRecordBytes)
+    } catch {
+      throw ClientError(error, advice: "set XDG_RUNTIME_DIR to a folder of your own")
+    }
+    let lines = String(decoding: content ?? [], as: UTF8.self).split(separator: "\n")
     return lines.compactMap { line in
       let words = line.split(separator: " ")
-      guard words.count == 3, let number = Int32(words[1]), let ticks = UInt64(words[2]) else {
-        return nil
-      }
+      guard words.count == 3, let number = Int32(words[1]), let ticks = UInt64(words[2]),
+        let program = program(of: words[0])
+      else { return nil }
       let identity = ProcessIdentity(number: number, startTicks: ticks)
-      return identity.isRunning ? Member(name: String(words[0]), identity: identity) : nil
+      return identity.runs(program) ? Member(name: String(words[0]), identity: identity) : nil
     }
+  }
+
+  /// What a daemon of this name runs; nil for a name that we give none.
+  private static func program(of name: Substring) -> String? {
+    if name == coordinatorName { return coordinatorName }
+    return name.hasPrefix("opworker-") ? "opworker" : nil
   }
 
   private init(_ members: [Member]) {
     address = Self.place.clientAddress
     stateFolder = Self.statePath
     folder = Self.place.path
+    filesFolder = Self.place.files
     self.members = members
   }
 
@@ -64,9 +81,8 @@ public struct BackgroundCluster: Sendable {
   public static func start(
     workers: Int, cpusPerWorker: Int? = nil, deadline: Duration = .seconds(15)
   ) async throws(ClientError) -> BackgroundCluster {
-    let folder = try ClusterFolder.lasting(place.path)
-    _ = try ClusterFolder.lasting(statePath)
-    _ = await endLeftovers()
+    let folder = try ClusterFolder.lasting(place.path, files: place.files)
+    _ = try await endLeftovers()
     var launch = ClusterLaunch(folder: folder, state: statePath, attachment: .none)
     do throws(ClientError) {
       let connection = try await launch.start(
@@ -84,9 +100,9 @@ public struct BackgroundCluster: Sendable {
   }
 
   /// Ends what an earlier one left: workers that outlived their coordinator. Returns how many.
-  public static func endLeftovers() async -> Int {
-    guard running() == nil else { return 0 }
-    let members = recordedMembers()
+  public static func endLeftovers() async throws(ClientError) -> Int {
+    guard try running() == nil else { return 0 }
+    let members = try recordedMembers()
     await withTaskGroup { group in
       for member in members { group.addTask { _ = await member.identity.end(grace: grace) } }
     }
@@ -106,29 +122,30 @@ public struct BackgroundCluster: Sendable {
       let hasEnded = await coordinator.identity.end(grace: Self.grace)
       allEnded = allEnded && hasEnded
     }
-    if allEnded { try? FileManager.default.removeItem(atPath: Self.recordPath) }
+    if allEnded { PrivateFolder(Self.place.path).remove(Self.recordName) }
     return allEnded
   }
 
   private static func record(_ members: [Member]) throws(ClientError) {
     let lines = members.map { "\($0.name) \($0.identity.number) \($0.identity.startTicks)\n" }
-    do {
-      try Data(lines.joined().utf8).write(to: URL(filePath: recordPath), options: .atomic)
+    do throws(FolderError) {
+      try PrivateFolder(place.path).replace(recordName, with: Array(lines.joined().utf8))
     } catch {
-      throw ClientError(.unreachable, "cannot write \(recordPath): \(error)")
+      throw ClientError(error, advice: "set XDG_RUNTIME_DIR to a folder of your own")
     }
   }
 
   // One place for each user: everything that `up`, `down` and the others have to agree on.
 
   private static var place: ClusterFolder {
+    let files = "\(UserFolders.state)/opcluster/local-files"
     if let runtime = ClusterFolder.variable("XDG_RUNTIME_DIR"), runtime.utf8.count <= 64 {
-      return ClusterFolder(path: "\(runtime)/opcluster")
+      return ClusterFolder(path: "\(runtime)/opcluster", files: files)
     }
-    return ClusterFolder(path: "/tmp/opcluster-\(ClusterFolder.user)")
+    return ClusterFolder(path: "/tmp/opcluster-\(ClusterFolder.user)", files: files)
   }
 
   private static var statePath: String { "\(UserFolders.state)/opcluster/local" }
 
-  private static var recordPath: String { "\(place.path)/daemons" }
+  private static let recordName = "daemons"
 }

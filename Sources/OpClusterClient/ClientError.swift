@@ -22,6 +22,8 @@ public struct ClientError: Error, Sendable, Hashable, CustomStringConvertible {
     case keyRefused
     /// The coordinator has another key than ours says it has.
     case wrongServerKey
+    /// A socket file is served by a user who is neither this one nor root.
+    case foreignServer
     /// The other side is not a coordinator, or says what it may not.
     case protocolViolation
     /// The connection ended while a request that must not be repeated was on its way: it may
@@ -76,6 +78,15 @@ extension ClientError {
       "what listens at \(address) hung up during the handshake: it has another key than the "
         + "coordinator that ours is for",
       hint: "check the address; compare 'opbatch key show' here with 'opcoord key show' there")
+  }
+
+  static func foreignServer(_ address: String, user: UInt32) -> ClientError {
+    ClientError(
+      .foreignServer,
+      "the socket at \(address) is served by a process of user \(user), who is neither this user "
+        + "nor root and could read everything that is sent there; nothing was sent",
+      hint: "run this as that user if it is their cluster that you mean, or name another with "
+        + "--coordinator; between users a coordinator serves over tcp:// with keys")
   }
 
   static func lost(_ address: String) -> ClientError {

@@ -47,7 +47,8 @@ public struct ClusterAddress: Hashable, Sendable {
   /// file, else the one that the key was made for, else the cluster in the background; nil when
   /// there is none of them.
   ///
-  /// - Throws: `.badConfiguration` when a configuration file cannot be understood.
+  /// - Throws: `.badConfiguration` when a configuration file cannot be understood, or others could
+  ///   have made the folder of the cluster in the background.
   public static func find(
     flag: String? = nil, keys: String? = nil
   ) throws(ClientError) -> ClusterAddress? {
@@ -66,6 +67,6 @@ public struct ClusterAddress: Hashable, Sendable {
     if let own = try? folder.own(), let text = own.coordinator, own.role != .worker {
       return ClusterAddress(text: text, origin: .key(folder.path))
     }
-    return BackgroundCluster.running().map { ClusterAddress(text: $0.address, origin: .up) }
+    return try BackgroundCluster.running().map { ClusterAddress(text: $0.address, origin: .up) }
   }
 }

@@ -42,7 +42,8 @@ public final class ClusterConnection: Sendable {
   ///   - deadline: For all of it. A refused connection fails at once.
   ///   - keys: The folder of our key, for TCP; nil: that of `ClusterKeys.folder`.
   /// - Throws: `.badAddress`, `.badConfiguration` without a key, `.unreachable`, `.keyRefused`,
-  ///   `.wrongServerKey`, `.versionMismatch`, `.refused`, `.protocolViolation`, or `.cancelled`.
+  ///   `.wrongServerKey`, `.foreignServer`, `.versionMismatch`, `.refused`,
+  ///   `.protocolViolation`, or `.cancelled`.
   public static func connect(
     to address: String, deadline: Duration = .seconds(3), keys: String? = nil
   ) async throws(ClientError) -> ClusterConnection {
@@ -55,6 +56,17 @@ public final class ClusterConnection: Sendable {
   ) async throws(ClientError) -> ClusterConnection {
     try await open(
       endpoint(address), address: address, deadline: .seconds(3), patience: Link.patience, keys)
+  }
+
+  /// With a cluster that is another user's; only root has a reason, and only in tests.
+  package static func connect(
+    to address: String, deadline: Duration, keys: String? = nil, servedByUser user: UInt32
+  ) async throws(ClientError) -> ClusterConnection {
+    let endpoint = try endpoint(address)
+    let ours = endpoint.transport == .tcp ? try ClusterKeys.read(keys) : nil
+    return try await open(
+      endpoint, address: address, deadline: deadline, patience: Link.patience, ours,
+      LocalServers(users: [user]))
   }
 
   /// - Parameter patience: How long requests and streams outlast an absence of the coordinator.
@@ -79,7 +91,8 @@ public final class ClusterConnection: Sendable {
   }
 
   private static func open(
-    _ endpoint: Endpoint, address: String, deadline: Duration, patience: Span, _ keys: ClusterKeys?
+    _ endpoint: Endpoint, address: String, deadline: Duration, patience: Span, _ keys: ClusterKeys?,
+    _ servers: LocalServers = .ourselvesAndRoot
   ) async throws(ClientError) -> ClusterConnection {
     let shared: ConnectionShared
     do throws(SocketError) {
@@ -88,7 +101,8 @@ public final class ClusterConnection: Sendable {
       // The thread ends by itself when the connection is let go of.
       _ = try startThread(name: "opcluster-link") {
         var loop = ConnectionLoop(
-          endpoint: endpoint, keys: keys, shared: shared, openingTime: wait, patience: patience)
+          endpoint: endpoint, keys: keys, servers: servers, shared: shared, openingTime: wait,
+          patience: patience)
         loop.run()
       }
     } catch {

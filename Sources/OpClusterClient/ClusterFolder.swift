@@ -1,57 +1,103 @@
-// Where a cluster of our own keeps its sockets, logs and state, and where the daemons' programs
-// are. File system only; any thread.
+// Where a cluster of our own keeps its sockets, and on the disk its logs, scratch folders and
+// state; and where the daemons' programs are. File system only; any thread.
 
 import FoundationEssentials
 import Glibc
+import OpClusterFolders
 
-/// A private folder (0700) of an own cluster, with the addresses and paths inside it.
+/// The private folders (0700) of an own cluster, with the addresses and paths inside them.
 struct ClusterFolder: Sendable {
+  /// For sockets alone: it is short, and in the memory of many machines.
   var path: String
+  /// For everything that grows.
+  var files: String
+  /// Says that the files are used; nil where they stay.
+  private var use: FolderLock?
+
+  init(path: String, files: String? = nil) {
+    self.path = path
+    self.files = files ?? path
+  }
 
   var clientAddress: String { "ipc://\(path)/client" }
   var workerAddress: String { "ipc://\(path)/worker" }
-  func log(of name: String) -> String { "\(path)/\(name).log" }
+  func log(of name: String) -> String { "\(files)/\(name).log" }
+  func scratch(of worker: Int) -> String { "\(files)/scratch-\(worker)" }
 
-  /// A fresh folder, for as long as a process uses it. Its path is short: the kernel allows a
-  /// socket 107 bytes.
+  /// Fresh folders, for as long as a process uses them. The path of the sockets' is short: the
+  /// kernel allows a socket 107 bytes.
   static func temporary() throws(ClientError) -> ClusterFolder {
+    var folder = ClusterFolder(path: try temporarySockets())
+    do throws(FolderError) {
+      try folder.makeTemporaryFiles()
+    } catch {
+      // Somebody without a home: better there than not at all. Not where others could reach it.
+      guard !error.isExposed else {
+        folder.remove()
+        throw ClientError(error, advice: "set XDG_STATE_HOME to a folder of your own")
+      }
+    }
+    return folder
+  }
+
+  private static func temporarySockets() throws(ClientError) -> String {
     let bases = [variable("XDG_RUNTIME_DIR"), "/tmp"].compactMap(\.self)
+    var problems: [String] = []
     // Numbers are drawn anew only when one is taken; any other failure is the folder's.
     for base in bases where base.utf8.count <= 64 {
       for _ in 0..<8 {
-        let path = "\(base)/opcluster-\(String(UInt32.random(in: 0 ... .max), radix: 36))"
-        do throws(Kernel.Failure) {
-          try Kernel.makePrivateFolder(path)
-          return ClusterFolder(path: path)
+        let folder = PrivateFolder("\(base)/opcluster-\(randomName)")
+        do throws(FolderError) {
+          if try folder.makeNew() { return folder.path }
         } catch {
-          guard error.code == EEXIST else { break }
+          problems.append(error.message)
+          break
         }
       }
     }
     throw ClientError(
-      .unreachable, "cannot make a folder for a cluster in \(bases.joined(separator: " or "))",
-      hint: "make one of them writable, or set XDG_RUNTIME_DIR")
+      .unreachable,
+      "cannot make a folder for a cluster in \(bases.joined(separator: " or ")): "
+        + problems.joined(separator: ", "),
+      hint: "make one of them writable, or set XDG_RUNTIME_DIR to a folder of your own")
   }
 
-  /// Makes a folder, with those above it; an existing one must be ours and is made private.
-  static func lasting(_ path: String) throws(ClientError) -> ClusterFolder {
-    do {
-      try FileManager.default.createDirectory(
-        atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    } catch {
-      throw ClientError(.unreachable, "cannot make the folder \(path): \(error)")
+  private static var randomName: String {
+    String(UInt32.random(in: 0 ... .max), radix: 36)
+  }
+
+  private static let temporaryPrefix = "run-"
+
+  /// Costs a look at each folder that earlier clusters of this kind have left, and takes those away
+  /// whose process did not live to do it.
+  private mutating func makeTemporaryFiles() throws(FolderError) {
+    let base = PrivateFolder("\(UserFolders.state)/opcluster")
+    try TrustedPath.makeFolders(base.path)
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: base.path)) ?? []
+    for name in names where name.hasPrefix(Self.temporaryPrefix) {
+      let left = PrivateFolder(base.file(name))
+      if left.isLeftOver { try? FileManager.default.removeItem(atPath: left.path) }
     }
-    do throws(Kernel.Failure) {
-      try Kernel.makePrivate(path)
+    let folder = PrivateFolder(base.file(Self.temporaryPrefix + Self.randomName))
+    guard try folder.makeNew() else { return }
+    use = try folder.use()
+    files = folder.path
+  }
+
+  /// Makes a folder, with those above it; an existing one must be ours alone.
+  static func lasting(_ path: String, files: String? = nil) throws(ClientError) -> ClusterFolder {
+    do throws(FolderError) {
+      for folder in [path, files ?? path] { try PrivateFolder(folder).make() }
     } catch {
       throw ClientError(
-        .unreachable, "cannot make the folder \(path) private: \(error.text)",
-        hint: "set XDG_RUNTIME_DIR and XDG_STATE_HOME to folders of your own")
+        error, advice: "set XDG_RUNTIME_DIR and XDG_STATE_HOME to folders of your own")
     }
-    return ClusterFolder(path: path)
+    return ClusterFolder(path: path, files: files)
   }
 
-  func remove() { try? FileManager.default.removeItem(atPath: path) }
+  func remove() {
+    for folder in [files, path] { try? FileManager.default.removeItem(atPath: folder) }
+  }
 
   /// The last lines of a daemon's log, for messages.
   func endOfLog(of name: String) -> String {
@@ -89,7 +135,7 @@ struct ClusterFolder: Sendable {
     return path
   }
 
-  static var user: UInt32 { getuid() }
+  static var user: UInt32 { geteuid() }
   static var isRoot: Bool { geteuid() == 0 }
 
   /// CPUs that this process may use.
@@ -98,5 +144,14 @@ struct ClusterFolder: Sendable {
   /// A variable of the environment; nil when it is not set or empty.
   static func variable(_ name: String) -> String? {
     ProcessInfo.processInfo.environment[name].flatMap { $0.isEmpty ? nil : $0 }
+  }
+}
+
+extension ClientError {
+  /// What is wrong with a folder of a cluster of our own; `advice` where there is another way.
+  init(_ error: FolderError, advice: String) {
+    self.init(
+      error.isExposed ? .badConfiguration : .unreachable, error.message,
+      hint: "\(error.hint), or \(advice)")
   }
 }

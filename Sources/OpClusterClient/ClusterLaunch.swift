@@ -41,7 +41,7 @@ struct ClusterLaunch {
         worker, name: "opworker-\(number)",
         [
           "--coordinator", folder.workerAddress, "--name", "local-\(number)",
-          "--cpus", "\(share)", "--scratch", "\(folder.path)/scratch-\(number)",
+          "--cpus", "\(share)", "--scratch", folder.scratch(of: number),
         ] + patience)
     }
     try await awaitWorkers(workers, connection, before: end)

@@ -10,6 +10,7 @@ import Synchronization
 struct ConnectionLoop: ~Copyable {
   private let endpoint: Endpoint
   private let keys: ClusterKeys?
+  private let servers: LocalServers
   private let shared: ConnectionShared
   private var socket: Socket?
   private var socketItem: Poller.Item?
@@ -27,11 +28,12 @@ struct ConnectionLoop: ~Copyable {
   private let openingDeadline: Instant
 
   init(
-    endpoint: Endpoint, keys: ClusterKeys?, shared: ConnectionShared, openingTime: Span,
-    patience: Span
+    endpoint: Endpoint, keys: ClusterKeys?, servers: LocalServers, shared: ConnectionShared,
+    openingTime: Span, patience: Span
   ) {
     self.endpoint = endpoint
     self.keys = keys
+    self.servers = servers
     self.shared = shared
     let now = Instant.now
     mind = ClientConversation(address: shared.address, link: Link(at: now, patience: patience))
@@ -123,6 +125,8 @@ struct ConnectionLoop: ~Copyable {
             hint: "check the port: a coordinator serves clients at 7420 unless told otherwise"))
       case .handshakeFailed(.notAuthorized):
         loseSocket(.keyRefused(shared.address, keys?.name ?? "none"))
+      case .handshakeFailed(.foreignServer(let user)):
+        loseSocket(.foreignServer(shared.address, user: user), isFinal: !mind.hasOpened)
       case .handshakeFailed(.broken): handshakeBroke()
       }
     }
@@ -187,7 +191,7 @@ struct ConnectionLoop: ~Copyable {
     case .giveUpSocket(let why): loseSocket(.unreachable(shared.address, why))
     case .failWaiting:
       let error = ClientError.unreachable(
-        shared.address, "it has been away for \(Int(mind.link.patience.seconds)) seconds")
+        shared.address, "it has been away for \(mind.link.patience.wholeSeconds) seconds")
       mind.requests.failAll(error)
       mind.subscriptions.failImpatient(error)
     }
@@ -197,7 +201,7 @@ struct ConnectionLoop: ~Copyable {
     do throws(SocketError) {
       let fresh = try Socket(
         role: .dealer(maximumMessageBytes: Limits.messageBytes), keys: keys?.socketKeys)
-      try fresh.connect(endpoint)
+      try fresh.connect(endpoint, servedBy: servers)
       socket = consume fresh
       socketOpenedAt = now
       mind.link.socketOpened(

@@ -62,17 +62,6 @@ final class ConnectionShared: Sendable {
   }
 }
 
-extension Span {
-  init(_ duration: Duration) {
-    let (seconds, attoseconds) = duration.components
-    let (nanoseconds, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-    // A century is as good as for ever and leaves room for additions.
-    let most: Int64 = 100 * 365 * 86_400 * 1_000_000_000
-    let total = overflow ? most : nanoseconds &+ attoseconds / 1_000_000_000
-    self.init(nanoseconds: overflow ? (seconds < 0 ? 0 : most) : min(max(total, 0), most))
-  }
-}
-
 extension Instant {
   static var now: Instant { Instant(nanoseconds: MonotonicClock.now()) }
 }

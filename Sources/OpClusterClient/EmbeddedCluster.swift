@@ -1,5 +1,6 @@
 // A whole cluster for as long as one program runs: opcoord and workers as children, over sockets
-// in a private folder. Used by commands and tests that need no configured cluster; any task.
+// in a private folder, and files on the disk. Used by commands and tests that need no configured
+// cluster; any task.
 
 /// A coordinator and workers that this process started and that end with it.
 public final class EmbeddedCluster: Sendable {
@@ -54,7 +55,8 @@ public final class EmbeddedCluster: Sendable {
     _ settings: Settings = Settings()
   ) async throws(ClientError) -> EmbeddedCluster {
     let folder = try ClusterFolder.temporary()
-    var launch = ClusterLaunch(folder: folder, state: "\(folder.path)/state", attachment: .lifeline)
+    var launch = ClusterLaunch(
+      folder: folder, state: "\(folder.files)/state", attachment: .lifeline)
     do throws(ClientError) {
       let connection = try await launch.start(
         workers: settings.workers, cpusPerWorker: settings.cpusPerWorker,

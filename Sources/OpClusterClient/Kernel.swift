@@ -1,5 +1,5 @@
-// The only file of this target that speaks C: starting a daemon, taking in its end, making a
-// private folder. Everything answers with a value or an `errno`. Any thread.
+// The only file of this target that speaks C: starting a daemon and taking in its end. Everything
+// answers with a value or an `errno`. Any thread.
 
 import Glibc
 
@@ -9,16 +9,6 @@ enum Kernel {
     /// An `errno`.
     var code: Int32
     var text: String { unsafe String(cString: strerror(code)) }
-  }
-
-  /// Makes a folder that only this user can enter.
-  static func makePrivateFolder(_ path: String) throws(Failure) {
-    guard unsafe mkdir(path, 0o700) == 0 else { throw Failure(code: errno) }
-  }
-
-  /// Makes an existing folder private; fails with `EPERM` if it is somebody else's.
-  static func makePrivate(_ path: String) throws(Failure) {
-    guard unsafe chmod(path, 0o700) == 0 else { throw Failure(code: errno) }
   }
 
   /// Two connected ends, neither of which goes along into a program that is started.
@@ -45,7 +35,8 @@ enum Kernel {
     } else {
       unsafe posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0)
     }
-    unsafe posix_spawn_file_actions_addopen(&files, 1, log, O_WRONLY | O_CREAT | O_APPEND, 0o600)
+    unsafe posix_spawn_file_actions_addopen(
+      &files, 1, log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600)
     unsafe posix_spawn_file_actions_adddup2(&files, 1, 2)
     var attributes = posix_spawnattr_t()
     unsafe posix_spawnattr_init(&attributes)

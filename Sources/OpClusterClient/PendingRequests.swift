@@ -205,7 +205,7 @@ struct PendingRequests {
 
   /// As long as the coordinator wants, and by chance up to half as long again.
   private static func spread(_ wait: Span, _ chance: Double) -> Span {
-    Span(nanoseconds: Int64(Double(wait.nanoseconds) * (1 + chance / 2)))
+    wait.scaled(by: 1 + chance / 2)
   }
 
   /// Nothing is sent for so long: the coordinator is too busy.

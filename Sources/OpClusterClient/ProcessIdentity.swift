@@ -30,6 +30,39 @@ struct ProcessIdentity: Hashable, Sendable {
 
   var isRunning: Bool { ProcessIdentity(running: number) == self }
 
+  /// Whether it is this program, run by us. A record that names another process is wrong, whoever
+  /// wrote it: the number may have been given again since, and the machine started anew.
+  func runs(_ program: String) -> Bool {
+    let isIt = Self.user(of: number) == geteuid() && Self.program(of: number) == program
+    // What was looked at may have taken its place meanwhile.
+    return isIt && isRunning
+  }
+
+  /// Its user, real and effective; nil when these differ, or nobody can tell.
+  private static func user(of number: Int32) -> UInt32? {
+    let content = FileManager.default.contents(atPath: "/proc/\(number)/status") ?? Data()
+    let lines = String(decoding: content, as: UTF8.self).split(separator: "\n")
+    guard let line = lines.first(where: { $0.hasPrefix("Uid:") }) else { return nil }
+    let users = line.dropFirst(4).split(separator: "\t").prefix(2).map { UInt32($0) }
+    return users.count == 2 && users[0] == users[1] ? users[0] : nil
+  }
+
+  /// The name of its program's file; for a process that hides its file from its own user, as our
+  /// daemons do, that by which it was started.
+  private static func program(of number: Int32) -> String? {
+    let files = FileManager.default
+    let path: String
+    if let file = try? files.destinationOfSymbolicLink(atPath: "/proc/\(number)/exe") {
+      // An upgrade may have taken the file away.
+      let gone = " (deleted)"
+      path = file.hasSuffix(gone) ? String(file.dropLast(gone.count)) : file
+    } else {
+      let words = files.contents(atPath: "/proc/\(number)/cmdline") ?? Data()
+      path = String(decoding: words.prefix { $0 != 0 }, as: UTF8.self)
+    }
+    return path.split(separator: "/").last.map(String.init)
+  }
+
   func signal(_ signal: Int32) { if isRunning { kill(number, signal) } }
 
   /// Asks it to stop, kills it after `grace`; whether it has ended.

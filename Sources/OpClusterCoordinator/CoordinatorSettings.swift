@@ -87,6 +87,14 @@ public struct CoordinatorSettings: Sendable {
 enum CoordinatorLimits {
   /// Subscriptions of one client at once.
   static let subscriptionsPerClient = 64
+  /// Of these, such as follow the client's own graphs: each remembers all that live.
+  static let ownSubscriptionsPerClient = 4
+  /// What a subscription takes beside what it selects, about; and up to how much the first one of a
+  /// principal is taken however full it is.
+  static let subscriptionBytesEach = 512
+  static let smallSubscriptionBytes = 4 * 1024
+  /// What is found out about graphs in one slice of the event log, before it ends.
+  static let scopeBytesPerSlice = 4 * 1024 * 1024
   /// Rows and bytes of the event log in one slice of a backlog.
   static let sliceRows = 256
   static let sliceBytes = 256 * 1024

@@ -70,17 +70,6 @@ public enum Kernel {
     return fsync(descriptor) == 0 ? 0 : errno
   }
 
-  /// Makes a folder and those above it, each for its owner alone; existing ones stay as they are.
-  /// The answer is an `errno`, 0 for success.
-  public static func makeFolders(_ path: String) -> Int32 {
-    var made = path.hasPrefix("/") ? "" : "."
-    for part in path.split(separator: "/") {
-      made += "/\(part)"
-      if unsafe mkdir(made, 0o700) != 0, errno != EEXIST { return errno }
-    }
-    return 0
-  }
-
   /// Takes what a descriptor offers and says whether its other end is closed.
   static func hasEnded(_ descriptor: Int32) -> Bool {
     var buffer = [UInt8](repeating: 0, count: 4_096)

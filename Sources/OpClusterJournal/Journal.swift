@@ -72,8 +72,8 @@ public protocol Journal: Sendable {
   /// there is room for it; nil where that has no meaning (G8).
   func freeBytes() -> UInt64?
 
-  /// What has become of the files that are written, if they are not the ones that a start would find;
-  /// nil: they are. Looks at the disk.
+  /// What has become of the files that are written, if they are not the ones that a start would
+  /// find; nil: they are. Looks at the disk.
   func lostFiles() -> JournalError?
 
   /// A reader of history for the calling thread. It sees only what is durable.

@@ -76,10 +76,12 @@ extension JournalError {
         + "or restore a backup, and start again")
   }
 
-  static func unsafeFolder(_ path: String, because reason: String) -> JournalError {
+  static func unsafeFolder(
+    _ path: String, because reason: String, advice: String
+  ) -> JournalError {
     JournalError(
-      kind: .unsafeFolder, code: 0, message: "folder \(path) \(reason)",
-      advice: "give the folder to the user of this service and run chmod 700 on it")
+      kind: .unsafeFolder, code: 0, message: "the journal's folder \(path) is not used: \(reason)",
+      advice: "\(advice); the folder has to be this service's own, with mode 0700")
   }
 
   static func system(_ call: String, _ path: String, errno code: Int32) -> JournalError {

@@ -1,9 +1,9 @@
-// What shows that a write-ahead log was lost. The database says that a life has begun and not ended,
-// a small file beside it how far that life has committed. Written by the journal's thread, without a
-// sync of its own; read by Recovery before anything is opened for writing.
+// What shows that a write-ahead log was lost. The database says that a life has begun and not
+// ended, a small file beside it how far that life has committed. Written by the journal's thread,
+// without a sync of its own; read by Recovery before anything is opened for writing.
 
-/// How far a life of the journal has committed: a lower bound after a loss of power, exact after the
-/// end of a process, since the system keeps what was written.
+/// How far a life of the journal has committed: a lower bound after a loss of power, exact after
+/// the end of a process, since the system keeps what was written.
 struct LifeMark: Sendable, Equatable {
   /// The number that the database has in `meta` while this life has not ended in good order.
   var life: Int64

@@ -40,8 +40,8 @@ public final class SQLiteJournal: Journal {
     try start(try examine(path, settings), settings, observer)
   }
 
-  /// The same for an owner that may refuse what the journal holds, while nothing is written yet: the
-  /// files stay as they are then, too (G6).
+  /// The same for an owner that may refuse what the journal holds, while nothing is written yet:
+  /// the files stay as they are then, too (G6).
   /// - Throws: as above, or what `accept` throws.
   public static func open(
     folder path: String, settings: JournalSettings = JournalSettings(), observer: JournalObserver,

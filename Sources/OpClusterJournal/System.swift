@@ -2,6 +2,7 @@
 // and a thread with a wake-up. Used while opening, and by the inbox of the journal's thread.
 
 import Glibc
+import OpClusterFolders
 
 enum SystemCode {
   static let noSpace = ENOSPC
@@ -90,19 +91,22 @@ final class WrittenFile {
 }
 
 enum FileSystem {
-  /// Makes the folder with mode 0700, or checks that only its owner can write to it (F59).
+  /// Makes the folder with mode 0700, or checks that only its owner can write to it, and that
+  /// nobody can put another in its place (F59).
   static func makeFolder(_ path: String) throws(JournalError) {
+    try checkPlace(path)
     if unsafe mkdir(path, 0o700) == 0 { return }
     guard errno == EEXIST else { throw .system("mkdir", path, errno: errno) }
     var status = stat()
     guard unsafe stat(path, &status) == 0 else { throw .system("stat", path, errno: errno) }
     guard status.st_mode & S_IFMT == S_IFDIR else { throw .system("open", path, errno: ENOTDIR) }
-    guard status.st_uid == geteuid() else {
-      throw .unsafeFolder(path, because: "belongs to another user")
-    }
-    guard status.st_mode & 0o022 == 0 else {
-      throw .unsafeFolder(path, because: "can be written by others")
-    }
+    // Somebody else may have been quicker.
+    try checkPlace(path)
+  }
+
+  private static func checkPlace(_ path: String) throws(JournalError) {
+    guard let error = TrustedPath.problem(ofFolder: path) else { return }
+    throw .unsafeFolder(path, because: error.message, advice: error.hint)
   }
 
   /// The size of a file in bytes; nil when there is none.
@@ -182,7 +186,10 @@ enum FileSystem {
   static func freeBytes(_ path: String) -> UInt64? {
     var status = statvfs()
     guard unsafe statvfs(path, &status) == 0 else { return nil }
-    return UInt64(status.f_bavail) * UInt64(status.f_frsize)
+    // A file system may say what it likes.
+    let (bytes, overflow) = UInt64(status.f_bavail).multipliedReportingOverflow(
+      by: UInt64(status.f_frsize))
+    return overflow ? .max : bytes
   }
 
   /// Hands over a file in pieces of `size` bytes, the last one shorter; false from `visit` ends it.

@@ -7,9 +7,9 @@
 ///
 /// With `synchronous = FULL` a commit is synced before the next frame is written, and each life of
 /// a journal begins with an empty log. What a crash can tear is therefore the last transaction
-/// alone: of its frames any may be missing or half written, in whatever order, one of them marks the
-/// commit, no page is among them twice, and nothing of this log lies behind them. Whatever is behind
-/// the last whole commit and does not look like that, was synced once, and must hold.
+/// alone: of its frames any may be missing or half written, in whatever order, one of them marks
+/// the commit, no page is among them twice, and nothing of this log lies behind them. Whatever is
+/// behind the last whole commit and does not look like that, was synced once, and must hold.
 struct WriteAheadLog {
   private static let headerSize = 32
   private static let frameHeaderSize = 24

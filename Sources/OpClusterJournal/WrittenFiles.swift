@@ -1,5 +1,5 @@
-// Whether the files that are written are still those that a start would find. Asked by the journal's
-// thread before it says that something is durable, and by readers now and then.
+// Whether the files that are written are still those that a start would find. Asked by the
+// journal's thread before it says that something is durable, and by readers now and then.
 
 struct WrittenFiles: Sendable {
   private let folder: StateFolder

@@ -92,8 +92,8 @@ public struct AllowList: Hashable, Sendable {
   }
 
   public mutating func invite(_ invitation: Invitation, at now: WallTime) throws(KeyError) {
-    let oldest = now.milliseconds - Self.expiredKept.nanoseconds / 1_000_000
-    invitations.removeAll { $0.expiresAt.milliseconds < oldest }
+    let oldest = now - Self.expiredKept
+    invitations.removeAll { $0.expiresAt < oldest }
     if let name = invitation.name {
       guard name.isValidName, !keys.contains(where: { $0.name == name }) else {
         throw KeyError(

@@ -2,6 +2,7 @@
 // what is said of what may not. The one parser; each program names the keys of its own. Reads small
 // files; any thread.
 
+import OpClusterFolders
 import OpClusterModel
 
 /// What is wrong with a configuration file; every program ends with 78.
@@ -41,16 +42,32 @@ public enum ConfigurationFile {
   public static func read(
     _ path: String, keys: [String]
   ) throws(ConfigurationError) -> [String: String]? {
-    guard PrivateFolder(path).exists else { return nil }
-    guard let bytes = PrivateFolder.contents(of: path, limit: maximumBytes + 1) else {
-      throw ConfigurationError("cannot read \(path)", hint: "make it a readable file, or remove it")
+    let bytes: [UInt8]?
+    do throws(FolderError) {
+      bytes = try OwnFiles.contents(ofTrusted: path, limit: maximumBytes)
+    } catch {
+      throw unusable(path, error)
     }
-    guard bytes.count <= maximumBytes else {
-      throw ConfigurationError(
+    return try bytes.map { bytes throws(ConfigurationError) in
+      try parse(String(decoding: bytes, as: UTF8.self), path, keys: keys)
+    }
+  }
+
+  /// Whoever can change the file says where everything goes: it counts only when that is us, or
+  /// root.
+  private static func unusable(_ path: String, _ error: FolderError) -> ConfigurationError {
+    switch error.kind {
+    case .exposed:
+      ConfigurationError(
+        "the configuration \(path) is not used: \(error.message)", hint: error.hint)
+    case .tooLong:
+      ConfigurationError(
         "\(path) has more than the \(maximumBytes) bytes of a configuration file",
         hint: "remove what is no setting")
+    case .machine:
+      ConfigurationError(
+        "cannot read \(path): \(error.message)", hint: "make it a readable file, or remove it")
     }
-    return try parse(String(decoding: bytes, as: UTF8.self), path, keys: keys)
   }
 
   /// The same of a file's text.

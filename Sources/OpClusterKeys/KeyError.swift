@@ -1,5 +1,7 @@
 // What can be wrong with keys at rest, with the status that a program ends with. Plain values.
 
+import OpClusterFolders
+
 /// Why keys cannot be used; names the path, never a secret.
 public struct KeyError: Error, Hashable, Sendable, CustomStringConvertible {
   public enum Kind: Hashable, Sendable {
@@ -9,6 +11,8 @@ public struct KeyError: Error, Hashable, Sendable, CustomStringConvertible {
     case missing
     /// A file is not understood.
     case malformed
+    /// What somebody gave us is no token.
+    case notUnderstood
     /// The request makes no sense: a name that is taken, an unknown one.
     case refused
     /// The machine refused.
@@ -33,8 +37,22 @@ public struct KeyError: Error, Hashable, Sendable, CustomStringConvertible {
   public var status: Int32 {
     switch kind {
     case .exposed, .missing, .malformed: 78
+    case .notUnderstood: 64
     case .refused: 5
     case .machine: 74
     }
+  }
+}
+
+extension KeyError {
+  /// What is wrong with the folder, or with a file in it.
+  init(_ error: FolderError) {
+    let kind: Kind =
+      switch error.kind {
+      case .exposed: .exposed
+      case .tooLong: .malformed
+      case .machine: .machine
+      }
+    self.init(kind, error.message, hint: error.hint)
   }
 }

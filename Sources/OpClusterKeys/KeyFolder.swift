@@ -1,6 +1,7 @@
 // The folder of keys: one cluster, one identity. Read and changed by commands and daemons at their
 // start and by the coordinator while it runs. Blocking, small files; any thread.
 
+public import OpClusterFolders
 public import OpClusterModel
 public import OpClusterZeroMQ
 
@@ -47,14 +48,14 @@ public struct KeyFolder: Sendable {
 
   /// Never in place of another one.
   public func keep(_ own: OwnKey, replacing: Bool = false) throws(KeyError) {
-    try folder.make()
-    try folder.exclusively { () throws(KeyError) in
+    try make()
+    try exclusively { () throws(KeyError) in
       if !replacing, let known = try self.own() {
         throw KeyError(
           .refused, "\(path) holds the key of '\(known.name)' already",
           hint: "name another folder with --keys, or remove \(folder.file(Self.ownName))")
       }
-      try folder.replace(Self.ownName, with: Array(own.revealedText.utf8))
+      try replace(Self.ownName, with: Array(own.revealedText.utf8))
     }
   }
 
@@ -92,12 +93,12 @@ public struct KeyFolder: Sendable {
   public func changeAllowed<Value>(
     _ change: (inout AllowList) throws(KeyError) -> Value
   ) throws(KeyError) -> Value {
-    try folder.make()
-    return try folder.exclusively { () throws(KeyError) in
+    try make()
+    return try exclusively { () throws(KeyError) in
       // The list is made before the server's key: beside it, one that is gone was lost.
       var list = try allowed(isKnown: try server() != nil)
       let value = try change(&list)
-      try folder.replace(Self.allowedName, with: Array(list.text.utf8))
+      try replace(Self.allowedName, with: Array(list.text.utf8))
       return value
     }
   }
@@ -116,8 +117,8 @@ public struct KeyFolder: Sendable {
   /// The coordinator's keys; where there are none, it makes them, with a key for this user, so that
   /// everything on this machine works without a further step.
   public func prepareServer(at now: WallTime) throws(KeyError) -> ServerKeys {
-    try folder.make()
-    return try folder.exclusively { () throws(KeyError) in
+    try make()
+    return try exclusively { () throws(KeyError) in
       if let pair = try server() {
         return ServerKeys(pair: pair, allowed: try allowed(), areNew: false)
       }
@@ -132,9 +133,9 @@ public struct KeyFolder: Sendable {
       try list.add(
         AllowedKey(name: own.name, role: .admin, key: own.pair.publicKey, addedAt: now))
       // The server's last: until it is there, nothing of this counts.
-      try folder.replace(Self.allowedName, with: Array(list.text.utf8))
-      try folder.replace(Self.ownName, with: Array(own.revealedText.utf8))
-      try folder.replace(
+      try replace(Self.allowedName, with: Array(list.text.utf8))
+      try replace(Self.ownName, with: Array(own.revealedText.utf8))
+      try replace(
         Self.serverName,
         with: Array(
           """
@@ -147,7 +148,30 @@ public struct KeyFolder: Sendable {
     }
   }
 
+  // MARK: - The folder, with errors of keys
+
+  private func make() throws(KeyError) {
+    do throws(FolderError) { try folder.make() } catch { throw KeyError(error) }
+  }
+
+  private func replace(_ name: String, with bytes: [UInt8]) throws(KeyError) {
+    do throws(FolderError) { try folder.replace(name, with: bytes) } catch { throw KeyError(error) }
+  }
+
   private func text(of name: String) throws(KeyError) -> String? {
-    try folder.read(name, limit: Limits.keyFileBytes).map { String(decoding: $0, as: UTF8.self) }
+    do throws(FolderError) {
+      return try folder.read(name, limit: Limits.keyFileBytes)
+        .map { String(decoding: $0, as: UTF8.self) }
+    } catch {
+      throw KeyError(error)
+    }
+  }
+
+  /// Runs `body` while no other process changes the folder.
+  private func exclusively<Value>(_ body: () throws(KeyError) -> Value) throws(KeyError) -> Value {
+    let lock: FolderLock
+    do throws(FolderError) { lock = try folder.lock() } catch { throw KeyError(error) }
+    defer { withExtendedLifetime(lock) {} }
+    return try body()
   }
 }

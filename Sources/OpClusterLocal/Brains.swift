@@ -299,15 +299,11 @@ struct Brains: Sendable {
   private mutating func nextDeadline() -> Instant? {
     schedulerDeadline = scheduler.nextDeadline()
     var next = schedulerDeadline
-    if let other = core.nextDeadline, other < next ?? .never { next = other }
-    if let other = tellStartsAt, other < next ?? .never { next = other }
+    if let other = core.nextDeadline, other < next ?? .distantFuture { next = other }
+    if let other = tellStartsAt, other < next ?? .distantFuture { next = other }
     guard let next, next - now < .seconds(365 * 24 * 3600) else { return nil }
     return next
   }
-}
-
-extension Instant {
-  fileprivate static let never = Instant(nanoseconds: .max)
 }
 
 extension Timing {
@@ -316,12 +312,12 @@ extension Timing {
   static var withoutSilence: Timing {
     let year = Span.seconds(365 * 24 * 3600)
     var timing = Timing()
-    timing.heartbeat = Span(nanoseconds: year.nanoseconds * 10)
-    timing.suspect = Span(nanoseconds: year.nanoseconds * 20)
-    timing.lost = Span(nanoseconds: year.nanoseconds * 30)
-    timing.resync = Span(nanoseconds: year.nanoseconds * 40)
-    timing.fence = Span(nanoseconds: year.nanoseconds * 25)
-    timing.orphan = Span(nanoseconds: year.nanoseconds * 50)
+    timing.heartbeat = year * 10
+    timing.suspect = year * 20
+    timing.lost = year * 30
+    timing.resync = year * 40
+    timing.fence = year * 25
+    timing.orphan = year * 50
     return timing
   }
 }

@@ -209,6 +209,7 @@ final class EndedGraphMemory: Sendable {
   /// The operations that are meant, ascending.
   func rows(_ selection: Selection, after: OperationID?, limit: Int) -> [OperationRow] {
     var rows: [OperationRow] = []
+    let numbers = ElementNumbers(selection.elements)
     for (template, stage) in zip(submission.templates, ending.structure.stages) {
       if let name = selection.operation, name != template.name { continue }
       if let queue = selection.queue, queue != stage.queue { continue }
@@ -222,8 +223,7 @@ final class EndedGraphMemory: Sendable {
         let id = OperationID(graph: graph, index: stage.firstIndex + element)
         if let after, id <= after { continue }
         let shown = template.shownIndex(ofElement: element)
-        guard selection.elements.isEmpty || selection.elements.contains(where: { $0.has(shown) })
-        else { continue }
+        guard numbers.contains(shown) else { continue }
         let row = row(id, template, stage, shown)
         if selection.states.isEmpty || selection.states.contains(row.state) { rows.append(row) }
       }
@@ -248,13 +248,6 @@ final class EndedGraphMemory: Sendable {
     row.qos = template.qos ?? .default
     row.submittedAt = ending.submittedAt
     return row
-  }
-}
-
-extension IndexRun {
-  fileprivate func has(_ number: UInt32) -> Bool {
-    let step = max(step, 1)
-    return number >= first && (number - first) % step == 0 && (number - first) / step < count
   }
 }
 

@@ -227,11 +227,11 @@ public struct StateCounts: Hashable, Sendable {
     set { counts[word.position] = newValue }
   }
   public mutating func add(_ other: StateCounts) {
-    for at in counts.indices { counts[at] += other.counts[at] }
+    for at in counts.indices { counts[at] = counts[at].saturatingAdd(other.counts[at]) }
   }
-  public var total: UInt32 { counts.reduce(0, +) }
+  public var total: UInt32 { counts.reduce(0) { $0.saturatingAdd($1) } }
   public var finished: UInt32 {
-    Outcome.allCases.reduce(0) { $0 + self[StateWord($1)] }
+    Outcome.allCases.reduce(0) { $0.saturatingAdd(self[StateWord($1)]) }
   }
 }
 
@@ -507,6 +507,6 @@ extension OperationRow {
     let first = attempts.first { $0.run == 1 && $0.result.startedAt != .unknown }
     let began = first?.result.startedAt ?? (attempt == 1 ? startedAt : .unknown)
     guard readyAt != .unknown, began != .unknown else { return nil }
-    return .milliseconds(max(0, began.milliseconds - readyAt.milliseconds))
+    return max(.zero, began - readyAt)
   }
 }

@@ -81,11 +81,15 @@ public struct CommandText: Hashable, Sendable {
     /// `${{ needs.OPERATION.outputs.KEY }}`; an array's elements give their values joined by
     /// a space, each quoted.
     case output(operation: String, key: String)
+    /// Known to the client already, and yet no part of the text: a parameter in shell text, which
+    /// must not be parsed by the shell.
+    case known(String)
   }
   public enum Quoting: UInt8, Sendable {
     /// As it is: arguments, environment, `raw(…)`.
     case none = 0
-    /// Quoted for the shell.
+    /// In the text of a shell, where a word or a part of one stands outside of quotes. The worker
+    /// gives the value by the environment: no shell ever parses it.
     case shell = 1
   }
 }

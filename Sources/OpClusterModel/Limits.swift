@@ -63,6 +63,19 @@ public enum Limits {
   /// are many, each has a share of it, but never less than `leastEventShare` (G29).
   public static let eventsOnTheirWay: UInt32 = 1_048_576
   public static let leastEventShare = 2 * eventsPerGrant
+  /// Bytes of what one subscription selects…
+  public static let subscriptionBytes = 1024 * 1024
+  /// …all of one principal, each subscription counting `CoordinatorLimits.subscriptionBytesEach`
+  /// besides…
+  public static let subscriptionBytesPerPrincipal = 8 * 1024 * 1024
+  /// …and all together (G29); the first small one of each always fits.
+  public static let subscriptionBytesTogether = 64 * 1024 * 1024
+  /// What all subscriptions together keep of what their selections mean in single graphs; each has
+  /// a share, but never less than `leastScopeShare`, and looks up again what it let go of.
+  public static let scopeBytesTogether = 32 * 1024 * 1024
+  public static let leastScopeShare = 1024
+  /// Separate parts of one graph that a subscription may select.
+  public static let partsPerScope = 262_144
   /// Messages kept for one peer that does not read, before it is put out (G27, G28)…
   public static let messagesPerSlowPeer = 1_024
   /// …and their bytes; one message always fits.
@@ -97,6 +110,10 @@ public enum Limits {
   /// Bytes of one piece of a log.
   public static let logChunkBytes = 64 * 1024
 
+  /// Runs of element numbers in one selection…
+  public static let indexRunsPerSelection = 10_000
+  /// …and different steps beyond 1 among them: each costs a look at every element.
+  public static let indexStepsPerSelection = 16
   /// Operations that one steering request may name one by one.
   public static let operationsPerTarget = 100_000
   /// Blocks of one block operation.
@@ -116,6 +133,10 @@ public enum Limits {
   public static let openInvitations = 1_000
   /// One file of keys; the longest list fits.
   public static let keyFileBytes = 4 * 1024 * 1024
+  /// The record of the daemons that `opbatch up` has left in the background.
+  public static let daemonRecordBytes = 16 * 1024
+  /// A file that holds the token of an invitation, and what is read of one from standard input.
+  public static let joinFileBytes = 4 * 1024
   // What waits inside the coordinator (G27)
   /// Turns decided and not yet durable, and the bytes of what they want to say; beyond either
   /// nobody is listened to until the disk has caught up.
@@ -143,6 +164,8 @@ public enum Limits {
   /// graph of each always fits.
   public static let pendingBytes = 64 * 1024 * 1024
   public static let pendingBytesPerOperation = 1024
+  /// Queues that came with its graphs that have not ended.
+  public static let queuesPerPrincipal = 25_000
   /// Bytes of outputs that graphs which have not ended keep for those who read them, beyond
   /// `keptOutputBytesPerOperation` for each of their operations: of one principal…
   public static let keptOutputBytesPerPrincipal = 32 * 1024 * 1024
@@ -159,6 +182,21 @@ public enum Limits {
   /// Of the loop's time, in hundredths, that a principal may take while others who take less are
   /// there.
   public static let sharePercent: Int64 = 5
+
+  // Numbers
+  /// No length of time is longer; what is said to be longer is taken as this: a hundred years.
+  public static let longestSpanNanoseconds: Int64 = 100 * 366 * 86_400 * 1_000_000_000
+  /// No moment of a monotonic clock is further from its zero: a hundred and forty years.
+  public static let furthestInstantNanoseconds: Int64 = 1 << 62
+  /// The last moment that a date of four digits can name: the end of 9999, in milliseconds.
+  public static let latestWallMilliseconds: Int64 = 253_402_300_799_999
+  /// The largest exit status and the largest number of a signal that a system reports.
+  public static let exitStatus: Int32 = 255
+  public static let signal: Int32 = 127
+  /// What a measurement can come to: bytes of memory or of a log, microseconds of processor time.
+  public static let measuredAmount: UInt64 = 1 << 60
+  /// The largest amount of a resource that a demand or a worker may name, in its smallest unit.
+  public static let resourceAmount: Int64 = 1 << 60
 
   // Worker
   /// Bytes of reports that the coordinator has not acknowledged; beyond it nothing new is started.
@@ -211,8 +249,6 @@ public struct Timing: Hashable, Sendable {
   /// Whether an exclusive operation is surely dead at its old worker before it begins at another,
   /// with clocks that differ by a hundredth: FENCE + 2 s < 0.99 LOST, and as much for RESYNC (G16).
   public var fencesInTime: Bool {
-    let (killed, overflow) = fence.nanoseconds.addingReportingOverflow(
-      Timing.fenceMargin.nanoseconds)
-    return !overflow && killed < min(lost, resync).nanoseconds / 100 * 99
+    fence + Timing.fenceMargin < min(lost, resync) / 100 * 99
   }
 }

@@ -14,10 +14,7 @@ public enum NotBefore: Hashable, Sendable {
     let longest = Limits.longestDelay
     switch self {
     case .after(let span): return min(max(span, .zero), longest)
-    case .at(let time):
-      let (wait, isBeyond) = time.milliseconds.subtractingReportingOverflow(wall.milliseconds)
-      if isBeyond { return time < wall ? .zero : longest }
-      return min(max(.milliseconds(min(wait, longest.nanoseconds / 1_000_000)), .zero), longest)
+    case .at(let time): return min(max(time - wall, .zero), longest)
     }
   }
 
@@ -25,9 +22,7 @@ public enum NotBefore: Hashable, Sendable {
   public func isWithinBounds(submittedAt wall: WallTime) -> Bool {
     switch self {
     case .after(let span): return span >= .zero && span <= Limits.longestDelay
-    case .at(let time):
-      let (wait, isBeyond) = time.milliseconds.subtractingReportingOverflow(wall.milliseconds)
-      return isBeyond ? time < wall : wait <= Limits.longestDelay.nanoseconds / 1_000_000
+    case .at(let time): return time - wall <= Limits.longestDelay
     }
   }
 
@@ -35,16 +30,11 @@ public enum NotBefore: Hashable, Sendable {
   /// more than the whole of it, however the clock was set meanwhile.
   public func rest(submittedAt wall: WallTime, now: WallTime) -> Span {
     let whole = delay(submittedAt: wall)
-    let (passed, isBeyond) = now.milliseconds.subtractingReportingOverflow(wall.milliseconds)
-    if isBeyond { return now < wall ? whole : .zero }
-    if passed <= 0 { return whole }
-    if passed >= whole.nanoseconds / 1_000_000 { return .zero }
-    return Span(nanoseconds: whole.nanoseconds - passed * 1_000_000)
+    return max(.zero, whole - max(.zero, now - wall))
   }
 
   /// The moment for people, of a submission at a wall time.
   public func moment(submittedAt wall: WallTime) -> WallTime {
-    let wait = delay(submittedAt: wall).nanoseconds / 1_000_000
-    return WallTime(milliseconds: wall.milliseconds.addingReportingOverflow(wait).partialValue)
+    wall + delay(submittedAt: wall)
   }
 }

@@ -28,11 +28,40 @@ extension String {
       }
   }
 
+  /// Whether it can name a graph, an operation or a label, whoever sends it: 1 to 128 bytes, none of
+  /// which ends a path, moves a cursor or turns the direction of writing.
+  public var isPlainName: Bool {
+    !isEmpty && utf8.count <= Limits.nameBytes && isPlainText
+      && !utf8.contains(UInt8(ascii: "/"))
+  }
+
+  /// Without control characters, and without those that show other text than is there.
+  public var isPlainText: Bool {
+    unicodeScalars.allSatisfy { scalar in
+      switch scalar.properties.generalCategory {
+      case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate: false
+      default: true
+      }
+    }
+  }
+
   /// Whether a worker-key of this name may serve under `name`: its own, or one that continues it
   /// after one of `.`, `:`, `-`, so that several workers share a key.
   public func covers(workerName name: String) -> Bool {
     guard name.hasPrefix(self) else { return false }
     guard let next = name.utf8.dropFirst(utf8.count).first else { return true }
     return ".:-".utf8.contains(next)
+  }
+
+  /// Of the keys whose names cover this worker's name, the one that owns it: the longest. Looks at
+  /// the parts of this name, not at all keys.
+  public func owningKey(among names: Set<String>) -> String? {
+    if names.contains(self) { return self }
+    var rest = self[...]
+    while let end = rest.lastIndex(where: { ".:-".contains($0) }) {
+      rest = rest[..<end]
+      if names.contains(String(rest)) { return String(rest) }
+    }
+    return nil
   }
 }

@@ -138,6 +138,13 @@ public struct IndexRun: Hashable, Sendable {
   }
 }
 
+extension GraphSubmission {
+  /// Queues that come with it.
+  public var ownQueueCount: Int {
+    queues.count { if case .own = $0 { true } else { false } }
+  }
+}
+
 extension OperationTemplate {
   /// The number that people see for an element, counted from 0 inside the template.
   public func shownIndex(ofElement element: UInt32) -> UInt32 {

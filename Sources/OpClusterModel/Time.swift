@@ -1,43 +1,102 @@
 // Time as an argument: brains never read a clock; bodies pass these in.
+//
+// Moments and lengths come from clocks, messages, manifests and programs. Each type holds no value
+// that could overflow in a sum, whatever it is made of: what is beyond its bounds becomes the
+// nearest of them (G33). So arithmetic is written with the operators below, never with the numbers
+// inside; `TidyTests` looks.
 
 /// A moment of the monotonic clock of one machine, in nanoseconds. Comparable only with moments
-/// of the same machine (S1).
+/// of the same machine (S1). At most ±`Limits.furthestInstantNanoseconds`.
 public struct Instant: Hashable, Comparable, Sendable {
-  public var nanoseconds: Int64
-  public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
+  public let nanoseconds: Int64
+  public init(nanoseconds: Int64) {
+    let furthest = Limits.furthestInstantNanoseconds
+    self.nanoseconds = min(max(nanoseconds, -furthest), furthest)
+  }
   public static let zero = Instant(nanoseconds: 0)
+  /// Before and after every moment of a clock.
+  public static let distantPast = Instant(nanoseconds: .min)
+  public static let distantFuture = Instant(nanoseconds: .max)
   public static func < (a: Self, b: Self) -> Bool { a.nanoseconds < b.nanoseconds }
   public static func + (a: Self, b: Span) -> Self {
-    Instant(nanoseconds: a.nanoseconds &+ b.nanoseconds)
+    Instant(nanoseconds: a.nanoseconds + b.nanoseconds)
+  }
+  public static func - (a: Self, b: Span) -> Self {
+    Instant(nanoseconds: a.nanoseconds - b.nanoseconds)
   }
   public static func - (a: Self, b: Self) -> Span {
-    Span(nanoseconds: a.nanoseconds &- b.nanoseconds)
+    // Twice the furthest moment is one more than the largest number.
+    Span(nanoseconds: a.nanoseconds.saturatingSubtract(b.nanoseconds))
   }
 }
 
-/// A length of time in nanoseconds.
+/// A length of time in nanoseconds; negative where a later moment is taken from an earlier one. At
+/// most ±`Limits.longestSpanNanoseconds`, which is as good as for ever.
 public struct Span: Hashable, Comparable, Sendable {
-  public var nanoseconds: Int64
-  public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
-  public static func milliseconds(_ count: Int64) -> Span {
-    Span(nanoseconds: count.multipliedReportingOverflow(by: 1_000_000).partialValue)
+  public let nanoseconds: Int64
+  public init(nanoseconds: Int64) {
+    let longest = Limits.longestSpanNanoseconds
+    self.nanoseconds = min(max(nanoseconds, -longest), longest)
   }
-  public static func seconds(_ count: Int64) -> Span { .milliseconds(count * 1000) }
+  /// Of a duration as Swift programs write it; what is less than a nanosecond is cut off.
+  public init(_ duration: Duration) {
+    let (seconds, attoseconds) = duration.components
+    self = .seconds(seconds) + Span(nanoseconds: attoseconds / 1_000_000_000)
+  }
+  public static func milliseconds(_ count: Int64) -> Span {
+    Span(nanoseconds: count.saturatingMultiply(1_000_000))
+  }
+  public static func seconds(_ count: Int64) -> Span {
+    Span(nanoseconds: count.saturatingMultiply(1_000_000_000))
+  }
+  /// Of a number with decimals; what is no number is zero.
+  public static func fractionalSeconds(_ count: Double) -> Span {
+    Span(nanoseconds: Int64(saturating: (count * 1e9).rounded()))
+  }
   public static let zero = Span(nanoseconds: 0)
+  /// As good as for ever.
+  public static let longest = Span(nanoseconds: .max)
   public static func < (a: Self, b: Self) -> Bool { a.nanoseconds < b.nanoseconds }
   public static func + (a: Self, b: Self) -> Self {
-    Span(nanoseconds: a.nanoseconds &+ b.nanoseconds)
+    Span(nanoseconds: a.nanoseconds + b.nanoseconds)
   }
   public static func - (a: Self, b: Self) -> Self {
-    Span(nanoseconds: a.nanoseconds &- b.nanoseconds)
+    Span(nanoseconds: a.nanoseconds - b.nanoseconds)
+  }
+  public static func * (span: Self, factor: Int64) -> Self {
+    Span(nanoseconds: span.nanoseconds.saturatingMultiply(factor))
+  }
+  /// What is no number makes it zero.
+  public func scaled(by factor: Double) -> Span {
+    Span(nanoseconds: Int64(saturating: Double(nanoseconds) * factor))
+  }
+  /// - Parameter divisor: Above zero.
+  public static func / (span: Self, divisor: Int64) -> Self {
+    Span(nanoseconds: span.nanoseconds / divisor)
   }
   public var seconds: Double { Double(nanoseconds) / 1e9 }
+  /// Towards zero.
+  public var wholeSeconds: Int64 { nanoseconds / 1_000_000_000 }
+  public var wholeMilliseconds: Int64 { nanoseconds / 1_000_000 }
+  public var secondsRoundedUp: Int64 { wholeSeconds + (nanoseconds % 1_000_000_000 > 0 ? 1 : 0) }
 }
 
 /// Wall-clock time for people: milliseconds since 1970, UTC. Nothing is ever decided by it (G31).
+/// From 1970 to `Limits.latestWallMilliseconds`, so that every one of them has a date.
 public struct WallTime: Hashable, Comparable, Sendable {
-  public var milliseconds: Int64
-  public init(milliseconds: Int64) { self.milliseconds = milliseconds }
+  public let milliseconds: Int64
+  public init(milliseconds: Int64) {
+    self.milliseconds = min(max(milliseconds, 0), Limits.latestWallMilliseconds)
+  }
   public static let unknown = WallTime(milliseconds: 0)
   public static func < (a: Self, b: Self) -> Bool { a.milliseconds < b.milliseconds }
+  public static func + (a: Self, b: Span) -> Self {
+    WallTime(milliseconds: a.milliseconds + b.wholeMilliseconds)
+  }
+  public static func - (a: Self, b: Span) -> Self {
+    WallTime(milliseconds: a.milliseconds - b.wholeMilliseconds)
+  }
+  public static func - (a: Self, b: Self) -> Span {
+    .milliseconds(a.milliseconds - b.milliseconds)
+  }
 }

@@ -31,10 +31,7 @@ public struct Scheduler: Sendable {
   public internal(set) var lastCommit = CommitIndex(0)
 
   // Derived from the above
-  var classes: [DemandClass] = []
-  var classNumber: [DemandClass: Int] = [:]
-  /// What was looked up last.
-  var recentClass: RecentClass?
+  var classes = DemandClasses()
   var outputAccounts = OutputAccounts()
   /// Graphs that have dependencies on others, ascending; some may have ended since.
   var citing: [UInt32] = []
@@ -63,6 +60,8 @@ public struct Scheduler: Sendable {
   var lingering: [Lingering] = []
   /// In line, but kept out of it until the next turn: no worker was there that may take them.
   var doubtful: [OperationID] = []
+  /// Queues whose lines are to be swept.
+  var crowdedQueues: [UInt32] = []
   var rotation: UInt32 = 0
   var lastTick: Instant = .zero
   /// Before this moment exclusive operations may still run of which the journal knows nothing; nil:
@@ -121,9 +120,7 @@ public struct Scheduler: Sendable {
     alarms = []
     for number in graphs.numbers { setAlarms(GraphID(number), at: turn.now, wall: turn.wall) }
     for number in seats.numbers {
-      seats[number].lastHeard = turn.now + timing.resync
-      let silence = Span(nanoseconds: timing.lost.nanoseconds)
-      seats[number].lastHeard.nanoseconds -= silence.nanoseconds
+      seats[number].lastHeard = turn.now + timing.resync - timing.lost
     }
     resumeFailurePolicies(into: &turn)
   }

@@ -9,7 +9,7 @@ enum Quantity {
     guard let number = Double(text), number.isFinite, (0...1e9).contains(number) else {
       throw ValidationError("\(flag): '\(text)' is not a number from 0 to a milliard")
     }
-    return ResourceAmount(tenThousandths: Int64((number * 10_000).rounded()))
+    return ResourceAmount(tenThousandths: Int64(saturating: (number * 10_000).rounded()))
   }
 
   /// `1048576`, `512M`, `16GiB`, or `90%` of the whole.
@@ -17,7 +17,7 @@ enum Quantity {
     let digits = text.prefix { $0.isNumber || $0 == "." }
     guard let number = Double(digits), number.isFinite, number >= 0 else { throw wrong(text) }
     if text.hasSuffix("%"), digits.count == text.count - 1, number <= 100 {
-      return Int64(Double(whole) * number / 100)
+      return Int64(saturating: Double(whole) * number / 100)
     }
     let factors: [String: Double] = [
       "": 1, "B": 1, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "KB": 1e3, "MB": 1e6, "GB": 1e9,
@@ -27,7 +27,7 @@ enum Quantity {
     guard let factor = factors[text.dropFirst(digits.count).uppercased()],
       number * factor < 9e18
     else { throw wrong(text) }
-    return Int64(number * factor)
+    return Int64(saturating: number * factor)
   }
 
   private static func wrong(_ text: String) -> ValidationError {

@@ -35,10 +35,13 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
   var keys: String?
   @Option(
     help: """
-      The token of an invitation: makes the worker's key at the first start, and means nothing \
-      when there is one. [OPWORKER_JOIN]
+      The token of an invitation, - for one on standard input: makes the worker's key at the first \
+      start, and means nothing when there is one. Others can see a token that is an argument. \
+      [OPWORKER_JOIN]
       """)
   var join: String?
+  @Option(help: "A file with that token, which others cannot read. [OPWORKER_JOIN_FILE]")
+  var joinFile: String?
   @Option(
     help: """
       Unique name; default: that of its key, or of the host without a worker's key, and its \
@@ -79,6 +82,7 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
 
   func run() throws {
     keepSecretsOutOfDumps()
+    hideArguments(beginningWith: JoinToken.prefix)
     if OwnProcess.isRoot, !allowRoot {
       fail(
         "refuses to run operations as root (uid 0); run it as a user of its own, such as the unit "

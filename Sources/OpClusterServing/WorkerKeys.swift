@@ -15,13 +15,13 @@ extension Serve {
     let folder = settings.text(.keys, flag: keys).map { KeyFolder($0) } ?? .standard
     do throws(KeyError) {
       let own = try folder.own()
-      if own == nil, let token = settings.text(.join, flag: join) {
-        joinAndStartAgain(token, folder, configuration.coordinator, settings)
+      if own == nil, let source = try joinSource(settings) {
+        joinAndStartAgain(try token(source), folder, configuration.coordinator, settings)
       }
-      if let own, join != nil {
+      if let own, join ?? joinFile != nil {
         StandardStream.error.write(
-          "\(Program.name): --join is not used: \(folder.path) holds the key of '\(own.name)' "
-            + "already; to join anew, remove \(folder.path)/own.key first")
+          "\(Program.name): the invitation is not used: \(folder.path) holds the key of "
+            + "'\(own.name)' already; to join anew, remove \(folder.path)/own.key first")
       }
       configuration.keys = try folder.clientKeys().keys
       let isNamed = settings.text(.name, flag: name) != nil
@@ -40,16 +40,41 @@ extension Serve {
     }
   }
 
+  /// The token where somebody gave one: flags before the environment and files, each by itself.
+  private func joinSource(_ settings: WorkerSettings) throws(KeyError) -> JoinSource? {
+    if join != nil, joinFile != nil {
+      throw KeyError(
+        .notUnderstood, "--join and --join-file are given both", hint: "keep one of them")
+    }
+    let source: JoinSource?
+    if let joinFile {
+      source = .file(joinFile)
+    } else if let text = settings.text(.join, flag: join) {
+      source = JoinSource(textOrDash: text)
+    } else {
+      source = settings.text(.joinFile).map { .file($0) }
+    }
+    if source == .standardInput, untilStdinCloses {
+      throw KeyError(
+        .notUnderstood, "--join - takes standard input, and so does --until-stdin-closes",
+        hint: "use --join-file")
+    }
+    return source
+  }
+
+  private func token(_ source: JoinSource) throws(KeyError) -> JoinToken {
+    if source == .standardInput, OwnProcess.hasTerminalInput {
+      StandardStream.error.write(
+        "\(Program.name): paste the token of the invitation, then press Enter")
+    }
+    return try source.token { OwnProcess.readInputLine(limit: $0) }
+  }
+
   /// Joining takes threads, which a worker must not have at its start; the program that starts
   /// again has none, finds the key, and no longer shows the token.
   private func joinAndStartAgain(
-    _ text: String, _ folder: KeyFolder, _ coordinator: Endpoint, _ settings: WorkerSettings
+    _ token: JoinToken, _ folder: KeyFolder, _ coordinator: Endpoint, _ settings: WorkerSettings
   ) -> Never {
-    guard let token = JoinToken(text) else {
-      fail(
-        "--join is not the token of an invitation, or one of another release; copy all of it",
-        status: 64)
-    }
     guard token.role == .worker || token.role == .admin else {
       fail(
         "this invitation is for the role \(token.role.rawValue), not for a worker, and still good: "
@@ -74,8 +99,9 @@ extension Serve {
     case .success(let own):
       StandardStream.error.write(
         "\(Program.name): joined as '\(own.name)'; the key is in \(folder.path)")
-      let code = OwnProcess.startAgain(without: "--join")
-      fail("cannot start again: error \(code); start without --join", status: 74)
+      let code = OwnProcess.startAgain(
+        without: ["--join", "--join-file"], [.join, .joinFile].map(\WorkerSetting.variable))
+      fail("cannot start again: error \(code); start without the invitation", status: 74)
     case .failure(let error):
       switch error.kind {
       case .unreachable, .timedOut: fail(error.description, status: 69)

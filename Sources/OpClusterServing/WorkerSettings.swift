@@ -13,6 +13,8 @@ public enum WorkerSetting: String, CaseIterable, Sendable {
   /// `KEY=VALUE`, several divided by commas.
   case label
   case memoryLimit = "memory_limit"
+  /// A file that holds what `join` is.
+  case joinFile = "join_file"
   case exitWhenUnreachable = "exit_when_unreachable"
   case logLevel = "log_level"
   case logFormat = "log_format"

@@ -18,17 +18,36 @@ public enum OwnProcess {
     _ = unsafe setenv(name, value, 1)
   }
 
-  /// Puts this program anew in place of itself, with the same arguments but for one option and its
-  /// value. Returns an `errno` if that fails.
-  public static func startAgain(without option: String) -> Int32 {
+  /// Whether a person types what standard input gives.
+  public static var hasTerminalInput: Bool { isatty(0) == 1 }
+
+  /// The first line of standard input, or all of it; no more than `limit` bytes and one. nil when
+  /// it cannot be read.
+  public static func readInputLine(limit: Int) -> [UInt8]? {
+    var line: [UInt8] = []
+    var byte: UInt8 = 0
+    while line.count <= limit {
+      let count = unsafe read(0, &byte, 1)
+      if count < 0, errno == EINTR { continue }
+      if count < 0 { return nil }
+      if count == 0 || byte == UInt8(ascii: "\n") { break }
+      line.append(byte)
+    }
+    return line
+  }
+
+  /// Puts this program anew in place of itself, with the same arguments but for some options and
+  /// their values, and without some variables. Returns an `errno` if that fails.
+  public static func startAgain(without options: [String], _ variables: [String]) -> Int32 {
     var arguments: [String] = []
     var isValue = false
     for argument in CommandLine.arguments {
-      let isOption = argument == option
-      if !isValue, !isOption, !argument.hasPrefix("\(option)=") { arguments.append(argument) }
+      let isOption = options.contains(argument)
+      let isBoth = options.contains { argument.hasPrefix("\($0)=") }
+      if !isValue, !isOption, !isBoth { arguments.append(argument) }
       isValue = isOption
     }
-    _ = unsafe unsetenv("OPWORKER_JOIN")
+    for variable in variables { _ = unsafe unsetenv(variable) }
     var words: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) } + [nil]
     // By its own path, so that it keeps its name in the process list; as the file that it is, where
     // another one has taken its place.

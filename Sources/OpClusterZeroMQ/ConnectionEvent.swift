@@ -32,6 +32,8 @@ public enum HandshakeFailure: Hashable, Sendable {
   case protocolViolation(code: Int32)
   /// The other side does not know us; carries its status, 400 as a rule.
   case notAuthorized(status: Int32)
+  /// A socket file is served by another user than it may be.
+  case foreignServer(user: UInt32)
 }
 
 extension HandshakeFailure: CustomStringConvertible {
@@ -40,6 +42,8 @@ extension HandshakeFailure: CustomStringConvertible {
     case .broken(let code): unsafe String(cString: zmq_strerror(code))
     case .protocolViolation: "what listens there does not speak ZeroMQ's protocol"
     case .notAuthorized: "our key is not let in"
+    case .foreignServer(let user):
+      "it is served by a process of user \(user), who could read everything that is sent there"
     }
   }
 }
@@ -47,31 +51,35 @@ extension HandshakeFailure: CustomStringConvertible {
 extension Socket {
   /// The next event of this dealer's connection, or nil if nothing has happened since.
   public func nextConnectionEvent() -> ConnectionEvent? {
-    guard let events = handle.events, !role.isRouter else { return nil }
-    if handle.hasUntoldConnection {
-      handle.hasUntoldConnection = false
-      return .connected
-    }
+    if handle.untoldEvents.isEmpty { takeConnectionEvents() }
+    return handle.untoldEvents.isEmpty ? nil : handle.untoldEvents.removeFirst()
+  }
+
+  /// Reads what libzmq tells: a handful for each connection, which is not renewed.
+  private func takeConnectionEvents() {
+    guard let events = handle.events, !role.isRouter else { return }
     var frame = zmq_msg_t()
     unsafe zmq_msg_init(&frame)
     defer { unsafe zmq_msg_close(&frame) }
     let raw = unsafe events.checked()
     while unsafe Socket.nextFrame(&frame, from: raw) == 0 {
-      let event = unsafe Socket.event(in: Socket.content(&frame))
+      let event = unsafe event(in: Socket.content(&frame))
       // The second frame, the address, is known to the owner.
       while unsafe zmq_msg_more(&frame) != 0, unsafe Socket.nextFrame(&frame, from: raw) == 0 {}
-      if let event { return event }
+      if let event { handle.untoldEvents.append(event) }
     }
-    return nil
   }
 
   /// Reads the frame that libzmq writes: a 16-bit event and a 32-bit value, native order, packed.
-  private static func event(in content: UnsafeRawBufferPointer) -> ConnectionEvent? {
+  private func event(in content: UnsafeRawBufferPointer) -> ConnectionEvent? {
     guard content.count == 6 else { return nil }
     let number = Int32(unsafe content.loadUnaligned(as: UInt16.self))
     let value = unsafe content.loadUnaligned(fromByteOffset: 2, as: Int32.self)
     switch number {
-    case ZMQ_EVENT_HANDSHAKE_SUCCEEDED: return .connected
+    case ZMQ_EVENT_CONNECTED: return lookAtServer(descriptor: value)
+    // Whoever was not known before the handshake is not afterwards; it came to an end meanwhile.
+    case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
+      return handle.awaitedServers == nil ? .connected : .disconnected
     case ZMQ_EVENT_CLOSED: return .refused
     case ZMQ_EVENT_DISCONNECTED: return .disconnected
     case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL: return .handshakeFailed(.broken(code: value))
@@ -83,12 +91,33 @@ extension Socket {
   }
 }
 
+extension Socket {
+  /// Whether the kernel has not yet said who is at the other end of a dealer's connection.
+  var isServerUnknown: Bool {
+    guard handle.awaitedServers != nil else { return false }
+    takeConnectionEvents()
+    return handle.awaitedServers != nil
+  }
+
+  /// Over `ipc`: nil when whoever listens there may.
+  private func lookAtServer(descriptor: Int32) -> ConnectionEvent? {
+    guard let servers = handle.awaitedServers else { return nil }
+    switch servers.verdict(on: descriptor) {
+    case .known:
+      handle.awaitedServers = nil
+      return nil
+    case .stranger(let user): return .handshakeFailed(.foreignServer(user: user))
+    case .gone: return nil
+    }
+  }
+}
+
 extension SocketHandle {
   /// Numbers the inproc endpoints of connection events; each is used once.
   private static let count = Atomic<UInt64>(0)
 
   static let toldEvents =
-    ZMQ_EVENT_CLOSED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED
+    ZMQ_EVENT_CONNECTED | ZMQ_EVENT_CLOSED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED
     | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL
     | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH
 

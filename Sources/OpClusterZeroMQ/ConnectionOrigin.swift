@@ -28,14 +28,25 @@ public struct ConnectionOrigin: Hashable, Sendable {
       address = unsafe withUnsafeBytes(of: &name) { unsafe Array($0.prefix(Int(size))) }
       return
     }
-    // A `ucred`, which Glibc does not show: process, user, group.
+    guard let credentials = Self.credentials(descriptor) else { return nil }
+    process = credentials[0]
+    address = []
+  }
+
+  /// A `ucred`, which Glibc does not show: process, user, group.
+  private static func credentials(_ descriptor: Int32) -> [Int32]? {
     var credentials: [Int32] = [0, 0, 0]
-    size = socklen_t(credentials.count * MemoryLayout<Int32>.size)
+    var size = socklen_t(credentials.count * MemoryLayout<Int32>.size)
     guard unsafe getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 else {
       return nil
     }
-    process = credentials[0]
-    address = []
+    return credentials
+  }
+
+  /// The user at the other end of a connection over `ipc`; nil when there is none any more.
+  static func peerUser(of descriptor: Int32) -> UInt32? {
+    guard descriptor >= 0 else { return nil }
+    return credentials(descriptor).map { UInt32(bitPattern: $0[1]) }
   }
 
   /// Over TCP: the other end's address as the gate is told it, without the port.

@@ -2,6 +2,7 @@
 // Used by `Socket.bind` and at the socket's end, on the socket's thread.
 
 import Glibc
+import OpClusterFolders
 import Synchronization
 
 /// A socket file that one of our sockets has made.
@@ -72,21 +73,15 @@ struct LocalSocketFile {
     }
   }
 
-  /// Why the folder of a socket is not safe: whoever may write to it can put a socket of their own
-  /// in the place of ours (G39, F59). A folder that is not there is for `checkFree` to judge.
+  /// Why the folder of a socket is not safe: whoever may write to it, or to one above it, can put a
+  /// socket of their own in the place of ours (G39, F59). A folder that is not there is for
+  /// `checkFree` to judge.
   static func folderProblem(of path: String) -> String? {
     let folder = folder(of: path)
-    guard case .success(let found) = information(of: folder), found.st_mode & S_IFMT == S_IFDIR
-    else { return nil }
-    let advice = "name a folder of this user's own with mode 0700"
-    if found.st_uid != geteuid() {
-      return "folder \(folder) of the socket \(path) belongs to another user; \(advice)"
-    }
-    if found.st_mode & 0o022 != 0 {
-      return "folder \(folder) of the socket \(path) can be written by others; run chmod 700 on "
-        + "it, or \(advice)"
-    }
-    return nil
+    guard let error = TrustedPath.problem(ofFolder: folder) else { return nil }
+    return
+      "folder \(folder) of the socket \(path) cannot be used: \(error.message); \(error.hint), "
+      + "or name a folder of this user's own with mode 0700"
   }
 
   private static func folder(of path: String) -> String {

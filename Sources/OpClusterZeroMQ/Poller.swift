@@ -111,7 +111,8 @@ public struct Poller: ~Copyable {
     while true {
       // Sockets first: their descriptors tell of changes, not of states (A13).
       let isReady = try readSockets()
-      let left = deadline.map { max(0, $0 - MonotonicClock.now()) }
+      let now = MonotonicClock.now()
+      let left = deadline.map { $0 > now ? $0 - now : 0 }
       let pause = isReady ? 0 : hasSockets ? min(left ?? .max, Poller.sliceNanoseconds) : left
       let isDisturbed = try sleep(nanoseconds: pause)
       if isDisturbed, !isReady { _ = try readSockets() }
@@ -137,7 +138,7 @@ public struct Poller: ~Copyable {
         if let events = handle.events, try events.pendingEvents() & ZMQ_POLLIN != 0 {
           readiness.insert(.connectionEvent)
         }
-        if handle.hasUntoldConnection { readiness.insert(.connectionEvent) }
+        if !handle.untoldEvents.isEmpty { readiness.insert(.connectionEvent) }
       } else {
         // The kernel may have given the number to somebody else.
         descriptors[place].fd = -1

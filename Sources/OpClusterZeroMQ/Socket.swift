@@ -103,12 +103,18 @@ public struct Socket: ~Copyable {
 
   /// Begins to connect; the outcome arrives as a `ConnectionEvent`.
   ///
+  /// A socket file says nothing of who listens behind it: nothing is sent to and nothing taken from
+  /// anybody before the kernel has named one of `servers` (G39).
+  ///
   /// A name in the process should be bound before: a connection that comes first waits inside
   /// libzmq for somebody to bind, for as long as the process lives.
   ///
+  /// - Parameter servers: The users who may serve a socket file.
   /// - Throws: `EINVAL` for port 0 and wildcards, `EACCES` for TCP without keys, else what libzmq
   ///   answered.
-  public func connect(_ endpoint: Endpoint) throws(SocketError) {
+  public func connect(
+    _ endpoint: Endpoint, servedBy servers: LocalServers = .ourselvesAndRoot
+  ) throws(SocketError) {
     let raw = unsafe handle.checked()
     let action = "connect to \(endpoint)"
     guard endpoint.port != 0, !endpoint.isWildcard else {
@@ -116,9 +122,11 @@ public struct Socket: ~Copyable {
         action: action, code: EINVAL, advice: "name the host and the port of the server")
     }
     try prepare(for: endpoint, action: action)
+    // Before anything can happen.
+    if endpoint.transport == .ipc { handle.awaitedServers = servers }
     guard unsafe zmq_connect(raw, endpoint.address) == 0 else { throw .last(action) }
     // There is no handshake and libzmq tells nothing: messages can flow now.
-    if endpoint.transport == .inproc { handle.hasUntoldConnection = true }
+    if endpoint.transport == .inproc { handle.untoldEvents.append(.connected) }
   }
 
   /// Over TCP there is no way without keys.

@@ -22,8 +22,11 @@ final class SocketHandle {
   var lastDescriptor: Int32 = -1
   /// The same router's connections, and how much has been heard of each.
   var heardBytes: [Int32: UInt64] = [:]
-  /// A dealer has connected over `inproc`, and its owner does not know yet.
-  var hasUntoldConnection = false
+  /// What has happened to a dealer's connection and its owner does not know yet.
+  var untoldEvents: [ConnectionEvent] = []
+  /// Who may be at the other end of a dealer's connection over `ipc`, until the kernel has said
+  /// that it is one of them; nil where nothing is awaited any more.
+  var awaitedServers: LocalServers?
   /// Whoever speaks to it must have shown a key: a message without one is dropped (A5).
   var needsIdentity = false
   /// The files of the `ipc://` endpoints it is bound to.

@@ -55,6 +55,8 @@ extension Socket {
   /// Sends to the router that this dealer is connected to.
   public func send(_ bytes: Span<UInt8>) -> SendResult {
     precondition(!role.isRouter, "a router must say to whom it sends")
+    // As if not connected: whoever is there may be a stranger.
+    if isServerUnknown { return bytes.isEmpty ? .failed(Self.emptyPayload) : .wouldBlock }
     return unsafe sendPayload(bytes, to: handle.checked())
   }
 
@@ -74,6 +76,7 @@ extension Socket {
   /// Takes one message if there is one. Call until `nothing`, or the poller returns at once.
   public func receive() -> ReceiveResult {
     let raw = unsafe handle.checked()
+    if isServerUnknown { return .nothing }
     var frame = zmq_msg_t()
     unsafe zmq_msg_init(&frame)
     defer { unsafe zmq_msg_close(&frame) }

@@ -4,7 +4,9 @@
 import ArgumentParser
 import Glibc
 import OpClusterClient
+import OpClusterKeys
 import OpClusterModel
+import OpClusterZeroMQ
 
 struct Opbatch: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -46,6 +48,9 @@ enum Main {
   /// Not async: the main loop that the runtime would start then waits with all signals let
   /// through, those that `SignalWatch` blocks, too.
   static func main() {
+    // It holds the user's key, and what is submitted.
+    keepSecretsOutOfDumps()
+    hideArguments(beginningWith: JoinToken.prefix)
     ThisProcess.ignoreBrokenPipes()
     do {
       var command = try Opbatch.parseAsRoot(

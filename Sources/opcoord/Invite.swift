@@ -13,7 +13,9 @@ struct Invite: ParsableCommand {
     abstract: "Print one line that lets another machine join.",
     discussion: """
       The line holds a one-time secret: hand it over as you would a password. Whoever uses it \
-      first gets a key of its own with this role, and the line is of no more use.
+      first gets a key of its own with this role, and the line is of no more use. The line gives \
+      the token on standard input, so that it does not show in the other machine's list of \
+      processes; a file does as well: --join-file FILE, or 'opbatch key join FILE'.
       """)
   @Option(help: "worker, submitter, observer or admin.") var role = RoleName(.worker)
   @Option(help: "The name of the new key; default: the other machine chooses.") var name: String?
@@ -54,9 +56,10 @@ struct Invite: ParsableCommand {
   }
 
   private func line(_ token: JoinToken, _ configuration: Configuration) -> String {
-    guard role.role == .worker else { return "opbatch key join \(token.revealedText)" }
-    return "opworker serve --coordinator \(address(configuration, .worker)) "
-      + "--join \(token.revealedText)"
+    // The shell's own echo is no process.
+    let says = "echo \(token.revealedText) | "
+    guard role.role == .worker else { return says + "opbatch key join -" }
+    return says + "opworker serve --coordinator \(address(configuration, .worker)) --join -"
   }
 
   /// Where others reach this machine; an invitation for itself is of use, too.

@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import OpClusterCoordinator
+import OpClusterFolders
 import OpClusterKeys
 import OpClusterModel
 

@@ -3,6 +3,7 @@
 import ArgumentParser
 import OpClusterCoordinator
 import OpClusterDaemon
+import OpClusterFolders
 import OpClusterKeys
 import OpClusterModel
 import OpClusterZeroMQ
@@ -79,10 +80,10 @@ struct Serve: ParsableCommand {
   /// The folders above the journal's own, which the journal makes itself.
   private func makeFolder(_ path: String) {
     guard let slash = path.lastIndex(of: "/"), slash != path.startIndex else { return }
-    let code = Kernel.makeFolders(String(path[..<slash]))
-    if code != 0 {
-      let error = SocketError(action: "make the folder \(path)", code: code)
-      fail(error.description, status: 74)
+    do throws(FolderError) {
+      try TrustedPath.makeFolders(String(path[..<slash]))
+    } catch {
+      fail("the folder of the journal: \(error)", status: error.isExposed ? 77 : 74)
     }
   }
 }

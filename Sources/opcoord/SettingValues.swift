@@ -26,7 +26,7 @@ struct CoordinatorTimes {
 
   /// Seconds, with as many decimals as it takes.
   static func text(_ span: Span) -> String {
-    let seconds = span.nanoseconds / 1_000_000_000
+    let seconds = span.wholeSeconds
     let rest = span.nanoseconds % 1_000_000_000
     if rest == 0 { return "\(seconds)" }
     var digits = String(String(1_000_000_000 + rest).dropFirst())
@@ -82,7 +82,7 @@ extension Configuration {
     guard let seconds = Double(self[setting]), seconds >= 0, seconds <= 366 * 24 * 3600 else {
       throw problem(setting, "write seconds, such as 1.5")
     }
-    return Span(nanoseconds: Int64((seconds * 1e9).rounded()))
+    return .fractionalSeconds(seconds)
   }
 
   private func count(_ setting: Setting) throws(ConfigurationProblem) -> Int {

@@ -17,7 +17,13 @@ struct FuzzClient {
   /// Kept, so that the subscription goes on.
   var observation: Observation?
 
-  init(at now: Instant) { mind = ClientConversation(at: now) }
+  /// What its user sees of the answers.
+  var reader: FuzzReader
+
+  init(at now: Instant, wall: WallTime, isNarrow: Bool) {
+    mind = ClientConversation(at: now)
+    reader = FuzzReader(now: wall, isNarrow: isNarrow)
+  }
 }
 
 /// Every request is answered once, whatever comes.
@@ -93,6 +99,7 @@ extension FuzzCase {
       return openClient(at)
     }
     trace?("client \(at) hears \(answer)")
+    clients[at].reader.read(answer)
     if case .broken = clients[at].mind.take(answer, at: now) { openClient(at) }
   }
 
@@ -129,15 +136,38 @@ extension FuzzCase {
   private mutating func goodTemplate(_ number: Int, queues: Int) -> OperationTemplate {
     var template = OperationTemplate(
       name: "t\(number)", count: UInt32(1 + dice.below(6)),
-      work: dice.below(4) == 0 ? .nothing : .call(OperationType(name: "sum", version: 1)))
+      work: dice.one(of: [.nothing, .command, .call(OperationType(name: "sum", version: 1))]))
+    if template.work == .command { template.payload = Wire.encode(command: goodCommand()) }
     if queues > 0 { template.queue = UInt32(dice.below(queues)) }
     template.priority = dice.member(Priority.self)
-    if dice.below(4) == 0 { template.retry = RetryPolicy(maximum: UInt32(dice.below(4))) }
+    if dice.bool() { template.retry = goodRetry() }
+    if dice.below(3) == 0 { template.timeout = dice.span() }
+    if dice.below(3) == 0 { template.grace = dice.span() }
+    if dice.below(8) == 0 { template.notBefore = .after(dice.span()) }
+    if dice.below(8) == 0 { template.notBefore = .at(dice.wallTime()) }
+    if dice.below(8) == 0 { template.maximumLosses = dice.number() }
+    if dice.below(8) == 0 { template.allowedFailures = .exitStatuses([dice.number()]) }
     if dice.below(6) == 0 { template.maximumParallel = 1 }
     template.isFinal = dice.below(12) == 0
     template.isBarrier = template.count == 1 && dice.below(8) == 0
     template.wantsInputs = dice.bool()
     template.isHeld = dice.below(12) == 0
     return template
+  }
+
+  /// A command whose times are used by the worker that runs it.
+  private mutating func goodCommand() -> CommandSpecification {
+    var command = CommandSpecification(form: .arguments([CommandText("true")]))
+    command.timeout = dice.maybe { $0.span() }
+    command.grace = dice.maybe { $0.span() }
+    command.stopSignal = dice.number()
+    command.maximumOutputBytes = dice.number()
+    return command
+  }
+
+  private mutating func goodRetry() -> RetryPolicy {
+    RetryPolicy(
+      maximum: dice.one(of: [0, 1, 3, 100]), reasons: dice.bool() ? [.any] : [.failed, .timeout],
+      backoff: dice.span(), backoffPercent: dice.number(), maximumBackoff: dice.span())
   }
 }

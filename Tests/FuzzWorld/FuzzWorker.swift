@@ -95,9 +95,9 @@ extension FuzzCase {
         workers[at].peer = newPeer()
         workers[at].inbox = []
       case .learn(let number, let template):
-        guard template.work == .command else { continue }
-        let command = try? Wire.decodeCommand(template.payload)
-        let limits = TemplateLimits(timeout: command?.timeout, grace: command?.grace)
+        let command = template.work == .command ? try? Wire.decodeCommand(template.payload) : nil
+        let limits = TemplateLimits(
+          timeout: command?.timeout ?? template.timeout, grace: command?.grace ?? template.grace)
         apply(.prepared(number, limits), to: at)
       case .launch(let launch): workers[at].running.append(launch.attempt)
       case .kill(let attempt), .stop(let attempt):

@@ -29,21 +29,29 @@ package struct Dice {
   package mutating func below(_ bound: Int) -> Int { Int(bits() % UInt64(max(bound, 1))) }
   package mutating func bool() -> Bool { bits() & 1 == 1 }
 
-  /// Zero, small, large and extreme numbers.
+  /// Zero, small, large and extreme numbers: the ends of the type, their neighbours, and what is
+  /// the end of a smaller one.
   package mutating func number<Number: FixedWidthInteger>() -> Number {
-    switch below(6) {
+    switch below(8) {
     case 0: 0
-    case 1: .max
-    case 2: .min
+    case 1: .max - Number(truncatingIfNeeded: below(3))
+    case 2: .min + Number(truncatingIfNeeded: below(3))
     case 3: Number(truncatingIfNeeded: bits())
+    case 4: Number(truncatingIfNeeded: (UInt64(1) << UInt64(below(64))) &- 1)
     default: Number(truncatingIfNeeded: below(100))
     }
+  }
+  /// The same, the nearest that is in a range: what a decoder leaves as it is.
+  package mutating func bounded<Number: FixedWidthInteger>(
+    _ range: ClosedRange<Number>
+  ) -> Number {
+    min(max(number(), range.lowerBound), range.upperBound)
   }
   /// Never negative.
   package mutating func span() -> Span {
     switch below(4) {
     case 0: .zero
-    case 1: Span(nanoseconds: .max)
+    case 1: .longest
     default: Span(nanoseconds: Int64(bits() >> 20))
     }
   }
@@ -143,12 +151,12 @@ package struct Dice {
     var result = AttemptResult()
     if below(3) == 0 { return result }
     if bool() { result.cause = member(FailureCause.self) }
-    if bool() { result.exitStatus = number() }
-    if bool() { result.signal = number() }
+    if bool() { result.exitStatus = bounded(0...Limits.exitStatus) }
+    if bool() { result.signal = bounded(0...Limits.signal) }
     result.wasStopped = below(4) == 0
     result.wasForced = below(4) == 0
-    if bool() { result.maximumResidentBytes = number() }
-    if bool() { result.processorMicroseconds = number() }
+    if bool() { result.maximumResidentBytes = bounded(0...Limits.measuredAmount) }
+    if bool() { result.processorMicroseconds = bounded(0...Limits.measuredAmount) }
     if bool() { result.startedAt = wallTime() }
     if bool() { result.endedAt = wallTime() }
     if below(4) == 0 { result.output = bytes() }
@@ -184,8 +192,8 @@ package struct Dice {
   }
   package mutating func chunk() -> LogChunk {
     LogChunk(
-      number: number(), offset: number(), bytes: bytes(), size: number(), isComplete: bool(),
-      problem: text())
+      number: number(), offset: bounded(0...Limits.measuredAmount), bytes: bytes(),
+      size: bounded(0...Limits.measuredAmount), isComplete: bool(), problem: text())
   }
   package mutating func versions() -> ProtocolVersions {
     let lowest: UInt32 = number()

@@ -81,7 +81,9 @@ extension Dice {
 
   package mutating func counts() -> StateCounts {
     var counts = StateCounts()
-    for word in StateWord.allCases { counts[word] = number() }
+    for word in StateWord.allCases {
+      counts[word] = bounded(0...UInt32(Limits.operationsPerGraph))
+    }
     return counts
   }
 

@@ -132,8 +132,9 @@ extension Dice {
     CommandText(
       segments: many { dice in
         let quoting: CommandText.Quoting = dice.bool() ? .none : .shell
-        return switch dice.below(4) {
+        return switch dice.below(5) {
         case 0: .literal(dice.text())
+        case 4: .value(.known(dice.text()), quoting: quoting)
         case 1: .value(.index, quoting: quoting)
         case 2: .value(.element(dice.below(1_000_000)), quoting: quoting)
         default:

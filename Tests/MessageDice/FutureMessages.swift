@@ -20,9 +20,19 @@ package enum FutureMessages {
     WireField(number: 1_002, value: .fixed64(1)), WireField(number: 1_003, value: .fixed32(1)),
   ])
 
-  /// The message once for each number in it, at any depth, with another number in its place.
+  /// The message once for each number in it, at any depth and in any column, with another number in
+  /// its place.
   package static func withEachNumber(_ bytes: [UInt8], replacedBy number: UInt64) -> [[UInt8]] {
-    guard let fields = WireField.fields(of: bytes) else { return [] }
+    guard let fields = WireField.fields(of: bytes) else {
+      guard let column = WireField.column(of: bytes) else { return [] }
+      return column.indices.map { at in
+        var changed = column
+        changed[at] = number
+        var bytes: [UInt8] = []
+        for number in changed { bytes.appendVarint(number) }
+        return bytes
+      }
+    }
     var all: [[UInt8]] = []
     for (at, field) in fields.enumerated() {
       var changed = fields

@@ -28,6 +28,17 @@ struct WireField {
     return fields
   }
 
+  /// The numbers of a packed column; nil where the bytes are none.
+  static func column(of bytes: [UInt8]) -> [UInt64]? {
+    var reader = WireReader(bytes: bytes)
+    var numbers: [UInt64] = []
+    while !reader.isAtEnd {
+      guard let number = reader.varint() else { return nil }
+      numbers.append(number)
+    }
+    return numbers
+  }
+
   static func bytes(of fields: [WireField]) -> [UInt8] {
     var bytes: [UInt8] = []
     for field in fields {
@@ -178,10 +189,9 @@ extension Dice {
 
   /// A column, perhaps: a value more, fewer, changed; or bytes of no form.
   private mutating func changedContent(_ content: [UInt8]) -> [UInt8] {
-    var reader = WireReader(bytes: content)
-    var numbers: [UInt64] = []
-    while !reader.isAtEnd, let number = reader.varint() { numbers.append(number) }
-    guard reader.isAtEnd, !numbers.isEmpty, below(5) > 0 else { return mutated(content) }
+    guard var numbers = WireField.column(of: content), !numbers.isEmpty, below(5) > 0 else {
+      return mutated(content)
+    }
     let at = below(numbers.count)
     switch below(5) {
     case 0: numbers.remove(at: at)

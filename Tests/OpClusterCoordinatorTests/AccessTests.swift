@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 import Logging
+import OpClusterFolders
 import OpClusterKeys
 import OpClusterModel
 import OpClusterZeroMQ

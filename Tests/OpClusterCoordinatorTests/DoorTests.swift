@@ -26,7 +26,7 @@ import Testing
   }
 
   @Test func workersAreLetThrough() {
-    #expect(verdict(.workerHello(name: "w"), greeted: false) == .allowed)
+    #expect(verdict(.workerHello(name: "w", owner: nil), greeted: false) == .allowed)
     #expect(verdict(.workerWord) == .allowed)
   }
 
@@ -85,7 +85,7 @@ import Testing
   // MARK: - Roles (G36)
 
   private static let everyRight: [(Right, Saying)] = [
-    (.serve, .workerHello(name: "w")), (.serve, .workerWord), (.read, .request(.ping)),
+    (.serve, .workerHello(name: "w", owner: nil)), (.serve, .workerWord), (.read, .request(.ping)),
     (.read, .clientHello(ClientHello())), (.steer, .request(submit)),
     (.steer, .request(.createQueue(QueueSettings(name: "q")))),
     (.steer, .request(.cancel(.selection(Selection(graphs: .all)), reason: "", grace: nil))),
@@ -130,13 +130,18 @@ import Testing
   @Test func workersServeUnderTheirOwnName() {
     let key = Principal.known(name: "w1", role: .worker)
     for name in ["w1", "w1-2", "w1.gpu", "w1:3"] {
-      #expect(verdict(.workerHello(name: name), by: key) == .allowed, "\(name)")
+      #expect(verdict(.workerHello(name: name, owner: "w1"), by: key) == .allowed, "\(name)")
     }
     for name in ["w2", "w11", "", "w"] {
-      #expect(code(verdict(.workerHello(name: name), by: key)) == .forbidden, "\(name)")
+      #expect(
+        code(verdict(.workerHello(name: name, owner: "w1"), by: key)) == .forbidden, "\(name)")
     }
+    // A name that continues ours, but belongs to a longer key.
+    let foreign = verdict(.workerHello(name: "w1-2", owner: "w1-2"), by: key)
+    #expect(code(foreign) == .forbidden)
+    if case .refused(let refusal) = foreign { #expect(refusal.message.contains("'w1-2'")) }
     let admin = Principal.known(name: "root", role: .admin)
-    #expect(verdict(.workerHello(name: "w2"), by: admin) == .allowed)
+    #expect(verdict(.workerHello(name: "w2", owner: "w2"), by: admin) == .allowed)
   }
 
   /// G37: who was put out is told which of the two it was.

@@ -19,6 +19,38 @@ import Testing
     #expect(set.next(from: 4) == 7 && set.next(from: 8) == 8 && set.next(from: 13) == nil)
   }
 
+  /// Nothing comes after the last number there is: what lies in a range up to it belongs to it.
+  @Test func rangesUpToTheLastNumber() {
+    let set = GraphSet(ranges: [7...UInt32.max, 9...9, 1...2])
+    #expect(set.ranges == [1...2, 7...UInt32.max])
+    #expect(set.contains(100) && !set.contains(3))
+  }
+
+  /// As few runs as may be, and the same numbers (G29).
+  @Test func runsAreJoined() {
+    var random = SystemRandomNumberGenerator()
+    for _ in 0..<300 {
+      let runs = (0..<Int.random(in: 1...6, using: &random)).map { _ in
+        IndexRun(
+          first: .random(in: 0...20, using: &random), count: .random(in: 0...5, using: &random),
+          step: .random(in: 0...3, using: &random))
+      }
+      let joined = runs.joined()
+      #expect(joined.count <= max(1, runs.count) && !joined.isEmpty)
+      #expect(numbers(joined) == numbers(runs), "\(runs)")
+    }
+    let many = (0..<1_000).map { IndexRun(first: $0, count: 1) }
+    #expect(many.joined() == [IndexRun(first: 0, count: 1_000)])
+    let stepped = IndexRun(first: 3, count: 9, step: 2)
+    #expect([stepped, stepped].joined() == [stepped])
+    let all = [IndexRun(first: 1, count: .max), IndexRun(first: 0, count: 1)].joined()
+    #expect(all.map(\.first) == [0, .max] && all.map(\.count) == [.max, 1])
+  }
+
+  private func numbers(_ runs: [IndexRun]) -> Set<UInt32> {
+    Set(runs.flatMap { run in (0..<run.count).map { run.first + $0 * max(run.step, 1) } })
+  }
+
   @Test func selectionsBecomeNumbers() {
     let living = [GraphID(2), GraphID(5)]
     let numbers = GraphSet(.numbers([range(1, 3), range(9, 8)]), living: living, last: 6)
@@ -129,7 +161,7 @@ import Testing
     let whole = run(3, 1, 5, .isReady(true), from: 100)
     #expect(filter.unknownGraph(of: whole) == GraphID(3))
     #expect(filter.unknownGraph(of: run(4, 1, 5, .isReady(true))) == nil)
-    filter.learn(.init(selection, submission, graph: GraphID(3)), of: GraphID(3))
+    filter.learn(try .init(selection, submission, graph: GraphID(3)), of: GraphID(3))
     #expect(filter.unknownGraph(of: whole) == nil)
     #expect(parts(filter, whole) == [run(3, 3, 2, .isReady(true), from: 102)])
     // The graph's own events come along.
@@ -138,17 +170,17 @@ import Testing
     #expect(parts(filter, single(.graph(GraphID(3)), .graphSuspended(true))).isEmpty)
   }
 
-  @Test func labelsOfTheGraphOrTheTemplate() {
+  @Test func labelsOfTheGraphOrTheTemplate() throws {
     let label = Label(key: "k", value: "v")
     let selection = Selection(graphs: .all, labels: [label])
     var submission = GraphSubmission(name: "g")
     submission.templates = [
       OperationTemplate(name: "a", work: .command), OperationTemplate(name: "b", work: .command),
     ]
-    #expect(EventFilter.Scope(selection, submission, graph: GraphID(1)) == .nothing)
+    #expect(try EventFilter.Scope(selection, submission, graph: GraphID(1)) == .nothing)
     submission.templates[1].labels = [label]
-    #expect(EventFilter.Scope(selection, submission, graph: GraphID(1)) == .operations([1..<2]))
+    #expect(try EventFilter.Scope(selection, submission, graph: GraphID(1)) == .operations([1..<2]))
     submission.labels = [label]
-    #expect(EventFilter.Scope(selection, submission, graph: GraphID(1)) == .everything)
+    #expect(try EventFilter.Scope(selection, submission, graph: GraphID(1)) == .everything)
   }
 }

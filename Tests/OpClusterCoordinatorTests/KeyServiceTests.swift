@@ -101,6 +101,39 @@ import Testing
     }
   }
 
+  // G36: a worker's name belongs to the longest key that covers it, also to one that is added
+  // later.
+  @Test func namesBelongToTheLongestKey() throws {
+    let guarded = try GuardedService()
+    let short = try guarded.key("g", .worker)
+    func greeted(_ keys: SocketKeys, _ name: String) throws -> Dealer {
+      let dealer = try Dealer(guarded.service.ready.workerEndpoint, keys: keys)
+      let hello = WorkerHello(
+        build: "test", name: name, session: WorkerSession(UInt64.random(in: 1 ... .max)),
+        capacity: Resources(cpus: ResourceAmount(1), memoryBytes: 1), labels: [], types: [])
+      try dealer.send(Wire.encode(WorkerMessage.hello(hello)))
+      return dealer
+    }
+    func refusal(_ dealer: Dealer) throws -> Refusal? {
+      while let bytes = try dealer.receive() {
+        if case .refused(let refusal) = try Wire.decodeCoordinatorMessage(bytes) { return refusal }
+        if case .welcome = try Wire.decodeCoordinatorMessage(bytes) { return nil }
+      }
+      return nil
+    }
+    let (own, second) = (try greeted(short, "g"), try greeted(short, "g-2"))
+    #expect(try refusal(own) == nil)
+    #expect(try refusal(second) == nil, "nobody else's name yet")
+    let long = try guarded.key("g-2", .worker)
+    // Its worker is told, and does not come back under this name.
+    let told = try #require(try refusal(second))
+    #expect(told.code == .forbidden && told.message.contains("belongs to the key 'g-2'"))
+    #expect(try refusal(greeted(short, "g-2"))?.message.contains("belongs to the key") == true)
+    #expect(try refusal(greeted(short, "g-2.1")) != nil)
+    #expect(try refusal(greeted(short, "g-3")) == nil)
+    #expect(try refusal(greeted(long, "g-2")) == nil)
+  }
+
   // G37, F47: a removed key's session is told and not heard any more, its new ones are refused.
   @Test func revoked() throws {
     let guarded = try GuardedService()

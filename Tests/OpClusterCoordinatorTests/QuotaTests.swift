@@ -102,6 +102,42 @@ import Testing
     #expect(book.lackOfRoom(for: 1, bytes: most * 3, by: one) == nil)
   }
 
+  /// S120: blocks that are added to operations count like those that came with them, by whoever
+  /// adds them, up to `Limits.pendingBytesPerPrincipal`, and until the graph has ended.
+  @Test func addedBlocks() {
+    var book = QuotaBook(Quotas())
+    let most = Limits.pendingBytesPerPrincipal
+    book.began(GraphID(1), operations: 10, bytes: 100, by: one)
+    book.added(most - 1, to: GraphID(1), by: other)
+    #expect(book.lackOfRoom(forBlocks: 1, by: other) == nil)
+    let refusal = book.lackOfRoom(forBlocks: 2, by: other)
+    #expect(refusal?.code == .busy && refusal?.lacksRoom == true && refusal?.retryAfter != nil)
+    #expect(book.lackOfRoom(for: 1, bytes: most, by: other)?.lacksRoom == true)
+    #expect(book.lackOfRoom(forBlocks: most, by: one) == nil)
+    // A graph of an earlier life belongs to nobody, what is added to it does.
+    book.added(most, to: GraphID(2), by: one)
+    #expect(book.lackOfRoom(forBlocks: 1, by: one) != nil)
+    book.ended(GraphID(2))
+    #expect(book.lackOfRoom(forBlocks: 1, by: one) == nil)
+    book.ended(GraphID(1))
+    #expect(book.lackOfRoom(forBlocks: most, by: other) == nil)
+    book.forgetIdle(at: start + .seconds(1))
+    #expect(book.count == 0)
+  }
+
+  /// `Limits.queuesPerPrincipal`: those that come with graphs, and go with them.
+  @Test func queuesOfGraphs() {
+    var book = QuotaBook(Quotas())
+    book.began(GraphID(1), operations: 1, by: one)
+    book.brought(Limits.queuesPerPrincipal - 1, with: GraphID(1), by: one)
+    #expect(book.lackOfRoom(for: 1, queues: 1, by: one) == nil)
+    #expect(book.lackOfRoom(for: 1, queues: 2, by: one)?.lacksRoom == true)
+    #expect(book.lackOfRoom(for: 1, queues: 0, by: one) == nil)
+    #expect(book.lackOfRoom(for: 1, queues: 2, by: other) == nil)
+    book.ended(GraphID(1))
+    #expect(book.lackOfRoom(for: 1, queues: Limits.queuesPerPrincipal, by: one) == nil)
+  }
+
   @Test func connectionsPerPrincipal() {
     var book = QuotaBook(Quotas())
     for _ in 0..<Limits.connectionsPerPrincipal { #expect(book.connect(one) == nil) }

@@ -2,6 +2,7 @@
 // they leave it unused (S104, S115, G28). The journal is a list of runs.
 
 import OpClusterModel
+import OpClusterScheduling
 import Testing
 
 @testable import OpClusterCoordinator
@@ -34,8 +35,8 @@ import Testing
         includesOwn: includesOwn)
       var effects: [Subscriptions.Effect] = []
       subscriptions.add(
-        wish, filter, peer: peer, request: RequestID(number), decided: decided ?? last,
-        into: &effects)
+        wish, filter, peer: peer, by: .connection(peer), request: RequestID(number),
+        decided: decided ?? last, into: &effects)
       perform(effects)
     }
 
@@ -149,7 +150,7 @@ import Testing
       subscriptions.add(
         EventSubscription(number: 1, selection: selection),
         EventFilter(selection, graphs: graphs, graphsOnly: false), peer: peer,
-        request: RequestID(1), decided: 0, into: &effects)
+        by: .connection(peer), request: RequestID(1), decided: 0, into: &effects)
     }
     effects = []
     let subject = Event.Subject.operation(OperationID(graph: GraphID(1), index: 0), sequence: 1)

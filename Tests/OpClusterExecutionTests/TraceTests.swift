@@ -225,6 +225,22 @@ import Testing
     #expect(rig.trace().last?.hasSuffix("finished 0 timeout") == true)
   }
 
+  // G33: a timeout, a grace and a cancel's grace at the end of their type never come.
+  @Test(arguments: [Span.longest, Span(nanoseconds: .max)]) func endlessTimes(time: Span) throws {
+    var rig = Rig()
+    rig.welcome()
+    rig.order { $0.templates = [Rig.template()] }
+    rig.apply(.prepared(TemplateNumber(0), TemplateLimits(timeout: time, grace: time)))
+    rig.order { $0.dispatches = [Rig.dispatch(0)] }
+    rig.order { $0.cancels = [CancelOrder(attempt: Rig.attempt(0), grace: time)] }
+    rig.apply(.timePassed)
+    let deadline = try #require(rig.core.nextDeadline)
+    #expect(deadline > rig.now)
+    #expect(rig.lines.contains("stop 0") && !rig.lines.contains("kill 0"))
+    rig.end(0, Rig.failure(.signal))
+    #expect(rig.core.counts.held == 0)
+  }
+
   // S147: killed and forgotten, nothing reported; its room comes back when it has ended.
   @Test func staleIsKilledAndForgotten() {
     var rig = Rig(cpus: 1)

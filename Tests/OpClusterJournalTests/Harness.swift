@@ -40,8 +40,8 @@ final class TestFolder: Sendable {
   }
 }
 
-/// What files a folder holds, but for the lock, in which the last opener stands, and the index of the
-/// log in shared memory; a log without a byte is none.
+/// What files a folder holds, but for the lock, in which the last opener stands, and the index of
+/// the log in shared memory; a log without a byte is none.
 func content(of folder: TestFolder) throws -> [String: [UInt8]] {
   var found: [String: [UInt8]] = [:]
   for name in try FileManager.default.contentsOfDirectory(atPath: folder.path)

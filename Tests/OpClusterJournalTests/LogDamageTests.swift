@@ -1,5 +1,5 @@
-// Damage in the write-ahead log against what a crash can tear: whatever is flipped, at most the last
-// commit is dropped without a word, and whatever a crash leaves of it, nothing is refused.
+// Damage in the write-ahead log against what a crash can tear: whatever is flipped, at most the
+// last commit is dropped without a word, and whatever a crash leaves of it, nothing is refused.
 
 import Testing
 
@@ -58,7 +58,8 @@ import Testing
           isRefused || frame >= lastBegin, "bit \(bit) of byte \(byte) of frame \(frame + 1)")
       }
     }
-    // And what SQLite makes of it: with a bit of the last commit flipped, the one before it is there.
+    // And what SQLite makes of it: with a bit of the last commit flipped, the one before it is
+    // there.
     var log = whole
     log[32 + lastBegin * Self.frame + 100] ^= 1
     try write(log, to: folder.log)

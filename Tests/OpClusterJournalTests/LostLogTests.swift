@@ -1,5 +1,5 @@
-// A write-ahead log that is lost, emptied or cut short after a kill: turns that were acknowledged do
-// not vanish without a word. What only a loss of power could have done is no loss.
+// A write-ahead log that is lost, emptied or cut short after a kill: turns that were acknowledged
+// do not vanish without a word. What only a loss of power could have done is no loss.
 
 import FoundationEssentials
 import Testing

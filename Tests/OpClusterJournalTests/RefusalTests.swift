@@ -1,5 +1,5 @@
-// After every kind of refusal the files are what they were: all that is looked at is looked at before
-// the first write, the owner's own look included.
+// After every kind of refusal the files are what they were: all that is looked at is looked at
+// before the first write, the owner's own look included.
 
 import FoundationEssentials
 import Glibc

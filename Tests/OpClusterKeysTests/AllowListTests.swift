@@ -1,5 +1,7 @@
 // The list as a value: names, roles, invitations, and its text (G36, G37).
 
+import FoundationEssentials
+import Glibc
 import OpClusterModel
 import OpClusterZeroMQ
 import Testing
@@ -126,6 +128,63 @@ import Testing
     for name in ["w", "w2", "w11", "w1_2", "xw1", ""] {
       #expect(!"w1".covers(workerName: name), "\(name)")
     }
+  }
+
+  /// A key's name owns those that continue it, but for what a longer key's does.
+  @Test func namesBelongToTheLongestKey() {
+    let keys: Set = ["g", "g-2", "g.a:b"]
+    for (name, owner) in [
+      ("g", "g"), ("g-1", "g"), ("g-2", "g-2"), ("g-2-1", "g-2"), ("g-2.x:y", "g-2"),
+      ("g-22", "g"), ("g.a", "g"), ("g.a:b", "g.a:b"), ("g.a:b-7", "g.a:b"), ("g.a:bc", "g"),
+      ("g--2", "g"), ("g-", "g"), ("gg", nil), ("", nil), ("-g", nil),
+    ] as [(String, String?)] {
+      #expect(name.owningKey(among: keys) == owner, "\(name)")
+    }
+    // Whoever is said to own a name covers it.
+    for name in ["g-2-1", "g.a:b-7", "g--2"] {
+      #expect(name.owningKey(among: keys)?.covers(workerName: name) == true)
+    }
+  }
+
+  /// What may be named as a token's place, and what is said when it is none.
+  @Test func joinSources() throws {
+    let token = JoinToken(
+      pair: .random(), role: .worker, server: KeyPair.random().publicKey,
+      clientAddress: "tcp://node-1.example:7420")
+    let text = token.revealedText
+    let nothing: (Int) -> [UInt8]? = { _ in nil }
+    #expect(JoinSource(fileTextOrDash: "-") == .standardInput)
+    #expect(JoinSource(textOrDash: "-") == .standardInput)
+    #expect(JoinSource(fileTextOrDash: text) == .text(text))
+    #expect(JoinSource(fileTextOrDash: "a/b") == .file("a/b"))
+    let read = try JoinSource.standardInput.token { limit in
+      #expect(limit == Limits.joinFileBytes)
+      return Array(text.utf8)
+    }
+    #expect(read.pair.publicKey == token.pair.publicKey)
+    #expect(throws: KeyError.self) { try JoinSource.standardInput.token(readLine: nothing) }
+    let folder = try TestFolder()
+    let path = "\(folder.path)/token"
+    let bytes = Array("\(text)\n".utf8)
+    let full = bytes + [UInt8](repeating: 0x20, count: Limits.joinFileBytes - bytes.count)
+    for (content, isTaken) in [(bytes, true), (full, true), (full + [0x20], false), ([], false)] {
+      #expect(FileManager.default.createFile(atPath: path, contents: Data(content)))
+      #expect(unsafe chmod(path, 0o600) == 0)
+      let found = try? JoinSource.file(path).token(readLine: nothing)
+      #expect((found != nil) == isTaken, "\(content.count) bytes")
+    }
+    #expect(FileManager.default.createFile(atPath: path, contents: Data(bytes)))
+    for mode: mode_t in [0o644, 0o620, 0o604] {
+      #expect(unsafe chmod(path, mode) == 0)
+      let error = #expect(throws: KeyError.self) {
+        try JoinSource.file(path).token(readLine: nothing)
+      }
+      #expect(error?.kind == .exposed && error?.description.contains(text) == false)
+    }
+    let none = #expect(throws: KeyError.self) {
+      try JoinSource.file("\(path).none").token(readLine: nothing)
+    }
+    #expect(none?.status == 64 && none?.hint.contains("opcoord key invite") == true)
   }
 
   @Test(arguments: Role.allCases) func tokens(role: Role) throws {

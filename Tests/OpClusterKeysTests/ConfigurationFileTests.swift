@@ -88,7 +88,7 @@ import Testing
       try ConfigurationFile.read(path, keys: keys)
     }
     #expect(unreadable?.status == 78)
-    #expect(unreadable?.message == "cannot read \(path)")
+    #expect(unreadable?.message.hasSuffix("\(path) is not a file") == true)
     try FileManager.default.removeItem(atPath: path)
     let line = Array("coordinator: tcp://127.0.0.1:7420\n#".utf8)
     let most = line + [UInt8](repeating: 120, count: ConfigurationFile.maximumBytes - line.count)

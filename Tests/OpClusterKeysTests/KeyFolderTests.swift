@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 import Glibc
+import OpClusterFolders
 import OpClusterModel
 import OpClusterZeroMQ
 import Testing

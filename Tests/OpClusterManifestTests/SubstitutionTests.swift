@@ -12,41 +12,18 @@ import Testing
     "'; rm -rf / #", "tab\there", "e\u{301}'x", "\u{1F600}",
   ]
 
-  /// What a POSIX shell makes of one word made of quoted and bare parts; nil when it is not one.
-  static func unquoted(_ text: String) -> String? {
-    var result = ""
-    var rest = Substring(text).unicodeScalars
-    while let scalar = rest.popFirst() {
-      switch scalar {
-      case "'":
-        guard let end = rest.firstIndex(of: "'") else { return nil }
-        result.unicodeScalars.append(contentsOf: rest[..<end])
-        rest = rest[rest.index(after: end)...]
-      case "\\":
-        guard let next = rest.popFirst() else { return nil }
-        result.unicodeScalars.append(next)
-      default:
-        let isPlain =
-          scalar.isASCII
-          && (Names.isNameByte(UInt8(scalar.value)) || "/:=@%+,".unicodeScalars.contains(scalar))
-        guard isPlain else { return nil }
-        result.unicodeScalars.append(scalar)
-      }
-    }
-    return result
-  }
-
   @Test(arguments: nasty)
   func aParameterIsOneWordOfTheShell(value: String) throws {
     let compiled = compile(
       "version: 1\nparams: {p: x}\noperations: {a: {run: 'echo ${{ params.p }}'}}", ["p": value])
+    // Either so plain that nothing can go wrong, or no part of the text.
     let text = try compiled.shellText("a")
-    guard case .literal(let literal)? = text.segments.first, text.segments.count == 1 else {
-      Issue.record("not one literal")
-      return
-    }
-    let word = try #require(literal.after("echo "))
-    #expect(Array(Self.unquoted(word)?.utf8 ?? "?".utf8) == Array(value.utf8))
+    let isPlain = ShellText.isPlainWord(value, before: nil)
+    let known = CommandText.Segment.value(.known(value), quoting: .shell)
+    #expect(
+      text
+        == (isPlain
+          ? CommandText("echo \(value)") : CommandText(segments: [.literal("echo "), known])))
     // Arguments, environment and raw take it as it is.
     let bare = compile(
       """
@@ -99,19 +76,86 @@ import Testing
     #expect(try compiled.template("a").wantsInputs == false)
   }
 
+  // How each is rendered: `#` stands for the reference. Between double quotes, they end before it
+  // and begin again behind it; quotes around it alone are left out.
   @Test(arguments: [
-    ("echo \"${{ item }}\"", false), ("echo '${{ item }}'", false), ("echo ${{ item }}", true),
-    ("echo \"$(cat ${{ item }})\"", true), ("# don't\necho ${{ item }}", true),
-    ("echo it\\'s ${{ item }}", true), ("echo \"a\"${{ item }}'b'", true),
-    ("echo \"$(echo \"${{ item }}\")\"", false), ("echo \"`cat ${{ item }}`\"", true),
-    ("echo ${x#y} ${{ item }}", true), ("echo \"${{ raw(item) }}\"", true),
-    ("(echo 'a b'; echo ${{ item }})", true), ("echo \"\\\"${{ item }}\"", false),
+    ("echo \"${{ item }}\"", "echo #"), ("echo ${{ item }}", "echo #"),
+    ("echo \"a ${{ item }} b\"", "echo \"a \"#\" b\""),
+    ("echo \"$(cat ${{ item }})\"", "echo \"$(cat #)\""),
+    ("# don't ${{ item }}\necho ${{ item }}", "# don't #\necho #"),
+    ("echo it\\'s ${{ item }}", "echo it\\'s #"),
+    ("echo \"a\"${{ item }}'b'", "echo \"a\"#'b'"),
+    ("echo \"$(echo \"${{ item }}\")\"", "echo \"$(echo #)\""),
+    ("echo ${x#y} ${{ item }}", "echo ${x#y} #"), ("echo \"${{ raw(item) }}\"", "echo \"raw\""),
+    ("(echo 'a b'; echo ${{ item }})", "(echo 'a b'; echo #)"),
+    ("echo \"\\\"${{ item }}\"", "echo \"\\\"\"#\"\""),
+    ("sh -c 'cat \"$1\"' sh ${{ item }}", "sh -c 'cat \"$1\"' sh #"),
+    ("[[ ${{ item }} == a* ]]", "[[ # == a* ]]"), ("export X=${{ item }}", "export X=#"),
+    ("python3 tool.py -c \"${{ item }}\"", "python3 tool.py -c #"),
+    ("ssh ${{ item }} uptime", "ssh # uptime"), ("grep x <<<${{ item }}", "grep x <<<#"),
   ])
-  func quotesAroundAValueAreAnError(run: String, isFine: Bool) {
+  func placesOfValues(run: String, rendered: String) throws {
     let indented = run.split(separator: "\n").map { "      \($0)" }.joined(separator: "\n")
     let compiled = compile(
-      "version: 1\noperations:\n  a:\n    array: {items: [x]}\n    run: |\n\(indented)\n")
-    #expect(compiled.errors.isEmpty == isFine, "\(run): \(compiled.errors)")
+      "version: 1\noperations:\n  a:\n    array: {items: [x y]}\n    run: |-\n\(indented)\n")
+    #expect(compiled.errors.isEmpty, "\(run)")
+    let shown = try compiled.shellText("a").segments.map { segment in
+      switch segment {
+      case .literal(let text): text
+      case .value(_, quoting: .shell): "#"
+      case .value(_, quoting: .none): "raw"
+      }
+    }
+    #expect(shown.joined() == rendered)
+  }
+
+  // What is so plain that it means the same everywhere can stand where others cannot.
+  @Test func plainValuesStandEverywhere() throws {
+    let compiled = compile(
+      """
+      version: 1
+      params: {n: 4}
+      operations:
+        a: {array: {items: [1, 22]}, run: "echo $((${{ item }} + ${{ params.n }})) '${{ item }}'"}
+        b: {run: "echo ${{ params.n }}>f"}
+        c: {array: 1-3, run: "echo ${{ index }}>f; echo $((${{ index }}))"}
+      """)
+    #expect(compiled.errors == [])
+    let item = CommandText.Segment.value(.element(0), quoting: .none)
+    #expect(
+      try compiled.shellText("a").segments == [
+        .literal("echo $(("), item, .literal(" + 4)) '"), item, .literal("'"),
+      ])
+    // A digit before `>` would be a descriptor.
+    #expect(
+      try compiled.shellText("b").segments == [
+        .literal("echo "), .value(.known("4"), quoting: .shell), .literal(">f"),
+      ])
+    #expect(
+      try compiled.shellText("c").segments == [
+        .literal("echo "), .value(.index, quoting: .shell), .literal(">f; echo $(("),
+        .value(.index, quoting: .none), .literal("))"),
+      ])
+  }
+
+  // Values of all elements are several words: not where one must stand, nor where a command does.
+  @Test(arguments: ["x=%", "% x", "echo \"%\"", "case % in a) ;; esac", "echo > %", "export X=%"])
+  func listsStandAmongArguments(text: String) {
+    func errors(_ run: String) -> [String] {
+      compile(
+        """
+        version: 1
+        operations:
+          a: {array: 1-2, run: x, outputs: [k]}
+          b:
+            needs: a
+            run: |
+              \(run.replacing("%", with: "${{ needs.a.outputs.k }}"))
+        """
+      ).errors
+    }
+    #expect(errors(text).count == 1, "\(errors(text))")
+    #expect(errors("for x in %; do echo; done; cat -- % x; a=(%)") == [])
   }
 
   @Test func parametersWorkWhereverAValueIsTaken() throws {

@@ -46,7 +46,8 @@ struct JSONTests {
   @Test func timesAreRFC3339() {
     #expect(rfc3339(Sample.start) == "2026-11-21T01:40:48.123Z")
     #expect(rfc3339(WallTime(milliseconds: 951_782_400_000)) == "2000-02-29T00:00:00.000Z")
-    #expect(rfc3339(WallTime(milliseconds: -1)) == "1969-12-31T23:59:59.999Z")
+    #expect(rfc3339(WallTime(milliseconds: -1)) == "1970-01-01T00:00:00.000Z")
+    #expect(rfc3339(WallTime(milliseconds: .max)) == "9999-12-31T23:59:59.999Z")
     #expect(rfc3339(WallTime(milliseconds: 4_107_542_399_999)) == "2100-02-28T23:59:59.999Z")
   }
 

@@ -62,3 +62,101 @@ import Testing
     #expect(scheduler.ended[GraphID(UInt32(Limits.endedGraphsRemembered) + 1)] != nil)
   }
 }
+
+/// What a program sends, which no manifest was read for.
+@Suite struct AdmissionOfNames {
+  private func refusal(_ change: (inout GraphSubmission) -> Void) -> Refusal? {
+    var submission = GraphSubmission(key: SubmissionKey("key"), name: "graph")
+    submission.templates = [noops("t")]
+    change(&submission)
+    var world = World()
+    if case .refused(let refusal) = world.ask(.submit(submission)) { return refusal }
+    return nil
+  }
+
+  // G33 G38: names that would end a path, move a cursor or show other text than is there.
+  @Test func namesAreCheckedWhoeverSendsThem() {
+    let bad = ["a/b", "a\nb", "\u{1B}[2J", "a\u{7F}", "\u{202E}cba", "a\0"]
+    for name in bad + ["", String(repeating: "n", count: Limits.nameBytes + 1)] {
+      let shown = name.debugDescription
+      #expect(refusal { $0.templates[0].name = name }?.code == .badRequest, "\(shown)")
+      let queue = refusal { $0.queues = [.own(QueueSettings(name: name))] }
+      #expect(queue?.code == .badRequest, "\(shown)")
+    }
+    for name in bad {
+      #expect(refusal { $0.name = name }?.code == .badRequest)
+      if name == "a/b" { continue }
+      #expect(refusal { $0.key = SubmissionKey(name) }?.code == .badRequest)
+      #expect(refusal { $0.labels = [Label(key: name, value: "v")] }?.code == .badRequest)
+      #expect(refusal { $0.labels = [Label(key: "k", value: name)] }?.code == .badRequest)
+      #expect(
+        refusal { $0.templates[0].labels = [Label(key: name, value: "v")] }?.code == .badRequest)
+    }
+    #expect(refusal { $0.labels = [Label(key: "", value: "v")] }?.code == .badRequest)
+    for name in ["a", "Übergröße 3", "a.b:c-d_e", String(repeating: "n", count: Limits.nameBytes)] {
+      #expect(refusal { $0.templates[0].name = name } == nil)
+      #expect(refusal { $0.name = name } == nil)
+    }
+    #expect(refusal { $0.labels = [Label(key: "team/part", value: "")] } == nil)
+  }
+
+  // G33: numbers have an end, and who asks beyond it is refused; nothing traps.
+  @Test func numbersHaveAnEnd() {
+    var world = World()
+    var submission = graph(["a"])
+    submission.queues = [.own(QueueSettings(name: "own"))]
+    world.scheduler.counters.lastGraph = .max - 1
+    world.scheduler.counters.lastQueue = .max - 1
+    world.scheduler.counters.lastWorker = .max - 1
+    world.ask(.submit(submission))
+    #expect(world.scheduler.graphs.numbers == [.max])
+    for other in [submission, graph(["b"])] {
+      guard case .refused(let refusal) = world.ask(.submit(other)) else {
+        Issue.record("accepted beyond the last number")
+        continue
+      }
+      #expect(refusal.code == .limitExceeded && !refusal.hint.isEmpty)
+    }
+    guard case .refused(let refusal) = world.ask(.createQueue(QueueSettings(name: "q"))) else {
+      Issue.record("a queue beyond the last number")
+      return
+    }
+    #expect(refusal.code == .limitExceeded)
+    world.join("w1")
+    #expect(world.workers[0].conversation != nil)
+    world.join("w2")
+    #expect(world.workers[1].refusals.map(\.code) == [.limitExceeded])
+    world.runAll()
+    #expect(world.brokenInvariant == nil)
+    #expect(world.scheduler.graphs.numbers.isEmpty)
+    world.scheduler.counters.lastGraph = 5
+    world.scheduler.counters.lastPlace = .max - 1
+    guard case .refused = world.ask(.submit(graph(["c"]))) else {
+      Issue.record("accepted beyond the last place")
+      return
+    }
+  }
+
+  // G29: queues that come with graphs count toward `Limits.queues`, and go with them.
+  @Test func queuesOfGraphsAreCounted() {
+    var world = World()
+    world.checksEveryTurn = false
+    var submission = graph(["a"])
+    submission.queues = (0..<Limits.queuesPerGraph).map { .own(QueueSettings(name: "q\($0)")) }
+    var accepted: UInt32 = 0
+    var refused: Refusal?
+    while refused == nil, accepted < 1_000 {
+      if case .refused(let refusal) = world.ask(.submit(submission)) {
+        refused = refusal
+      } else {
+        accepted += 1
+      }
+    }
+    #expect(refused?.code == .limitExceeded)
+    #expect(Int(accepted) == (Limits.queues - 1) / Limits.queuesPerGraph)
+    #expect(world.scheduler.queues.count <= Limits.queues)
+    world.ask(.cancel(.selection(.graph(GraphID(1))), reason: "", grace: nil))
+    #expect(world.scheduler.graphs.contains(1) == false)
+    if case .refused = world.ask(.submit(submission)) { Issue.record("there is room again") }
+  }
+}

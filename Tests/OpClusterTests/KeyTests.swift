@@ -204,9 +204,11 @@ import Testing
         return result.output.split(separator: "\n").last.map(String.init) ?? ""
       }
       let line = try await invite("--role", "worker", "--name", "far")
-      #expect(line.hasPrefix("opworker serve --coordinator \(site.workers) --join opjoin_"))
-      let words = line.split(separator: " ").dropFirst().map(String.init) + ["--allow-root"]
-      let token = try #require(words.first { $0.hasPrefix("opjoin_") })
+      let all = line.split(separator: " ").map(String.init)
+      let token = try #require(all.count > 1 ? all[1] : nil)
+      #expect(line == "echo \(token) | opworker serve --coordinator \(site.workers) --join -")
+      #expect(token.hasPrefix("opjoin_"))
+      let words = ["serve", "--coordinator", site.workers, "--join", token, "--allow-root"]
       // A program that it is not for does not use it up.
       let client = try await site.run("opbatch", home: "lost", ["key", "join", token])
       #expect(client.status == 64 && client.error.contains("is for a worker, and still good"))
@@ -231,12 +233,12 @@ import Testing
       }
       astray.signal(SIGKILL)
       let user = try await invite("--role", "submitter")
-      let other = try #require(user.split(separator: " ").last.map(String.init))
+      let other = try #require(user.split(separator: " ").dropFirst().first.map(String.init))
+      #expect(user == "echo \(other) | opbatch key join -")
       let foreign = try await site.run(
         "opworker", home: "lost", words.map { $0 == token ? other : $0 })
       #expect(foreign.status == 64 && foreign.error.contains("for the role submitter"))
-      let joined = try await site.run(
-        "opbatch", home: "uta", user.split(separator: " ").dropFirst().map(String.init))
+      let joined = try await site.run("opbatch", home: "uta", ["key", "join", other])
       #expect(joined.status == 0, "\(joined.error)")
       // The key knows where its coordinator is.
       let result = try await site.run("opbatch", home: "uta", ["run", "--", "/bin/echo", "there"])
@@ -246,6 +248,107 @@ import Testing
       #expect(try await site.opcoord("key", "rm", "far").status == 0)
       #expect(try await worker.ended(within: .seconds(30)) == 77)
       #expect(worker.error.contains("'far' was removed"))
+    }
+  }
+
+  /// A token in a file or on standard input, where nobody else can read it: the lines as they are
+  /// printed, run by a shell.
+  @Test func invitationsThatDoNotShow() async throws {
+    try await Self.with { site in
+      func invite(_ role: String) async throws -> (line: String, token: String) {
+        let result = try await site.run(
+          "opcoord", home: "main",
+          ["key", "invite", "--role", role, "--client", site.clients, "--worker", site.workers])
+        let line = result.output.split(separator: "\n").last.map(String.init) ?? ""
+        return (line, line.split(separator: " ").dropFirst().first.map(String.init) ?? "")
+      }
+      let programs = try Cluster.executable("opbatch").split(separator: "/").dropLast()
+      let path = "/" + programs.joined(separator: "/")
+      func shell(_ line: String, _ home: String) async throws -> ChildProgram {
+        try FileManager.default.createDirectory(
+          atPath: "\(site.folder)/\(home)", withIntermediateDirectories: true)
+        return try ChildProgram(
+          "shell-\(home)", "/bin/sh", ["-c", line],
+          environment: [
+            "PATH=\(path):/usr/bin:/bin", "HOME=\(site.folder)/\(home)", "USER=\(home)",
+          ], folder: site.folder, input: "/dev/null")
+      }
+      let user = try await shell(try await invite("submitter").line, "pia")
+      #expect(try await user.ended() == 0, "\(user.error)")
+      #expect(user.output.contains("submitter"))
+      let worker = try await shell(
+        try await invite("worker").line + " --allow-root --name pipe", "pipe")
+      try await eventually("the worker serves", details: { worker.error }) {
+        worker.output.contains("serving")
+      }
+      worker.signal(SIGKILL)
+      // By a file that only we can read.
+      let file = "\(site.folder)/token"
+      let token = try await invite("submitter").token
+      #expect(FileManager.default.createFile(atPath: file, contents: Data("\(token)\n".utf8)))
+      #expect(unsafe chmod(file, 0o644) == 0)
+      let seen = try await site.run("opbatch", home: "udo", ["key", "join", file])
+      #expect(seen.status == 78 && seen.error.contains("chmod 0600 \(file)"), "\(seen.error)")
+      #expect(unsafe chmod(file, 0o600) == 0)
+      let joined = try await site.run("opbatch", home: "udo", ["key", "join", file])
+      #expect(joined.status == 0, "\(joined.error)")
+      let none = try await site.run("opbatch", home: "ute", ["key", "join", "\(file).none"])
+      #expect(none.status == 64 && none.error.contains("there is no file"), "\(none.error)")
+      let fresh = try await invite("worker").token
+      #expect(FileManager.default.createFile(atPath: file, contents: Data(fresh.utf8)))
+      #expect(unsafe chmod(file, 0o600) == 0)
+      let other = try site.start(
+        "opworker", home: "file",
+        [
+          "serve", "--allow-root", "--coordinator", site.workers, "--join-file", file, "--name",
+          "file",
+        ])
+      try await eventually("the worker serves", details: { other.error }) {
+        other.output.contains("serving")
+      }
+      #expect(other.error.contains("joined as 'file'") && !other.error.contains("not used"))
+    }
+  }
+
+  /// A token that is an argument is overwritten as soon as the program has it.
+  @Test func argumentsAreOverwritten() async throws {
+    try await Self.with { site in
+      // A coordinator that answers nobody: the program waits, and can be looked at.
+      let deaf = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+      defer { close(deaf) }
+      var address = sockaddr_in()
+      address.sin_family = sa_family_t(AF_INET)
+      address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+      var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+      let code = unsafe withUnsafeMutablePointer(to: &address) { pointer in
+        unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          unsafe bind(deaf, $0, size) + listen(deaf, 8) + getsockname(deaf, $0, &size)
+        }
+      }
+      #expect(code == 0)
+      let port = UInt16(bigEndian: address.sin_port)
+      let line = try await site.run(
+        "opcoord", home: "main",
+        [
+          "key", "invite", "--role", "admin", "--client", "tcp://127.0.0.1:\(port)", "--worker",
+          site.workers,
+        ])
+      let token = line.output.split(separator: " ").dropFirst().first.map(String.init) ?? ""
+      #expect(token.hasPrefix("opjoin_"))
+      for (program, arguments) in [
+        ("opbatch", ["key", "join", token]),
+        ("opworker", ["serve", "--allow-root", "--coordinator", site.workers, "--join", token]),
+        ("opworker", ["serve", "--allow-root", "--coordinator", site.workers, "--join=\(token)"]),
+      ] {
+        let child = try site.start(program, home: "deaf", arguments)
+        try await eventually("the token of \(program) is gone", details: { child.error }) {
+          let bytes = FileManager.default.contents(atPath: "/proc/\(child.process)/cmdline")
+          let shown = String(decoding: bytes ?? Data(), as: UTF8.self)
+          if child.end != nil { throw Trouble("\(program) has ended: \(child.error)") }
+          return shown.contains("join") && !shown.contains(token) && shown.contains("xxxx")
+        }
+        child.signal(SIGKILL)
+      }
     }
   }
 

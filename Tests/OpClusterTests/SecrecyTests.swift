@@ -14,6 +14,7 @@ import Testing
 
   private static var shape: Cluster.Shape {
     var shape = Cluster.Shape(workers: 1)
+    shape.server = user
     let step =
       geteuid() == 0
       ? "exec setpriv --reuid \(user) --regid \(user) --clear-groups" : "exec"

@@ -53,6 +53,28 @@ import Testing
     }
   }
 
+  // G29: runs of element numbers, and steps among them.
+  @Test func runsOfOneSelection() {
+    func problem(_ runs: [IndexRun]) -> WireError.Problem? {
+      let selection = Selection(graphs: .active, elements: runs)
+      let bytes = Wire.encode(
+        .request(RequestID(1), .operations(selection, after: nil, limit: 1)))
+      do {
+        _ = try Wire.decodeClientMessage(bytes)
+        return nil
+      } catch { return error.problem }
+    }
+    let runs = Limits.indexRunsPerSelection
+    let one = IndexRun(first: 1, count: 1)
+    #expect(problem(Array(repeating: one, count: runs)) == nil)
+    #expect(problem(Array(repeating: one, count: runs + 1)) == .beyond(limit: runs))
+    let steps = (0...UInt32(Limits.indexStepsPerSelection)).map {
+      IndexRun(first: 1, count: 2, step: $0 + 2)
+    }
+    #expect(problem(steps.dropLast()) == nil)
+    #expect(problem(steps) == .beyond(limit: Limits.indexStepsPerSelection))
+  }
+
   @Test func counts() {
     expectLimit(Limits.labelsPerThing) { count in
       submission { $0.labels = Array(repeating: Label(key: "k", value: "v"), count: count) }

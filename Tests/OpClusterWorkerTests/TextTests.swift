@@ -8,12 +8,22 @@ import Testing
 @testable import OpClusterWorker
 
 @Suite struct TextTests {
-  @Test func quotingMakesOneWord() {
-    #expect(AttemptValues.quote("it's $HOME", .shell) == "'it'\\''s $HOME'")
-    #expect(AttemptValues.quote("", .shell) == "''")
-    #expect(AttemptValues.quote("a b", .none) == "a b")
-    // A combining character after the quote must not hide it.
-    #expect(AttemptValues.quote("'\u{301}", .shell) == "''\\''\u{301}'")
+  // G38: no value is a part of the text that a shell parses; equal ones are one variable.
+  @Test func valuesReachShellsByTheirEnvironment() throws {
+    let values = AttemptValues(index: 7, elements: ["it's $(x)", "it's $(x)", ""], inputs: [])
+    func place(_ at: Int) -> CommandText.Segment { .value(.element(at), quoting: .shell) }
+    let text = CommandText(segments: [
+      .literal("f "), place(0), .literal(" "), place(2), place(1), .literal(" "),
+      .value(.known("a;b"), quoting: .shell), .value(.element(0), quoting: .none),
+      .value(.index, quoting: .shell),
+    ])
+    let rendering = try values.renderForShell(text)
+    #expect(
+      rendering.text
+        == "f \"${OP_VALUE_1?}\" \"${OP_VALUE_2?}\"\"${OP_VALUE_1?}\" \"${OP_VALUE_3?}\""
+        + "it's $(x)\"${OP_VALUE_4?}\"")
+    #expect(rendering.values == ["it's $(x)", "", "a;b", "7"])
+    #expect(rendering.variables.map(\.name).last == "OP_VALUE_4")
   }
 
   // A coordinator that serves clients at every interface names none of them.
@@ -37,15 +47,15 @@ import Testing
     let values = AttemptValues(index: 7, elements: ["x y"], inputs: [])
     let text = CommandText(segments: [
       .literal("n="), .value(.index, quoting: .none), .literal(" "),
-      .value(.element(0), quoting: .shell),
+      .value(.element(0), quoting: .none),
     ])
-    #expect(try values.render(text) == "n=7 'x y'")
+    #expect(try values.render(text) == "n=7 x y")
     #expect(throws: AttemptProblem.self) {
       try values.render(CommandText(segments: [.value(.element(1), quoting: .none)]))
     }
   }
 
-  // Values of an array's elements come in the order of their indices, each quoted.
+  // Values of an array's elements come in the order of their indices, each a word.
   @Test func outputsOfAnArray() throws {
     func input(_ index: UInt32, _ value: String) -> DependencyInput {
       DependencyInput(
@@ -55,12 +65,14 @@ import Testing
     let values = AttemptValues(index: 1, elements: [], inputs: [input(2, "b c"), input(1, "a")])
     let place = CommandText.Segment.value(
       .output(operation: "make", key: "path"), quoting: .shell)
-    #expect(try values.render(CommandText(segments: [place])) == "'a' 'b c'")
+    let rendering = try values.renderForShell(CommandText(segments: [place]))
+    #expect(rendering.text == "\"a\" \"${OP_VALUE_1?}\"" && rendering.values == ["b c"])
+    #expect(try values.render(CommandText(segments: [place])) == "a b c")
     var failed = values
     failed.inputs[0].output = nil
     failed.inputs[0].outcome = .failed
     let problem = #expect(throws: AttemptProblem.self) {
-      try failed.render(CommandText(segments: [place]))
+      try failed.renderForShell(CommandText(segments: [place]))
     }
     #expect(problem?.cause == .missingInput)
   }

@@ -35,6 +35,8 @@ package final class Cluster: Sendable {
     /// Where the daemons listen; nil: sockets in the folder.
     package var clientAddress: String?
     package var workerAddress: String?
+    /// The user who serves, where it is neither this one nor root.
+    package var server: UInt32?
 
     package init(
       workers: Int = 3, slots: Int = 2, program: String = "opworker", workerFlags: [[String]] = []
@@ -129,9 +131,7 @@ package final class Cluster: Sendable {
   package func coordinatorAnswers() async throws {
     try await eventually("the coordinator answers") {
       if let end = daemon("opcoord")?.end { throw Trouble("opcoord ended with \(end)") }
-      guard let connection = try? await ClusterConnection.connect(to: address, keys: keys) else {
-        return false
-      }
+      guard let connection = try? await connect(within: .seconds(3)) else { return false }
       await connection.close()
       return true
     }
@@ -195,8 +195,12 @@ package final class Cluster: Sendable {
 
   // Clients
 
-  package func connect() async throws -> ClusterConnection {
-    try await ClusterConnection.connect(to: address, deadline: .seconds(30), keys: keys)
+  package func connect(within time: Duration = .seconds(30)) async throws -> ClusterConnection {
+    guard let server = shape.server else {
+      return try await ClusterConnection.connect(to: address, deadline: time, keys: keys)
+    }
+    return try await ClusterConnection.connect(
+      to: address, deadline: time, keys: keys, servedByUser: server)
   }
 
   /// Starts `opbatch` against this cluster.

@@ -75,19 +75,7 @@ extension NotBefore {
 
   /// At a time in seconds since 1970, such as a `Date`'s `timeIntervalSince1970`.
   public static func time(_ secondsSince1970: Double) -> NotBefore {
-    // Nine thousand years are enough, and what is no number is no time to wait for.
-    let bounded = secondsSince1970.isNaN ? 0 : min(max(secondsSince1970, -3e11), 3e11)
-    return .at(WallTime(milliseconds: Int64((bounded * 1000).rounded())))
-  }
-}
-
-extension Span {
-  /// Whole nanoseconds; a century is as good as for ever.
-  init(_ duration: Duration) {
-    let century: Int64 = 100 * 365 * 86_400
-    let (seconds, attoseconds) = duration.components
-    let bounded = min(max(seconds, 0), century)
-    let rest = seconds < 0 ? 0 : attoseconds / 1_000_000_000
-    self.init(nanoseconds: bounded * 1_000_000_000 + rest)
+    // What is no number is no time to wait for.
+    .at(WallTime(milliseconds: Int64(saturating: (secondsSince1970 * 1000).rounded())))
   }
 }

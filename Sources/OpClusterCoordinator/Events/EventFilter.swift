@@ -15,7 +15,7 @@ struct EventFilter: Sendable, Equatable {
 
   let graphs: GraphSet
   let graphsOnly: Bool
-  /// What is asked of operations beyond their graph.
+  /// What is asked of operations beyond their graph; without its graphs, its elements joined.
   let selection: Selection
   /// Also events of queues and workers.
   let tellsCluster: Bool
@@ -25,6 +25,8 @@ struct EventFilter: Sendable, Equatable {
   private var own: Set<GraphID> = []
   /// By graph, as far as it had to be found out. Looked up, never iterated.
   private(set) var scopes: [GraphID: Scope] = [:]
+  /// What these take.
+  private(set) var scopeBytes = 0
 
   init(
     _ selection: Selection, graphs: GraphSet, graphsOnly: Bool, includesOwn: Bool = false
@@ -32,7 +34,11 @@ struct EventFilter: Sendable, Equatable {
     self.graphs = graphs
     self.includesOwn = includesOwn
     self.graphsOnly = graphsOnly
-    self.selection = selection
+    var beyond = selection
+    // `graphs` has them.
+    beyond.graphs = .numbers([])
+    beyond.elements = selection.elements.joined()
+    self.selection = beyond
     switch selection.graphs {
     case .all, .active:
       tellsCluster =
@@ -51,14 +57,36 @@ struct EventFilter: Sendable, Equatable {
       || selection.priority != nil
   }
 
+  /// What it keeps of what the subscriber asked for.
+  var bytes: Int {
+    graphs.ranges.count * MemoryLayout<ClosedRange<UInt32>>.stride + selection.bytes
+  }
+
   /// Takes over what has been found out about a graph.
-  mutating func learn(_ scope: Scope, of graph: GraphID) { scopes[graph] = scope }
+  mutating func learn(_ scope: Scope, of graph: GraphID) {
+    scopeBytes -= scopes.updateValue(scope, forKey: graph)?.bytes ?? 0
+    scopeBytes += scope.bytes
+  }
+
+  /// Likewise, as far as there is room: lets go of all others before it keeps more than `bound`
+  /// bytes. What is not kept has to be found out again.
+  mutating func learn(_ scope: Scope, of graph: GraphID, within bound: Int) {
+    guard scope.bytes <= bound else { return }
+    if scopeBytes + scope.bytes > bound { forgetScopes() }
+    learn(scope, of: graph)
+  }
+
+  /// Lets go of what was found out.
+  mutating func forgetScopes() {
+    scopes = [:]
+    scopeBytes = 0
+  }
 
   /// A graph has come over the subscriber's own connection.
   mutating func learnOwn(_ graph: GraphID) { if includesOwn { own.insert(graph) } }
 
   mutating func forget(_ graph: GraphID) {
-    scopes[graph] = nil
+    scopeBytes -= scopes.removeValue(forKey: graph)?.bytes ?? 0
     own.remove(graph)
   }
 
@@ -103,9 +131,16 @@ struct EventFilter: Sendable, Equatable {
     _ run: EventRun, _ first: UInt32, _ ranges: [Range<UInt32>], _ body: (EventRun) -> Void
   ) {
     let whole = first..<(first &+ run.count)
-    for range in ranges {
-      let part = range.clamped(to: whole)
+    // The first that does not end before the run; there may be very many.
+    var (low, high) = (0, ranges.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if ranges[middle].upperBound <= whole.lowerBound { low = middle + 1 } else { high = middle }
+    }
+    while low < ranges.count, ranges[low].lowerBound < whole.upperBound {
+      let part = ranges[low].clamped(to: whole)
       if !part.isEmpty { body(run.part(from: part.lowerBound - first, count: UInt32(part.count))) }
+      low += 1
     }
   }
 
@@ -126,7 +161,11 @@ struct EventFilter: Sendable, Equatable {
 
 extension EventFilter.Scope {
   /// What a selection means in the graph of this submission.
-  init(_ selection: Selection, _ submission: GraphSubmission, graph: GraphID) {
+  ///
+  /// - Throws: `limitExceeded` where it means more than `Limits.partsPerScope` parts of it.
+  init(
+    _ selection: Selection, _ submission: GraphSubmission, graph: GraphID
+  ) throws(Refusal) {
     let ofGraph = selection.labels.allSatisfy { submission.labels.contains($0) }
     let isWhole =
       selection.operation == nil && selection.elements.isEmpty && selection.queue == nil
@@ -137,10 +176,69 @@ extension EventFilter.Scope {
     }
     let outline = GraphOutline(submission, graph: graph)
     var ranges: [Range<UInt32>] = []
+    let numbers = ElementNumbers(selection.elements)
     for stage in outline.submission.templates.indices where outline.matches(selection, stage) {
-      outline.forEachRange(of: stage, selection.elements) { ranges.append($0) }
+      outline.forEachRange(of: stage, numbers) { range in
+        ranges.append(range)
+        return ranges.count <= Limits.partsPerScope
+      }
+      guard ranges.count <= Limits.partsPerScope else {
+        throw Refusal(
+          .limitExceeded,
+          "the subscription selects more than \(Limits.partsPerScope) separate parts of graph "
+            + "\(graph.number)",
+          hint: "select whole arrays or ranges of elements")
+      }
     }
     self = ranges.isEmpty ? .nothing : .operations(ranges)
+  }
+
+  /// What it takes in a table of them, about.
+  var bytes: Int {
+    switch self {
+    case .nothing, .everything: 64
+    case .operations(let ranges): 64 + ranges.count * MemoryLayout<Range<UInt32>>.stride
+    }
+  }
+}
+
+extension Selection {
+  /// What it takes beside itself, about.
+  var bytes: Int {
+    var bytes = elements.count * MemoryLayout<IndexRun>.stride + states.count
+    if case .numbers(let ranges) = graphs {
+      bytes += ranges.count * MemoryLayout<ClosedRangeOfGraphs>.stride
+    }
+    for label in labels { bytes += 64 + label.key.utf8.count + label.value.utf8.count }
+    return bytes + (operation?.utf8.count ?? 0) + (queue?.utf8.count ?? 0)
+  }
+}
+
+extension [IndexRun] {
+  /// The same numbers in as few runs as are found by sorting them: those without gaps are joined,
+  /// of equal ones one is left.
+  func joined() -> [IndexRun] {
+    if count <= 1 { return self }
+    var gapless: [ClosedRange<UInt32>] = []
+    var others: Set<IndexRun> = []
+    for run in self where run.count > 0 {
+      if run.step <= 1 || run.count == 1 {
+        let last = UInt64(run.first) + UInt64(run.count - 1)
+        gapless.append(run.first...UInt32(clamping: last))
+      } else {
+        others.insert(run)
+      }
+    }
+    // As ranges of graphs are joined: neighbours and those that overlap.
+    let ranges = GraphSet(ranges: gapless).ranges
+    let joined = ranges.flatMap { range -> [IndexRun] in
+      let more = range.upperBound - range.lowerBound
+      guard more == .max else { return [IndexRun(first: range.lowerBound, count: more + 1)] }
+      return [IndexRun(first: 0, count: .max), IndexRun(first: .max, count: 1)]
+    }
+    let rest = others.sorted { ($0.first, $0.step, $0.count) < ($1.first, $1.step, $1.count) }
+    // Runs of no numbers mean nothing; no runs would mean all.
+    return joined.isEmpty && rest.isEmpty ? [IndexRun(first: 0, count: 0)] : joined + rest
   }
 }
 

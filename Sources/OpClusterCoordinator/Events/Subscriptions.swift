@@ -29,6 +29,9 @@ struct Subscriptions {
 
   struct Entry {
     let key: Key
+    /// Who it is counted with (G29), and as how many bytes.
+    let holder: QuotaHolder
+    let bytes: Int
     /// The request that opened it; a refusal of later times answers it, too.
     let request: RequestID
     var filter: EventFilter
@@ -43,6 +46,10 @@ struct Subscriptions {
     var onTheWay: UInt32 = 0
     /// What all subscribers together allow this one (`Limits.eventsOnTheirWay`).
     var share: UInt32
+    /// Likewise of what is found out about graphs (`Limits.scopeBytesTogether`).
+    var scopeShare: Int
+    /// The slice that it waits for.
+    var reading: UInt64?
     var state: State
     /// Since when it has had events waiting without taking any.
     var stalledSince: Instant?
@@ -80,6 +87,10 @@ struct Subscriptions {
   private var lastReading: UInt64 = 0
   private var readings: [UInt64: Key] = [:]
 
+  /// What they take by who has them; looked up only.
+  private var bytesByHolder: [QuotaHolder: Int] = [:]
+  private(set) var bytes = 0
+
   private let eventsOnTheirWay: UInt32
 
   /// - Parameters:
@@ -95,33 +106,104 @@ struct Subscriptions {
   private var share: UInt32 {
     max(Limits.leastEventShare, eventsOnTheirWay / UInt32(clamping: max(1, order.count)))
   }
-  func count(of peer: PeerID) -> Int { order.count { $0.peer == peer } }
+  /// What all keep of what was found out about graphs, for tests.
+  var scopeBytes: Int { entries.values.reduce(0) { $0 + $1.filter.scopeBytes } }
+  private var scopeShare: Int {
+    max(Limits.leastScopeShare, Limits.scopeBytesTogether / max(1, order.count))
+  }
+  func count(of peer: PeerID) -> Int { places(of: peer).count }
   /// Whoever has a subscription.
   var peers: Set<PeerID> { Set(order.map(\.peer)) }
 
+  /// Where a peer's subscriptions are in the order.
+  private func places(of peer: PeerID) -> Range<Int> {
+    let first = place(of: Key(peer: peer, number: 0))
+    var end = first
+    while end < order.count, order[end].peer == peer { end += 1 }
+    return first..<end
+  }
+
+  /// The place of the first that does not come before a key.
+  private func place(of key: Key) -> Int {
+    var low = 0
+    var high = order.count
+    while low < high {
+      let middle = (low + high) / 2
+      if order[middle] < key { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+
   // MARK: - Coming and going
+
+  /// Why a subscription would be too much for whoever wants it, or for all (G29).
+  func lackOfRoom(
+    for filter: EventFilter, number: UInt64, of peer: PeerID, by holder: QuotaHolder
+  ) -> Refusal? {
+    if filter.includesOwn {
+      let most = CoordinatorLimits.ownSubscriptionsPerClient
+      let others = order[places(of: peer)].count { key in
+        key.number != number && entries[key]?.filter.includesOwn ?? false
+      }
+      guard others < most else {
+        return Refusal(
+          .limitExceeded, "a client has at most \(most) subscriptions to its own graphs",
+          hint: "end one of them")
+      }
+    }
+    guard filter.bytes <= Limits.subscriptionBytes else {
+      return Refusal(
+        .limitExceeded,
+        "the selection takes \(filter.bytes >> 10) KiB; a subscription may have "
+          + "\(Limits.subscriptionBytes >> 10) KiB",
+        hint: "select ranges of graphs and elements instead of single ones")
+    }
+    let wanted = filter.bytes + CoordinatorLimits.subscriptionBytesEach
+    let replaced = entries[Key(peer: peer, number: number)]?.bytes ?? 0
+    let own = (bytesByHolder[holder] ?? 0) - replaced
+    guard own + wanted <= Limits.subscriptionBytesPerPrincipal else {
+      return Refusal(
+        .limitExceeded,
+        "the subscriptions of \(holder) take \(own >> 10) KiB; with \(wanted >> 10) KiB more they "
+          + "would have over \(Limits.subscriptionBytesPerPrincipal >> 10)",
+        hint: "end some of them, or select less")
+    }
+    let isFirst = own == 0 && wanted <= CoordinatorLimits.smallSubscriptionBytes
+    guard isFirst || bytes - replaced + wanted <= Limits.subscriptionBytesTogether else {
+      return Refusal(
+        .busy,
+        "all subscriptions together take \(bytes >> 20) MiB, of "
+          + "\(Limits.subscriptionBytesTogether >> 20)", hint: "select less, or try again later",
+        retryAfter: .seconds(5))
+    }
+    return nil
+  }
 
   /// Begins a subscription; a number that the client uses already begins anew.
   ///
   /// - Parameter decided: The newest event of the turns that are decided, durable or not. Whoever
   ///   asks for events from now on gets those after it, and is answered when it is durable (S115).
   mutating func add(
-    _ wish: EventSubscription, _ filter: EventFilter, peer: PeerID, request: RequestID,
-    decided: UInt64, into effects: inout [Effect]
+    _ wish: EventSubscription, _ filter: EventFilter, peer: PeerID, by holder: QuotaHolder,
+    request: RequestID, decided: UInt64, into effects: inout [Effect]
   ) {
     let key = Key(peer: peer, number: wish.number)
     remove(key)
     var entry = Entry(
-      key: key, request: request, filter: filter, backlogOnly: wish.backlogOnly,
-      position: max(told, decided) + 1, credit: wish.credit, share: share, state: .awaited)
+      key: key, holder: holder, bytes: filter.bytes + CoordinatorLimits.subscriptionBytesEach,
+      request: request, filter: filter, backlogOnly: wish.backlogOnly,
+      position: max(told, decided) + 1, credit: wish.credit, share: share,
+      scopeShare: scopeShare, state: .awaited)
     if let since = wish.since {
       entry.position = since >= told ? told + 1 : since + 1
       entry.state = .opening
       ask(&entry, isFirst: true, isFromStart: since == 0, into: &effects)
     }
     entry.turnsTold = turns.count
+    bytes += entry.bytes
+    bytesByHolder[holder, default: 0] += entry.bytes
     entries[key] = entry
-    order.insert(key, at: order.firstIndex { key < $0 } ?? order.count)
+    order.insert(key, at: place(of: key))
     beginAwaited(key, told, into: &effects)
   }
 
@@ -138,13 +220,16 @@ struct Subscriptions {
   }
 
   mutating func remove(_ key: Key) {
-    guard entries.removeValue(forKey: key) != nil else { return }
-    order.removeAll { $0 == key }
-    readings = readings.filter { $0.value != key }
+    guard let entry = entries.removeValue(forKey: key) else { return }
+    order.remove(at: place(of: key))
+    if let reading = entry.reading { readings[reading] = nil }
+    bytes -= entry.bytes
+    let left = (bytesByHolder[entry.holder] ?? 0) - entry.bytes
+    bytesByHolder[entry.holder] = left > 0 ? left : nil
   }
 
   mutating func remove(peer: PeerID) {
-    for key in order where key.peer == peer { remove(key) }
+    for key in order[places(of: peer)] { remove(key) }
   }
 
   /// The subscriber has read so many more; false when it has no such subscription.
@@ -160,7 +245,7 @@ struct Subscriptions {
 
   /// A peer has submitted a graph, of which nothing is durable yet.
   mutating func noteOwn(_ graph: GraphID, of peer: PeerID) {
-    for key in order where key.peer == peer {
+    for key in order[places(of: peer)] {
       guard let entry = entries[key], entry.filter.includesOwn else { continue }
       entries[key]?.filter.learnOwn(graph)
       let isAsking = entry.state == .reading || entry.state == .opening
@@ -182,8 +267,9 @@ struct Subscriptions {
     _ key: Key, canTake: (PeerID) -> Bool, into effects: inout [Effect]
   ) {
     guard let entry = entries[key] else { return }
-    let share = share
+    let (share, scopeShare) = (share, scopeShare)
     entries[key]?.share = share
+    entries[key]?.bound(scopeShare: scopeShare)
     for turn in turns[entry.turnsTold...] {
       beginAwaited(key, turn.last, into: &effects)
       guard var entry = entries.removeValue(forKey: key) else { return }
@@ -204,7 +290,7 @@ struct Subscriptions {
   mutating func flush(
     peer: PeerID, canTake: (PeerID) -> Bool, into effects: inout [Effect]
   ) {
-    for key in order where key.peer == peer {
+    for key in order[places(of: peer)] {
       takeTurns(key, canTake: canTake, into: &effects)
       finishBatch(key, isEnd: false, into: &effects)
     }
@@ -237,7 +323,8 @@ struct Subscriptions {
     if let last = lastFlushed {
       at = last.at + 1
       if last.at >= order.count || order[last.at] != last.key {
-        at = order.firstIndex { last.key < $0 } ?? order.count
+        at = place(of: last.key)
+        if at < order.count, order[at] == last.key { at += 1 }
       }
     }
     guard at < order.count else { return nil }
@@ -264,6 +351,7 @@ struct Subscriptions {
   ) {
     lastReading += 1
     readings[lastReading] = entry.key
+    entry.reading = lastReading
     if !isFirst { entry.state = .reading }
     effects.append(
       .read(
@@ -279,6 +367,7 @@ struct Subscriptions {
   /// come again.
   mutating func putBack(_ reading: UInt64, _ busy: Refusal, into effects: inout [Effect]) {
     guard let key = readings.removeValue(forKey: reading), let entry = entries[key] else { return }
+    entries[key]?.reading = nil
     if entry.state == .opening {
       effects.append(.reply(key.peer, entry.request, .refused(busy)))
       remove(key)
@@ -302,7 +391,10 @@ struct Subscriptions {
         entry.position = max(entry.position, found.from)
         effects.append(.reply(key.peer, entry.request, .subscribed(since: entry.position - 1)))
       }
-      for (graph, scope) in found.scopes { entry.filter.learn(scope, of: graph) }
+      entry.reading = nil
+      for (graph, scope) in found.scopes {
+        entry.filter.learn(scope, of: graph, within: entry.scopeShare)
+      }
       entry.state = .live
       let last = entry.readThrough ?? .max
       entry.readThrough = nil
@@ -348,7 +440,7 @@ struct Subscriptions {
           .refused(
             Refusal(
               .evicted,
-              "the subscriber took no events for \(Int((now - since).seconds)) s; last_seq=\(last)",
+              "the subscriber took no events for \((now - since).wholeSeconds) s; last_seq=\(last)",
               hint: "subscribe again since \(last)"))))
       remove(key)
     }
@@ -358,6 +450,13 @@ struct Subscriptions {
 extension Subscriptions.Entry {
   /// Events that may be sent now.
   fileprivate var room: UInt32 { min(credit, share - min(share, onTheWay)) }
+
+  /// Keeps no more of what was found out about graphs than its share, which is less the more
+  /// subscriptions there are.
+  fileprivate mutating func bound(scopeShare share: Int) {
+    scopeShare = share
+    if filter.scopeBytes > share { filter.forgetScopes() }
+  }
 
   /// Takes in what of a run is meant, as far as the credit goes.
   fileprivate mutating func take(_ whole: EventRun, _ effects: inout [Subscriptions.Effect]) {

@@ -51,13 +51,16 @@ struct EndedGraphPage {
     var found: [UInt32] = []
     // All ended alike, and not as is asked for.
     if ended.outcomes.count == 1, !isWanted(0) { return [] }
-    for stage in outline.submission.templates.indices where found.count < limit {
+    let numbers = ElementNumbers(selection.elements)
+    for stage in outline.submission.templates.indices
+    where found.count < limit && outline.firsts[stage + 1] > first {
       guard outline.matches(selection, stage) else { continue }
-      outline.forEachRange(of: stage, selection.elements) { range in
-        for index in range.clamped(to: first..<max(first, ended.operationCount)) {
-          if found.count >= limit { return }
-          if isWanted(index) { found.append(index) }
+      outline.forEachRange(of: stage, from: first, numbers) { range in
+        for index in range where index < ended.operationCount && isWanted(index) {
+          if found.count >= limit { return false }
+          found.append(index)
         }
+        return true
       }
     }
     var rows = found.compactMap { index in

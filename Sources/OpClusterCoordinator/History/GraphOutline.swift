@@ -73,29 +73,16 @@ struct GraphOutline: Sendable {
     }
   }
 
-  /// The elements with these shown numbers (all, where there are none) as runs of indices.
-  func forEachRange(of stage: Int, _ elements: [IndexRun], _ body: (Range<UInt32>) -> Void) {
-    let all = indices(of: stage)
-    if all.isEmpty { return }
-    if elements.isEmpty { return body(all) }
-    var open: Range<UInt32>?
-    for index in all {
-      let shown = shownIndex(index, stage: stage) ?? 1
-      guard elements.contains(where: { $0.holds(shown) }) else { continue }
-      if let range = open, range.upperBound == index {
-        open = range.lowerBound..<(index + 1)
-      } else {
-        if let range = open { body(range) }
-        open = index..<(index + 1)
-      }
-    }
-    if let range = open { body(range) }
-  }
-}
-
-extension IndexRun {
-  fileprivate func holds(_ number: UInt32) -> Bool {
-    let step = max(step, 1)
-    return number >= first && (number - first) % step == 0 && (number - first) / step < count
+  /// The elements with these shown numbers as ascending runs of indices from `first` on, while
+  /// `body` returns true; whether it always did.
+  @discardableResult
+  func forEachRange(
+    of stage: Int, from first: UInt32 = 0, _ numbers: ElementNumbers,
+    _ body: (Range<UInt32>) -> Bool
+  ) -> Bool {
+    let start = firsts[stage]
+    return submission.templates[stage].forEachElements(
+      from: max(first, start) - start, numbered: numbers
+    ) { body((start + $0.lowerBound)..<(start + $0.upperBound)) }
   }
 }

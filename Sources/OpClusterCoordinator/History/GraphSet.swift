@@ -12,7 +12,10 @@ struct GraphSet: Sendable, Equatable {
   init(ranges: [ClosedRange<UInt32>], openFrom: UInt32? = nil) {
     var joined: [ClosedRange<UInt32>] = []
     for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
-      if let last = joined.last, range.lowerBound <= last.upperBound &+ 1 {
+      // Nothing comes after the last number there is.
+      if let last = joined.last,
+        last.upperBound == .max || range.lowerBound <= last.upperBound + 1
+      {
         joined[joined.count - 1] = last.lowerBound...max(last.upperBound, range.upperBound)
       } else {
         joined.append(range)

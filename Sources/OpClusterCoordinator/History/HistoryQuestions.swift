@@ -27,7 +27,9 @@ extension HistoryQuestion {
   var bytes: Int {
     switch self {
     case .slice, .log, .room: 256
-    case .rows(let question): 512 + question.living.count * 4 + question.what.bytes
+    case .rows(let question):
+      512 + question.living.count * 4 + question.what.bytes + question.selection.bytes
+        + question.graphs.ranges.count * 8
     }
   }
 }

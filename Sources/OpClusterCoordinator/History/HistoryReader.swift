@@ -152,10 +152,15 @@ struct HistoryReader: ~Copyable {
     var filter = wanted
     var content = Slice.Content(from: from, runs: [], next: from, scopes: [])
     var learned: [GraphID: EventFilter.Scope] = [:]
-    for row in rows {
+    reading: for row in rows {
       for whole in try Wire.decodeEventRuns(row.body) {
         guard let run = whole.suffix(from: from) else { continue }
         if let graph = filter.unknownGraph(of: run) {
+          if filter.scopeBytes - wanted.scopeBytes > CoordinatorLimits.scopeBytesPerSlice {
+            // The next slice goes on from here, without what this one has found out.
+            content.next = max(from, run.first.sequence)
+            break reading
+          }
           let scope = try scope(of: graph, wanted.selection)
           filter.learn(scope, of: graph)
           learned[graph] = scope
@@ -175,7 +180,7 @@ struct HistoryReader: ~Copyable {
     of graph: GraphID, _ selection: Selection
   ) throws -> EventFilter.Scope {
     guard let outline = try outline(of: graph) else { return .nothing }
-    return EventFilter.Scope(selection, outline.submission, graph: graph)
+    return try EventFilter.Scope(selection, outline.submission, graph: graph)
   }
 
   // MARK: - Documents

@@ -54,6 +54,8 @@ final class CoordinatorLoop {
   /// Submissions of this turn, with the sizes of their messages.
   var submitting: [(peer: PeerID, request: RequestID, bytes: Int)] = []
   var questions: [ClientQuestion] = []
+  /// Blocks that were to be added in this turn, with their sizes.
+  var addingBlocks: [(peer: PeerID, request: RequestID, graph: GraphID, bytes: Int)] = []
 
   /// What the log says of workers.
   var workerLines: WorkerLines
@@ -261,7 +263,7 @@ final class CoordinatorLoop {
 
   /// At least twice a heartbeat, so that the scheduler can tell a pause of ours from silence.
   private var nextTick: Instant {
-    let regular = lastTick + Span(nanoseconds: settings.timing.heartbeat.nanoseconds / 2)
+    let regular = lastTick + settings.timing.heartbeat / 2
     guard let wish = scheduler.nextDeadline() else { return regular }
     return max(min(wish, regular), lastTick + CoordinatorLimits.tickPause)
   }
@@ -274,7 +276,7 @@ final class CoordinatorLoop {
     clients.listen(!isStalled, &poller)
     var moment =
       isStalled
-      ? now + Span(nanoseconds: settings.timing.heartbeat.nanoseconds / 2) : nextTick
+      ? now + settings.timing.heartbeat / 2 : nextTick
     if access != nil { moment = min(moment, now + Access.lookPause) }
     if let deadline = logs.nextDeadline { moment = min(moment, deadline) }
     if !workers.peers.waiting.isEmpty || !clients.peers.waiting.isEmpty {

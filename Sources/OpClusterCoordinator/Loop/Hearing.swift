@@ -57,8 +57,10 @@ extension CoordinatorLoop {
     guard let known = workers.peers[peer] else { return }
     var saying = Saying.workerWord
     var isHello = false
+    var name = known.workerName
     if case .hello(let hello) = message {
-      saying = .workerHello(name: hello.name)
+      name = hello.name
+      saying = .workerHello(name: hello.name, owner: access?.key(owning: hello.name))
       isHello = true
     }
     switch Door.verdict(on: saying, from: known, load(of: peer)) {
@@ -71,6 +73,7 @@ extension CoordinatorLoop {
     }
     workers.peers.update(peer) { known in
       known.lastHeard = now
+      known.workerName = name
       if isHello { known.isGreeted = true }
     }
     if case .logChunk(let chunk) = message, let answer = logs.take(chunk, from: peer) {

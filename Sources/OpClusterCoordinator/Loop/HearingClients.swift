@@ -35,8 +35,7 @@ extension CoordinatorLoop {
       waitingRoom.noteHearing(now - clock, of: frame, by: holder, at: now)
       clock = now
       if questions.count > asked {
-        let planned = waitingRoom.expectedCost(ofQuestionBy: holder)
-        end = Instant(nanoseconds: end.nanoseconds - planned.nanoseconds)
+        end = end - waitingRoom.expectedCost(ofQuestionBy: holder)
       }
     }
   }
@@ -174,8 +173,14 @@ extension CoordinatorLoop {
     case .allowed: break
     }
     // Room for more operations is another matter than time: whatever makes room is still taken.
+    if case .addBlocks(_, let blocks) = what,
+      let refusal = quotas.lackOfRoom(forBlocks: blocks.count, by: known.holder)
+    {
+      return refuse(request, refusal, known)
+    }
     if case .submit(let graph) = what,
-      let refusal = quotas.lackOfRoom(for: graph.operationCount, bytes: bytes, by: known.holder)
+      let refusal = quotas.lackOfRoom(
+        for: graph.operationCount, bytes: bytes, queues: graph.ownQueueCount, by: known.holder)
         ?? scheduler.lackOfRoom(forOutputsOf: graph, by: known.holder)
     {
       return refuse(request, refusal, known)
@@ -208,6 +213,9 @@ extension CoordinatorLoop {
       reply(.effect(true), to: peer, request)
     default:
       if case .submit = what { submitting.append((peer, request, bytes)) }
+      if case .addBlocks(let id, let blocks) = what {
+        addingBlocks.append((peer, request, id.graph, blocks.count))
+      }
       hasInput = true
       scheduler.handle(.client(peer, request, owned(what, by: peer)), into: &turn)
     }

@@ -23,6 +23,7 @@ extension CoordinatorLoop {
         commit: scheduler.lastCommit.number, items: items,
         events: isDurable && !subscriptions.isEmpty ? turn.events : isDurable ? nil : [],
         lastEvent: scheduler.lastEvent))
+    noteAdditions()
     noteOperations()
     guard isDurable else { return }
     let written = TurnWriting.journalTurn(
@@ -39,6 +40,25 @@ extension CoordinatorLoop {
         level: line.what == .lost ? .warning : .info, "\(line.what.rawValue)",
         metadata: ["worker": "\(line.name)", "number": "\(line.worker.number)"])
     }
+  }
+
+  /// What came with graphs and to them in this turn besides operations, and from whom (G29).
+  private func noteAdditions() {
+    guard hasInput else { return }
+    for case .toClient(let peer, let request, let reply) in turn.afterDurable {
+      guard let holder = clients.peers[peer]?.holder else { continue }
+      switch reply {
+      case .accepted(let graph, _, repeated: false):
+        let queues = scheduler.ownQueueCount(of: graph)
+        if queues > 0 { quotas.brought(queues, with: graph, by: holder) }
+      case .done where !addingBlocks.isEmpty:
+        for added in addingBlocks where added.peer == peer && added.request == request {
+          quotas.added(added.bytes, to: added.graph, by: holder)
+        }
+      default: break
+      }
+    }
+    addingBlocks.removeAll(keepingCapacity: true)
   }
 
   /// Whose graphs began and ended in this turn (G29).

@@ -2,6 +2,7 @@
 // watch that tells of changes. Owned by the loop; reads small files on its thread.
 
 import Logging
+import OpClusterFolders
 public import OpClusterKeys
 import OpClusterModel
 public import OpClusterZeroMQ
@@ -40,6 +41,8 @@ struct Access {
   private let gate: Gate
   private let watch: FolderWatch?
   private var principals: [PublicKey: Principal] = [:]
+  /// The names of keys that may serve.
+  private var servingNames: Set<String> = []
   private var allowed: AllowList
   private var lastLook = Instant.now
   private var lastProblem = ""
@@ -62,6 +65,9 @@ struct Access {
 
   func principal(of key: PublicKey) -> Principal { principals[key] ?? .removed }
 
+  /// The key that a worker's name belongs to; nil where none covers it.
+  func key(owning workerName: String) -> String? { workerName.owningKey(among: servingNames) }
+
   /// Whose keys came in from a network address lately, by name.
   func names(admittedFrom address: String) -> [String] {
     Set(gate.keysAdmitted(from: address).compactMap { principal(of: $0).name }).sorted()
@@ -78,6 +84,7 @@ struct Access {
     for key in list.keys { all[key.key] = .known(name: key.name, role: key.role) }
     for invitation in list.invitations { all[invitation.key] = .invited(invitation.key) }
     principals = all
+    servingNames = Set(list.keys.filter { $0.role.rights.contains(.serve) }.map(\.name))
     let known = Set(all.keys)
     gate.admit { known.contains($0) }
   }

@@ -226,8 +226,15 @@ extension CoordinatorLoop {
       wish.selection.graphs, living: living, last: scheduler.lastGraph(back: 0)?.number ?? 0)
     let filter = EventFilter(
       wish.selection, graphs: graphs, graphsOnly: wish.graphsOnly, includesOwn: wish.includesOwn)
+    guard let holder = clients.peers[peer]?.holder else { return }
+    if let refusal = subscriptions.lackOfRoom(
+      for: filter, number: wish.number, of: peer, by: holder)
+    {
+      return reply(.refused(refusal), to: peer, request)
+    }
     subscriptions.add(
-      wish, filter, peer: peer, request: request, decided: scheduler.lastEvent, into: &effects)
+      wish, filter, peer: peer, by: holder, request: request, decided: scheduler.lastEvent,
+      into: &effects)
   }
 
   /// Whoever follows its own graphs hears of those that this turn has accepted, from their first
@@ -259,7 +266,7 @@ extension CoordinatorLoop {
   /// patience.
   func attend() {
     for answer in logs.expire(at: now) { reply(answer.reply, to: answer.client, answer.request) }
-    let pause = Span(nanoseconds: settings.timing.heartbeat.nanoseconds / 2)
+    let pause = settings.timing.heartbeat / 2
     guard now - lastAttended >= pause else { return }
     lastAttended = now
     access?.reportRefused(logger)

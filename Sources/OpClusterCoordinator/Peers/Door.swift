@@ -4,8 +4,8 @@ import OpClusterModel
 
 /// What a peer has said, as far as the door must know.
 enum Saying {
-  /// With the name that it wants to serve under.
-  case workerHello(name: String)
+  /// With the name that it wants to serve under, and the key that this name belongs to.
+  case workerHello(name: String, owner: String?)
   case workerWord
   case clientHello(ClientHello)
   case request(ClientRequest)
@@ -104,14 +104,9 @@ enum Door {
   private static func refusal(of saying: Saying, by principal: Principal) -> Refusal? {
     if principal == .removed { return keyChanged(.removed, .removed) }
     switch saying {
-    case .workerHello(let name):
+    case .workerHello(let name, let owner):
       if !principal.may(.serve) { return forbidden(principal, "serve as a worker") }
-      guard case .known(let key, .worker) = principal, !key.covers(workerName: name) else {
-        return nil
-      }
-      return Refusal(
-        .forbidden, "the key '\(key)' is not for a worker of this name",
-        hint: "start the worker with --name \(key), or \(key)-2, \(key)-3 for more of them")
+      return nameRefusal(of: name, owner, by: principal)
     case .workerWord:
       return principal.may(.serve) ? nil : forbidden(principal, "serve as a worker")
     case .clientHello:
@@ -121,6 +116,23 @@ enum Door {
       if principal.may(request.right) { return nil }
       return forbidden(principal, action(request.right))
     }
+  }
+
+  /// A worker's key serves under its own name and those that continue it, as long as these are not
+  /// a longer key's: that one owns them.
+  static func nameRefusal(
+    of name: String, _ owner: String?, by principal: Principal
+  ) -> Refusal? {
+    guard case .known(let key, .worker) = principal else { return nil }
+    if !key.covers(workerName: name) {
+      return Refusal(
+        .forbidden, "the key '\(key)' is not for a worker of this name",
+        hint: "start the worker with --name \(key), or \(key)-2, \(key)-3 for more of them")
+    }
+    guard let owner, owner != key else { return nil }
+    return Refusal(
+      .forbidden, "the name of this worker belongs to the key '\(owner)', not to '\(key)'",
+      hint: "start the worker with --name \(key), or another that continues it and is no key's")
   }
 
   private static func action(_ right: Right) -> String {
@@ -142,7 +154,8 @@ enum Door {
     case .invited:
       Refusal(
         .forbidden, "an invitation may only be used to join, not to \(action)",
-        hint: "'opbatch key join TOKEN', or 'opworker serve --coordinator ADDRESS --join TOKEN', "
+        hint:
+          "'opbatch key join FILE', or 'opworker serve --coordinator ADDRESS --join-file FILE', "
           + "make a key of your own")
     case .local, .removed: Refusal(.forbidden, "this connection may not \(action)")
     }

@@ -15,6 +15,8 @@ struct Peer {
   var principal: Principal
   /// It has said hello and was welcomed.
   var isGreeted = false
+  /// Of a worker: under which name it serves.
+  var workerName: String?
   /// It was put out: nothing of it is heard any more, so that it comes back on a new connection.
   var isPutOut = false
   var lastHeard: Instant

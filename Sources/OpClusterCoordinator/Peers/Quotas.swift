@@ -25,17 +25,28 @@ struct QuotaBook {
     var pending = 0
     /// Bytes of these beyond what operations may have.
     var pendingBytes = 0
+    /// Queues that came with its graphs.
+    var queues = 0
     var connections = 0
     /// Nothing would be lost by forgetting it.
     func isIdle(at now: Instant) -> Bool {
-      pending == 0 && connections == 0 && requests.isIdle(at: now) && bytes.isIdle(at: now)
+      pending == 0 && pendingBytes == 0 && queues == 0 && connections == 0
+        && requests.isIdle(at: now) && bytes.isIdle(at: now)
     }
+  }
+
+  /// What somebody has of a graph: who submitted it is the first, then whoever added to it.
+  private struct Share {
+    var holder: QuotaHolder
+    var operations = 0
+    var bytes = 0
+    var queues = 0
   }
 
   private let quotas: Quotas
   /// Looked up; iterated only for counting and forgetting.
   private var accounts: [QuotaHolder: Account] = [:]
-  private var owners: [GraphID: (holder: QuotaHolder, operations: Int, bytes: Int)] = [:]
+  private var shares: [GraphID: [Share]] = [:]
   /// Of all accounts.
   private var pendingBytes = 0
 
@@ -65,14 +76,31 @@ struct QuotaBook {
   // MARK: - Requests
 
   /// Whether a graph of so many operations and bytes would be too much; all else may be asked for.
-  func lackOfRoom(for operations: Int, bytes: Int = 0, by holder: QuotaHolder) -> Refusal? {
+  func lackOfRoom(
+    for operations: Int, bytes: Int = 0, queues: Int = 0, by holder: QuotaHolder
+  ) -> Refusal? {
     let pending = accounts[holder]?.pending ?? 0
     if operations > 0, pending + operations > quotas.pendingOperations {
       return Self.noRoom(
         "\(holder) has \(pending) operations that have not ended; with \(operations) more it "
           + "would have over \(quotas.pendingOperations)")
     }
-    let excess = Self.excess(bytes, operations)
+    let known = accounts[holder]?.queues ?? 0
+    if queues > 0, known + queues > Limits.queuesPerPrincipal {
+      return Self.noRoom(
+        "the graphs of \(holder) that have not ended have \(known) queues of their own; with "
+          + "\(queues) more there would be over \(Limits.queuesPerPrincipal)")
+    }
+    return lackOfRoom(forExcess: Self.excess(bytes, operations), by: holder)
+  }
+
+  /// Whether so many bytes of blocks would be too much, which are added to operations that are
+  /// there already (S120).
+  func lackOfRoom(forBlocks bytes: Int, by holder: QuotaHolder) -> Refusal? {
+    lackOfRoom(forExcess: bytes, by: holder)
+  }
+
+  private func lackOfRoom(forExcess excess: Int, by holder: QuotaHolder) -> Refusal? {
     let own = accounts[holder]?.pendingBytes ?? 0
     if excess > 0, own > 0, own + excess > Limits.pendingBytesPerPrincipal {
       return Self.noRoom(
@@ -133,18 +161,41 @@ struct QuotaBook {
     _ graph: GraphID, operations: Int, bytes: Int = 0, by holder: QuotaHolder
   ) {
     let excess = Self.excess(bytes, operations)
-    owners[graph] = (holder, operations, excess)
-    accounts[holder, default: Account()].pending += operations
-    accounts[holder]?.pendingBytes += excess
-    pendingBytes += excess
+    count(Share(holder: holder, operations: operations, bytes: excess), of: graph)
+  }
+
+  /// Queues came with a graph.
+  mutating func brought(_ queues: Int, with graph: GraphID, by holder: QuotaHolder) {
+    count(Share(holder: holder, queues: queues), of: graph)
+  }
+
+  /// Blocks of so many bytes were added to operations of a living graph.
+  mutating func added(_ bytes: Int, to graph: GraphID, by holder: QuotaHolder) {
+    count(Share(holder: holder, bytes: bytes), of: graph)
+  }
+
+  private mutating func count(_ share: Share, of graph: GraphID) {
+    accounts[share.holder, default: Account()].pending += share.operations
+    accounts[share.holder]?.pendingBytes += share.bytes
+    accounts[share.holder]?.queues += share.queues
+    pendingBytes += share.bytes
+    if let at = shares[graph]?.firstIndex(where: { $0.holder == share.holder }) {
+      shares[graph]?[at].operations += share.operations
+      shares[graph]?[at].bytes += share.bytes
+      shares[graph]?[at].queues += share.queues
+    } else {
+      shares[graph, default: []].append(share)
+    }
   }
 
   /// A graph has ended; those of earlier lives of the coordinator belong to nobody.
   mutating func ended(_ graph: GraphID) {
-    guard let owner = owners.removeValue(forKey: graph) else { return }
-    accounts[owner.holder]?.pending -= owner.operations
-    accounts[owner.holder]?.pendingBytes -= owner.bytes
-    pendingBytes -= owner.bytes
+    for share in shares.removeValue(forKey: graph) ?? [] {
+      accounts[share.holder]?.pending -= share.operations
+      accounts[share.holder]?.pendingBytes -= share.bytes
+      accounts[share.holder]?.queues -= share.queues
+      pendingBytes -= share.bytes
+    }
   }
 
   // MARK: - Time
@@ -157,26 +208,24 @@ struct QuotaBook {
 
 /// A rate with a burst of some seconds, in one number: until when what was taken is paid for.
 struct Rate: Hashable, Sendable {
-  private var paidUntil = Instant(nanoseconds: .min / 2)
+  private var paidUntil = Instant.distantPast
 
   /// How long until so many may be taken. More than a whole burst is taken as a burst.
   func wait(for count: Int, perSecond rate: Int, at now: Instant) -> Span {
     let cost = min(Self.cost(count, rate), Self.burst)
-    let excess = max(paidUntil, now).nanoseconds + cost - now.nanoseconds - Self.burst
-    return Span(nanoseconds: max(excess, 0))
+    return max(.zero, max(paidUntil, now) + cost - now - Self.burst)
   }
 
   mutating func take(_ count: Int, perSecond rate: Int, at now: Instant) {
     let cost = min(Self.cost(count, rate), Self.burst)
-    paidUntil = Instant(nanoseconds: max(paidUntil, now).nanoseconds + cost)
+    paidUntil = max(paidUntil, now) + cost
   }
 
   func isIdle(at now: Instant) -> Bool { paidUntil <= now }
 
-  private static let burst = Int64(Limits.burstSeconds) * 1_000_000_000
+  private static let burst = Span.seconds(Int64(Limits.burstSeconds))
 
-  private static func cost(_ count: Int, _ rate: Int) -> Int64 {
-    let whole = Int64(count).multipliedReportingOverflow(by: 1_000_000_000)
-    return whole.overflow ? burst : whole.partialValue / Int64(max(rate, 1))
+  private static func cost(_ count: Int, _ rate: Int) -> Span {
+    .seconds(Int64(count)) / Int64(max(rate, 1))
   }
 }

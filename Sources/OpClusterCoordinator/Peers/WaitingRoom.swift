@@ -79,7 +79,7 @@ struct WaitingRoom {
   /// was looked up.
   private var lightest: (holder: QuotaHolder?, used: Double) = (nil, .infinity)
   private var usedByNext = Double.infinity
-  private var lookedUpAt = Instant(nanoseconds: .min / 2)
+  private var lookedUpAt = Instant.distantPast
 
   var isEmpty: Bool { count == 0 }
 
@@ -193,7 +193,7 @@ struct WaitingRoom {
   mutating func chargeRest(_ rest: Span, after before: Span, at now: Instant) {
     let restPerHearing = max(0, (rest - answering).seconds / max(before.seconds, 1e-9))
     for (holder, size, time) in hearings {
-      let part = Span(nanoseconds: Int64(Double(time.nanoseconds) * restPerHearing))
+      let part = time.scaled(by: restPerHearing)
       charge(part, of: time + part, for: size, to: holder, at: now)
     }
   }
@@ -304,7 +304,7 @@ struct TimeAccount: Hashable, Sendable {
   }
 
   private func owed(for size: WaitingRoom.Size, at now: Instant) -> Span {
-    let paid = Span(nanoseconds: (now - paidAt).nanoseconds / 100 * Limits.sharePercent)
+    let paid = (now - paidAt) / 100 * Limits.sharePercent
     switch size {
     case .small: return max(.zero, owedForSmall - paid)
     case .large: return max(.zero, owedForLarge - max(.zero, paid - owedForSmall))
@@ -331,7 +331,7 @@ struct TimeAccount: Hashable, Sendable {
   }
 
   mutating func noteQuestion(_ time: Span) {
-    question = Span(nanoseconds: (question.nanoseconds * 3 + time.nanoseconds) / 4)
+    question = (question * 3 + time) / 4
   }
 
   func isForgettable(at now: Instant, idle: Span) -> Bool {

@@ -1,6 +1,8 @@
 // Which file each task of a trace reads and writes when it is replayed: every file has one
 // producer, and is read only behind it. Used by the import.
 
+import OpClusterModel
+
 struct WfFormatFiles {
   /// By task: names to read and to write, all of them plain words for the shell.
   private(set) var reads: [[String]] = []

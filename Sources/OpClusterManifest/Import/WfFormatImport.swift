@@ -131,12 +131,12 @@ public struct WfFormatImport: Sendable {
   private func size(_ file: String, _ trace: WfFormatTrace) -> Int {
     let original = trace.sizes[file] ?? 1024
     if original == 0 { return 0 }
-    return max(1, Int(min(original * sizeScale, Double(maximumFileBytes))))
+    return max(1, min(Int(saturating: original * sizeScale), maximumFileBytes))
   }
 
   /// Six decimals at most, no exponent.
   static func decimal(_ value: Double) -> String {
-    let millionths = Int64(min(value, 1e9) * 1_000_000 + 0.5)
+    let millionths = Int64(saturating: min(value, 1e9) * 1_000_000 + 0.5)
     let fraction = String(millionths % 1_000_000 + 1_000_000).dropFirst()
     let digits = fraction.reversed().drop { $0 == "0" }.reversed()
     let whole = String(millionths / 1_000_000)

@@ -127,6 +127,7 @@ extension CallInput {
           case .literal(let literal): whole += literal
           case .value(.index, _): whole += String(index)
           case .value(.element(let at), _): whole += at < values.count ? values[at] : ""
+          case .value(.known(let text), _): whole += text
           case .value(.output, _): break
           }
         }

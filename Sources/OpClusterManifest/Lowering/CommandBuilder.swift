@@ -62,16 +62,29 @@ struct CommandBuilder {
       return nil
     }
     guard let text = substitution.shell(run, what) else { return nil }
-    let program = interpreter[0].split(separator: "/").last.map(String.init) ?? ""
-    let isShell = ["sh", "bash", "dash", "ash", "ksh", "zsh"].contains(program)
-    let quotes = text.segments.contains { segment in
+    let isReferring = text.segments.contains { segment in
       if case .value(_, quoting: .shell) = segment { true } else { false }
     }
-    if !isShell, quotes {
-      findings.warning(
-        "values are quoted as sh does it, not \(program)", run.place, hint: "give them by 'env'")
-    }
+    if isReferring, !checkShell(interpreter, run) { return nil }
     return .shell(interpreter: interpreter, text: text)
+  }
+
+  /// Values reach the text as variables of a shell: it must be one that gets its text.
+  private func checkShell(_ interpreter: [String], _ run: ManifestNode) -> Bool {
+    let programs = interpreter.map { $0.split(separator: "/").last.map(String.init) ?? "" }
+    let shells = ["sh", "bash", "dash", "ash", "ksh", "mksh", "zsh"]
+    guard programs.contains(where: shells.contains) else {
+      findings.error(
+        "values are put into the text of a shell only, and '\(programs[0])' is none", run.place,
+        hint: "give them by 'env', or write ${{ raw(…) }}")
+      return false
+    }
+    if !shells.contains(programs[0]) {
+      findings.warning(
+        "values reach the shell by its environment, which '\(programs[0])' must hand on", run.place,
+        hint: "where it does not, the command fails with 'OP_VALUE_1: parameter not set'")
+    }
+    return true
   }
 
   private func input() -> CommandSpecification.StandardInput? {

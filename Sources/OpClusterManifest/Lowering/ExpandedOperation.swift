@@ -142,6 +142,7 @@ public struct ExpandedOperation: Hashable, Sendable {
     case .index: index.map(String.init)
     case .element(let at): values.flatMap { at < $0.count ? $0[at] : nil }
     case .output: nil
+    case .known(let text): text
     }
   }
 
@@ -150,6 +151,7 @@ public struct ExpandedOperation: Hashable, Sendable {
     case .index: "index"
     case .element(let at): keys == ["item"] ? "item" : "matrix.\(at < keys.count ? keys[at] : "")"
     case .output(let operation, let key): "needs.\(operation).outputs.\(key)"
+    case .known(let text): text
     }
   }
 }

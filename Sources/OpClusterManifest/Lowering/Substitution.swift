@@ -42,45 +42,7 @@ struct Substitution {
     return isFine ? checked(text.text, node) : nil
   }
 
-  /// A text for the shell: every value is quoted, but for `raw(…)`.
-  func shell(_ node: ManifestNode, _ what: String) -> CommandText? {
-    guard let pieces = pieces(node, what) else { return nil }
-    var text = TextBuilder()
-    var scanner = ShellScanner()
-    var isFine = true
-    for piece in pieces {
-      switch piece {
-      case .literal(let literal):
-        text.append(literal)
-        scanner.read(literal)
-      case .value(let value):
-        if !append(value, to: &text, scanner.surrounding) { isFine = false }
-        scanner.passValue()
-      }
-    }
-    return isFine ? checked(text.text, node) : nil
-  }
-
-  /// A value in shell text; false after a finding.
-  private func append(
-    _ value: TextPiece.PlacedValue, to text: inout TextBuilder,
-    _ surrounding: ShellText.Surrounding
-  ) -> Bool {
-    if case .parameter(let name) = value.reference {
-      guard let known = findings.parameter(name, value.place) else { return false }
-      if !ShellText.isSafe(known) { checkQuotes(value, surrounding) }
-      text.append(value.isRaw ? known : ShellText.quoted(known))
-      return true
-    }
-    guard let late = late(value) else { return false }
-    // Digits need no quotes anywhere.
-    let isBare = value.isRaw || late == .index
-    if !isBare { checkQuotes(value, surrounding) }
-    text.append(late, isBare ? .none : .shell)
-    return true
-  }
-
-  private func pieces(_ node: ManifestNode, _ what: String) -> [TextPiece]? {
+  func pieces(_ node: ManifestNode, _ what: String) -> [TextPiece]? {
     guard case .scalar(let text, _) = node.value, !node.isNull else {
       findings.error("\(what) must be a text, not \(node.kind)", node.place)
       return nil
@@ -88,7 +50,7 @@ struct Substitution {
     return text.contains("${{") ? findings.pieces(of: text, in: node) : [.literal(text)]
   }
 
-  private func checked(_ text: CommandText, _ node: ManifestNode) -> CommandText? {
+  func checked(_ text: CommandText, _ node: ManifestNode) -> CommandText? {
     for case .literal(let literal) in text.segments where literal.utf8.contains(0) {
       findings.error("a text for a command cannot hold a zero byte", node.place)
       return nil
@@ -96,22 +58,7 @@ struct Substitution {
     return text
   }
 
-  private func checkQuotes(_ value: TextPiece.PlacedValue, _ place: ShellText.Surrounding) {
-    if value.isRaw { return }
-    switch place {
-    case .free: break
-    case .quoted:
-      findings.error(
-        "the value is quoted already, and quotes around it take it apart", value.place,
-        hint: "leave them out, or write ${{ raw(\(value.expression)) }}")
-    case .afterHereDocument:
-      findings.warning(
-        "in a here-document, the quotes of a value do not protect it", value.place,
-        hint: "give it by 'stdin' or 'env'")
-    }
-  }
-
-  private func late(_ value: TextPiece.PlacedValue) -> CommandText.Value? {
+  func late(_ value: TextPiece.PlacedValue) -> CommandText.Value? {
     switch value.reference {
     case .parameter: return nil
     case .index:
@@ -168,5 +115,15 @@ struct TextBuilder {
   }
   mutating func append(_ value: CommandText.Value, _ quoting: CommandText.Quoting) {
     text.segments.append(.value(value, quoting: quoting))
+  }
+  /// Takes back the `"` that was written last; false when it was something else.
+  mutating func removeQuote() -> Bool {
+    guard case .literal(let before)? = text.segments.last, before.hasSuffix("\"") else {
+      return false
+    }
+    let rest = String(before.dropLast())
+    text.segments.removeLast()
+    append(rest)
+    return true
   }
 }

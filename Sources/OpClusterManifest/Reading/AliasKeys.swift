@@ -1,6 +1,8 @@
 // Finds aliases inside mapping keys before the text is given to Yams, which compares whole keys:
 // a key that is an alias of aliases of aliases would keep it busy for years. Values only.
 
+import OpClusterModel
+
 struct AliasKeys {
   private let bytes: [UInt8]
   /// Names that the text may have anchors for.

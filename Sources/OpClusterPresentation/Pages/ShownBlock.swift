@@ -30,6 +30,6 @@ extension OperationRow {
 func shownProgress(_ progress: OperationRow.Progress?) -> String {
   guard let progress else { return "" }
   let fraction = progress.fraction.isFinite ? min(max(progress.fraction, 0), 1) : 0
-  let percent = "\(Int((fraction * 100).rounded(.down)))%"
+  let percent = "\(Int(saturating: (fraction * 100).rounded(.down)))%"
   return progress.text.isEmpty ? percent : percent + " " + progress.text
 }

@@ -32,6 +32,7 @@ private func knownValue(
   case .index: index.map { "\($0)" }
   case .element(let position): values.indices.contains(position) ? values[position] : nil
   case .output: nil
+  case .known(let text): text
   }
 }
 
@@ -42,6 +43,7 @@ private func placeName(_ value: CommandText.Value, keys: [String]) -> String {
     guard keys.indices.contains(position) else { return "item" }
     return keys[position] == "item" ? "item" : "matrix." + keys[position]
   case .output(let operation, let key): return "needs.\(operation).outputs.\(key)"
+  case .known(let text): return text
   }
 }
 

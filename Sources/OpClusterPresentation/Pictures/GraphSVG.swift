@@ -108,7 +108,7 @@ public enum GraphSVG {
   }
 
   private static func number(_ value: Double) -> String {
-    let tenths = Int((value * 10).rounded())
+    let tenths = Int(saturating: (value * 10).rounded())
     let sign = tenths < 0 ? "-" : ""
     let rest = tenths.magnitude % 10
     return sign + "\(tenths.magnitude / 10)" + (rest == 0 ? "" : ".\(rest)")

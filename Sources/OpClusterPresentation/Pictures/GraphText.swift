@@ -28,7 +28,7 @@ public enum GraphText {
     guard graph.stages.count <= maximumNodes else { return nil }
     let boxes = graph.stages.map { Box($0, graph) }
     let layering = Layering(graph, bend: 1, gap: 3) { Double(boxes[$0].width) }
-    let width = Int(layering.width.rounded(.up)) + 2
+    let width = Int(saturating: layering.width.rounded(.up)).saturatingAdd(2)
     guard layering.nodes.count <= maximumNodes, width <= style.width ?? 400,
       !layering.turned.contains(true)
     else { return nil }
@@ -102,7 +102,7 @@ private struct Drawing {
     columns = layering.nodes.map { node in
       // The same rounding for boxes and bends, so that what is in line stays in line.
       let half = Int(node.width) / 2
-      return Int((node.x - Double(half)).rounded()) + half
+      return Int(saturating: (node.x - Double(half)).rounded()) + half
     }
   }
 

@@ -16,8 +16,10 @@ public struct GraphProgress: Sendable {
     var ready: UInt32
 
     public func count(_ outcome: Outcome) -> UInt32 { ended[Int(outcome.rawValue) - 1] }
-    public var finished: UInt32 { ended.reduce(0, +) }
-    public var failures: UInt32 { count(.failed) + count(.timedOut) + count(.lost) }
+    public var finished: UInt32 { ended.reduce(0) { $0.saturatingAdd($1) } }
+    public var failures: UInt32 {
+      count(.failed).saturatingAdd(count(.timedOut)).saturatingAdd(count(.lost))
+    }
     /// Neither ended nor executing.
     public var unstarted: UInt32 { total &- min(total, finished &+ executing) }
   }
@@ -82,11 +84,13 @@ public struct GraphProgress: Sendable {
     return true
   }
 
-  public var total: UInt32 { stages.reduce(0) { $0 + $1.total } }
-  public var finished: UInt32 { stages.reduce(0) { $0 + $1.finished } }
-  public var executing: UInt32 { stages.reduce(0) { $0 + $1.executing } }
-  public var failures: UInt32 { stages.reduce(0) { $0 + $1.failures } }
-  public func count(_ outcome: Outcome) -> UInt32 { stages.reduce(0) { $0 + $1.count(outcome) } }
+  public var total: UInt32 { stages.reduce(0) { $0.saturatingAdd($1.total) } }
+  public var finished: UInt32 { stages.reduce(0) { $0.saturatingAdd($1.finished) } }
+  public var executing: UInt32 { stages.reduce(0) { $0.saturatingAdd($1.executing) } }
+  public var failures: UInt32 { stages.reduce(0) { $0.saturatingAdd($1.failures) } }
+  public func count(_ outcome: Outcome) -> UInt32 {
+    stages.reduce(0) { $0.saturatingAdd($1.count(outcome)) }
+  }
 
   /// `running`, `suspended`, or how it ended.
   public var state: GraphRow.State {

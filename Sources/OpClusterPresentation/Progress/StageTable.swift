@@ -102,7 +102,7 @@ public enum StageTable {
     let parts = [good, stage.finished - good, stage.executing]
     var columns = parts.map { part in
       part == 0 || stage.total == 0
-        ? 0 : max(1, Int(UInt64(part) * UInt64(width) / UInt64(stage.total)))
+        ? 0 : min(width, max(1, Int(UInt64(part) * UInt64(width) / UInt64(stage.total))))
     }
     // One column each may be too many.
     while columns.reduce(0, +) > width,

@@ -27,7 +27,9 @@ public func shownSize(_ bytes: some BinaryInteger) -> String {
     value /= 1024
     unit += 1
   }
-  if unit == 0 || value >= 9.95 { return "\(Int(value.rounded())) \(sizeUnits[unit])" }
+  if unit == 0 || value >= 9.95 {
+    return "\(Int64(saturating: value.rounded())) \(sizeUnits[unit])"
+  }
   return "\(oneDecimal(value)) \(sizeUnits[unit])"
 }
 
@@ -46,13 +48,13 @@ public func shownDuration(milliseconds: Int64) -> String {
 }
 
 public func shownDuration(_ span: Span) -> String {
-  shownDuration(milliseconds: span.nanoseconds / 1_000_000)
+  shownDuration(milliseconds: span.wholeMilliseconds)
 }
 
 /// From one moment to another; nil when one of them is not known.
 func shownDuration(from start: WallTime, to end: WallTime) -> String? {
   guard start != .unknown, end != .unknown else { return nil }
-  return shownDuration(milliseconds: end.milliseconds - start.milliseconds)
+  return shownDuration(end - start)
 }
 
 /// An amount without needless decimals: `4`, `0.5`.
@@ -66,7 +68,7 @@ public func shownAmount(_ amount: ResourceAmount) -> String {
 }
 
 func oneDecimal(_ value: Double) -> String {
-  let tenths = Int((value * 10).rounded())
+  let tenths = Int64(saturating: (value * 10).rounded())
   return "\(tenths / 10).\(tenths % 10)"
 }
 

@@ -11,7 +11,8 @@ struct CivilTime {
   var millisecond: Int64
 
   init(_ time: WallTime, secondsEastOfUTC: Int = 0) {
-    let milliseconds = time.milliseconds &+ Int64(secondsEastOfUTC) &* 1000
+    let milliseconds = time.milliseconds.saturatingAdd(
+      Int64(secondsEastOfUTC).saturatingMultiply(1000))
     let perDay: Int64 = 86_400_000
     let rest = ((milliseconds % perDay) + perDay) % perDay
     let days = (milliseconds - rest) / perDay
@@ -57,7 +58,7 @@ extension Style {
   /// `3m 10s ago`, `-` when not known.
   func shownAge(_ time: WallTime) -> String {
     guard time != .unknown, now != .unknown else { return "-" }
-    let age = now.milliseconds - time.milliseconds
-    return age < 1000 ? "now" : shownDuration(milliseconds: age) + " ago"
+    let age = now - time
+    return age < .seconds(1) ? "now" : shownDuration(age) + " ago"
   }
 }

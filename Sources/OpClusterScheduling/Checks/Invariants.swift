@@ -151,7 +151,8 @@ extension Scheduler {
     if cell.phase == .executing { queueTotals[queue, default: QueueTotals()].executing += 1 }
     if cell.worker == 0 { return }
     queueTotals[queue, default: QueueTotals()].inFlight += 1
-    let demand = classes[graph.stages[stage].demandClass].demand.cpus.tenThousandths
+    let demandClass = classes[graph.stages[stage].demandClass].demandClass
+    let demand = demandClass.demand.cpus.tenThousandths
     seatTotals[cell.worker, default: SeatTotals()].cpus += demand
     if cell.isHeldUnstarted {
       seatTotals[cell.worker, default: SeatTotals()].held += 1

@@ -12,6 +12,7 @@ extension Scheduler {
     for record in records { apply(record, into: &turn) }
     tellQueueCounts(into: &turn)
     endGraphs(into: &turn)
+    sweepLines()
     lastCommit = commit
   }
 
@@ -169,9 +170,11 @@ extension Scheduler {
   /// How long to wait before the next attempt, after so many failures before this one.
   private func backoff(_ stage: Int, of graph: UInt32, failures: UInt8) -> Span {
     let policy = graphs[graph].stages[stage].template.retry
-    var delay = Double(policy.backoff.nanoseconds)
-    for _ in 0..<failures { delay *= Double(policy.backoffPercent) / 100 }
-    return Span(nanoseconds: Int64(min(delay, Double(policy.maximumBackoff.nanoseconds))))
+    var delay = policy.backoff
+    for _ in 0..<failures {
+      delay = delay.scaled(by: Double(policy.backoffPercent) / 100)
+    }
+    return min(max(delay, .zero), policy.maximumBackoff)
   }
 }
 

@@ -313,7 +313,7 @@ extension Scheduler {
     queues[queue].inFlight += 1
     guard seats.contains(cell.worker) else { return }
     let demandClass = graphs[id.graph.number].stages[stage].demandClass
-    seats[cell.worker].taken.count(classes[demandClass].demand)
+    seats[cell.worker].taken.count(classes[demandClass].demandClass.demand)
     if cell.isHeldUnstarted {
       seats[cell.worker].held += 1
     } else {

@@ -1,11 +1,13 @@
 // What a submission must be to be accepted as a whole; the first thing wrong refuses it as a whole
 // (S58, G2). Whatever passes here cannot trap later.
 
-import OpClusterModel
+public import OpClusterModel
 
 extension Scheduler {
   func admit(_ submission: GraphSubmission, at wall: WallTime) throws(Refusal) {
     try checkSizes(submission)
+    try checkNumbersAreLeft(for: submission)
+    try checkNames(submission)
     for at in submission.templates.indices {
       try check(submission.templates[at], at, submission)
       try checkDelay(submission.templates[at], at: wall)
@@ -45,6 +47,48 @@ extension Scheduler {
     }
   }
 
+  /// Queues that came with a living graph.
+  public func ownQueueCount(of graph: GraphID) -> Int {
+    graphs.contains(graph.number) ? graphs[graph.number].ownQueues.count : 0
+  }
+
+  /// What a program sends, which no manifest was read for.
+  private func checkNames(_ submission: GraphSubmission) throws(Refusal) {
+    guard submission.name.isEmpty || submission.name.isPlainName else {
+      throw Refusal(
+        .badRequest, "the graph's name has a '/' or control characters, or over 128 bytes")
+    }
+    guard submission.key.text.isPlainText else {
+      throw Refusal(.badRequest, "the graph's key has control characters")
+    }
+    if let label = submission.labels.first(where: { !$0.isPlain }) { throw Self.bad(label) }
+  }
+
+  private static func bad(_ label: Label) -> Refusal {
+    Refusal(
+      .badRequest,
+      "the key of a label is empty or over \(Limits.nameBytes) bytes, or it has control "
+        + "characters: '\(String(label.key.filter { "\($0)".isPlainText }.prefix(32)))'")
+  }
+
+  /// Numbers are never given twice, and there is an end of them.
+  func checkNumbersAreLeft(for submission: GraphSubmission) throws(Refusal) {
+    let areLeft =
+      counters.lastGraph < .max
+      && UInt64(counters.lastQueue) + UInt64(submission.ownQueueCount) <= UInt64(UInt32.max)
+      && counters.lastPlace <= Scheduler.lastPlaceForSubmissions
+    if !areLeft { throw Self.noNumbers("graphs, queues or places in line") }
+  }
+
+  /// Beyond it there is room for as many changes of places as will ever be asked for.
+  static let lastPlaceForSubmissions = UInt64.max / 2
+
+  static func noNumbers(_ what: String) -> Refusal {
+    Refusal(
+      .limitExceeded, "this coordinator has given all the numbers that it has for \(what)",
+      hint: "begin with a new state folder")
+  }
+
   private func bound(_ count: Int, _ limit: Int, _ what: String) throws(Refusal) {
     if count > limit {
       throw Refusal(
@@ -59,9 +103,12 @@ extension Scheduler {
     func refuse(_ what: String) -> Refusal {
       Refusal(.badRequest, "operation \(template.name): \(what)")
     }
-    if template.name.isEmpty || template.name.utf8.count > Limits.nameBytes {
-      throw Refusal(.badRequest, "template \(at) has no name of 1 to 128 bytes")
+    guard template.name.isPlainName else {
+      throw Refusal(
+        .badRequest,
+        "template \(at) has no name of 1 to 128 bytes without '/' and control characters")
     }
+    if let label = template.labels.first(where: { !$0.isPlain }) { throw Self.bad(label) }
     if template.payload.count > Limits.payloadBytes {
       throw refuse("its description exceeds \(Limits.payloadBytes) bytes")
     }
@@ -90,7 +137,10 @@ extension Scheduler {
     }
   }
 
-  private static func isAmount(_ amount: Int64) -> Bool { amount >= 0 && amount <= 1 << 60 }
+  private static func isAmount(_ amount: Int64) -> Bool {
+    amount >= 0 && amount <= Limits.resourceAmount
+  }
+
   private func checkDelay(
     _ template: OperationTemplate, at wall: WallTime
   ) throws(Refusal) {
@@ -113,6 +163,13 @@ extension Scheduler {
   }
 
   private func checkQueues(_ submission: GraphSubmission) throws(Refusal) {
+    let own = submission.ownQueueCount
+    if own > 0, queues.count + own > Limits.queues {
+      throw Refusal(
+        .limitExceeded,
+        "there are \(queues.count) queues already, of \(Limits.queues); the graph brings \(own)",
+        hint: "wait until graphs with queues of their own have ended, or remove queues")
+    }
     for case .named(let name) in submission.queues {
       let queue = try queue(named: name)
       if let owner = queues[queue.number].owner {
@@ -262,5 +319,12 @@ private struct InputReaders {
       if ranges[middle].upperBound <= index { low = middle + 1 } else { high = middle }
     }
     return low < ranges.count && ranges[low].contains(index)
+  }
+}
+
+extension Label {
+  /// It can be shown and asked for.
+  fileprivate var isPlain: Bool {
+    !key.isEmpty && key.utf8.count <= Limits.nameBytes && key.isPlainText && value.isPlainText
   }
 }

@@ -98,7 +98,7 @@ extension Scheduler {
     let count = template.count
     var stage = Stage(
       template: template, firstIndex: firstIndex, queue: queues[Int(template.queue)],
-      demandClass: number(ofClassOf: template), pristine: pristine, unfinished: count)
+      demandClass: useClass(of: template), pristine: pristine, unfinished: count)
     stage.counts[pristine.word] = count
     return stage
   }
@@ -123,43 +123,6 @@ extension Scheduler {
         return queue
       }
     }
-  }
-
-  func knownNumber(of demandClass: DemandClass) -> Int? { classNumber[demandClass] }
-
-  /// The number of a template's demand class. Most templates are like the one before them.
-  private mutating func number(ofClassOf template: OperationTemplate) -> Int {
-    if let recentClass, recentClass.demand == template.demand, recentClass.work == template.work,
-      recentClass.requirements == template.requirements
-    {
-      return recentClass.number
-    }
-    let number = number(of: DemandClass(template))
-    recentClass = RecentClass(
-      demand: template.demand, requirements: template.requirements, work: template.work,
-      number: number)
-    return number
-  }
-
-  struct RecentClass: Sendable {
-    var demand: Resources
-    var requirements: [LabelRequirement]
-    var work: Work
-    var number: Int
-  }
-
-  /// The number of a demand class, interned.
-  mutating func number(of demandClass: DemandClass) -> Int {
-    if let known = classNumber[demandClass] { return known }
-    let number = classes.count
-    classes.append(demandClass)
-    classNumber[demandClass] = number
-    for seat in seats.numbers {
-      let fits = demandClass.fits(
-        capacity: seats[seat].capacity, labels: seats[seat].labels, types: seats[seat].types)
-      seats[seat].fits.append(fits)
-    }
-    return number
   }
 
   /// Blockers on single operations, and the way back from dependencies in other graphs.
@@ -244,9 +207,22 @@ extension Scheduler {
           operationCount: UInt32(outcomes.count),
           outcomes: isUniform ? Array(outcomes.prefix(1)) : outcomes,
           outputs: graph.outputEntries))
+      releaseClasses(of: graph)
+      forgetLines(of: graph)
       for queue in graph.ownQueues { removeQueue(queue) }
     }
     forgetEnded()
+  }
+
+  /// Empties the lines in which nothing can stand any more.
+  private mutating func forgetLines(of graph: Graph) {
+    for stage in graph.stages {
+      let queue = stage.queue.number
+      guard queues.contains(queue), queues[queue].members == 0, queues[queue].barrierCount == 0,
+        !queues[queue].line.isEmpty
+      else { continue }
+      queues[queue].line = Line()
+    }
   }
 
   /// Keeps what later submissions may cite, until `forgetEnded`.

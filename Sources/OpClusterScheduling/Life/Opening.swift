@@ -105,8 +105,8 @@ extension Scheduler {
     let run = ReadyRun(
       place: graphs[graph].basePlace + UInt64(range.lowerBound), graph: first.graph,
       first: range.lowerBound, count: count)
-    queues[own.queue.number].line.add(
-      run, demandClass: own.demandClass, level: Line.level(of: own.priority))
+    enterLine(
+      run, own.queue.number, demandClass: own.demandClass, level: Line.level(of: own.priority))
   }
 
   private mutating func becomeReady(_ id: OperationID, into turn: inout Turn) {
@@ -158,8 +158,9 @@ extension Scheduler {
     let level =
       graphs[graph].stages[stage].template.isBarrier
       ? Line.barrierLevel : Line.level(of: graphs[graph].priority(of: id.index, stage: stage))
-    queues[graphs[graph].queue(of: id.index, stage: stage).number].line.add(
-      run, demandClass: graphs[graph].stages[stage].demandClass, level: level)
+    enterLine(
+      run, graphs[graph].queue(of: id.index, stage: stage).number,
+      demandClass: graphs[graph].stages[stage].demandClass, level: level)
   }
 
   /// Moves the phase; the one place where it changes, and where it is counted.

@@ -5,21 +5,13 @@ import OpClusterModel
 
 extension Scheduler {
   func explain(_ selection: Selection, at now: Instant) throws(Refusal) -> ClientReply {
-    var explanations: [Explanation] = []
-    var more = false
-    for runs in try resolve(selection) {
-      runs.forEachOperation { id in
-        if explanations.count == 100 {
-          more = true
-          return
-        }
-        explanations.append(
-          Explanation(
-            operation: id, shown: shown(id), state: graphs[id.graph.number].cell(id.index).word,
-            lines: lines(about: id, at: now)))
-      }
-    }
-    return .explanations(explanations, more: more)
+    let (found, more) = try firstOperations(selection, after: nil, limit: 100)
+    return .explanations(
+      found.map { id in
+        Explanation(
+          operation: id, shown: shown(id), state: graphs[id.graph.number].cell(id.index).word,
+          lines: lines(about: id, at: now))
+      }, more: more)
   }
 
   private func lines(about id: OperationID, at now: Instant) -> [String] {
@@ -32,7 +24,7 @@ extension Scheduler {
     }
     if cell.isTimed, let left = timeLeft(id.graph, stage, at: now) {
       lines.append(
-        "its not_before has not come: it is held for another \(Int(left.seconds.rounded(.up))) s; "
+        "its not_before has not come: it is held for another \(left.secondsRoundedUp) s; "
           + "release it now with: opbatch release \(shown(id))")
     } else if cell.isHeld {
       lines.append("it is held; release it with: opbatch release \(shown(id))")
@@ -134,17 +126,17 @@ extension Scheduler {
 
   private func isUnplaceable(_ number: Int) -> Bool {
     let workers = seats.numbers.filter { seats[$0].takesWork }
-    return !classes[number].isInside && !workers.isEmpty
-      && !workers.contains { seats[$0].fits[number] }
+    return !classes[number].demandClass.isInside && !workers.isEmpty
+      && !workers.contains { fits($0, number) }
   }
 
   private func placementLines(_ number: Int) -> [String] {
-    let wanted = classes[number]
+    let wanted = classes[number].demandClass
     let workers = seats.numbers.filter { seats[$0].takesWork }
     if workers.isEmpty {
       return ["no worker is connected; start one with: opworker serve"]
     }
-    if workers.contains(where: { seats[$0].fits[number] }) {
+    if workers.contains(where: { fits($0, number) }) {
       return ["every worker that could run it is busy; it is in line"]
     }
     var lines = ["no connected worker can run it (it stands in nobody's way):"]
@@ -160,8 +152,8 @@ extension Scheduler {
     let name = seats.find(cell.worker)?.name ?? "a worker"
     if cell.flags.contains(.backingOff) {
       let until = backoffs.unordered.first { $0.operation == id }?.until
-      let wait = until.map { max(($0 - now).seconds, 0) } ?? 0
-      return ["attempt \(cell.run) failed; the next one starts in \(Int(wait.rounded(.up))) s"]
+      let wait = until.map { max($0 - now, .zero) } ?? .zero
+      return ["attempt \(cell.run) failed; the next one starts in \(wait.secondsRoundedUp) s"]
     }
     if cell.flags.contains(.retrying) {
       if cell.worker != 0 { return ["attempt \(cell.run) is with worker \(name)"] }

@@ -50,21 +50,8 @@ extension Scheduler {
   private func operationRows(
     _ selection: Selection, _ after: OperationID?, _ limit: Int
   ) throws(Refusal) -> ClientReply {
-    var rows: [OperationRow] = []
-    var more = false
-    for runs in try resolve(selection) where !more {
-      for at in 0..<runs.runCount where !more {
-        for index in runs.run(at) {
-          let id = OperationID(graph: runs.graph, index: index)
-          if let after, id <= after { continue }
-          if rows.count == limit {
-            more = true
-            break
-          }
-          rows.append(row(of: id))
-        }
-      }
-    }
+    let (found, more) = try firstOperations(selection, after: after, limit: limit)
+    var rows = found.map { row(of: $0) }
     // Who asks for one row at a time asks for single operations, too.
     if rows.count == 1, !more || limit == 1 {
       addCommand(to: &rows[0])

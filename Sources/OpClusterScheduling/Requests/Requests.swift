@@ -212,6 +212,7 @@ extension Scheduler {
     guard queues.count < Limits.queues else {
       throw Refusal(.limitExceeded, "there are \(Limits.queues) queues already")
     }
+    if counters.lastQueue == .max { throw Self.noNumbers("queues") }
     commit(.queueCreated(QueueID(counters.lastQueue + 1), settings), into: &turn)
     return .done(turn.commit)
   }

@@ -12,10 +12,7 @@ extension Scheduler {
       case .last(let back):
         counters.lastGraph > back && graphs.contains(counters.lastGraph - back)
           ? [counters.lastGraph - back] : []
-      case .numbers(let ranges):
-        graphs.numbers.filter { number in
-          ranges.contains { $0.first.number <= number && number <= $0.last.number }
-        }
+      case .numbers(let named): living(among: named)
       }
     return numbers.map { GraphID($0) }.filter { id in
       selection.labels.allSatisfy { graphs[id.number].submission.labels.contains($0) }
@@ -23,6 +20,15 @@ extension Scheduler {
           graphs[id.number].stages.contains { $0.template.labels.contains(label) }
         }
     }
+  }
+
+  /// Few numbers are looked up; else the living graphs are gone through once.
+  private func living(among named: [Selection.ClosedRangeOfGraphs]) -> [UInt32] {
+    let wanted = NumberRanges(
+      named.filter { $0.first <= $0.last }.map { $0.first.number...$0.last.number })
+    let span = wanted.ranges.reduce(0) { $0 + $1.count }
+    if span > graphs.count { return graphs.numbers.filter { wanted.contains($0) } }
+    return wanted.ranges.flatMap { $0.filter { graphs.contains($0) } }
   }
 
   /// The number that `last~back` means; nil before there is one.
@@ -49,50 +55,102 @@ extension Scheduler {
 
   /// Operations of a selection, by graph and ascending.
   func resolve(_ selection: Selection) throws(Refusal) -> [OperationRuns] {
-    let chosen = try resolveGraphs(selection).map { operations(of: $0, selection) }
-      .filter { !$0.isEmpty }
-    if chosen.isEmpty { throw Refusal(.unknownOperation, "no living operation matches") }
+    let wanted = WantedOperations(selection)
+    var chosen: [OperationRuns] = []
+    for id in try resolveGraphs(selection) {
+      var runs = OperationRuns(graph: id)
+      forEachOperation(of: id, wanted) { index in
+        runs.append(index)
+        return true
+      }
+      if !runs.isEmpty { chosen.append(runs) }
+    }
+    if chosen.isEmpty { throw Self.noOperation }
     return chosen
   }
 
-  func operations(of id: GraphID, _ selection: Selection) -> OperationRuns {
-    var runs = OperationRuns(graph: id)
-    let wanted = selection.operation.map { NamePattern($0) }
-    for stage in graphs[id.number].stages.indices {
-      let template = graphs[id.number].stages[stage].template
-      if let wanted, !wanted.matches(template.name) { continue }
-      if !selection.labels.allSatisfy({
-        template.labels.contains($0) || graphs[id.number].submission.labels.contains($0)
-      }) {
-        continue
+  /// The first operations of a selection behind one of them, and whether there are more; looks no
+  /// further than that.
+  func firstOperations(
+    _ selection: Selection, after: OperationID?, limit: Int
+  ) throws(Refusal) -> (operations: [OperationID], more: Bool) {
+    let wanted = WantedOperations(selection)
+    var found: [OperationID] = []
+    var more = false
+    for id in try resolveGraphs(selection) where !more {
+      var first: UInt32 = 0
+      if let after, id <= after.graph {
+        if id < after.graph || after.index == .max { continue }
+        first = after.index + 1
       }
-      for index in graphs[id.number].stages[stage].indices
-      where matches(id, stage, index, selection) {
-        runs.append(index)
+      forEachOperation(of: id, wanted, from: first) { index in
+        more = found.count == limit
+        if !more { found.append(OperationID(graph: id, index: index)) }
+        return !more
       }
     }
-    return runs
+    if found.isEmpty, after == nil { throw Self.noOperation }
+    return (found, more)
+  }
+
+  private static var noOperation: Refusal {
+    Refusal(.unknownOperation, "no living operation matches")
+  }
+
+  /// Calls `body` with the operations of a graph that are meant, ascending, while it returns true.
+  private func forEachOperation(
+    of id: GraphID, _ wanted: WantedOperations, from first: UInt32 = 0, _ body: (UInt32) -> Bool
+  ) {
+    let graph = id.number
+    guard first < graphs[graph].operationCount else { return }
+    let queues = wanted.selection.queue.map { name in
+      [name, "\(graph)/\(name)"].compactMap { queueByName[$0] }
+    }
+    for stage in graphs[graph].stageNumber(of: first)..<graphs[graph].stages.count
+    where isWanted(graph, stage, wanted, queues) {
+      let start = graphs[graph].stages[stage].firstIndex
+      let goesOn = graphs[graph].stages[stage].template.forEachElements(
+        from: max(first, start) - start, numbered: wanted.numbers
+      ) { elements in
+        for element in elements where matches(graph, stage, start + element, wanted, queues) {
+          if !body(start + element) { return false }
+        }
+        return true
+      }
+      if !goesOn { return }
+    }
+  }
+
+  /// Whether any operation of a stage may be meant.
+  private func isWanted(
+    _ graph: UInt32, _ stage: Int, _ wanted: WantedOperations, _ queues: [QueueID]?
+  ) -> Bool {
+    let selection = wanted.selection
+    let own = graphs[graph].stages[stage]
+    if let pattern = wanted.pattern, !pattern.matches(own.template.name) { return false }
+    if !selection.states.isEmpty, !selection.states.contains(where: { own.counts[$0] > 0 }) {
+      return false
+    }
+    if let queues, graphs[graph].enqueuedIn.isEmpty, !queues.contains(own.queue) { return false }
+    if let priority = selection.priority, graphs[graph].changes.isEmpty,
+      own.template.priority != priority
+    {
+      return false
+    }
+    return selection.labels.allSatisfy {
+      own.template.labels.contains($0) || graphs[graph].submission.labels.contains($0)
+    }
   }
 
   private func matches(
-    _ id: GraphID, _ stage: Int, _ index: UInt32, _ selection: Selection
+    _ graph: UInt32, _ stage: Int, _ index: UInt32, _ wanted: WantedOperations,
+    _ queues: [QueueID]?
   ) -> Bool {
-    let graph = id.number
-    if !selection.elements.isEmpty {
-      let element = graphs[graph].stages[stage].element(index)
-      let shown = graphs[graph].stages[stage].template.shownIndex(ofElement: element)
-      if !selection.elements.contains(where: { $0.contains(shown) }) { return false }
-    }
-    if !selection.states.isEmpty, !selection.states.contains(graphs[graph].cell(index).word) {
-      return false
-    }
-    if let name = selection.queue {
-      let queue = graphs[graph].queue(of: index, stage: stage).number
-      // What has ended, or was never enqueued, may name a queue that is gone.
-      guard let full = queues.find(queue)?.settings.name else { return false }
-      if full != name, full != "\(graph)/\(name)" { return false }
-    }
-    if let priority = selection.priority {
+    let states = wanted.selection.states
+    if !states.isEmpty, !states.contains(graphs[graph].cell(index).word) { return false }
+    // What has ended, or was never enqueued, may name a queue that is gone.
+    if let queues, !queues.contains(graphs[graph].queue(of: index, stage: stage)) { return false }
+    if let priority = wanted.selection.priority {
       return graphs[graph].priority(of: index, stage: stage) == priority
     }
     return true
@@ -117,9 +175,15 @@ extension Scheduler {
   }
 }
 
-extension IndexRun {
-  func contains(_ number: UInt32) -> Bool {
-    number >= first && (number - first) % max(step, 1) == 0
-      && (number - first) / max(step, 1) < count
+/// A selection as it is looked for.
+private struct WantedOperations {
+  let selection: Selection
+  let pattern: NamePattern?
+  let numbers: ElementNumbers
+
+  init(_ selection: Selection) {
+    self.selection = selection
+    pattern = selection.operation.map { NamePattern($0) }
+    numbers = ElementNumbers(selection.elements)
   }
 }

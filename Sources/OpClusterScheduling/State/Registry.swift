@@ -1,5 +1,7 @@
 // Things that come with ascending numbers and go in any order: graphs, queues, seats. Look-up is
-// two array accesses; iteration is by ascending number, so that behaviour never depends on hashing.
+// two array accesses where they go about as they came, and halving where few old ones are left
+// among many; memory and iteration are what lives. Iteration is by ascending number, so that
+// behaviour never depends on hashing.
 
 import DequeModule
 
@@ -10,20 +12,48 @@ protocol Blankable: Sendable {
 }
 
 struct Registry<Element: Blankable>: Sendable {
+  private struct Entry: Sendable {
+    var number: UInt32
+    /// −1: it is gone.
+    var slot: Int32
+  }
+
   private var slots: [Element] = []
   private var freeSlots: [Int32] = []
-  /// Slot by number, from `firstNumber` on; −1 where nothing is left.
-  private var slotByNumber: Deque<Int32> = []
-  private var firstNumber: UInt32 = 0
+  /// Ascending. The first is there; others may be gone, but not much more than are there.
+  private var entries: Deque<Entry> = []
   private(set) var count = 0
+
+  /// Entries, those of what is gone among them, for tests.
+  var entryCount: Int { entries.count }
 
   @inline(__always)
   private func slot(_ number: UInt32) -> Int? {
-    guard number >= firstNumber, Int(number - firstNumber) < slotByNumber.count else {
-      return nil
-    }
-    let slot = slotByNumber[Int(number - firstNumber)]
+    guard let at = position(of: number) else { return nil }
+    let slot = entries[at].slot
     return slot < 0 ? nil : Int(slot)
+  }
+
+  /// Where none are missing between it and the first or the last it is found at once.
+  @inline(__always)
+  private func position(of number: UInt32) -> Int? {
+    guard !entries.isEmpty, number >= entries[0].number else { return nil }
+    let last = entries.count - 1
+    guard number <= entries[last].number else { return nil }
+    let fromFirst = Int(number - entries[0].number)
+    if fromFirst <= last, entries[fromFirst].number == number { return fromFirst }
+    let fromLast = last - Int(entries[last].number - number)
+    if fromLast >= 0, entries[fromLast].number == number { return fromLast }
+    return search(number, from: max(fromLast, 0), through: min(fromFirst, last))
+  }
+
+  private func search(_ number: UInt32, from: Int, through: Int) -> Int? {
+    var (low, high) = (from, through)
+    while low < high {
+      let middle = (low + high) / 2
+      if entries[middle].number < number { low = middle + 1 } else { high = middle }
+    }
+    return entries[low].number == number ? low : nil
   }
 
   func contains(_ number: UInt32) -> Bool { slot(number) != nil }
@@ -51,14 +81,12 @@ struct Registry<Element: Blankable>: Sendable {
 
   /// The same without a copy: a blank one is left in its place.
   mutating func insert(moving element: inout Element, number: UInt32) {
-    if slotByNumber.isEmpty { firstNumber = number }
-    precondition(number >= firstNumber + UInt32(slotByNumber.count), "numbers ascend")
-    while firstNumber + UInt32(slotByNumber.count) < number { slotByNumber.append(-1) }
+    precondition(entries.last.map { $0.number < number } ?? true, "numbers ascend")
     if let free = freeSlots.popLast() {
       swap(&slots[Int(free)], &element)
-      slotByNumber.append(free)
+      entries.append(Entry(number: number, slot: free))
     } else {
-      slotByNumber.append(Int32(slots.count))
+      entries.append(Entry(number: number, slot: Int32(slots.count)))
       slots.append(element)
     }
     count += 1
@@ -70,31 +98,34 @@ struct Registry<Element: Blankable>: Sendable {
 
   /// Takes out an element that the caller knows to be there, without a copy of it.
   mutating func take(_ number: UInt32) -> Element {
-    let slot = knownSlot(number)
-    var taken = Element.blank
-    swap(&taken, &slots[slot])
-    freeSlots.append(Int32(slot))
-    slotByNumber[Int(number - firstNumber)] = -1
-    count -= 1
-    while slotByNumber.first == -1 {
-      slotByNumber.removeFirst()
-      firstNumber += 1
+    guard let at = position(of: number), entries[at].slot >= 0 else {
+      preconditionFailure("no element \(number)")
     }
+    let slot = entries[at].slot
+    var taken = Element.blank
+    swap(&taken, &slots[Int(slot)])
+    freeSlots.append(slot)
+    entries[at].slot = -1
+    count -= 1
+    while let first = entries.first, first.slot < 0 { entries.removeFirst() }
+    // As many must have gone since as are moved now.
+    if entries.count > 2 * count + Self.fewEntries { entries.removeAll { $0.slot < 0 } }
+    if count == 0 { (slots, freeSlots) = ([], []) }
     return taken
   }
+
+  private static var fewEntries: Int { 64 }
 
   /// Calls `body` with every number, ascending, while it returns true.
   @inline(__always)
   func forEachNumber(_ body: (UInt32) -> Bool) {
-    for at in 0..<slotByNumber.count where slotByNumber[at] >= 0 {
-      if !body(firstNumber + UInt32(at)) { return }
+    for entry in entries where entry.slot >= 0 {
+      if !body(entry.number) { return }
     }
   }
 
   /// Numbers in ascending order.
   var numbers: [UInt32] {
-    slotByNumber.indices.compactMap {
-      slotByNumber[$0] < 0 ? nil : firstNumber + UInt32($0)
-    }
+    entries.compactMap { $0.slot < 0 ? nil : $0.number }
   }
 }

@@ -15,8 +15,12 @@ struct Seat: Blankable {
   var capacity = Resources.none
   var labels: [Label] = []
   var types: [OperationType] = []
-  /// By demand class: whether it could ever run it. Grows with the classes.
-  var fits: [Bool] = []
+  /// By slot of the kind of demand, of the first `DemandClasses.comparedKinds`: whether it serves it.
+  var serves: [Bool] = []
+  /// Bits of the kinds that it may serve.
+  var kindBits: UInt64 = 0
+  /// Classes of which it had announced the type and did not know it, by number, with their serial.
+  var lacks: [Int: UInt64] = [:]
 
   // The conversation; not durable
   /// nil: not connected.
@@ -87,7 +91,8 @@ struct Seat: Blankable {
   func prefetch(at now: Instant) -> UInt32 {
     let silence = (now - busySince).seconds
     let current = silence > Seat.patience ? min(rate, 1 / silence) : rate
-    return UInt32(min(current * Seat.prefetchSeconds, Double(Limits.prefetchPerWorker)))
+    return min(
+      UInt32(saturating: current * Seat.prefetchSeconds), UInt32(Limits.prefetchPerWorker))
   }
   private static let prefetchSeconds = 0.010
   /// Nothing ended for so long: what it ended before says nothing about what it does now.
@@ -146,43 +151,5 @@ struct Seat: Blankable {
       defer { others[at] = name }
       return others[at] == name
     }
-  }
-}
-
-/// What decides which workers can take an operation.
-struct DemandClass: Hashable, Sendable {
-  var demand: Resources
-  var requirements: [LabelRequirement]
-  /// All of which a worker must have; none: a process, which every worker can run, or nothing.
-  var types: [OperationType] = []
-  /// Runs inside the coordinator (S4).
-  var isInside: Bool
-
-  init(_ template: OperationTemplate) {
-    demand = template.demand
-    requirements = template.requirements
-    switch template.work {
-    case .nothing:
-      isInside = true
-      demand = .none
-      requirements = []
-    case .command:
-      isInside = false
-    case .call(let wanted):
-      isInside = false
-      types = [wanted]
-    case .blocks(let wanted):
-      isInside = false
-      types = wanted
-    }
-  }
-
-  /// Whether a worker with these could ever run it (S61, S128).
-  func fits(capacity: Resources, labels: [Label], types: [OperationType]) -> Bool {
-    if isInside { return false }
-    guard self.types.allSatisfy({ wanted in types.contains { wanted.isServed(by: $0) } }) else {
-      return false
-    }
-    return capacity.covers(demand) && requirements.allSatisfy { $0.isMet(by: labels) }
   }
 }

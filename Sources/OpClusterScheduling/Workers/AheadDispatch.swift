@@ -23,7 +23,7 @@ extension Scheduler {
         guard seats[seat.number].held < seats[seat.number].prefetch(at: turn.now) else { return }
         let index = graphs[graph].dependents[position].index
         let dependent = graphs[graph].operation(index)
-        guard let awaits = localDependencies(of: dependent, at: seat) else { continue }
+        guard let awaits = localDependencies(of: dependent, at: seat, turn.now) else { continue }
         let bytes = mostBytes(graph: graph, graphs[graph].stageNumber(of: index))
         guard seats[seat.number].hasRoom(for: bytes) else { return }
         if dispatch(dependent, to: seat, awaits: awaits, into: &turn) { work.append(dependent) }
@@ -33,8 +33,8 @@ extension Scheduler {
 
   /// The unfinished dependencies, if the operation may go to that seat ahead of time. Only those of
   /// which `aheadDependents` knows: not on other graphs, nor added later, nor from array to array.
-  private func localDependencies(
-    of id: OperationID, at seat: WorkerID
+  private mutating func localDependencies(
+    of id: OperationID, at seat: WorkerID, _ now: Instant
   ) -> [LocalDependency]? {
     let graph = id.graph.number
     let stage = graphs[graph].stageNumber(of: id.index)
@@ -42,7 +42,7 @@ extension Scheduler {
     guard cell.phase == .waiting, cell.losses == 0,
       cell.flags.isDisjoint(with: [.cancelled, .pinned, .held]),
       cell.blockers > 0, cell.blockers <= Limits.dependenciesForLocalUnblocking,
-      mayGoAhead(graph, stage, id.index, seat)
+      mayGoAhead(graph, stage, id.index, seat, now)
     else { return nil }
     var awaits: [LocalDependency] = []
     let removed = graphs[graph].removedDependencies[id.index]
@@ -56,15 +56,15 @@ extension Scheduler {
     return awaits.count == Int(cell.blockers) ? awaits : nil
   }
 
-  private func mayGoAhead(
-    _ graph: UInt32, _ stage: Int, _ index: UInt32, _ seat: WorkerID
+  private mutating func mayGoAhead(
+    _ graph: UInt32, _ stage: Int, _ index: UInt32, _ seat: WorkerID, _ now: Instant
   ) -> Bool {
     guard graphs[graph].stages[stage].gates == 0, !graphs[graph].isSuspended,
       graphs[graph].stages[stage].template.maximumParallel == 0,
       graphs[graph].stages[stage].template.maximumLosses > 0,
       !graphs[graph].stages[stage].template.isBarrier,
       exclusivesFrom == nil || !graphs[graph].stages[stage].template.isExclusive,
-      seats[seat.number].fits[graphs[graph].stages[stage].demandClass],
+      fits(seat.number, graphs[graph].stages[stage].demandClass),
       seats[seat.number].takesWork
     else { return false }
     let queue = graphs[graph].queue(of: index, stage: stage).number
@@ -72,7 +72,7 @@ extension Scheduler {
       !queues[queue].hasBarriers
     else { return false }
     let level = Line.level(of: graphs[graph].priority(of: index, stage: stage))
-    return !queues[queue].line.hasRuns(above: level)
+    return !hasWaiting(queue, above: level, at: now)
   }
 
   /// Whether the seat holds a dependency whose end it can judge itself: `succeeded` always, other

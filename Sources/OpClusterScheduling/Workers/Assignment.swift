@@ -7,6 +7,7 @@ import OpClusterModel
 extension Scheduler {
   mutating func assign(into turn: inout Turn) {
     settleDeferred(into: &turn)
+    sweepLines()
     if !doubtful.isEmpty { returnDoubtful() }
     // Join points that end here may make others ready: again, until nothing moves.
     while assignOnce(into: &turn) {}
@@ -21,11 +22,12 @@ extension Scheduler {
     var pass = AssignmentPass()
     swap(&pass, &assignmentPass)
     defer { swap(&pass, &assignmentPass) }
-    pass.begin(classes: classes.count)
+    pass.begin()
     seats.forEachNumber { number in
       if seats[number].takesWork { pass.seats.append(number) }
       return true
     }
+    pass.compareSeats(conversations: lastConversation)
     var joined = false
     if isOnly {
       while true {
@@ -89,22 +91,18 @@ extension Scheduler {
       if room == 0 { return .nothing }
       var line = Line()
       swap(&line, &queues[queue].line)
-      let found = line.first(
-        admits: { !pass.isFull[$0] },
-        settle: { run, level in
-          settleHead(run, level, atMost: min(room, 1024), pass.seats, turn.now)
-        })
-      guard let candidate = found else {
+      guard let candidate = nextCandidate(&line, room, &pass, at: turn.now) else {
         swap(&line, &queues[queue].line)
         return .nothing
       }
       let stage = graphs[candidate.run.graph.number].stageNumber(of: candidate.run.first)
       let wanted = min(
         candidate.valid, room, share, parallelRoom(candidate.run.graph.number, stage))
-      if classes[candidate.demandClass].isInside {
+      if classes[candidate.demandClass].demandClass.isInside {
         line.take(wanted, of: candidate)
         swap(&line, &queues[queue].line)
         join(candidate.run, wanted, into: &turn)
+        pass.reach = nil
         rotation = queue
         return .joined
       }
@@ -123,7 +121,7 @@ extension Scheduler {
           bytes: mostBytes(graph: candidate.run.graph.number, stage), at: turn.now)
       else {
         if doubt == .none {
-          pass.isFull[candidate.demandClass] = true
+          passOver(candidate, &line, &pass, at: turn.now)
         } else {
           // It stands in nobody's way.
           line.take(1, of: candidate)
@@ -136,9 +134,86 @@ extension Scheduler {
       line.take(count, of: candidate)
       swap(&line, &queues[queue].line)
       dispatch(candidate.run, count, to: seat, into: &turn)
+      pass.reach = nil
       rotation = queue
       return .dispatched
     }
+  }
+
+  /// The first in line of a class that may fit somewhere.
+  private mutating func nextCandidate(
+    _ line: inout Line, _ room: UInt32, _ pass: inout AssignmentPass, at now: Instant
+  ) -> Line.Candidate? {
+    line.begin(pass: pass.number, seatsVersion: pass.seatsVersion)
+    var reach = pass.reach ?? reach(of: pass.seats, at: now)
+    pass.reach = reach
+    reach.now.kinds &= ~pass.closedKinds
+    let seats = pass.seats
+    while let candidate = line.first(
+      within: reach, &pass.steps,
+      settle: { settleHead($0, $1, atMost: min(room, 1024), seats, now) })
+    {
+      if classes[candidate.demandClass].fullIn != pass.number { return candidate }
+      line.setAside(candidate, untilSeatsChange: false)
+    }
+    // What has left the line shall not stand for somebody who waits.
+    _ = line.stands(above: -1) { settleHead($0, $1, atMost: 1, seats, now) }
+    return nil
+  }
+
+  /// No seat can take any more of a candidate's class in this pass.
+  private mutating func passOver(
+    _ candidate: Line.Candidate, _ line: inout Line, _ pass: inout AssignmentPass,
+    at now: Instant
+  ) {
+    let number = candidate.demandClass
+    classes[number].fullIn = pass.number
+    if lacksNamed(number, pass.seats, at: now) {
+      pass.closedKinds |= classes.bit(ofKind: classes[number].kind)
+    }
+    line.setAside(
+      candidate, untilSeatsChange: !pass.seats.contains { fits($0, number) })
+  }
+
+  /// Whether anything stands in a queue's line above a level.
+  mutating func hasWaiting(_ queue: UInt32, above level: Int, at now: Instant) -> Bool {
+    guard queues[queue].line.hasRuns(above: level) else { return false }
+    var line = Line()
+    swap(&line, &queues[queue].line)
+    defer { swap(&line, &queues[queue].line) }
+    return line.stands(above: level) { settleHead($0, $1, atMost: 1, [], now) }
+  }
+
+  /// Puts a run in line.
+  mutating func enterLine(_ run: ReadyRun, _ queue: UInt32, demandClass: Int, level: Int) {
+    queues[queue].line.add(run, of: lineClass(demandClass), level: level)
+    if queues[queue].line.hasBecomeDue { crowdedQueues.append(queue) }
+  }
+
+  /// Sweeps out what no longer stands in lines that have become long. Between turns alone: inside
+  /// of one a run may be in line a moment before it is ready.
+  mutating func sweepLines() {
+    if crowdedQueues.isEmpty { return }
+    for queue in crowdedQueues where queues.contains(queue) {
+      guard queues[queue].line.isDueForSweep else { continue }
+      var line = Line()
+      swap(&line, &queues[queue].line)
+      line.sweep { run, level in
+        guard graphs.contains(run.graph.number) else { return .gone }
+        let stage = graphs[run.graph.number].stageNumber(of: run.first)
+        let skip = skip(run, level, stage)
+        return skip == run.count ? .gone : .stands(skip: skip, valid: 1)
+      }
+      swap(&line, &queues[queue].line)
+    }
+    crowdedQueues.removeAll(keepingCapacity: true)
+  }
+
+  /// How many of the first operations of a run do not stand in line.
+  private func skip(_ run: ReadyRun, _ level: Int, _ stage: Int) -> UInt32 {
+    var skip: UInt32 = 0
+    while skip < run.count, !standsInLine(run, skip, level, stage) { skip += 1 }
+    return skip
   }
 
   private func parallelRoom(_ graph: UInt32, _ stage: Int) -> UInt32 {
@@ -161,8 +236,7 @@ extension Scheduler {
       graphs[graph].stages[stage].parked.append(run)
       return .gone
     }
-    var skip: UInt32 = 0
-    while skip < run.count, !standsInLine(run, skip, level, stage) { skip += 1 }
+    let skip = skip(run, level, stage)
     if skip == run.count { return .gone }
     var valid: UInt32 = 1
     var bound = min(run.count - skip, most)
@@ -175,11 +249,11 @@ extension Scheduler {
 
   /// So many ready operations of a class that more would change nothing about who gets how many.
   private func useful(_ demandClass: Int, _ candidates: [UInt32], at now: Instant) -> UInt32 {
-    if classes[demandClass].isInside { return .max }
-    let demand = classes[demandClass].demand
+    if classes[demandClass].demandClass.isInside { return .max }
+    let demand = classes[demandClass].demandClass.demand
     var eligible: UInt32 = 0
     var most: UInt32 = 1
-    for number in candidates where seats[number].fits[demandClass] {
+    for number in candidates where fits(number, demandClass) {
       eligible += 1
       most = max(
         most, Seat.free(seats[number].capacity, seats[number].taken).count(fitting: demand))
@@ -224,12 +298,12 @@ extension Scheduler {
   private func chooseSeat(
     _ demandClass: Int, ready: UInt32, _ candidates: [UInt32], bytes: Int, at now: Instant
   ) -> (WorkerID, UInt32)? {
-    let demand = classes[demandClass].demand
+    let demand = classes[demandClass].demandClass.demand
     var eligible: UInt32 = 0
     var best: (seat: UInt32, count: UInt32, score: Double)?
     var next: (seat: UInt32, count: UInt32, score: Double)?
     var reserve: UInt32?
-    for number in candidates where seats[number].fits[demandClass] {
+    for number in candidates where fits(number, demandClass) {
       eligible += 1
       guard seats[number].hasRoom(for: bytes) else { continue }
       let free = Seat.free(seats[number].capacity, seats[number].taken)
@@ -432,19 +506,6 @@ extension Stage {
     announcement.fillsInput = template.fillsInput
     announcement.isExclusive = template.isExclusive
     return announcement
-  }
-}
-
-/// What one pass has learned: nothing becomes free while it lasts.
-struct AssignmentPass: Sendable {
-  var seats: [UInt32] = []
-  /// Classes that no seat can take any more in this pass.
-  var isFull: [Bool] = []
-
-  mutating func begin(classes: Int) {
-    seats.removeAll(keepingCapacity: true)
-    isFull.removeAll(keepingCapacity: true)
-    for _ in 0..<classes { isFull.append(false) }
   }
 }
 

@@ -60,6 +60,7 @@ extension Scheduler {
       return turn.refuse(
         peer, Refusal(.limitExceeded, "there are \(Limits.workers) workers already"))
     }
+    if counters.lastWorker == .max { return turn.refuse(peer, Self.noNumbers("workers")) }
     let worker = WorkerID(counters.lastWorker + 1)
     commit(.workerJoined(worker, name: hello.name, hello.session), into: &turn)
     welcome(hello, worker, peer, version, into: &turn)
@@ -69,7 +70,7 @@ extension Scheduler {
   /// earlier life until its guard has killed it: its lease has to run out (G16).
   private func refusal(of name: String, for old: WorkerID, at now: Instant) -> Refusal? {
     let silence = now - seats[old.number].lastHeard
-    let patience = Span(nanoseconds: timing.heartbeat.nanoseconds * 2)
+    let patience = timing.heartbeat * 2
     if seats[old.number].peer != nil, silence < patience {
       return Refusal(
         .busy, "a worker named \(name) is connected",
@@ -120,11 +121,10 @@ extension Scheduler {
     turn.orders.removeAll { $0.seat == number }
     seatByPeer[peer] = worker
     let isBackAfterRestart = seats[number].increment == 0
-    lastConversation += 1
+    // By the time it comes round again nobody remembers the first.
+    lastConversation = lastConversation == .max ? 1 : lastConversation + 1
     seats[number].beginConversation(peer, hello, number: lastConversation, at: turn.now)
-    seats[number].fits = classes.map {
-      $0.fits(capacity: hello.capacity, labels: seats[number].labels, types: hello.types)
-    }
+    compareWithKinds(number)
     let stale = reconcile(worker, hello, into: &turn)
     var welcome = Welcome(
       conversation: conversation(with: worker), version: version, worker: worker,
@@ -234,7 +234,7 @@ extension Scheduler {
     // A pause of our own is nobody's silence (F6): speak first, judge later.
     let pause = turn.now - lastTick
     lastTick = turn.now
-    let isOwnPause = pause.nanoseconds > timing.heartbeat.nanoseconds * 3
+    let isOwnPause = pause > timing.heartbeat * 3
     for number in seats.numbers {
       if isOwnPause { seats[number].lastHeard = seats[number].lastHeard + pause }
       if waitsForWelcome(seats[number], durable) {
@@ -362,7 +362,8 @@ extension Scheduler {
 
   private func demand(of id: OperationID) -> Resources {
     let graph = id.graph.number
-    return classes[graphs[graph].stages[graphs[graph].stageNumber(of: id.index)].demandClass].demand
+    let stage = graphs[graph].stageNumber(of: id.index)
+    return classes[graphs[graph].stages[stage].demandClass].demandClass.demand
   }
 
   /// Lower goes first at a worker (S47).
@@ -378,8 +379,7 @@ extension Scheduler {
   mutating func addSeat(
     _ id: WorkerID, _ name: String, _ session: WorkerSession, into turn: inout Turn
   ) {
-    var seat = Seat(id: id, name: name, session: session, heard: turn.now)
-    seat.fits = classes.map { _ in false }
+    let seat = Seat(id: id, name: name, session: session, heard: turn.now)
     seats.insert(seat, number: id.number)
     counters.lastWorker = max(counters.lastWorker, id.number)
     seatByName[name] = id

@@ -22,7 +22,7 @@ extension Scheduler {
     graphs[graph].stages[stage].inFlight += 1
     queues[graphs[graph].queue(of: id.index, stage: stage).number].inFlight += 1
     let demandClass = graphs[graph].stages[stage].demandClass
-    seats[worker.number].taken.count(classes[demandClass].demand)
+    seats[worker.number].taken.count(classes[demandClass].demandClass.demand)
     seats[worker.number].held += 1
     seats[worker.number].holdings.append(id)
     if seats[worker.number].holdings.count > 64 { sweepHoldings(worker) }
@@ -78,7 +78,7 @@ extension Scheduler {
     if cell.worker == 0 { return }
     if seats.contains(cell.worker) {
       let demandClass = graphs[graph].stages[stage].demandClass
-      seats[cell.worker].taken.take(classes[demandClass].demand)
+      seats[cell.worker].taken.take(classes[demandClass].demandClass.demand)
       if seats[cell.worker].reservation == id { seats[cell.worker].reservation = nil }
       if cell.isHeldUnstarted {
         seats[cell.worker].held -= 1
@@ -114,8 +114,9 @@ extension Scheduler {
     }
     guard queues.contains(graphs[graph].stages[stage].queue.number) else { return }
     let level = Line.level(of: graphs[graph].stages[stage].template.priority)
-    queues[graphs[graph].stages[stage].queue.number].line.add(
-      run, demandClass: graphs[graph].stages[stage].demandClass, level: level)
+    enterLine(
+      run, graphs[graph].stages[stage].queue.number,
+      demandClass: graphs[graph].stages[stage].demandClass, level: level)
   }
 
   /// A worker gives an attempt back unstarted: it will never start it (S148).

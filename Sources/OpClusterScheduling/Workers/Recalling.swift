@@ -57,13 +57,13 @@ extension Scheduler {
       let stage = graphs[graph].stageNumber(of: id.index)
       let demandClass = graphs[graph].stages[stage].demandClass
       surplus -= 1
-      free.giveBack(classes[demandClass].demand)
+      free.giveBack(classes[demandClass].demandClass.demand)
       if cell.flags.contains(.recalling) {
         used += 1
       } else if used < room(for: demandClass, besides: seat) {
         used += 1
         askRecall(id, into: &turn)
-      } else if isOvertaken(id, stage) {
+      } else if isOvertaken(id, stage, at: turn.now) {
         askRecall(id, into: &turn)
       }
     }
@@ -73,24 +73,28 @@ extension Scheduler {
   private func room(for demandClass: Int, besides seat: UInt32) -> UInt32 {
     var room: UInt32 = 0
     for number in seats.numbers
-    where number != seat && seats[number].takesWork && seats[number].fits[demandClass] {
-      room += min(seats[number].free.count(fitting: classes[demandClass].demand), 65_536)
+    where number != seat && seats[number].takesWork && fits(number, demandClass) {
+      let demand = classes[demandClass].demandClass.demand
+      room += min(seats[number].free.count(fitting: demand), 65_536)
     }
     return room
   }
 
   /// Whether something stands in line that goes before it: a higher level of its queue, or a
   /// queue of a higher quality of service.
-  private func isOvertaken(_ id: OperationID, _ stage: Int) -> Bool {
+  private mutating func isOvertaken(_ id: OperationID, _ stage: Int, at now: Instant) -> Bool {
     let graph = id.graph.number
     let own = graphs[graph].queue(of: id.index, stage: stage).number
     let level = Line.level(of: graphs[graph].priority(of: id.index, stage: stage))
-    return queues.numbers.contains { number in
-      guard queues[number].room > 0 else { return false }
-      if number == own { return queues[number].line.hasRuns(above: level) }
-      return queues[number].settings.qos > queues[own].settings.qos
-        && !queues[number].line.isEmpty
+    let service = queues[own].settings.qos
+    for number in queues.numbers where queues[number].room > 0 {
+      if number == own {
+        if hasWaiting(number, above: level, at: now) { return true }
+      } else if queues[number].settings.qos > service {
+        if hasWaiting(number, above: -1, at: now) { return true }
+      }
     }
+    return false
   }
 
   /// More than the limit of a queue allows was handed over: the newest come back (S66).

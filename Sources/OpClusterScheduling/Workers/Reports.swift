@@ -113,7 +113,8 @@ extension Scheduler {
     if result.cause == .unknownType {
       // Whatever it had announced, it has not got the type: elsewhere, until it says hello again.
       let stage = graphs[id.graph.number].stageNumber(of: id.index)
-      seats[worker.number].fits[graphs[id.graph.number].stages[stage].demandClass] = false
+      let demandClass = graphs[id.graph.number].stages[stage].demandClass
+      seats[worker.number].lacks[demandClass] = classes[demandClass].serial
     }
     let isFinal = result.isSuccess || cell.isCancelled || !mayTryAgain(id, cell, result)
     note(result, of: id, ends: isFinal, by: worker, into: &turn)

@@ -34,7 +34,7 @@ extension Plan {
   /// A copy, and its return.
   func restoring(_ at: Instant, from start: Instant, _ chance: inout Chance) -> [Mishap] {
     let age = chance.milliseconds(100, 15_000)
-    let copied = max(start, at + Span(nanoseconds: -age.nanoseconds))
+    let copied = max(start, at - age)
     return [
       Mishap(at: copied, fault: .backup),
       Mishap(

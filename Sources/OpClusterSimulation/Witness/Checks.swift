@@ -80,7 +80,7 @@ extension World {
         fail("G13", "\(welcome.conversation.session) is welcomed, and knows more than the journal")
       }
       welcomedAt[welcome.conversation.session] = peer
-      let lastLook = now + Span(nanoseconds: -World.spokenWithin.nanoseconds)
+      let lastLook = now - World.spokenWithin
       heard[session] = max(heard[session] ?? .zero, lastLook)
       let before = welcomes.updateValue(
         coordinator.scheduler.lastCommit, forKey: welcome.conversation)

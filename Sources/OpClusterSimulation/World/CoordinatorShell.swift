@@ -77,8 +77,7 @@ extension World {
 
   /// Known workers count as heard so long ago that `Timing.resync` is left to them.
   private var resyncMoment: Instant {
-    let head = timing.resync.nanoseconds - timing.lost.nanoseconds
-    return now + Span(nanoseconds: head)
+    now + timing.resync - timing.lost
   }
 
   /// Dies as by `kill -9` and power loss together.

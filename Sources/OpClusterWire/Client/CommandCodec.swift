@@ -124,6 +124,7 @@ extension CommandText.Segment: WireConvertible {
         output.operation = operation
         output.key = key
         proto.output = output
+      case .known(let text): proto.known = text
       }
     }
     return proto
@@ -137,6 +138,7 @@ extension CommandText.Segment: WireConvertible {
     case .element(let position): self = .value(.element(Int(position)), quoting: quoting)
     case .output(let output):
       self = .value(.output(operation: output.operation, key: output.key), quoting: quoting)
+    case .known(let text): self = .value(.known(text), quoting: quoting)
     case nil: throw WireError("text.segments.value", .missing)
     }
   }

@@ -8,7 +8,9 @@ extension StateCounts {
   fileprivate init(_ counts: [UInt32], _ field: String) throws(WireError) {
     self.init()
     try checkCount(counts.count, StateWord.allCases.count, field)
-    for (word, count) in zip(StateWord.allCases, counts) { self[word] = count }
+    for (word, count) in zip(StateWord.allCases, counts) {
+      self[word] = min(count, UInt32(Limits.operationsPerGraph))
+    }
   }
 }
 

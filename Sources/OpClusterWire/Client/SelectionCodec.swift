@@ -30,7 +30,12 @@ extension Selection: WireConvertible {
     operation =
       proto.hasOperation
       ? try text(proto.operation, Limits.nameBytes, "selection.operation") : nil
+    try checkCount(
+      proto.elements.first.count, Limits.indexRunsPerSelection, "selection.elements")
     elements = try proto.elements.words("selection.elements")
+    try checkCount(
+      ElementNumbers.steps(in: elements), Limits.indexStepsPerSelection,
+      "selection.elements.step")
     try checkCount(proto.states.count, StateWord.allCases.count, "selection.states")
     states = try StateWord.column(proto.states, "selection.states")
     labels = try list(proto.labels, Limits.labelsPerThing, "selection.labels")

@@ -175,9 +175,9 @@ extension LogChunk: WireConvertible {
   }
   init(proto: ProtoLogChunk) throws(WireError) {
     self.init(
-      number: proto.number, offset: proto.offset,
+      number: proto.number, offset: min(proto.offset, Limits.measuredAmount),
       bytes: try opaque(proto.bytes, Limits.logChunkBytes, "log.bytes"),
-      size: proto.size, isComplete: proto.isComplete,
+      size: min(proto.size, Limits.measuredAmount), isComplete: proto.isComplete,
       problem: try text(proto.problem, Limits.reasonBytes, "log.problem"))
   }
 }

@@ -55,7 +55,8 @@ extension ProtoAttemptResults {
     diagnosticAt = diagnostics.differences
   }
 
-  /// The results; there have to be `expected`.
+  /// The results; there have to be `expected`. Numbers that no system reports become the nearest
+  /// that one does: an odd clock or kernel takes nothing from a result (G33).
   func words(_ expected: Int, _ field: String) throws(WireError) -> [AttemptResult] {
     try checkEqual(Int(count), expected, field)
     var results = Array(repeating: AttemptResult(), count: expected)
@@ -79,15 +80,18 @@ extension ProtoAttemptResults {
         results[at].wasForced = flags[at] & 2 != 0
       }
     }
-    try fill(&results, \.exitStatus, exitStatus, field)
-    try fill(&results, \.signal, signal, field)
+    try fill(&results, \.exitStatus, exitStatus.map { min(max($0, 0), Limits.exitStatus) }, field)
+    try fill(&results, \.signal, signal.map { min(max($0, 0), Limits.signal) }, field)
   }
 
   private func readMeasures(
     into results: inout [AttemptResult], _ field: String
   ) throws(WireError) {
-    try fill(&results, \.maximumResidentBytes, maximumResidentBytes, field)
-    try fill(&results, \.processorMicroseconds, processorMicroseconds, field)
+    let most = Limits.measuredAmount
+    try fill(
+      &results, \.maximumResidentBytes, maximumResidentBytes.map { min($0, most) }, field)
+    try fill(
+      &results, \.processorMicroseconds, processorMicroseconds.map { min($0, most) }, field)
     if startedAtDelta.isEmpty && endedAfter.isEmpty { return }
     let starts = try Column(startedAtDelta, count: results.count, else: 0, field)
     let lengths = try Column(endedAfter, count: results.count, else: 0, field)

@@ -1590,6 +1590,16 @@ nonisolated struct ProtoCommandText: Sendable {
       set {value = .output(newValue)}
     }
 
+    /// Known to the client, and yet no part of the text.
+    var known: String {
+      get {
+        if case .known(let v)? = value {return v}
+        return String()
+      }
+      set {value = .known(newValue)}
+    }
+
+    /// In shell text: one word outside of quotes, or a part of one, that the shell does not parse.
     var quotedForShell: Bool = false
 
     var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -1600,6 +1610,8 @@ nonisolated struct ProtoCommandText: Sendable {
       /// Position in Command.element_keys.
       case element(UInt32)
       case output(ProtoCommandText.Output)
+      /// Known to the client, and yet no part of the text.
+      case known(String)
 
     }
 
@@ -3927,7 +3939,7 @@ nonisolated extension ProtoCommandText.Index: SwiftProtobuf.Message, SwiftProtob
 
 nonisolated extension ProtoCommandText.Segment: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = ProtoCommandText.protoMessageName + ".Segment"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}literal\0\u{1}index\0\u{1}element\0\u{1}output\0\u{3}quoted_for_shell\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}literal\0\u{1}index\0\u{1}element\0\u{1}output\0\u{3}quoted_for_shell\0\u{1}known\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3978,6 +3990,14 @@ nonisolated extension ProtoCommandText.Segment: SwiftProtobuf.Message, SwiftProt
         }
       }()
       case 5: try { try decoder.decodeSingularBoolField(value: &self.quotedForShell) }()
+      case 6: try {
+        var v: String?
+        try decoder.decodeSingularStringField(value: &v)
+        if let v = v {
+          if self.value != nil {try decoder.handleConflictingOneOf()}
+          self.value = .known(v)
+        }
+      }()
       default: break
       }
     }
@@ -4005,11 +4025,14 @@ nonisolated extension ProtoCommandText.Segment: SwiftProtobuf.Message, SwiftProt
       guard case .output(let v)? = self.value else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
     }()
-    case nil: break
+    default: break
     }
     if self.quotedForShell != false {
       try visitor.visitSingularBoolField(value: self.quotedForShell, fieldNumber: 5)
     }
+    try { if case .known(let v)? = self.value {
+      try visitor.visitSingularStringField(value: v, fieldNumber: 6)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 

@@ -6,7 +6,8 @@ import OpClusterProcesses
 extension CommandRunner {
   /// The clean environment with what interface.md promises to an operation.
   func environment(
-    _ job: Job, _ command: CommandSpecification, _ values: AttemptValues, _ slot: SlotPaths
+    _ job: Job, _ command: CommandSpecification, _ values: AttemptValues, _ slot: SlotPaths,
+    _ references: [(name: String, value: String)]
   ) throws(AttemptProblem) -> [(name: String, value: String)] {
     let (operation, announcement) = (job.attempt.operation, job.announcement)
     let demand = announcement.demand
@@ -29,6 +30,8 @@ extension CommandRunner {
     for variable in command.environment {
       variables.append((variable.name, try values.render(variable.value)))
     }
+    // Last, so that nothing takes their place.
+    variables += references
     do throws(OperationEnvironment.Refusal) {
       return try OperationEnvironment.clean(
         given: variables, home: home, user: user, temporaryFolder: slot.folder)

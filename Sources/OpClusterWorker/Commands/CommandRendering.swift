@@ -1,5 +1,6 @@
 // Fills in the places of a command that are known only when the attempt starts: the index, the
-// element's values, outputs of dependencies. Pure; called on the loop thread at each start.
+// element's values, outputs of dependencies. In the text of a shell no value is ever put: the shell
+// finds it in its environment. Pure; called on the loop thread at each start.
 
 import OpClusterModel
 import OpClusterWire
@@ -33,17 +34,31 @@ struct AttemptValues {
     for segment in text.segments {
       switch segment {
       case .literal(let piece): result += piece
-      case .value(let value, let quoting): result += try render(value, quoting)
+      case .value(let value, _): result += try words(value).joined(separator: " ")
       }
     }
     return result
   }
 
-  private func render(
-    _ value: CommandText.Value, _ quoting: CommandText.Quoting
-  ) throws(AttemptProblem) -> String {
+  /// The text for a shell, and what it refers to: each value that was to be quoted is a variable.
+  func renderForShell(_ text: CommandText) throws(AttemptProblem) -> ShellRendering {
+    var rendering = ShellRendering()
+    for segment in text.segments {
+      switch segment {
+      case .literal(let piece): rendering.text += piece
+      case .value(let value, .none):
+        rendering.text += try words(value).joined(separator: " ")
+      case .value(let value, .shell): rendering.append(try words(value))
+      }
+    }
+    return rendering
+  }
+
+  /// One value, or those of an array's elements in order.
+  private func words(_ value: CommandText.Value) throws(AttemptProblem) -> [String] {
     switch value {
-    case .index: return String(index)
+    case .known(let text): return [text]
+    case .index: return [String(index)]
     case .element(let position):
       guard elements.indices.contains(position) else {
         throw AttemptProblem(
@@ -51,23 +66,17 @@ struct AttemptValues {
           message: "the command names value \(position) of its element, "
             + "which has \(elements.count); submit the graph anew")
       }
-      return Self.quote(elements[position], quoting)
-    case .output(let operation, let key): return try output(operation, key, quoting)
-    }
-  }
-
-  /// `${{ needs.OPERATION.outputs.KEY }}`: one value, or those of an array's elements in order.
-  private func output(
-    _ operation: String, _ key: String, _ quoting: CommandText.Quoting
-  ) throws(AttemptProblem) -> String {
-    var values: [String] = []
-    for output in try outputs(of: operation, key) {
-      guard let value = output.pairs.last(where: { $0.key == key })?.value else {
-        throw missing(operation, key, "left only: \(Self.keys(of: output))")
+      return [elements[position]]
+    case .output(let operation, let key):
+      var values: [String] = []
+      for output in try outputs(of: operation, key) {
+        guard let value = output.pairs.last(where: { $0.key == key })?.value else {
+          throw missing(operation, key, "left only: \(Self.keys(of: output))")
+        }
+        values.append(value)
       }
-      values.append(Self.quote(value, quoting))
+      return values
     }
-    return values.joined(separator: " ")
   }
 
   static func keys(of output: OperationOutput) -> String {
@@ -102,17 +111,50 @@ struct AttemptValues {
       message: "needs.\(operation).outputs.\(key) is not there: '\(operation)' \(what); "
         + "it must write \(key)=VALUE to the file that OP_OUTPUT names")
   }
+}
 
-  /// For the shell: one word whatever is in it.
-  static func quote(_ text: String, _ quoting: CommandText.Quoting) -> String {
-    switch quoting {
-    case .none: return text
-    case .shell:
-      var result = "'"
-      for scalar in text.unicodeScalars {
-        if scalar == "'" { result += "'\\''" } else { result.unicodeScalars.append(scalar) }
+/// Shell text with references in place of values.
+struct ShellRendering {
+  var text = ""
+  /// What it refers to, in order: `OP_VALUE_1` and so on, each value once.
+  private(set) var values: [String] = []
+  private var numbers: [String: Int] = [:]
+
+  /// One word for each, wherever words may stand outside of quotes.
+  mutating func append(_ words: [String]) {
+    var isFirst = true
+    for word in words {
+      if !isFirst { text += " " }
+      isFirst = false
+      // Of many, those that mean nothing to any shell need no variables.
+      if words.count > 1, Self.isInert(word) {
+        text += "\"\(word)\""
+      } else {
+        text += "\"${\(Self.name(number(word)))?}\""
       }
-      return result + "'"
     }
+  }
+
+  var variables: [(name: String, value: String)] {
+    values.enumerated().map { (Self.name($0.offset + 1), $0.element) }
+  }
+
+  private mutating func number(_ value: String) -> Int {
+    if let known = numbers[value] { return known }
+    values.append(value)
+    numbers[value] = values.count
+    return values.count
+  }
+
+  private static func name(_ number: Int) -> String { "OP_VALUE_\(number)" }
+
+  private static func isInert(_ text: String) -> Bool {
+    !text.isEmpty
+      && text.utf8.allSatisfy { byte in
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+        default: "_.-/:@%+".utf8.contains(byte)
+        }
+      }
   }
 }

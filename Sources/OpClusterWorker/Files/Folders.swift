@@ -2,6 +2,8 @@
 // numbers only, and nothing in it is ever followed through a link of somebody else's.
 
 import Glibc
+import OpClusterFolders
+import OpClusterModel
 
 enum Folders {
   /// Why a folder or a file could not be made, as a sentence.
@@ -11,15 +13,10 @@ enum Folders {
     var isUnsafe = false
   }
 
+  fileprivate static let otherScratch = "choose another --scratch"
+
   static func defaultScratch(worker: String) -> String {
-    let folder = "opcluster/worker-\(worker)"
-    if let state = OwnProcess.variable("XDG_STATE_HOME"), state.hasPrefix("/") {
-      return "\(state)/\(folder)"
-    }
-    if let home = OwnProcess.variable("HOME"), home.hasPrefix("/") {
-      return "\(home)/.local/state/\(folder)"
-    }
-    return "/tmp/opcluster-\(getuid())/worker-\(worker)"
+    "\(UserFolders.stateOrTemporary)/worker-\(worker)"
   }
 
   /// Makes one folder of mode 0700; that it exists is no error.
@@ -28,28 +25,17 @@ enum Folders {
     throw problem("cannot make folder '\(path)'")
   }
 
-  /// Makes the folder and those above it, and demands that it is ours alone.
+  /// Makes the folder and those above it, and demands that it is ours alone, and that nobody can
+  /// put another in its place.
   static func makePrivate(_ path: String) throws(Problem) {
-    var above = ""
-    for part in path.split(separator: "/") {
-      above += "/" + part
-      if unsafe access(above, F_OK) != 0 { try make(above) }
+    do throws(FolderError) {
+      _ = try TrustedPath.resolve(path, lastLink: .refused)
+      try TrustedPath.makeFolders(path)
+      try TrustedPath.checkFolder(path, lastLink: .refused)
+    } catch {
+      throw Problem(error)
     }
-    var information = stat()
-    guard unsafe lstat(path, &information) == 0 else {
-      throw problem("cannot look at folder '\(path)'")
-    }
-    guard information.st_mode & S_IFMT == S_IFDIR, information.st_uid == geteuid() else {
-      throw Problem(
-        description: "'\(path)' is not a folder of this user; choose another --scratch",
-        isUnsafe: true)
-    }
-    guard information.st_mode & 0o022 == 0 else {
-      throw Problem(
-        description: "folder '\(path)' can be written by others; look what is in it, then run "
-          + "chmod 700 on it, or choose another --scratch", isUnsafe: true)
-    }
-    if information.st_mode & 0o077 == 0 { return }
+    // Ours, and others could only look into it.
     guard unsafe chmod(path, 0o700) == 0 else {
       throw problem("cannot make folder '\(path)' private")
     }
@@ -111,7 +97,7 @@ enum Folders {
     }
 
     private static func nanoseconds(_ time: timespec) -> Int64 {
-      Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+      Int64(time.tv_sec).saturatingMultiply(1_000_000_000).saturatingAdd(Int64(time.tv_nsec))
     }
   }
 
@@ -155,7 +141,8 @@ enum Folders {
   static func age(of path: String) -> Int64? {
     var information = stat()
     guard unsafe lstat(path, &information) == 0 else { return nil }
-    return Int64(time(nil)) - Int64(information.st_mtim.tv_sec)
+    // Whoever owns a folder sets its time as he likes, on some file systems to any number.
+    return Int64(time(nil)).saturatingSubtract(Int64(information.st_mtim.tv_sec))
   }
 
   static func problem(_ what: String) -> Problem {
@@ -169,5 +156,12 @@ enum Folders {
     default: advice = "check its owner and permissions"
     }
     return Problem(description: "\(what): \(cause); \(advice)")
+  }
+}
+
+extension Folders.Problem {
+  fileprivate init(_ error: FolderError) {
+    self.init(
+      description: "\(error.description), or \(Folders.otherScratch)", isUnsafe: error.isExposed)
   }
 }

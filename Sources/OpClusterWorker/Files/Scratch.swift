@@ -124,7 +124,7 @@ final class Scratch {
   var isDiskFull: Bool {
     var status = statvfs()
     guard unsafe statvfs(path, &status) == 0, status.f_blocks > 0 else { return false }
-    return UInt64(status.f_bavail) * UInt64(status.f_frsize) < 64 << 10
+    return UInt64(status.f_bavail).saturatingMultiply(UInt64(status.f_frsize)) < 64 << 10
   }
 
   /// A slot for a command to be started.

@@ -88,6 +88,13 @@ extension WorkerLoop {
         hint: "check the address, and the line 'server' of own.key against 'opcoord key show'")
       warnOnce(refusal.message)
       if !hasServed { keyRefusal = refusal }
+    case .foreignServer:
+      let refusal = Refusal(
+        .forbidden, "the socket at \(address) is not used: \(failure)",
+        hint: "run the coordinator and its workers as one user, or let them meet over tcp:// with "
+          + "keys")
+      warnOnce(refusal.message)
+      if !hasServed { keyRefusal = refusal }
     case .broken, .protocolViolation: warnOnce("no handshake with \(address): \(failure)")
     }
   }

@@ -56,7 +56,7 @@ extension WorkerLoop {
     guard core.contact != leasedContact, let lease = attempts.host.lease else { return }
     leasedContact = core.contact
     guard let contact = core.contact else { return lease.end() }
-    lease.set(until: (contact + core.fence).nanoseconds + sleepWatch.ahead)
+    lease.set(until: (contact + core.fence + Span(nanoseconds: sleepWatch.ahead)).nanoseconds)
   }
 
   /// Why an exclusive operation cannot be run here now; nil: it can.

@@ -381,7 +381,7 @@ final class WorkerLoop {
   /// Removes old logs on a thread of its own: there may be many.
   private func sweepLogs() {
     let folders = scratch.outdated(
-      olderThan: configuration.logRetention.nanoseconds / 1_000_000_000)
+      olderThan: configuration.logRetention.wholeSeconds)
     guard !folders.isEmpty else { return }
     logger.info("removing the logs of \(folders.count) old graphs")
     _ = try? startThread(name: "sweeper") {

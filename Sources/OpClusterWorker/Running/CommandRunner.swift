@@ -133,17 +133,20 @@ final class CommandRunner {
     _ job: Job, _ command: CommandSpecification, _ values: AttemptValues, _ slot: SlotPaths
   ) throws(AttemptProblem) -> ProcessSpecification {
     let form: ProcessSpecification.Command
+    var references: [(name: String, value: String)] = []
     switch command.form {
     case .arguments(let texts):
       var arguments: [String] = []
       for text in texts { arguments.append(try values.render(text)) }
       form = .arguments(arguments)
     case .shell(let interpreter, let text):
+      let rendering = try values.renderForShell(text)
+      references = rendering.variables
       form = .shell(
-        try values.render(text), prefix: interpreter.isEmpty ? ["/bin/sh", "-c"] : interpreter)
+        rendering.text, prefix: interpreter.isEmpty ? ["/bin/sh", "-c"] : interpreter)
     }
     var specification = ProcessSpecification(command: form)
-    specification.environment = try environment(job, command, values, slot)
+    specification.environment = try environment(job, command, values, slot, references)
     specification.workingDirectory =
       command.workingDirectory.isEmpty ? slot.folder : command.workingDirectory
     specification.outputLimit = Int(clamping: command.maximumOutputBytes)

@@ -44,20 +44,24 @@ struct KeyNew: Command {
 struct KeyJoin: Command {
   static let configuration = CommandConfiguration(
     commandName: "join", abstract: "Make a key by an invitation, and keep it.",
-    discussion: "An administrator gets the token from 'opcoord key invite --role submitter'.")
-  @Argument(help: "The token of the invitation.") var token: String
+    discussion: """
+      An administrator gets the token from 'opcoord key invite --role submitter'. All users of \
+      this machine can see the arguments of a command: give a file, or - and the token on stdin.
+      """)
+  @Argument(
+    help: ArgumentHelp(
+      "A file with the token of the invitation; - is stdin. The token itself is taken, too.",
+      valueName: "file"))
+  var token: String
   @Option(help: "Your name in the cluster; default: that of your account.") var name: String?
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
   func perform(_ console: Console) async throws -> ExitStatus {
-    guard let token = JoinToken(token) else {
-      throw Failure.usage(
-        "this is not the token of an invitation, or one of another release; copy all of it")
-    }
+    let token = try readToken(console)
     guard token.role != .worker else {
       throw Failure.usage(
         "this invitation is for a worker, and still good: run the whole line that was made with "
-          + "it, opworker serve --coordinator ADDRESS --join TOKEN",
+          + "it, opworker serve --coordinator ADDRESS --join -",
         hint: "an administrator gets yours from 'opcoord key invite --role submitter'")
     }
     guard let name = name ?? ThisProcess.accountName ?? ThisProcess.variable("USER") else {
@@ -75,6 +79,20 @@ struct KeyJoin: Command {
     try show(own, folder, console)
     return .success
   }
+
+  private func readToken(_ console: Console) throws -> JoinToken {
+    let source = JoinSource(fileTextOrDash: token)
+    if source == .standardInput, Descriptor.input.isTerminal {
+      console.say("paste the token of the invitation, then press Enter")
+    }
+    do throws(KeyError) {
+      return try source.token { limit in try? Descriptor.input.readLine(limit: limit).get() }
+    } catch  where error.kind == .notUnderstood {
+      throw Failure.usage(error.message, hint: error.hint)
+    } catch {
+      throw ClientError(error)
+    }
+  }
 }
 
 struct KeyShow: Command {
@@ -87,7 +105,7 @@ struct KeyShow: Command {
     guard let own = try ownKey(folder) else {
       throw ClientError(
         .badConfiguration, "there is no key in \(folder.path)",
-        hint: "'opbatch key join TOKEN' or 'opbatch key new NAME' makes one")
+        hint: "'opbatch key join FILE' or 'opbatch key new NAME' makes one")
     }
     try show(own, folder, console)
     return .success

@@ -71,19 +71,24 @@ struct EventPrinter {
 
   mutating func show(_ events: [Event]) async throws {
     guard !events.isEmpty else { return }
-    try await names.learn(events)
-    switch console.format {
-    case .json, .jsonl:
-      for event in events {
+    var lines: [String] = []
+    let style = console.outputStyle
+    for event in events {
+      // One after the other: a batch may need more names than are kept at once.
+      try await names.learn(event)
+      switch console.format {
+      case .json, .jsonl:
         json.event(event, names: names)
         json.endLine()
+      case .table: lines.append(eventLine(event, names: names, style: style))
+      case .name: if let name = name(event) { lines.append(name) }
       }
+    }
+    if console.wantsJSON {
       try console.write(bytes: json.bytes)
       json.removeAll()
-    case .table:
-      let style = console.outputStyle
-      try console.writeLines(events.map { eventLine($0, names: names, style: style) })
-    case .name: try console.writeLines(events.compactMap(name))
+    } else {
+      try console.writeLines(lines)
     }
   }
 

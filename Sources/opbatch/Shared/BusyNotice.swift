@@ -29,7 +29,7 @@ final class BusyNotice: Sendable {
 
   /// `0.4`, never less than a tenth.
   private static func tenths(_ span: Span) -> String {
-    let tenths = max(1, (span.nanoseconds + 50_000_000) / 100_000_000)
+    let tenths = max(1, (span + .milliseconds(50)).wholeMilliseconds / 100)
     return "\(tenths / 10).\(tenths % 10)"
   }
 }

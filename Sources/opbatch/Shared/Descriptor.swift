@@ -69,6 +69,20 @@ struct Descriptor: Sendable {
     }
   }
 
+  /// The first line, or everything where there is none; no more than `limit` bytes and one.
+  func readLine(limit: Int) -> Result<[UInt8], SystemFailure> {
+    var line: [UInt8] = []
+    var byte: UInt8 = 0
+    while line.count <= limit {
+      let count = unsafe read(number, &byte, 1)
+      if count < 0, errno == EINTR { continue }
+      if count < 0 { return .failure(SystemFailure(code: errno)) }
+      if count == 0 || byte == UInt8(ascii: "\n") { break }
+      line.append(byte)
+    }
+    return .success(line)
+  }
+
   /// Makes or replaces a file.
   static func replace(_ path: String, with bytes: [UInt8]) -> WriteResult {
     let number = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)

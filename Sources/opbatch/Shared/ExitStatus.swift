@@ -87,7 +87,7 @@ extension ExitStatus {
       case .versionMismatch: self = .protocolVersion
       default: self = .refused
       }
-    case .keyRefused, .wrongServerKey: self = .keyRefused
+    case .keyRefused, .wrongServerKey, .foreignServer: self = .keyRefused
     case .timedOut: self = .timedOut
     case .badAddress, .badConfiguration: self = .badConfiguration
     case .cancelled: self = .cancelled

@@ -61,6 +61,7 @@ extension Failure {
       case .badConfiguration: "bad_configuration"
       case .keyRefused: "key_refused"
       case .wrongServerKey: "wrong_server_key"
+      case .foreignServer: "foreign_server"
       case .cancelled: "cancelled"
       }
     self.init(ExitStatus(error.kind), code: code, error.message, hint: error.hint)

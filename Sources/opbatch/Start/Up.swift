@@ -18,7 +18,7 @@ struct Up: Command {
   }
 
   func perform(_ console: Console) async throws -> ExitStatus {
-    if let running = BackgroundCluster.running() {
+    if let running = try BackgroundCluster.running() {
       console.say("already running")
       try BackgroundCluster.show(running, console)
       return .success
@@ -43,8 +43,8 @@ struct Down: Command {
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
   func perform(_ console: Console) async throws -> ExitStatus {
-    guard let cluster = BackgroundCluster.running() else {
-      let count = await BackgroundCluster.endLeftovers()
+    guard let cluster = try BackgroundCluster.running() else {
+      let count = try await BackgroundCluster.endLeftovers()
       console.say(
         count == 0
           ? "no local cluster is running"
@@ -94,7 +94,7 @@ struct Status: Command {
       try console.writeLine("coordinator  \(safe(address.text)) (\(address.origin.text))")
       try console.writeLine("workers      \(connected) of \(workers.count) connected")
       try console.writeLine("graphs       \(shownCount(graphs.count)) active")
-      if address.origin == .up, let cluster = BackgroundCluster.running() {
+      if address.origin == .up, let cluster = try BackgroundCluster.running() {
         try BackgroundCluster.showDaemons(cluster, console)
       }
     }
@@ -129,7 +129,7 @@ extension BackgroundCluster {
   static func showDaemons(_ cluster: BackgroundCluster, _ console: Console) throws {
     let names = cluster.daemons.map { "\($0.name) (\($0.process))" }
     try console.writeLine("daemons      \(names.joined(separator: ", "))")
-    try console.writeLine("logs         \(cluster.folder)")
+    try console.writeLine("logs         \(cluster.filesFolder)")
     try console.writeLine("state        \(cluster.stateFolder)")
   }
 }

@@ -15,6 +15,7 @@ struct FaultCommand: AsyncParsableCommand {
   @Argument(help: "Rows, such as F1 F22; none means all.") var rows: [String] = []
   @Flag(help: "Print the rows and end.") var list = false
   @Flag(help: "The short form of the rows that have one.") var short = false
+  @Flag(help: "Only those in which somebody means ill.") var attacks = false
   @Option(help: "The part of the full load and of the full counts, 0.01 to 1.") var part = 1.0
 
   @Option(help: .hidden) var flood: String?
@@ -54,7 +55,9 @@ struct FaultCommand: AsyncParsableCommand {
   }
 
   private func chosenRows() throws -> [FaultRow] {
-    if rows.isEmpty { return FaultRow.all.filter { !short || $0.isShort } }
+    if rows.isEmpty {
+      return (attacks ? FaultRow.attacks : FaultRow.all).filter { !short || $0.isShort }
+    }
     return try rows.map { name in
       guard let row = FaultRow.all.first(where: { $0.number == name.uppercased() }) else {
         throw ValidationError("there is no row \(name); --list prints them")

@@ -18,8 +18,11 @@ struct FaultRow: Sendable {
   var isShort = false
   var run: @Sendable (Trial) async throws -> Void
 
+  /// Those in which somebody means ill; `deploy/attacks` runs them.
+  static let attacks: [FaultRow] = [numberAttack]
+
   static let all: [FaultRow] =
-    processRows + standstillRows + diskRows + networkRows + clockRows + hostileRows + boundRows
+    attacks + processRows + standstillRows + diskRows + networkRows + clockRows + hostileRows + boundRows
     + unitRows
 }
 

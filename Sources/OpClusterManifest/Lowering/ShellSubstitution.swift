@@ -1,0 +1,182 @@
+// A text for the shell with its values: each is one word, or a part of one, and never parsed by the
+// shell (see `ShellText`). Where that cannot be, values are refused. Called by the lowering.
+
+import OpClusterModel
+
+extension Substitution {
+  /// A text for the shell; nil after a finding, and all of a text are found.
+  func shell(_ node: ManifestNode, _ what: String) -> CommandText? {
+    guard let pieces = pieces(node, what) else { return nil }
+    var places = scanned(pieces)[...]
+    var text = TextBuilder()
+    var isFine = true
+    var skipsQuote = false
+    for (at, piece) in pieces.enumerated() {
+      switch piece {
+      case .literal(let literal):
+        text.append(skipsQuote ? String(literal.dropFirst()) : literal)
+        skipsQuote = false
+      case .value(let value):
+        let next = at + 1 < pieces.count ? pieces[at + 1].firstByte : nil
+        let place = places.removeFirst()
+        if value.isRaw {
+          isFine = appendRaw(value, to: &text) && isFine
+        } else {
+          let isEnclosed = place == .doubleQuotes(isOpening: true) && next == UInt8(ascii: "\"")
+          var put = PlacedText(place: place, next: next, isEnclosed: isEnclosed)
+          isFine = append(value, &put, to: &text) && isFine
+          skipsQuote = put.tookQuotes
+        }
+      }
+    }
+    return isFine ? checked(text.text, node) : nil
+  }
+
+  /// Where each value stands, `raw(…)` among them.
+  private func scanned(_ pieces: [TextPiece]) -> [ShellPlace] {
+    var scanner = ShellScanner()
+    var count = 0
+    var numbers: [Int?] = []
+    for (at, piece) in pieces.enumerated() {
+      switch piece {
+      case .literal(let literal): scanner.read(literal)
+      case .value(let value) where value.isRaw:
+        numbers.append(nil)
+        // It is a part of the text, where it is known.
+        if case .parameter(let name) = value.reference, let known = findings.parameters[name] ?? nil
+        {
+          scanner.read(known)
+        } else {
+          scanner.passUnknown()
+        }
+      case .value:
+        scanner.passValue(next: at + 1 < pieces.count ? pieces[at + 1].firstByte : nil)
+        numbers.append(count)
+        count += 1
+      }
+    }
+    return numbers.map { $0.map { scanner.places[$0] } ?? .word(takesMany: true) }
+  }
+
+  private func appendRaw(_ value: TextPiece.PlacedValue, to text: inout TextBuilder) -> Bool {
+    if case .parameter(let name) = value.reference {
+      guard let known = findings.parameter(name, value.place) else { return false }
+      text.append(known)
+      return true
+    }
+    guard let late = late(value) else { return false }
+    text.append(late, .none)
+    return true
+  }
+
+  /// A place with what stands around it.
+  private struct PlacedText {
+    let place: ShellPlace
+    let next: UInt8?
+    /// The quotes around it hold nothing else.
+    let isEnclosed: Bool
+    /// They have been left out.
+    var tookQuotes = false
+  }
+
+  /// A value that is no code; false after a finding.
+  private func append(
+    _ value: TextPiece.PlacedValue, _ put: inout PlacedText, to text: inout TextBuilder
+  ) -> Bool {
+    var late: CommandText.Value
+    var isPlain: Bool
+    if case .parameter(let name) = value.reference {
+      guard let known = findings.parameter(name, value.place) else { return false }
+      late = .known(known)
+      isPlain = isPlainHere(known, put)
+    } else {
+      guard let found = self.late(value) else { return false }
+      late = found
+      isPlain = isAlwaysPlain(found, put)
+    }
+    if isPlain {
+      appendPlain(late, to: &text)
+      return true
+    }
+    switch put.place {
+    case .refused(let obstacle):
+      findings.error(
+        obstacle.message, value.place, hint: obstacle.hint(value.expression))
+      return false
+    case .word(let takesMany):
+      if !takesMany, isList(late) { return refuseList(value) }
+      text.append(late, .shell)
+    case .doubleQuotes:
+      if isList(late) { return refuseList(value) }
+      if put.isEnclosed, text.removeQuote() {
+        put.tookQuotes = true
+        text.append(late, .shell)
+      } else {
+        text.append("\"")
+        text.append(late, .shell)
+        text.append("\"")
+      }
+    }
+    return true
+  }
+
+  private func appendPlain(_ value: CommandText.Value, to text: inout TextBuilder) {
+    if case .known(let known) = value {
+      text.append(known)
+    } else {
+      text.append(value, .none)
+    }
+  }
+
+  /// Whether a text can be written as it is.
+  private func isPlainHere(_ known: String, _ put: PlacedText) -> Bool {
+    switch put.place {
+    // What could be a word of the shell's own or an assignment is quoted where a command stands.
+    case .word(let takesMany): takesMany && ShellText.isPlainWord(known, before: put.next)
+    case .doubleQuotes: ShellText.isSafe(known)
+    case .refused(let obstacle): obstacle.takesPlain && ShellText.isSafe(known)
+    }
+  }
+
+  /// Whether each value that may stand there can be: an index is digits, and where nothing else
+  /// would do, the values of all elements are looked at. O(elements) of the operation.
+  private func isAlwaysPlain(_ value: CommandText.Value, _ put: PlacedText) -> Bool {
+    switch value {
+    case .index:
+      switch put.place {
+      case .word: return ShellText.isPlainWord("1", before: put.next)
+      case .doubleQuotes: return true
+      case .refused(let obstacle): return obstacle.takesPlain
+      }
+    case .element(let position):
+      guard case .refused(let obstacle) = put.place, obstacle.takesPlain,
+        let elements = operation.elements
+      else { return false }
+      return (0..<Int(elements.count)).allSatisfy { element in
+        let values = elements.values(element)
+        return position < values.count && ShellText.isSafe(values[position])
+      }
+    case .output, .known: return false
+    }
+  }
+
+  /// Whether it may be more than one word.
+  private func isList(_ value: CommandText.Value) -> Bool {
+    guard case .output(let operation, _) = value else { return false }
+    return outputsByNeed.contains { $0.value.operation == operation && $0.value.isList }
+  }
+
+  private func refuseList(_ value: TextPiece.PlacedValue) -> Bool {
+    findings.error(
+      "only one value can stand here, and '\(value.expression)' are those of all elements",
+      value.place, hint: "give them as arguments, outside of quotes")
+    return false
+  }
+}
+
+extension TextPiece {
+  /// What a literal begins with; nil for a value.
+  fileprivate var firstByte: UInt8? {
+    if case .literal(let text) = self { text.utf8.first } else { nil }
+  }
+}

@@ -1,0 +1,328 @@
+// One list of commands in shell text, as far as it has been read: the words of the command at hand,
+// and whether the next word is a command, so that reserved words and `case` are seen. A level of
+// `ShellScanner`. Pure.
+
+import OpClusterModel
+
+struct ShellCommand {
+  enum Kind { case top, substitution, subshell, words, function }
+  /// Where a `case` is: what follows decides what `)` means.
+  private enum Case { case subject, expectsIn, pattern, body }
+
+  let kind: Kind
+  /// Of the command at hand, without assignments and redirections.
+  private(set) var words: [String] = []
+  /// The word at hand, quoted parts included; 1 stands for what is known only later.
+  private(set) var word: [UInt8] = []
+  private(set) var isInWord = false
+  private(set) var isCommandNext = true
+  private var isPlain = true
+  private var isTarget = false
+  private var isHereString = false
+  private var cases: [Case] = []
+  private var patternHasWord = false
+  /// Between `[[` and `]]`.
+  private(set) var isCondition = false
+  private var evaluates = false
+  /// The values between `[[` and `]]`, by their number.
+  private(set) var conditionValues: [Int] = []
+
+  init(_ kind: Kind) { self.kind = kind }
+
+  mutating func append(_ byte: UInt8, isPlain: Bool = true) {
+    word.append(byte)
+    isInWord = true
+    if !isPlain { self.isPlain = false }
+  }
+  /// Quotes begin, or something that is known only later has been passed.
+  mutating func markWord(isUnknown: Bool = false) {
+    if isUnknown { word.append(1) }
+    isInWord = true
+    isPlain = false
+  }
+  mutating func expectTarget() {
+    // `2>file`: the number is none of its words.
+    if isInWord, word.allSatisfy(Names.isDigit) { (word, isInWord, isPlain) = ([], false, true) }
+    endWord()
+    isTarget = true
+  }
+
+  /// Behind `<<<`.
+  mutating func expectHereString() { isHereString = true }
+
+  // MARK: - Ends
+
+  /// The word at hand is complete.
+  mutating func endWord() {
+    guard isInWord else { return }
+    let text = String(decoding: word, as: UTF8.self)
+    let wasPlain = isPlain
+    (word, isInWord, isPlain) = ([], false, true)
+    if isTarget {
+      (isTarget, isHereString) = (false, false)
+    } else if kind == .words || kind == .function {
+      words.append(text)
+    } else if isCondition {
+      endConditionWord(text, wasPlain)
+    } else if !endCaseWord(text, wasPlain) {
+      take(text, wasPlain)
+    }
+  }
+
+  /// The command at hand is complete.
+  mutating func endCommand() {
+    endWord()
+    (isTarget, isHereString) = (false, false)
+    guard kind != .words, kind != .function, !isCondition else { return }
+    begin()
+  }
+
+  /// What stands between brackets of any kind has ended: a command, but for redirections.
+  mutating func endCompound() {
+    words = [")"]
+    isCommandNext = false
+  }
+  /// `name()`: its body is a command.
+  mutating func begin() {
+    words = []
+    isCommandNext = true
+  }
+
+  private mutating func take(_ text: String, _ wasPlain: Bool) {
+    if words == ["function"] { return begin() }
+    if words.count == 2, words[0] == "for" || words[0] == "select", text == "do" { return begin() }
+    guard isCommandNext else {
+      words.append(text)
+      return
+    }
+    if wasPlain {
+      if Self.prefixes.contains(text) { return }
+      switch text {
+      case "case": return cases.append(.subject)
+      case "[[":
+        (isCondition, evaluates, conditionValues) = (true, false, [])
+        return
+      case "esac" where cases.last == .body: cases.removeLast()
+      default: break
+      }
+    }
+    if isAssignment(text) { return }
+    words.append(text)
+    isCommandNext = false
+  }
+
+  private static let prefixes: Set<String> = [
+    "if", "then", "elif", "else", "do", "while", "until", "!", "{", "time",
+  ]
+
+  /// Whether the word belonged to the head or the pattern of a `case`.
+  private mutating func endCaseWord(_ text: String, _ wasPlain: Bool) -> Bool {
+    guard let state = cases.last, state != .body else { return false }
+    let at = cases.count - 1
+    switch state {
+    case .subject: cases[at] = .expectsIn
+    case .expectsIn:
+      cases[at] = .pattern
+      patternHasWord = false
+    case .pattern where text == "esac" && wasPlain && !patternHasWord:
+      cases.removeLast()
+      endCompound()
+    case .pattern, .body: patternHasWord = true
+    }
+    return true
+  }
+
+  private mutating func endConditionWord(_ text: String, _ wasPlain: Bool) {
+    if wasPlain, text == "]]" {
+      isCondition = false
+      return endCompound()
+    }
+    if Self.evaluating.contains(text) { evaluates = true }
+  }
+  private static let evaluating: Set<String> = [
+    "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R",
+  ]
+
+  // MARK: - case
+
+  var isPattern: Bool { cases.last == .pattern }
+  var isPatternStart: Bool { isPattern && !isInWord && !patternHasWord }
+  mutating func endPattern() {
+    endWord()
+    guard !cases.isEmpty else { return }
+    cases[cases.count - 1] = .body
+    begin()
+  }
+  /// `;;`, `;&` or `;;&`.
+  mutating func endBody() {
+    guard cases.last == .body else { return }
+    cases[cases.count - 1] = .pattern
+    patternHasWord = false
+  }
+
+  // MARK: - Values
+
+  /// Whether what it compares is evaluated, by what has been read of it.
+  var conditionEvaluates: Bool { evaluates }
+  mutating func noteConditionValue(_ number: Int) {
+    if isCondition { conditionValues.append(number) }
+  }
+
+  /// Whether several words may stand in the place of one.
+  var takesMany: Bool {
+    if kind == .words { return word.isEmpty }
+    return !isTarget && !isCondition && cases.last != .subject && !isPattern && !isCommandNext
+      && !Self.declaring.contains(words.first ?? "")
+  }
+
+  /// Why a value cannot be in the word at hand, whatever its quotes are.
+  var obstacle: ShellObstacle? {
+    if hasOpenSubscript { return .indexing }
+    if isHereString {
+      // Whoever reads it may be a shell.
+      if words.isEmpty { return .unclear("'<<<' without a command") }
+      return ShellPrograms.interpreter(words).map { .code(program: $0) }
+    }
+    if isTarget { return nil }
+    if let program = words.first(where: { ["eval", "trap", "alias"].contains($0) }) {
+      return .code(program: program)
+    }
+    if let builtin = evaluatingBuiltin { return .variableName(builtin: builtin) }
+    return ShellPrograms.codeTaker(words: words, word: word).map { .code(program: $0) }
+  }
+
+  /// Why a value cannot be a part of a word between double quotes.
+  var obstacleInQuotes: ShellObstacle? {
+    if isTarget { return nil }
+    return ShellPrograms.interpreter(words).map { .code(program: $0) }
+  }
+
+  private static let declaring: Set<String> = [
+    "declare", "typeset", "local", "export", "readonly",
+  ]
+  private static let naming: Set<String> = [
+    "read", "let", "unset", "mapfile", "readarray", "getopts", "compgen",
+  ]
+
+  private var evaluatingBuiltin: String? {
+    var rest = words[...]
+    while let first = rest.first, ["command", "builtin"].contains(first) { rest.removeFirst() }
+    guard let builtin = rest.first else { return nil }
+    if Self.naming.contains(builtin) { return builtin }
+    if Self.declaring.contains(builtin) {
+      let hasOptions = rest.contains { $0.hasPrefix("-") || $0.hasPrefix("+") }
+      return hasOptions || !isAssignment(String(decoding: word, as: UTF8.self)) ? builtin : nil
+    }
+    let takesName = ["printf", "test", "["].contains(builtin) && rest.last == "-v"
+    return takesName || (["test", "["].contains(builtin) && rest.last == "-R") ? builtin : nil
+  }
+
+  /// `name[` or, among the words of an array, `[`, without its end.
+  private var hasOpenSubscript: Bool {
+    guard let open = word.firstIndex(of: UInt8(ascii: "[")) else { return false }
+    let isOpen = !word[open...].contains(UInt8(ascii: "="))
+    if kind == .words { return open == 0 && isOpen }
+    let canAssign = isCommandNext || Self.declaring.contains(words.first ?? "")
+    return canAssign && isOpen && open > 0 && word[..<open].allSatisfy(Self.isVariableByte)
+  }
+
+  private func isAssignment(_ text: String) -> Bool {
+    guard let equals = text.utf8.firstIndex(of: UInt8(ascii: "=")) else { return false }
+    var name = text.utf8[..<equals]
+    if name.last == UInt8(ascii: "+") { name.removeLast() }
+    if let open = name.firstIndex(of: UInt8(ascii: "[")) { name = name[..<open] }
+    guard let first = name.first, !Names.isDigit(first) else { return false }
+    return name.allSatisfy(Self.isVariableByte)
+  }
+  private static func isVariableByte(_ byte: UInt8) -> Bool {
+    Names.isNameByte(byte) && byte != UInt8(ascii: ".") && byte != UInt8(ascii: "-")
+  }
+}
+
+/// Programs that take one of their words for code. What is not known here gets data, too, but may
+/// make of it what it wants: the manual says so.
+enum ShellPrograms {
+  private static let shells: Set<String> = [
+    "sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "fish", "su", "runuser", "script", "flock",
+  ]
+  private static let interpreters: Set<String> = [
+    "perl", "ruby", "node", "php", "lua", "R", "Rscript", "awk", "gawk", "mawk", "nawk", "sed",
+    "jq", "yq", "tclsh", "pwsh", "octave", "julia", "sqlite3", "psql", "mysql", "mariadb",
+    "duckdb", "gnuplot", "ssh", "rsh",
+  ]
+
+  /// The program that takes the word at hand for code.
+  static func codeTaker(words: [String], word: [UInt8]) -> String? {
+    let start = String(decoding: word, as: UTF8.self)
+    for (at, candidate) in words.enumerated() {
+      let name = baseName(candidate)
+      let behind = words[(at + 1)...]
+      if name == "watch" || name == "parallel" { return name }
+      if name == "ssh" || name == "rsh", hasHost(behind) { return name }
+      guard let letters = codeLetters(name) else { continue }
+      // Options behind a script are the script's.
+      func isOwn(_ between: ArraySlice<String>) -> Bool {
+        takesNames.contains(name) || between.allSatisfy { $0.hasPrefix("-") }
+      }
+      if isCodeOption(start, letters), isOwn(behind) { return name }
+      // Further options may stand between it and the code.
+      guard let option = behind.lastIndex(where: { isCodeOption($0, letters) }) else { continue }
+      if isOwn(behind[..<option]), behind[(option + 1)...].allSatisfy({ $0.hasPrefix("-") }) {
+        return name
+      }
+    }
+    return nil
+  }
+
+  private static let takesNames: Set<String> = ["su", "runuser", "script", "flock"]
+
+  /// Behind which options the program expects code.
+  private static func codeLetters(_ name: String) -> String? {
+    if shells.contains(name) || name.hasPrefix("python") { return "c" }
+    switch name {
+    case "psql", "duckdb": return "c"
+    case "perl": return "eE"
+    case "node": return "ep"
+    case "php": return "r"
+    case let name where interpreters.contains(name): return "e"
+    default: return nil
+    }
+  }
+
+  /// The program that has a language of its own.
+  static func interpreter(_ words: [String]) -> String? {
+    words.lazy.map(baseName).first { isInterpreter($0) || shells.contains($0) }
+  }
+
+  private static func isInterpreter(_ name: String) -> Bool {
+    interpreters.contains(name) || name.hasPrefix("python")
+  }
+  private static func baseName(_ word: String) -> String {
+    word.split(separator: "/").last.map(String.init) ?? ""
+  }
+  /// `-c`, `-ec`, `-c…`, `--command`, `--eval`.
+  private static func isCodeOption(_ option: String, _ letters: String) -> Bool {
+    if option.hasPrefix("--") {
+      return ["--command", "--eval", "--print", "--expression", "--session-command"]
+        .contains { option == $0 || option.hasPrefix("\($0)=") }
+    }
+    guard option.hasPrefix("-"), option.utf8.count > 1 else { return false }
+    let flags = option.utf8.dropFirst()
+    return flags.last.map { letters.utf8.contains($0) } ?? false
+      || flags.first.map { letters.utf8.contains($0) } ?? false
+  }
+  /// Whether a word is neither an option nor the value of one.
+  private static func hasHost(_ words: ArraySlice<String>) -> Bool {
+    var isValue = false
+    for word in words {
+      if word.hasPrefix("-") {
+        isValue = word.utf8.count == 2
+      } else if isValue {
+        isValue = false
+      } else {
+        return true
+      }
+    }
+    return false
+  }
+}

@@ -1,0 +1,528 @@
+// Reads shell text from left to right, just far enough to know at each value whether it is inside
+// of quotes, of arithmetic, of a here-document and so on. Where dash and bash read differently, or
+// where this reading gives up, values are refused: a manifest that is taken runs the same in both.
+// No answer of this file decides whether a value is run as code by the shell that gets the text:
+// values are no part of it (see `ShellText`). Pure; linear in the text.
+
+struct ShellScanner {
+  enum Level {
+    case command(ShellCommand)
+    case double
+    case single
+    /// `$'…'`.
+    case dollarSingle
+    case backquote
+    /// `${…}`; `isQuoted`: between double quotes.
+    case braces(isQuoted: Bool)
+    /// `$((…))` and `((…))`: how many parentheses are open.
+    case arithmetic(depth: Int)
+    /// `$[…]`.
+    case brackets(depth: Int)
+    case comment
+    case hereDocument
+  }
+
+  /// A here-document: lines up to one that is its end.
+  struct HereDocument {
+    var end: [UInt8]
+    var stripsTabs: Bool
+    var isLiteral: Bool
+    var line: [UInt8] = []
+    var isContinued = false
+  }
+
+  private(set) var places: [ShellPlace] = []
+  private var levels: [Level] = [.command(ShellCommand(.top))]
+  /// Here-documents whose lines come behind the next line end, and in which level that is.
+  private var awaited: [HereDocument] = []
+  private var awaitedLevel = 0
+  /// The one that is being read.
+  private var document = HereDocument(end: [], stripsTabs: false, isLiteral: false)
+  private var isEscaped = false
+  /// Right behind a `$` that begins nothing by itself, outside of quotes.
+  private var isBehindDollar = false
+  private var isBehindQuote = false
+  private var confusion: String?
+  private var bytes: [UInt8] = []
+  private var at = 0
+
+  /// A literal piece of the text.
+  mutating func read(_ text: String) {
+    bytes = Array(text.utf8)
+    at = 0
+    while at < bytes.count {
+      let byte = bytes[at]
+      at += 1
+      step(byte)
+    }
+  }
+
+  /// A value stands here. `next` is what the text goes on with.
+  mutating func passValue(next: UInt8?) {
+    let number = places.count
+    places.append(place(next: next))
+    for at in levels.indices {
+      guard case .command(var command) = levels[at], command.isCondition else { continue }
+      if command.conditionEvaluates { places[number] = .refused(.evaluatedCondition) }
+      command.noteConditionValue(number)
+      levels[at] = .command(command)
+    }
+    passUnknown()
+  }
+
+  /// Text that is known only later stands here, and is taken for a part of a word.
+  mutating func passUnknown() {
+    (isEscaped, isBehindDollar, isBehindQuote) = (false, false, false)
+    if case .hereDocument = levels.last {
+      document.line.append(0)
+    } else {
+      change { $0.markWord(isUnknown: true) }
+    }
+  }
+
+  // MARK: - Places
+
+  private func place(next: UInt8?) -> ShellPlace {
+    if case .comment = levels.last { return .word(takesMany: true) }
+    if let obstacle { return .refused(obstacle) }
+    if isEscaped || isBehindDollar { return .refused(.escaped) }
+    guard let command = lastCommand else { return .refused(.unclear("this")) }
+    guard case .double = levels.last else {
+      return .word(takesMany: command.takesMany)
+    }
+    let isWhole = isBehindQuote && command.word.isEmpty && next == UInt8(ascii: "\"")
+    if !isWhole, let obstacle = command.obstacleInQuotes { return .refused(obstacle) }
+    return .doubleQuotes(isOpening: isBehindQuote)
+  }
+
+  private var lastCommand: ShellCommand? {
+    for case .command(let command) in levels.reversed() { return command }
+    return nil
+  }
+
+  /// What forbids a value here: whatever it is inside of, at any depth, since what is made of it
+  /// goes there.
+  private var obstacle: ShellObstacle? {
+    if let confusion { return .unclear(confusion) }
+    for level in levels {
+      switch level {
+      case .command(let command): if let obstacle = command.obstacle { return obstacle }
+      case .double, .comment: break
+      case .single, .dollarSingle: return .singleQuotes
+      case .backquote: return .backquotes
+      case .braces: return .parameterExpansion
+      case .arithmetic, .brackets: return .arithmetic
+      case .hereDocument: return .hereDocument
+      }
+    }
+    return nil
+  }
+
+  private mutating func give(up what: String) { confusion = confusion ?? what }
+
+  // MARK: - Steps
+
+  private mutating func step(_ byte: UInt8) {
+    let wasBehindDollar = isBehindDollar
+    (isBehindDollar, isBehindQuote) = (false, false)
+    if case .hereDocument = levels.last { return readLine(byte) }
+    if isEscaped { return passEscaped(byte) }
+    if byte == Self.newline, !awaited.isEmpty, !isAtLineEnd {
+      give(up: "a line end between '<<' and its lines")
+    }
+    guard let level = levels.last else { return }
+    switch level {
+    case .command: stepCommand(byte, wasBehindDollar)
+    case .double: stepDouble(byte)
+    case .single: stepSingle(byte)
+    case .dollarSingle: stepDollarSingle(byte)
+    case .backquote: stepBackquote(byte)
+    case .braces(let isQuoted): stepBraces(byte, isQuoted)
+    case .arithmetic(let depth): stepArithmetic(byte, depth)
+    case .brackets(let depth): stepBrackets(byte, depth)
+    case .hereDocument: break
+    case .comment:
+      guard byte == Self.newline else { return }
+      levels.removeLast()
+      step(byte)
+    }
+  }
+
+  private var isAtLineEnd: Bool {
+    switch levels.last {
+    case .command, .comment: true
+    default: false
+    }
+  }
+
+  private mutating func passEscaped(_ byte: UInt8) {
+    isEscaped = false
+    if byte == Self.newline {
+      if !awaited.isEmpty { give(up: "a line end between '<<' and its lines") }
+      return
+    }
+    change { $0.append(byte, isPlain: false) }
+  }
+
+  private mutating func stepDouble(_ byte: UInt8) {
+    switch byte {
+    case UInt8(ascii: "\""): levels.removeLast()
+    case UInt8(ascii: "\\"): isEscaped = true
+    case UInt8(ascii: "`"): levels.append(.backquote)
+    case UInt8(ascii: "$"): if !expand() { change { $0.append(byte, isPlain: false) } }
+    default: change { $0.append(byte, isPlain: false) }
+    }
+  }
+
+  private mutating func stepSingle(_ byte: UInt8) {
+    if byte == UInt8(ascii: "'") {
+      levels.removeLast()
+    } else {
+      change { $0.append(byte, isPlain: false) }
+    }
+  }
+
+  private mutating func stepDollarSingle(_ byte: UInt8) {
+    if byte == UInt8(ascii: "'") { levels.removeLast() }
+    // In dash, `$'` begins nothing but single quotes.
+    if byte == UInt8(ascii: "\\") { give(up: "$'…' with a backslash") }
+  }
+
+  private mutating func stepBackquote(_ byte: UInt8) {
+    if byte == UInt8(ascii: "`") { levels.removeLast() }
+    if byte == UInt8(ascii: "\\") { isEscaped = true }
+  }
+
+  private mutating func stepBraces(_ byte: UInt8, _ isQuoted: Bool) {
+    switch byte {
+    case UInt8(ascii: "}"): levels.removeLast()
+    case UInt8(ascii: "\\"): isEscaped = true
+    case UInt8(ascii: "`"): levels.append(.backquote)
+    case UInt8(ascii: "$"): _ = expand()
+    case UInt8(ascii: "\""), UInt8(ascii: "'"):
+      if isQuoted { give(up: "quotes inside of \"${…}\"") }
+      levels.append(byte == UInt8(ascii: "'") ? .single : .double)
+    default: break
+    }
+  }
+
+  private mutating func stepArithmetic(_ byte: UInt8, _ depth: Int) {
+    switch byte {
+    case UInt8(ascii: "("): levels[levels.count - 1] = .arithmetic(depth: depth + 1)
+    case UInt8(ascii: ")"):
+      if depth > 1 {
+        levels[levels.count - 1] = .arithmetic(depth: depth - 1)
+      } else {
+        levels.removeLast()
+      }
+    case UInt8(ascii: "\\"): isEscaped = true
+    case UInt8(ascii: "`"): levels.append(.backquote)
+    case UInt8(ascii: "$"): _ = expand()
+    case UInt8(ascii: "\""): levels.append(.double)
+    case UInt8(ascii: "'"): levels.append(.single)
+    case UInt8(ascii: ";") where peek() == byte, Self.newline:
+      give(up: "'((' that may be no arithmetic")
+    case UInt8(ascii: "#"):
+      let before = at > 1 ? bytes[at - 2] : 32
+      if before <= 32 || before == UInt8(ascii: "(") || before == UInt8(ascii: ";") {
+        give(up: "'#' in arithmetic")
+      }
+    default: break
+    }
+  }
+
+  private mutating func stepBrackets(_ byte: UInt8, _ depth: Int) {
+    // Only bash knows `$[…]`.
+    give(up: "'$['")
+    switch byte {
+    case UInt8(ascii: "["): levels[levels.count - 1] = .brackets(depth: depth + 1)
+    case UInt8(ascii: "]"):
+      if depth > 1 {
+        levels[levels.count - 1] = .brackets(depth: depth - 1)
+      } else {
+        levels.removeLast()
+      }
+    default: break
+    }
+  }
+
+  /// Behind a `$`: what begins with it. False: nothing, it stands for itself or a name follows.
+  private mutating func expand() -> Bool {
+    guard let next = peek() else { return false }
+    switch next {
+    case UInt8(ascii: "("):
+      at += 1
+      change { $0.markWord(isUnknown: true) }
+      if peek() == UInt8(ascii: "(") {
+        at += 1
+        levels.append(.arithmetic(depth: 2))
+      } else {
+        push(ShellCommand(.substitution))
+      }
+    case UInt8(ascii: "{"):
+      at += 1
+      change { $0.markWord(isUnknown: true) }
+      let isQuoted = isInDoubleQuotes
+      if let inner = peek(), inner <= 32 || inner == UInt8(ascii: "|") || inner == UInt8(ascii: "(")
+      {
+        give(up: "'${' without a name")
+      }
+      // `${'x'}` is none, `${#}`, `${$}`, `${!x}` and `${-}` are.
+      levels.append(.braces(isQuoted: isQuoted))
+      if let inner = peek(), "#$!?*@-".utf8.contains(inner) { at += 1 }
+    case UInt8(ascii: "["):
+      at += 1
+      change { $0.markWord(isUnknown: true) }
+      levels.append(.brackets(depth: 1))
+      give(up: "'$['")
+    case UInt8(ascii: "$"):
+      at += 1
+      change { $0.markWord(isUnknown: true) }
+    default: return false
+    }
+    return true
+  }
+
+  private var isInDoubleQuotes: Bool {
+    for level in levels.reversed() {
+      switch level {
+      case .double, .braces(isQuoted: true): return true
+      case .command: return false
+      default: continue
+      }
+    }
+    return false
+  }
+
+  private mutating func stepCommand(_ byte: UInt8, _ wasBehindDollar: Bool) {
+    switch byte {
+    case UInt8(ascii: "\\"): isEscaped = true
+    case UInt8(ascii: "'"):
+      change { $0.markWord() }
+      levels.append(wasBehindDollar ? .dollarSingle : .single)
+    case UInt8(ascii: "\""):
+      change { $0.markWord() }
+      levels.append(.double)
+      isBehindQuote = true
+    case UInt8(ascii: "`"):
+      change { $0.markWord(isUnknown: true) }
+      levels.append(.backquote)
+    case UInt8(ascii: "$"):
+      if expand() { return }
+      change { $0.append(byte) }
+      isBehindDollar = true
+    case UInt8(ascii: "#"):
+      if lastCommand?.isInWord == true {
+        change { $0.append(byte) }
+      } else {
+        if lastCommand?.isCondition == true { give(up: "'#' in '[['") }
+        levels.append(.comment)
+      }
+    case Self.newline:
+      change { $0.endCommand() }
+      beginHereDocument()
+    case UInt8(ascii: " "), UInt8(ascii: "\t"): change { $0.endWord() }
+    case UInt8(ascii: ";"), UInt8(ascii: "&"), UInt8(ascii: "|"): separate(byte)
+    case UInt8(ascii: "<"), UInt8(ascii: ">"): redirect(byte)
+    case UInt8(ascii: "("): openParenthesis()
+    case UInt8(ascii: ")"): closeParenthesis()
+    default: change { $0.append(byte) }
+    }
+  }
+
+  private mutating func separate(_ byte: UInt8) {
+    let semicolon = UInt8(ascii: ";")
+    let before = at > 1 ? bytes[at - 2] : 0
+    // `>&2`, `<&3`, `&>file`, `>|file`.
+    if byte != semicolon, before == UInt8(ascii: ">") || before == UInt8(ascii: "<") { return }
+    if byte == UInt8(ascii: "&"), peek() == UInt8(ascii: ">") { return change { $0.endWord() } }
+    change { $0.endCommand() }
+    if lastCommand?.isCondition == true {
+      if byte == semicolon { give(up: "';' in '[['") }
+      return
+    }
+    if byte == semicolon, peek() == semicolon || peek() == UInt8(ascii: "&") {
+      at += 1
+      if peek() == UInt8(ascii: "&") { at += 1 }
+      change { $0.endBody() }
+    }
+  }
+
+  private mutating func redirect(_ byte: UInt8) {
+    if lastCommand?.isCondition == true { return change { $0.endWord() } }
+    if peek() == UInt8(ascii: "(") {
+      at += 1
+      change { $0.markWord(isUnknown: true) }
+      return push(ShellCommand(.substitution))
+    }
+    change { $0.expectTarget() }
+    guard byte == UInt8(ascii: "<"), peek() == byte else {
+      if peek() == byte || byte == UInt8(ascii: "<") && peek() == UInt8(ascii: ">") { at += 1 }
+      return
+    }
+    at += 1
+    if peek() == byte {
+      at += 1
+      change { $0.expectHereString() }
+    } else {
+      awaitHereDocument()
+    }
+  }
+
+  private mutating func openParenthesis() {
+    guard let command = lastCommand else { return }
+    if command.isCondition { return change { $0.endWord() } }
+    if command.isPattern {
+      if !command.isPatternStart { give(up: "'(' in a pattern of 'case'") }
+      return
+    }
+    if command.isInWord {
+      switch command.word.last {
+      case UInt8(ascii: "="), UInt8(ascii: "?"), UInt8(ascii: "*"), UInt8(ascii: "+"),
+        UInt8(ascii: "@"), UInt8(ascii: "!"):
+        push(ShellCommand(.words))
+      default:
+        change { $0.endWord() }
+        push(ShellCommand(.function))
+      }
+    } else if command.isCommandNext || command.words == ["for"] {
+      if peek() == UInt8(ascii: "(") {
+        at += 1
+        levels.append(.arithmetic(depth: 2))
+        change { $0.endCompound() }
+      } else {
+        push(ShellCommand(.subshell))
+      }
+    } else if command.words.count == 1 {
+      push(ShellCommand(.function))
+    } else {
+      give(up: "'(' that begins nothing")
+      push(ShellCommand(.subshell))
+    }
+  }
+
+  private mutating func closeParenthesis() {
+    guard let command = lastCommand else { return }
+    if command.isCondition { return change { $0.endWord() } }
+    // Of `esac)`, the word ends the `case`.
+    change { $0.endWord() }
+    if lastCommand?.isPattern == true { return change { $0.endPattern() } }
+    change { $0.endCommand() }
+    guard command.kind != .top, levels.count > 1 else { return give(up: "')' that ends nothing") }
+    if !awaited.isEmpty, awaitedLevel >= levels.count { give(up: "'<<' without its lines") }
+    levels.removeLast()
+    switch command.kind {
+    case .subshell: change { $0.endCompound() }
+    case .function: change { $0.begin() }
+    case .top, .substitution, .words: break
+    }
+  }
+
+  private mutating func push(_ command: ShellCommand) { levels.append(.command(command)) }
+
+  /// Changes the command that the text at hand belongs to: not what is inside of an expansion.
+  private mutating func change(_ body: (inout ShellCommand) -> Void) {
+    var at = levels.count - 1
+    while at >= 0 {
+      switch levels[at] {
+      case .command(var command):
+        // Nothing else may hold the words while they grow.
+        levels[at] = .double
+        let conditionValues = command.conditionValues
+        body(&command)
+        if command.conditionEvaluates, command.isCondition {
+          for number in conditionValues { places[number] = .refused(.evaluatedCondition) }
+        }
+        levels[at] = .command(command)
+        return
+      case .double, .single, .dollarSingle: at -= 1
+      default: return
+      }
+    }
+  }
+
+  private func peek() -> UInt8? { at < bytes.count ? bytes[at] : nil }
+  private static let newline = UInt8(ascii: "\n")
+
+  // MARK: - Here-documents
+
+  /// Behind `<<`: the word that ends it.
+  private mutating func awaitHereDocument() {
+    var document = HereDocument(end: [], stripsTabs: false, isLiteral: false)
+    if peek() == UInt8(ascii: "-") {
+      document.stripsTabs = true
+      at += 1
+    }
+    while peek() == UInt8(ascii: " ") || peek() == UInt8(ascii: "\t") { at += 1 }
+    while let byte = peek(), !" \t\n;&|<>()".utf8.contains(byte) {
+      at += 1
+      switch byte {
+      case UInt8(ascii: "\\"):
+        document.isLiteral = true
+        if let next = peek(), next != Self.newline {
+          document.end.append(next)
+          at += 1
+        }
+      case UInt8(ascii: "'"), UInt8(ascii: "\""):
+        document.isLiteral = true
+        while let next = peek(), next != byte {
+          document.end.append(next)
+          at += 1
+        }
+        if peek() == nil { give(up: "the end of a here-document") }
+        at += 1
+      case UInt8(ascii: "$"), UInt8(ascii: "`"): give(up: "the end of a here-document")
+      default: document.end.append(byte)
+      }
+    }
+    if peek() == nil || document.end.contains(Self.newline) || document.end.contains(92) {
+      give(up: "the end of a here-document")
+    }
+    change { command in
+      command.markWord()
+      command.endWord()
+    }
+    if !awaited.isEmpty, awaitedLevel != levels.count { give(up: "two '<<' in one line") }
+    awaited.append(document)
+    awaitedLevel = levels.count
+  }
+
+  private mutating func beginHereDocument() {
+    guard !awaited.isEmpty else { return }
+    if awaitedLevel != levels.count { give(up: "a line end between '<<' and its lines") }
+    document = awaited.removeFirst()
+    levels.append(.hereDocument)
+  }
+
+  private mutating func readLine(_ byte: UInt8) {
+    guard byte == Self.newline else { return document.line.append(byte) }
+    let line = document.line[...].drop { document.stripsTabs && $0 == UInt8(ascii: "\t") }
+    let isEnd = line.elementsEqual(document.end)
+    if isEnd, !document.isLiteral, document.isContinued { give(up: "'\\' in a here-document") }
+    if !document.isLiteral, !isEnd, Self.isOpen(document.line) {
+      give(up: "an expansion over lines of a here-document")
+    }
+    document.isContinued = document.line.last == UInt8(ascii: "\\")
+    document.line = []
+    guard isEnd else { return }
+    levels.removeLast()
+    beginHereDocument()
+  }
+
+  /// Whether something that began in the line goes on in the next.
+  private static func isOpen(_ line: [UInt8]) -> Bool {
+    var (depth, isBackquoted) = (0, false)
+    var before: UInt8 = 0
+    for byte in line {
+      switch byte {
+      case UInt8(ascii: "("), UInt8(ascii: "{"):
+        if depth > 0 || before == UInt8(ascii: "$") { depth += 1 }
+      case UInt8(ascii: ")"), UInt8(ascii: "}"): depth = max(0, depth - 1)
+      case UInt8(ascii: "`"): isBackquoted.toggle()
+      default: break
+      }
+      before = byte
+    }
+    return depth > 0 || isBackquoted
+  }
+}

@@ -1,0 +1,165 @@
+// Numbers that somebody names as ranges, in any order and as often as they like: sorted and merged
+// once, then found by halving, so that many of them cost what they are and not what they are asked
+// for. Used by whoever looks for graphs and elements of a selection.
+
+/// Numbers as ranges: ascending, disjoint, not adjacent.
+public struct NumberRanges: Hashable, Sendable {
+  public private(set) var ranges: [ClosedRange<UInt32>] = []
+
+  public init(_ ranges: [ClosedRange<UInt32>]) {
+    for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+      if let last = self.ranges.last, UInt64(range.lowerBound) <= UInt64(last.upperBound) + 1 {
+        self.ranges[self.ranges.count - 1] =
+          last.lowerBound...max(last.upperBound, range.upperBound)
+      } else {
+        self.ranges.append(range)
+      }
+    }
+  }
+
+  /// Position of the first range that does not end before `number`.
+  public func position(endingFrom number: UInt32) -> Int {
+    var (low, high) = (0, ranges.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if ranges[middle].upperBound < number { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+
+  public func contains(_ number: UInt32) -> Bool {
+    let position = position(endingFrom: number)
+    return position < ranges.count && ranges[position].contains(number)
+  }
+}
+
+/// The elements that a selection names; without any, all are meant.
+public struct ElementNumbers: Hashable, Sendable {
+  public let isAll: Bool
+  /// Neighbouring numbers.
+  public let ranges: NumberRanges
+  /// Numbers that stand apart, by how far.
+  private var strides: [Stride] = []
+
+  private struct Stride: Hashable, Sendable {
+    var step: UInt32
+    /// What numbers leave when they are divided by the step; ascending.
+    var rests: [UInt32]
+    /// What they are divided by it, for each rest.
+    var quotients: [NumberRanges]
+
+    func contains(_ number: UInt32) -> Bool {
+      let rest = number % step
+      var (low, high) = (0, rests.count)
+      while low < high {
+        let middle = (low + high) / 2
+        if rests[middle] < rest { low = middle + 1 } else { high = middle }
+      }
+      return low < rests.count && rests[low] == rest && quotients[low].contains(number / step)
+    }
+  }
+
+  public init(_ runs: [IndexRun]) {
+    isAll = runs.isEmpty
+    var near: [ClosedRange<UInt32>] = []
+    var apart: [IndexRun] = []
+    for run in runs where run.count > 0 {
+      let count = UInt64(run.count) - 1
+      if run.count == 1 || run.step <= 1 {
+        let last = min(UInt64(run.first) + (run.count == 1 ? 0 : count), UInt64(UInt32.max))
+        near.append(run.first...UInt32(last))
+      } else {
+        apart.append(run)
+      }
+    }
+    ranges = NumberRanges(near)
+    apart.sort { ($0.step, $0.first % $0.step) < ($1.step, $1.first % $1.step) }
+    var at = 0
+    while at < apart.count {
+      let (step, rest) = (apart[at].step, apart[at].first % apart[at].step)
+      var quotients: [ClosedRange<UInt32>] = []
+      while at < apart.count, apart[at].step == step, apart[at].first % step == rest {
+        let first = apart[at].first / step
+        let last = min(UInt64(first) + UInt64(apart[at].count) - 1, UInt64(UInt32.max / step))
+        quotients.append(first...max(first, UInt32(last)))
+        at += 1
+      }
+      if strides.last?.step != step {
+        strides.append(Stride(step: step, rests: [], quotients: []))
+      }
+      strides[strides.count - 1].rests.append(rest)
+      strides[strides.count - 1].quotients.append(NumberRanges(quotients))
+    }
+  }
+
+  /// Whether neighbouring numbers are all that is named.
+  public var areRanges: Bool { strides.isEmpty }
+
+  public func contains(_ number: UInt32) -> Bool {
+    isAll || ranges.contains(number) || strides.contains { $0.contains(number) }
+  }
+
+  /// How many different steps beyond 1 there are in runs; each is looked through for each element.
+  public static func steps(in runs: [IndexRun]) -> Int {
+    Set(runs.filter { $0.step > 1 && $0.count > 1 }.map(\.step)).count
+  }
+}
+
+extension OperationTemplate {
+  /// Calls `body` with the elements from `start` on whose shown numbers are among these, as
+  /// ascending ranges, while it returns true; whether it always did. Costs as much as the template
+  /// has runs and the answer ranges; only where numbers stand apart, it looks at each element.
+  @discardableResult
+  public func forEachElements(
+    from start: UInt32 = 0, numbered numbers: ElementNumbers, _ body: (Range<UInt32>) -> Bool
+  ) -> Bool {
+    if start >= count { return true }
+    if numbers.isAll { return body(start..<count) }
+    var before: UInt32 = 0
+    for run in indexRuns where before < count {
+      let end = before + min(run.count, count - before)
+      if end > start {
+        let elements = max(start, before)..<end
+        if !forEach(elements, of: run, from: before, numbers, body) { return false }
+      }
+      before = end
+    }
+    if before >= count { return true }
+    // What no run numbers is counted from 1.
+    let rest = IndexRun(first: before + 1, count: count - before)
+    return forEach(max(start, before)..<count, of: rest, from: before, numbers, body)
+  }
+
+  private func forEach(
+    _ elements: Range<UInt32>, of run: IndexRun, from before: UInt32, _ numbers: ElementNumbers,
+    _ body: (Range<UInt32>) -> Bool
+  ) -> Bool {
+    if elements.isEmpty { return true }
+    let (last, overflow) = run.first.addingReportingOverflow(elements.upperBound - before - 1)
+    if run.step == 1, !overflow, numbers.areRanges {
+      let shown = (run.first + (elements.lowerBound - before))...last
+      var position = numbers.ranges.position(endingFrom: shown.lowerBound)
+      while position < numbers.ranges.ranges.count {
+        let range = numbers.ranges.ranges[position]
+        if range.lowerBound > shown.upperBound { return true }
+        let part = range.clamped(to: shown)
+        let first = before + (part.lowerBound - run.first)
+        if !body(first..<(first + UInt32(part.count))) { return false }
+        position += 1
+      }
+      return true
+    }
+    var open: Range<UInt32>?
+    for element in elements {
+      guard numbers.contains(run.first &+ (element - before) &* run.step) else { continue }
+      if let range = open, range.upperBound == element {
+        open = range.lowerBound..<(element + 1)
+      } else {
+        if let range = open, !body(range) { return false }
+        open = element..<(element + 1)
+      }
+    }
+    if let range = open { return body(range) }
+    return true
+  }
+}

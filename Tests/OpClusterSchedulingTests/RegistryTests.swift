@@ -1,0 +1,59 @@
+// Things by ascending number, against a table: what is found, in which order, and that memory is
+// what lives, however old the oldest is (G29).
+
+import Testing
+
+@testable import OpClusterScheduling
+
+@Suite struct RegistryTests {
+  private struct Thing: Blankable, Equatable {
+    var name: UInt32
+    static var blank: Thing { Thing(name: 0) }
+  }
+
+  // G29: seeds differ in how much goes, and in the gaps between numbers.
+  @Test(arguments: 0..<60) func findsWhatIsThere(seed: UInt64) {
+    var chance = Seeded(state: seed)
+    var registry = Registry<Thing>()
+    var model: [UInt32: UInt32] = [:]
+    var last: UInt32 = seed % 3 == 0 ? .max - 5_000 : 0
+    let rate = 20 + chance.below(70)
+    for _ in 0..<600 {
+      if chance.chance(rate) || model.isEmpty {
+        last += 1 + UInt32(seed % 2 == 0 ? 0 : chance.below(4))
+        registry.insert(Thing(name: last), number: last)
+        model[last] = last
+      } else if let gone = model.keys.sorted().randomElement(using: &chance) {
+        registry.remove(gone)
+        model[gone] = nil
+      }
+      #expect(registry.count == model.count)
+      #expect(registry.entryCount <= 2 * model.count + 64)
+      let probe = last - min(last, UInt32(chance.below(700)))
+      #expect(registry.find(probe)?.name == model[probe], "seed \(seed): \(probe)")
+      #expect(!registry.contains(last &+ 1))
+    }
+    #expect(registry.numbers == model.keys.sorted())
+    var seen: [UInt32] = []
+    registry.forEachNumber {
+      seen.append($0)
+      return seen.count < 3
+    }
+    #expect(seen == Array(model.keys.sorted().prefix(3)))
+    for number in registry.numbers { #expect(registry[number].name == number) }
+  }
+
+  // G29: one that stays costs no more because a hundred thousand came and went since.
+  @Test func anOldOneKeepsNoRoomForOthers() {
+    var registry = Registry<Thing>()
+    registry.insert(Thing(name: 1), number: 1)
+    for number in UInt32(2)...100_000 {
+      registry.insert(Thing(name: number), number: number)
+      if number > 10 { registry.remove(number - 8) }
+    }
+    #expect(registry.count <= 20)
+    #expect(registry.entryCount <= 2 * registry.count + 64)
+    #expect(registry[1].name == 1)
+    #expect(registry[100_000].name == 100_000)
+  }
+}
