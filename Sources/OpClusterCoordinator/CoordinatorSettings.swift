@@ -111,6 +111,12 @@ enum CoordinatorLimits {
   static let historyLookupBytes = 1_024
   /// Questions of one principal that are answered by turns; its others wait behind them.
   static let historyQuestionsAtOnce = 4
+  /// Between two looks at a few rows of the history, and between the last of them and the first
+  /// ones again.
+  static let lookPause = Span.milliseconds(50)
+  static let inspectionRest = Span.seconds(3_600)
+  /// Characters of what is wrong with the history, for whoever asks; the log has all of it.
+  static let problemLength = 200
   /// Explanations in one reply.
   static let explanations = 100
   /// Time that a turn spends on hearing clients, unless one message takes longer.

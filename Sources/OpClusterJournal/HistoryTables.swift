@@ -8,18 +8,37 @@ enum History: String, Sendable, CaseIterable {
 
   /// The column that orders the rows by age.
   var key: String { self == .stream ? "first" : "row" }
+
+  /// Where the row behind a row begins: events have no gaps.
+  var keyBehind: String { self == .stream ? "first + count" : "row + 1" }
 }
 
 /// Rows and bytes of bodies in a table, kept in `meta` with the transaction that changes them.
 struct Totals: Equatable {
   var rows: Int64 = 0
   var bytes: Int64 = 0
+  /// Of the stream: the events that it holds are `begin ..< end`. By them is noticed what a damaged
+  /// page takes away from either end.
+  var begin: Int64 = 0
+  var end: Int64 = 0
+  /// Whether the ends are known: not where a version wrote last that does not keep them.
+  var hasEnds = false
 
   static func stored(_ table: History, _ connection: Connection) throws(JournalError) -> Totals {
-    let rows = try connection.number("SELECT value FROM meta WHERE key = '\(table)Rows'")
-    let bytes = try connection.number("SELECT value FROM meta WHERE key = '\(table)Bytes'")
-    return Totals(rows: rows ?? 0, bytes: bytes ?? 0)
+    func value(_ name: String) throws(JournalError) -> Int64? {
+      try connection.number("SELECT value FROM meta WHERE key = '\(table)\(name)'")
+    }
+    var totals = Totals(rows: try value("Rows") ?? 0, bytes: try value("Bytes") ?? 0)
+    guard table == .stream, let begin = try value("Begin"), let end = try value("End") else {
+      return totals
+    }
+    (totals.begin, totals.end) = (begin, end)
+    totals.hasEnds = try value("Seal") == totals.seal
+    return totals
   }
+
+  /// Says that the ends were written with these numbers.
+  var seal: Int64 { Checksum.of(rows, bytes, [UInt8]()) }
 }
 
 final class HistoryTables {
@@ -53,10 +72,15 @@ final class HistoryTables {
       """)
     save = try connection.prepare(
       "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value")
-    let totals = (
+    var totals = (
       stream: try Totals.stored(.stream, connection),
       chapters: try Totals.stored(.chapters, connection)
     )
+    if !totals.stream.hasEnds {
+      totals.stream.begin = try connection.number("SELECT min(first) FROM stream") ?? 0
+      totals.stream.end =
+        try connection.number("SELECT first + count FROM stream ORDER BY first DESC LIMIT 1") ?? 0
+    }
     (stream, chapters) = totals
     saved = totals
   }
@@ -67,6 +91,8 @@ final class HistoryTables {
       let checksum = Checksum.of(Int64(first), Int64(count), body)
       try insertStream.bind(Int64(first), Int64(count), sequence, checksum)
       try insertStream.run(body: body, at: 5)
+      if stream.rows == 0 { stream.begin = Int64(first) }
+      stream.end = Int64(first) + Int64(count)
       change(.stream, rows: 1, bytes: Int64(body.count))
     case .chapter(let subject, let first, let last, let body):
       let checksum = Checksum.of(Int64(subject), Checksum.pair(first, last), body)
@@ -84,10 +110,17 @@ final class HistoryTables {
 
   func change(_ table: History, rows: Int64, bytes: Int64) {
     switch table {
-    case .stream: stream = Totals(rows: stream.rows + rows, bytes: stream.bytes + bytes)
-    case .chapters: chapters = Totals(rows: chapters.rows + rows, bytes: chapters.bytes + bytes)
+    case .stream:
+      stream.rows += rows
+      stream.bytes += bytes
+    case .chapters:
+      chapters.rows += rows
+      chapters.bytes += bytes
     }
   }
+
+  /// What was before this event has been deleted.
+  func beginStream(at event: Int64) { stream.begin = event }
 
   /// Writes the totals that changed; inside the transaction that changed them.
   func saveTotals() throws(JournalError) {
@@ -97,7 +130,13 @@ final class HistoryTables {
   }
 
   private func save(_ table: History, _ totals: Totals) throws(JournalError) {
-    for (name, value) in [("\(table)Rows", totals.rows), ("\(table)Bytes", totals.bytes)] {
+    var values = [("\(table)Rows", totals.rows), ("\(table)Bytes", totals.bytes)]
+    if table == .stream {
+      values += [
+        ("\(table)Begin", totals.begin), ("\(table)End", totals.end), ("\(table)Seal", totals.seal),
+      ]
+    }
+    for (name, value) in values {
       try save.bind(name, at: 1)
       try save.bind(value, from: 2)
       try save.run()

@@ -107,7 +107,9 @@ enum Remedy {
   case lostLog(last: Int64)
   /// A row of history that came with a turn; `base` is the turn of the newest snapshot, 0 without.
   case history(turn: Int64, base: Int64)
-  /// A row of history that a reader came across.
+  /// An index of history, which can be made anew.
+  case index
+  /// What a reader of history came across.
   case historyOfReader
 
   var advice: String { "nothing was changed; restore a backup" + alternative }
@@ -129,6 +131,8 @@ enum Remedy {
     case .history(let turn, let base):
       Self.cut(turn, base)
         + "; as it is, the coordinator serves, and refuses questions that need this row"
+    case .index:
+      ", or stop the coordinator and make the index anew: 'sqlite3 journal.db REINDEX'"
     case .historyOfReader:
       "; 'opcoord journal verify' says what else helps"
     }

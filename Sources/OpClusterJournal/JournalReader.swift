@@ -50,6 +50,9 @@ public protocol JournalReading {
   func documents(
     kind: Int, before subject: UInt64?, limit: ReadLimit
   ) throws(JournalError) -> [DocumentRow]
+  /// Looks at the next few rows of the history, whether they hold and whether every way to them
+  /// leads to them; true when that was the last of them. Throws `.damaged` for what does not.
+  func inspect(_ inspection: inout HistoryInspection) throws(JournalError) -> Bool
 }
 
 /// The reader of a journal in SQLite. Every row is verified by its checksum.
@@ -59,11 +62,13 @@ public final class JournalReader: JournalReading {
   private let chapterRows: Statement
   private let oneDocument: Statement
   private let documentRows: Statement
+  private let inspector: HistoryInspector
 
   /// Opens the journal in `folder` for reading, whether a process writes to it or not.
   public init(folder path: String) throws(JournalError) {
     let connection = try Connection(path: StateFolder(path: path).database, access: .readOnly)
     try Schema.check(connection)
+    inspector = try HistoryInspector(connection)
     bounds = try connection.prepare(
       """
       SELECT (SELECT min(first) FROM stream), first + count FROM stream
@@ -92,7 +97,12 @@ public final class JournalReader: JournalReading {
   public func streamBounds() throws(JournalError) -> Range<UInt64>? {
     defer { bounds.reset() }
     guard try bounds.step() else { return nil }
-    return UInt64(bounds.integer(0))..<UInt64(bounds.integer(1))
+    guard let first = UInt64(exactly: bounds.integer(0)),
+      let end = UInt64(exactly: bounds.integer(1)), first <= end
+    else {
+      throw .damaged("stream", because: "its ends are no numbers", remedy: .historyOfReader)
+    }
+    return first..<end
   }
 
   public func stream(from: UInt64, limit: ReadLimit) throws(JournalError) -> [StreamRow] {
@@ -112,11 +122,14 @@ public final class JournalReader: JournalReading {
     let (lower, upper) = (Int64(members.lowerBound), Int64(members.upperBound))
     try chapterRows.bind(subject, upper, lower, row, Int64(limit.rows))
     return try collect(chapterRows, limit.bytes) { rows throws(JournalError) in
-      let (first, last) = (UInt32(rows.integer(2)), UInt32(rows.integer(3)))
+      // Damaged ones do not agree with the checksum.
+      let first = UInt32(truncatingIfNeeded: rows.integer(2))
+      let last = UInt32(truncatingIfNeeded: rows.integer(3))
       let body = try rows.verifiedBody(
         5, subject, Checksum.pair(first, last), checksum: 4, name: "chapter \(rows.integer(0))")
       let chapter = ChapterRow(
-        row: UInt64(rows.integer(0)), sequence: UInt64(rows.integer(1)), first: first, last: last,
+        row: UInt64(rows.integer(0)), sequence: UInt64(clamping: rows.integer(1)), first: first,
+        last: last,
         body: body)
       return (chapter, body.count)
     }
@@ -142,6 +155,10 @@ public final class JournalReader: JournalReading {
         2, subject, Int64(kind), checksum: 1, name: "document \(subject) \(kind)")
       return (DocumentRow(subject: UInt64(subject), body: body), body.count)
     }
+  }
+
+  public func inspect(_ inspection: inout HistoryInspection) throws(JournalError) -> Bool {
+    try inspector.inspect(&inspection)
   }
 
   private func collect<Row>(

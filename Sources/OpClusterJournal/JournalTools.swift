@@ -24,6 +24,10 @@ public enum JournalTools {
     let connection = try Connection(path: folder.database, access: .readOnly)
     try verifyStructure(connection)
     let rows = try HistoryCheck.verify(connection, base: position.snapshotSequence ?? 0)
+    // What a coordinator finds while it serves is found here, too.
+    var inspection = HistoryInspection()
+    let inspector = try HistoryInspector(connection)
+    while try !inspector.inspect(&inspection) {}
     return Report(
       snapshotSequence: position.snapshotSequence, lastSequence: position.lastSequence,
       streamRows: rows.stream, chapterRows: rows.chapters, documentRows: rows.documents)

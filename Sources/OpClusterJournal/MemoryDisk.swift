@@ -101,6 +101,10 @@ final class MemoryReader: JournalReading {
   }
 }
 
+extension MemoryReader {
+  func inspect(_ inspection: inout HistoryInspection) throws(JournalError) -> Bool { true }
+}
+
 extension ReadLimit {
   /// The first rows within the limit.
   func take<Row>(_ source: some Sequence<Row>, _ size: (Row) -> Int) -> [Row] {

@@ -74,6 +74,14 @@ import CSQLite
     unsafe sqlite3_column_int64(handle, column)
   }
 
+  /// nil where there is none.
+  func optional(_ column: Int32) -> Int64? {
+    unsafe sqlite3_column_type(handle, column) == SQLITE_NULL ? nil : integer(column)
+  }
+
+  /// The bytes of a body.
+  func length(_ column: Int32) -> Int { Int(unsafe sqlite3_column_bytes(handle, column)) }
+
   func text(_ column: Int32) -> String {
     guard let words = unsafe sqlite3_column_text(handle, column) else { return "" }
     return unsafe String(cString: words)

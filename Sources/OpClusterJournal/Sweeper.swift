@@ -41,13 +41,14 @@ struct Sweeper {
     var dropOldest: [History: Statement] = [:]
     for table in History.allCases {
       oldest[table] = try connection.prepare(
-        "SELECT \(table.key), length(body) FROM \(table) ORDER BY \(table.key) LIMIT ?")
+        "SELECT \(table.key), length(body), \(table.keyBehind) FROM \(table) "
+          + "ORDER BY \(table.key) LIMIT ?")
       dropOldest[table] = try connection.prepare("DELETE FROM \(table) WHERE \(table.key) <= ?")
     }
     self.oldest = oldest
     self.dropOldest = dropOldest
     oldestOfSubject = try connection.prepare(
-      "SELECT row, length(body) FROM chapters WHERE subject = ? ORDER BY row LIMIT ?")
+      "SELECT row, length(body), row + 1 FROM chapters WHERE subject = ? ORDER BY row LIMIT ?")
     dropOfSubject = try connection.prepare("DELETE FROM chapters WHERE subject = ? AND row <= ?")
     setHome = try connection.prepare("REPLACE INTO meta VALUES ('home', ?)")
     dropDocuments = try connection.prepare("DELETE FROM documents WHERE subject = ?")
@@ -135,6 +136,7 @@ struct Sweeper {
     try drop.bind(last)
     try drop.run()
     tables.change(table, rows: -slice.totals.rows, bytes: -slice.totals.bytes)
+    if table == .stream { tables.beginStream(at: slice.totals.end) }
     return slice.totals.rows < sliceRows
   }
 
@@ -152,7 +154,7 @@ struct Sweeper {
     return true
   }
 
-  /// Counts the rows of (key, length) that are to go, as long as `wanted` holds.
+  /// Counts the rows of (key, length, key behind it) that are to go, as long as `wanted` holds.
   private func count(
     _ statement: Statement, while wanted: (Totals) -> Bool
   ) throws(JournalError) -> (last: Int64?, totals: Totals) {
@@ -163,6 +165,7 @@ struct Sweeper {
       last = statement.integer(0)
       totals.rows += 1
       totals.bytes += statement.integer(1)
+      totals.end = statement.integer(2)
     }
     return (last, totals)
   }

@@ -40,7 +40,7 @@ public struct Turn: Sendable, Hashable {
 
 /// A row of history that a turn brings along. Subjects are the owner's numbers, up to `Int64.max`.
 public enum Attachment: Sendable, Hashable {
-  /// The events `first ..< first + count`; `first` is used once in the life of a journal.
+  /// The events `first ..< first + count`; each row begins where the one before it ended.
   case stream(first: UInt64, count: UInt32, body: [UInt8])
   /// What ended about the members `first ... last` of a subject; chapters may overlap.
   case chapter(subject: UInt64, first: UInt32, last: UInt32, body: [UInt8])

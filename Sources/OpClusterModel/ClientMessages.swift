@@ -487,6 +487,8 @@ public struct ConfigurationValues: Hashable, Sendable {
   public var diskFreeBytes: UInt64?
   /// Submissions are refused while there is less room than this (G8).
   public var diskReserveBytes: UInt64 = 0
+  /// What does not hold of the history, with what helps; nil: nothing is known to be wrong.
+  public var historyProblem: String?
   public init(
     timing: Timing, clientEndpoint: String, workerEndpoint: String, stateFolder: String
   ) {

@@ -74,6 +74,7 @@ extension Dice {
       timing: timing(), clientEndpoint: text(), workerEndpoint: text(), stateFolder: text())
     values.wall = WallTime(milliseconds: Int64(bitPattern: number()))
     values.diskFreeBytes = below(3) == 0 ? nil : number()
+    values.historyProblem = below(3) == 0 ? nil : text()
     values.diskReserveBytes = number()
     return values
   }

@@ -47,6 +47,18 @@ import Testing
     #expect(judged(.max, reserve: .max) == .notice)
   }
 
+  @Test func damagedHistories() {
+    var values = ConfigurationValues(
+      timing: Timing(), clientEndpoint: "", workerEndpoint: "", stateFolder: "/s")
+    #expect(state { $0.addHistory(values) } == nil)
+    values.historyProblem = "journal is damaged at stream: events 4 to 7 are missing"
+    var report = DoctorReport()
+    report.addHistory(values)
+    #expect(!report.isWell)
+    #expect(report.findings.map(\.message) == values.historyProblem.map { [$0] })
+    #expect(report.findings.allSatisfy { $0.advice.contains("journal verify") })
+  }
+
   @Test func workers() {
     func row(_ state: WorkerRow.State, heard: Span? = .seconds(3)) -> WorkerRow {
       WorkerRow(

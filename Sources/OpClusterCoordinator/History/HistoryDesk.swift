@@ -1,5 +1,6 @@
 // The thread that reads the history, so that the loop never waits for a disk. Questions come in by
-// their turns, answers leave through the loop's mailbox; one step of one question at a time.
+// their turns, answers leave through the loop's mailbox; one step of one question at a time. Now
+// and then it looks at a few rows of its own accord, until it has seen that all of them hold.
 
 import OpClusterJournal
 import OpClusterModel
@@ -61,12 +62,20 @@ final class HistoryDesk: Sendable {
     var poller = Poller()
     _ = poller.add(descriptor: shared.bell.descriptor)
     var rung: [Void] = []
+    // Nobody is answered from a table that has lost its root.
+    while !reader.hasSeenEnds, !reader.inspect() {}
+    var nextLook = Instant.now
     while true {
+      for finding in reader.takeFindings() { answer(finding) }
       let (inquiry, isStopping) = shared.state.withLock { ($0.turns.next(), $0.isStopping) }
       if isStopping { return }
+      if Instant.now >= nextLook {
+        let isOver = reader.inspect()
+        nextLook = .now + (isOver ? CoordinatorLimits.inspectionRest : CoordinatorLimits.lookPause)
+      }
       guard var inquiry else {
         // Only a bug of ours makes polling one descriptor fail; the thread goes on looking.
-        _ = try? poller.wait(until: nil)
+        _ = try? poller.wait(until: nextLook.nanoseconds)
         shared.bell.takeAll(into: &rung)
         continue
       }

@@ -58,6 +58,10 @@ enum HistoryAnswer: Sendable {
   case reply(PeerID, RequestID, ClientReply)
   case log(LogQuestion, Result<LogAnswer, Refusal>)
   case room(UInt64?, lost: JournalError?)
+  /// Something of the history does not hold.
+  case damaged(JournalError)
+  /// Everything was looked at since it was said last, and all of it holds.
+  case sound
 }
 
 /// Part of the event log for one subscription.

@@ -13,6 +13,13 @@ struct HistoryReader: ~Copyable {
   private var outlines: [GraphOutline] = []
   /// Bytes that this step has read and decoded.
   private var spent = 0
+  /// How far the present look through everything has come, and what it has found.
+  private var inspection = HistoryInspection()
+  private var isRoundSound = true
+  /// Tables of which not every row is found by every way: an answer could lack some.
+  private var unsound: [HistoryTable: JournalError] = [:]
+  /// What the loop has to hear.
+  private var findings: [HistoryAnswer] = []
 
   init(_ journal: any Journal) { self.journal = journal }
 
@@ -50,11 +57,61 @@ struct HistoryReader: ~Copyable {
     } catch {
       // The next question tries with a fresh connection.
       opened = nil
+      if let error = error as? JournalError { note(error) }
       return .failure(
         Refusal(
           .busy, "the history cannot be read: \(error)",
           hint: "check the coordinator's disk and log"))
     }
+  }
+
+  // MARK: - Whether it holds
+
+  /// Whether the next look may take longer than a moment.
+  var hasSeenEnds: Bool { inspection.hasSeenEnds }
+
+  /// Looks at the next few rows of everything; true when that was the last of them, and the next
+  /// look begins anew.
+  mutating func inspect() -> Bool {
+    let table = inspection.table
+    var isOver: Bool
+    do throws(JournalError) {
+      isOver = try tables().inspect(&inspection)
+      if let error = inspection.damagedRow { note(error) }
+    } catch {
+      opened = nil
+      note(error)
+      if case .damaged = error.kind { unsound[table] = error }
+      isOver = inspection.skip()
+    }
+    inspection.damagedRow = nil
+    guard isOver else { return false }
+    if isRoundSound {
+      unsound.removeAll()
+      findings.append(.sound)
+    }
+    isRoundSound = true
+    inspection = HistoryInspection()
+    return true
+  }
+
+  private mutating func note(_ error: JournalError) {
+    isRoundSound = false
+    findings.append(.damaged(error))
+  }
+
+  /// What was found since this was called last.
+  mutating func takeFindings() -> [HistoryAnswer] {
+    defer { findings.removeAll() }
+    return findings
+  }
+
+  /// A table whose answers can be believed to be whole.
+  private mutating func tables(
+    with table: HistoryTable
+  ) throws(JournalError) -> any JournalReading {
+    if let error = unsound[table] { throw error }
+    return try tables()
   }
 
   mutating func tables() throws(JournalError) -> any JournalReading {
@@ -67,7 +124,7 @@ struct HistoryReader: ~Copyable {
   // MARK: - The event log
 
   private mutating func slice(_ question: SliceQuestion) throws -> Slice.Content {
-    let tables = try tables()
+    let tables = try tables(with: .stream)
     var from = question.from
     if question.isFirst, let bounds = try tables.streamBounds(), bounds.lowerBound > from {
       guard question.isFromStart else {
@@ -144,7 +201,8 @@ struct HistoryReader: ~Copyable {
   mutating func document(
     _ kind: DocumentKind, of graph: GraphID
   ) throws(JournalError) -> [UInt8]? {
-    let body = try tables().document(subject: UInt64(graph.number), kind: kind.rawValue)
+    let body = try tables(with: .documents).document(
+      subject: UInt64(graph.number), kind: kind.rawValue)
     spent += CoordinatorLimits.historyLookupBytes + (body?.count ?? 0)
     return body
   }
@@ -156,7 +214,7 @@ struct HistoryReader: ~Copyable {
   mutating func attempts(
     of graph: GraphID, _ members: ClosedRange<UInt32>
   ) throws -> [AttemptHistory] {
-    let tables = try tables()
+    let tables = try tables(with: .chapters)
     var found: [AttemptHistory] = []
     var after: UInt64 = 0
     while true {

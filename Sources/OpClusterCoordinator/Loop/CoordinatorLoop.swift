@@ -71,6 +71,8 @@ final class CoordinatorLoop {
   var isDiskFull = false
   /// Room on the journal's disk when it was looked at last; nil: not yet, or nobody can tell.
   var diskFreeBytes: UInt64?
+  /// What does not hold of the history; nil: nothing is known to be wrong.
+  var historyProblem: String?
   var lastAttended: Instant = .zero
 
   /// Descriptors that connections may take; the rest is for the journal and for whatever comes.

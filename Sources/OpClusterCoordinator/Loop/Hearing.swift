@@ -136,6 +136,9 @@ extension CoordinatorLoop {
     values.wall = .now
     values.diskFreeBytes = diskFreeBytes
     values.diskReserveBytes = settings.diskReserveBytes
+    values.historyProblem = historyProblem.map {
+      String($0.prefix(CoordinatorLimits.problemLength))
+    }
     return values
   }
 }

@@ -2,6 +2,7 @@
 // subscriptions, heartbeats and patience. On the loop's thread.
 
 import Logging
+import OpClusterJournal
 import OpClusterModel
 import OpClusterScheduling
 
@@ -152,12 +153,25 @@ extension CoordinatorLoop {
     case .room(let bytes, let lost):
       takeRoom(bytes)
       if let lost { end = .failed(.journal(lost)) }
+    case .damaged(let error): note(historyProblem: error.description)
+    case .sound: note(historyProblem: nil)
     case .log(let question, let result):
       switch result {
       case .success(let found): askWorker(question, found.attempt, found.workerName)
       case .failure(let refusal): reply(.refused(refusal), to: question.peer, question.request)
       }
     }
+  }
+
+  /// Said once, for the log and for whoever asks how the coordinator is.
+  private func note(historyProblem problem: String?) {
+    if problem == historyProblem { return }
+    if let problem {
+      logger.error("the history is damaged", metadata: ["problem": "\(problem)"])
+    } else {
+      logger.notice("the history holds again")
+    }
+    historyProblem = problem
   }
 
   func takeRoom(_ bytes: UInt64?) {

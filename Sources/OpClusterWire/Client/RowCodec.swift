@@ -271,6 +271,7 @@ extension ConfigurationValues: WireConvertible {
     proto.wallMilliseconds = wall.milliseconds
     if let diskFreeBytes { proto.diskFreeBytes = diskFreeBytes }
     proto.diskReserveBytes = diskReserveBytes
+    if let historyProblem { proto.historyProblem = historyProblem }
     return proto
   }
   init(proto: ProtoConfiguration) throws(WireError) {
@@ -283,5 +284,8 @@ extension ConfigurationValues: WireConvertible {
     wall = WallTime(milliseconds: proto.wallMilliseconds)
     diskFreeBytes = proto.hasDiskFreeBytes ? proto.diskFreeBytes : nil
     diskReserveBytes = proto.diskReserveBytes
+    historyProblem =
+      proto.hasHistoryProblem
+      ? try text(proto.historyProblem, limit, "configuration.history_problem") : nil
   }
 }

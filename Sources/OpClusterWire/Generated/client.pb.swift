@@ -2504,12 +2504,23 @@ nonisolated struct ProtoConfiguration: Sendable {
   /// Submissions are refused while there is less room.
   var diskReserveBytes: UInt64 = 0
 
+  /// What does not hold of the history, in words; absent: nothing is known to be wrong.
+  var historyProblem: String {
+    get {_historyProblem ?? String()}
+    set {_historyProblem = newValue}
+  }
+  /// Returns true if `historyProblem` has been explicitly set.
+  var hasHistoryProblem: Bool {self._historyProblem != nil}
+  /// Clears the value of `historyProblem`. Subsequent reads from it will return its default value.
+  mutating func clearHistoryProblem() {self._historyProblem = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 
   fileprivate var _timing: ProtoTiming? = nil
   fileprivate var _diskFreeBytes: UInt64? = nil
+  fileprivate var _historyProblem: String? = nil
 }
 
 nonisolated struct ProtoPong: Sendable {
@@ -6046,7 +6057,7 @@ nonisolated extension ProtoWorkerRows.Row: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension ProtoConfiguration: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Configuration"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}timing\0\u{3}client_endpoint\0\u{3}worker_endpoint\0\u{3}state_folder\0\u{3}wall_milliseconds\0\u{3}disk_free_bytes\0\u{3}disk_reserve_bytes\0\u{c}\u{8}\u{18}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}timing\0\u{3}client_endpoint\0\u{3}worker_endpoint\0\u{3}state_folder\0\u{3}wall_milliseconds\0\u{3}disk_free_bytes\0\u{3}disk_reserve_bytes\0\u{3}history_problem\0\u{c}\u{9}\u{17}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6061,6 +6072,7 @@ nonisolated extension ProtoConfiguration: SwiftProtobuf.Message, SwiftProtobuf._
       case 5: try { try decoder.decodeSingularInt64Field(value: &self.wallMilliseconds) }()
       case 6: try { try decoder.decodeSingularUInt64Field(value: &self._diskFreeBytes) }()
       case 7: try { try decoder.decodeSingularUInt64Field(value: &self.diskReserveBytes) }()
+      case 8: try { try decoder.decodeSingularStringField(value: &self._historyProblem) }()
       default: break
       }
     }
@@ -6092,6 +6104,9 @@ nonisolated extension ProtoConfiguration: SwiftProtobuf.Message, SwiftProtobuf._
     if self.diskReserveBytes != 0 {
       try visitor.visitSingularUInt64Field(value: self.diskReserveBytes, fieldNumber: 7)
     }
+    try { if let v = self._historyProblem {
+      try visitor.visitSingularStringField(value: v, fieldNumber: 8)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -6103,6 +6118,7 @@ nonisolated extension ProtoConfiguration: SwiftProtobuf.Message, SwiftProtobuf._
     if lhs.wallMilliseconds != rhs.wallMilliseconds {return false}
     if lhs._diskFreeBytes != rhs._diskFreeBytes {return false}
     if lhs.diskReserveBytes != rhs.diskReserveBytes {return false}
+    if lhs._historyProblem != rhs._historyProblem {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

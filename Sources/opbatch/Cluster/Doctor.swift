@@ -10,7 +10,8 @@ struct Doctor: Command {
   static let configuration = CommandConfiguration(
     abstract: "Look for what is wrong with the cluster, and say what to do.",
     discussion: """
-      Looks at configuration, reachability, versions, clocks, the journal's disk and the workers.
+      Looks at configuration, reachability, versions, clocks, the journal's disk, the history and \
+      the workers.
       Exit codes: 0 nothing that must be done, 1 something is wrong, 69 no coordinator answers, 77 \
       it does not accept the key, 78 the configuration is wrong.
       """)
@@ -74,6 +75,7 @@ struct Doctor: Command {
         values.wall, here: WallTime(milliseconds: ThisProcess.wallMilliseconds),
         roundTrip: clock.now - asked)
       report.addDisk(values)
+      report.addHistory(values)
       report.addWorkers(try await workerRows(connection), values.timing)
       report.addQueues(try await queueRows(connection))
       await connection.close()

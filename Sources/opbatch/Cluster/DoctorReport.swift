@@ -76,6 +76,15 @@ struct DoctorReport {
     }
   }
 
+  /// Only where something is wrong: what is not looked at yet is not called good.
+  mutating func addHistory(_ values: ConfigurationValues) {
+    guard let problem = values.historyProblem else { return }
+    add(
+      .bad, "history", problem,
+      "graphs run as ever, and questions that need what is damaged are refused; stop the "
+        + "coordinator when it suits, 'opcoord journal verify' says what helps")
+  }
+
   mutating func addWorkers(_ rows: [WorkerRow], _ timing: Timing) {
     guard !rows.isEmpty else {
       return add(
