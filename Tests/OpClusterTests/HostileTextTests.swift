@@ -91,7 +91,6 @@ private struct Said {
       var problems: [String] = []
       for arguments in [
         "logs '\(graph)/ok*'", "logs '\(graph)'", "show '\(graph)/fails'",
-        "show '\(graph)/cancelled'",
       ] {
         let program = try ChildProgram(
           "script", Self.script, ["-qec", "\(opbatch) \(arguments)", "/dev/null"],
