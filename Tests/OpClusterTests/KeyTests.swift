@@ -277,7 +277,8 @@ import Testing
       #expect(try await user.ended() == 0, "\(user.error)")
       #expect(user.output.contains("submitter"))
       let worker = try await shell(
-        try await invite("worker").line + " --allow-root --name pipe", "pipe")
+        try await invite("worker").line
+          + " --allow-root --name pipe --exit-when-unreachable 1", "pipe")
       try await eventually("the worker serves", details: { worker.error }) {
         worker.output.contains("serving")
       }
