@@ -88,7 +88,6 @@ public struct Coordinator: Sendable {
         if let problem = endpoint.folderProblem { throw .unsafeFolder(problem) }
       }
       let signals = try handlesSignals ? Self.signals() : nil
-      if handlesSignals { Kernel.raiseDescriptorLimit() }
       let notices = notices
       let observer = JournalObserver(
         onDurable: { _ = notices.post(.durable($0)) },

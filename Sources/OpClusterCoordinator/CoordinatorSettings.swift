@@ -17,6 +17,9 @@ public struct CoordinatorSettings: Sendable {
   public var timing = Timing()
   /// Lets everybody in: the proof at the start must find out (G35).
   var admitsAll = false
+  /// How long a connection may say nothing, and how many such one host may have; less in tests.
+  var greetingPatience = CoordinatorLimits.greetingPatience
+  var silentConnectionsPerHost = CoordinatorLimits.silentConnectionsPerHost
   /// What a connection may have sent that nobody could hear; less in tests (A4).
   var unheardBytes = Limits.unheardBytes
 
@@ -45,6 +48,8 @@ public struct CoordinatorSettings: Sendable {
 
   /// What one principal may take (G29).
   public var quotas = Quotas()
+  /// How much memory there is; nil: as much as it takes.
+  public var memory: MemoryBound?
 
   public init(clientEndpoint: Endpoint, workerEndpoint: Endpoint, stateFolder: String) {
     self.clientEndpoint = clientEndpoint
@@ -121,8 +126,12 @@ enum CoordinatorLimits {
   static let explanations = 100
   /// Time that a turn spends on hearing clients, unless one message takes longer.
   static let hearingTime = Span(nanoseconds: 250_000)
-  /// Frames of a client that was put out, after which its connection is cut.
+  /// Frames of a client that was put out, or does not say hello, after which its connection is cut.
   static let framesInVain = 64
+  /// How long a connection may be there without a message…
+  static let greetingPatience = Span.seconds(30)
+  /// …and how many such may come from one address, or one process of this machine.
+  static let silentConnectionsPerHost = 4_096
   /// Between two looks at what connections have sent and nobody could hear: one system call for
   /// each, so that ten thousand cost less than a hundredth of a processor.
   static let trafficLookPause = Span.milliseconds(500)

@@ -6,25 +6,25 @@ import OpClusterModel
 import OpClusterZeroMQ
 
 public enum Kernel {
-  /// As many descriptors as the process may have; it keeps what it has where that fails.
-  static func raiseDescriptorLimit() {
-    var limit = rlimit()
-    guard unsafe getrlimit(descriptors, &limit) == 0 else { return }
-    limit.rlim_cur = limit.rlim_max
-    _ = unsafe setrlimit(descriptors, &limit)
-  }
-
-  /// Descriptors that connections may take: the limit without those in use and a reserve.
-  static func connectionBudget() -> Int {
+  /// How many descriptors the process may have.
+  ///
+  /// - Parameter raising: As many as it is allowed to; it keeps what it has where that fails.
+  static func descriptorLimit(raising: Bool) -> Int {
     var limit = rlimit()
     guard unsafe getrlimit(descriptors, &limit) == 0 else { return Limits.peersPerSocket }
-    let most = Int(clamping: limit.rlim_cur)
-    var used = 0
-    for number in 0..<Int32(clamping: min(most, 4_096)) where fcntl(number, F_GETFD) >= 0 {
-      used += 1
+    if raising, limit.rlim_cur < limit.rlim_max {
+      let before = limit.rlim_cur
+      limit.rlim_cur = limit.rlim_max
+      if unsafe setrlimit(descriptors, &limit) != 0 { limit.rlim_cur = before }
     }
-    let reserve = 2 * ConnectionCensus.mostUncounted + 128
-    return max(most - used - min(reserve, most * 3 / 4), 8)
+    return Int(clamping: limit.rlim_cur)
+  }
+
+  /// Descriptors that are open, as far as their numbers are not very high.
+  static func openDescriptors() -> Int {
+    var used = 0
+    for number in 0..<Int32(4_096) where fcntl(number, F_GETFD) >= 0 { used += 1 }
+    return used
   }
 
   private static let descriptors = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
@@ -52,6 +52,37 @@ public enum Kernel {
     var buffer = [UInt8](repeating: 0, count: limit)
     let count = unsafe read(descriptor, &buffer, limit)
     return count < 0 ? nil : Array(buffer.prefix(count))
+  }
+
+  /// The text of a file that the kernel makes, to its end, at most a MiB; nil: there is none.
+  private static func kernelText(_ path: String) -> String? {
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 16_384)
+    while bytes.count < 1 << 20 {
+      let count = unsafe read(descriptor, &buffer, buffer.count)
+      if count == 0 { break }
+      guard count > 0 else { return nil }
+      bytes += buffer.prefix(count)
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// How much memory the machine lets this process have; nil where nobody says.
+  public static func memoryBound() -> MemoryBound? {
+    var limit = rlimit()
+    let resource = __rlimit_resource_t(RLIMIT_AS.rawValue)
+    let isLimited = unsafe getrlimit(resource, &limit) == 0 && limit.rlim_cur < rlim_t(Int.max)
+    return MemoryBound.found(address: isLimited ? UInt64(limit.rlim_cur) : nil, file: kernelText)
+  }
+
+  /// What this process takes now.
+  static func memoryUse() -> MemoryUse? {
+    kernelText("/proc/self/statm").flatMap {
+      MemoryUse(statm: $0, pageBytes: UInt64(clamping: sysconf(Int32(_SC_PAGESIZE))))
+    }
   }
 
   /// Writes a file that is made for its owner alone; the answer is an `errno`, 0 for success.
@@ -97,4 +128,30 @@ public enum Kernel {
 
   /// Ends the process at once; whatever must be kept has been kept.
   public static func endProcess(_ status: Int32) -> Never { _exit(status) }
+}
+
+/// Descriptors that are kept for later: whoever comes first gets the low numbers, which stay
+/// below a limit that falls. Of one thread.
+final class SpareDescriptors {
+  private var kept: [Int32] = []
+
+  var count: Int { kept.count }
+
+  deinit { keep(0) }
+
+  /// Keeps so many, or as many as there are.
+  func keep(_ wanted: Int) {
+    while kept.count > wanted { close(kept.removeLast()) }
+    while kept.count < wanted {
+      let source = unsafe kept.first ?? open("/dev/null", O_RDONLY | O_CLOEXEC)
+      guard source >= 0 else { return }
+      if kept.isEmpty {
+        kept.append(source)
+        continue
+      }
+      let copy = fcntl(source, F_DUPFD_CLOEXEC, 0)
+      guard copy >= 0 else { return }
+      kept.append(copy)
+    }
+  }
 }

@@ -103,6 +103,9 @@ public enum Limits {
   /// Bytes of requests that a client has on their way; a larger one goes alone.
   public static let requestBytesInFlight = 32 * 1024 * 1024
 
+  /// Words of a worker about attempts that were never given to it, after which it is put out.
+  public static let liesPerWorker = 16
+
   /// What a connection over TCP may have sent to the coordinator that was not heard yet, before it
   /// is cut: twice what a worker that obeys has on its way, four times what a client has. A message
   /// that never ends grows in libzmq until then (A4, G33).

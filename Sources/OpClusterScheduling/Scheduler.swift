@@ -67,6 +67,8 @@ public struct Scheduler: Sendable {
   /// Before this moment exclusive operations may still run of which the journal knows nothing; nil:
   /// there are none.
   var exclusivesFrom: Instant?
+  /// In this life: workers may know what its journal does not.
+  var mayHaveGoneBack = false
   /// Scratch of `assign`; says nothing between turns.
   var assignmentPass = AssignmentPass()
   /// Of unfinished operations that became ready by themselves, or execute. Not durable.
@@ -115,6 +117,7 @@ public struct Scheduler: Sendable {
     turn.commit = CommitIndex(lastCommit.number + 1)
     let life = CoordinatorLife(Epoch(counters.epoch.number + 1), number: number)
     commit(.started(life), into: &turn)
+    self.mayHaveGoneBack = mayHaveGoneBack
     exclusivesFrom = mayHaveGoneBack ? turn.now + timing.lost : nil
     lastTick = turn.now
     alarms = []

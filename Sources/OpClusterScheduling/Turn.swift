@@ -20,6 +20,8 @@ public struct Turn: Sendable {
   public internal(set) var endings: [GraphEnding] = []
   public internal(set) var afterDurable: [Effect] = []
   public internal(set) var atOnce: [Effect] = []
+  /// What workers said of attempts that were never given to them. Claims no fact.
+  public internal(set) var lies: [Lie] = []
   /// Somebody keeps the records; else it is only known whether there were any.
   let keepsRecords: Bool
   private var hadRecords = false
@@ -47,6 +49,7 @@ public struct Turn: Sendable {
     endings.removeAll(keepingCapacity: true)
     afterDurable.removeAll(keepingCapacity: true)
     atOnce.removeAll(keepingCapacity: true)
+    lies.removeAll(keepingCapacity: true)
     orders.removeAll(keepingCapacity: true)
     welcomed.removeAll(keepingCapacity: true)
     openRuns.closeAll()
@@ -77,6 +80,12 @@ public enum Effect: Hashable, Sendable {
   case toClient(PeerID, RequestID, ClientReply)
   /// Forget this peer: its conversation is over.
   case close(PeerID)
+}
+
+/// A word about an attempt that whoever said it cannot know: no delay and no loss explains it.
+public struct Lie: Hashable, Sendable {
+  public var peer: PeerID
+  public var attempt: AttemptID
 }
 
 /// A submission for the history, to be kept beyond the graph's life.

@@ -11,6 +11,8 @@ public struct ConnectionCensus: Hashable, Sendable {
   public internal(set) var open = 0
   /// Cut because there were too many.
   public internal(set) var refused: UInt64 = 0
+  /// Cut because they said nothing for too long, or too many of one host did so.
+  public internal(set) var silent: UInt64 = 0
   public init() {}
 }
 
@@ -32,8 +34,9 @@ extension Socket {
       settings: [(.linger, 0), (.receiveHighWaterMark, SocketHandle.unreadEvents)])
   }
 
-  /// Takes in what has happened since the last call, and cuts the newest connections beyond `most`.
-  public func countConnections(most: Int) -> ConnectionCensus {
+  /// Takes in what has happened since the last call, and cuts the newest connections beyond `most`,
+  /// and of one host those beyond `silent` that have said nothing yet.
+  public func countConnections(most: Int, silentPerHost: Int = .max) -> ConnectionCensus {
     guard let events = handle.events, role.isRouter else { return ConnectionCensus() }
     var frame = zmq_msg_t()
     unsafe zmq_msg_init(&frame)
@@ -47,28 +50,37 @@ extension Socket {
       if content.count == 6 {
         let number = Int32(unsafe content.loadUnaligned(as: UInt16.self))
         let value = unsafe content.loadUnaligned(fromByteOffset: 2, as: Int32.self)
-        note(number, value, most: most, &excess)
+        note(number, value, most: most, silentPerHost, &excess)
       }
       while unsafe zmq_msg_more(&frame) != 0, unsafe Socket.nextFrame(&frame, from: raw) == 0 {}
     }
+    // Otherwise some of those that were heard may be of connections that are still to be told.
+    if taken < SocketHandle.eventsPerCount { handle.silence.heardLately.removeAll() }
     // libzmq sees the end of the connection and closes the descriptor, which stays its own.
     for descriptor in excess { shutdown(descriptor, Int32(SHUT_RDWR)) }
     return handle.census
   }
 
-  private func note(_ event: Int32, _ value: Int32, most: Int, _ excess: inout [Int32]) {
+  private func note(
+    _ event: Int32, _ value: Int32, most: Int, _ silentPerHost: Int, _ excess: inout [Int32]
+  ) {
     switch event {
     case ZMQ_EVENT_ACCEPTED:
       handle.census.open += 1
       // It may have been heard already: events are read after messages.
       handle.heardBytes[value] = handle.heardBytes[value] ?? 0
+      let isCrowded = handle.silence.begin(value, at: MonotonicClock.now(), most: silentPerHost)
       if handle.census.open > most {
         handle.census.refused += 1
+        excess.append(value)
+      } else if isCrowded {
+        handle.census.silent += 1
         excess.append(value)
       }
     case ZMQ_EVENT_DISCONNECTED:
       handle.census.open = max(0, handle.census.open - 1)
       handle.heardBytes[value] = nil
+      handle.silence.end(value)
       // Gone by itself: the number may be somebody else's by now.
       excess.removeAll { $0 == value }
     default: break

@@ -68,6 +68,9 @@ public final class Gate: Sendable {
 
   public var counts: Counts { state.withLock(\.counts) }
 
+  /// When the keeper's thread was last seen alive, by the `MonotonicClock`: about once a second.
+  public var keeperBeat: Int64 { GateKeeper.shared.lastBeat }
+
   /// Whom the gate has refused since the last call; the oldest ones only, if there were many.
   public func takeRefused() -> [Refused] {
     state.withLock { state in

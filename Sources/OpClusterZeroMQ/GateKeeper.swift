@@ -15,6 +15,13 @@ final class GateKeeper: Sendable {
     var isServing = false
   }
   private let state = Mutex(State())
+  private let beat = Atomic<Int64>(0)
+
+  /// When its thread was last seen alive, by the `MonotonicClock`; 0 before the first gate.
+  var lastBeat: Int64 { beat.load(ordering: .relaxed) }
+
+  /// It wakes up so often if nobody asks, to say that it is there.
+  static let beatPause: Int64 = 1_000_000_000
 
   /// Adds a gate; its domain is free again when the gate is let go of.
   func register(_ gate: Gate) throws(SocketError) {
@@ -74,7 +81,9 @@ final class GateKeeper: Sendable {
   private func serve(_ socket: SocketHandle) {
     var poller = Poller()
     _ = poller.add(socket, for: .readable)
-    while (try? poller.wait(until: nil)) != nil {
+    beat.store(MonotonicClock.now(), ordering: .relaxed)
+    while (try? poller.wait(until: MonotonicClock.now() + Self.beatPause)) != nil {
+      beat.store(MonotonicClock.now(), ordering: .relaxed)
       while let frames = Self.receive(from: socket) {
         guard let question = GateQuestion(frames) else { continue }
         let verdict = gate(of: question.domain)?.verdict(

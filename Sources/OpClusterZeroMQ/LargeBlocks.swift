@@ -13,3 +13,6 @@ public func returnLargeBlocks() {
   _ = mallopt(M_MMAP_THRESHOLD, largeBlock)
   _ = mallopt(M_TRIM_THRESHOLD, 4 * largeBlock)
 }
+
+/// Gives back what the C library keeps for the next ones; takes the longer the more it has.
+public func returnFreeMemory() { _ = malloc_trim(0) }

@@ -40,6 +40,7 @@ public struct ServiceAddress: Hashable, Sendable {
 ///
 /// The loop calls `feed` at the end of each of its turns and lets its wait end at `nextFeed`: one
 /// that hangs is not fed for, whatever its other threads do, and the manager starts it again (G23).
+/// Where another thread hangs it calls `withhold` instead.
 public final class ServiceNotifier {
   private let descriptor: Int32
   private let address: [UInt8]
@@ -83,6 +84,12 @@ public final class ServiceNotifier {
 
   /// It is going to end.
   public func stopping(_ status: String) { tell("STOPPING=1\n" + statusLine(status)) }
+
+  /// No food this time: something of ours hangs.
+  public func withhold(at now: Int64) {
+    guard let interval, let nextFeed, now >= nextFeed else { return }
+    self.nextFeed = now + interval
+  }
 
   /// Food for the watchdog, if it is time.
   public func feed(at now: Int64) {

@@ -20,6 +20,8 @@ final class SocketHandle {
   var census = ConnectionCensus()
   /// Of a router that counts: the connection of the last message; -1 for none.
   var lastDescriptor: Int32 = -1
+  /// The same router's connections that have said nothing yet.
+  var silence = SilentConnections()
   /// The same router's connections, and how much has been heard of each.
   var heardBytes: [Int32: UInt64] = [:]
   /// What has happened to a dealer's connection and its owner does not know yet.

@@ -37,6 +37,7 @@ extension SocketHandle {
   /// Counts a message, of all of its frames, to the connection it came over.
   func noteHeard(_ bytes: Int) {
     guard lastDescriptor >= 0 else { return }
+    silence.heard(lastDescriptor)
     heardBytes[lastDescriptor, default: 0] += UInt64(bytes) + Self.bytesAroundMessage
   }
 }

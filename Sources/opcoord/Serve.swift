@@ -36,6 +36,7 @@ struct Serve: ParsableCommand {
       let configuration = try Configuration(flags: options.flags)
       var settings = try configuration.settings()
       settings.keys = try keys(configuration, settings)
+      settings.memory = Kernel.memoryBound()
       makeFolder(settings.stateFolder)
       coordinator = try Coordinator(settings, logger: try configuration.logger())
     } catch let problem as ConfigurationProblem {

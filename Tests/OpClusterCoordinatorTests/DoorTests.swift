@@ -84,45 +84,35 @@ import Testing
 
   // MARK: - Roles (G36)
 
-  private static let everyRight: [(Right, Saying)] = [
-    (.serve, .workerHello(name: "w", owner: nil)), (.serve, .workerWord), (.read, .request(.ping)),
-    (.read, .clientHello(ClientHello())), (.steer, .request(submit)),
-    (.steer, .request(.createQueue(QueueSettings(name: "q")))),
-    (.steer, .request(.cancel(.selection(Selection(graphs: .all)), reason: "", grace: nil))),
-    (.administer, .request(.drainWorker("w"))),
-    (.enrol, .request(.enrol(name: "x", publicKey: []))),
-  ]
-
-  /// Everything that can be said, by every role: allowed exactly where the table says so.
+  /// Everything that can be said, by every role, strangers and those who were removed: allowed
+  /// exactly where the table says so.
   @Test func rolesByMessage() {
-    let table: [Role: Set<Right>] = [
-      .worker: [.serve], .observer: [.read], .submitter: [.read, .steer],
-      .admin: [.serve, .read, .steer, .administer],
-    ]
-    for (right, saying) in Self.everyRight {
+    for saying in EverySaying.all {
+      let allowed = saying.allowedTo
       for role in Role.allCases {
-        let verdict = verdict(saying, by: .known(name: "w", role: role))
-        let isAllowed = table[role]?.contains(right) == true
-        #expect((verdict == .allowed) == isAllowed, "\(role) says \(saying)")
+        let verdict = verdict(saying.saying, by: .known(name: "w", role: role))
+        let isAllowed = allowed.contains(role)
+        #expect((verdict == .allowed) == isAllowed, "\(role) says \(saying.kind)")
         if !isAllowed {
-          #expect(code(verdict) == .forbidden)
+          #expect(code(verdict) == .forbidden, "\(role) says \(saying.kind)")
           guard case .refused(let refusal) = verdict else { continue }
           #expect(refusal.message.contains("'w' has the role \(role.rawValue)"))
           #expect(!refusal.hint.isEmpty)
         }
       }
-      #expect((verdict(saying, by: .local) == .allowed) == (right != .enrol), "\(saying)")
-      #expect(code(verdict(saying, by: .removed)) == .forbidden, "\(saying)")
+      let isLocal = verdict(saying.saying, by: .local) == .allowed
+      #expect(isLocal == saying.kind.isForLocals, "a local user says \(saying.kind)")
+      #expect(code(verdict(saying.saying, by: .removed)) == .forbidden, "\(saying.kind)")
     }
   }
 
   /// An invitation says hello, enrols, and nothing else.
   @Test func invitations() {
     let invited = Principal.invited(KeyPair.random().publicKey)
-    #expect(verdict(.clientHello(ClientHello()), greeted: false, by: invited) == .allowed)
-    for (right, saying) in Self.everyRight {
-      if case .clientHello = saying { continue }
-      #expect((verdict(saying, by: invited) == .allowed) == (right == .enrol), "\(saying)")
+    for saying in EverySaying.all {
+      let isAllowed = verdict(saying.saying, greeted: true, by: invited) == .allowed
+      let isMeant = saying.kind == .enrol || saying.kind == .clientHello
+      #expect(isAllowed == isMeant, "an invitation says \(saying.kind)")
     }
   }
 

@@ -2,13 +2,14 @@
 // are answered. What messages may do to the brains is the business of FuzzWorld.
 
 import MessageDice
-import OpClusterCoordinator
 import OpClusterJournal
 import OpClusterModel
 import OpClusterWire
 import OpClusterZeroMQ
 import RealCluster
 import Testing
+
+@testable import OpClusterCoordinator
 
 @Suite struct HostileTests {
   /// One that behaves, before and after.
@@ -60,6 +61,65 @@ import Testing
     // libzmq ends what does not finish its greeting within 2 s; the others have gone before.
     let silent = try #require(peers.first)
     #expect(silent.isCut(within: 10_000))
+  }
+
+  /// A connection that never says hello is in nobody's quota: it ends after a while, whether it
+  /// says nothing or something else. Who was greeted may be silent.
+  @Test func connectionsWithoutAHello() throws {
+    let service = try Service(.memory(MemoryDisk()), in: TestFolder()) { settings in
+      settings.greetingPatience = .milliseconds(500)
+    }
+    let others = try Others(service)
+    var silent: [RawPeer] = []
+    for endpoint in endpoints(service) {
+      let peer = try RawPeer(endpoint)
+      peer.say(RawPeer.greeting + RawPeer.ready)
+      silent.append(peer)
+    }
+    for peer in silent { #expect(peer.isCut(within: 20_000)) }
+    let stranger = try Dealer(service.ready.clientEndpoint)
+    for number in 0...(2 * CoordinatorLimits.framesInVain) {
+      let request = ClientMessage.request(RequestID(UInt64(number) + 1), .ping)
+      // It may be cut before it has said everything.
+      do { try stranger.send(Wire.encode(request), within: 1_000_000_000) } catch { break }
+    }
+    try eventually("a stranger that goes on is cut") {
+      while let event = stranger.nextEventNow() { if event != .connected { return true } }
+      return false
+    }
+    try others.areServed("connections without a hello")
+  }
+
+  /// What a worker says of attempts that it never had cannot be late: it is put out. Late words are
+  /// none, however many (S17).
+  @Test func aWorkerThatLiesIsPutOut() throws {
+    let service = try Service(.memory(MemoryDisk()), in: TestFolder())
+    let client = try TestClient(service)
+    let worker = try TestWorker(service, name: "honest")
+    let graph = try client.submit(arrayGraph("g", 2))
+    let attempts = try worker.awaitDispatches(2).map(\.attempt)
+    for _ in 0..<(2 * Limits.liesPerWorker) { try worker.report([.finished(attempts[0], .done)]) }
+    try worker.awaitAcknowledgement(of: try worker.report())
+    #expect(worker.refusals == [])
+
+    let liar = try TestWorker(service, name: "liar", session: 2)
+    let lies = [
+      attempts[1], AttemptID(operation: attempts[1].operation, attempt: 77),
+      AttemptID(operation: OperationID(graph: graph, index: 2), attempt: 1),
+      AttemptID(operation: OperationID(graph: GraphID(graph.number + 1), index: 0), attempt: 1),
+    ]
+    for number in 0..<(Limits.liesPerWorker - 1) {
+      try liar.report([.finished(lies[number % lies.count], .done)])
+    }
+    try liar.awaitAcknowledgement(of: try liar.report())
+    #expect(liar.refusals == [])
+    try liar.report([.started(lies[0])])
+    while liar.refusals.isEmpty { try #require(try liar.takeNext()) }
+    #expect(liar.refusals.map(\.code) == [.forbidden])
+    // Nothing of it was believed, nor is anything heard any more; others go on.
+    _ = try? liar.report([.finished(lies[0], .done)])
+    try worker.report([.finished(attempts[1], .failed(3))])
+    #expect(try client.awaitEnd(of: graph).counts[.succeeded] == 1)
   }
 
   /// F49: no frame, one, two hundred, empty ones, ends that never come, too large.

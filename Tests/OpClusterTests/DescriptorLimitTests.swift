@@ -20,6 +20,74 @@ import Testing
     return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
   }
 
+  /// The limit falls while it serves, below the numbers of what it has open: who is there is
+  /// served, who comes is cut, nothing spins, and when others have left there is room again.
+  @Test(.timeLimit(.minutes(2))) func theLimitFalls() async throws {
+    let folder = "/tmp/oct-d\(String(UInt32.random(in: 0 ... .max), radix: 36))"
+    #expect(unsafe mkdir(folder, 0o700) == 0)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let address = "ipc://\(folder)/c"
+    let coordinator = try ChildProgram(
+      "opcoord", try Cluster.executable("opcoord"),
+      [
+        "serve", "--until-stdin-closes", "--allow-root", "--client", address, "--worker",
+        "ipc://\(folder)/w", "--state", "\(folder)/state",
+      ],
+      environment: ["PATH=/usr/bin:/bin", "HOME=\(folder)", "LANG=C.UTF-8"], folder: folder)
+    defer { coordinator.signal(SIGKILL) }
+    let good = try await eventually("it serves") {
+      try? await ClusterConnection.connect(to: address)
+    }
+    let before =
+      Int(
+        text(of: "/proc/\(coordinator.process)/limits").split(separator: "\n")
+          .first { $0.hasPrefix("Max open files") }?.split(separator: " ")[3] ?? "") ?? 4_096
+    let hasFallen = try await Self.setLimit(64, of: coordinator, folder)
+    #expect(hasFallen)
+    try await eventually("it says so", details: { coordinator.error }) {
+      coordinator.error.contains("the limit of descriptors has fallen")
+    }
+    var crowd: [RawPeer] = []
+    for number in 0..<60 {
+      guard let peer = try? RawPeer(address) else { continue }
+      peer.say(RawPeer.greeting + RawPeer.ready)
+      crowd.append(peer)
+      if number % 10 == 9 { try await Task.sleep(for: .milliseconds(100)) }
+    }
+    try await eventually("it cuts them", details: { coordinator.error }) {
+      coordinator.error.contains("connections are cut")
+    }
+    let used = processorTime(of: coordinator.process)
+    try await Task.sleep(for: .seconds(2))
+    let more = processorTime(of: coordinator.process) - used
+    #expect(more < 0.5, "\(more) s of processor in 2 s below a limit that fell")
+    guard case .pong = try await good.request(.ping) else { throw Trouble("no pong") }
+    crowd.removeAll()
+    // Raising it takes a capability that root may lack.
+    if try await Self.setLimit(before, of: coordinator, folder) {
+      try await eventually("it sees the limit raised", details: { coordinator.error }) {
+        coordinator.error.contains("the limit of descriptors has been raised")
+      }
+    }
+    let late = try await eventually("a place for another one") {
+      try? await ClusterConnection.connect(to: address)
+    }
+    guard case .pong = try await late.request(.ping) else { throw Trouble("no pong") }
+    await late.close()
+    await good.close()
+  }
+
+  /// Sets both limits: the soft one alone would be raised again. False where that is not allowed.
+  private static func setLimit(
+    _ limit: Int, of program: ChildProgram, _ folder: String
+  ) async throws -> Bool {
+    let change = try ChildProgram(
+      "prlimit-\(limit)", "/usr/bin/prlimit",
+      ["--pid", "\(program.process)", "--nofile=\(limit):\(limit)"],
+      environment: ["PATH=/usr/bin:/bin"], folder: folder)
+    return try await change.ended() == 0
+  }
+
   @Test(.timeLimit(.minutes(2))) func manyConnectionsAtTheLimit() async throws {
     let folder = "/tmp/oct-d\(String(UInt32.random(in: 0 ... .max), radix: 36))"
     #expect(unsafe mkdir(folder, 0o700) == 0)

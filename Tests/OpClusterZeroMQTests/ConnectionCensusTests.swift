@@ -41,18 +41,53 @@ import Testing
     #expect(try census(router, until: { $0.open == 2 }).refused == 1)
   }
 
+  /// Who says nothing for too long is cut, and of one host whoever comes beyond the bound; who has
+  /// spoken may be silent for ever.
+  @Test func silentOnesAreCut() throws {
+    let router = try openRouter()
+    try router.watchConnections()
+    let bound = try router.bind(anyPort())
+    let speaker = try openDealer()
+    try speaker.connect(bound)
+    // Heard before its connection is counted.
+    _ = try introduce(speaker, to: router)
+    let quiet = try openDealer()
+    try quiet.connect(bound)
+    _ = try census(router, most: 10, until: { $0.open == 2 })
+    router.cutSilent(since: MonotonicClock.now() - 60_000_000_000)
+    #expect(router.countConnections(most: 10).silent == 0)
+    router.cutSilent(since: MonotonicClock.now())
+    #expect(try census(router, most: 10, until: { $0.open == 1 }).silent == 1)
+    // One at most of a host.
+    let first = try openDealer()
+    try first.connect(bound)
+    _ = try census(router, most: 10, silentPerHost: 1, until: { $0.open == 2 })
+    let second = try openDealer()
+    try second.connect(bound)
+    let crowded = try census(router, most: 10, silentPerHost: 1, until: { $0.silent == 2 })
+    #expect(crowded.refused == 0)
+    for number in 1...3 as ClosedRange<UInt8> {
+      try sendSurely([number], on: speaker)
+      guard case .message([number], _) = try receiveNext(router) else {
+        Issue.record("who has spoken was cut")
+        return
+      }
+    }
+  }
+
   /// Consumes the socket, which closes it.
   private func leave(_ socket: consuming Socket) throws {}
 
   /// Counts until the condition holds.
   private func census(
-    _ router: borrowing Socket, until isTrue: (ConnectionCensus) -> Bool
+    _ router: borrowing Socket, most: Int = 2, silentPerHost: Int = .max,
+    until isTrue: (ConnectionCensus) -> Bool
   ) throws -> ConnectionCensus {
     let deadline = MonotonicClock.now() + 30_000_000_000
     var poller = Poller()
     _ = poller.add(router)
     while true {
-      let census = router.countConnections(most: 2)
+      let census = router.countConnections(most: most, silentPerHost: silentPerHost)
       if isTrue(census) { return census }
       guard MonotonicClock.now() < deadline else {
         Issue.record("\(census)")

@@ -65,6 +65,11 @@ private struct ManagerSocket: ~Copyable {
       service.feed(at: 11_000_000_001)
       #expect(manager.heard() == ["WATCHDOG=1"])
       #expect(service.nextFeed == 12_000_000_001)
+      // Something hangs: no food, and no turning in circles about it either.
+      service.withhold(at: 12_000_000_000)
+      #expect(service.nextFeed == 12_000_000_001)
+      service.withhold(at: 12_000_000_001)
+      #expect(manager.heard() == [] && service.nextFeed == 13_000_000_001)
       service.stopping("leaving\nREADY=1")
       #expect(manager.heard() == ["STOPPING=1\nSTATUS=leaving READY=1"])
     }

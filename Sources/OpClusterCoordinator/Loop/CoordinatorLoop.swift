@@ -21,7 +21,7 @@ final class CoordinatorLoop {
   let notices: Mailbox<Notice>
   private let signals: StopSignals?
   private let lifeline: Int32?
-  private let service: ServiceNotifier?
+  let service: ServiceNotifier?
 
   // Decided by turns
   var scheduler: Scheduler
@@ -45,6 +45,8 @@ final class CoordinatorLoop {
   var lastPeer: UInt64 = 0
   /// Messages that were not understood, of both sockets (G33).
   var malformed: UInt64 = 0
+  /// Words of workers about attempts that were never given to them.
+  var lies: UInt64 = 0
 
   // What this turn has heard
   var now: Instant = .now
@@ -52,7 +54,7 @@ final class CoordinatorLoop {
   /// Workers whose conversations ended since the last turn.
   var pendingGone: [PeerID] = []
   /// Submissions of this turn, with the sizes of their messages.
-  var submitting: [(peer: PeerID, request: RequestID, bytes: Int)] = []
+  var submitting: [(peer: PeerID, request: RequestID, bytes: Int, cost: Int)] = []
   var questions: [ClientQuestion] = []
   /// Blocks that were to be added in this turn, with their sizes.
   var addingBlocks: [(peer: PeerID, request: RequestID, graph: GraphID, bytes: Int)] = []
@@ -65,7 +67,9 @@ final class CoordinatorLoop {
   var effects: [Subscriptions.Effect] = []
   var logs = LogRelay()
   var quotas: QuotaBook
-  var waitingRoom = WaitingRoom()
+  var waitingRoom: WaitingRoom
+  /// Graphs are taken as far as the memory goes.
+  var memory: MemoryRoom
   /// Who was put out, and until when; those whose time is over are forgotten.
   var banished: [Culprit: Instant] = [:]
   var isDiskFull = false
@@ -75,11 +79,17 @@ final class CoordinatorLoop {
   var historyProblem: String?
   var lastAttended: Instant = .zero
 
-  /// Descriptors that connections may take; the rest is for the journal and for whatever comes.
-  /// Counted when everything of ours is open.
-  private lazy var connectionBudget = Kernel.connectionBudget()
+  /// Whether the coordinator is the whole process, and may do with its descriptors what it likes.
+  var ownsProcess: Bool { signals != nil }
+  /// Descriptors that connections may take. Counted when everything of ours is open.
+  lazy var descriptors = DescriptorBudget(
+    limit: Kernel.descriptorLimit(raising: ownsProcess),
+    own: Kernel.openDescriptors() - spares.count)
+  let spares = SpareDescriptors()
   /// Connections that were cut, as far as the log has been told.
-  private var toldRefused: UInt64 = 0
+  var toldRefused: UInt64 = 0
+  var toldSilent: UInt64 = 0
+  var threads: ThreadWatch
   var nextTrafficLook: Instant = .zero
 
   // Waiting
@@ -95,6 +105,11 @@ final class CoordinatorLoop {
     _ journal: any Journal, mayHaveGoneBack: Bool, _ notices: Mailbox<Notice>,
     signals: StopSignals?, lifeline: Int32?, service: ServiceNotifier?
   ) throws(CoordinatorError) {
+    // Before anything else takes the low numbers.
+    if signals != nil {
+      spares.keep(
+        DescriptorBudget(limit: Kernel.descriptorLimit(raising: true), own: 0).spares)
+    }
     self.settings = settings
     self.logger = logger
     self.journal = journal
@@ -105,6 +120,14 @@ final class CoordinatorLoop {
     scheduler = recovered
     isSettled = !mayHaveGoneBack
     quotas = QuotaBook(settings.quotas)
+    memory = MemoryRoom(settings.memory)
+    threads = ThreadWatch(at: now, heartbeat: settings.timing.heartbeat)
+    waitingRoom = WaitingRoom(bytes: memory.waitingBytes)
+    for graph in recovered.sizesOfLivingGraphs() {
+      let cost = MemoryRoom.cost(
+        templates: graph.templates, operations: graph.operations, bytes: graph.bytes)
+      memory.began(graph.graph, cost: cost)
+    }
     snapshots = SnapshotPolicy(turns: settings.snapshotTurns, bytes: settings.snapshotBytes)
     turn.begin(at: now, wall: .now)
     scheduler.start(
@@ -175,7 +198,9 @@ final class CoordinatorLoop {
     let ready = CoordinatorReady(
       clientEndpoint: clients.endpoint, workerEndpoint: workers.endpoint, epoch: scheduler.epoch,
       stateFolder: settings.stateFolder)
-    logger.info("serving", metadata: ["epoch": "\(scheduler.epoch.number)"])
+    let memory = settings.memory.map { "\($0.resident >> 20) MiB" } ?? "unknown"
+    logger.info(
+      "serving", metadata: ["epoch": "\(scheduler.epoch.number)", "memory": "\(memory)"])
     onReady(ready)
     service?.ready("serving as epoch \(scheduler.epoch.number)", at: MonotonicClock.now())
     do throws(CoordinatorError) {
@@ -196,7 +221,7 @@ final class CoordinatorLoop {
   }
 
   /// Whether the journal lets us go on, and what waits for it is not too much (G27).
-  private var isStalled: Bool { unappended != nil || isJournalClosed || release.isFull }
+  var isStalled: Bool { unappended != nil || isJournalClosed || release.isFull }
 
   private func step() throws(CoordinatorError) {
     try sleep()
@@ -216,9 +241,7 @@ final class CoordinatorLoop {
     considerSnapshot()
     settle()
     // Last, so that nothing but a whole turn feeds the watchdog.
-    service?.feed(at: now.nanoseconds)
-    service?.status(
-      isStalled ? "waiting for the disk" : "serving as epoch \(scheduler.epoch.number)")
+    watchThreads()
   }
 
   /// Once nothing can run any more of which a journal that went back knows nothing (G16).
@@ -245,6 +268,7 @@ final class CoordinatorLoop {
     }
     let heardEverybody = Instant.now
     if hasInput { scheduler.close(&turn) }
+    if !turn.lies.isEmpty { answerLies() }
     if hasInput || !questions.isEmpty { keep() }
     let end = Instant.now
     waitingRoom.chargeRest(end - heardEverybody, after: heardEverybody - start, at: end)
@@ -293,23 +317,6 @@ final class CoordinatorLoop {
     }
   }
 
-  /// Nobody is accepted beyond what the descriptors allow: libzmq would turn in circles (A7, G30).
-  /// Clients leave a quarter to workers.
-  private func limitConnections() {
-    workers.limitConnections(to: connectionBudget - clients.census.open)
-    let most = min(connectionBudget * 3 / 4, connectionBudget - workers.census.open)
-    clients.limitConnections(to: most)
-    let refused = workers.census.refused + clients.census.refused
-    guard refused > toldRefused * 2 else { return }
-    toldRefused = refused
-    logger.warning(
-      "connections are cut: the process has too few descriptors for more; raise LimitNOFILE",
-      metadata: [
-        "cut": "\(refused)", "workers": "\(workers.census.open)",
-        "clients": "\(clients.census.open)", "most": "\(connectionBudget)",
-      ])
-  }
-
   private func takeSignals() {
     while let signal = signals?.next() {
       logger.info(
@@ -329,14 +336,18 @@ final class CoordinatorLoop {
     notices.takeAll(into: &batch)
     for notice in batch {
       switch notice {
-      case .durable(let commit): release.becameDurable(through: commit)
+      case .durable(let commit):
+        release.becameDurable(through: commit)
+        threads.heard(.journal, at: now)
       case .failed(let error): end = .failed(.journal(error))
       case .snapshot(let commit):
         snapshots.ended()
         logger.debug("snapshot written", metadata: ["commit": "\(commit)"])
         retain()
       case .reserve: takeRoom(0)
-      case .history(let answer): take(answer)
+      case .history(let answer):
+        threads.heard(.history, at: now)
+        take(answer)
       case .enrolled(let enrolment): take(enrolment)
       case .stop: end = .stopped
       }
@@ -351,7 +362,11 @@ final class CoordinatorLoop {
     notices.takeAll(into: &batch)
     for case .failed(let error) in batch { end = .failed(.journal(error)) }
     logger.info(
-      "ended", metadata: ["malformed": "\(malformed)", "late": "\(scheduler.lateReports)"])
+      "ended",
+      metadata: [
+        "malformed": "\(malformed)", "late": "\(scheduler.lateReports)",
+        "lies": "\(lies)",
+      ])
     return end ?? .stopped
   }
 }

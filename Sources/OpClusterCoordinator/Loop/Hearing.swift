@@ -95,6 +95,47 @@ extension CoordinatorLoop {
     forgetWorker(peer)
   }
 
+  /// Names workers that say what they cannot know, and puts them out after some of it.
+  func answerLies() {
+    for lie in turn.lies {
+      guard let known = workers.peers[lie.peer], !known.isPutOut else { continue }
+      lies += 1
+      let count = known.lies + 1
+      workers.peers.update(lie.peer) { $0.lies = count }
+      let isLast = count >= Limits.liesPerWorker
+      guard isLast || count.nonzeroBitCount == 1 else { continue }
+      let operation = lie.attempt.operation
+      logger.warning(
+        isLast
+          ? "a worker that reports what was never given to it is put out"
+          : "a worker reports an attempt that was never given to it",
+        metadata: [
+          "worker": "\(scheduler.workerName(at: lie.peer) ?? "unknown")",
+          "key": "\(known.principal.name ?? "none")",
+          "attempt": "\(operation.graph.number)/#\(operation.index) \(lie.attempt.attempt)",
+          "so_far": "\(count)",
+        ])
+      if isLast { putOutWorker(lie.peer) }
+    }
+  }
+
+  /// Nothing more of it is heard; what it holds is given to others as soon as it is lost.
+  private func putOutWorker(_ peer: PeerID) {
+    send(
+      .refused(
+        Refusal(
+          .forbidden,
+          "\(Limits.liesPerWorker) reports were about attempts never given to this worker",
+          hint: "two workers may share one session or one folder; start it anew")),
+      toWorker: peer)
+    workers.peers.update(peer) { known in
+      known.isPutOut = true
+      known.isGreeted = false
+    }
+    for answer in logs.workerGone(peer) { reply(answer.reply, to: answer.client, answer.request) }
+    pendingGone.append(peer)
+  }
+
   func forgetWorker(_ peer: PeerID) {
     workers.peers.remove(peer)
     for answer in logs.workerGone(peer) { reply(answer.reply, to: answer.client, answer.request) }

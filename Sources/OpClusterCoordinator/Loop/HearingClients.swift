@@ -97,7 +97,16 @@ extension CoordinatorLoop {
       return dropClient(sender)
     }
     let peer = id ?? addClient(sender)
-    clients.peers.update(peer) { $0.lastHeard = now }
+    clients.peers.update(peer) { known in
+      known.lastHeard = now
+      known.framesInVain += 1
+    }
+    if let known = clients.peers[peer], known.framesInVain > CoordinatorLimits.framesInVain {
+      noteMalformed(known.route, "\(known.framesInVain) messages without a hello")
+      drop(peer)
+      if let origin = known.origin { clients.cut(origin) }
+      return
+    }
     switch message {
     case .hello(let hello): greet(hello, peer)
     case .request(let request, let what): take(request, what, of: bytes.count, from: peer)
@@ -150,7 +159,10 @@ extension CoordinatorLoop {
         send(.reply(RequestID(0), .refused(refusal)), toClient: peer)
         return clients.peers.remove(peer)
       }
-      clients.peers.update(peer) { $0.isGreeted = true }
+      clients.peers.update(peer) { known in
+        known.isGreeted = true
+        known.framesInVain = 0
+      }
       let version = ProtocolVersions.current.common(with: hello.versions) ?? 1
       send(
         .welcome(version: version, build: Build.name, scheduler.life),
@@ -182,6 +194,7 @@ extension CoordinatorLoop {
       let refusal = quotas.lackOfRoom(
         for: graph.operationCount, bytes: bytes, queues: graph.ownQueueCount, by: known.holder)
         ?? scheduler.lackOfRoom(forOutputsOf: graph, by: known.holder)
+        ?? memory.lackOfRoom(for: MemoryRoom.cost(of: graph, bytes: bytes) + submittingCost)
     {
       return refuse(request, refusal, known)
     }
@@ -212,7 +225,9 @@ extension CoordinatorLoop {
       subscriptions.remove(Subscriptions.Key(peer: peer, number: number))
       reply(.effect(true), to: peer, request)
     default:
-      if case .submit = what { submitting.append((peer, request, bytes)) }
+      if case .submit(let graph) = what {
+        submitting.append((peer, request, bytes, MemoryRoom.cost(of: graph, bytes: bytes)))
+      }
       if case .addBlocks(let id, let blocks) = what {
         addingBlocks.append((peer, request, id.graph, blocks.count))
       }
@@ -220,6 +235,9 @@ extension CoordinatorLoop {
       scheduler.handle(.client(peer, request, owned(what, by: peer)), into: &turn)
     }
   }
+
+  /// What this turn has taken already.
+  private var submittingCost: Int { submitting.reduce(0) { $0 + $1.cost } }
 
   /// Why this one is too much for its quota now (G29).
   private func excess(of what: ClientRequest, _ bytes: Int, from peer: Peer) -> Refusal? {

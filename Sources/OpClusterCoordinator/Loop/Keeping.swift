@@ -68,12 +68,16 @@ extension CoordinatorLoop {
       in turn.afterDurable
     {
       guard let holder = clients.peers[peer]?.holder else { continue }
-      let size = submitting.first { $0.peer == peer && $0.request == request }?.bytes ?? 0
+      let sent = submitting.first { $0.peer == peer && $0.request == request }
       scheduler.own(graph, by: holder)
-      quotas.began(graph, operations: Int(operations), bytes: size, by: holder)
+      quotas.began(graph, operations: Int(operations), bytes: sent?.bytes ?? 0, by: holder)
+      memory.began(graph, cost: sent?.cost ?? 0)
     }
     submitting.removeAll(keepingCapacity: true)
-    for ending in turn.endings { quotas.ended(ending.structure.row.graph) }
+    for ending in turn.endings {
+      quotas.ended(ending.structure.row.graph)
+      memory.ended(ending.structure.row.graph)
+    }
   }
 
   /// Tries again what the journal had no room for.

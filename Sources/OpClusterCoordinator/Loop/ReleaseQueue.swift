@@ -49,6 +49,8 @@ struct ReleaseQueue {
   init(durable: UInt64) { self.durable = durable }
 
   var isEmpty: Bool { head == turns.count }
+  /// Nothing waits for the disk.
+  var hasAllDurable: Bool { turns.last.map { $0.commit <= durable } ?? true }
   /// So much waits for the disk that nothing more may be decided (G27).
   var isFull: Bool { turns.count - head >= Limits.heldTurns || bytes >= Limits.heldBytes }
 

@@ -73,6 +73,9 @@ struct Access {
     Set(gate.keysAdmitted(from: address).compactMap { principal(of: $0).name }).sorted()
   }
 
+  /// When the thread that answers for the gate was last seen alive.
+  var lastBeat: Instant { Instant(nanoseconds: gate.keeperBeat) }
+
   /// The loop is alive.
   func keepOpen(at now: Instant) {
     gate.open(until: (now + Self.gatePatience).nanoseconds)

@@ -271,6 +271,8 @@ extension CoordinatorLoop {
     guard now - lastAttended >= pause else { return }
     lastAttended = now
     access?.reportRefused(logger)
+    lookAtMemory()
+    cutSilent()
     ask(.room)
     quotas.forgetIdle(at: now)
     waitingRoom.forgetIdle(at: now)

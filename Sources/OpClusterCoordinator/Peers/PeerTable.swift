@@ -34,8 +34,10 @@ struct Peer {
   var refusals = 0
   /// The other end of its connection, where the kernel tells.
   var origin: ConnectionOrigin?
-  /// Frames that came since it was put out.
+  /// Frames that came since it was put out, or without a hello.
   var framesInVain = 0
+  /// What a worker said of attempts that were never given to it.
+  var lies = 0
 
   init(id: PeerID, _ sender: Sender, _ principal: Principal, at now: Instant) {
     self.id = id

@@ -28,7 +28,12 @@ struct Port: ~Copyable {
   }
 
   /// Counts the connections and cuts those beyond `most` (A7).
-  mutating func limitConnections(to most: Int) { census = socket.countConnections(most: most) }
+  mutating func limitConnections(to most: Int, silentPerHost: Int) {
+    census = socket.countConnections(most: most, silentPerHost: silentPerHost)
+  }
+
+  /// Cuts those that have said nothing since this moment.
+  func cutSilent(since moment: Instant) { socket.cutSilent(since: moment.nanoseconds) }
 
   /// While nobody listens, frames stay in libzmq's queue, whose bound slows the peers down.
   func listen(_ isListening: Bool, _ poller: inout Poller) {

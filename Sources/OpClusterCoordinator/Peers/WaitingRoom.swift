@@ -68,6 +68,8 @@ struct WaitingRoom {
   private var turn = 0
   private(set) var count = 0
   private(set) var bytes = 0
+  /// What the messages of all may have.
+  private let mostBytes: Int
   /// Time in which the loop had nothing to do, up to the last turn, and since when it has had
   /// nothing to do again; nil while a turn goes on.
   private var idleBefore = Span.zero
@@ -80,6 +82,8 @@ struct WaitingRoom {
   private var lightest: (holder: QuotaHolder?, used: Double) = (nil, .infinity)
   private var usedByNext = Double.infinity
   private var lookedUpAt = Instant.distantPast
+
+  init(bytes: Int = Limits.waitingBytes) { mostBytes = bytes }
 
   var isEmpty: Bool { count == 0 }
 
@@ -102,7 +106,7 @@ struct WaitingRoom {
     } else if guests.values[at].count > 0 {
       guard guests.values[at].count < Limits.waitingFramesPerPrincipal,
         guests.values[at].bytes + size <= Limits.waitingBytesPerPrincipal,
-        bytes + size <= Limits.waitingBytes
+        bytes + size <= mostBytes
       else { return false }
     }
     guests.values[at].add(frame)

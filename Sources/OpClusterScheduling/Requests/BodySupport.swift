@@ -13,10 +13,33 @@ extension Scheduler {
     try read(request, at: now)
   }
 
+  /// What each living graph was submitted with, for what it takes in memory; looks at all.
+  public func sizesOfLivingGraphs() -> [(
+    graph: GraphID, templates: Int, operations: Int, bytes: Int
+  )] {
+    graphs.numbers.map { number in
+      let submission = graphs[number].submission
+      var bytes = 0
+      for template in submission.templates {
+        bytes += template.name.utf8.count + template.payload.count
+        bytes += template.elementArguments.bytes.count
+      }
+      return (
+        GraphID(number), submission.templates.count, Int(graphs[number].operationCount), bytes
+      )
+    }
+  }
+
   /// Where a worker of this name speaks; nil when it is not connected.
   public func peer(ofWorkerNamed name: String) -> PeerID? {
     guard let worker = seatByName[name] else { return nil }
     return seats.find(worker.number)?.peer
+  }
+
+  /// The name of the worker that speaks there; nil: none does.
+  public func workerName(at peer: PeerID) -> String? {
+    guard let worker = seatByPeer[peer] else { return nil }
+    return seats.find(worker.number)?.name
   }
 
   /// The attempt of an operation that a worker holds or runs now; `run` is its number as people

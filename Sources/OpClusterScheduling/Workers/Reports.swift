@@ -95,9 +95,27 @@ extension Scheduler {
       }
     }
     lateReports += 1
+    if let peer = seats[worker.number].peer, isLie(attempt, of: worker) {
+      turn.lies.append(Lie(peer: peer, attempt: attempt))
+    }
     let at = orders(for: worker, &turn)
     turn.orders[at].orders.stale.append(attempt)
     return false
+  }
+
+  /// Whether a worker that was told nothing but the truth cannot say this. Late words are of
+  /// attempts that were its own once; numbers are given out once, and only after they are
+  /// durable (G3, G14).
+  private func isLie(_ attempt: AttemptID, of worker: WorkerID) -> Bool {
+    // It may know more than a journal that was copied or restored.
+    if mayHaveGoneBack { return false }
+    let id = attempt.operation
+    if id.graph.number > counters.lastGraph || attempt.attempt == 0 { return true }
+    guard graphs.contains(id.graph.number) else { return false }
+    guard id.index < graphs[id.graph.number].operationCount else { return true }
+    let cell = graphs[id.graph.number].cell(id.index)
+    if attempt.attempt > cell.attempt { return true }
+    return attempt.attempt == cell.attempt && cell.worker != 0 && cell.worker != worker.number
   }
 
   /// Draws the conclusion from the end of an attempt: the operation's end, or another attempt.
