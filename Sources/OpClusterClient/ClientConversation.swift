@@ -21,6 +21,8 @@ package struct ClientConversation {
   /// Requests of our own that are not answered yet.
   var ownInFlight: Set<RequestID> = []
   private(set) var hasOpened = false
+  /// For how long the coordinator has waited for its disk, if it has said so since the last look.
+  private var diskWait: Span?
 
   init(address: String, link: Link) {
     self.address = address
@@ -34,6 +36,12 @@ package struct ClientConversation {
 
   /// Whether somebody wants to be told when the coordinator stays away.
   var isAwaited: Bool { !requests.isEmpty || subscriptions.hasImpatient }
+
+  /// What the coordinator has said of its disk since the last call, while somebody waits.
+  mutating func takeDiskWait() -> Span? {
+    defer { diskWait = nil }
+    return diskWait
+  }
 
   /// Takes an answer in; whatever it says, it is a sign of life.
   ///
@@ -76,7 +84,7 @@ package struct ClientConversation {
     case .events(let batch):
       let error = subscriptions.take(batch, hasSubmissions: requests.hasSubmissions)
       if let error { return .broken(error) }
-    case .heartbeat: break
+    case .heartbeat(let wait): if wait > .zero, isAwaited { diskWait = wait }
     }
     return .nothing
   }

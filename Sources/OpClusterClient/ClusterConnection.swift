@@ -132,6 +132,14 @@ public final class ClusterConnection: Sendable {
     shared.whenBusy.withLock { $0.call = handler }
   }
 
+  /// Tells, now and then, that what was asked waits for the coordinator's disk.
+  ///
+  /// - Parameter handler: Called on the connection's thread, which it must not keep, with the time
+  ///   for which the disk has not confirmed anything.
+  public func whenDiskWaits(_ handler: @escaping @Sendable (Span) -> Void) {
+    shared.whenBusy.withLock { $0.diskWaits = handler }
+  }
+
   /// Sends one request and waits for its reply.
   ///
   /// - Parameter timeout: nil waits for as long as the coordinator is there.

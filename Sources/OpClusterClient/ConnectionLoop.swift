@@ -168,6 +168,7 @@ struct ConnectionLoop: ~Copyable {
     }
     let heard = mind.take(answer, at: .now, chance: Double.random(in: 0...1))
     if let postponement = mind.requests.takePostponement() { shared.tell(postponement) }
+    if let wait = mind.takeDiskWait() { shared.tell(diskWait: wait) }
     switch heard {
     case .nothing: break
     case .welcomed(let version, let build, let life):

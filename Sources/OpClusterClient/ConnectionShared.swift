@@ -35,6 +35,7 @@ final class ConnectionShared: Sendable {
   /// it overflows the stack.
   struct BusyHandler {
     var call: (@Sendable (Refusal, Span) -> Void)?
+    var diskWaits: (@Sendable (Span) -> Void)?
   }
   let whenBusy = Mutex(BusyHandler())
 
@@ -47,6 +48,9 @@ final class ConnectionShared: Sendable {
   func tell(_ postponement: PendingRequests.Postponement) {
     whenBusy.withLock { $0.call }?(postponement.refusal, postponement.pause)
   }
+
+  /// Tells whoever wants to know that the coordinator waits for its disk.
+  func tell(diskWait: Span) { whenBusy.withLock { $0.diskWaits }?(diskWait) }
 
   /// Whether the thread will see it.
   func post(_ order: ConnectionOrder) -> Bool {

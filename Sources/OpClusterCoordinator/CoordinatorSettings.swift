@@ -20,6 +20,8 @@ public struct CoordinatorSettings: Sendable {
   /// How long a connection may say nothing, and how many such one host may have; less in tests.
   var greetingPatience = CoordinatorLimits.greetingPatience
   var silentConnectionsPerHost = CoordinatorLimits.silentConnectionsPerHost
+  /// A disk that takes longer is slow: what need not wait for it does not; less in tests.
+  var diskPatience = CoordinatorLimits.diskPatience
   /// What a connection may have sent that nobody could hear; less in tests (A4).
   var unheardBytes = Limits.unheardBytes
 
@@ -126,6 +128,10 @@ enum CoordinatorLimits {
   static let explanations = 100
   /// Time that a turn spends on hearing clients, unless one message takes longer.
   static let hearingTime = Span(nanoseconds: 250_000)
+  /// A disk that has not confirmed something for so long is slow, and waiting clients are told.
+  static let diskPatience = Span.seconds(1)
+  /// Graphs that a question may mean to be answered while the disk is slow.
+  static let graphsAnsweredEarly = 64
   /// Frames of a client that was put out, or does not say hello, after which its connection is cut.
   static let framesInVain = 64
   /// How long a connection may be there without a message…

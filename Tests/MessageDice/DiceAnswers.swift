@@ -12,7 +12,7 @@ extension Dice {
         EventBatch(
           subscription: number(), first: number(), events: events(), caughtUp: bool(),
           resumeAt: number()))
-    case 2: .heartbeat
+    case 2: .heartbeat(diskWait: span())
     default: .reply(RequestID(number()), reply(kind))
     }
   }

@@ -72,6 +72,8 @@ final class Dealer {
 final class TestClient {
   let dealer: Dealer
   private(set) var heartbeats = 0
+  /// What the last heartbeat said of the disk.
+  private(set) var diskWait = Span.zero
   private(set) var batches: [EventBatch] = []
   private var replies: [RequestID: ClientReply] = [:]
   private var lastRequest: UInt64 = 0
@@ -130,7 +132,9 @@ final class TestClient {
     switch answer {
     case .reply(let id, let reply): replies[id] = reply
     case .events(let batch): batches.append(batch)
-    case .heartbeat: heartbeats += 1
+    case .heartbeat(let wait):
+      heartbeats += 1
+      diskWait = wait
     case .welcome: break
     }
   }

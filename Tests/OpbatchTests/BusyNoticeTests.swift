@@ -19,6 +19,18 @@ import Testing
     #expect(BusyNotice.line(refusal, .seconds(12)).hasSuffix("in 12.0 s"))
   }
 
+  @Test func saysThatTheDiskIsSlow() {
+    let line = BusyNotice.line(diskWait: .milliseconds(12_340))
+    #expect(line.hasPrefix("waiting: the coordinator has waited for its disk for 12.3 s"))
+    let lines = Mutex<[String]>([])
+    let notice = BusyNotice { line in lines.withLock { $0.append(line) } }
+    let start = ContinuousClock.Instant.now
+    notice.tell(diskWait: .seconds(2), at: start)
+    notice.tell(diskWait: .seconds(4), at: start + .seconds(2))
+    notice.tell(diskWait: .seconds(7), at: start + .seconds(5))
+    #expect(lines.withLock(\.count) == 2)
+  }
+
   /// One line at first, another one after some seconds, however often it has to wait.
   @Test func notTooOften() {
     let count = Atomic<Int>(0)

@@ -65,6 +65,8 @@ final class CoordinatorLoop {
   // Clients
   var subscriptions: Subscriptions
   var effects: [Subscriptions.Effect] = []
+  /// Which graphs the turns that wait for the disk have changed.
+  var undurable = UndurableGraphs()
   var logs = LogRelay()
   var quotas: QuotaBook
   var waitingRoom: WaitingRoom
@@ -338,6 +340,7 @@ final class CoordinatorLoop {
       switch notice {
       case .durable(let commit):
         release.becameDurable(through: commit)
+        undurable.becameDurable(through: commit)
         threads.heard(.journal, at: now)
       case .failed(let error): end = .failed(.journal(error))
       case .snapshot(let commit):

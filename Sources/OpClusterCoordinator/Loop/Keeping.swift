@@ -22,10 +22,11 @@ extension CoordinatorLoop {
       HeldTurn(
         commit: scheduler.lastCommit.number, items: items,
         events: isDurable && !subscriptions.isEmpty ? turn.events : isDurable ? nil : [],
-        lastEvent: scheduler.lastEvent))
+        lastEvent: scheduler.lastEvent, since: now))
     noteAdditions()
     noteOperations()
     guard isDurable else { return }
+    undurable.note(turn.records, turn.events, commit: scheduler.lastCommit.number)
     let written = TurnWriting.journalTurn(
       turn, epoch: scheduler.epoch, lastEvent: scheduler.lastEvent)
     snapshots.appended(bytes: TurnWriting.cost(written))

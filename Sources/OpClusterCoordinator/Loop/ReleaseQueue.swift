@@ -21,6 +21,8 @@ struct HeldTurn: Sendable {
   var events: [EventRun]?
   /// The newest event of the cluster after this turn.
   var lastEvent: UInt64
+  /// When it began to wait.
+  var since: Instant
 }
 
 extension HeldTurn {
@@ -53,6 +55,12 @@ struct ReleaseQueue {
   var hasAllDurable: Bool { turns.last.map { $0.commit <= durable } ?? true }
   /// So much waits for the disk that nothing more may be decided (G27).
   var isFull: Bool { turns.count - head >= Limits.heldTurns || bytes >= Limits.heldBytes }
+
+  /// For how long the oldest commit that the disk has not confirmed has waited; zero: all are.
+  func diskWait(at now: Instant) -> Span {
+    guard head < turns.count, turns[head].commit > durable else { return .zero }
+    return max(.zero, now - turns[head].since)
+  }
 
   /// Commits come in ascending order.
   mutating func hold(_ turn: HeldTurn) {

@@ -60,7 +60,7 @@ extension CoordinatorLoop {
     forgetGone()
   }
 
-  private func perform(_ item: Held) {
+  func perform(_ item: Held) {
     switch item {
     case .toWorker(let peer, let bytes): workers.send(bytes, to: peer, at: now)
     case .reply(let peer, let bytes):

@@ -20,14 +20,39 @@ extension CoordinatorLoop {
 
   /// Questions see the state at the end of their turn, and its newest event exactly.
   func answerQuestions(into items: inout [Held]) {
+    let isSlow = release.diskWait(at: now) >= settings.diskPatience
     for question in questions {
       let start = Instant.now
-      answer(question.peer, question.request, question.what, &items)
+      if isSlow, isKnownDurable(question.what) {
+        var own: [Held] = []
+        answer(question.peer, question.request, question.what, &own)
+        for item in own { perform(item) }
+      } else {
+        answer(question.peer, question.request, question.what, &items)
+      }
       let end = Instant.now
       guard let holder = clients.peers[question.peer]?.holder else { continue }
       waitingRoom.noteQuestion(end - start, for: question.size, of: holder, at: end)
     }
     questions.removeAll(keepingCapacity: true)
+  }
+
+  /// Whether nothing that the disk has not confirmed could be in the answer: it need not wait while
+  /// the disk is slow (G3). Questions about few graphs; O(their number).
+  private func isKnownDurable(_ what: ClientRequest) -> Bool {
+    let selection: Selection
+    switch what {
+    case .graphs(let wanted, _, _), .operations(let wanted, _, _): selection = wanted
+    case .submission(let graph): selection = .graph(graph)
+    // These tell of workers and queues, or from where on to follow.
+    default: return false
+    }
+    switch selection.graphs {
+    case .numbers(let ranges): return undurable.isFree(ranges)
+    case .last(let back):
+      return scheduler.lastGraph(back: back).map { undurable.isFree($0) } ?? false
+    case .active, .all: return false
+    }
   }
 
   private func answer(
@@ -299,7 +324,9 @@ extension CoordinatorLoop {
     let isCrowded = clients.peers.greeted >= Limits.clients / 2
     let pause = isAwaiting || isCrowded ? settings.timing.heartbeat : CoordinatorLimits.probePause
     if now - peer.lastSpoken >= pause, peer.outbox.isEmpty {
-      send(.heartbeat, toClient: peer.id)
+      let wait = release.diskWait(at: now)
+      send(
+        .heartbeat(diskWait: wait >= settings.diskPatience ? wait : .zero), toClient: peer.id)
     }
   }
 

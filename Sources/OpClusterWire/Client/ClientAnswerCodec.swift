@@ -19,7 +19,10 @@ extension ClientAnswer: WireConvertible {
       body.body = reply.body
       proto.reply = body
     case .events(let batch): proto.events = batch.proto
-    case .heartbeat: proto.heartbeat = ProtoNothing()
+    case .heartbeat(let diskWait):
+      var heartbeat = ProtoClientHeartbeat()
+      heartbeat.diskWait = diskWait.nanoseconds
+      proto.heartbeat = heartbeat
     }
     return proto
   }
@@ -34,7 +37,8 @@ extension ClientAnswer: WireConvertible {
       guard let body = reply.body else { throw WireError("reply.body", .missing) }
       self = .reply(RequestID(reply.request), try ClientReply(body))
     case .events(let batch): self = .events(try EventBatch(proto: batch))
-    case .heartbeat: self = .heartbeat
+    case .heartbeat(let heartbeat):
+      self = .heartbeat(diskWait: try span(heartbeat.diskWait, "heartbeat.disk_wait"))
     case nil: throw WireError("body", .missing)
     }
   }

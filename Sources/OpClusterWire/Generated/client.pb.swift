@@ -1557,11 +1557,10 @@ nonisolated struct ProtoClientAnswer: Sendable {
     set {body = .events(newValue)}
   }
 
-  /// The coordinator is there.
-  var heartbeat: ProtoNothing {
+  var heartbeat: ProtoClientHeartbeat {
     get {
       if case .heartbeat(let v)? = body {return v}
-      return ProtoNothing()
+      return ProtoClientHeartbeat()
     }
     set {body = .heartbeat(newValue)}
   }
@@ -1572,10 +1571,24 @@ nonisolated struct ProtoClientAnswer: Sendable {
     case welcome(ProtoClientWelcome)
     case reply(ProtoReply)
     case events(ProtoEventBatch)
-    /// The coordinator is there.
-    case heartbeat(ProtoNothing)
+    case heartbeat(ProtoClientHeartbeat)
 
   }
+
+  init() {}
+}
+
+/// The coordinator is there.
+nonisolated struct ProtoClientHeartbeat: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// Nanoseconds for which what it decided has waited for the disk; 0: hardly any. Whoever waits for
+  /// an answer waits for that.
+  var diskWait: Int64 = 0
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 }
@@ -4519,7 +4532,7 @@ nonisolated extension ProtoClientAnswer: SwiftProtobuf.Message, SwiftProtobuf._M
         }
       }()
       case 4: try {
-        var v: ProtoNothing?
+        var v: ProtoClientHeartbeat?
         var hadOneofValue = false
         if let current = self.body {
           hadOneofValue = true
@@ -4565,6 +4578,36 @@ nonisolated extension ProtoClientAnswer: SwiftProtobuf.Message, SwiftProtobuf._M
 
   static func ==(lhs: ProtoClientAnswer, rhs: ProtoClientAnswer) -> Bool {
     if lhs.body != rhs.body {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoClientHeartbeat: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".ClientHeartbeat"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}disk_wait\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularInt64Field(value: &self.diskWait) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.diskWait != 0 {
+      try visitor.visitSingularInt64Field(value: self.diskWait, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoClientHeartbeat, rhs: ProtoClientHeartbeat) -> Bool {
+    if lhs.diskWait != rhs.diskWait {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

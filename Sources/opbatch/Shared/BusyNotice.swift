@@ -1,5 +1,5 @@
-// Says that the coordinator is too busy for a request: what, why, and when it is asked again. One
-// line at first, and another one now and then while that lasts. Any thread.
+// Says that the coordinator is too busy for a request, or waits for its disk: what, why, and when
+// it is asked again. One line at first, and another one now and then while that lasts. Any thread.
 
 import OpClusterModel
 import OpClusterPresentation
@@ -14,12 +14,24 @@ final class BusyNotice: Sendable {
   init(_ say: @escaping @Sendable (String) -> Void) { self.say = say }
 
   func tell(_ refusal: Refusal, pause: Span, at now: ContinuousClock.Instant = .now) {
-    let isDue = last.withLock { last in
+    if isDue(now) { say(Self.line(refusal, pause)) }
+  }
+
+  func tell(diskWait: Span, at now: ContinuousClock.Instant = .now) {
+    if isDue(now) { say(Self.line(diskWait: diskWait)) }
+  }
+
+  private func isDue(_ now: ContinuousClock.Instant) -> Bool {
+    last.withLock { last in
       if let last, last.duration(to: now) < Self.pause { return false }
       last = now
       return true
     }
-    if isDue { say(Self.line(refusal, pause)) }
+  }
+
+  static func line(diskWait: Span) -> String {
+    "waiting: the coordinator has waited for its disk for \(tenths(diskWait)) s; the answer comes "
+      + "when the disk has confirmed what it depends on"
   }
 
   static func line(_ refusal: Refusal, _ pause: Span) -> String {

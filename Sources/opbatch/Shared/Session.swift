@@ -75,6 +75,7 @@ extension Command {
       connection.whenBusy { refusal, pause in
         notice.tell(refusal, pause: pause)
       }
+      connection.whenDiskWaits { notice.tell(diskWait: $0) }
       return connection
     } catch {
       guard error.kind == .badAddress || error.kind == .unreachable else { throw error }

@@ -1,0 +1,103 @@
+// Which graphs were changed by turns that the disk has not confirmed: questions about others need
+// not wait for it (G3). Pure; on the loop's thread.
+
+import OpClusterModel
+
+/// The newest undurable commit of each graph. Costs what its turns have changed.
+struct UndurableGraphs {
+  private struct Change {
+    let graph: UInt32
+    let commit: UInt64
+  }
+  private var newest: [UInt32: UInt64] = [:]
+  /// By ascending commit.
+  private var changes: [Change] = []
+  private var head = 0
+  /// The newest commit that may show in any graph; queues have names and are of many.
+  private var everywhere: UInt64 = 0
+  private var durable: UInt64 = 0
+
+  /// A turn was decided.
+  mutating func note(_ records: [Record], _ events: [EventRun], commit: UInt64) {
+    for record in records {
+      switch record.reach {
+      case .graph(let graph): note(graph.number, commit)
+      case .everywhere: everywhere = commit
+      case .nowhere: break
+      }
+    }
+    // What follows from the facts of another graph: something becomes ready.
+    for run in events {
+      switch run.first.subject {
+      case .operation(let operation, _): note(operation.graph.number, commit)
+      case .graph(let graph): note(graph.number, commit)
+      case .queue, .worker: break
+      }
+    }
+  }
+
+  private mutating func note(_ graph: UInt32, _ commit: UInt64) {
+    if newest.updateValue(commit, forKey: graph) == commit { return }
+    changes.append(Change(graph: graph, commit: commit))
+  }
+
+  mutating func becameDurable(through commit: UInt64) {
+    durable = max(durable, commit)
+    while head < changes.count, changes[head].commit <= durable {
+      let change = changes[head]
+      if newest[change.graph] == change.commit { newest[change.graph] = nil }
+      head += 1
+    }
+    if head == changes.count {
+      changes.removeAll(keepingCapacity: head <= 4_096)
+      head = 0
+    } else if head >= 4_096, head * 2 > changes.count {
+      changes.removeFirst(head)
+      head = 0
+    }
+  }
+
+  /// Whether all that is known of this graph is durable.
+  func isFree(_ graph: GraphID) -> Bool { everywhere <= durable && newest[graph.number] == nil }
+
+  /// Whether that holds for all of few graphs; many are not looked at.
+  func isFree(_ ranges: [Selection.ClosedRangeOfGraphs]) -> Bool {
+    guard everywhere <= durable else { return false }
+    var left = CoordinatorLimits.graphsAnsweredEarly
+    for range in ranges where range.first <= range.last {
+      let numbers = range.first.number...range.last.number
+      guard numbers.count <= left else { return false }
+      left -= numbers.count
+      if numbers.contains(where: { newest[$0] != nil }) { return false }
+    }
+    return true
+  }
+}
+
+extension Record {
+  /// Where a fact may show, in answers about graphs.
+  fileprivate enum Reach {
+    case graph(GraphID)
+    case everywhere
+    case nowhere
+  }
+
+  fileprivate var reach: Reach {
+    switch self {
+    case .submitted(let graph, _, _, _): .graph(graph)
+    case .dispatched(_, let runs), .recalled(let runs), .executing(let runs),
+      .succeeded(let runs), .cancelled(let runs, _), .held(let runs), .released(let runs):
+      .graph(runs.graph)
+    case .finished(let id, _), .attemptFailed(let id, _), .prioritySet(let id, _),
+      .moved(let id, _), .blocksAdded(let id, _):
+      .graph(id.graph)
+    case .graphSuspended(let graph, _): .graph(graph)
+    // Their ends may be of two graphs.
+    case .dependencyAdded, .dependencyRemoved, .enqueued: .everywhere
+    case .queueCreated, .queueChanged, .queueRemoved: .everywhere
+    // What a lost worker held is told by events of its operations.
+    case .workerJoined, .workerLost, .workerLeft, .workerDraining: .nowhere
+    case .started, .restoredGraph, .restoredEnding, .restoredCounters: .everywhere
+    }
+  }
+}
