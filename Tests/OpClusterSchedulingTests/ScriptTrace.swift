@@ -89,7 +89,8 @@ struct ScriptTrace {
       "blocks of \(names.name(id)) +\(String(decoding: bytes, as: UTF8.self))"
     case .graphSuspended(let graph, let value):
       "\(value ? "suspended" : "resumed") graph \(graph.number)"
-    case .restoredGraph, .restoredEnding, .restoredCounters: "restored"
+    case .restoredGraph, .restoredEnding, .restoredCounters, .restoredKeys: "restored"
+    case .keysDated: "keys count from now"
     }
   }
 

@@ -3,7 +3,7 @@
 
 enum ProtoDigest {
   static let client = "1957713707 17493"
-  static let journal = "2927410419 5631"
+  static let journal = "2206315482 6142"
   static let submission = "959544106 19171"
   static let worker = "589728760 7438"
 }
