@@ -220,8 +220,16 @@ public enum Limits {
   public static let endedGraphsRemembered = 10_000
   /// Bytes of their outputs; beyond it those of the oldest are let go.
   public static let rememberedOutputBytes = 48 * 1024 * 1024
-  /// Submission keys remembered (G19).
+  /// A submission's key is remembered so long from the end of its graph (G19)…
+  public static let submissionKeyLife = Span.seconds(7 * 86_400)
+  /// …but of graphs that have ended not more than these of one principal…
+  public static let submissionKeysPerPrincipal = 250_000
+  /// …and of all together; the first ended go first.
   public static let submissionKeysRemembered = 1_000_000
+  /// Keys whose time is over that are let go of in one turn, at least.
+  public static let keysForgottenAtOnce = 64
+  /// Keys in one fact of a snapshot.
+  public static let keysPerFact = 4_096
 }
 
 /// The times that conversations and leases go by; configurable, these are the defaults (G, HB…).

@@ -47,6 +47,12 @@ public enum Record: Hashable, Sendable {
   case restoredEnding(EndedGraph)
   /// Part of a snapshot: the counters.
   case restoredCounters(Counters)
+  /// Part of a snapshot: keys of graphs that have ended, the first ended first (G19); at most
+  /// `Limits.keysPerFact`.
+  case restoredKeys([KeptKey])
+  /// The time from which keys count whose graphs end in this turn, and those whose graphs ended
+  /// before anything said when (G19).
+  case keysDated(WallTime)
 }
 
 /// Operations of one graph as ascending, disjoint runs `first..<first+count`: a hundred thousand
@@ -176,6 +182,7 @@ public struct GraphState: Hashable, Sendable {
 /// What is remembered of a graph that ended, for edges of later submissions (S27).
 public struct EndedGraph: Hashable, Sendable {
   public var graph: GraphID
+  /// In snapshots of earlier releases; keys are kept by themselves since.
   public var key: SubmissionKey
   public var fingerprint: UInt64
   public var outcome: GraphOutcome
@@ -197,6 +204,25 @@ public struct EndedGraph: Hashable, Sendable {
     self.operationCount = operationCount
     self.outcomes = outcomes
     self.outputs = outputs
+  }
+}
+
+/// Under which key a graph was submitted that has ended.
+public struct KeptKey: Hashable, Sendable {
+  public var key: SubmissionKey
+  public var graph: GraphID
+  public var fingerprint: UInt64
+  public var operations: UInt32
+  /// When the graph ended; unknown where nothing says it.
+  public var since: WallTime
+  public init(
+    key: SubmissionKey, graph: GraphID, fingerprint: UInt64, operations: UInt32, since: WallTime
+  ) {
+    self.key = key
+    self.graph = graph
+    self.fingerprint = fingerprint
+    self.operations = operations
+    self.since = since
   }
 }
 

@@ -25,8 +25,7 @@ public struct Scheduler: Sendable {
   var queueByName: [String: QueueID] = [:]
   var ended: [GraphID: EndedGraph] = [:]
   var endedOrder: Deque<GraphID> = []
-  var graphByKey: [SubmissionKey: KnownKey] = [:]
-  var keyOrder: Deque<SubmissionKey> = []
+  var keys = SubmissionKeys()
   /// Commits so far; the next turn with records is one higher.
   public internal(set) var lastCommit = CommitIndex(0)
 
@@ -82,11 +81,6 @@ public struct Scheduler: Sendable {
   /// Late words from workers, counted (S17).
   public internal(set) var lateReports: UInt64 = 0
 
-  struct KnownKey: Sendable {
-    var graph: GraphID
-    var fingerprint: UInt64
-    var operations: UInt32
-  }
   struct Backoff: Comparable, Sendable {
     var until: Instant
     var operation: OperationID
@@ -118,6 +112,8 @@ public struct Scheduler: Sendable {
     let life = CoordinatorLife(Epoch(counters.epoch.number + 1), number: number)
     commit(.started(life), into: &turn)
     self.mayHaveGoneBack = mayHaveGoneBack
+    // Of a journal in which nothing says when graphs ended: their keys count from now on.
+    if keys.hasUntimed { commit(.keysDated(turn.wall), into: &turn) }
     exclusivesFrom = mayHaveGoneBack ? turn.now + timing.lost : nil
     lastTick = turn.now
     alarms = []

@@ -34,6 +34,8 @@ public struct Turn: Sendable {
   var orders: [PendingOrders] = []
   /// Seats that were welcomed in this turn.
   var welcomed: [UInt32] = []
+  /// The time from which keys of graphs count that end in this turn; unknown: no fact says it.
+  var keysDate = WallTime.unknown
 
   /// - Parameter keepsRecords: false where there is no journal: `records` stays empty.
   public init(keepsRecords: Bool = true) { self.keepsRecords = keepsRecords }
@@ -55,6 +57,7 @@ public struct Turn: Sendable {
     openRuns.closeAll()
     openFact = nil
     hadRecords = false
+    keysDate = .unknown
   }
 
   /// Moves all effects to the end of a list, those that claim no fact first: for who keeps no

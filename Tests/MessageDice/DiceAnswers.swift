@@ -47,7 +47,7 @@ extension Dice {
           QueueRow(
             queue: dice.queue(), settings: dice.settings(), operationCount: dice.number(),
             executing: dice.number(), dispatched: dice.number(), barriers: dice.number())
-        })
+        }, more: bool())
     case 14: .workers(many { $0.workerRow() })
     case 15:
       .configuration(configurationValues())
@@ -230,7 +230,7 @@ extension Dice {
     return runs
   }
 
-  /// `kind` from 0 to 27.
+  /// `kind` from 0 to 29.
   package mutating func record(_ kind: Int) -> Record {
     switch kind {
     case 0: .started(life())
@@ -260,10 +260,12 @@ extension Dice {
     case 24: .moved(operation(), queue())
     case 25: .blocksAdded(operation(), bytes())
     case 26: .workerDraining(worker())
+    case 27: .restoredKeys(many { $0.keptKey() })
+    case 28: .keysDated(wallTime())
     default: .restoredCounters(counters())
     }
   }
-  package static let recordKinds = 28
+  package static let recordKinds = 30
 
   package mutating func graphState() -> GraphState {
     var state = GraphState(graph: graph())
@@ -294,6 +296,12 @@ extension Dice {
     state.addedBlocks = many { .init(index: $0.number(), output: $0.bytes()) }
     state.submittedAt = wallTime()
     return state
+  }
+
+  private mutating func keptKey() -> KeptKey {
+    KeptKey(
+      key: SubmissionKey(text()), graph: graph(), fingerprint: number(),
+      operations: UInt32(below(Limits.operationsPerGraph + 1)), since: wallTime())
   }
 
   private mutating func liveEdge() -> GraphState.AddedEdge {

@@ -89,7 +89,8 @@ struct ScriptTrace {
       "blocks of \(names.name(id)) +\(String(decoding: bytes, as: UTF8.self))"
     case .graphSuspended(let graph, let value):
       "\(value ? "suspended" : "resumed") graph \(graph.number)"
-    case .restoredGraph, .restoredEnding, .restoredCounters: "restored"
+    case .restoredGraph, .restoredEnding, .restoredCounters, .restoredKeys: "restored"
+    case .keysDated: "keys count from now"
     }
   }
 
@@ -228,7 +229,7 @@ struct ScriptTrace {
   private func clientLines(_ what: String, _ reply: ClientReply) -> [String] {
     switch reply {
     case .operations(let rows, _): ["\(what):"] + rows.map { "  \(words($0))" }
-    case .queues(let rows): ["\(what):"] + rows.map { "  \(words($0))" }
+    case .queues(let rows, _): ["\(what):"] + rows.map { "  \(words($0))" }
     case .explanations(let explanations, _):
       explanations.flatMap { why in
         ["\(what): \(why.state.rawValue)"] + why.lines.map { "  \($0)" }

@@ -14,7 +14,6 @@ import Testing
     "publicKeyBytes": "a size that CURVE gives, not a bound of ours",
     "framesPerTurn": "shows only in how fast a socket is read; whose turn it is, is tested",
     "frameBytesPerTurn": "likewise; a turn beyond it is one frame longer",
-    "submissionKeysRemembered": "a million keys take longer than a test may",
   ]
 
   @Test func everyLimitIsNamedByATest() throws {

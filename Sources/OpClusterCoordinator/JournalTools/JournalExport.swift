@@ -95,6 +95,8 @@ public enum JournalExport {
     case .restoredCounters(let counters):
       "restored_counters epoch=\(counters.epoch.number) last_graph=\(counters.lastGraph) "
         + "last_event=\(counters.lastEvent)"
+    case .restoredKeys(let kept): "restored_keys count=\(kept.count)"
+    case .keysDated(let at): "keys_dated at=\(at.milliseconds)"
     default: operationText(record)
     }
   }

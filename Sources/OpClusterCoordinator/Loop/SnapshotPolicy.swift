@@ -82,6 +82,7 @@ struct SnapshotParts: Sendable {
     switch record {
     case .restoredGraph(let state): 1 + state.phases.count
     case .restoredEnding(let ended): 1 + ended.outcomes.count / 64
+    case .restoredKeys(let kept): 1 + kept.count / 4
     default: 1
     }
   }

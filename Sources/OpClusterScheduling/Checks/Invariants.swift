@@ -12,6 +12,7 @@ extension Scheduler {
     }
     if let broken = checkRunning() { return broken }
     if let broken = checkOutputs() { return broken }
+    if let broken = checkKeys() { return broken }
     for number in queues.numbers {
       let queue = queues[number]
       let found = queueTotals[number] ?? QueueTotals()
@@ -46,6 +47,21 @@ extension Scheduler {
     if living == outputAccounts.living, remembered == outputAccounts.remembered { return nil }
     return "outputs: \(outputAccounts.living) and \(outputAccounts.remembered) bytes, found "
       + "\(living) and \(remembered)"
+  }
+
+  /// The key of a graph that lives is its own (G19).
+  private func checkKeys() -> String? {
+    var living = 0
+    for number in graphs.numbers {
+      let key = graphs[number].submission.key
+      if key.text.isEmpty { continue }
+      living += 1
+      if keys.known(key, at: .unknown)?.graph.number != number {
+        return "graph \(number) lives, and its key is not known"
+      }
+    }
+    return living == keys.livingCount
+      ? nil : "\(keys.livingCount) keys of graphs that live, found \(living)"
   }
 
   /// What is kept of attempts belongs to attempts that a worker has.

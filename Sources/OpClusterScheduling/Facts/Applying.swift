@@ -49,6 +49,11 @@ extension Scheduler {
       remember(ending)
     case .restoredCounters(let values):
       counters = values
+    case .restoredKeys(let kept):
+      for key in kept { keys.restore(key) }
+    case .keysDated(let at):
+      keys.pass(at)
+      turn.keysDate = at
     case .dispatched, .recalled, .executing, .succeeded, .finished, .attemptFailed, .cancelled,
       .dependencyAdded, .dependencyRemoved, .prioritySet, .held, .released, .moved, .blocksAdded:
       applyToOperations(record, into: &turn)
@@ -88,7 +93,7 @@ extension Scheduler {
       addBlocks(bytes, to: id)
     case .started, .submitted, .enqueued, .queueCreated, .queueChanged, .queueRemoved,
       .workerJoined, .workerLost, .workerLeft, .workerDraining, .graphSuspended,
-      .restoredGraph, .restoredEnding, .restoredCounters:
+      .restoredGraph, .restoredEnding, .restoredCounters, .restoredKeys, .keysDated:
       preconditionFailure("not a fact about operations: \(record)")
     }
   }

@@ -15,6 +15,11 @@ extension Scheduler {
       records.append(.workerJoined(seat.id, name: seat.name, seat.session))
       if seat.isDraining { records.append(.workerDraining(seat.id)) }
     }
+    let kept = keys.kept
+    for first in stride(from: 0, to: kept.count, by: Limits.keysPerFact) {
+      let end = min(first + Limits.keysPerFact, kept.count)
+      records.append(.restoredKeys(Array(kept[first..<end])))
+    }
     for graph in endedOrder {
       if let ending = ended[graph] { records.append(.restoredEnding(ending)) }
     }

@@ -8,6 +8,7 @@ extension Scheduler {
     _ id: GraphID, _ submission: GraphSubmission, _ fingerprint: UInt64, _ at: WallTime,
     into turn: inout Turn
   ) {
+    keys.pass(at)
     build(id, submission, fingerprint, at)
     if !turn.isReplay { setAlarms(id, at: turn.now, wall: at) }
     let count = graphs[id.number].operationCount
@@ -51,10 +52,9 @@ extension Scheduler {
     counters.lastGraph = max(counters.lastGraph, id.number)
     graphs.insert(moving: &graph, number: id.number)
     if !submission.externalEdges.isEmpty { noteCiting(id.number) }
-    if !submission.key.text.isEmpty {
-      rememberKey(
-        submission.key, KnownKey(graph: id, fingerprint: fingerprint, operations: count))
-    }
+    keys.begin(
+      submission.key,
+      SubmissionKeys.Known(graph: id, fingerprint: fingerprint, operations: count))
     countBlockers(id, lowered.dependencies)
   }
 
@@ -186,6 +186,7 @@ extension Scheduler {
     // In an order that does not depend on how this state came about: by replay or by restore.
     let leaving = justEnded.sorted()
     justEnded = []
+    dateKeys(of: leaving, into: &turn)
     for id in leaving where graphs.contains(id.number) {
       let outcome = graphs[id.number].outcome
       emit(.graphFinished(outcome), about: .graph(id), into: &turn)
@@ -200,10 +201,11 @@ extension Scheduler {
             outcomes: outcomes.map { $0 & 0x7F }, submittedAt: graph.submittedAt,
             finishedAt: turn.wall))
       }
+      keys.end(graph.submission.key, of: id, since: turn.keysDate)
       let isUniform = outcomes.allSatisfy { $0 == outcomes.first }
       remember(
         EndedGraph(
-          graph: id, key: graph.submission.key, fingerprint: graph.fingerprint, outcome: outcome,
+          graph: id, key: SubmissionKey(""), fingerprint: graph.fingerprint, outcome: outcome,
           operationCount: UInt32(outcomes.count),
           outcomes: isUniform ? Array(outcomes.prefix(1)) : outcomes,
           outputs: graph.outputEntries))
@@ -225,25 +227,27 @@ extension Scheduler {
     }
   }
 
-  /// Keeps what later submissions may cite, until `forgetEnded`.
+  /// When graphs with keys ended is a fact of its own: their keys live so long from then on.
+  private mutating func dateKeys(of leaving: [GraphID], into turn: inout Turn) {
+    if turn.isReplay { return }
+    let haveKeys = leaving.contains { id in
+      graphs.find(id.number).map { !$0.submission.key.text.isEmpty } ?? false
+    }
+    if haveKeys { commit(.keysDated(turn.wall), into: &turn) }
+  }
+
+  /// Keeps what later submissions may cite, until `forgetEnded`. In snapshots of earlier releases
+  /// it has the graph's key with it, and nothing says since when.
   mutating func remember(_ ending: EndedGraph) {
+    keys.restore(
+      KeptKey(
+        key: ending.key, graph: ending.graph, fingerprint: ending.fingerprint,
+        operations: ending.operationCount, since: .unknown))
+    var ending = ending
+    ending.key = SubmissionKey("")
     ended[ending.graph] = ending
     outputAccounts.remembered += ending.outputBytes
     endedOrder.append(ending.graph)
-    if !ending.key.text.isEmpty {
-      rememberKey(
-        ending.key,
-        KnownKey(
-          graph: ending.graph, fingerprint: ending.fingerprint,
-          operations: ending.operationCount))
-    }
-  }
-
-  private mutating func rememberKey(_ key: SubmissionKey, _ known: KnownKey) {
-    if graphByKey.updateValue(known, forKey: key) == nil { keyOrder.append(key) }
-    while keyOrder.count > Limits.submissionKeysRemembered {
-      if let oldest = keyOrder.popFirst() { graphByKey[oldest] = nil }
-    }
   }
 }
 

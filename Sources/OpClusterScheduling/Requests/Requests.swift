@@ -78,8 +78,10 @@ extension Scheduler {
     // Nobody can ask for a graph without a key again, and without a journal nobody reads it.
     let isAnonymous = submission.key.text.isEmpty
     let fingerprint = isAnonymous && !turn.keepsRecords ? 0 : submission.contentHash
-    if !isAnonymous, let known = graphByKey[submission.key] {
-      guard known.fingerprint == fingerprint || SchedulingBug.unreadContent.isPlanted else {
+    if !isAnonymous, let known = keys.known(submission.key, at: turn.wall) {
+      let isSame =
+        known.fingerprint == fingerprint || known.fingerprint == submission.earlierContentHash
+      guard isSame || SchedulingBug.unreadContent.isPlanted else {
         throw Refusal(
           .conflict,
           "key \(submission.key.text) belongs to graph \(known.graph.number), "

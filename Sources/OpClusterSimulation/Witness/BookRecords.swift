@@ -85,8 +85,8 @@ extension Book {
       lastPlace += 1
       self[id].priority = priority
       self[id].place = lastPlace
-    case .started, .workerDraining, .restoredGraph, .restoredEnding,
-      .restoredCounters:
+    case .started, .workerDraining, .restoredGraph, .restoredEnding, .restoredCounters,
+      .restoredKeys, .keysDated:
       break
     }
   }

@@ -2,8 +2,8 @@
 // this file was made. A test compares it with what they are.
 
 enum ProtoDigest {
-  static let client = "335559748 17681"
-  static let journal = "2927410419 5631"
+  static let client = "3670675516 17917"
+  static let journal = "2206315482 6142"
   static let submission = "959544106 19171"
   static let worker = "589728760 7438"
 }

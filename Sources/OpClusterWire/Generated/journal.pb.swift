@@ -331,6 +331,24 @@ nonisolated struct ProtoFacts: Sendable {
     set {body = .begun(newValue)}
   }
 
+  /// Part of a snapshot.
+  var restoredKeys: ProtoKeptKeys {
+    get {
+      if case .restoredKeys(let v)? = body {return v}
+      return ProtoKeptKeys()
+    }
+    set {body = .restoredKeys(newValue)}
+  }
+
+  /// The time from which keys count whose graphs end in this turn, or ended before without a time.
+  var keysDated: Int64 {
+    get {
+      if case .keysDated(let v)? = body {return v}
+      return 0
+    }
+    set {body = .keysDated(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -370,6 +388,10 @@ nonisolated struct ProtoFacts: Sendable {
     case blocksAdded(ProtoBlocksAdded)
     case workerDraining(UInt32)
     case begun(ProtoCoordinatorLife)
+    /// Part of a snapshot.
+    case restoredKeys(ProtoKeptKeys)
+    /// The time from which keys count whose graphs end in this turn, or ended before without a time.
+    case keysDated(Int64)
 
   }
 
@@ -887,6 +909,7 @@ nonisolated struct ProtoEndedGraph: Sendable {
 
   var graph: UInt32 = 0
 
+  /// Of snapshots before KeptKeys.
   var key: String = String()
 
   var fingerprint: UInt64 = 0
@@ -915,6 +938,28 @@ nonisolated struct ProtoEndedGraph: Sendable {
   init() {}
 
   fileprivate var _outputs: ProtoIndexedBytes? = nil
+}
+
+/// Keys of graphs that have ended, the first ended first, in columns.
+nonisolated struct ProtoKeptKeys: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var key: [String] = []
+
+  var graph: [UInt32] = []
+
+  var fingerprint: [UInt64] = []
+
+  var operations: [UInt32] = []
+
+  /// When the graphs ended; 0: not known.
+  var since: [Int64] = []
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
 }
 
 /// Numbers that go on for ever.
@@ -990,7 +1035,7 @@ nonisolated extension ProtoTurn: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
 
 nonisolated extension ProtoFacts: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Facts"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}started\0\u{1}submitted\0\u{1}enqueued\0\u{3}queue_created\0\u{3}queue_changed\0\u{3}queue_removed\0\u{3}worker_joined\0\u{3}worker_lost\0\u{3}worker_left\0\u{1}dispatched\0\u{1}recalled\0\u{1}executing\0\u{1}succeeded\0\u{1}finished\0\u{3}attempt_failed\0\u{1}cancelled\0\u{3}dependency_added\0\u{3}dependency_removed\0\u{3}priority_set\0\u{3}graph_suspended\0\u{4}\u{2}restored_graph\0\u{3}restored_ending\0\u{3}restored_counters\0\u{1}held\0\u{1}released\0\u{1}moved\0\u{3}blocks_added\0\u{3}worker_draining\0\u{1}begun\0\u{c}\u{15}\u{1}\u{c}\u{1f}!")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}started\0\u{1}submitted\0\u{1}enqueued\0\u{3}queue_created\0\u{3}queue_changed\0\u{3}queue_removed\0\u{3}worker_joined\0\u{3}worker_lost\0\u{3}worker_left\0\u{1}dispatched\0\u{1}recalled\0\u{1}executing\0\u{1}succeeded\0\u{1}finished\0\u{3}attempt_failed\0\u{1}cancelled\0\u{3}dependency_added\0\u{3}dependency_removed\0\u{3}priority_set\0\u{3}graph_suspended\0\u{4}\u{2}restored_graph\0\u{3}restored_ending\0\u{3}restored_counters\0\u{1}held\0\u{1}released\0\u{1}moved\0\u{3}blocks_added\0\u{3}worker_draining\0\u{1}begun\0\u{3}restored_keys\0\u{3}keys_dated\0\u{c}\u{15}\u{1}\u{c}!\u{1f}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1350,6 +1395,27 @@ nonisolated extension ProtoFacts: SwiftProtobuf.Message, SwiftProtobuf._MessageI
           self.body = .begun(v)
         }
       }()
+      case 31: try {
+        var v: ProtoKeptKeys?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .restoredKeys(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .restoredKeys(v)
+        }
+      }()
+      case 32: try {
+        var v: Int64?
+        try decoder.decodeSingularInt64Field(value: &v)
+        if let v = v {
+          if self.body != nil {try decoder.handleConflictingOneOf()}
+          self.body = .keysDated(v)
+        }
+      }()
       default: break
       }
     }
@@ -1476,6 +1542,14 @@ nonisolated extension ProtoFacts: SwiftProtobuf.Message, SwiftProtobuf._MessageI
     case .begun?: try {
       guard case .begun(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 30)
+    }()
+    case .restoredKeys?: try {
+      guard case .restoredKeys(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 31)
+    }()
+    case .keysDated?: try {
+      guard case .keysDated(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularInt64Field(value: v, fieldNumber: 32)
     }()
     case nil: break
     }
@@ -2367,6 +2441,56 @@ nonisolated extension ProtoEndedGraph: SwiftProtobuf.Message, SwiftProtobuf._Mes
     if lhs.outcomes != rhs.outcomes {return false}
     if lhs._outputs != rhs._outputs {return false}
     if lhs.outputsForgotten != rhs.outputsForgotten {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoKeptKeys: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".KeptKeys"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}key\0\u{1}graph\0\u{1}fingerprint\0\u{1}operations\0\u{1}since\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedStringField(value: &self.key) }()
+      case 2: try { try decoder.decodeRepeatedUInt32Field(value: &self.graph) }()
+      case 3: try { try decoder.decodeRepeatedFixed64Field(value: &self.fingerprint) }()
+      case 4: try { try decoder.decodeRepeatedUInt32Field(value: &self.operations) }()
+      case 5: try { try decoder.decodeRepeatedInt64Field(value: &self.since) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.key.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.key, fieldNumber: 1)
+    }
+    if !self.graph.isEmpty {
+      try visitor.visitPackedUInt32Field(value: self.graph, fieldNumber: 2)
+    }
+    if !self.fingerprint.isEmpty {
+      try visitor.visitPackedFixed64Field(value: self.fingerprint, fieldNumber: 3)
+    }
+    if !self.operations.isEmpty {
+      try visitor.visitPackedUInt32Field(value: self.operations, fieldNumber: 4)
+    }
+    if !self.since.isEmpty {
+      try visitor.visitPackedInt64Field(value: self.since, fieldNumber: 5)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoKeptKeys, rhs: ProtoKeptKeys) -> Bool {
+    if lhs.key != rhs.key {return false}
+    if lhs.graph != rhs.graph {return false}
+    if lhs.fingerprint != rhs.fingerprint {return false}
+    if lhs.operations != rhs.operations {return false}
+    if lhs.since != rhs.since {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

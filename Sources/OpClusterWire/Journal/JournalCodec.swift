@@ -129,6 +129,8 @@ extension ProtoFacts {
     case .restoredGraph(let state): restoredGraph = state.proto
     case .restoredEnding(let ended): restoredEnding = ended.proto
     case .restoredCounters(let counters): restoredCounters = counters.proto
+    case .restoredKeys(let kept): restoredKeys = ProtoKeptKeys(kept)
+    case .keysDated(let at): keysDated = at.milliseconds
     default: setSteering(record)
     }
   }
@@ -159,7 +161,7 @@ extension ProtoFacts {
     case .started, .submitted, .enqueued, .queueCreated, .queueChanged, .queueRemoved,
       .workerJoined, .workerLost, .workerLeft, .workerDraining, .dispatched, .recalled,
       .executing, .succeeded, .finished, .attemptFailed, .cancelled, .restoredGraph,
-      .restoredEnding, .restoredCounters:
+      .restoredEnding, .restoredCounters, .restoredKeys, .keysDated:
       preconditionFailure("a record of another group: \(record)")
     }
   }
@@ -214,6 +216,8 @@ extension Record {
     case .restoredEnding(let ended): self = .restoredEnding(try EndedGraph(proto: ended))
     case .restoredCounters(let counters):
       self = .restoredCounters(try Counters(proto: counters))
+    case .restoredKeys(let kept): self = .restoredKeys(try kept.words())
+    case .keysDated(let at): self = .keysDated(WallTime(milliseconds: at))
     default: self = try Record(steering: body)
     }
   }
@@ -244,7 +248,7 @@ extension Record {
     case .started, .begun, .submitted, .enqueued, .queueCreated, .queueChanged, .queueRemoved,
       .workerJoined, .workerLost, .workerLeft, .workerDraining, .dispatched, .recalled,
       .executing, .succeeded, .finished, .attemptFailed, .cancelled, .restoredGraph,
-      .restoredEnding, .restoredCounters:
+      .restoredEnding, .restoredCounters, .restoredKeys, .keysDated:
       preconditionFailure("a fact of another group")
     }
   }

@@ -186,6 +186,38 @@ extension EndedGraph: WireConvertible {
   }
 }
 
+extension ProtoKeptKeys {
+  init(_ kept: [KeptKey]) {
+    self.init()
+    key = kept.map(\.key.text)
+    graph = kept.map(\.graph.number)
+    fingerprint = kept.map(\.fingerprint)
+    operations = kept.map(\.operations)
+    since = kept.map(\.since.milliseconds)
+  }
+
+  func words() throws(WireError) -> [KeptKey] {
+    let count = key.count
+    try checkCount(count, Limits.keysPerFact, "restored_keys.key")
+    try checkEqual(graph.count, count, "restored_keys.graph")
+    try checkEqual(fingerprint.count, count, "restored_keys.fingerprint")
+    try checkEqual(operations.count, count, "restored_keys.operations")
+    try checkEqual(since.count, count, "restored_keys.since")
+    var kept: [KeptKey] = []
+    kept.reserveCapacity(count)
+    for at in 0..<count {
+      try checkCount(
+        Int(operations[at]), Limits.operationsPerGraph, "restored_keys.operations")
+      let key = try text(key[at], Limits.ownedSubmissionKeyBytes, "restored_keys.key")
+      kept.append(
+        KeptKey(
+          key: SubmissionKey(key), graph: GraphID(graph[at]), fingerprint: fingerprint[at],
+          operations: operations[at], since: WallTime(milliseconds: since[at])))
+    }
+    return kept
+  }
+}
+
 extension Counters: WireConvertible {
   var proto: ProtoCounters {
     var proto = ProtoCounters()

@@ -129,6 +129,13 @@ enum ThisProcess {
     return unsafe String(cString: path)
   }
 
+  /// The one name that a folder has, however it is reached; nil where it cannot be found.
+  static func realPath(_ path: String) -> String? {
+    guard let real = unsafe realpath(path, nil) else { return nil }
+    defer { unsafe free(real) }
+    return unsafe String(cString: real)
+  }
+
   static var user: UInt32 { getuid() }
 
   /// The name of the account that we run as; nil when it has none.

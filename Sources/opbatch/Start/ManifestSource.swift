@@ -98,11 +98,12 @@ struct ManifestSource {
     }
   }
 
-  /// Relative paths in a manifest start at its own folder; from stdin, at ours.
+  /// Relative paths in a manifest start at its own folder; from stdin, at ours. By the one name of
+  /// the folder: from wherever a manifest is submitted, it is the same content (G19).
   private var baseFolder: String {
     let here = ThisProcess.workingFolder
     guard !isStandardInput, let slash = path.lastIndex(of: "/") else { return here }
     let folder = slash == path.startIndex ? "/" : String(path[..<slash])
-    return folder.hasPrefix("/") ? folder : "\(here)/\(folder)"
+    return ThisProcess.realPath(folder) ?? (folder.hasPrefix("/") ? folder : "\(here)/\(folder)")
   }
 }
