@@ -99,6 +99,17 @@ int op_move_beneath(int root, const char *from, const char *to);
 /// Puts a symbolic link beneath `root` in the place of what is there: 0 or errno.
 int op_link_beneath(int root, const char *path, const char *target);
 
+/// Removes what is in the folder `path` beneath `root`, whatever modes and flags its owner gave it,
+/// following no link and entering no other file system. At most `budget` entries are looked at: 0
+/// when it is empty, EAGAIN when there is more, else the errno of what stays.
+int op_empty_beneath(int root, const char *path, size_t budget);
+
+/// The same together with the folder itself, or another file in its place. ENOENT is 0.
+int op_remove_beneath(int root, const char *path, size_t budget);
+
+/// The same by a path whose folders are believed.
+int op_remove_tree(const char *path, size_t budget);
+
 /// Makes the caller the parent of all its orphaned descendants: 0 or errno.
 int op_become_subreaper(void);
 

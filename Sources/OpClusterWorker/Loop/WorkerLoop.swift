@@ -109,7 +109,7 @@ final class WorkerLoop {
       signals = try Self.blockSignals()
       ProcessHost.hideMemory()
     }
-    scratch = try Scratch(configuration.scratch)
+    scratch = try Scratch(configuration.scratch, logger: configuration.logger)
     guard ProcessFence(worker: configuration.name) != nil,
       let fence = ProcessFence(worker: scratch.fenceName(worker: configuration.name))
     else {
