@@ -44,7 +44,12 @@ static int open_checked(int root, const char *path, int flags, mode_t mode, uint
       .mode = (flags & O_CREAT) != 0 ? mode : 0,
       .resolve = resolve,
   };
-  long outcome = syscall(SYS_openat2, root, path, &how, sizeof(how));
+  long outcome = -1;
+  // The kernel cannot be sure of `..` while somebody renames folders; at some time it is.
+  for (int tries = 0; tries < 64; tries++) {
+    outcome = syscall(SYS_openat2, root, path, &how, sizeof(how));
+    if (outcome >= 0 || errno != EAGAIN) break;
+  }
   if (outcome < 0) return -errno;
   if (!is_kernels_own((int)outcome)) return (int)outcome;
   close((int)outcome);
@@ -54,6 +59,10 @@ static int open_checked(int root, const char *path, int flags, mode_t mode, uint
 int op_open_beneath(int root, const char *path, int flags, mode_t mode) {
   return open_checked(root, path, flags, mode,
                       RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+}
+
+int op_open_within(int root, const char *path, int flags, mode_t mode) {
+  return open_checked(root, path, flags, mode, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
 }
 
 int op_open_named(const char *path, int flags, mode_t mode) {

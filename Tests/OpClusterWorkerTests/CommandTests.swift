@@ -188,6 +188,41 @@ extension WorkerTests {
     #expect(String(decoding: old.bytes, as: UTF8.self) == "first\n")
   }
 
+  // G38: a relative output stays in the working directory, whatever links are in it; what leads out
+  // is refused with the reason, and nothing is made there.
+  @Test func relativeOutputsStay() throws {
+    let coordinator = try FakeCoordinator()
+    let worker = try TestWorker(coordinator.endpoint)
+    let (folder, outside) = ("\(worker.folder)/work", "\(worker.folder)/outside")
+    for path in [folder, outside, "\(folder)/real"] { try Folders.make(path) }
+    try #require(unsafe symlink(outside, "\(folder)/link") == 0)
+    try #require(unsafe symlink("real", "\(folder)/alias") == 0)
+    var index: UInt32 = 0
+    func run(_ output: String) throws -> AttemptResult {
+      defer { index += 1 }
+      return try coordinator.run(
+        FakeCoordinator.command(
+          at: index, firstIndex: index,
+          FakeCoordinator.shell("echo words") {
+            $0.workingDirectory = folder
+            $0.standardOutput = CommandText(output)
+          }))
+    }
+    for path in [
+      "link/x", "../outside/x", ".//../outside/x", "alias/../../outside/x", "\(folder)/./link/x",
+      "\(folder)/real/./../real/x",
+    ] {
+      let result = try run(path)
+      #expect(result.cause == .cannotStart, "\(path)")
+      #expect(result.diagnostic.contains("leads out of the folder it starts from"), "\(result)")
+    }
+    #expect(Folders.names(in: outside) == [])
+    #expect(try run("alias/x").isSuccess)
+    #expect(Folders.text(of: "\(folder)/real/x") == "words\n")
+    let log = try coordinator.log(FakeCoordinator.attempt(index - 1), .standardOutput)
+    #expect(String(decoding: log.bytes, as: UTF8.self) == "words\n")
+  }
+
   // Standard input as text, output to a path of the user's, both streams into one.
   @Test func streams() throws {
     let coordinator = try FakeCoordinator()

@@ -90,6 +90,9 @@ int op_process_signal(int descriptor, int signal);
 /// on a file system of the kernel's own (proc, sys, cgroup).
 int op_open_beneath(int root, const char *path, int flags, mode_t mode);
 
+/// The same following the symbolic links that stay beneath `root`; EXDEV for those that do not.
+int op_open_within(int root, const char *path, int flags, mode_t mode);
+
 /// openat2(2) of any path but through the links of /proc; EPERM as above.
 int op_open_named(const char *path, int flags, mode_t mode);
 

@@ -32,16 +32,13 @@ private struct NamedFile {
   let path: String
   let output: OutputFile
 
-  /// A relative name stays in the working directory, come what may (G38); an absolute one is where
-  /// the submitter wants it.
+  /// A relative name stays in its folder, come what may (G38); an absolute one is where the
+  /// submitter wants it.
   init(_ text: String, in folder: String) {
-    if text.hasPrefix("/") {
-      path = text
-      output = OutputFile(path: text)
-    } else {
-      path = "\(folder)/\(text)"
-      output = OutputFile(path: text, beneath: folder)
-    }
+    let named = OutputPath(text, in: folder)
+    path = named.path
+    output = OutputFile(
+      path: named.name, beneath: named.root, followsInnerLinks: named.root != nil)
   }
 }
 
