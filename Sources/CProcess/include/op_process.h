@@ -65,11 +65,22 @@ struct op_spawn_request {
   enum op_policy policy;
   const struct op_limit *limits;
   size_t limit_count;
+  /// Whether a reaper of its own stands between the caller and the child; no such child is born in
+  /// a cgroup.
+  bool reaped;
+  /// A descriptor that the reaper keeps open as long as anything of the child lives, or -1.
+  int hold;
 };
 
+/// What a reaper takes as the order to kill.
+enum { OP_REAPER_KILL = 10 };
+
 struct op_spawn_result {
+  /// The child of the caller: the executed program, or its reaper.
   pid_t process;
-  /// A pidfd, close-on-exec.
+  /// The executed program.
+  pid_t leader;
+  /// A pidfd of `process`, close-on-exec.
   int descriptor;
   enum op_step step;
   int error;
@@ -79,6 +90,15 @@ struct op_spawn_result {
 /// gain privileges. The calling thread is suspended until the child has executed or failed.
 /// Returns 0, or the errno that `result` holds together with the step.
 int op_spawn(const struct op_spawn_request *request, struct op_spawn_result *result);
+
+/// The same with a reaper between, whatever the request says: a copy of the caller that all orphans
+/// of the child come to. It ends as the child did, once nothing that descends from the child lives;
+/// the child's end, the caller's end, the lease's end and the signal OP_REAPER_KILL make it kill
+/// what is left. `op_spawn` calls it.
+int op_spawn_reaped(const struct op_spawn_request *request, struct op_spawn_result *result);
+
+/// Whether a process can find its children here, which a reaper has to.
+bool op_can_list_children(void);
 
 /// pidfd_open(2): a descriptor or -errno.
 int op_process_descriptor(pid_t process);
