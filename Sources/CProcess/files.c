@@ -1,6 +1,7 @@
 // Opens files that somebody else has named, so that no name leads further than it may.
 #define _GNU_SOURCE
 #include "op_process.h"
+#include "process_table.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +44,12 @@ static int open_checked(int root, const char *path, int flags, mode_t mode, uint
       .mode = (flags & O_CREAT) != 0 ? mode : 0,
       .resolve = resolve,
   };
-  long outcome = syscall(SYS_openat2, root, path, &how, sizeof(how));
+  long outcome = -1;
+  // The kernel cannot be sure of `..` while somebody renames folders; at some time it is.
+  for (int tries = 0; tries < 64; tries++) {
+    outcome = syscall(SYS_openat2, root, path, &how, sizeof(how));
+    if (outcome >= 0 || errno != EAGAIN) break;
+  }
   if (outcome < 0) return -errno;
   if (!is_kernels_own((int)outcome)) return (int)outcome;
   close((int)outcome);
@@ -55,12 +61,16 @@ int op_open_beneath(int root, const char *path, int flags, mode_t mode) {
                       RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
 }
 
+int op_open_within(int root, const char *path, int flags, mode_t mode) {
+  return open_checked(root, path, flags, mode, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
+}
+
 int op_open_named(const char *path, int flags, mode_t mode) {
   return open_checked(AT_FDCWD, path, flags, mode, RESOLVE_NO_MAGICLINKS);
 }
 
 /// The folder of a path beneath `root`, and where its last part begins.
-static int open_parent(int root, const char *path, const char **name) {
+int op_open_parent(int root, const char *path, const char **name) {
   const char *slash = strrchr(path, '/');
   *name = slash == NULL ? path : slash + 1;
   if (**name == 0 || strcmp(*name, "..") == 0 || strcmp(*name, ".") == 0) return -EINVAL;
@@ -75,9 +85,9 @@ static int open_parent(int root, const char *path, const char **name) {
 
 int op_move_beneath(int root, const char *from, const char *to) {
   const char *name, *target;
-  int folder = open_parent(root, from, &name);
+  int folder = op_open_parent(root, from, &name);
   if (folder < 0) return -folder;
-  int other = open_parent(root, to, &target);
+  int other = op_open_parent(root, to, &target);
   if (other < 0) {
     close(folder);
     return -other;
@@ -90,7 +100,7 @@ int op_move_beneath(int root, const char *from, const char *to) {
 
 int op_link_beneath(int root, const char *path, const char *target) {
   const char *name;
-  int folder = open_parent(root, path, &name);
+  int folder = op_open_parent(root, path, &name);
   if (folder < 0) return -folder;
   unlinkat(folder, name, 0);
   int outcome = symlinkat(target, folder, name) == 0 ? 0 : errno;

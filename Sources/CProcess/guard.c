@@ -12,9 +12,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,39 +26,6 @@ enum {
   /// Two minutes of trying; what survives this hangs in the kernel.
   MOST_ROUNDS = 12000,
 };
-
-/// Gives the copy a command line of its own, so that a kill of the worker by its name does not
-/// take the guard along. The range is private memory since the fork.
-static void rename_self(char *arguments, size_t bytes) {
-  static const char name[] = "opcluster-guard";
-  prctl(PR_SET_NAME, name);
-  if (arguments == NULL || bytes < 2) return;
-  memset(arguments, 0, bytes);
-  size_t length = sizeof(name) - 1 < bytes - 1 ? sizeof(name) - 1 : bytes - 1;
-  memcpy(arguments, name, length);
-}
-
-/// Where the kernel keeps this process's command line: fields 48 and 49 of /proc/self/stat.
-static char *command_line(size_t *bytes) {
-  char text[2048];
-  int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return NULL;
-  ssize_t length = read(file, text, sizeof(text) - 1);
-  close(file);
-  if (length <= 0) return NULL;
-  text[length] = 0;
-  char *position = strrchr(text, ')');
-  for (int field = 2; position != NULL && field < 48; field++) {
-    position = strchr(position + 1, ' ');
-  }
-  if (position == NULL) return NULL;
-  char *next = NULL;
-  unsigned long long start = strtoull(position, &next, 10);
-  unsigned long long end = strtoull(next, NULL, 10);
-  if (start == 0 || end <= start || end - start > 1 << 20) return NULL;
-  *bytes = (size_t)(end - start);
-  return (char *)(uintptr_t)start;
-}
 
 /// Where the guard keeps its descriptors once it has let go of all others.
 enum { WORKER = 3, WAKE = 4, TIMER = 5 };
@@ -169,9 +134,7 @@ static void drain(int descriptor) {
 
 static _Noreturn void guard(const struct op_guard_request *request) {
   setsid();
-  size_t bytes = 0;
-  char *arguments = command_line(&bytes);
-  rename_self(arguments, bytes);
+  op_rename_self("opcluster-guard");
   int wake = request->lease == NULL ? -1 : request->lease->wake;
   if (chdir("/") != 0 || !keep_only(request->worker, wake)) _exit(1);
   struct pollfd watched[3] = {{.fd = WORKER, .events = POLLIN},

@@ -230,9 +230,10 @@ static int run_child(void *raw) {
 }
 
 int op_spawn(const struct op_spawn_request *request, struct op_spawn_result *result) {
+  if (request->reaped) return op_spawn_reaped(request, result);
   char stack[CHILD_STACK_BYTES] __attribute__((aligned(16)));
   struct child_context context = {request, result, getpid(), false};
-  *result = (struct op_spawn_result){.process = -1, .descriptor = -1};
+  *result = (struct op_spawn_result){.process = -1, .leader = -1, .descriptor = -1};
   int descriptor = -1;
   struct clone_args arguments = {
       .flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD,
@@ -272,6 +273,7 @@ int op_spawn(const struct op_spawn_request *request, struct op_spawn_result *res
     return result->error;
   }
   result->process = (pid_t)outcome;
+  result->leader = result->process;
   result->descriptor = descriptor;
   return 0;
 }

@@ -8,7 +8,7 @@ public struct CommandSpecification: Hashable, Sendable {
   /// Absolute, or empty: the attempt's scratch folder.
   public var workingDirectory: String
   public var standardInput: StandardInput
-  /// Where the streams go; nil: the attempt's own log file in the worker's scratch.
+  /// Where the streams go (`OutputPath`); nil: the attempt's own log file in the worker's scratch.
   public var standardOutput: CommandText?
   public var standardError: CommandText?
   /// Exit statuses that count as success; empty means 0 alone.

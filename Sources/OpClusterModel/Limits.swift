@@ -46,6 +46,10 @@ public enum Limits {
   /// Inputs from dependencies that travel with one dispatch.
   public static let inputBytes = 1024 * 1024
 
+  /// Entries of a command's scratch folder that the worker's loop itself removes after it; a folder
+  /// with more is left to another thread.
+  public static let entriesRemovedAtOnce = 1_000
+
   // Conversations
   /// One message on the worker and client sockets.
   public static let messageBytes = 16 * 1024 * 1024

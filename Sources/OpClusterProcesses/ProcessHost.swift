@@ -31,6 +31,10 @@ public final class ProcessHost {
   /// The mark of all that this host starts; the guard needs it.
   public let fence: ProcessFence
 
+  /// Whether the host surely finds and ends all of a tree: by its cgroup, or by a reaper above it,
+  /// which has to see its children. Without that nothing can be promised of what is exclusive.
+  public let endsTrees: Bool
+
   /// How many trees exist, ended ones included that are not collected yet.
   public var count: Int { running.count }
 
@@ -53,6 +57,8 @@ public final class ProcessHost {
   let nullDevice: Descriptor
   let groups: ProcessGroups?
   let diesWithThread: Bool
+  /// What each reaper keeps open, or -1.
+  let hold: Int32
   let adoptsOrphans: Bool
   var running: [UInt64: RunningProcess] = [:]
   /// The tokens of main processes that were not waited for yet.
@@ -71,9 +77,11 @@ public final class ProcessHost {
   ///     subreaper, and children that the host has not started are not touched. Without cgroups a
   ///     tree then is what stays in the main process's group or session, or descends from it. Such
   ///     a host has no lease either: what is exclusive is so by itself.
+  ///   - hold: a descriptor that stays open as long as anything of a tree without a cgroup lives,
+  ///     whatever becomes of this process; it stays the caller's. -1: none.
   public init(
     fence: ProcessFence, groups use: CgroupUse = .all, diesWithThread: Bool = true,
-    adoptsOrphans: Bool = true
+    adoptsOrphans: Bool = true, hold: Int32 = -1
   ) throws(SpawnError) {
     let number = op_poller_make()
     guard number >= 0 else { throw .refused(step: "watch processes", error: -number) }
@@ -93,6 +101,7 @@ public final class ProcessHost {
     self.nullDevice = nullDevice
     self.diesWithThread = diesWithThread
     self.adoptsOrphans = adoptsOrphans
+    self.hold = hold
     lease = adoptsOrphans ? ExclusiveLease() : nil
     guard lease != nil || !adoptsOrphans else {
       throw .refused(step: "share memory with the guard", error: errno)
@@ -100,6 +109,7 @@ public final class ProcessHost {
     groups =
       use == .none
       ? nil : ProcessGroups(fence: fence, use: use, lease: lease, movesSelf: adoptsOrphans)
+    endsTrees = groups != nil || (adoptsOrphans && op_can_list_children())
   }
 
   deinit {
@@ -214,7 +224,7 @@ public final class ProcessHost {
   /// Waits for the main process if it has ended, and lets the rest of its tree be seen to.
   func noteMainEnd(_ token: UInt64) {
     guard let process = running[token], process.mainEnd == nil else { return }
-    let number = process.reference.process
+    let number = process.child
     // The claim goes first: once waited for, the number may come back as somebody else.
     ChildClaims.release(number)
     guard let end = MainEnd.collect(number) else {

@@ -88,7 +88,7 @@ import Testing
     #expect(command.grace == .zero)
     #expect(command.workingDirectory == "/base/sub")
     #expect(command.standardOutput == CommandText("/abs/o"))
-    #expect(command.standardError == CommandText("/base/e"))
+    #expect(command.standardError == CommandText("./e"))
     #expect(command.standardInput == .file(CommandText("/base/in")))
     #expect(command.successStatuses == [0, 3])
     #expect(command.maximumOutputBytes == 1024)
@@ -180,6 +180,52 @@ import Testing
       surroundings: Surroundings(baseFolder: folder))
     let found = compiler.compile(encoders: .empty).diagnostics.map { $0.message }
     #expect(found == ["cannot read 'in/a.bin': it is not UTF-8"])
+  }
+
+  // G38: a relative output starts from the operation's own working directory, else from the
+  // manifest's folder, and the worker is told which folder it may not leave.
+  @Test func whereOutputsStart() throws {
+    let compiled = compile(
+      """
+      version: 1
+      operations:
+        own: {run: x, workdir: sub, stdout: o/x, stderr: link/e}
+        base: {run: x, stdout: o/x, stderr: ./e}
+        free: {run: x, stdout: /abs/x}
+        inner: {run: x, stdout: a/../b}
+      """)
+    let own = try compiled.command("own")
+    #expect(own.standardOutput == CommandText("./o/x"))
+    #expect(own.standardError == CommandText("./link/e"))
+    let base = try compiled.command("base")
+    #expect(base.workingDirectory == "/here")
+    #expect(base.standardOutput == CommandText("/base/./o/x"))
+    #expect(try compiled.command("free").standardOutput == CommandText("/abs/x"))
+    #expect(try compiled.command("inner").standardOutput == CommandText("/base/./a/../b"))
+    for (name, what) in [("../x", "stdout"), ("a/../../x", "stderr"), ("./../x", "stdout")] {
+      let found = ManifestCompiler(
+        source: "version: 1\noperations: {a: {run: x, \(what): \(name)}}", fileName: "f",
+        surroundings: Surroundings(baseFolder: "/base")
+      ).compile(encoders: .empty).diagnostics
+      #expect(found.map(\.message) == ["'\(what)' leads out of the folder it starts from"])
+      #expect(found.map(\.hint) == ["write an absolute path"])
+    }
+  }
+
+  // What the client writes, the worker reads.
+  @Test func pathsOfOutputs() {
+    for folder in ["/", "/base", "/base/", "/./base/./deep"] {
+      let text = OutputPath.beginning(beneath: folder) + "a/./b"
+      let path = OutputPath(text, in: "/work")
+      #expect(path.name == "a/./b")
+      #expect(path.root == (folder == "/" ? "/" : folder.contains("deep") ? "/base/deep" : "/base"))
+    }
+    #expect(OutputPath("/base/./x", in: "/w").path == "/base/x")
+    #expect(OutputPath("./x", in: "/w").root == "/w")
+    #expect(OutputPath("/abs//x", in: "/w").root == nil)
+    // A value cannot move the folder once it is named.
+    #expect(OutputPath("/base/./link/./x", in: "/w").root == "/base")
+    #expect(!OutputPath.leadsOut("a/..") && OutputPath.leadsOut("a/../.."))
   }
 
   /// A command at the limit of a payload, and one past it.

@@ -50,6 +50,7 @@ import Testing
         m: {matrix: {w: [1, 2], f: [jpg]}, run: [f, "${{ matrix.f }}-${{ matrix.w }}"]}
         r: {array: 5-9:2, run: "f ${{ item }}"}
         n: {needs: a, run: "g ${{ needs.a.outputs.k }}", stdout: "out/${{ needs.a.outputs.k }}"}
+        v: {needs: a, run: g, stderr: "${{ needs.a.outputs.k }}"}
       """)
     let a = try compiled.shellText("a")
     #expect(
@@ -71,7 +72,11 @@ import Testing
     #expect(try compiled.shellText("n").segments.last == .value(output, quoting: .shell))
     #expect(
       try compiled.command("n").standardOutput?.segments
-        == [.literal("/base/out/"), .value(output, quoting: .none)])
+        == [.literal("/base/./out/"), .value(output, quoting: .none)])
+    // G38: nothing that a value brings makes a path absolute.
+    #expect(
+      try compiled.command("v").standardError?.segments
+        == [.literal("/base/./"), .value(output, quoting: .none)])
     #expect(try compiled.template("n").wantsInputs)
     #expect(try compiled.template("a").wantsInputs == false)
   }

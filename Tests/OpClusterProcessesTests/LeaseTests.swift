@@ -21,10 +21,10 @@ extension ExclusiveLease {
   }
 }
 
-/// What tears itself away in every way.
+/// What tears itself away in every way, its marks left behind.
 private func tree(_ seconds: String) -> String {
-  "setsid sleep \(seconds) & (setsid sh -c '(sleep \(seconds) &) ; sleep \(seconds)' &) ; "
-    + "sleep \(seconds)"
+  "env -i setsid sleep \(seconds) & "
+    + "(env -i setsid sh -c '(sleep \(seconds) &) ; sleep \(seconds)' &) ; sleep \(seconds)"
 }
 
 extension ProcessTests {
@@ -70,10 +70,10 @@ extension ProcessTests {
       try #require(eventually { living(seconds) == 6 })
       kill(first.process, SIGKILL)
       #expect(eventually { !first.isAlive })
-      // Nobody watches while it is shortened.
+      // Nobody watches while it is shortened, but reapers where there are some.
       lease.set(remaining: .milliseconds(100))
       usleep(200_000)
-      #expect(living(seconds) == 6)
+      if way != .walk { #expect(living(seconds) == 6) }
       let second = try ProcessGuard.start(for: bench.host)
       #expect(eventually(within: 10) { living(seconds) == 0 })
       #expect(try bench.end(of: tree).wasFenced)

@@ -45,6 +45,34 @@ extension ProcessTests {
       }
     }
 
+    @Test("G38: an output's path may use links of its folder, and none that lead out")
+    func innerLinks() throws {
+      try Self.withFolders { inside, outside in
+        func open(_ path: String) throws {
+          _ = try OutputFile(path: path, beneath: inside, followsInnerLinks: true).openForWriting()
+        }
+        let real = inside + "/real"
+        try #require(unsafe mkdir(real, 0o700) == 0)
+        defer {
+          for name in namesOfFolder(real) { unsafe unlink(real + "/" + name) }
+          unsafe rmdir(real)
+        }
+        try #require(unsafe symlink("real", inside + "/alias") == 0)
+        try #require(unsafe symlink("../inside/real", inside + "/around") == 0)
+        try #require(unsafe symlink("x", real + "/last") == 0)
+        try open("alias/one")
+        try open("alias/../real/two")
+        try open(".//three")
+        for path in ["link/x", "../outside/x", "around/x", outside + "/x", "alias/../../outside/x"]
+        {
+          #expect(throws: SpawnError.file(path: path, error: EXDEV), "\(path)") { try open(path) }
+        }
+        #expect(throws: SpawnError.file(path: "real/last", error: ELOOP)) { try open("real/last") }
+        #expect(namesOfFolder(outside).isEmpty)
+        #expect(Set(namesOfFolder(real)) == ["one", "two", "last"])
+      }
+    }
+
     @Test("F58: an output beneath a folder, and one of the kernel's own files")
     func outputs() throws {
       try Self.withFolders { inside, outside in

@@ -6,10 +6,11 @@ import Testing
 
 @testable import OpClusterProcesses
 
-/// Children that leave the group, the session and the parent: started in the background by setsid,
-/// as an orphan of an orphan, and deaf to SIGHUP.
+/// Children that leave the group, the session, the parent and the environment with its marks:
+/// started in the background by setsid, as an orphan of an orphan, and deaf to SIGHUP.
 private func escapees(_ seconds: String) -> String {
-  "setsid sleep \(seconds) & (setsid sh -c '(sleep \(seconds) &) ; sleep \(seconds)' &) ; "
+  "env -i setsid sleep \(seconds) & "
+    + "(env -i setsid sh -c '(sleep \(seconds) &) ; sleep \(seconds)' &) ; "
     + "nohup sleep \(seconds) >/dev/null 2>&1 & "
 }
 
@@ -90,13 +91,54 @@ extension ProcessTests {
       #expect(living(seconds) == 0)
     }
 
-    @Test("An orphan that sheds mark, session and group does not outlive the last tree")
-    func shed() throws {
-      let bench = try Bench(.walk)
-      let seconds = uniqueSleep()
+    @Test(
+      "An orphan that sheds mark, session and group ends with its tree, whatever else runs",
+      arguments: Way.available)
+    func shed(way: Way) throws {
+      let bench = try Bench(way)
+      let (seconds, others) = (uniqueSleep(), uniqueSleep())
+      let other = try bench.start(
+        bench.shell("(env -i setsid sleep \(others) &) ; sleep \(others)"))
+      try #require(eventually { living(others) == 3 })
       let ended = try bench.run(bench.shell("(env -i setsid sleep \(seconds) &) ; sleep 0.2"))
-      #expect(ended.status == .exited(0))
-      #expect(living(seconds) == 0)
+      #expect(ended.status == .exited(0) && !ended.leftSomethingBehind)
+      #expect(living(seconds) == 0 && living(others) == 3)
+      bench.host.killTree(other)
+      #expect(try bench.end(of: other).status == .signalled(SIGKILL))
+      #expect(living(others) == 0)
+    }
+
+    @Test("What kills its reaper ends with it, also what has shed every mark")
+    func reaperKilled() throws {
+      let bench = try Bench(.walk)
+      let (seconds, others) = (uniqueSleep(), uniqueSleep())
+      let other = try bench.start(bench.shell("sleep \(others)"))
+      let ended = try bench.run(
+        bench.shell(
+          "(env -i setsid sleep \(seconds) &) ; sleep 0.2; kill -9 $PPID; sleep \(seconds)"))
+      #expect(ended.status == .signalled(SIGKILL) && !ended.leftSomethingBehind)
+      #expect(living(seconds) == 0 && living(others) == 2)
+      // One that is only stopped is woken to do its work.
+      let stopped = try bench.start(bench.shell("kill -STOP $PPID; echo up; sleep \(seconds)"))
+      try bench.waitForOutput("up")
+      bench.host.killTree(stopped)
+      #expect(try bench.end(of: stopped).status == .signalled(SIGKILL))
+      bench.host.killTree(other)
+      _ = try bench.end(of: other)
+    }
+
+    @Test(
+      "Chains of processes that each start the next and end are caught", arguments: Way.available)
+    func chains(way: Way) throws {
+      let bench = try Bench(way)
+      let path = bench.folder + "/chain-\(uniqueSleep())"
+      // As many as there are stay: each starts one and ends.
+      try makeExecutable(path, Array("#!/bin/sh\nenv -i setsid \"$0\" &\n".utf8))
+      let many = "for n in 1 2 3 4 5 6 7 8 9 10 11 12; do \(path); done"
+      let reference = try bench.start(bench.shell("\(many); echo up; sleep 0.3; exit 3"))
+      let ended = try bench.end(of: reference)
+      #expect(ended.status == .exited(3) && !ended.leftSomethingBehind)
+      #expect(living(path) == 0)
     }
 
     @Test("The end of one tree leaves another's orphans alone", arguments: Way.available)

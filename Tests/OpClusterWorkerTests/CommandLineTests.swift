@@ -35,6 +35,15 @@ final class OpworkerProcess {
     process = try Self.spawn(path, arguments(folder), output: folder)
   }
 
+  /// `opworker` where no cgroup can be seen, which takes root to arrange.
+  init(withoutGroups arguments: (String) -> [String]) throws {
+    let path = try #require(Self.path("opworker"), "opworker is not built")
+    folder = try TestWorker.freshFolder()
+    let hide = "mount -t tmpfs none /sys/fs/cgroup && exec \"$0\" \"$@\""
+    process = try Self.spawn(
+      "/usr/bin/unshare", ["-m", "/bin/sh", "-c", hide, path] + arguments(folder), output: folder)
+  }
+
   /// Its streams go to the files `output` and `error` of a folder.
   private static func spawn(
     _ path: String, _ arguments: [String], output folder: String

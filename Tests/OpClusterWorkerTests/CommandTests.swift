@@ -124,6 +124,51 @@ extension WorkerTests {
     withExtendedLifetime(worker) {}
   }
 
+  // What a command leaves closed, or beside its folder, no later one finds (G38).
+  @Test func nothingIsLeftForTheNextOne() throws {
+    let coordinator = try FakeCoordinator()
+    let worker = try TestWorker(coordinator.endpoint)
+    let unreadable =
+      geteuid() == 0 ? "mkdir $OP_OUTPUT; echo k=1 > $OP_OUTPUT/inner" : "echo k=1 > $OP_OUTPUT"
+    let first = try coordinator.run(
+      FakeCoordinator.command(
+        FakeCoordinator.shell(
+          """
+          mkdir -p a/b c; echo secret > a/b/file; chmod 0 a/b/file a/b a; chmod 0555 c
+          \(unreadable); chmod 0 $OP_OUTPUT
+          """)))
+    #expect(first.cause == .badOutput || geteuid() == 0, "\(first)")
+    let second = try coordinator.run(
+      FakeCoordinator.command(
+        at: 1, firstIndex: 1,
+        FakeCoordinator.shell("pwd; ls -A; test ! -e $OP_OUTPUT && echo k=2 > $OP_OUTPUT")))
+    #expect(second.isSuccess, "\(second)")
+    #expect(try Wire.decodeOutputs(second.output).map(\.value) == ["2"])
+    let log = try coordinator.log(FakeCoordinator.attempt(1), .standardOutput)
+    #expect(String(decoding: log.bytes, as: UTF8.self) == "\(worker.folder)/slots/0\n")
+  }
+
+  // A slot that cannot be emptied is nobody's any more.
+  @Test(.enabled(if: geteuid() == 0, "a mount stands for what cannot be removed"))
+  func aFullSlotIsSetAside() throws {
+    let coordinator = try FakeCoordinator()
+    let worker = try TestWorker(coordinator.endpoint)
+    let folder = "\(worker.folder)/slots/0"
+    defer { _ = unsafe umount2("\(folder)/m", 2) }
+    let first = try coordinator.run(
+      FakeCoordinator.command(
+        FakeCoordinator.shell("mkdir m && mount -t tmpfs none m && echo secret > m/file")))
+    try #require(first.isSuccess, "\(first)")
+    for index in 1...2 as ClosedRange<UInt32> {
+      let next = try coordinator.run(
+        FakeCoordinator.command(at: index, firstIndex: index, FakeCoordinator.shell("pwd; ls -A")))
+      #expect(next.isSuccess)
+      let log = try coordinator.log(FakeCoordinator.attempt(index), .standardOutput)
+      #expect(String(decoding: log.bytes, as: UTF8.self) == "\(worker.folder)/slots/1\n")
+    }
+    #expect(Folders.text(of: "\(folder)/m/file") == "secret\n")
+  }
+
   // Whatever a command did to its slot, the next one finds a fresh folder and no foreign words.
   @Test func aSlotIsUsedAgain() throws {
     let coordinator = try FakeCoordinator()
@@ -141,6 +186,41 @@ extension WorkerTests {
     #expect(String(decoding: log.bytes, as: UTF8.self) == "\(worker.folder)/slots/0\n")
     let old = try coordinator.log(FakeCoordinator.attempt(0), .standardOutput)
     #expect(String(decoding: old.bytes, as: UTF8.self) == "first\n")
+  }
+
+  // G38: a relative output stays in the working directory, whatever links are in it; what leads out
+  // is refused with the reason, and nothing is made there.
+  @Test func relativeOutputsStay() throws {
+    let coordinator = try FakeCoordinator()
+    let worker = try TestWorker(coordinator.endpoint)
+    let (folder, outside) = ("\(worker.folder)/work", "\(worker.folder)/outside")
+    for path in [folder, outside, "\(folder)/real"] { try Folders.make(path) }
+    try #require(unsafe symlink(outside, "\(folder)/link") == 0)
+    try #require(unsafe symlink("real", "\(folder)/alias") == 0)
+    var index: UInt32 = 0
+    func run(_ output: String) throws -> AttemptResult {
+      defer { index += 1 }
+      return try coordinator.run(
+        FakeCoordinator.command(
+          at: index, firstIndex: index,
+          FakeCoordinator.shell("echo words") {
+            $0.workingDirectory = folder
+            $0.standardOutput = CommandText(output)
+          }))
+    }
+    for path in [
+      "link/x", "../outside/x", ".//../outside/x", "alias/../../outside/x", "\(folder)/./link/x",
+      "\(folder)/real/./../real/x",
+    ] {
+      let result = try run(path)
+      #expect(result.cause == .cannotStart, "\(path)")
+      #expect(result.diagnostic.contains("leads out of the folder it starts from"), "\(result)")
+    }
+    #expect(Folders.names(in: outside) == [])
+    #expect(try run("alias/x").isSuccess)
+    #expect(Folders.text(of: "\(folder)/real/x") == "words\n")
+    let log = try coordinator.log(FakeCoordinator.attempt(index - 1), .standardOutput)
+    #expect(String(decoding: log.bytes, as: UTF8.self) == "words\n")
   }
 
   // Standard input as text, output to a path of the user's, both streams into one.

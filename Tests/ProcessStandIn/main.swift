@@ -6,6 +6,7 @@
 //   ProcessStandIn forbidden groups|legacy|walk SHELL-TEXT   where it is forbidden
 //   ProcessStandIn lease groups|legacy|walk SHELL-TEXT   an exclusive one with a lease of 3 s
 //   ProcessStandIn rate groups|legacy|walk|bare COUNT
+//   ProcessStandIn remove UID FOLDER   removes the folder as that user; prints the errno
 //   ProcessStandIn delegate FOLDER CONTROLLER   in the cgroup v2 folder, which it divides; a `-`
 //                                               before the controller: without moving itself
 
@@ -97,6 +98,11 @@ func delegate(_ home: String, _ controller: String) {
   }
 }
 
+func remove(_ user: uid_t, _ folder: String) {
+  guard setgroups(0, nil) == 0, setgid(user) == 0, setuid(user) == 0 else { fail("setuid") }
+  print(RootFolder.removeTree(folder))
+}
+
 /// What the host is measured against.
 func bareStart() {
   var process: pid_t = 0
@@ -121,6 +127,7 @@ case "hidden", "forbidden":
   work(words[2], words[3])
 case "lease": work(words[2], words[3], isExclusive: true)
 case "delegate": delegate(words[2], words[3])
+case "remove": remove(uid_t(words[2]) ?? 0, words[3])
 case "rate": rate(words[2], Int(words[3]) ?? 0)
 default: fail("unknown \(words[1])")
 }

@@ -65,11 +65,22 @@ struct op_spawn_request {
   enum op_policy policy;
   const struct op_limit *limits;
   size_t limit_count;
+  /// Whether a reaper of its own stands between the caller and the child; no such child is born in
+  /// a cgroup.
+  bool reaped;
+  /// A descriptor that the reaper keeps open as long as anything of the child lives, or -1.
+  int hold;
 };
 
+/// What a reaper takes as the order to kill.
+enum { OP_REAPER_KILL = 10 };
+
 struct op_spawn_result {
+  /// The child of the caller: the executed program, or its reaper.
   pid_t process;
-  /// A pidfd, close-on-exec.
+  /// The executed program.
+  pid_t leader;
+  /// A pidfd of `process`, close-on-exec.
   int descriptor;
   enum op_step step;
   int error;
@@ -79,6 +90,15 @@ struct op_spawn_result {
 /// gain privileges. The calling thread is suspended until the child has executed or failed.
 /// Returns 0, or the errno that `result` holds together with the step.
 int op_spawn(const struct op_spawn_request *request, struct op_spawn_result *result);
+
+/// The same with a reaper between, whatever the request says: a copy of the caller that all orphans
+/// of the child come to. It ends as the child did, once nothing that descends from the child lives;
+/// the child's end, the caller's end, the lease's end and the signal OP_REAPER_KILL make it kill
+/// what is left. `op_spawn` calls it.
+int op_spawn_reaped(const struct op_spawn_request *request, struct op_spawn_result *result);
+
+/// Whether a process can find its children here, which a reaper has to.
+bool op_can_list_children(void);
 
 /// pidfd_open(2): a descriptor or -errno.
 int op_process_descriptor(pid_t process);
@@ -90,6 +110,9 @@ int op_process_signal(int descriptor, int signal);
 /// on a file system of the kernel's own (proc, sys, cgroup).
 int op_open_beneath(int root, const char *path, int flags, mode_t mode);
 
+/// The same following the symbolic links that stay beneath `root`; EXDEV for those that do not.
+int op_open_within(int root, const char *path, int flags, mode_t mode);
+
 /// openat2(2) of any path but through the links of /proc; EPERM as above.
 int op_open_named(const char *path, int flags, mode_t mode);
 
@@ -98,6 +121,17 @@ int op_move_beneath(int root, const char *from, const char *to);
 
 /// Puts a symbolic link beneath `root` in the place of what is there: 0 or errno.
 int op_link_beneath(int root, const char *path, const char *target);
+
+/// Removes what is in the folder `path` beneath `root`, whatever modes and flags its owner gave it,
+/// following no link and entering no other file system. At most `budget` entries are looked at: 0
+/// when it is empty, EAGAIN when there is more, else the errno of what stays.
+int op_empty_beneath(int root, const char *path, size_t budget);
+
+/// The same together with the folder itself, or another file in its place. ENOENT is 0.
+int op_remove_beneath(int root, const char *path, size_t budget);
+
+/// The same by a path whose folders are believed.
+int op_remove_tree(const char *path, size_t budget);
 
 /// Makes the caller the parent of all its orphaned descendants: 0 or errno.
 int op_become_subreaper(void);

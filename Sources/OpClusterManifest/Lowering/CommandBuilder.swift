@@ -38,11 +38,11 @@ struct CommandBuilder {
     guard let input = input() else { return nil }
     command.standardInput = input
     if let node = settings.standardOutput {
-      guard let path = path(node, "'stdout'") else { return nil }
+      guard let path = output(node, "'stdout'") else { return nil }
       command.standardOutput = path
     }
     if let node = settings.standardError {
-      guard let path = path(node, "'stderr'") else { return nil }
+      guard let path = output(node, "'stderr'") else { return nil }
       command.standardError = path
     }
     command.successStatuses = settings.successStatuses
@@ -93,6 +93,44 @@ struct CommandBuilder {
     case .text(let node): substitution.plain(node, "'stdin'").map { .text($0) }
     case .file(let node): path(node, "'file'").map { .file($0) }
     }
+  }
+
+  /// An output's file. A relative one starts from the operation's own working directory, or else
+  /// from the manifest's folder, and never leaves it: the worker opens it beneath that folder
+  /// (G38). Only what is written down as absolute is: a value at the beginning never makes it so.
+  private func output(_ node: ManifestNode, _ what: String) -> CommandText? {
+    guard let text = substitution.plain(node, what) else { return nil }
+    guard let first = text.segments.first else {
+      findings.error("\(what) is empty", node.place)
+      return nil
+    }
+    if case .literal(let start) = first {
+      if start.hasPrefix("/") { return text }
+      if text.segments.count == 1, OutputPath.leadsOut(start) {
+        findings.error(
+          "\(what) leads out of the folder it starts from", node.place,
+          hint: "write an absolute path")
+        return nil
+      }
+    }
+    var path = TextBuilder()
+    path.append(outputRoot)
+    for segment in text.segments {
+      switch segment {
+      case .literal(let literal): path.append(literal)
+      case .value(let value, let quoting): path.append(value, quoting)
+      }
+    }
+    return path.text
+  }
+
+  /// What a relative output begins with: nothing but a dot where it starts from the folder in which
+  /// the command runs.
+  private var outputRoot: String {
+    let surroundings = findings.surroundings
+    let startsThere =
+      settings.workingDirectory != nil || surroundings.baseFolder == surroundings.workingFolder
+    return startsThere ? "./" : OutputPath.beginning(beneath: surroundings.baseFolder)
   }
 
   /// Relative ones start from the manifest's folder.

@@ -50,7 +50,7 @@ extension ProcessHost {
         processes: specification.processLimit)
       : nil
     var result = op_spawn_result()
-    call.run(streams: streams, group: group, diesWithThread: diesWithThread, &result)
+    call.run(streams, group, of: self, &result)
     guard let group, result.step != OP_STEP_NONE else { return (result, group) }
     if result.step == OP_STEP_GROUP {
       groups?.remove(group)
@@ -61,7 +61,7 @@ extension ProcessHost {
       return (result, nil)
     }
     // A kernel, a sandbox or a hierarchy that lets nobody be born in a group: do without.
-    call.run(streams: streams, group: nil, diesWithThread: diesWithThread, &result)
+    call.run(streams, nil, of: self, &result)
     return (result, nil)
   }
 
@@ -80,12 +80,12 @@ extension ProcessHost {
     streams: [OutputStream], lease: ExclusiveLease?, expiries: UInt64
   ) -> ProcessReference {
     ChildClaims.claim(result.process, as: .operation)
-    let reference = ProcessReference(token: token, process: result.process)
+    let reference = ProcessReference(token: token, process: result.leader)
     let descriptor = Descriptor(result.descriptor)
     // Cannot fail but for want of memory; the timer finds the end of such a process as well.
     _ = poller.watch(descriptor, token: token)
     running[token] = RunningProcess(
-      reference: reference,
+      reference: reference, child: result.process,
       mark: "\(ProcessFence.variable)=\(mark)", group: group, streams: streams,
       peakAtStart: Self.ownPeak(), lease: lease, expiries: expiries, descriptor: descriptor)
     tokens[result.process] = token
@@ -140,8 +140,9 @@ private struct StartCall {
     }
   }
 
+  /// Where no group keeps the tree together a reaper does, unless the program is somebody else's.
   mutating func run(
-    streams: borrowing ProcessStreams, group: ProcessGroup?, diesWithThread: Bool,
+    _ streams: borrowing ProcessStreams, _ group: ProcessGroup?, of host: ProcessHost,
     _ result: inout op_spawn_result
   ) {
     let specification = specification
@@ -156,7 +157,9 @@ private struct StartCall {
     unsafe request.group = group?.birthplace ?? -1
     unsafe request.membership_count = memberships.count
     unsafe request.lease = lease?.page
-    unsafe request.death_signal = diesWithThread ? SIGKILL : 0
+    unsafe request.death_signal = host.diesWithThread ? SIGKILL : 0
+    unsafe request.reaped = host.adoptsOrphans && group == nil
+    unsafe request.hold = host.hold
     unsafe request.nice = specification.nice
     unsafe request.policy = specification.scheduling.policy
     unsafe request.limit_count = limits.count

@@ -74,7 +74,7 @@ private func advice(on error: Int32) -> String {
   case ENOSPC, EDQUOT: "free space on its disk"
   case EACCES, EROFS: "its folder is not writable for the worker's user, or it is not readable"
   case ENOENT, ENOTDIR: "its folder does not exist on this worker; create it first"
-  case EXDEV: "it leads out of the working directory; give an absolute path"
+  case EXDEV: "it leads out of the folder it starts from; write an absolute path"
   case ELOOP: "a symbolic link is on the way; name the file itself"
   case EPERM: "files of /proc, /sys and cgroups are not given to operations"
   case EMFILE, ENFILE: "the worker has no descriptor left; raise its limit of open files"

@@ -13,6 +13,9 @@ public struct OutputFile: Sendable, Equatable {
   /// only the last component is kept from being a link. What the kernel shows of itself (proc, sys,
   /// cgroup) is never opened.
   public var root: String?
+  /// Whether symbolic links on the way that stay beneath `root` are followed; the file itself may
+  /// not be one.
+  public var followsInnerLinks: Bool
   /// Whether what the file holds already is kept; otherwise it is emptied.
   public var appends: Bool
   /// Whether the host keeps the file open for the next process that names it, if this one leaves
@@ -20,10 +23,12 @@ public struct OutputFile: Sendable, Equatable {
   public var isUsedAgain: Bool
 
   public init(
-    path: String, beneath root: String? = nil, appends: Bool = false, isUsedAgain: Bool = false
+    path: String, beneath root: String? = nil, followsInnerLinks: Bool = false,
+    appends: Bool = false, isUsedAgain: Bool = false
   ) {
     self.path = path
     self.root = root
+    self.followsInnerLinks = followsInnerLinks
     self.appends = appends
     self.isUsedAgain = isUsedAgain
   }
@@ -53,8 +58,11 @@ public struct OutputFile: Sendable, Equatable {
     guard let folder = Descriptor.open(root, O_RDONLY | O_DIRECTORY) else {
       throw .file(path: root, error: errno)
     }
-    let number = unsafe op_open_beneath(
-      folder.number, path, flags | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    let all = flags | O_NOFOLLOW | O_CLOEXEC
+    let number =
+      followsInnerLinks
+      ? unsafe op_open_within(folder.number, path, all, 0o600)
+      : unsafe op_open_beneath(folder.number, path, all, 0o600)
     guard number >= 0 else { throw .file(path: path, error: -number) }
     return Descriptor(number)
   }

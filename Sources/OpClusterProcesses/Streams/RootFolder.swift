@@ -32,4 +32,21 @@ public struct RootFolder: ~Copyable, Sendable {
   public func link(_ path: String, to target: String) -> Int32 {
     unsafe op_link_beneath(folder.number, path, target)
   }
+
+  /// Removes what is in a folder, whatever modes it was given, in at most so many steps. Returns an
+  /// `errno`: 0 when it is empty, EAGAIN when there is more.
+  public func empty(_ path: String, atMost budget: Int) -> Int32 {
+    unsafe op_empty_beneath(folder.number, path, budget)
+  }
+
+  /// Removes a file, or a folder with what is in it. Returns an `errno`, 0 when it is not there.
+  public func remove(_ path: String) -> Int32 {
+    unsafe op_remove_beneath(folder.number, path, Int.max)
+  }
+
+  /// The same by a path; those above it are believed.
+  public static func removeTree(_ path: String) -> Int32 {
+    guard !path.utf8.contains(0) else { return EINVAL }
+    return unsafe op_remove_tree(path, Int.max)
+  }
 }

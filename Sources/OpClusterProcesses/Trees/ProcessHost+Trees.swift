@@ -1,10 +1,11 @@
 // How `ProcessHost` finds, signals and ends everything that a process has started. Loop thread.
 //
-// Two ways lead to the members of a tree. A cgroup knows them all. Without one they are found in
-// the process table: what descends from the main process, and of the orphans that came to this
-// subreaper those that carry the tree's mark, or belong to its session or process group. An orphan
-// that has shed all three belongs to whatever tree is the only one left. A host that adopts no
-// orphans looks for what carries the mark in the main process's own session and group.
+// Two ways lead to the members of a tree. A cgroup knows them all. Without one the tree has a
+// reaper, from which all of it descends; the reaper does the killing, and ends when nothing is
+// left. Should somebody kill the reaper, its orphans come to this process, and are found by the
+// tree's mark, its session or its process group; those that have shed all three belong to whatever
+// tree has lost its reaper. A host that adopts no orphans has no reapers either: it looks for what
+// carries the mark in the main process's own session and group.
 
 import CProcess
 import Glibc
@@ -16,7 +17,10 @@ extension ProcessHost {
   @discardableResult
   public func signalTree(_ reference: ProcessReference, _ signal: Int32) -> Int {
     guard let process = running[reference.token], process.reference == reference else { return 0 }
-    if signal == SIGKILL { condemn(process) }
+    if signal == SIGKILL {
+      condemn(process)
+      if process.hasReaper { kill(process) }
+    }
     return Self.signal(signal, process, members: { members(of: process) })
   }
 
@@ -80,6 +84,10 @@ extension ProcessHost {
   private func kill(_ process: RunningProcess) {
     if let group = process.group {
       group.kill()
+    } else if process.hasReaper, let reaper = process.reaperDescriptor {
+      // Somebody may have stopped it.
+      _ = op_process_signal(reaper, Int32(OP_REAPER_KILL))
+      _ = op_process_signal(reaper, SIGCONT)
     } else {
       _ = Self.signal(SIGKILL, process, members: { members(of: process) })
     }
@@ -88,6 +96,9 @@ extension ProcessHost {
   /// All processes of the tree that live.
   private func members(of process: RunningProcess) -> Set<Int32> {
     if let group = process.group { return group.processes }
+    if process.hasReaper, process.mainEnd == nil {
+      return ProcessTable.trees(under: [process.child]).subtracting([process.child])
+    }
     var roots = Set(orphans(of: process))
     if process.mainEnd == nil { roots.insert(process.reference.process) }
     return roots.isEmpty ? [] : ProcessTable.trees(under: roots)
@@ -119,15 +130,15 @@ extension ProcessHost {
   private func orphans(of process: RunningProcess) -> [Int32] {
     let main = process.reference.process
     if !adoptsOrphans { return strangers(of: process) }
-    // An orphan that has shed every sign is not left to outlive the last tree.
-    let isLast = running.values.allSatisfy { $0 === process || $0.group != nil }
+    // An orphan that has shed every sign comes here only if its reaper was killed.
+    let takesUnmarked = process.hasReaper
     return ChildClaims.orphans(among: ProcessTable.ownChildren()).filter { orphan in
       guard let entry = ProcessEntry(orphan), !entry.isZombie, entry.parent == getpid() else {
         return false
       }
       if entry.session == main || entry.group == main { return true }
       if unsafe op_environment_has(orphan, process.mark, true) { return true }
-      return isLast && !isMarked(orphan)
+      return takesUnmarked && !isMarked(orphan)
     }
   }
 

@@ -6,6 +6,8 @@ import Glibc
 /// One started process with its tree, its group and its streams. Belongs to `ProcessHost`.
 final class RunningProcess {
   let reference: ProcessReference
+  /// The child that is waited for: the main process, or the reaper above it.
+  let child: Int32
   /// The environment entry that the whole tree carries.
   let mark: String
   /// Nil where the kernel allows no group: the tree is then found in the process table.
@@ -31,11 +33,13 @@ final class RunningProcess {
   var rounds = 0
 
   init(
-    reference: ProcessReference, mark: String, group: ProcessGroup?, streams: [OutputStream],
+    reference: ProcessReference, child: Int32, mark: String, group: ProcessGroup?,
+    streams: [OutputStream],
     peakAtStart: UInt64, lease: ExclusiveLease?, expiries: UInt64,
     descriptor: consuming Descriptor
   ) {
     self.reference = reference
+    self.child = child
     self.mark = mark
     self.group = group
     self.streams = streams
@@ -44,6 +48,18 @@ final class RunningProcess {
     self.lease = lease
     expiriesAtStart = expiries
     self.descriptor = consume descriptor
+  }
+
+  /// Whether a reaper gets its orphans, and ends only when nothing of it is left.
+  var hasReaper: Bool { child != reference.process }
+
+  /// A pidfd of the reaper while it lives.
+  var reaperDescriptor: Int32? {
+    guard hasReaper, mainEnd == nil else { return nil }
+    switch descriptor {
+    case .some(let descriptor): return descriptor.number
+    case nil: return nil
+    }
   }
 
   /// Whether there is something to kill or to wait for beside the main process.

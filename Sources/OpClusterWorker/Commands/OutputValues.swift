@@ -1,5 +1,6 @@
 // Reads what a command wrote to `OP_OUTPUT`. Called on the loop thread when it has ended well.
 
+import Glibc
 import OpClusterModel
 import OpClusterWire
 
@@ -10,7 +11,14 @@ enum OutputValues {
     _ path: String, declared: [String]
   ) throws(AttemptProblem) -> [UInt8] {
     let found = Folders.bytes(of: path, atMost: Limits.outputBytes + 1)
-    if found != nil { Folders.remove(path) }
+    let error = errno
+    guard found != nil || error == ENOENT else {
+      errno = error
+      throw bad(Folders.problem("the file that OP_OUTPUT names cannot be read").description)
+    }
+    if found != nil, !Folders.removeTree(path) {
+      throw bad(Folders.problem("the file that OP_OUTPUT names cannot be removed").description)
+    }
     let bytes = found ?? []
     if bytes.isEmpty, declared.isEmpty { return [] }
     let pairs = try parse(bytes)

@@ -4,6 +4,7 @@
 import Glibc
 import OpClusterFolders
 import OpClusterModel
+import OpClusterProcesses
 
 enum Folders {
   /// Why a folder or a file could not be made, as a sentence.
@@ -114,14 +115,19 @@ enum Folders {
 
   static func remove(_ path: String) { _ = unsafe unlink(path) }
 
-  /// Removes a file or a folder with what is in it. Links are removed, not followed.
-  static func removeTree(_ path: String) {
-    if unsafe unlink(path) == 0 || errno == ENOENT { return }
-    if unsafe rmdir(path) == 0 { return }
-    for name in names(in: path) {
-      removeTree("\(path)/\(name)")
-    }
-    _ = unsafe rmdir(path)
+  /// Removes a file or a folder with what is in it, whatever its owner did to it. Links are
+  /// removed, not followed. False leaves `errno` behind: something stays.
+  @discardableResult
+  static func removeTree(_ path: String) -> Bool {
+    errno = RootFolder.removeTree(path)
+    return errno == 0
+  }
+
+  /// Makes a folder in which nothing is, in the place of what was there.
+  static func makeEmpty(_ path: String) throws(Problem) {
+    if unsafe mkdir(path, 0o700) == 0 { return }
+    if errno == EEXIST, removeTree(path), unsafe mkdir(path, 0o700) == 0 { return }
+    throw problem("cannot make an empty folder '\(path)'")
   }
 
   static func names(in path: String) -> [String] {
@@ -152,6 +158,7 @@ enum Folders {
     switch error {
     case ENOSPC, EDQUOT: advice = "free space on its disk"
     case EROFS: advice = "its file system is read-only"
+    case EXDEV: advice = "another file system is mounted in it; unmount that"
     case EMFILE, ENFILE: advice = "raise the worker's limit of open files"
     default: advice = "check its owner and permissions"
     }

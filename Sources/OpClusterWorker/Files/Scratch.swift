@@ -2,8 +2,11 @@
 // Used on the loop thread.
 //
 //   SCRATCH/lock             held by the one worker that uses the folder
+//   SCRATCH/trees            held by it and by the reapers of what it has started: a worker that
+//                            comes next waits for them
 //   SCRATCH/slots/3/         OP_SCRATCH of whatever command has slot 3 now, and its working
-//                            directory where it names none; emptied for the next one
+//                            directory where it names none; emptied for the next one: a slot that
+//                            cannot be emptied is never used again
 //   SCRATCH/slots/3.out .err its streams while it runs
 //   SCRATCH/slots/3.values   OP_OUTPUT, made by the command if it has any
 //   SCRATCH/slots/3.cancelled  OP_CANCELLED, appears when the command is asked to stop
@@ -17,6 +20,7 @@
 // nothing leaves its slot as it found it.
 
 import Glibc
+import Logging
 import OpClusterModel
 import OpClusterProcesses
 
@@ -30,6 +34,8 @@ struct SlotPaths: Sendable {
   let cancelled: String
   /// The folder as it was when it was seen to be empty; nil: to be looked through after use.
   var emptyState: Folders.State?
+  /// What lies beside the folder.
+  var files: [String] { [output, error, values, cancelled] }
 
   init(_ number: Int, in scratch: String) {
     self.number = number
@@ -45,6 +51,8 @@ struct SlotPaths: Sendable {
 final class Scratch {
   let path: String
   private let lock: Int32
+  /// Stays open in each reaper (`ProcessHost`).
+  let trees: Int32
   private let root: RootFolder
   /// Free slots, the last used first: its folder is still in the kernel's memory.
   private var free: [SlotPaths] = []
@@ -55,8 +63,13 @@ final class Scratch {
   /// restored, or by another one.
   private var hasOldLogs = false
 
+  private let logger: Logger
+  private let sweeper: FolderSweeper
+
   /// Makes and locks the folder.
-  init(_ path: String) throws(WorkerError) {
+  init(_ path: String, logger: Logger) throws(WorkerError) {
+    self.logger = logger
+    sweeper = FolderSweeper(logger: logger)
     guard path.hasPrefix("/"), !path.utf8.contains(0) else {
       throw WorkerError(.configuration, "--scratch '\(path)' is not an absolute path")
     }
@@ -74,13 +87,16 @@ final class Scratch {
       throw WorkerError(
         .inUse, "another worker uses '\(path)'; give each worker a --name or --scratch of its own")
     }
-    guard let root = RootFolder(path) else {
+    trees = unsafe open("\(path)/trees", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard trees >= 0, let root = RootFolder(path) else {
       close(lock)
+      if trees >= 0 { close(trees) }
       throw WorkerError(.machine, Folders.problem("cannot open '\(path)'").description)
     }
     // Every file of an operation is opened in this way: better no worker than one that fails all.
     guard root.touch("lock") != ENOSYS else {
       close(lock)
+      close(trees)
       throw WorkerError(
         .configuration,
         "openat2(2) is closed to this process; it takes Linux 5.6, and under systemd a unit "
@@ -96,7 +112,21 @@ final class Scratch {
   /// Makes an empty file; for a flag that a running command looks for.
   func touch(_ inner: String) { _ = root.touch(relative(inner)) }
 
-  deinit { close(lock) }
+  deinit {
+    close(lock)
+    close(trees)
+  }
+
+  /// Waits until nothing runs any more that an earlier worker started and that has a reaper; false
+  /// when the time is over first.
+  func awaitTrees(within limit: Duration) -> Bool {
+    let deadline = ContinuousClock.now + limit
+    while flock(trees, LOCK_EX | LOCK_NB) != 0 {
+      guard ContinuousClock.now < deadline else { return false }
+      _ = poll(nil, 0, 5)
+    }
+    return flock(trees, LOCK_SH) == 0
+  }
 
   /// What marks the processes of the worker in this folder. Its name alone does not tell it from
   /// the worker of another cluster on this machine, whose processes are not to be touched.
@@ -111,7 +141,10 @@ final class Scratch {
   func clear() throws(WorkerError) {
     do throws(Folders.Problem) {
       for name in ["slots", "tasks"] {
-        Folders.removeTree("\(path)/\(name)")
+        if !Folders.removeTree("\(path)/\(name)") {
+          let cause = Folders.problem("cannot clear '\(path)/\(name)'")
+          logger.error("\(cause); what is left there is not used")
+        }
         try Folders.make("\(path)/\(name)")
       }
       hasOldLogs = Folders.names(in: path).contains { UInt32($0) != nil }
@@ -127,18 +160,27 @@ final class Scratch {
     return UInt64(status.f_bavail).saturatingMultiply(UInt64(status.f_frsize)) < 64 << 10
   }
 
-  /// A slot for a command to be started.
+  /// A slot for a command to be started: a used one, or the next number at which nothing is.
   func takeSlot() throws(Folders.Problem) -> SlotPaths {
     if let slot = free.popLast() { return slot }
-    let slot = SlotPaths(slots, in: path)
-    try Folders.make(slot.folder)
-    slots += 1
-    return slot
+    while true {
+      let slot = SlotPaths(slots, in: path)
+      let isNew = unsafe mkdir(slot.folder, 0o700) == 0
+      guard isNew || errno == EEXIST else {
+        throw Folders.problem("cannot make folder '\(slot.folder)'")
+      }
+      slots += 1
+      // An earlier worker's, which could not be cleared away.
+      if !isNew, !renew(slot) { continue }
+      if removeFiles(of: slot) { return slot }
+    }
   }
 
   /// The slot of a command of which nothing is left. Its logs have been taken by then.
-  func giveBack(_ used: SlotPaths) {
+  /// - Parameter isSuspect: what lies beside its folder may be something else than it should.
+  func giveBack(_ used: SlotPaths, isSuspect: Bool = false) {
     var slot = used
+    if isSuspect, !removeFiles(of: slot) { return }
     let began = Folders.State.clock()
     let state = Folders.State(of: slot.folder)
     if let state, state == slot.emptyState {
@@ -146,20 +188,56 @@ final class Scratch {
       return
     }
     slot.emptyState = nil
-    if let state, state.isPrivate {
-      let names = Folders.names(in: slot.folder)
-      // Of a change in the same tick of the kernel's clock the state would not tell.
-      if names.isEmpty, state.changed < began { slot.emptyState = state }
-      for name in names {
-        Folders.removeTree("\(slot.folder)/\(name)")
-      }
-    } else {
+    guard let state, state.isPrivate else {
       // The command did something to the folder itself.
-      Folders.removeTree(slot.folder)
-      guard (try? Folders.make(slot.folder)) != nil else { return }
+      if renew(slot) { free.append(slot) }
+      return
     }
+    let problem = root.empty(relative(slot.folder), atMost: Limits.entriesRemovedAtOnce)
+    guard problem == 0 else { return setAside(slot, problem) }
+    // Of a change in the same tick of the kernel's clock the state would not tell.
+    if state.changed < began, Folders.State(of: slot.folder) == state { slot.emptyState = state }
     free.append(slot)
   }
+
+  /// Makes the slot's folder anew; false: it is set aside.
+  private func renew(_ slot: SlotPaths) -> Bool {
+    var problem = root.empty(relative(slot.folder), atMost: Limits.entriesRemovedAtOnce)
+    // What is no folder at all is removed with the same call as an empty one.
+    if [0, ENOENT, ENOTDIR, ELOOP].contains(problem) {
+      problem = root.remove(relative(slot.folder))
+    }
+    if problem == 0, unsafe mkdir(slot.folder, 0o700) != 0 { problem = errno }
+    if problem != 0 { setAside(slot, problem) }
+    return problem == 0
+  }
+
+  /// Removes what lies beside a slot's folder; false: it is set aside.
+  private func removeFiles(of slot: SlotPaths) -> Bool {
+    for file in slot.files {
+      let problem = root.remove(relative(file))
+      guard problem == 0 else {
+        setAside(slot, problem)
+        return false
+      }
+    }
+    return true
+  }
+
+  /// Nobody gets the slot again, since something of its last command may still be in it.
+  func setAside(_ slot: SlotPaths, _ problem: Int32) {
+    for file in slot.files { Folders.remove(file) }
+    if problem == EAGAIN { return sweeper.remove(slot.folder) }
+    errno = problem
+    let cause = Folders.problem("cannot empty the scratch folder '\(slot.folder)'")
+    logger.error("\(cause); no other operation gets this folder, remove it by hand")
+  }
+
+  /// Removes a folder of the tasks at some time.
+  func removeLater(_ folder: String) { sweeper.remove(folder) }
+
+  /// Whether nothing is being removed on another thread.
+  var isSwept: Bool { sweeper.isIdle }
 
   /// The folder of a registered operation's attempt, if it asks for one.
   func taskFolder(_ part: Part) -> String { Self.taskFolder(part.folderName, in: path) }
@@ -180,20 +258,20 @@ final class Scratch {
   }
 
   /// Keeps a stream of an ended attempt: the file of its slot, or where it really went. What is
-  /// empty stays, for the next command in the slot. `size` in bytes, if it is known.
+  /// empty stays, for the next command in the slot. `size` in bytes, if it is known. Returns
+  /// whether the next command in the slot begins with an empty file, come what may.
   func keep(
     _ file: String, of attempt: AttemptID, _ stream: LogStream, isOwn: Bool, size: Int?
-  ) {
-    if isOwn, size.map(Int64.init) ?? Folders.size(of: file) ?? 0 == 0 { return }
+  ) -> Bool {
+    if isOwn, size.map(Int64.init) ?? Folders.size(of: file) ?? 0 == 0 { return true }
     try? makeLogFolder(attempt)
     let log = log(attempt, stream)
     if !isOwn {
       _ = root.link(relative(log), to: file)
-      return
+      return true
     }
     _ = root.move(relative(file), to: relative(log))
-    // The next command in the slot begins with an empty file, come what may.
-    Folders.remove(file)
+    return root.remove(relative(file)) == 0
   }
 
   /// For streams that are written to where they stay.

@@ -61,7 +61,14 @@ extension WorkerLoop {
 
   /// Why an exclusive operation cannot be run here now; nil: it can.
   func objection(to template: PreparedTemplate) -> AttemptProblem? {
-    guard template.announcement.isExclusive, guardian == nil else { return nil }
+    guard template.announcement.isExclusive else { return nil }
+    if !attempts.host.endsTrees {
+      return AttemptProblem(
+        cause: .cannotStart,
+        message: "this worker runs no exclusive operations, since it could not surely end one: it "
+          + "has no cgroup and no /proc; mount /proc for it")
+    }
+    guard guardian == nil else { return nil }
     return AttemptProblem(
       cause: .cannotStart,
       message: "this worker has no guard, without which it runs no exclusive operations; "

@@ -109,7 +109,7 @@ final class WorkerLoop {
       signals = try Self.blockSignals()
       ProcessHost.hideMemory()
     }
-    scratch = try Scratch(configuration.scratch)
+    scratch = try Scratch(configuration.scratch, logger: configuration.logger)
     guard ProcessFence(worker: configuration.name) != nil,
       let fence = ProcessFence(worker: scratch.fenceName(worker: configuration.name))
     else {
@@ -118,14 +118,15 @@ final class WorkerLoop {
     }
     // The lock on the folder makes this the only worker of that fence: workers of other clusters
     // may have the same name.
-    if !ProcessHost.removeLeftovers(worker: fence.worker) {
+    let isGone = ProcessHost.removeLeftovers(worker: fence.worker)
+    if !scratch.awaitTrees(within: ProcessHost.settlingLimit) || !isGone {
       logger.error("processes of an earlier run of this worker cannot be killed; they still run")
     }
     ProcessHost.removeAbandonedGroups()
     try scratch.clear()
     let host: ProcessHost
     do throws(SpawnError) {
-      host = try ProcessHost(fence: fence)
+      host = try ProcessHost(fence: fence, hold: scratch.trees)
       guardian = try ProcessGuard.start(for: host)
     } catch {
       throw WorkerError(.machine, error.description)

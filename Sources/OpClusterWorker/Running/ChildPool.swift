@@ -264,8 +264,8 @@ final class ChildPool {
     children[end.reference.token] = nil
     guard let part = child.part else { return news }
     release(child, part, at: now)
-    Folders.removeTree(
-      scratch.taskFolder(Part(attempt: part.attempt)) + ".\(end.reference.process)")
+    let folder = scratch.taskFolder(Part(attempt: part.attempt)) + ".\(end.reference.process)"
+    if Folders.size(of: folder) != nil { scratch.removeLater(folder) }
     if let result = child.result { return news + [.ended(part, result)] }
     var result = Self.result(of: end.status)
     if let verdict = verdict(on: end, child.kind) { result = verdict }

@@ -32,16 +32,13 @@ private struct NamedFile {
   let path: String
   let output: OutputFile
 
-  /// A relative name stays in the working directory, come what may (G38); an absolute one is where
-  /// the submitter wants it.
+  /// A relative name stays in its folder, come what may (G38); an absolute one is where the
+  /// submitter wants it.
   init(_ text: String, in folder: String) {
-    if text.hasPrefix("/") {
-      path = text
-      output = OutputFile(path: text)
-    } else {
-      path = "\(folder)/\(text)"
-      output = OutputFile(path: text, beneath: folder)
-    }
+    let named = OutputPath(text, in: folder)
+    path = named.path
+    output = OutputFile(
+      path: named.name, beneath: named.root, followsInnerLinks: named.root != nil)
   }
 }
 
@@ -108,7 +105,7 @@ final class CommandRunner {
       limits.bind(&specification, job.announcement)
       try spawn(part, specification, command, job.announcement.demand, slot, streams)
     } catch {
-      scratch.giveBack(slot)
+      scratch.giveBack(slot, isSuspect: true)
       throw error
     }
   }
@@ -287,18 +284,18 @@ final class CommandRunner {
   private func tidy(_ ended: EndedCommand) {
     let (part, slot) = (ended.command.part, ended.command.slot)
     let streams = ended.command.streams
+    // The values of a success have been read and are gone.
+    var isSuspect = !ended.isSuccess || ended.command.hasCancelledFile
     if part.isWhole {
-      scratch.keep(
+      let keepsOutput = scratch.keep(
         streams.output, of: part.attempt, .standardOutput, isOwn: streams.output == slot.output,
         size: ended.end.outputSize)
-      scratch.keep(
+      let keepsError = scratch.keep(
         streams.error, of: part.attempt, .standardError, isOwn: streams.error == slot.error,
         size: ended.end.errorSize)
+      isSuspect = isSuspect || !keepsOutput || !keepsError
     }
-    // The values of a success have been read and are gone.
-    if !ended.isSuccess { Folders.remove(slot.values) }
-    if ended.command.hasCancelledFile { Folders.remove(slot.cancelled) }
     // A slot in which something may still write is not used again.
-    if !ended.end.leftSomethingBehind { scratch.giveBack(slot) }
+    if !ended.end.leftSomethingBehind { scratch.giveBack(slot, isSuspect: isSuspect) }
   }
 }

@@ -53,7 +53,7 @@ final class LaneLoop {
   private static func open(
     _ folder: String, _ registry: OperationRegistry, _ home: OperationHome, _ logger: Logger
   ) throws(WorkerError) -> AttemptRunner {
-    let scratch = try Scratch(folder)
+    let scratch = try Scratch(folder, logger: logger)
     try scratch.clear()
     let session = UInt64.random(in: 1...UInt64.max)
     guard let fence = ProcessFence(worker: "local-" + String(session, radix: 16)) else {

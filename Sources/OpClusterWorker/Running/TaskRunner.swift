@@ -92,7 +92,7 @@ extension Job {
       inputs: inputs, home: home, logger: logger,
       scratch: OperationScratch(
         make: {
-          try Folders.make(folder)
+          try Folders.makeEmpty(folder)
           return folder
         }, remove: { Folders.removeTree($0) }),
       onProgress: say)
