@@ -121,7 +121,7 @@ struct EverySaying {
     case .structure: .structure(all)
     case .explain: .explain(all)
     case .submission: .submission(GraphID(1))
-    case .queues: .queues
+    case .queues: .queues(named: "", after: nil, limit: 1)
     case .workers: .workers
     case .configuration: .configuration
     case .enrol: .enrol(name: "x", publicKey: [])

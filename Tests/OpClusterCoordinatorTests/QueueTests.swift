@@ -12,7 +12,8 @@ import Testing
   // MARK: - G3
 
   private func turn(_ commit: UInt64) -> HeldTurn {
-    HeldTurn(commit: commit, items: [.close(PeerID(commit))], events: [], lastEvent: commit)
+    HeldTurn(
+      commit: commit, items: [.close(PeerID(commit))], events: [], lastEvent: commit, since: .zero)
   }
 
   private func commits(of queue: inout ReleaseQueue) -> [UInt64] {

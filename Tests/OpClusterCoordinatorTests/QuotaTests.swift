@@ -227,7 +227,8 @@ import Testing
 
   private func turn(_ commit: UInt64, bytes: Int) -> HeldTurn {
     let reply = Held.reply(PeerID(1), [UInt8](repeating: 0, count: bytes))
-    return HeldTurn(commit: commit, items: bytes > 0 ? [reply] : [], events: [], lastEvent: 0)
+    return HeldTurn(
+      commit: commit, items: bytes > 0 ? [reply] : [], events: [], lastEvent: 0, since: .zero)
   }
 
   @Test func heldTurns() {
