@@ -67,9 +67,11 @@ extension Brains {
       case .submission(let graph):
         return .success(try submission(graph))
       case .queues:
-        guard case .queues(var rows) = try scheduler.answer(question, at: now) else { break }
+        guard case .queues(var rows, let more) = try scheduler.answer(question, at: now) else {
+          break
+        }
         rows.removeAll { $0.settings.name == Brains.outsideQueue }
-        return .success(.queues(rows))
+        return .success(.queues(rows, more: more))
       case .workers:
         guard case .workers(var rows) = try scheduler.answer(question, at: now) else { break }
         rows.removeAll { $0.name != Brains.workerName }

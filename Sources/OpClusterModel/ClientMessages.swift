@@ -51,7 +51,9 @@ public enum ClientRequest: Hashable, Sendable {
   case explain(Selection)
   /// A graph as it was submitted, and how its operations ended; to run it again.
   case submission(GraphID)
-  case queues
+  /// One queue by its name, or with an empty one all by their numbers; `after` is the last of the
+  /// page before.
+  case queues(named: String = "", after: QueueID? = nil, limit: UInt32 = 0)
   case workers
   case configuration
   case ping
@@ -195,7 +197,7 @@ public enum ClientReply: Hashable, Sendable {
   case operations([OperationRow], more: Bool)
   case structure(GraphStructure)
   case explanations([Explanation], more: Bool)
-  case queues([QueueRow])
+  case queues([QueueRow], more: Bool = false)
   case workers([WorkerRow])
   case configuration(ConfigurationValues)
   case pong(commit: CommitIndex, epoch: Epoch, lastEvent: UInt64)

@@ -41,7 +41,7 @@ struct FuzzReader {
       for row in rows { read(row) }
     case .structure(let structure): read(structure)
     case .explanations(let explanations, _): note(whyPage(explanations, style))
-    case .queues(let rows):
+    case .queues(let rows, _):
       note(queueTable(rows, style).lines(style))
       note(
         jsonDocument { json in

@@ -47,7 +47,7 @@ extension Dice {
           QueueRow(
             queue: dice.queue(), settings: dice.settings(), operationCount: dice.number(),
             executing: dice.number(), dispatched: dice.number(), barriers: dice.number())
-        })
+        }, more: bool())
     case 14: .workers(many { $0.workerRow() })
     case 15:
       .configuration(configurationValues())

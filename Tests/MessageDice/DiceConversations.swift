@@ -178,7 +178,7 @@ extension Dice {
     case 19: .operations(selection(), after: maybe { $0.operation() }, limit: number())
     case 20: .structure(selection())
     case 21: .explain(selection())
-    case 22: .queues
+    case 22: .queues(named: text(), after: maybe { $0.queue() }, limit: number())
     case 23: .workers
     case 24: .configuration
     case 25: .ping

@@ -43,7 +43,7 @@ import Testing
     first.stop()
     await #expect(throws: ClientError.self) { for try await _ in stream {} }
     do throws(ClientError) {
-      _ = try await connection.request(.queues)
+      _ = try await connection.request(.queues())
       Issue.record("somebody answered")
     } catch {
       #expect(error.kind == .unreachable)

@@ -107,7 +107,7 @@ import Testing
     let fake = try await FakeCoordinator.start(Script { _, _, _ in [] })
     let connection = try await ClusterConnection.connect(to: fake.address)
     let error = await #expect(throws: ClientError.self) {
-      _ = try await connection.request(.queues, timeout: .milliseconds(50))
+      _ = try await connection.request(.queues(), timeout: .milliseconds(50))
     }
     #expect(error?.kind == .timedOut)
     await connection.close()
@@ -119,7 +119,7 @@ import Testing
     let connection = try await ClusterConnection.connect(to: fake.address)
     let task = Task { () -> ClientError.Kind? in
       do throws(ClientError) {
-        _ = try await connection.request(.queues)
+        _ = try await connection.request(.queues())
         return nil
       } catch {
         return error.kind
@@ -162,7 +162,7 @@ import Testing
     let first = try await FakeCoordinator.start(
       Script { id, _, _ in [.reply(id, .refused(Refusal(.shuttingDown, "going down")))] })
     let connection = try await ClusterConnection.connect(to: first.address)
-    async let reply = connection.request(.queues)
+    async let reply = connection.request(.queues())
     #expect(await eventually { first.requests.count == 1 })
     first.stop()
     let second = try await FakeCoordinator.start(
@@ -211,11 +211,11 @@ import Testing
     let connection = try await ClusterConnection.connect(to: fake.address)
     let tally = Tally()
     for _ in 0..<ClusterConnection.maximumRequests {
-      connection.send(.queues) { result in tally.take(result) }
+      connection.send(.queues()) { result in tally.take(result) }
     }
     #expect(tally.kinds.isEmpty)
-    #expect(await Self.kind { try await connection.request(.queues) }?.isBusy == true)
-    connection.send(.queues) { result in tally.take(result) }
+    #expect(await Self.kind { try await connection.request(.queues()) }?.isBusy == true)
+    connection.send(.queues()) { result in tally.take(result) }
     #expect(tally.kinds.map { $0?.isBusy } == [true])
     await connection.close()
     #expect(tally.kinds.count == ClusterConnection.maximumRequests + 1)

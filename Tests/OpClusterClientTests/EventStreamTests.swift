@@ -99,7 +99,7 @@ import Testing
     var stream = connection.events(wish).makeAsyncIterator()
     // The reply to a later request tells that the one before was taken in.
     #expect(await eventually { first.requests.contains(where: \.isSubscription) })
-    _ = try await connection.request(.queues)
+    _ = try await connection.request(.queues())
     first.stop()
     let second = try await FakeCoordinator.start(
       at: first.address,

@@ -41,7 +41,7 @@ import Testing
     wish.credit = 4
     let observation = connection.observe(
       wish, events: { notes.add(Self.shown($0)) }, ended: { _ in notes.add("ended") })
-    connection.send(.queues) { _ in notes.add("reply") }
+    connection.send(.queues()) { _ in notes.add("reply") }
     #expect(await eventually { notes.lines.contains("reply") })
     #expect(notes.lines == ["events 1,2", "events 3,4", "reply"])
     #expect(

@@ -349,7 +349,9 @@ extension Stage {
   /// Whether the cluster has the queue.
   fileprivate func knows(_ queue: ClusterOperationQueue) async throws -> Bool {
     try await raw { connection in
-      guard case .queues(let rows) = try await connection.request(.queues) else { return false }
+      guard case .queues(let rows, _) = try await connection.request(.queues()) else {
+        return false
+      }
       return rows.contains { $0.settings.name == queue.name }
     }
   }

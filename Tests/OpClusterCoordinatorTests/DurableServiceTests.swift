@@ -20,7 +20,7 @@ import Testing
   }
 
   private func view(_ client: TestClient) throws -> View {
-    guard case .queues(let queues) = try client.ask(.queues) else {
+    guard case .queues(let queues, _) = try client.ask(.queues()) else {
       throw Impatience(awaited: "queues")
     }
     let graphs = try client.graphs(Selection(graphs: .all), limit: 2)

@@ -204,7 +204,7 @@ import Testing
       try list.invite(expired, at: WallTime(milliseconds: 0))
     }
     let guest = try TestClient(guarded.service, keys: guarded.admitted(invitation))
-    #expect(refusal(try guest.ask(.queues)) == .forbidden)
+    #expect(refusal(try guest.ask(.queues())) == .forbidden)
     #expect(refusal(try guest.ask(.submit(chainGraph("g")))) == .forbidden)
     let own = KeyPair.random()
     let reply = try guest.ask(.enrol(name: "mine", publicKey: own.publicKey.bytes))

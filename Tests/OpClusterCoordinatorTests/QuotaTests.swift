@@ -138,6 +138,27 @@ import Testing
     #expect(book.lackOfRoom(for: 1, queues: Limits.queuesPerPrincipal, by: one) == nil)
   }
 
+  /// `Limits.queuesPerPrincipal`: those that it made count with those of its graphs, until somebody
+  /// removes them.
+  @Test func queuesOfTheCluster() {
+    var book = QuotaBook(Quotas())
+    book.brought(Limits.queuesPerPrincipal - 2, with: GraphID(1), by: one)
+    book.made(QueueID(1), by: one)
+    #expect(book.lackOfRoomForAQueue(by: one) == nil)
+    book.made(QueueID(2), by: one)
+    #expect(book.lackOfRoomForAQueue(by: one)?.code == .limitExceeded)
+    #expect(book.lackOfRoom(for: 1, queues: 1, by: one)?.lacksRoom == true)
+    #expect(book.lackOfRoomForAQueue(by: other) == nil)
+    book.removed(QueueID(1))
+    book.removed(QueueID(1))
+    book.removed(QueueID(77))
+    #expect(book.lackOfRoomForAQueue(by: one) == nil)
+    book.removed(QueueID(2))
+    book.ended(GraphID(1))
+    book.forgetIdle(at: start)
+    #expect(book.count == 0)
+  }
+
   @Test func connectionsPerPrincipal() {
     var book = QuotaBook(Quotas())
     for _ in 0..<Limits.connectionsPerPrincipal { #expect(book.connect(one) == nil) }
@@ -337,6 +358,39 @@ import Testing
       guard case .pong = try again.ask(.ping) else { return false }
       return true
     }
+  }
+
+  /// G29: queues that a client makes are its own until they are removed, by whomever.
+  @Test func queuesAreGivenBack() throws {
+    let service = try Service(.memory(.init()), in: TestFolder()) { $0.quotas.queues = 2 }
+    let client = try TestClient(service)
+    for name in ["a", "b"] {
+      guard case .done = try client.ask(.createQueue(QueueSettings(name: name))) else {
+        Issue.record("queue \(name) was refused")
+        return
+      }
+    }
+    guard case .refused(let refusal) = try client.ask(.createQueue(QueueSettings(name: "c")))
+    else {
+      Issue.record("a third queue was made")
+      return
+    }
+    #expect(refusal.code == .limitExceeded && refusal.hint.contains("queue rm"))
+    guard case .done = try client.ask(.removeQueue("a")) else {
+      Issue.record("the queue was not removed")
+      return
+    }
+    guard case .done = try client.ask(.createQueue(QueueSettings(name: "c"))) else {
+      Issue.record("there is room for one more")
+      return
+    }
+    guard case .queues(let rows, more: true) = try client.ask(.queues(limit: 2)),
+      case .queues(let rest, more: false) = try client.ask(.queues(after: rows.last?.queue))
+    else {
+      Issue.record("the queues do not come in pages")
+      return
+    }
+    #expect((rows + rest).map(\.settings.name) == ["default", "b", "c"])
   }
 
   /// Pending operations: a graph too many waits until another one has ended.

@@ -67,7 +67,7 @@ private struct Doubling: RegisteredOperation {
     // S13: of one that has finished, nothing.
     try program.cluster.start(first)
     #expect(ran.load(ordering: .relaxed) == 11)
-    guard case .queues(let queues) = try await program.ask(.queues) else { return }
+    guard case .queues(let queues, _) = try await program.ask(.queues()) else { return }
     #expect(queues.map(\.settings.name) == ["default"])
     door.open()
     try await program.witness.waitForFinished(3)

@@ -194,7 +194,7 @@ struct ScriptPlayer {
     case "drain": return .drainWorker(words.first ?? "")
     case "show": return .operations(try selection(words), after: nil, limit: 0)
     case "why": return .explain(try selection(words))
-    case "queues": return .queues
+    case "queues": return .queues()
     case "workers": return .workers
     case "queue": return try queueRequest(words)
     default: throw ScriptError("unknown command \(verb)")

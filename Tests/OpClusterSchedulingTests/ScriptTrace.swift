@@ -229,7 +229,7 @@ struct ScriptTrace {
   private func clientLines(_ what: String, _ reply: ClientReply) -> [String] {
     switch reply {
     case .operations(let rows, _): ["\(what):"] + rows.map { "  \(words($0))" }
-    case .queues(let rows): ["\(what):"] + rows.map { "  \(words($0))" }
+    case .queues(let rows, _): ["\(what):"] + rows.map { "  \(words($0))" }
     case .explanations(let explanations, _):
       explanations.flatMap { why in
         ["\(what): \(why.state.rawValue)"] + why.lines.map { "  \($0)" }

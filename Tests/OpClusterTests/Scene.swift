@@ -51,7 +51,7 @@ final class Scene: Sendable {
   }
 
   func row(ofQueue queue: String) async throws -> QueueRow {
-    guard case .queues(let rows) = try await connection.request(.queues) else {
+    guard case .queues(let rows, _) = try await connection.request(.queues()) else {
       throw Trouble("queues?")
     }
     return try #require(rows.first { $0.settings.name == queue })

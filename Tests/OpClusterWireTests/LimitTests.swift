@@ -75,6 +75,21 @@ import Testing
     #expect(problem(steps) == .beyond(limit: Limits.indexStepsPerSelection))
   }
 
+  // G19: keys in one fact of a snapshot.
+  @Test func keysOfOneFact() throws {
+    func problem(_ count: Int) -> WireError.Problem? {
+      let key = KeptKey(
+        key: SubmissionKey("k"), graph: GraphID(1), fingerprint: 1, operations: 1, since: .unknown)
+      do {
+        _ = try Wire.decodeRecords(
+          Wire.encode(records: [.restoredKeys(Array(repeating: key, count: count))]))
+        return nil
+      } catch { return error.problem }
+    }
+    #expect(problem(Limits.keysPerFact) == nil)
+    #expect(problem(Limits.keysPerFact + 1) == .beyond(limit: Limits.keysPerFact))
+  }
+
   @Test func counts() {
     expectLimit(Limits.labelsPerThing) { count in
       submission { $0.labels = Array(repeating: Label(key: "k", value: "v"), count: count) }

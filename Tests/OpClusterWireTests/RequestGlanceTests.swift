@@ -28,7 +28,7 @@ import Testing
       #expect(glance(7, request)?.givesBack == true)
     }
     for request in [
-      ClientRequest.ping, .queues, .submission(GraphID(3)), .drainWorker("w"),
+      ClientRequest.ping, .queues(), .submission(GraphID(3)), .drainWorker("w"),
       .submit(GraphSubmission(name: "g")),
     ] {
       let glance = glance(7, request)

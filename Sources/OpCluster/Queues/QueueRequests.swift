@@ -108,9 +108,9 @@ extension ClusterOperationQueue {
 
   /// Finds out the queue's number and its present state.
   private func learn() {
-    cluster.backend.send(.queues) { result in
+    cluster.backend.send(.queues(named: name)) { result in
       switch result.refused {
-      case .success(.queues(let rows)):
+      case .success(.queues(let rows, _)):
         let name = self.name
         let row = rows.first { $0.settings.name == name }
         let missing = ClusterError(.unknownQueue, "there is no queue '\(name)' any more")

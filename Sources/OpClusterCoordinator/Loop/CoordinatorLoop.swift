@@ -56,6 +56,8 @@ final class CoordinatorLoop {
   var questions: [ClientQuestion] = []
   /// Blocks that were to be added in this turn, with their sizes.
   var addingBlocks: [(peer: PeerID, request: RequestID, graph: GraphID, bytes: Int)] = []
+  /// Queues that clients make in this turn, for the quotas of the makers.
+  var makingQueues: [(peer: PeerID, request: RequestID, name: String)] = []
 
   /// What the log says of workers.
   var workerLines: WorkerLines

@@ -178,6 +178,9 @@ extension CoordinatorLoop {
     {
       return refuse(request, refusal, known)
     }
+    if case .createQueue = what, let refusal = quotas.lackOfRoomForAQueue(by: known.holder) {
+      return refuse(request, refusal, known)
+    }
     if case .submit(let graph) = what,
       let refusal = quotas.lackOfRoom(
         for: graph.operationCount, bytes: bytes, queues: graph.ownQueueCount, by: known.holder)
@@ -215,6 +218,9 @@ extension CoordinatorLoop {
       if case .submit = what { submitting.append((peer, request, bytes)) }
       if case .addBlocks(let id, let blocks) = what {
         addingBlocks.append((peer, request, id.graph, blocks.count))
+      }
+      if case .createQueue(let settings) = what {
+        makingQueues.append((peer, request, settings.name))
       }
       hasInput = true
       scheduler.handle(.client(peer, request, owned(what, by: peer)), into: &turn)

@@ -51,14 +51,19 @@ extension CoordinatorLoop {
       case .accepted(let graph, _, repeated: false):
         let queues = scheduler.ownQueueCount(of: graph)
         if queues > 0 { quotas.brought(queues, with: graph, by: holder) }
-      case .done where !addingBlocks.isEmpty:
+      case .done:
         for added in addingBlocks where added.peer == peer && added.request == request {
           quotas.added(added.bytes, to: added.graph, by: holder)
+        }
+        for made in makingQueues where made.peer == peer && made.request == request {
+          if let queue = scheduler.madeQueue(named: made.name) { quotas.made(queue, by: holder) }
         }
       default: break
       }
     }
     addingBlocks.removeAll(keepingCapacity: true)
+    makingQueues.removeAll(keepingCapacity: true)
+    for case .queueRemoved(let queue) in turn.records { quotas.removed(queue) }
   }
 
   /// Whose graphs began and ended in this turn (G29).

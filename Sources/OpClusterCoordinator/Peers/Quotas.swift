@@ -11,6 +11,8 @@ public struct Quotas: Hashable, Sendable {
   public var requestBytesPerSecond = Limits.requestBytesPerSecond
   /// Operations of its graphs that have not ended.
   public var pendingOperations = Limits.pendingOperations
+  /// Queues of its graphs that have not ended, and those that it made.
+  public var queues = Limits.queuesPerPrincipal
   public var connections = Limits.connectionsPerPrincipal
   public init() {}
 }
@@ -25,7 +27,7 @@ struct QuotaBook {
     var pending = 0
     /// Bytes of these beyond what operations may have.
     var pendingBytes = 0
-    /// Queues that came with its graphs.
+    /// Queues that came with its graphs, and those that it made.
     var queues = 0
     var connections = 0
     /// Nothing would be lost by forgetting it.
@@ -47,6 +49,8 @@ struct QuotaBook {
   /// Looked up; iterated only for counting and forgetting.
   private var accounts: [QuotaHolder: Account] = [:]
   private var shares: [GraphID: [Share]] = [:]
+  /// Who made a queue of the cluster, in this life of the coordinator.
+  private var makers: [QueueID: QuotaHolder] = [:]
   /// Of all accounts.
   private var pendingBytes = 0
 
@@ -86,12 +90,22 @@ struct QuotaBook {
           + "would have over \(quotas.pendingOperations)")
     }
     let known = accounts[holder]?.queues ?? 0
-    if queues > 0, known + queues > Limits.queuesPerPrincipal {
+    if queues > 0, known + queues > quotas.queues {
       return Self.noRoom(
-        "the graphs of \(holder) that have not ended have \(known) queues of their own; with "
-          + "\(queues) more there would be over \(Limits.queuesPerPrincipal)")
+        "\(holder) has \(known) queues, those of its graphs that have not ended among them; with "
+          + "\(queues) more it would have over \(quotas.queues)")
     }
     return lackOfRoom(forExcess: Self.excess(bytes, operations), by: holder)
+  }
+
+  /// Whether one more queue of the cluster would be too much. It goes when somebody removes it, so
+  /// that there is nothing to wait for.
+  func lackOfRoomForAQueue(by holder: QuotaHolder) -> Refusal? {
+    let known = accounts[holder]?.queues ?? 0
+    if known < quotas.queues { return nil }
+    return Refusal(
+      .limitExceeded, "\(holder) has \(known) queues, the most that it may",
+      hint: "remove some with: opbatch queue rm NAME")
   }
 
   /// Whether so many bytes of blocks would be too much, which are added to operations that are
@@ -167,6 +181,17 @@ struct QuotaBook {
   /// Queues came with a graph.
   mutating func brought(_ queues: Int, with graph: GraphID, by holder: QuotaHolder) {
     count(Share(holder: holder, queues: queues), of: graph)
+  }
+
+  /// A queue of the cluster was made.
+  mutating func made(_ queue: QueueID, by holder: QuotaHolder) {
+    makers[queue] = holder
+    accounts[holder, default: Account()].queues += 1
+  }
+
+  /// A queue is gone, whoever made it.
+  mutating func removed(_ queue: QueueID) {
+    if let holder = makers.removeValue(forKey: queue) { accounts[holder]?.queues -= 1 }
   }
 
   /// Blocks of so many bytes were added to operations of a living graph.

@@ -52,6 +52,9 @@ extension Scheduler {
     graphs.contains(graph.number) ? graphs[graph.number].ownQueues.count : 0
   }
 
+  /// The queue that has this name now.
+  public func madeQueue(named name: String) -> QueueID? { queueByName[name] }
+
   /// What a program sends, which no manifest was read for.
   private func checkNames(_ submission: GraphSubmission) throws(Refusal) {
     guard submission.name.isEmpty || submission.name.isPlainName else {

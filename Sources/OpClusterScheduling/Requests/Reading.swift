@@ -27,8 +27,8 @@ extension Scheduler {
       return try explain(selection, at: now)
     case .submission(let graph):
       return try submission(of: graph)
-    case .queues:
-      return .queues(queues.numbers.prefix(Limits.rowsPerReply).map { row(ofQueue: $0) })
+    case .queues(let name, let after, let limit):
+      return queueRows(name, after, bounded(limit))
     case .workers:
       return .workers(workers(at: now))
     case .ping:
@@ -45,6 +45,13 @@ extension Scheduler {
 
   private func bounded(_ limit: UInt32) -> Int {
     limit == 0 ? Limits.rowsPerReply : min(Int(limit), Limits.rowsPerReply)
+  }
+
+  /// Costs a page, however many queues there are.
+  private func queueRows(_ name: String, _ after: QueueID?, _ limit: Int) -> ClientReply {
+    if !name.isEmpty { return .queues(queueByName[name].map { [row(ofQueue: $0.number)] } ?? []) }
+    let found = queues.numbers(after: after?.number, limit: limit + 1)
+    return .queues(found.prefix(limit).map { row(ofQueue: $0) }, more: found.count > limit)
   }
 
   private func operationRows(

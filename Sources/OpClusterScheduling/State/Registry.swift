@@ -124,6 +124,21 @@ struct Registry<Element: Blankable>: Sendable {
     }
   }
 
+  /// The first numbers above one, ascending; found by halving.
+  func numbers(after last: UInt32?, limit: Int) -> [UInt32] {
+    var (low, high) = (0, last == nil ? 0 : entries.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if entries[middle].number <= last ?? 0 { low = middle + 1 } else { high = middle }
+    }
+    var found: [UInt32] = []
+    while low < entries.count, found.count < limit {
+      if entries[low].slot >= 0 { found.append(entries[low].number) }
+      low += 1
+    }
+    return found
+  }
+
   /// Numbers in ascending order.
   var numbers: [UInt32] {
     entries.compactMap { $0.slot < 0 ? nil : $0.number }

@@ -37,7 +37,7 @@ extension World {
   func readingRequest(_ at: Int) -> ClientRequest {
     switch clients[at].chance.below(5) {
     case 0: .graphs(Selection(graphs: .all), after: nil, limit: 50)
-    case 1: .queues
+    case 1: .queues()
     case 2: .ping
     case 3: .explain(Selection(graphs: .active))
     default: .operations(someSelection(at) ?? Selection(graphs: .all), after: nil, limit: 200)

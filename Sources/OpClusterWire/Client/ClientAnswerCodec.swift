@@ -120,9 +120,10 @@ extension ClientReply {
       proto.rows = rows.map(\.proto)
       proto.more = more
       return .explanations(proto)
-    case .queues(let rows):
+    case .queues(let rows, let more):
       var proto = ProtoQueueRows()
       proto.rows = rows.map(\.proto)
+      proto.more = more
       return .queues(proto)
     case .workers(let rows):
       var proto = ProtoWorkerRows()
@@ -172,7 +173,8 @@ extension ClientReply {
     case .explanations(let proto):
       let rows: [Explanation] = try list(proto.rows, Limits.rowsPerReply, "explanations")
       self = .explanations(rows, more: proto.more)
-    case .queues(let proto): self = .queues(try list(proto.rows, Limits.queues, "queues"))
+    case .queues(let proto):
+      self = .queues(try list(proto.rows, Limits.queues, "queues"), more: proto.more)
     case .workers(let proto): self = .workers(try list(proto.rows, Limits.workers, "workers"))
     case .configuration(let values):
       self = .configuration(try ConfigurationValues(proto: values))

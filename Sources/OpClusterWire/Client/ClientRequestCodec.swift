@@ -74,7 +74,12 @@ extension ClientRequest {
     case .structure(let selection): return .structure(selection.proto)
     case .explain(let selection): return .explain(selection.proto)
     case .submission(let graph): return .submission(graph.number)
-    case .queues: return .queues(ProtoNothing())
+    case .queues(let name, let after, let limit):
+      var proto = ProtoReadQueues()
+      proto.name = name
+      if let after { proto.after = after.number }
+      proto.limit = limit
+      return .queues(proto)
     case .workers: return .workers(ProtoNothing())
     case .configuration: return .configuration(ProtoNothing())
     case .ping: return .ping(ProtoNothing())
@@ -145,7 +150,10 @@ extension ClientRequest {
     case .structure(let selection): self = .structure(try Selection(proto: selection))
     case .explain(let selection): self = .explain(try Selection(proto: selection))
     case .submission(let graph): self = .submission(GraphID(graph))
-    case .queues: self = .queues
+    case .queues(let proto):
+      self = .queues(
+        named: try text(proto.name, Limits.nameBytes, "queues.name"),
+        after: proto.hasAfter ? QueueID(proto.after) : nil, limit: proto.limit)
     case .workers: self = .workers
     case .configuration: self = .configuration
     case .ping: self = .ping

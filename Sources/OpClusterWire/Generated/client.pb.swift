@@ -622,10 +622,10 @@ nonisolated struct ProtoRequest: Sendable {
     set {body = .explain(newValue)}
   }
 
-  var queues: ProtoNothing {
+  var queues: ProtoReadQueues {
     get {
       if case .queues(let v)? = body {return v}
-      return ProtoNothing()
+      return ProtoReadQueues()
     }
     set {body = .queues(newValue)}
   }
@@ -766,7 +766,7 @@ nonisolated struct ProtoRequest: Sendable {
     case operations(ProtoReadOperations)
     case structure(ProtoSelection)
     case explain(ProtoSelection)
-    case queues(ProtoNothing)
+    case queues(ProtoReadQueues)
     case workers(ProtoNothing)
     case configuration(ProtoNothing)
     case ping(ProtoNothing)
@@ -1339,6 +1339,33 @@ nonisolated struct ProtoReadGraphs: Sendable {
   init() {}
 
   fileprivate var _selection: ProtoSelection? = nil
+  fileprivate var _after: UInt32? = nil
+}
+
+nonisolated struct ProtoReadQueues: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// Only the queue of this name; empty: all, by number.
+  var name: String = String()
+
+  /// The last queue of the page before.
+  var after: UInt32 {
+    get {_after ?? 0}
+    set {_after = newValue}
+  }
+  /// Returns true if `after` has been explicitly set.
+  var hasAfter: Bool {self._after != nil}
+  /// Clears the value of `after`. Subsequent reads from it will return its default value.
+  mutating func clearAfter() {self._after = nil}
+
+  var limit: UInt32 = 0
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
   fileprivate var _after: UInt32? = nil
 }
 
@@ -2317,6 +2344,9 @@ nonisolated struct ProtoQueueRows: Sendable {
 
   var rows: [ProtoQueueRows.Row] = []
 
+  /// Another page follows.
+  var more: Bool = false
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated struct Row: Sendable {
@@ -3077,7 +3107,7 @@ nonisolated extension ProtoRequest: SwiftProtobuf.Message, SwiftProtobuf._Messag
         }
       }()
       case 18: try {
-        var v: ProtoNothing?
+        var v: ProtoReadQueues?
         var hadOneofValue = false
         if let current = self.body {
           hadOneofValue = true
@@ -4171,6 +4201,50 @@ nonisolated extension ProtoReadGraphs: SwiftProtobuf.Message, SwiftProtobuf._Mes
 
   static func ==(lhs: ProtoReadGraphs, rhs: ProtoReadGraphs) -> Bool {
     if lhs._selection != rhs._selection {return false}
+    if lhs._after != rhs._after {return false}
+    if lhs.limit != rhs.limit {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoReadQueues: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".ReadQueues"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}after\0\u{1}limit\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.name) }()
+      case 2: try { try decoder.decodeSingularUInt32Field(value: &self._after) }()
+      case 3: try { try decoder.decodeSingularUInt32Field(value: &self.limit) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.name.isEmpty {
+      try visitor.visitSingularStringField(value: self.name, fieldNumber: 1)
+    }
+    try { if let v = self._after {
+      try visitor.visitSingularUInt32Field(value: v, fieldNumber: 2)
+    } }()
+    if self.limit != 0 {
+      try visitor.visitSingularUInt32Field(value: self.limit, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoReadQueues, rhs: ProtoReadQueues) -> Bool {
+    if lhs.name != rhs.name {return false}
     if lhs._after != rhs._after {return false}
     if lhs.limit != rhs.limit {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
@@ -5855,7 +5929,7 @@ nonisolated extension ProtoExplanations.Row: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension ProtoQueueRows: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".QueueRows"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}rows\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}rows\0\u{1}more\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5864,6 +5938,7 @@ nonisolated extension ProtoQueueRows: SwiftProtobuf.Message, SwiftProtobuf._Mess
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeRepeatedMessageField(value: &self.rows) }()
+      case 2: try { try decoder.decodeSingularBoolField(value: &self.more) }()
       default: break
       }
     }
@@ -5873,11 +5948,15 @@ nonisolated extension ProtoQueueRows: SwiftProtobuf.Message, SwiftProtobuf._Mess
     if !self.rows.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.rows, fieldNumber: 1)
     }
+    if self.more != false {
+      try visitor.visitSingularBoolField(value: self.more, fieldNumber: 2)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   static func ==(lhs: ProtoQueueRows, rhs: ProtoQueueRows) -> Bool {
     if lhs.rows != rhs.rows {return false}
+    if lhs.more != rhs.more {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -5,6 +5,20 @@ import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
+/// All queues, page by page.
+func allQueues(
+  _ ask: (ClientRequest) async throws -> ClientReply
+) async throws -> [QueueRow] {
+  var all: [QueueRow] = []
+  while true {
+    guard case .queues(let rows, let more) = try await ask(.queues(after: all.last?.queue)) else {
+      throw Failure.unexpectedReply("queues")
+    }
+    all += rows
+    if !more || rows.isEmpty { return all }
+  }
+}
+
 extension Command {
   /// Runs `body`; where the coordinator does not know the queue, a near name is offered.
   func namingQueue<Value>(
@@ -24,10 +38,7 @@ extension Command {
   }
 
   func queueRows(_ connection: ClusterConnection) async throws -> [QueueRow] {
-    guard case .queues(let rows) = try await ask(connection, .queues) else {
-      throw Failure.unexpectedReply("queues")
-    }
-    return rows
+    try await allQueues { try await ask(connection, $0) }
   }
 
   func showQueues(_ rows: [QueueRow], _ console: Console) throws {

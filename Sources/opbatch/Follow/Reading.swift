@@ -99,10 +99,7 @@ struct Reader: Sendable {
   }
 
   func queues() async throws -> [QueueRow] {
-    guard case .queues(let rows) = try await ask(.queues) else {
-      throw Failure.unexpectedReply("queues")
-    }
-    return rows
+    try await allQueues { try await ask($0) }
   }
 
   func workers() async throws -> [WorkerRow] {
