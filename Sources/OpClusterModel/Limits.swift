@@ -25,6 +25,9 @@ public enum Limits {
   public static let labelBytes = 256
   public static let reasonBytes = 1024
   public static let labelsPerThing = 64
+  public static let secretsPerGraph = 256
+  /// Of all together: they are kept as long as the graph can be done again.
+  public static let secretBytesPerGraph = 64 * 1024
   public static let customResources = 16
 
   // Operations
