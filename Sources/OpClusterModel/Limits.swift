@@ -205,6 +205,10 @@ public enum Limits {
   /// Bytes of reports that the coordinator has not acknowledged; beyond it nothing new is started.
   public static let unacknowledgedBytes = 64 * 1024 * 1024
 
+  /// What logs of ended attempts may take of a worker's disk where nobody says it, if that is not
+  /// more than a tenth of the disk.
+  public static let logBytesPerWorker: Int64 = 10 * 1024 * 1024 * 1024
+
   // Dispatch
   /// Unstarted operations a worker may hold beyond what it can run at once.
   public static let prefetchPerWorker = 4_096
