@@ -43,6 +43,9 @@ extension ExecutionCore {
   /// Whether something has started, or said how far it is, that was not told yet.
   public var hasUntoldStarts: Bool { !newlyStarted.isEmpty || !progressOrder.isEmpty }
 
+  /// What has begun and was not acknowledged as ended.
+  public var executingAttempts: [AttemptID] { hello().executing }
+
   /// Says what it holds and what it executes. What has ended and is not acknowledged counts as
   /// executing: to the coordinator it is, until the report follows.
   private func hello() -> WorkerHello {

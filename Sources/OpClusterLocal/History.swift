@@ -27,7 +27,7 @@ struct History: Sendable {
   mutating func take(_ turn: borrowing Turn) {
     for at in turn.submissions.indices {
       let graph = turn.submissions[at].graph
-      submissions[graph] = turn.submissions[at].submission
+      submissions[graph] = turn.submissions[at].submission.withoutSecrets
       newest = max(newest, graph)
     }
     for line in turn.history {

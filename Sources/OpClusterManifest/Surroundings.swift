@@ -12,10 +12,21 @@ public struct Surroundings: Sendable {
   /// Absolute; where commands run that name no `workdir`: the submitter's folder.
   public var workingFolder: String
   public var files: FileAccess
-  public init(baseFolder: String, workingFolder: String? = nil, files: FileAccess = .disk) {
+  /// A variable of the submitter's environment: only for what the manifest calls secret.
+  public var variable: @Sendable (String) -> String?
+  public init(
+    baseFolder: String, workingFolder: String? = nil, files: FileAccess = .disk,
+    variable: @escaping @Sendable (String) -> String? = Surroundings.ownVariable
+  ) {
     self.baseFolder = baseFolder
     self.workingFolder = workingFolder ?? baseFolder
     self.files = files
+    self.variable = variable
+  }
+
+  /// Of this process.
+  public static let ownVariable: @Sendable (String) -> String? = {
+    ProcessInfo.processInfo.environment[$0]
   }
 
   func absolute(_ path: String) -> String {

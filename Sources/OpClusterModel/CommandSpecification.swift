@@ -84,6 +84,8 @@ public struct CommandText: Hashable, Sendable {
     /// Known to the client already, and yet no part of the text: a parameter in shell text, which
     /// must not be parsed by the shell.
     case known(String)
+    /// A value that nobody but the worker is told: a position of `TemplateAnnouncement.secrets`.
+    case secret(Int)
   }
   public enum Quoting: UInt8, Sendable {
     /// As it is: arguments, environment, `raw(…)`.

@@ -25,6 +25,9 @@ public enum Limits {
   public static let labelBytes = 256
   public static let reasonBytes = 1024
   public static let labelsPerThing = 64
+  public static let secretsPerGraph = 256
+  /// Of all together: they are kept as long as the graph can be done again.
+  public static let secretBytesPerGraph = 64 * 1024
   public static let customResources = 16
 
   // Operations
@@ -208,6 +211,10 @@ public enum Limits {
   // Worker
   /// Bytes of reports that the coordinator has not acknowledged; beyond it nothing new is started.
   public static let unacknowledgedBytes = 64 * 1024 * 1024
+
+  /// What logs of ended attempts may take of a worker's disk where nobody says it, if that is not
+  /// more than a tenth of the disk.
+  public static let logBytesPerWorker: Int64 = 10 * 1024 * 1024 * 1024
 
   // Dispatch
   /// Unstarted operations a worker may hold beyond what it can run at once.

@@ -193,6 +193,10 @@ public struct EndedGraph: Hashable, Sendable {
   public var outputs: [GraphState.OutputEntry]
   /// None is kept any more, of whatever operation.
   public var outputsAreForgotten = false
+  /// Of its submission, for one that does it again; forgotten with its outputs.
+  public var secrets: [String] = []
+  /// Who made it: nobody else's submission is given its secrets.
+  public var submitter = ""
   public init(
     graph: GraphID, key: SubmissionKey, fingerprint: UInt64, outcome: GraphOutcome,
     operationCount: UInt32, outcomes: [UInt8], outputs: [GraphState.OutputEntry]

@@ -95,6 +95,8 @@ public struct OperationTemplate: Hashable, Sendable {
   /// (G16).
   public var isExclusive: Bool
   public var labels: [Label]
+  /// What its commands call secret 0, 1, 2, …: positions of `GraphSubmission.secrets`.
+  public var secrets: [UInt32]
 
   public init(name: String, count: UInt32 = 1, work: Work) {
     self.name = name
@@ -123,6 +125,7 @@ public struct OperationTemplate: Hashable, Sendable {
     self.fillsInput = false
     self.isExclusive = false
     self.labels = []
+    self.secrets = []
   }
 }
 
@@ -351,6 +354,9 @@ public struct GraphSubmission: Hashable, Sendable {
   public var origin: String
   /// The ended graph that this one does again, and what it takes over from it (S11).
   public var continued: ContinuedGraph?
+  /// Values that workers are told and nobody else (G39). None, where templates name some, means
+  /// those of the graph that this one does again.
+  public var secrets: [String]
 
   public init(key: SubmissionKey = SubmissionKey(""), name: String) {
     self.key = key
@@ -369,6 +375,7 @@ public struct GraphSubmission: Hashable, Sendable {
     labels = []
     origin = ""
     continued = nil
+    secrets = []
   }
   public var operationCount: Int {
     var count = 0
@@ -386,5 +393,23 @@ public struct ContinuedGraph: Hashable, Sendable {
   public init(graph: GraphID, reused: OperationRuns) {
     self.graph = graph
     self.reused = reused
+  }
+}
+
+extension GraphSubmission {
+  /// As everybody but workers and the journal may see it (G39).
+  public var withoutSecrets: GraphSubmission {
+    if secrets.isEmpty { return self }
+    var shown = self
+    shown.secrets = []
+    return shown
+  }
+
+  /// The label that says who made it: set by the coordinator alone, where clients have keys.
+  public static let submitterLabel = "submitter"
+
+  /// Empty: nobody is known.
+  public var submitter: String {
+    labels.last { $0.key == Self.submitterLabel }?.value ?? ""
   }
 }

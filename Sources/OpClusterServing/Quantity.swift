@@ -12,11 +12,15 @@ enum Quantity {
     return ResourceAmount(tenThousandths: Int64(saturating: (number * 10_000).rounded()))
   }
 
-  /// `1048576`, `512M`, `16GiB`, or `90%` of the whole.
-  static func bytes(_ text: String, of whole: Int64) throws(ValidationError) -> Int64 {
+  /// `1048576`, `512M`, `16GiB`, or `90%` of the whole, where there is one.
+  static func bytes(
+    _ text: String, of whole: Int64?, flag: String = "--memory"
+  ) throws(ValidationError) -> Int64 {
     let digits = text.prefix { $0.isNumber || $0 == "." }
-    guard let number = Double(digits), number.isFinite, number >= 0 else { throw wrong(text) }
-    if text.hasSuffix("%"), digits.count == text.count - 1, number <= 100 {
+    guard let number = Double(digits), number.isFinite, number >= 0 else {
+      throw wrong(text, flag, whole)
+    }
+    if let whole, text.hasSuffix("%"), digits.count == text.count - 1, number <= 100 {
       return Int64(saturating: Double(whole) * number / 100)
     }
     let factors: [String: Double] = [
@@ -26,12 +30,13 @@ enum Quantity {
     ]
     guard let factor = factors[text.dropFirst(digits.count).uppercased()],
       number * factor < 9e18
-    else { throw wrong(text) }
+    else { throw wrong(text, flag, whole) }
     return Int64(saturating: number * factor)
   }
 
-  private static func wrong(_ text: String) -> ValidationError {
-    ValidationError("--memory: '\(text)' is not a size; write 8G, 512MiB, or 90%")
+  private static func wrong(_ text: String, _ flag: String, _ whole: Int64?) -> ValidationError {
+    let examples = whole == nil ? "8G or 512MiB" : "8G, 512MiB, or 90%"
+    return ValidationError("\(flag): '\(text)' is not a size; write \(examples)")
   }
 
   /// `NAME=VALUE`

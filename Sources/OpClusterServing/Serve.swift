@@ -56,6 +56,12 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
   @Option(help: "Folder for logs and scratch, absolute. [OPWORKER_SCRATCH]")
   var scratch: String?
   @Option(
+    help: """
+      What logs of ended operations may take, such as 20GB; beyond it the oldest go. Default: a \
+      tenth of the disk, at most 10 GiB. [OPWORKER_LOG_SPACE]
+      """)
+  var logSpace: String?
+  @Option(
     help: "Processes one operation may have at once; 0: any number. [OPWORKER_PROCESSES]")
   var processes: String?
   @Option(
@@ -135,6 +141,9 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
     if let scratch = settings.text(.scratch, flag: scratch) {
       configuration.scratch = scratch
       configuration.isNameGiven = true
+    }
+    if let text = settings.text(.logSpace, flag: logSpace) {
+      configuration.logBytes = try Quantity.bytes(text, of: nil, flag: "--log-space")
     }
     configuration.capacity = try offer.capacity(settings)
     configuration.labels = try settings.list(.label, flags: labels).map { text in

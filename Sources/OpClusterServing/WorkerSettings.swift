@@ -12,6 +12,7 @@ public enum WorkerSetting: String, CaseIterable, Sendable {
   case resource
   /// `KEY=VALUE`, several divided by commas.
   case label
+  case logSpace = "log_space"
   case memoryLimit = "memory_limit"
   /// A file that holds what `join` is.
   case joinFile = "join_file"

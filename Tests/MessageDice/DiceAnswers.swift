@@ -317,6 +317,8 @@ extension Dice {
       outcomes: (0..<outcomes).map { _ in member(Outcome.self).rawValue },
       outputs: many { .init(index: $0.number(), output: $0.bytes()) })
     ended.outputsAreForgotten = bool()
+    ended.secrets = many { $0.text() }
+    ended.submitter = text()
     return ended
   }
 

@@ -90,6 +90,7 @@ extension Dice {
     announcement.grace = maybe { $0.span() }
     announcement.fillsInput = bool()
     announcement.isExclusive = bool()
+    announcement.secrets = many { $0.text() }
     return announcement
   }
 

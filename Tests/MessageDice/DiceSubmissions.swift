@@ -56,6 +56,7 @@ extension Dice {
     template.fillsInput = bool()
     template.isExclusive = bool()
     template.labels = labels()
+    if below(8) == 0 { template.secrets = many { $0.number() } }
     return template
   }
 
@@ -101,6 +102,7 @@ extension Dice {
       let reused = dice.runs()
       return ContinuedGraph(graph: reused.graph, reused: reused)
     }
+    submission.secrets = many { $0.text() }
     return submission
   }
 
@@ -132,9 +134,10 @@ extension Dice {
     CommandText(
       segments: many { dice in
         let quoting: CommandText.Quoting = dice.bool() ? .none : .shell
-        return switch dice.below(5) {
+        return switch dice.below(6) {
         case 0: .literal(dice.text())
         case 4: .value(.known(dice.text()), quoting: quoting)
+        case 5: .value(.secret(dice.below(1_000_000)), quoting: quoting)
         case 1: .value(.index, quoting: quoting)
         case 2: .value(.element(dice.below(1_000_000)), quoting: quoting)
         default:

@@ -75,6 +75,8 @@ final class TestClient {
   /// What the last heartbeat said of the disk.
   private(set) var diskWait = Span.zero
   private(set) var batches: [EventBatch] = []
+  /// Every byte that it was sent, for those who look for something in them.
+  private(set) var heard: [UInt8] = []
   private var replies: [RequestID: ClientReply] = [:]
   private var lastRequest: UInt64 = 0
 
@@ -90,7 +92,9 @@ final class TestClient {
 
   /// The next answer of whatever kind.
   func next(within milliseconds: Int64 = patience / 1_000_000) throws -> ClientAnswer? {
-    try dealer.receive(within: milliseconds).map { try Wire.decodeClientAnswer($0) }
+    guard let bytes = try dealer.receive(within: milliseconds) else { return nil }
+    heard += bytes
+    return try Wire.decodeClientAnswer(bytes)
   }
 
   /// Sends without waiting for the answer.

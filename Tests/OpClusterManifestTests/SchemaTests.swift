@@ -86,6 +86,7 @@ import Testing
       ("needs", "{a: {optional: true}}", "{a: {optional: 1}}"),
       ("needs", "{a: started}", "[[a]]"),
       ("needs", "[{op: a, when: finished, optional: false}]", "1a"),
+      ("root", "env_file: s.env", "env_file: {a: b}"),
       ("operation", "description: d", "description: [1]"),
       ("operation", "needs_any: a", "needs_any: {a: [1]}"), ("operation", "if: x", "if: [1]"),
       ("operation", "outputs: [k]", "outputs: k"),
@@ -123,6 +124,10 @@ import Testing
       ("cancel: {group: false}", "cancel: {group: 2}"),
       ("suspend_signal: TSTP", "suspend_signal: []"),
       ("env: {A: '${{ item }}'}", "env: {A: [1]}"), ("export_env: [PATH]", "export_env: PATH"),
+      ("env: {A: {secret: {env: V}}}", "env: {A: {secret: x}}"),
+      ("env: {A: {secret: {file: s.env}}}", "env: {A: {secret: {}}}"),
+      ("env_file: s.env", "env_file: {a: b}"),
+      ("env_file: [s.env, s.env]", "env_file: [[s.env]]"),
       ("workdir: sub", "workdir: [x]"), ("shell: bash", "shell: fish"),
       ("shell: [python3, -c]", "shell: []"),
       ("stdout: o", "stdout: [o]"), ("stderr: e", "stderr: {}"), ("stdin: text", "stdin: [x]"),
@@ -137,7 +142,7 @@ import Testing
     let text = Self.manifest(place, good)
     let root = try #require(YAMLReader.read(text).root)
     #expect(try schema.accepts(JSON(root)), "schema refuses \(good)")
-    let compiled = compile(text)
+    let compiled = compile(text, files: ["/base/s.env": "K=v\n"], variables: ["V": "x"])
     #expect(compiled.errors.allSatisfy { $0.contains("not supported yet") }, "\(compiled.errors)")
     let plain = compile(Self.manifest("none", ""))
     let isInert = ["$schema", "description", "x-", "params", "max_concurrent: u"].contains {

@@ -64,12 +64,14 @@ struct Compiled {
 }
 
 func compile(
-  _ source: String, _ parameters: [String: String] = [:], files: [String: String] = [:]
+  _ source: String, _ parameters: [String: String] = [:], files: [String: String] = [:],
+  variables: [String: String] = [:]
 ) -> Compiled {
   let compiler = ManifestCompiler(
     source: source, fileName: "graph.yaml",
     surroundings: Surroundings(
-      baseFolder: "/base", workingFolder: "/here", files: filesInMemory(files)),
+      baseFolder: "/base", workingFolder: "/here", files: filesInMemory(files),
+      variable: { variables[$0] }),
     parameters: parameters)
   let box = CommandBox()
   let encoders = PayloadEncoders { command in

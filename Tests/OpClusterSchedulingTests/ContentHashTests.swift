@@ -26,6 +26,7 @@ import Testing
     template.grace = .seconds(1)
     template.notBefore = .after(.seconds(1))
     template.labels = [Label(key: "k", value: "v")]
+    template.secrets = [0]
     var blocks = noops("b")
     blocks.work = .blocks([OperationType(name: "u")])
     blocks.notBefore = .at(WallTime(milliseconds: 1))
@@ -40,6 +41,7 @@ import Testing
       FailureScope(first: 0, count: 1, maximumFailures: 1, cancelsRunning: false)
     ]
     graph.labels = [Label(key: "k", value: "v")]
+    graph.secrets = ["hush"]
     graph.origin = "/home/somebody"
     graph.continued = ContinuedGraph(graph: GraphID(7), reused: OperationRuns(operation(7, 1)))
     return graph
@@ -96,6 +98,7 @@ import Testing
     "isSuspended": { $0.isSuspended = true },
     "isDeclaredOnly": { $0.isDeclaredOnly = true },
     "allowsCycles": { $0.allowsCycles = true },
+    "secrets": { $0.secrets = ["hush!"] },
     "labels.key": { $0.labels[0].key = "l" },
     "labels.value": { $0.labels[0].value = "w" },
     "continued.graph.number": { $0.continued?.graph = GraphID(8) },
@@ -168,6 +171,7 @@ import Testing
     },
     "templates.fillsInput": template { $0.fillsInput = true },
     "templates.isExclusive": template { $0.isExclusive = true },
+    "templates.secrets": template { $0.secrets = [1] },
     "templates.labels.key": template { $0.labels[0].key = "l" },
     "templates.labels.value": template { $0.labels[0].value = "w" },
   ]
@@ -270,8 +274,23 @@ import Testing
 
   /// It is written into journals: the same in every release that does not say otherwise.
   @Test func itIsTheSameInEveryProcess() {
-    #expect(GraphSubmission(name: "g").contentHash == 0x561D_6D8B_2ADE_A539)
+    #expect(GraphSubmission(name: "g").contentHash == 0xEA34_94B2_8FF1_BD1F)
     #expect(GraphSubmission(name: "g").earlierContentHash == 0xC7D3_254C_97B6_714C)
+  }
+
+  // G39: the digest of FIPS 180-4, over one block and two.
+  @Test func digestsOfSecrets() {
+    func hex(_ text: String) -> String {
+      SecretDigest.words(of: text).map { word in
+        let digits = String(word, radix: 16)
+        return String(repeating: "0", count: 8 - digits.count) + digits
+      }.joined()
+    }
+    #expect(hex("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
+    #expect(hex("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+    #expect(
+      hex("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq")
+        == "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1")
   }
 
   // G19: a key of before the upgrade is the same, and one whose earlier form is another is not.

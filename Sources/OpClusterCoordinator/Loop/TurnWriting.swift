@@ -17,10 +17,14 @@ enum TurnWriting {
     for accepted in turn.submissions {
       let body = Wire.encode(submission: accepted.submission)
       submissions[accepted.graph] = body
+      // The journal keeps what must be replayed; what is read by others has no secrets (G39).
+      let shown =
+        accepted.submission.secrets.isEmpty
+        ? body : Wire.encode(submission: accepted.submission.withoutSecrets)
       rows.append(
         .document(
           subject: UInt64(accepted.graph.number), kind: DocumentKind.submission.rawValue,
-          body: body))
+          body: shown))
     }
     for ending in turn.endings {
       rows += DocumentKind.documents(of: ending, lastEvent: lastEvent)

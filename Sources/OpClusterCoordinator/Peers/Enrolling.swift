@@ -34,7 +34,7 @@ extension CoordinatorLoop {
   }
 
   /// Set by the coordinator alone, where clients have keys.
-  static let submitterLabel = "submitter"
+  static let submitterLabel = GraphSubmission.submitterLabel
 
   /// Once a turn: the gate stays open, changes of the list take effect (G37).
   func attendToKeys() {

@@ -89,6 +89,19 @@ struct DeclaredNeed {
   }
 }
 
+/// A variable of the environment of commands.
+struct DeclaredVariable {
+  var name: String
+  var value: Value
+
+  enum Value {
+    /// It may hold what is known only later.
+    case text(ManifestNode)
+    /// Nobody is told but the worker.
+    case secret(String)
+  }
+}
+
 /// What `defaults` and an operation can both say. Mappings (env, labels, resources, require,
 /// cancel) are merged key by key, everything else is replaced as a whole.
 struct DeclaredSettings {
@@ -104,8 +117,8 @@ struct DeclaredSettings {
   var timeout: Span?
   var stopSignal: Int32 = 15
   var grace: Span?
-  /// In the order of the text; the values may hold what is known only later.
-  var environment: [(name: String, value: ManifestNode)] = []
+  /// In the order of the text.
+  var environment: [DeclaredVariable] = []
   var workingDirectory: String?
   var interpreter: [String]? = ["/bin/sh", "-c"]
   var standardInput: DeclaredInput?

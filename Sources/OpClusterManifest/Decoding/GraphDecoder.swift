@@ -87,6 +87,9 @@ struct GraphDecoder {
 
   private func operations() -> DecodedOperations {
     var defaults = DeclaredSettings()
+    if let node = fields.node("env_file") {
+      SecretDecoder(findings: findings).files(node, onto: &defaults.environment)
+    }
     if let node = fields.node("env") {
       SettingsDecoder.environment(node, findings, onto: &defaults.environment)
     }

@@ -6,6 +6,9 @@ import OpClusterModel
 extension SettingsDecoder {
   func decodeProcess(_ settings: inout DeclaredSettings) {
     let findings = fields.findings
+    if let node = fields.node("env_file") {
+      SecretDecoder(findings: findings).files(node, onto: &settings.environment)
+    }
     if let node = fields.node("env") {
       Self.environment(node, findings, onto: &settings.environment)
     }
@@ -32,7 +35,7 @@ extension SettingsDecoder {
 
   static func environment(
     _ node: ManifestNode, _ findings: Findings,
-    onto variables: inout [(name: String, value: ManifestNode)]
+    onto variables: inout [DeclaredVariable]
   ) {
     let table = KeyTable(name: "'env'", keys: [], isOpen: true)
     guard let fields = Fields(node, table, findings) else { return }
@@ -43,15 +46,20 @@ extension SettingsDecoder {
           hint: "a letter or '_', then letters, digits and '_'")
         continue
       }
+      if case .mapping = entry.value.value {
+        guard let secret = SecretDecoder(findings: findings).secret(entry) else { continue }
+        variables.replace(DeclaredVariable(name: entry.key, value: .secret(secret)))
+        continue
+      }
       guard case .scalar = entry.value.value, !entry.value.isNull else {
         findings.error(
           "the variable '\(entry.key)' must be a text, not \(entry.value.kind)",
-          entry.value.place, hint: "\"\" is the empty one")
+          entry.value.place,
+          hint: "\"\" is the empty one; {secret: {env: NAME}} is one nobody is shown")
         continue
       }
       checkSafety(entry, findings)
-      variables.removeAll { $0.name == entry.key }
-      variables.append((entry.key, entry.value))
+      variables.replace(DeclaredVariable(name: entry.key, value: .text(entry.value)))
     }
   }
 

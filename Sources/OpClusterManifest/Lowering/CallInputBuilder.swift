@@ -128,7 +128,7 @@ extension CallInput {
           case .value(.index, _): whole += String(index)
           case .value(.element(let at), _): whole += at < values.count ? values[at] : ""
           case .value(.known(let text), _): whole += text
-          case .value(.output, _): break
+          case .value(.output, _), .value(.secret, _): break
           }
         }
         var writer = JSONWriter()

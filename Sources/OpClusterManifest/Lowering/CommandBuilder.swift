@@ -4,6 +4,7 @@ import OpClusterModel
 
 struct CommandBuilder {
   let substitution: Substitution
+  let secrets: OperationSecrets
   private var findings: Findings { substitution.findings }
   private var settings: DeclaredSettings { substitution.operation.settings }
 
@@ -29,8 +30,16 @@ struct CommandBuilder {
     let surroundings = findings.surroundings
     var command = CommandSpecification(form: form)
     for variable in settings.environment {
-      let what = "the variable '\(variable.name)'"
-      guard let value = substitution.plain(variable.value, what) else { return nil }
+      let value: CommandText
+      switch variable.value {
+      case .text(let node):
+        let what = "the variable '\(variable.name)'"
+        guard let text = substitution.plain(node, what) else { return nil }
+        value = text
+      case .secret(let text):
+        let position = secrets.position(of: text)
+        value = CommandText(segments: [.value(.secret(position), quoting: .none)])
+      }
       command.environment.append(.init(name: variable.name, value: value))
     }
     command.workingDirectory =

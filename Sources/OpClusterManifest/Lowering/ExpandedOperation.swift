@@ -141,7 +141,7 @@ public struct ExpandedOperation: Hashable, Sendable {
     switch value {
     case .index: index.map(String.init)
     case .element(let at): values.flatMap { at < $0.count ? $0[at] : nil }
-    case .output: nil
+    case .output, .secret: nil
     case .known(let text): text
     }
   }
@@ -152,6 +152,7 @@ public struct ExpandedOperation: Hashable, Sendable {
     case .element(let at): keys == ["item"] ? "item" : "matrix.\(at < keys.count ? keys[at] : "")"
     case .output(let operation, let key): "needs.\(operation).outputs.\(key)"
     case .known(let text): text
+    case .secret: "secret"
     }
   }
 }

@@ -8,6 +8,16 @@ struct Lowering {
   let graph: GraphDeclaration
   let name: String
   let encoders: PayloadEncoders
+  private let secrets = SecretTable()
+
+  init(
+    findings: Findings, graph: GraphDeclaration, name: String, encoders: PayloadEncoders
+  ) {
+    self.findings = findings
+    self.graph = graph
+    self.name = name
+    self.encoders = encoders
+  }
 
   /// The submission, and what runs by template. Meaningless when there were errors.
   func lower() -> (submission: GraphSubmission, work: [LoweredWork]) {
@@ -29,6 +39,7 @@ struct Lowering {
       bytes += template.payload.count + template.elementArguments.bytes.count
     }
     submission.queues = queues.references
+    submission.secrets = secrets.values
     submission.maximumFailures = graph.maximumFailures?.count(
       of: Self.running(submission.templates[...]))
     submission.failureScopes = failureScopes(submission.templates)
@@ -91,14 +102,18 @@ struct Lowering {
       return .call(call.type)
     case .run(let node):
       template.work = .command
-      let builder = CommandBuilder(substitution: substitution)
+      let own = OperationSecrets(secrets)
+      let builder = CommandBuilder(substitution: substitution, secrets: own)
       guard let command = builder.build(node) else { return .barrier }
+      template.secrets = own.positions
       template.payload = encoders.command(command)
       template.wantsInputs = command.readsOutputs || isRead
       checkPayload(template, operation, "the command")
       return .command(command)
     case .blocks(let declared):
-      let blocks = self.blocks(declared, substitution)
+      let own = OperationSecrets(secrets)
+      let blocks = self.blocks(declared, substitution, own)
+      template.secrets = own.positions
       template.work = .blocks(Self.types(of: blocks))
       template.timeout = operation.settings.timeout
       template.grace = operation.settings.grace
@@ -147,9 +162,9 @@ struct Lowering {
   }
 
   private func blocks(
-    _ declared: [DeclaredBlock], _ substitution: Substitution
+    _ declared: [DeclaredBlock], _ substitution: Substitution, _ secrets: OperationSecrets
   ) -> [OperationBlock] {
-    let builder = CommandBuilder(substitution: substitution)
+    let builder = CommandBuilder(substitution: substitution, secrets: secrets)
     let call = CallInputBuilder(substitution: substitution)
     return declared.compactMap { block in
       switch block {
@@ -245,6 +260,14 @@ struct Lowering {
     }
     if submission.queues.count > Limits.queuesPerGraph {
       findings.error("the graph uses more than \(Limits.queuesPerGraph) queues", nil)
+    }
+    let secretBytes = submission.secrets.reduce(0) { $0 + $1.utf8.count }
+    if submission.secrets.count > Limits.secretsPerGraph || secretBytes > Limits.secretBytesPerGraph
+    {
+      findings.error(
+        "the graph has more than \(Limits.secretsPerGraph) secrets, or more than "
+          + "\(Limits.secretBytesPerGraph / 1024) KiB of them", nil,
+        hint: "keep them in a file that workers can read")
     }
     if bytes > Limits.messageBytes * 3 / 4 {
       findings.error("the commands and items have more than 12 MiB together", nil)

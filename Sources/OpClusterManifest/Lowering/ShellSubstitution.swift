@@ -156,7 +156,7 @@ extension Substitution {
         let values = elements.values(element)
         return position < values.count && ShellText.isSafe(values[position])
       }
-    case .output, .known: return false
+    case .output, .known, .secret: return false
     }
   }
 

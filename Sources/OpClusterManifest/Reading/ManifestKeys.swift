@@ -14,8 +14,9 @@ enum ManifestKeys {
   static let graph = KeyTable(
     name: "the manifest",
     keys: [
-      "$schema", "version", "name", "description", "labels", "params", "defaults", "env", "queues",
-      "on_failure", "max_failures", "deadline", "operations", "barriers", "finally",
+      "$schema", "version", "name", "description", "labels", "params", "defaults", "env",
+      "env_file",
+      "queues", "on_failure", "max_failures", "deadline", "operations", "barriers", "finally",
     ])
   static let parameter = KeyTable(
     name: "a parameter",
@@ -30,7 +31,7 @@ enum ManifestKeys {
       "queue", "priority", "qos", "resources", "require", "retry", "max_lost", "on_worker_lost",
       "not_before", "exclusive", "timeout", "warn_before_timeout", "needs_time", "cancel",
       "suspend_signal",
-      "env",
+      "env", "env_file",
       "export_env", "workdir", "shell", "stdout", "stderr", "stdin", "logs", "ok_exit_codes",
       "labels",
     ])
@@ -65,12 +66,16 @@ enum ManifestKeys {
     keys: ["max", "reasons", "backoff", "backoff_factor", "backoff_max", "avoid_worker"])
   static let cancel = KeyTable(name: "'cancel'", keys: ["signal", "grace", "group"])
   static let warning = KeyTable(name: "'warn_before_timeout'", keys: ["signal", "before"])
+  /// A variable that is not a text.
+  static let variable = KeyTable(name: "a variable", keys: ["secret"])
+  static let secret = KeyTable(name: "'secret'", keys: ["env", "file"])
   static let input = KeyTable(name: "'stdin'", keys: ["file"])
   static let logs = KeyTable(name: "'logs'", keys: ["keep", "max"])
 
   /// Keys that mean something only for a command (`run`).
   static let commandOnly = [
-    "warn_before_timeout", "needs_time", "env", "workdir", "shell", "stdin", "stdout", "stderr",
+    "warn_before_timeout", "needs_time", "env", "env_file", "workdir", "shell", "stdin", "stdout",
+    "stderr",
     "logs", "ok_exit_codes", "outputs", "export_env", "suspend_signal",
   ]
   /// Keys that mean something only where something runs: not for a join point.

@@ -58,6 +58,7 @@ public enum ManifestSchema {
           "description": "Settings every operation starts from."
         },
         "env": {"$ref": "#/definitions/env"},
+        "env_file": {"$ref": "#/definitions/envFile"},
         "queues": {
           "type": "object",
           "description": "Queues of this graph; an operation naming another means one of the \#

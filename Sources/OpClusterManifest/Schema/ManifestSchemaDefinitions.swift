@@ -94,7 +94,30 @@ extension ManifestSchema {
         "env": {
           "type": "object",
           "propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
-          "additionalProperties": {"type": ["string", "number", "boolean"]}
+          "additionalProperties": {
+            "anyOf": [
+              {"type": ["string", "number", "boolean"]},
+              {
+                "type": "object",
+                "required": ["secret"],
+                "additionalProperties": false,
+                "properties": {"secret": {"$ref": "#/definitions/secret"}}
+              }
+            ]
+          }
+        },
+        "envFile": {
+          "description": "A file of NAME=VALUE lines, or several, read when the graph is \#
+    submitted. All of them are secret. 'env' comes after them.",
+          "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]
+        },
+        "secret": {
+          "type": "object",
+          "description": "A value that is read when the graph is submitted and that nobody is \#
+    shown: a variable of the submitter, or a file without its last line end.",
+          "oneOf": [{"required": ["env"]}, {"required": ["file"]}],
+          "additionalProperties": false,
+          "properties": {"env": {"type": "string"}, "file": {"type": "string"}}
         },
         "exitCodes": {
           "type": "array",
@@ -242,6 +265,7 @@ extension ManifestSchema {
             "cancel": {"$ref": "#/definitions/cancel"},
             "suspend_signal": {"$ref": "#/definitions/signal", "description": "Not supported yet."},
             "env": {"$ref": "#/definitions/env"},
+            "env_file": {"$ref": "#/definitions/envFile"},
             "export_env": {
               "type": "array",
               "items": {"type": "string"},
@@ -447,6 +471,7 @@ extension ManifestSchema {
             "cancel": {"$ref": "#/definitions/opSettings/properties/cancel"},
             "suspend_signal": {"$ref": "#/definitions/opSettings/properties/suspend_signal"},
             "env": {"$ref": "#/definitions/opSettings/properties/env"},
+            "env_file": {"$ref": "#/definitions/opSettings/properties/env_file"},
             "export_env": {"$ref": "#/definitions/opSettings/properties/export_env"},
             "workdir": {"$ref": "#/definitions/opSettings/properties/workdir"},
             "shell": {"$ref": "#/definitions/opSettings/properties/shell"},

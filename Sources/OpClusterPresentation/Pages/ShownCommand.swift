@@ -31,7 +31,7 @@ private func knownValue(
   switch value {
   case .index: index.map { "\($0)" }
   case .element(let position): values.indices.contains(position) ? values[position] : nil
-  case .output: nil
+  case .output, .secret: nil
   case .known(let text): text
   }
 }
@@ -44,6 +44,7 @@ private func placeName(_ value: CommandText.Value, keys: [String]) -> String {
     return keys[position] == "item" ? "item" : "matrix." + keys[position]
   case .output(let operation, let key): return "needs.\(operation).outputs.\(key)"
   case .known(let text): return text
+  case .secret: return "secret"
   }
 }
 

@@ -18,6 +18,7 @@ extension Scheduler {
     try checkElementEdges(submission)
     try checkExternalEdges(submission)
     try checkContinued(submission)
+    try checkSecrets(submission)
     if !submission.allowsCycles, submission.hasEdges {
       let search = CycleSearch(submission)
       if let cycle = search.find() {
@@ -26,6 +27,14 @@ extension Scheduler {
           hint: "take one of these dependencies away")
       }
     }
+  }
+
+  /// What programs send is looked at by the codec as well; a scheduler of this process has none.
+  private func checkSecrets(_ submission: GraphSubmission) throws(Refusal) {
+    try bound(submission.secrets.count, Limits.secretsPerGraph, "secrets")
+    try bound(
+      submission.secrets.reduce(0) { $0 + $1.utf8.count }, Limits.secretBytesPerGraph,
+      "bytes of secrets")
   }
 
   private func checkSizes(_ submission: GraphSubmission) throws(Refusal) {

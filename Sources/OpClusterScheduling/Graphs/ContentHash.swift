@@ -77,6 +77,8 @@ extension GraphSubmission {
       hash.add(numbers: continued.reused.firsts)
       hash.add(numbers: continued.reused.counts)
     }
+    // Another value under the same key is another content; the value is not to be found in it.
+    hash.add(each: secrets) { $1.add(numbers: SecretDigest.words(of: $0)) }
     return hash.value
   }
 }
@@ -159,6 +161,7 @@ extension OperationTemplate {
     allowedFailures.add(to: &hash)
     addCircumstances(to: &hash)
     hash.add(each: labels) { $0.add(to: &$1) }
+    hash.add(numbers: secrets)
   }
 
   private func addCircumstances(to hash: inout ContentHash) {

@@ -40,6 +40,35 @@ extension Scheduler {
     }
   }
 
+  /// The submission with the secrets that it leaves to the coordinator: those of the graph that it
+  /// does again, where the same one made both (G39).
+  func withSecrets(_ submission: GraphSubmission) throws(Refusal) -> GraphSubmission {
+    let bound = UInt32(clamping: submission.secrets.count)
+    let hasAll = submission.templates.allSatisfy { $0.secrets.allSatisfy { $0 < bound } }
+    if hasAll { return submission }
+    guard let continued = submission.continued, submission.secrets.isEmpty else {
+      throw Refusal(
+        .badRequest, "the submission names secrets that it does not hold",
+        hint: "submit it again from its manifest")
+    }
+    guard let known = ended[continued.graph] else { throw gone(continued.graph) }
+    guard known.submitter == submission.submitter else {
+      throw Refusal(
+        .forbidden,
+        "graph \(continued.graph.number) has secrets, which only who submitted it can use again",
+        hint: "submit it anew from its manifest")
+    }
+    var whole = submission
+    whole.secrets = known.secrets
+    let count = UInt32(clamping: whole.secrets.count)
+    guard whole.templates.allSatisfy({ $0.secrets.allSatisfy { $0 < count } }) else {
+      throw Refusal(
+        .expired, "the secrets of graph \(continued.graph.number) are not kept any more",
+        hint: "submit it anew from its manifest")
+    }
+    return whole
+  }
+
   private func gone(_ graph: GraphID) -> Refusal {
     if graph.number > 0, graph.number <= counters.lastGraph {
       return Refusal(
@@ -204,7 +233,7 @@ extension Scheduler {
         .unknownGraph, "there is no graph \(id.number)", hint: "see them with: opbatch ls -a")
     }
     return .submission(
-      graph.fullSubmission,
+      graph.fullSubmission.withoutSecrets,
       outcomes: (0..<graph.operationCount).map { graph.cell($0).ending.rawValue & 0x7F })
   }
 }

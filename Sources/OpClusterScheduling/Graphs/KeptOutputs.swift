@@ -69,7 +69,10 @@ private func outputWeight(_ output: [UInt8]) -> Int { output.count + 64 }
 
 extension EndedGraph {
   /// What its outputs take in memory.
-  var outputBytes: Int { outputs.reduce(0) { $0 + outputWeight($1.output) } }
+  /// Its secrets count as well: they are kept as long.
+  var outputBytes: Int {
+    secrets.reduce(outputs.reduce(0) { $0 + outputWeight($1.output) }) { $0 + $1.utf8.count }
+  }
 
   /// nil: the operation left none, or all of them were let go.
   func output(of index: UInt32) -> [UInt8]? {
@@ -172,9 +175,12 @@ extension Scheduler {
   private mutating func forgetOutputs(except cited: Set<GraphID>) {
     for graph in endedOrder where !cited.contains(graph) {
       if outputAccounts.remembered <= Limits.rememberedOutputBytes / 4 * 3 { return }
-      guard let known = ended[graph], !known.outputs.isEmpty else { continue }
+      guard let known = ended[graph], !known.outputs.isEmpty || !known.secrets.isEmpty else {
+        continue
+      }
       outputAccounts.remembered -= known.outputBytes
       ended[graph]?.outputs = []
+      ended[graph]?.secrets = []
       ended[graph]?.outputsAreForgotten = true
     }
   }

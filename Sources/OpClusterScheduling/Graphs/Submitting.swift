@@ -203,12 +203,16 @@ extension Scheduler {
       }
       keys.end(graph.submission.key, of: id, since: turn.keysDate)
       let isUniform = outcomes.allSatisfy { $0 == outcomes.first }
-      remember(
-        EndedGraph(
-          graph: id, key: SubmissionKey(""), fingerprint: graph.fingerprint, outcome: outcome,
-          operationCount: UInt32(outcomes.count),
-          outcomes: isUniform ? Array(outcomes.prefix(1)) : outcomes,
-          outputs: graph.outputEntries))
+      var ending = EndedGraph(
+        graph: id, key: SubmissionKey(""), fingerprint: graph.fingerprint, outcome: outcome,
+        operationCount: UInt32(outcomes.count),
+        outcomes: isUniform ? Array(outcomes.prefix(1)) : outcomes,
+        outputs: graph.outputEntries)
+      if !graph.submission.secrets.isEmpty {
+        ending.secrets = graph.submission.secrets
+        ending.submitter = graph.submission.submitter
+      }
+      remember(ending)
       releaseClasses(of: graph)
       forgetLines(of: graph)
       for queue in graph.ownQueues { removeQueue(queue) }

@@ -73,22 +73,23 @@ extension Scheduler {
   // MARK: - Submitting
 
   private mutating func submit(
-    _ submission: GraphSubmission, into turn: inout Turn
+    _ submitted: GraphSubmission, into turn: inout Turn
   ) throws(Refusal) -> ClientReply {
     // Nobody can ask for a graph without a key again, and without a journal nobody reads it.
-    let isAnonymous = submission.key.text.isEmpty
-    let fingerprint = isAnonymous && !turn.keepsRecords ? 0 : submission.contentHash
-    if !isAnonymous, let known = keys.known(submission.key, at: turn.wall) {
+    let isAnonymous = submitted.key.text.isEmpty
+    let fingerprint = isAnonymous && !turn.keepsRecords ? 0 : submitted.contentHash
+    if !isAnonymous, let known = keys.known(submitted.key, at: turn.wall) {
       let isSame =
-        known.fingerprint == fingerprint || known.fingerprint == submission.earlierContentHash
+        known.fingerprint == fingerprint || known.fingerprint == submitted.earlierContentHash
       guard isSame || SchedulingBug.unreadContent.isPlanted else {
         throw Refusal(
           .conflict,
-          "key \(submission.key.text) belongs to graph \(known.graph.number), "
+          "key \(submitted.key.text) belongs to graph \(known.graph.number), "
             + "whose content is another", hint: "choose a new key for a new graph")
       }
       return .accepted(known.graph, operations: known.operations, repeated: true)
     }
+    let submission = try withSecrets(submitted)
     try admit(submission, at: turn.wall)
     let graph = GraphID(counters.lastGraph + 1)
     turn.submissions.append(

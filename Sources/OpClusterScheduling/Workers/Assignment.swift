@@ -482,7 +482,13 @@ extension Scheduler {
 
 extension Graph {
   fileprivate func announcement(of stage: Int, _ qos: QualityOfService) -> TemplateAnnouncement {
-    stages[stage].announcement(in: id, submission.name, UInt32(stage), qos)
+    var announcement = stages[stage].announcement(in: id, submission.name, UInt32(stage), qos)
+    // Bounded by `Limits.secretsPerGraph`, once a template and conversation.
+    announcement.secrets = stages[stage].template.secrets.map { position in
+      let position = Int(position)
+      return submission.secrets.indices.contains(position) ? submission.secrets[position] : ""
+    }
+    return announcement
   }
 
   /// Whether an operation depends, or depended, on anything.

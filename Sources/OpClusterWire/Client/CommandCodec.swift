@@ -125,6 +125,7 @@ extension CommandText.Segment: WireConvertible {
         output.key = key
         proto.output = output
       case .known(let text): proto.known = text
+      case .secret(let position): proto.secret = UInt32(clamping: position)
       }
     }
     return proto
@@ -139,6 +140,7 @@ extension CommandText.Segment: WireConvertible {
     case .output(let output):
       self = .value(.output(operation: output.operation, key: output.key), quoting: quoting)
     case .known(let text): self = .value(.known(text), quoting: quoting)
+    case .secret(let position): self = .value(.secret(Int(position)), quoting: quoting)
     case nil: throw WireError("text.segments.value", .missing)
     }
   }

@@ -23,6 +23,7 @@ extension GraphSubmission: WireConvertible {
     proto.origin = clipped(origin, to: WireLimits.sentenceBytes)
     if let continued { proto.continued = continued.proto }
     proto.failureScopes = failureScopes.map(\.proto)
+    if !secrets.isEmpty { proto.secrets = secrets }
     return proto
   }
 
@@ -47,7 +48,15 @@ extension GraphSubmission: WireConvertible {
     continued = proto.hasContinued ? try ContinuedGraph(proto: proto.continued) : nil
     failureScopes = try list(
       proto.failureScopes, Limits.failureScopesPerGraph, "submission.failure_scopes")
+    secrets = try checkSecrets(proto.secrets, "submission.secrets")
   }
+}
+
+/// Secret values, bounded in number and in bytes together.
+func checkSecrets(_ values: [String], _ field: String) throws(WireError) -> [String] {
+  try checkCount(values.count, Limits.secretsPerGraph, field)
+  try checkCount(values.reduce(0) { $0 + $1.utf8.count }, Limits.secretBytesPerGraph, field)
+  return values
 }
 
 extension FailureScope: WireConvertible {

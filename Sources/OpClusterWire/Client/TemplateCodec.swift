@@ -35,6 +35,7 @@ extension OperationTemplate: WireConvertible {
     case .at(let time): proto.notBeforeTime = time.milliseconds
     }
     if !labels.isEmpty { proto.labels = labels.map(\.proto) }
+    if !secrets.isEmpty { proto.secrets = secrets }
     return proto
   }
 
@@ -105,6 +106,8 @@ extension OperationTemplate: WireConvertible {
     fillsInput = proto.fillsInput
     isExclusive = proto.isExclusive
     labels = try list(proto.labels, Limits.labelsPerThing, "template.labels")
+    try checkCount(proto.secrets.count, Limits.secretsPerGraph, "template.secrets")
+    secrets = proto.secrets
   }
 }
 
@@ -260,6 +263,7 @@ extension TemplateAnnouncement: WireConvertible {
     if let grace { proto.graceNanoseconds = grace.nanoseconds }
     proto.fillsInput = fillsInput
     proto.isExclusive = isExclusive
+    if !secrets.isEmpty { proto.secrets = secrets }
     return proto
   }
 
@@ -285,5 +289,6 @@ extension TemplateAnnouncement: WireConvertible {
       ? try span(proto.graceNanoseconds, "announcement.grace") : nil
     fillsInput = proto.fillsInput
     isExclusive = proto.isExclusive
+    secrets = try checkSecrets(proto.secrets, "announcement.secrets")
   }
 }

@@ -3,7 +3,7 @@
 
 enum ProtoDigest {
   static let client = "3670675516 17917"
-  static let journal = "2206315482 6142"
-  static let submission = "959544106 19171"
-  static let worker = "589728760 7438"
+  static let journal = "3492738606 6292"
+  static let submission = "3069069751 19602"
+  static let worker = "2126665382 7530"
 }

@@ -933,6 +933,11 @@ nonisolated struct ProtoEndedGraph: Sendable {
   /// None of the outputs is kept any more.
   var outputsForgotten: Bool = false
 
+  /// Of its submission, for one that does it again, and who made it; empty: nobody is known.
+  var secrets: [String] = []
+
+  var submitter: String = String()
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -2379,7 +2384,7 @@ nonisolated extension ProtoLiveEdges: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
 nonisolated extension ProtoEndedGraph: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".EndedGraph"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{1}key\0\u{1}fingerprint\0\u{1}outcome\0\u{3}operation_count\0\u{1}outcomes\0\u{1}outputs\0\u{3}outputs_forgotten\0\u{c}\u{9}\u{7}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{1}key\0\u{1}fingerprint\0\u{1}outcome\0\u{3}operation_count\0\u{1}outcomes\0\u{1}outputs\0\u{3}outputs_forgotten\0\u{1}secrets\0\u{1}submitter\0\u{c}\u{b}\u{5}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2395,6 +2400,8 @@ nonisolated extension ProtoEndedGraph: SwiftProtobuf.Message, SwiftProtobuf._Mes
       case 6: try { try decoder.decodeSingularBytesField(value: &self.outcomes) }()
       case 7: try { try decoder.decodeSingularMessageField(value: &self._outputs) }()
       case 8: try { try decoder.decodeSingularBoolField(value: &self.outputsForgotten) }()
+      case 9: try { try decoder.decodeRepeatedStringField(value: &self.secrets) }()
+      case 10: try { try decoder.decodeSingularStringField(value: &self.submitter) }()
       default: break
       }
     }
@@ -2429,6 +2436,12 @@ nonisolated extension ProtoEndedGraph: SwiftProtobuf.Message, SwiftProtobuf._Mes
     if self.outputsForgotten != false {
       try visitor.visitSingularBoolField(value: self.outputsForgotten, fieldNumber: 8)
     }
+    if !self.secrets.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.secrets, fieldNumber: 9)
+    }
+    if !self.submitter.isEmpty {
+      try visitor.visitSingularStringField(value: self.submitter, fieldNumber: 10)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2441,6 +2454,8 @@ nonisolated extension ProtoEndedGraph: SwiftProtobuf.Message, SwiftProtobuf._Mes
     if lhs.outcomes != rhs.outcomes {return false}
     if lhs._outputs != rhs._outputs {return false}
     if lhs.outputsForgotten != rhs.outputsForgotten {return false}
+    if lhs.secrets != rhs.secrets {return false}
+    if lhs.submitter != rhs.submitter {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -1209,6 +1209,12 @@ nonisolated struct ProtoTemplate: @unchecked Sendable {
     set {_uniqueStorage()._isExclusive = newValue}
   }
 
+  /// What its commands call secret 0, 1, 2, ...: positions in Submission.secrets.
+  var secrets: [UInt32] {
+    get {_storage._secrets}
+    set {_uniqueStorage()._secrets = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   /// Accepted with a closed hold gate that opens by itself: so long after the commit of the
@@ -1463,6 +1469,13 @@ nonisolated struct ProtoSubmission: @unchecked Sendable {
     set {_uniqueStorage()._failureScopes = newValue}
   }
 
+  /// Values that workers are told and nobody else: not in answers, nor in the history. With
+  /// `continued`, none means those of that graph. At most 256 of 64 KiB together.
+  var secrets: [String] {
+    get {_storage._secrets}
+    set {_uniqueStorage()._secrets = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -1599,6 +1612,15 @@ nonisolated struct ProtoCommandText: Sendable {
       set {value = .known(newValue)}
     }
 
+    /// Position in the secrets of the TemplateAnnouncement, which a Template names.
+    var secret: UInt32 {
+      get {
+        if case .secret(let v)? = value {return v}
+        return 0
+      }
+      set {value = .secret(newValue)}
+    }
+
     /// In shell text: one word outside of quotes, or a part of one, that the shell does not parse.
     var quotedForShell: Bool = false
 
@@ -1612,6 +1634,8 @@ nonisolated struct ProtoCommandText: Sendable {
       case output(ProtoCommandText.Output)
       /// Known to the client, and yet no part of the text.
       case known(String)
+      /// Position in the secrets of the TemplateAnnouncement, which a Template names.
+      case secret(UInt32)
 
     }
 
@@ -3060,7 +3084,7 @@ nonisolated extension ProtoRetryPolicy: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Template"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}count\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{3}element_arguments\0\u{3}element_argument_length\0\u{1}queue\0\u{1}priority\0\u{1}qos\0\u{1}demand\0\u{1}requirements\0\u{1}retry\0\u{3}maximum_losses\0\u{3}maximum_parallel\0\u{3}allowed_failures\0\u{3}allowed_exit_statuses\0\u{3}is_final\0\u{3}is_barrier\0\u{3}wants_inputs\0\u{1}labels\0\u{3}block_types\0\u{3}timeout_nanoseconds\0\u{3}grace_nanoseconds\0\u{3}is_held\0\u{3}delay_nanoseconds\0\u{3}not_before_time\0\u{3}fills_input\0\u{3}is_exclusive\0\u{c} \u{8}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}count\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{3}element_arguments\0\u{3}element_argument_length\0\u{1}queue\0\u{1}priority\0\u{1}qos\0\u{1}demand\0\u{1}requirements\0\u{1}retry\0\u{3}maximum_losses\0\u{3}maximum_parallel\0\u{3}allowed_failures\0\u{3}allowed_exit_statuses\0\u{3}is_final\0\u{3}is_barrier\0\u{3}wants_inputs\0\u{1}labels\0\u{3}block_types\0\u{3}timeout_nanoseconds\0\u{3}grace_nanoseconds\0\u{3}is_held\0\u{3}delay_nanoseconds\0\u{3}not_before_time\0\u{3}fills_input\0\u{3}is_exclusive\0\u{1}secrets\0\u{c}!\u{7}")
 
   fileprivate class _StorageClass {
     var _name: String = String()
@@ -3093,6 +3117,7 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
     var _notBefore: ProtoTemplate.OneOf_NotBefore?
     var _fillsInput: Bool = false
     var _isExclusive: Bool = false
+    var _secrets: [UInt32] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -3133,6 +3158,7 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
       _notBefore = source._notBefore
       _fillsInput = source._fillsInput
       _isExclusive = source._isExclusive
+      _secrets = source._secrets
     }
   }
 
@@ -3196,6 +3222,7 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
         }()
         case 30: try { try decoder.decodeSingularBoolField(value: &_storage._fillsInput) }()
         case 31: try { try decoder.decodeSingularBoolField(value: &_storage._isExclusive) }()
+        case 32: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._secrets) }()
         default: break
         }
       }
@@ -3306,6 +3333,9 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
       if _storage._isExclusive != false {
         try visitor.visitSingularBoolField(value: _storage._isExclusive, fieldNumber: 31)
       }
+      if !_storage._secrets.isEmpty {
+        try visitor.visitPackedUInt32Field(value: _storage._secrets, fieldNumber: 32)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -3345,6 +3375,7 @@ nonisolated extension ProtoTemplate: SwiftProtobuf.Message, SwiftProtobuf._Messa
         if _storage._notBefore != rhs_storage._notBefore {return false}
         if _storage._fillsInput != rhs_storage._fillsInput {return false}
         if _storage._isExclusive != rhs_storage._isExclusive {return false}
+        if _storage._secrets != rhs_storage._secrets {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -3596,7 +3627,7 @@ nonisolated extension ProtoQueueReference: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension ProtoSubmission: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Submission"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}key\0\u{1}name\0\u{1}templates\0\u{3}group_edges\0\u{3}element_edges\0\u{3}external_edges\0\u{1}queues\0\u{3}failure_policy\0\u{3}maximum_failures\0\u{3}is_suspended\0\u{3}is_declared_only\0\u{3}allows_cycles\0\u{1}labels\0\u{1}origin\0\u{1}continued\0\u{3}failure_scopes\0\u{c}\u{11}\u{f}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}key\0\u{1}name\0\u{1}templates\0\u{3}group_edges\0\u{3}element_edges\0\u{3}external_edges\0\u{1}queues\0\u{3}failure_policy\0\u{3}maximum_failures\0\u{3}is_suspended\0\u{3}is_declared_only\0\u{3}allows_cycles\0\u{1}labels\0\u{1}origin\0\u{1}continued\0\u{3}failure_scopes\0\u{1}secrets\0\u{c}\u{12}\u{e}")
 
   fileprivate class _StorageClass {
     var _key: String = String()
@@ -3615,6 +3646,7 @@ nonisolated extension ProtoSubmission: SwiftProtobuf.Message, SwiftProtobuf._Mes
     var _origin: String = String()
     var _continued: ProtoContinuedGraph? = nil
     var _failureScopes: [ProtoFailureScope] = []
+    var _secrets: [String] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -3641,6 +3673,7 @@ nonisolated extension ProtoSubmission: SwiftProtobuf.Message, SwiftProtobuf._Mes
       _origin = source._origin
       _continued = source._continued
       _failureScopes = source._failureScopes
+      _secrets = source._secrets
     }
   }
 
@@ -3675,6 +3708,7 @@ nonisolated extension ProtoSubmission: SwiftProtobuf.Message, SwiftProtobuf._Mes
         case 14: try { try decoder.decodeSingularStringField(value: &_storage._origin) }()
         case 15: try { try decoder.decodeSingularMessageField(value: &_storage._continued) }()
         case 16: try { try decoder.decodeRepeatedMessageField(value: &_storage._failureScopes) }()
+        case 17: try { try decoder.decodeRepeatedStringField(value: &_storage._secrets) }()
         default: break
         }
       }
@@ -3735,6 +3769,9 @@ nonisolated extension ProtoSubmission: SwiftProtobuf.Message, SwiftProtobuf._Mes
       if !_storage._failureScopes.isEmpty {
         try visitor.visitRepeatedMessageField(value: _storage._failureScopes, fieldNumber: 16)
       }
+      if !_storage._secrets.isEmpty {
+        try visitor.visitRepeatedStringField(value: _storage._secrets, fieldNumber: 17)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -3760,6 +3797,7 @@ nonisolated extension ProtoSubmission: SwiftProtobuf.Message, SwiftProtobuf._Mes
         if _storage._origin != rhs_storage._origin {return false}
         if _storage._continued != rhs_storage._continued {return false}
         if _storage._failureScopes != rhs_storage._failureScopes {return false}
+        if _storage._secrets != rhs_storage._secrets {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -3939,7 +3977,7 @@ nonisolated extension ProtoCommandText.Index: SwiftProtobuf.Message, SwiftProtob
 
 nonisolated extension ProtoCommandText.Segment: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = ProtoCommandText.protoMessageName + ".Segment"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}literal\0\u{1}index\0\u{1}element\0\u{1}output\0\u{3}quoted_for_shell\0\u{1}known\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}literal\0\u{1}index\0\u{1}element\0\u{1}output\0\u{3}quoted_for_shell\0\u{1}known\0\u{1}secret\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3998,6 +4036,14 @@ nonisolated extension ProtoCommandText.Segment: SwiftProtobuf.Message, SwiftProt
           self.value = .known(v)
         }
       }()
+      case 7: try {
+        var v: UInt32?
+        try decoder.decodeSingularUInt32Field(value: &v)
+        if let v = v {
+          if self.value != nil {try decoder.handleConflictingOneOf()}
+          self.value = .secret(v)
+        }
+      }()
       default: break
       }
     }
@@ -4030,9 +4076,17 @@ nonisolated extension ProtoCommandText.Segment: SwiftProtobuf.Message, SwiftProt
     if self.quotedForShell != false {
       try visitor.visitSingularBoolField(value: self.quotedForShell, fieldNumber: 5)
     }
-    try { if case .known(let v)? = self.value {
+    switch self.value {
+    case .known?: try {
+      guard case .known(let v)? = self.value else { preconditionFailure() }
       try visitor.visitSingularStringField(value: v, fieldNumber: 6)
-    } }()
+    }()
+    case .secret?: try {
+      guard case .secret(let v)? = self.value else { preconditionFailure() }
+      try visitor.visitSingularUInt32Field(value: v, fieldNumber: 7)
+    }()
+    default: break
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 

@@ -686,6 +686,12 @@ nonisolated struct ProtoTemplateAnnouncement: @unchecked Sendable {
     set {_uniqueStorage()._isExclusive = newValue}
   }
 
+  /// The values that Template.secrets names, in that order.
+  var secrets: [String] {
+    get {_storage._secrets}
+    set {_uniqueStorage()._secrets = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -1724,7 +1730,7 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
 
 nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".TemplateAnnouncement"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{3}graph_name\0\u{1}template\0\u{3}first_index\0\u{1}name\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{1}demand\0\u{1}qos\0\u{3}queue_name\0\u{3}timeout_nanoseconds\0\u{3}grace_nanoseconds\0\u{3}block_types\0\u{3}fills_input\0\u{3}is_exclusive\0\u{c}\u{13}\u{d}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{3}graph_name\0\u{1}template\0\u{3}first_index\0\u{1}name\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{1}demand\0\u{1}qos\0\u{3}queue_name\0\u{3}timeout_nanoseconds\0\u{3}grace_nanoseconds\0\u{3}block_types\0\u{3}fills_input\0\u{3}is_exclusive\0\u{1}secrets\0\u{c}\u{14}\u{c}")
 
   fileprivate class _StorageClass {
     var _graph: UInt32 = 0
@@ -1745,6 +1751,7 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
     var _blockTypes: [ProtoOperationType] = []
     var _fillsInput: Bool = false
     var _isExclusive: Bool = false
+    var _secrets: [String] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1773,6 +1780,7 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
       _blockTypes = source._blockTypes
       _fillsInput = source._fillsInput
       _isExclusive = source._isExclusive
+      _secrets = source._secrets
     }
   }
 
@@ -1809,6 +1817,7 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
         case 16: try { try decoder.decodeRepeatedMessageField(value: &_storage._blockTypes) }()
         case 17: try { try decoder.decodeSingularBoolField(value: &_storage._fillsInput) }()
         case 18: try { try decoder.decodeSingularBoolField(value: &_storage._isExclusive) }()
+        case 19: try { try decoder.decodeRepeatedStringField(value: &_storage._secrets) }()
         default: break
         }
       }
@@ -1875,6 +1884,9 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
       if _storage._isExclusive != false {
         try visitor.visitSingularBoolField(value: _storage._isExclusive, fieldNumber: 18)
       }
+      if !_storage._secrets.isEmpty {
+        try visitor.visitRepeatedStringField(value: _storage._secrets, fieldNumber: 19)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -1902,6 +1914,7 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
         if _storage._blockTypes != rhs_storage._blockTypes {return false}
         if _storage._fillsInput != rhs_storage._fillsInput {return false}
         if _storage._isExclusive != rhs_storage._isExclusive {return false}
+        if _storage._secrets != rhs_storage._secrets {return false}
         return true
       }
       if !storagesAreEqual {return false}

@@ -164,6 +164,8 @@ extension EndedGraph: WireConvertible {
     proto.outcomes = data(outcomes)
     if !outputs.isEmpty { proto.outputs = ProtoIndexedBytes(outputs) }
     proto.outputsForgotten = outputsAreForgotten
+    proto.secrets = secrets
+    proto.submitter = submitter
     return proto
   }
 
@@ -183,6 +185,8 @@ extension EndedGraph: WireConvertible {
       operationCount: proto.operationCount, outcomes: outcomes,
       outputs: try proto.outputs.words(Limits.outputBytes, "ended.outputs"))
     outputsAreForgotten = proto.outputsForgotten
+    secrets = try checkSecrets(proto.secrets, "ended.secrets")
+    submitter = try text(proto.submitter, Limits.labelBytes, "ended.submitter")
   }
 }
 

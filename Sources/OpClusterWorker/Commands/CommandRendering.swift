@@ -26,6 +26,8 @@ struct AttemptValues {
   var index: UInt32
   var elements: [String]
   var inputs: [DependencyInput]
+  /// `TemplateAnnouncement.secrets`.
+  var secrets: [String] = []
 
   /// The text with every place filled in.
   func render(_ text: CommandText) throws(AttemptProblem) -> String {
@@ -58,6 +60,12 @@ struct AttemptValues {
   private func words(_ value: CommandText.Value) throws(AttemptProblem) -> [String] {
     switch value {
     case .known(let text): return [text]
+    case .secret(let position):
+      guard secrets.indices.contains(position) else {
+        throw AttemptProblem(
+          cause: .badArgument, message: "a secret of the command is missing; submit the graph anew")
+      }
+      return [secrets[position]]
     case .index: return [String(index)]
     case .element(let position):
       guard elements.indices.contains(position) else {

@@ -151,6 +151,32 @@ enum Folders {
     return Int64(time(nil)).saturatingSubtract(Int64(information.st_mtim.tv_sec))
   }
 
+  /// What a regular file takes on the disk, and when it was last written, in seconds since 1970;
+  /// nil for anything else.
+  static func weight(of path: String) -> (bytes: Int64, changed: Int64)? {
+    var information = stat()
+    guard unsafe lstat(path, &information) == 0, information.st_mode & S_IFMT == S_IFREG else {
+      return nil
+    }
+    let taken = Int64(information.st_blocks).saturatingMultiply(512)
+    return (max(Int64(information.st_size), taken), Int64(information.st_mtim.tv_sec))
+  }
+
+  static func secondsSince1970() -> Int64 { Int64(time(nil)) }
+
+  /// Makes an empty file; that it exists is no error.
+  static func touch(_ path: String) {
+    let file = unsafe open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    if file >= 0 { close(file) }
+  }
+
+  /// Of the whole file system that a folder is on.
+  static func diskBytes(of path: String) -> Int64? {
+    var status = statvfs()
+    guard unsafe statvfs(path, &status) == 0 else { return nil }
+    return Int64(clamping: UInt64(status.f_blocks).saturatingMultiply(UInt64(status.f_frsize)))
+  }
+
   static func problem(_ what: String) -> Problem {
     let error = errno
     let cause = unsafe String(cString: strerror(error))

@@ -27,9 +27,19 @@ enum LogFiles {
     } catch {
       if target != nil || Folders.size(of: own) != nil {
         chunk.problem = "the log cannot be read: \(error)"
+      } else if !isRunning, wasSwept(own) {
+        chunk.problem =
+          "the log was empty, or removed as one of the oldest on its worker: "
+          + "'opworker --log-space' says how much they may take"
       }
     }
     return chunk
+  }
+
+  /// Whether logs of the same graph were removed for want of room.
+  private static func wasSwept(_ log: String) -> Bool {
+    guard let slash = log.lastIndex(of: "/") else { return false }
+    return Folders.size(of: "\(log[..<slash])/\(LogSweep.mark)") != nil
   }
 
   /// What a crashed process said of it: Swift's own line, which a trace of calls may follow, else

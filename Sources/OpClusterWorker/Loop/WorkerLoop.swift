@@ -69,6 +69,9 @@ final class WorkerLoop {
   /// When a drain that began with a signal becomes a stop.
   var drainEnd: Instant?
   let service: ServiceNotifier?
+  let sweepState = SweepState()
+  /// When logs are looked through again.
+  var nextSweep = Instant.distantPast
 
   struct Items {
     var socket: Poller.Item?
@@ -146,7 +149,7 @@ final class WorkerLoop {
     core = ExecutionCore(
       identity: identity, jitterSeed: UInt64.random(in: 0...UInt64.max), at: now)
     rebuildPoller()
-    sweepLogs()
+    sweepLogsIfDue()
     sayWhatIsNotBounded()
   }
 
@@ -202,7 +205,8 @@ final class WorkerLoop {
     if let speakAt { deadline = deadline.map { min($0, speakAt.nanoseconds) } }
     if isHurried { deadline = now.nanoseconds }
     if let leaveAt { deadline = leaveAt.nanoseconds }
-    for moment in [drainEnd?.nanoseconds, service?.nextFeed] {
+    let sweep = sweepState.isAtWork ? nil : nextSweep.nanoseconds
+    for moment in [drainEnd?.nanoseconds, service?.nextFeed, sweep] {
       if let moment { deadline = min(moment, deadline ?? moment) }
     }
     if let patience = configuration.patience, core.conversation == nil {
@@ -309,6 +313,7 @@ final class WorkerLoop {
 
   private func passTime() {
     endDrain()
+    sweepLogsIfDue()
     if let deadline = core.nextDeadline, now >= deadline { apply(.timePassed) }
   }
 
@@ -377,16 +382,5 @@ final class WorkerLoop {
     attempts.endAll(within: .seconds(2))
     socket = nil
     if !configuration.isNameGiven { scratch.removeAll() }
-  }
-
-  /// Removes old logs on a thread of its own: there may be many.
-  private func sweepLogs() {
-    let folders = scratch.outdated(
-      olderThan: configuration.logRetention.wholeSeconds)
-    guard !folders.isEmpty else { return }
-    logger.info("removing the logs of \(folders.count) old graphs")
-    _ = try? startThread(name: "sweeper") {
-      for folder in folders { Folders.removeTree(folder) }
-    }
   }
 }

@@ -91,7 +91,9 @@ final class CommandRunner {
         cause: .badArgument,
         message: "the element's values do not fit its keys; submit the graph anew")
     }
-    let values = AttemptValues(index: job.shownIndex, elements: elements, inputs: job.inputs)
+    let values = AttemptValues(
+      index: job.shownIndex, elements: elements, inputs: job.inputs,
+      secrets: job.announcement.secrets)
     let slot: SlotPaths
     do throws(Folders.Problem) {
       slot = try scratch.takeSlot()

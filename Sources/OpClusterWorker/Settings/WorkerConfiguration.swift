@@ -23,6 +23,11 @@ public struct WorkerConfiguration: Sendable {
   public var patience: Span?
   /// Log files of ended attempts are removed after this.
   public var logRetention: Span
+  /// What they may take altogether, the oldest going first; nil: a tenth of the disk, at most
+  /// `Limits.logBytesPerWorker`.
+  public var logBytes: Int64?
+  /// How often they are looked through; nil: every five minutes.
+  package var logSweepInterval: Span?
   /// Take SIGTERM and SIGINT as orders to stop, and give children clean ones. Only where the
   /// worker is the whole process.
   public var handlesSignals: Bool
@@ -55,6 +60,7 @@ public struct WorkerConfiguration: Sendable {
     scratch = Folders.defaultScratch(worker: MachineResources.defaultName)
     patience = nil
     logRetention = .seconds(7 * 24 * 3600)
+    logBytes = nil
     handlesSignals = true
     drainTime = nil
     service = nil

@@ -1,0 +1,117 @@
+// Reads secret values: `{secret: {env: NAME}}`, `{secret: {file: PATH}}` in `env`, and `env_file`.
+// They are read where the manifest is compiled, and are neither in the text nor in findings.
+
+import OpClusterModel
+
+struct SecretDecoder {
+  let findings: Findings
+
+  /// The value of a variable that says where it comes from; nil after a finding.
+  func secret(_ entry: ManifestNode.Entry) -> String? {
+    guard let outer = Fields(entry.value, ManifestKeys.variable, findings) else { return nil }
+    guard let node = outer.node("secret") else {
+      findings.error(
+        "the variable '\(entry.key)' must be a text, or say 'secret'", entry.value.place)
+      return nil
+    }
+    guard let source = Fields(node, ManifestKeys.secret, findings) else { return nil }
+    guard (source["env"] == nil) != (source["file"] == nil) else {
+      findings.error("'secret' has either 'env' or 'file'", node.place)
+      return nil
+    }
+    if entry.key == "PATH" {
+      findings.error("'PATH' cannot be secret", entry.place, hint: "write it down")
+      return nil
+    }
+    if let name = source.text("env"), let place = source.node("env")?.place {
+      guard let value = findings.surroundings.variable(name) else {
+        findings.error(
+          "the variable '\(name)' is not set here", place, hint: "export it before you submit")
+        return nil
+      }
+      return checked(value, entry.key, place)
+    }
+    guard let path = source.text("file"), let place = source.node("file")?.place,
+      let text = file(path, place)
+    else { return nil }
+    // An editor ends the last line.
+    return checked(text.hasSuffix("\n") ? String(text.dropLast()) : text, entry.key, place)
+  }
+
+  /// The variables of one file or several, later ones before earlier ones.
+  func files(_ node: ManifestNode, onto variables: inout [DeclaredVariable]) {
+    var nodes = [node]
+    if case .sequence(let items) = node.value { nodes = items }
+    for node in nodes {
+      guard let path = findings.text(node, "'env_file'"), let text = file(path, node.place) else {
+        continue
+      }
+      var number = 0
+      for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+        number += 1
+        let line = String(line).trimmed
+        if line.isEmpty || line.hasPrefix("#") { continue }
+        guard let variable = variable(line, path, number, node.place) else { continue }
+        variables.replace(variable)
+      }
+    }
+  }
+
+  /// `NAME=VALUE`, of which nothing but the name is ever told.
+  private func variable(
+    _ line: String, _ path: String, _ number: Int, _ place: Place
+  ) -> DeclaredVariable? {
+    let text = line.after("export ")?.trimmed ?? line
+    guard let equals = text.firstIndex(of: "="), Names.isVariableName(String(text[..<equals]))
+    else {
+      findings.error("line \(number) of '\(path)' is not NAME=VALUE", place)
+      return nil
+    }
+    let name = String(text[..<equals])
+    var value = text[text.index(after: equals)...]
+    for quote in ["\"", "'"] where value.count > 1 && value.hasPrefix(quote) {
+      if value.hasSuffix(quote) { value = value.dropFirst().dropLast() }
+      break
+    }
+    // A folder of `PATH` is not told either.
+    if let objection = CommandVariables.objection(to: name, nil) {
+      findings.error(objection.message, place, hint: objection.hint)
+      return nil
+    }
+    if name == "PATH" {
+      findings.error("'PATH' cannot be secret", place, hint: "write it into 'env'")
+      return nil
+    }
+    guard let checked = checked(String(value), name, place) else { return nil }
+    return DeclaredVariable(name: name, value: .secret(checked))
+  }
+
+  private func file(_ path: String, _ place: Place) -> String? {
+    switch findings.file(path) {
+    case .success(let text): return text
+    case .failure(let failure):
+      findings.error("cannot read '\(path)': \(failure.reason)", place)
+      return nil
+    }
+  }
+
+  private func checked(_ value: String, _ name: String, _ place: Place) -> String? {
+    if value.utf8.count > Limits.secretBytesPerGraph || value.utf8.contains(0) {
+      findings.error(
+        "the secret '\(name)' holds a zero byte or more than "
+          + "\(Limits.secretBytesPerGraph / 1024) KiB", place,
+        hint: "keep it in a file that workers can read")
+      return nil
+    }
+    if value.isEmpty { findings.warning("the secret '\(name)' is empty", place) }
+    return value
+  }
+}
+
+extension [DeclaredVariable] {
+  /// The last value of a name counts.
+  mutating func replace(_ variable: DeclaredVariable) {
+    removeAll { $0.name == variable.name }
+    append(variable)
+  }
+}
