@@ -35,13 +35,16 @@ final class OpworkerProcess {
     process = try Self.spawn(path, arguments(folder), output: folder)
   }
 
-  /// `opworker` where no cgroup can be seen, which takes root to arrange.
-  init(withoutGroups arguments: (String) -> [String]) throws {
+  /// `opworker` where no cgroup can be seen, and perhaps none of its own processes, as with the
+  /// /proc of another namespace; which takes root to arrange.
+  init(withoutGroups arguments: (String) -> [String], seesProcesses: Bool = true) throws {
     let path = try #require(Self.path("opworker"), "opworker is not built")
     folder = try TestWorker.freshFolder()
+    let namespaces = seesProcesses ? ["-m"] : ["-m", "--pid", "--fork", "--kill-child"]
     let hide = "mount -t tmpfs none /sys/fs/cgroup && exec \"$0\" \"$@\""
     process = try Self.spawn(
-      "/usr/bin/unshare", ["-m", "/bin/sh", "-c", hide, path] + arguments(folder), output: folder)
+      "/usr/bin/unshare", namespaces + ["/bin/sh", "-c", hide, path] + arguments(folder),
+      output: folder)
   }
 
   /// Its streams go to the files `output` and `error` of a folder.

@@ -2,8 +2,8 @@
 // this file was made. A test compares it with what they are.
 
 enum ProtoDigest {
-  static let client = "1957713707 17493"
+  static let client = "3690851402 17587"
   static let journal = "2927410419 5631"
   static let submission = "959544106 19171"
-  static let worker = "589728760 7438"
+  static let worker = "564739169 7662"
 }
