@@ -50,6 +50,9 @@ public enum Limits {
   /// with more is left to another thread.
   public static let entriesRemovedAtOnce = 1_000
 
+  /// Different words of refusals that the coordinator's log tells of workers in ten minutes.
+  public static let refusedWorkersTold = 100
+
   /// Attempts that KILL does not end, as a worker names them in a report; of more it tells the
   /// first.
   public static let unkillableTold = 64

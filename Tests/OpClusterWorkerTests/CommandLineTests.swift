@@ -170,6 +170,27 @@ extension WorkerTests {
     #expect(command.error.split(separator: "\n").count { $0.contains("does not answer") } == 1)
   }
 
+  // The second worker of a name waits, and says for whom, once.
+  @Test func saysWhyItIsNotTaken() throws {
+    let coordinator = try FakeCoordinator()
+    coordinator.refusal = Refusal(
+      .busy, "a worker named w5 is connected", hint: "give each worker a name of its own")
+    let folder = try TestWorker.freshFolder()
+    defer { Folders.removeTree(folder) }
+    let command = try OpworkerProcess([
+      "serve", "--allow-root", "--coordinator", coordinator.endpoint.address, "--name", "w5",
+      "--scratch", folder,
+    ])
+    try coordinator.until("a second try") { coordinator.hellos.count > 1 }
+    let words =
+      "the coordinator does not take this worker yet: a worker named w5 is connected; "
+      + "give each worker a name of its own"
+    #expect(command.error.contains(words))
+    coordinator.refusal = nil
+    try coordinator.until("a line") { !command.output.isEmpty }
+    #expect(command.error.split(separator: "\n").count { $0.contains(words) } == 1)
+  }
+
   // G25: killed, it leaves nothing behind, neither children nor those that left their session.
   @Test func nothingOutlivesAKilledWorker() throws {
     let coordinator = try FakeCoordinator()
