@@ -135,6 +135,12 @@ void op_freeze_descendants(void) {
 }
 
 bool op_can_list_children(void) {
+  char own[16];
+  ssize_t length = readlink("/proc/self", own, sizeof(own) - 1);
+  if (length <= 0) return false;
+  own[length] = 0;
+  // That of another namespace numbers processes in another way.
+  if (op_parse_process(own) != getpid()) return false;
   int file = open_children();
   if (file < 0) file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
   if (file < 0) return false;

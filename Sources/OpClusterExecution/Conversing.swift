@@ -21,6 +21,10 @@ extension ExecutionCore {
         link.nextHeartbeat = now + link.timing.heartbeat
         var report = outbox.take(conversation, ordersTaken: link.ordersTaken)
         report.isLeaving = isLeaving
+        if !unkillable.isEmpty {
+          report.unkillable = Array(unkillable.prefix(Limits.unkillableTold))
+          report.unkillableDemand = unkillableDemand
+        }
         link.made(report: report.number, at: now)
         return .report(report)
       }

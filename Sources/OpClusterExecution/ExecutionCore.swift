@@ -30,6 +30,12 @@ public struct ExecutionCore: Sendable {
   var movedQueues: [AttemptID: String] = [:]
   /// Killed and forgotten, not yet ended: their room is still taken.
   var leftovers: [AttemptID: TemplateNumber] = [:]
+  /// Attempts of which processes live that KILL does not end, in order.
+  var unkillable: [AttemptID] = []
+  /// Of those, the ones that are over: they are among the leftovers.
+  var outlived: Set<AttemptID> = []
+  /// What those take whose room the coordinator may take to be free.
+  var unkillableDemand = Resources.none
   /// Capacity minus what runs.
   var available: Resources
   var held = 0
@@ -95,6 +101,10 @@ public struct ExecutionCore: Sendable {
     case .disconnected: disconnected(at: now)
     case .prepared(let number, let limits): templates[Int(number.position)].limits = limits
     case .ended(let attempt, let result): ended(attempt, result, at: now, into: &effects)
+    case .unkillable(let attempt): noteUnkillable(attempt, at: now)
+    case .outlived(let attempt, let result):
+      ended(attempt, result, isOutlived: true, at: now, into: &effects)
+    case .survivorsGone(let attempt): survivorsGone(attempt, at: now, into: &effects)
     case .progress(let attempt, let fraction, let text):
       noteProgress(attempt, Progress(fraction: fraction, text: text))
     case .timePassed: timePassed(at: now, into: &effects)
@@ -117,7 +127,7 @@ public struct ExecutionCore: Sendable {
       next = next.map { min($0, moment) } ?? moment
     }
     consider(timers.earliest)
-    if running == 0 { consider(stopDeadline) }
+    if awaited == 0 { consider(stopDeadline) }
     if isOrphanable { consider(link.orphanDeadline) }
     if exclusivesRunning > 0, !isFenced { consider(link.fenceDeadline) }
     return next
@@ -125,7 +135,7 @@ public struct ExecutionCore: Sendable {
 
   public var counts: ExecutionCounts {
     ExecutionCounts(
-      held: held, running: running, unacknowledged: outbox.count, launched: launched,
+      held: held, running: awaited, unacknowledged: outbox.count, launched: launched,
       late: late, conversations: link.welcomes)
   }
   /// The present conversation; nil: there is none.
@@ -150,7 +160,7 @@ extension ExecutionCore {
   /// Time has come to its next deadline, or somewhat past it.
   mutating func timePassed(at now: Instant, into effects: inout [ExecutionEffect]) {
     switch link.state {
-    case .waiting(let until) where now >= until && isBeginningAnew && running > 0:
+    case .waiting(let until) where now >= until && isBeginningAnew && awaited > 0:
       // What is exclusive may be given to others as soon as the new session says hello (G16).
       link.wait(for: settings.shortestBackoff, at: now)
     case .waiting(let until) where now >= until:
@@ -206,7 +216,7 @@ extension ExecutionCore {
 
   /// Goodbye, and the end, as soon as nothing runs and everything told is durable.
   mutating func leaveIfDone(at now: Instant) {
-    guard exit == nil, running == 0, isDraining || isStopping else { return }
+    guard exit == nil, awaited == 0, isDraining || isStopping else { return }
     let hasWaitedEnough = stopDeadline.map { now >= $0 } ?? false
     switch link.state {
     case .talking:

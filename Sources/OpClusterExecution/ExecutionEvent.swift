@@ -34,6 +34,12 @@ public enum ExecutionEvent: Sendable {
   /// A launched attempt is over, and nothing of it is left. The result is as the body saw it: exit
   /// status, signal, and a cause of its own finding. Why it was stopped is the brain's to say.
   case ended(AttemptID, AttemptResult)
+  /// Processes of the attempt live that KILL does not end.
+  case unkillable(AttemptID)
+  /// The attempt is over, but such processes of it live; `survivorsGone` follows.
+  case outlived(AttemptID, AttemptResult)
+  /// All processes of the attempt that KILL did not end have ended.
+  case survivorsGone(AttemptID)
   /// A running attempt tells how far it is, 0…1.
   case progress(AttemptID, fraction: Double, text: String)
   /// `nextDeadline` has come. Feed the frames that wait before it, so that a worker which was
@@ -112,7 +118,8 @@ public struct ExecutionSettings: Hashable, Sendable {
 public struct ExecutionCounts: Hashable, Sendable {
   /// Held unstarted: waiting for local ones, or for room.
   public var held = 0
-  /// Launched and not ended, also what was killed and forgotten.
+  /// Launched and not ended, also what was killed and forgotten; without what has ended and left
+  /// processes that KILL does not end.
   public var running = 0
   /// Entries reported or to be reported, not yet acknowledged.
   public var unacknowledged = 0

@@ -36,6 +36,9 @@ extension ExecutionCore {
     for template in leftovers.values.map(\.position).sorted() {
       room.giveBack(demandOf(TemplateNumber(template)))
     }
+    demand(
+      outlived.allSatisfy { leftovers[$0] != nil && unkillable.contains($0) },
+      "what is over and lives is not among the leftovers")
     demand(held == heldFound, "held \(held), found \(heldFound)")
     demand(
       running == liveFound + leftovers.count, "running \(running), found \(liveFound) live")

@@ -192,6 +192,7 @@ extension ExecutionCore {
     effects.append(.kill(attempt))
     leftovers[attempt] = attempts[slot].template
     operations[attempts[slot].graph].live += 1
+    if !unkillable.isEmpty { addUpUnkillable() }
     release(slot, into: &effects)
   }
 
@@ -206,31 +207,45 @@ extension ExecutionCore {
   }
 
   /// The body has seen the end of an attempt.
+  /// - Parameter isOutlived: processes of it live that KILL does not end, and keep its room.
   mutating func ended(
-    _ attempt: AttemptID, _ raw: AttemptResult, at now: Instant,
+    _ attempt: AttemptID, _ raw: AttemptResult, isOutlived: Bool = false, at now: Instant,
     into effects: inout [ExecutionEffect]
   ) {
     let slot = operations.slot(of: attempt.operation)
     guard slot.exists, attempts[slot].id == attempt, attempts[slot].state.isLive else {
-      endLeftover(attempt, at: now, into: &effects)
+      if isOutlived {
+        outlive(attempt, at: now)
+      } else {
+        endLeftover(attempt, at: now, into: &effects)
+      }
       return
     }
     let result = Self.conclude(raw, attempts[slot].state)
     change(slot, .ended, at: now, into: &effects)
-    freeRoom(attempts[slot].template, at: now)
+    if isOutlived {
+      leftovers[attempt] = attempts[slot].template
+      operations[attempts[slot].graph].live += 1
+      outlive(attempt, at: now)
+    } else {
+      forgetUnkillable(attempt)
+      freeRoom(attempts[slot].template, at: now)
+    }
     if !progress.isEmpty { progress[attempt] = nil }
     let outcome = Self.outcome(result, isCancelled: attempts[slot].isCancelled)
     outbox.append(.finished(attempt, result))
     settle(slot, outcome, result.output, into: &effects)
   }
 
-  private mutating func endLeftover(
+  mutating func endLeftover(
     _ attempt: AttemptID, at now: Instant, into effects: inout [ExecutionEffect]
   ) {
     guard let template = leftovers.removeValue(forKey: attempt) else {
       late += 1
       return
     }
+    outlived.remove(attempt)
+    forgetUnkillable(attempt)
     freeRoom(template, at: now)
     leave(templates[Int(template.position)].graph, into: &effects)
   }
@@ -240,7 +255,7 @@ extension ExecutionCore {
     available.giveBack(queue.classes[Int(demandClass)].demand)
     running -= 1
     if isExclusive(number) { exclusivesRunning -= 1 }
-    if running == 0, isStopping { stopDeadline = now + settings.farewell }
+    beginFarewell(at: now)
   }
 
   /// Tells those that wait here for the operation how it ended. A policy that this outcome does

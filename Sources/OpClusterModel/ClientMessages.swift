@@ -458,6 +458,8 @@ public struct WorkerRow: Hashable, Sendable {
   public var types: [OperationType]
   /// So long ago; nil: not since the coordinator was started.
   public var lastHeard: Span?
+  /// Operations of which processes live that KILL does not end: the machine is not well.
+  public var unkillable: UInt32 = 0
   public init(
     worker: WorkerID, name: String, state: State, capacity: Resources, free: Resources,
     executing: UInt32, held: UInt32, labels: [Label], types: [OperationType], lastHeard: Span?

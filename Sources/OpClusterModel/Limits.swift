@@ -53,6 +53,13 @@ public enum Limits {
   /// with more is left to another thread.
   public static let entriesRemovedAtOnce = 1_000
 
+  /// Different words of refusals that the coordinator's log tells of workers in ten minutes.
+  public static let refusedWorkersTold = 100
+
+  /// Attempts that KILL does not end, as a worker names them in a report; of more it tells the
+  /// first.
+  public static let unkillableTold = 64
+
   // Conversations
   /// One message on the worker and client sockets.
   public static let messageBytes = 16 * 1024 * 1024

@@ -73,6 +73,12 @@ public struct WorkerReport: Hashable, Sendable {
   public var ordersTaken: UInt64
   /// It wants to leave once what runs has ended: give it nothing new, take the rest back (S148).
   public var isLeaving = false
+  /// Attempts of which processes live that KILL does not end, as of now: the first
+  /// `Limits.unkillableTold` of them.
+  public var unkillable: [AttemptID] = []
+  /// What such processes take of attempts that have ended otherwise: the worker gives it to nobody
+  /// before they have ended as well.
+  public var unkillableDemand = Resources.none
   public init(
     conversation: Conversation, number: UInt64, entries: [Entry] = [], ordersTaken: UInt64 = 0
   ) {

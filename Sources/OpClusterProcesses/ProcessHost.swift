@@ -67,6 +67,10 @@ public final class ProcessHost {
   var idleOutputs: [String: OpenOutput] = [:]
   /// Trees with something to kill or to wait for beside the main process.
   var settling: Set<UInt64> = []
+  /// What was not taken yet.
+  private var survivals: [Survival] = []
+  /// ``settlingLimit``, but in tests.
+  var patience = settlingLimit
 
   /// - Parameters:
   ///   - fence: the mark of this run of the worker.
@@ -161,6 +165,16 @@ public final class ProcessHost {
     return ended
   }
 
+  /// What was found since the last call of trees that KILL does not end. To be called after
+  /// ``collectEnded()``: of a tree that is collected as ended and left something behind, the
+  /// finding comes in the same turn, and its going later.
+  public func takeSurvivals() -> [Survival] {
+    defer { survivals.removeAll() }
+    return survivals
+  }
+
+  func note(_ survival: Survival) { survivals.append(survival) }
+
   /// Cuts the output files that have outgrown their limit. ``collectEnded()`` calls this ten times
   /// a second while a limited process runs, so a caller needs it only to be stricter.
   ///
@@ -234,7 +248,7 @@ public final class ProcessHost {
     tokens[number] = nil
     process.mainEnd = end
     process.descriptor = nil
-    process.endedAt = .now
+    process.killedAt = process.killedAt ?? .now
     settling.insert(token)
   }
 

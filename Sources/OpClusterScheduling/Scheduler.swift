@@ -50,6 +50,8 @@ public struct Scheduler: Sendable {
   /// Counts the conversations of this life: a session that was lost and comes back must not find
   /// the number of an earlier one again.
   var lastConversation: UInt32 = 0
+  /// Counts how often a worker could give more or less than before in the same conversation.
+  var capacityChanges: UInt32 = 0
   var backoffs: Heap<Backoff> = []
   var alarms: Heap<Alarm> = []
   var deferred: [DeferredRequest] = []

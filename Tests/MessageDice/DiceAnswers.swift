@@ -144,11 +144,13 @@ extension Dice {
   }
 
   package mutating func workerRow() -> WorkerRow {
-    WorkerRow(
+    var row = WorkerRow(
       worker: worker(), name: text(), state: member(WorkerRow.State.self),
       capacity: resources(), free: resources(negative: true), executing: number(),
       held: number(), labels: labels(), types: many { $0.type() },
       lastHeard: maybe { $0.span() })
+    row.unkillable = number()
+    return row
   }
 
   // Events

@@ -26,6 +26,10 @@ extension Dice {
       conversation: conversation(), number: number(), entries: many(20) { $0.entry() },
       ordersTaken: number())
     report.isLeaving = below(4) == 0
+    if below(4) == 0 {
+      report.unkillable = many { $0.attempt() }
+      report.unkillableDemand = resources()
+    }
     return report
   }
 

@@ -42,6 +42,10 @@ struct RenderingTests {
   }
 
   @Test func withoutAWidthNothingIsCut() {
+    var sick = ClusterSample.workers
+    sick[0].unkillable = 2
+    let sickLines = workerTable(sick, Sample.style(nil)).lines(Sample.style(nil))
+    #expect(sickLines[1].contains("connected, 2 unkillable"))
     let lines = workerTable(ClusterSample.workers, Sample.style(nil)).lines(Sample.style(nil))
     #expect(lines[2].contains("a-node-with-a-very-long-name.example.org"))
     #expect(!lines.joined().contains("…"))

@@ -35,13 +35,16 @@ final class OpworkerProcess {
     process = try Self.spawn(path, arguments(folder), output: folder)
   }
 
-  /// `opworker` where no cgroup can be seen, which takes root to arrange.
-  init(withoutGroups arguments: (String) -> [String]) throws {
+  /// `opworker` where no cgroup can be seen, and perhaps none of its own processes, as with the
+  /// /proc of another namespace; which takes root to arrange.
+  init(withoutGroups arguments: (String) -> [String], seesProcesses: Bool = true) throws {
     let path = try #require(Self.path("opworker"), "opworker is not built")
     folder = try TestWorker.freshFolder()
+    let namespaces = seesProcesses ? ["-m"] : ["-m", "--pid", "--fork", "--kill-child"]
     let hide = "mount -t tmpfs none /sys/fs/cgroup && exec \"$0\" \"$@\""
     process = try Self.spawn(
-      "/usr/bin/unshare", ["-m", "/bin/sh", "-c", hide, path] + arguments(folder), output: folder)
+      "/usr/bin/unshare", namespaces + ["/bin/sh", "-c", hide, path] + arguments(folder),
+      output: folder)
   }
 
   /// Its streams go to the files `output` and `error` of a folder.
@@ -165,6 +168,27 @@ extension WorkerTests {
     coordinator.isSilent = false
     try coordinator.until("a line") { !command.output.isEmpty }
     #expect(command.error.split(separator: "\n").count { $0.contains("does not answer") } == 1)
+  }
+
+  // The second worker of a name waits, and says for whom, once.
+  @Test func saysWhyItIsNotTaken() throws {
+    let coordinator = try FakeCoordinator()
+    coordinator.refusal = Refusal(
+      .busy, "a worker named w5 is connected", hint: "give each worker a name of its own")
+    let folder = try TestWorker.freshFolder()
+    defer { Folders.removeTree(folder) }
+    let command = try OpworkerProcess([
+      "serve", "--allow-root", "--coordinator", coordinator.endpoint.address, "--name", "w5",
+      "--scratch", folder,
+    ])
+    try coordinator.until("a second try") { coordinator.hellos.count > 1 }
+    let words =
+      "the coordinator does not take this worker yet: a worker named w5 is connected; "
+      + "give each worker a name of its own"
+    #expect(command.error.contains(words))
+    coordinator.refusal = nil
+    try coordinator.until("a line") { !command.output.isEmpty }
+    #expect(command.error.split(separator: "\n").count { $0.contains(words) } == 1)
   }
 
   // G25: killed, it leaves nothing behind, neither children nor those that left their session.

@@ -21,6 +21,8 @@ final class FakeCoordinator {
   var hellos: [WorkerHello] = []
   var entries: [WorkerReport.Entry] = []
   var chunks: [LogChunk] = []
+  /// As the newest report says.
+  var unkillable: [AttemptID] = []
   var saidGoodbye = false
   /// What a hello is answered with.
   var timing = Timing()
@@ -114,6 +116,7 @@ final class FakeCoordinator {
       #expect(report.number == reportTaken + 1)
       reportTaken = report.number
       entries += report.entries
+      unkillable = report.unkillable
       if acknowledges, !report.entries.isEmpty { try order() }
     case .logChunk(let chunk): chunks.append(chunk)
     case .goodbye: saidGoodbye = true

@@ -39,6 +39,15 @@ extension FakeCoordinator {
   }
 }
 
+private let canFreeze =
+  unsafe geteuid() == 0 && access("/sys/fs/cgroup/freezer/tasks", W_OK) == 0
+
+private func put(_ text: String, in path: String) {
+  let file = unsafe open(path, O_WRONLY | O_CLOEXEC)
+  _ = unsafe write(file, text, text.utf8.count)
+  close(file)
+}
+
 /// Whether cgroups of this machine bound memory and processes.
 private let canBound: Bool = {
   guard let fence = ProcessFence(worker: "probe"),
@@ -119,6 +128,66 @@ extension WorkerTests {
     }
     _ = try process.wait()
     #expect(hasGroups || process.error.contains("no cgroup here"))
+  }
+
+  // G16: where neither a cgroup nor a reaper ends a tree surely, nothing exclusive is begun.
+  @Test(.enabled(if: geteuid() == 0, "hides folders, which takes root"))
+  func exclusiveIsRefusedWhereNothingEndsIt() throws {
+    let coordinator = try FakeCoordinator()
+    let process = try OpworkerProcess(
+      withoutGroups: { folder in
+        [
+          "--allow-root", "--coordinator", "\(coordinator.endpoint)", "--name",
+          "blind-\(getpid())", "--scratch", "\(folder)/scratch", "--cpus", "4",
+        ]
+      }, seesProcesses: false)
+    var exclusive = FakeCoordinator.command(FakeCoordinator.shell("true"))
+    exclusive.isExclusive = true
+    let refused = try coordinator.run(exclusive)
+    #expect(refused.cause == .cannotStart, "\(refused)")
+    #expect(refused.diagnostic.contains("could not surely end one"), "\(refused)")
+    let other = try coordinator.run(
+      FakeCoordinator.command(at: 1, firstIndex: 1, FakeCoordinator.shell("true")))
+    #expect(other.isSuccess, "\(other)")
+    withExtendedLifetime(process) {}
+  }
+
+  // An operation that KILL does not end is told as such; a frozen cgroup stands for what hangs in
+  // the kernel. Nothing begins in its place before it has ended.
+  @Test(.enabled(if: canFreeze, "takes root and a freezer of cgroup version 1"))
+  func whatKillDoesNotEnd() throws {
+    let coordinator = try FakeCoordinator()
+    let worker = try TestWorker(coordinator.endpoint) {
+      $0.capacity = Resources(cpus: ResourceAmount(1), memoryBytes: 1 << 30)
+    }
+    let freezer = "/sys/fs/cgroup/freezer/opcluster-test-\(getpid())"
+    try Folders.make(freezer)
+    defer {
+      put("THAWED", in: "\(freezer)/freezer.state")
+      for _ in 0..<1_000 where unsafe rmdir(freezer) != 0 { usleep(5_000) }
+    }
+    let seconds = uniqueSleep()
+    try coordinator.dispatch([
+      FakeCoordinator.command(FakeCoordinator.shell("exec sleep \(seconds)")),
+      FakeCoordinator.command(at: 1, firstIndex: 1, FakeCoordinator.shell("true")),
+    ])
+    try coordinator.until("it runs") { !processes(with: seconds).isEmpty }
+    for process in processes(with: seconds) { put("\(process)", in: "\(freezer)/cgroup.procs") }
+    put("FROZEN", in: "\(freezer)/freezer.state")
+    try coordinator.until("it is frozen") {
+      Folders.text(of: "\(freezer)/freezer.state") == "FROZEN\n"
+    }
+    let attempt = FakeCoordinator.attempt(0)
+    try coordinator.order { $0.cancels = [CancelOrder(attempt: attempt, grace: .zero)] }
+    try coordinator.until("it is told") { coordinator.unkillable == [attempt] }
+    #expect(coordinator.result(attempt) == nil)
+    #expect(!coordinator.hasStarted(FakeCoordinator.attempt(1)))
+    put("THAWED", in: "\(freezer)/freezer.state")
+    try coordinator.until("both have ended") {
+      coordinator.result(attempt) != nil && coordinator.result(FakeCoordinator.attempt(1)) != nil
+    }
+    try coordinator.until("it is told no more") { coordinator.unkillable.isEmpty }
+    withExtendedLifetime(worker) {}
   }
 
   // G16: a registered operation that is exclusive runs in a process of its own whatever its type

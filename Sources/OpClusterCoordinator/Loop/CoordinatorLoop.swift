@@ -63,6 +63,7 @@ final class CoordinatorLoop {
 
   /// What the log says of workers.
   var workerLines: WorkerLines
+  var refusedWorkers = RefusedWorkers()
 
   // Clients
   var subscriptions: Subscriptions

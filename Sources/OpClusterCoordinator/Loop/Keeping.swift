@@ -12,6 +12,7 @@ extension CoordinatorLoop {
   /// speaks as soon as everything before it is durable.
   func keep() {
     say(turn.atOnce)
+    tellOfRefusals()
     var items: [Held] = []
     items.reserveCapacity(turn.afterDurable.count + questions.count)
     if hasInput { for effect in turn.afterDurable { items.append(held(effect)) } }
@@ -32,6 +33,15 @@ extension CoordinatorLoop {
     snapshots.appended(bytes: TurnWriting.cost(written))
     append(written)
     tellOfWorkers()
+  }
+
+  /// A worker that waits outside does not show anywhere else.
+  private func tellOfRefusals() {
+    for case .toWorker(_, .refused(let refusal)) in turn.atOnce {
+      let words = [refusal.message, refusal.hint].filter { !$0.isEmpty }.joined(separator: "; ")
+      guard refusedWorkers.isNews(words, at: now) else { continue }
+      logger.warning("a worker is refused: \(words)")
+    }
   }
 
   /// The log's lines about workers that came and went in this turn.

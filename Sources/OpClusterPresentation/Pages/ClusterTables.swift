@@ -31,7 +31,7 @@ public func workerTable(_ rows: [WorkerRow], _ style: Style) -> Table {
   ])
   for row in rows {
     table.add([
-      .init(row.name, .strong), .init(row.state.rawValue, row.state.tone),
+      .init(row.name, .strong), state(row),
       .init(shownCount(row.executing)), .init(row.held == 0 ? "" : shownCount(row.held)),
       .init(shownAmount(max(row.free.cpus, .zero)) + "/" + shownAmount(row.capacity.cpus)),
       .init(memory(row)), .init(otherResources(row)),
@@ -40,6 +40,12 @@ public func workerTable(_ rows: [WorkerRow], _ style: Style) -> Table {
     ])
   }
   return table
+}
+
+/// With what is wrong on its machine.
+private func state(_ row: WorkerRow) -> StyledLine.Piece {
+  if row.unkillable == 0 { return .init(row.state.rawValue, row.state.tone) }
+  return .init("\(row.state.rawValue), \(shownCount(row.unkillable)) unkillable", .bad)
 }
 
 private func memory(_ row: WorkerRow) -> String {

@@ -158,7 +158,7 @@ private struct StartCall {
     unsafe request.membership_count = memberships.count
     unsafe request.lease = lease?.page
     unsafe request.death_signal = host.diesWithThread ? SIGKILL : 0
-    unsafe request.reaped = host.adoptsOrphans && group == nil
+    unsafe request.reaped = host.endsTrees && host.adoptsOrphans && group == nil
     unsafe request.hold = host.hold
     unsafe request.nice = specification.nice
     unsafe request.policy = specification.scheduling.policy

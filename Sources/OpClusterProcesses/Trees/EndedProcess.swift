@@ -48,7 +48,7 @@ public struct EndedProcess: Sendable, Equatable {
   public let outputSize: Int?
   public let errorSize: Int?
   /// Whether something of the tree could not be killed within ``ProcessHost/settlingLimit``:
-  /// it hangs in the kernel and ends when the kernel lets it.
+  /// it hangs in the kernel and ends when the kernel lets it, of which ``Survival/gone(_:)`` tells.
   public let leftSomethingBehind: Bool
   /// Processes of the tree that the kernel killed since the memory limit was reached.
   public let memoryKills: UInt64
@@ -64,6 +64,14 @@ extension EndedProcess.Status {
     let signal = raw & 0x7f
     self = signal == 0 ? .exited(raw >> 8 & 0xff) : .signalled(signal)
   }
+}
+
+/// What becomes of trees that KILL does not end: what is left of them hangs in the kernel.
+public enum Survival: Sendable, Equatable {
+  /// It has been killed for ``ProcessHost/settlingLimit``, and lives.
+  case found(ProcessReference)
+  /// It has ended after all.
+  case gone(ProcessReference)
 }
 
 /// How the main process of a tree ended, kept until the rest of the tree is gone.

@@ -33,6 +33,7 @@ extension ProcessHost {
 
   private func condemn(_ process: RunningProcess) {
     process.isCondemned = true
+    process.killedAt = process.killedAt ?? .now
     settling.insert(process.reference.token)
     adjustTicker(ticked: false)
   }
@@ -45,21 +46,29 @@ extension ProcessHost {
     }
     process.rounds += 1
     let isGone = process.mainEnd != nil && !hasRest(process)
-    // Of what is exclusive nothing may be left before another may have it.
-    let gaveUp =
-      process.lease == nil && process.endedAt.map { .now - $0 > Self.settlingLimit } ?? false
-    guard isGone || gaveUp else {
+    guard isGone else {
       kill(process)
-      return nil
+      return survive(process)
     }
     running[token] = nil
     settling.remove(token)
-    let ended = process.ended(leftSomethingBehind: !isGone)
-    // A group that could not be emptied is not used again.
-    if isGone, let group = process.group { groups?.give(group) }
+    if process.isUnkillable { note(.gone(process.reference)) }
+    let ended = process.isToldEnded ? nil : process.ended(leftSomethingBehind: false)
+    if let group = process.group { groups?.give(group) }
     process.lease?.count(-1)
-    if isGone { keepOutputs(of: process) }
+    if ended != nil { keepOutputs(of: process) }
     return ended
+  }
+
+  /// What is to be told of a tree that has not ended yet. Of what is exclusive nothing may be left
+  /// before another may have it: its end is not told before.
+  private func survive(_ process: RunningProcess) -> EndedProcess? {
+    guard let since = process.killedAt, .now - since > patience else { return nil }
+    if !process.isUnkillable { note(.found(process.reference)) }
+    process.isUnkillable = true
+    guard process.lease == nil, process.mainEnd != nil, !process.isToldEnded else { return nil }
+    process.isToldEnded = true
+    return process.ended(leftSomethingBehind: true)
   }
 
   /// Nobody else has the files of a tree that is gone.

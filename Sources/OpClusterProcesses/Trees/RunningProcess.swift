@@ -27,8 +27,12 @@ final class RunningProcess {
   var mainEnd: MainEnd?
   /// Set when all of the tree is to be killed now.
   var isCondemned = false
-  /// When the main process was seen to have ended.
-  var endedAt: ContinuousClock.Instant?
+  /// When its killing began.
+  var killedAt: ContinuousClock.Instant?
+  /// Told to the caller as one that KILL does not end.
+  var isUnkillable = false
+  /// Its end was told all the same.
+  var isToldEnded = false
   /// How often the rest of the tree was killed since; the tries become rarer.
   var rounds = 0
 

@@ -200,10 +200,12 @@ extension Scheduler {
       seat.isDraining
       ? .draining : seat.peer == nil ? .away : seat.isSuspect ? .suspect : .connected
     let silence = now - seat.lastHeard
-    return WorkerRow(
-      worker: seat.id, name: seat.name, state: state, capacity: seat.capacity, free: seat.free,
+    var row = WorkerRow(
+      worker: seat.id, name: seat.name, state: state, capacity: seat.offered, free: seat.free,
       executing: seat.executing, held: seat.held, labels: seat.labels, types: seat.types,
       lastHeard: seat.wasHeard ? max(silence, .zero) : nil)
+    row.unkillable = UInt32(clamping: seat.unkillable.count)
+    return row
   }
 }
 

@@ -12,7 +12,14 @@ struct Seat: Blankable {
   var isDraining = false
 
   // What it is, from its hello
-  var capacity = Resources.none
+  /// What it says that it has.
+  var offered = Resources.none
+  /// Of that, what it can give: without what is taken by processes that KILL does not end.
+  private(set) var capacity = Resources.none
+  /// Attempts of which such processes live.
+  private(set) var unkillable: [AttemptID] = []
+  /// Whether its last report told of any.
+  private(set) var isUnwell = false
   var labels: [Label] = []
   var types: [OperationType] = []
   /// By slot of the kind of demand, of the first `DemandClasses.comparedKinds`: whether it serves
@@ -98,6 +105,16 @@ struct Seat: Blankable {
   private static let prefetchSeconds = 0.010
   /// Nothing ended for so long: what it ended before says nothing about what it does now.
   static let patience = 0.050
+
+  /// What a report says of processes that KILL does not end. Whether it can give more or less now.
+  mutating func note(unkillable: [AttemptID], demand: Resources) -> Bool {
+    self.unkillable = unkillable
+    isUnwell = !unkillable.isEmpty || demand != .none
+    let before = capacity
+    capacity = offered
+    if demand != .none { capacity.take(demand) }
+    return capacity != before
+  }
 
   /// An attempt that was handed over brought so many bytes along.
   mutating func note(_ bytes: Int, of id: OperationID) {

@@ -27,7 +27,7 @@ extension Scheduler {
       if seats[number].takesWork { pass.seats.append(number) }
       return true
     }
-    pass.compareSeats(conversations: lastConversation)
+    pass.compareSeats(conversations: lastConversation &+ capacityChanges)
     var joined = false
     if isOnly {
       while true {

@@ -340,7 +340,7 @@ extension Scheduler {
   /// whose first act is to kill its worker cannot do so for ever (G17), and one that is not to be
   /// repeated is not (S12).
   private func mayHaveStarted(_ worker: WorkerID) -> [OperationID] {
-    var free = seats[worker.number].capacity
+    var free = seats[worker.number].offered
     var held: [OperationID] = []
     for id in heldBy(worker) {
       let cell = graphs[id.graph.number].cell(id.index)
@@ -509,7 +509,9 @@ extension Seat {
     wasHeard = true
     isSuspect = false
     toldTemplates = [:]
-    capacity = hello.capacity
+    offered = hello.capacity
+    // Its first report says more.
+    _ = note(unkillable: [], demand: .none)
     // So that an operation can ask for one worker by name.
     labels = hello.labels.filter { $0.key != "worker" } + [Label(key: "worker", value: name)]
     types = hello.types

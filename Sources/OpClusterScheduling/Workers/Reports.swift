@@ -25,6 +25,9 @@ extension Scheduler {
       turn.atOnce.append(.toWorker(peer, .refused(refusal)))
     }
     if report.isLeaving { startDraining(worker, into: &turn) }
+    if seats[number].isUnwell || !report.unkillable.isEmpty || report.unkillableDemand != .none {
+      noteUnkillable(report, at: number)
+    }
     if report.entries.isEmpty { return }
     _ = orders(for: worker, &turn)
     var ended = 0
@@ -33,6 +36,12 @@ extension Scheduler {
       if take(report.entries[at], from: worker, into: &turn) { ended += 1 }
     }
     if ended > 0 { seats[number].noteEnded(ended, at: turn.now) }
+  }
+
+  private mutating func noteUnkillable(_ report: WorkerReport, at number: UInt32) {
+    let isOther = seats[number].note(
+      unkillable: report.unkillable, demand: report.unkillableDemand)
+    if isOther { capacityChanges &+= 1 }
   }
 
   /// A start directly followed by its own end is told by the end alone.

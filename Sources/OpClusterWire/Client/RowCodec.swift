@@ -244,6 +244,7 @@ extension WorkerRow: WireConvertible {
     proto.labels = labels.map(\.proto)
     proto.types = types.map(\.proto)
     if let lastHeard { proto.lastHeardNanoseconds = lastHeard.nanoseconds }
+    proto.unkillable = unkillable
     return proto
   }
   init(proto: ProtoWorkerRows.Row) throws(WireError) {
@@ -258,6 +259,7 @@ extension WorkerRow: WireConvertible {
       types: try list(proto.types, WireLimits.typesPerWorker, "worker.types"),
       lastHeard: proto.hasLastHeardNanoseconds
         ? try span(proto.lastHeardNanoseconds, "worker.last_heard") : nil)
+    unkillable = proto.unkillable
   }
 }
 

@@ -2,8 +2,8 @@
 // this file was made. A test compares it with what they are.
 
 enum ProtoDigest {
-  static let client = "3670675516 17917"
+  static let client = "1840942630 18011"
   static let journal = "3492738606 6292"
   static let submission = "3069069751 19602"
-  static let worker = "2126665382 7530"
+  static let worker = "702168536 7754"
 }

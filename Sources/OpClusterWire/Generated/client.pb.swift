@@ -2451,61 +2451,86 @@ nonisolated struct ProtoWorkerRows: Sendable {
 
   }
 
-  nonisolated struct Row: Sendable {
+  nonisolated struct Row: @unchecked Sendable {
     // SwiftProtobuf.Message conformance is added in an extension below. See the
     // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
     // methods supported on all messages.
 
-    var worker: UInt32 = 0
+    var worker: UInt32 {
+      get {_storage._worker}
+      set {_uniqueStorage()._worker = newValue}
+    }
 
-    var name: String = String()
+    var name: String {
+      get {_storage._name}
+      set {_uniqueStorage()._name = newValue}
+    }
 
-    var state: ProtoWorkerRows.State = .unspecified
+    var state: ProtoWorkerRows.State {
+      get {_storage._state}
+      set {_uniqueStorage()._state = newValue}
+    }
 
     var capacity: ProtoResources {
-      get {_capacity ?? ProtoResources()}
-      set {_capacity = newValue}
+      get {_storage._capacity ?? ProtoResources()}
+      set {_uniqueStorage()._capacity = newValue}
     }
     /// Returns true if `capacity` has been explicitly set.
-    var hasCapacity: Bool {self._capacity != nil}
+    var hasCapacity: Bool {_storage._capacity != nil}
     /// Clears the value of `capacity`. Subsequent reads from it will return its default value.
-    mutating func clearCapacity() {self._capacity = nil}
+    mutating func clearCapacity() {_uniqueStorage()._capacity = nil}
 
     /// Below zero where work was fetched ahead.
     var free: ProtoResources {
-      get {_free ?? ProtoResources()}
-      set {_free = newValue}
+      get {_storage._free ?? ProtoResources()}
+      set {_uniqueStorage()._free = newValue}
     }
     /// Returns true if `free` has been explicitly set.
-    var hasFree: Bool {self._free != nil}
+    var hasFree: Bool {_storage._free != nil}
     /// Clears the value of `free`. Subsequent reads from it will return its default value.
-    mutating func clearFree() {self._free = nil}
+    mutating func clearFree() {_uniqueStorage()._free = nil}
 
-    var executing: UInt32 = 0
+    var executing: UInt32 {
+      get {_storage._executing}
+      set {_uniqueStorage()._executing = newValue}
+    }
 
-    var held: UInt32 = 0
+    var held: UInt32 {
+      get {_storage._held}
+      set {_uniqueStorage()._held = newValue}
+    }
 
-    var labels: [ProtoLabel] = []
+    var labels: [ProtoLabel] {
+      get {_storage._labels}
+      set {_uniqueStorage()._labels = newValue}
+    }
 
-    var types: [ProtoOperationType] = []
+    var types: [ProtoOperationType] {
+      get {_storage._types}
+      set {_uniqueStorage()._types = newValue}
+    }
 
     /// So long ago; absent: not since the coordinator was started.
     var lastHeardNanoseconds: Int64 {
-      get {_lastHeardNanoseconds ?? 0}
-      set {_lastHeardNanoseconds = newValue}
+      get {_storage._lastHeardNanoseconds ?? 0}
+      set {_uniqueStorage()._lastHeardNanoseconds = newValue}
     }
     /// Returns true if `lastHeardNanoseconds` has been explicitly set.
-    var hasLastHeardNanoseconds: Bool {self._lastHeardNanoseconds != nil}
+    var hasLastHeardNanoseconds: Bool {_storage._lastHeardNanoseconds != nil}
     /// Clears the value of `lastHeardNanoseconds`. Subsequent reads from it will return its default value.
-    mutating func clearLastHeardNanoseconds() {self._lastHeardNanoseconds = nil}
+    mutating func clearLastHeardNanoseconds() {_uniqueStorage()._lastHeardNanoseconds = nil}
+
+    /// Operations of which processes live that KILL does not end.
+    var unkillable: UInt32 {
+      get {_storage._unkillable}
+      set {_uniqueStorage()._unkillable = newValue}
+    }
 
     var unknownFields = SwiftProtobuf.UnknownStorage()
 
     init() {}
 
-    fileprivate var _capacity: ProtoResources? = nil
-    fileprivate var _free: ProtoResources? = nil
-    fileprivate var _lastHeardNanoseconds: Int64? = nil
+    fileprivate var _storage = unsafe _StorageClass.defaultInstance
   }
 
   init() {}
@@ -6100,78 +6125,139 @@ nonisolated extension ProtoWorkerRows.State: SwiftProtobuf._ProtoNameProviding {
 
 nonisolated extension ProtoWorkerRows.Row: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = ProtoWorkerRows.protoMessageName + ".Row"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}worker\0\u{1}name\0\u{1}state\0\u{1}capacity\0\u{1}free\0\u{1}executing\0\u{1}held\0\u{1}labels\0\u{1}types\0\u{3}last_heard_nanoseconds\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}worker\0\u{1}name\0\u{1}state\0\u{1}capacity\0\u{1}free\0\u{1}executing\0\u{1}held\0\u{1}labels\0\u{1}types\0\u{3}last_heard_nanoseconds\0\u{1}unkillable\0")
+
+  fileprivate class _StorageClass {
+    var _worker: UInt32 = 0
+    var _name: String = String()
+    var _state: ProtoWorkerRows.State = .unspecified
+    var _capacity: ProtoResources? = nil
+    var _free: ProtoResources? = nil
+    var _executing: UInt32 = 0
+    var _held: UInt32 = 0
+    var _labels: [ProtoLabel] = []
+    var _types: [ProtoOperationType] = []
+    var _lastHeardNanoseconds: Int64? = nil
+    var _unkillable: UInt32 = 0
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _worker = source._worker
+      _name = source._name
+      _state = source._state
+      _capacity = source._capacity
+      _free = source._free
+      _executing = source._executing
+      _held = source._held
+      _labels = source._labels
+      _types = source._types
+      _lastHeardNanoseconds = source._lastHeardNanoseconds
+      _unkillable = source._unkillable
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.worker) }()
-      case 2: try { try decoder.decodeSingularStringField(value: &self.name) }()
-      case 3: try { try decoder.decodeSingularEnumField(value: &self.state) }()
-      case 4: try { try decoder.decodeSingularMessageField(value: &self._capacity) }()
-      case 5: try { try decoder.decodeSingularMessageField(value: &self._free) }()
-      case 6: try { try decoder.decodeSingularUInt32Field(value: &self.executing) }()
-      case 7: try { try decoder.decodeSingularUInt32Field(value: &self.held) }()
-      case 8: try { try decoder.decodeRepeatedMessageField(value: &self.labels) }()
-      case 9: try { try decoder.decodeRepeatedMessageField(value: &self.types) }()
-      case 10: try { try decoder.decodeSingularInt64Field(value: &self._lastHeardNanoseconds) }()
-      default: break
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularUInt32Field(value: &_storage._worker) }()
+        case 2: try { try decoder.decodeSingularStringField(value: &_storage._name) }()
+        case 3: try { try decoder.decodeSingularEnumField(value: &_storage._state) }()
+        case 4: try { try decoder.decodeSingularMessageField(value: &_storage._capacity) }()
+        case 5: try { try decoder.decodeSingularMessageField(value: &_storage._free) }()
+        case 6: try { try decoder.decodeSingularUInt32Field(value: &_storage._executing) }()
+        case 7: try { try decoder.decodeSingularUInt32Field(value: &_storage._held) }()
+        case 8: try { try decoder.decodeRepeatedMessageField(value: &_storage._labels) }()
+        case 9: try { try decoder.decodeRepeatedMessageField(value: &_storage._types) }()
+        case 10: try { try decoder.decodeSingularInt64Field(value: &_storage._lastHeardNanoseconds) }()
+        case 11: try { try decoder.decodeSingularUInt32Field(value: &_storage._unkillable) }()
+        default: break
+        }
       }
     }
   }
 
   func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
-    if self.worker != 0 {
-      try visitor.visitSingularUInt32Field(value: self.worker, fieldNumber: 1)
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if _storage._worker != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._worker, fieldNumber: 1)
+      }
+      if !_storage._name.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._name, fieldNumber: 2)
+      }
+      if _storage._state != .unspecified {
+        try visitor.visitSingularEnumField(value: _storage._state, fieldNumber: 3)
+      }
+      try { if let v = _storage._capacity {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+      } }()
+      try { if let v = _storage._free {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
+      } }()
+      if _storage._executing != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._executing, fieldNumber: 6)
+      }
+      if _storage._held != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._held, fieldNumber: 7)
+      }
+      if !_storage._labels.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._labels, fieldNumber: 8)
+      }
+      if !_storage._types.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._types, fieldNumber: 9)
+      }
+      try { if let v = _storage._lastHeardNanoseconds {
+        try visitor.visitSingularInt64Field(value: v, fieldNumber: 10)
+      } }()
+      if _storage._unkillable != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._unkillable, fieldNumber: 11)
+      }
     }
-    if !self.name.isEmpty {
-      try visitor.visitSingularStringField(value: self.name, fieldNumber: 2)
-    }
-    if self.state != .unspecified {
-      try visitor.visitSingularEnumField(value: self.state, fieldNumber: 3)
-    }
-    try { if let v = self._capacity {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
-    } }()
-    try { if let v = self._free {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
-    } }()
-    if self.executing != 0 {
-      try visitor.visitSingularUInt32Field(value: self.executing, fieldNumber: 6)
-    }
-    if self.held != 0 {
-      try visitor.visitSingularUInt32Field(value: self.held, fieldNumber: 7)
-    }
-    if !self.labels.isEmpty {
-      try visitor.visitRepeatedMessageField(value: self.labels, fieldNumber: 8)
-    }
-    if !self.types.isEmpty {
-      try visitor.visitRepeatedMessageField(value: self.types, fieldNumber: 9)
-    }
-    try { if let v = self._lastHeardNanoseconds {
-      try visitor.visitSingularInt64Field(value: v, fieldNumber: 10)
-    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
   static func ==(lhs: ProtoWorkerRows.Row, rhs: ProtoWorkerRows.Row) -> Bool {
-    if lhs.worker != rhs.worker {return false}
-    if lhs.name != rhs.name {return false}
-    if lhs.state != rhs.state {return false}
-    if lhs._capacity != rhs._capacity {return false}
-    if lhs._free != rhs._free {return false}
-    if lhs.executing != rhs.executing {return false}
-    if lhs.held != rhs.held {return false}
-    if lhs.labels != rhs.labels {return false}
-    if lhs.types != rhs.types {return false}
-    if lhs._lastHeardNanoseconds != rhs._lastHeardNanoseconds {return false}
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._worker != rhs_storage._worker {return false}
+        if _storage._name != rhs_storage._name {return false}
+        if _storage._state != rhs_storage._state {return false}
+        if _storage._capacity != rhs_storage._capacity {return false}
+        if _storage._free != rhs_storage._free {return false}
+        if _storage._executing != rhs_storage._executing {return false}
+        if _storage._held != rhs_storage._held {return false}
+        if _storage._labels != rhs_storage._labels {return false}
+        if _storage._types != rhs_storage._types {return false}
+        if _storage._lastHeardNanoseconds != rhs_storage._lastHeardNanoseconds {return false}
+        if _storage._unkillable != rhs_storage._unkillable {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -273,6 +273,26 @@ nonisolated struct ProtoWorkerReport: @unchecked Sendable {
     set {_uniqueStorage()._leaving = newValue}
   }
 
+  /// Attempts of which processes live that KILL does not end, as of now; not more than 64.
+  var unkillable: ProtoAttempts {
+    get {_storage._unkillable ?? ProtoAttempts()}
+    set {_uniqueStorage()._unkillable = newValue}
+  }
+  /// Returns true if `unkillable` has been explicitly set.
+  var hasUnkillable: Bool {_storage._unkillable != nil}
+  /// Clears the value of `unkillable`. Subsequent reads from it will return its default value.
+  mutating func clearUnkillable() {_uniqueStorage()._unkillable = nil}
+
+  /// What such processes take of attempts that have ended otherwise.
+  var unkillableDemand: ProtoResources {
+    get {_storage._unkillableDemand ?? ProtoResources()}
+    set {_uniqueStorage()._unkillableDemand = newValue}
+  }
+  /// Returns true if `unkillableDemand` has been explicitly set.
+  var hasUnkillableDemand: Bool {_storage._unkillableDemand != nil}
+  /// Clears the value of `unkillableDemand`. Subsequent reads from it will return its default value.
+  mutating func clearUnkillableDemand() {_uniqueStorage()._unkillableDemand = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum Kind: SwiftProtobuf.Enum, Swift.CaseIterable {
@@ -1219,7 +1239,7 @@ nonisolated extension ProtoConversation: SwiftProtobuf.Message, SwiftProtobuf._M
 
 nonisolated extension ProtoWorkerReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".WorkerReport"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}conversation\0\u{1}number\0\u{3}orders_taken\0\u{1}kinds\0\u{1}attempts\0\u{3}result_at\0\u{1}results\0\u{3}progress_fraction\0\u{3}progress_text\0\u{1}leaving\0\u{c}\u{b}\u{15}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}conversation\0\u{1}number\0\u{3}orders_taken\0\u{1}kinds\0\u{1}attempts\0\u{3}result_at\0\u{1}results\0\u{3}progress_fraction\0\u{3}progress_text\0\u{1}leaving\0\u{1}unkillable\0\u{3}unkillable_demand\0\u{c}\u{d}\u{13}")
 
   fileprivate class _StorageClass {
     var _conversation: ProtoConversation? = nil
@@ -1232,6 +1252,8 @@ nonisolated extension ProtoWorkerReport: SwiftProtobuf.Message, SwiftProtobuf._M
     var _progressFraction: [Double] = []
     var _progressText: [String] = []
     var _leaving: Bool = false
+    var _unkillable: ProtoAttempts? = nil
+    var _unkillableDemand: ProtoResources? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1252,6 +1274,8 @@ nonisolated extension ProtoWorkerReport: SwiftProtobuf.Message, SwiftProtobuf._M
       _progressFraction = source._progressFraction
       _progressText = source._progressText
       _leaving = source._leaving
+      _unkillable = source._unkillable
+      _unkillableDemand = source._unkillableDemand
     }
   }
 
@@ -1280,6 +1304,8 @@ nonisolated extension ProtoWorkerReport: SwiftProtobuf.Message, SwiftProtobuf._M
         case 8: try { try decoder.decodeRepeatedDoubleField(value: &_storage._progressFraction) }()
         case 9: try { try decoder.decodeRepeatedStringField(value: &_storage._progressText) }()
         case 10: try { try decoder.decodeSingularBoolField(value: &_storage._leaving) }()
+        case 11: try { try decoder.decodeSingularMessageField(value: &_storage._unkillable) }()
+        case 12: try { try decoder.decodeSingularMessageField(value: &_storage._unkillableDemand) }()
         default: break
         }
       }
@@ -1322,6 +1348,12 @@ nonisolated extension ProtoWorkerReport: SwiftProtobuf.Message, SwiftProtobuf._M
       if _storage._leaving != false {
         try visitor.visitSingularBoolField(value: _storage._leaving, fieldNumber: 10)
       }
+      try { if let v = _storage._unkillable {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 11)
+      } }()
+      try { if let v = _storage._unkillableDemand {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 12)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -1341,6 +1373,8 @@ nonisolated extension ProtoWorkerReport: SwiftProtobuf.Message, SwiftProtobuf._M
         if _storage._progressFraction != rhs_storage._progressFraction {return false}
         if _storage._progressText != rhs_storage._progressText {return false}
         if _storage._leaving != rhs_storage._leaving {return false}
+        if _storage._unkillable != rhs_storage._unkillable {return false}
+        if _storage._unkillableDemand != rhs_storage._unkillableDemand {return false}
         return true
       }
       if !storagesAreEqual {return false}

@@ -22,6 +22,12 @@ extension WorkerReport: WireConvertible {
     proto.number = number
     proto.ordersTaken = ordersTaken
     proto.leaving = isLeaving
+    if !unkillable.isEmpty {
+      var columns = AttemptColumns(capacity: unkillable.count)
+      for attempt in unkillable { columns.append(attempt) }
+      proto.unkillable = columns.finish()
+    }
+    if unkillableDemand != .none { proto.unkillableDemand = ProtoResources(unkillableDemand) }
     return proto
   }
 
@@ -30,6 +36,8 @@ extension WorkerReport: WireConvertible {
       conversation: try Conversation(proto: proto.conversation), number: proto.number,
       entries: try Reader(proto).entries(), ordersTaken: proto.ordersTaken)
     isLeaving = proto.leaving
+    unkillable = try proto.unkillable.words(Limits.unkillableTold, "report.unkillable")
+    unkillableDemand = try proto.unkillableDemand.words("report.unkillable_demand")
   }
 }
 

@@ -127,7 +127,7 @@ extension WorkerLoop {
   private func take(_ bytes: [UInt8]) {
     do throws(WireError) {
       let message = try Wire.decodeCoordinatorMessage(bytes)
-      if case .refused = message { isUnanswered = false }
+      if case .refused(let refusal) = message { noteRefusal(refusal) }
       if case .logRequest(let request) = message { answer(request) }
       if case .welcome(let welcome) = message, !welcome.clientEndpoint.isEmpty {
         attempts.home = .endpoint(
@@ -137,6 +137,18 @@ extension WorkerLoop {
       noteConversation()
     } catch {
       breakOff("a message that cannot be read: \(error)")
+    }
+  }
+
+  /// The coordinator answers, and will not have this worker now: it waits, which nobody would see.
+  private func noteRefusal(_ refusal: Refusal) {
+    isUnanswered = false
+    let words = [refusal.message, refusal.hint].filter { !$0.isEmpty }.joined(separator: "; ")
+    switch refusal.code {
+    case .busy where core.conversation == nil, .limitExceeded where core.conversation == nil:
+      warnOnce("the coordinator does not take this worker yet: \(words)")
+    // Those end it, or make it begin anew, and are told there.
+    default: break
     }
   }
 

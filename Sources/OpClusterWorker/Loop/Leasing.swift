@@ -66,7 +66,7 @@ extension WorkerLoop {
       return AttemptProblem(
         cause: .cannotStart,
         message: "this worker runs no exclusive operations, since it could not surely end one: it "
-          + "has no cgroup and no /proc; mount /proc for it")
+          + "has no cgroup, and /proc does not show its own processes; mount /proc for it")
     }
     guard guardian == nil else { return nil }
     return AttemptProblem(

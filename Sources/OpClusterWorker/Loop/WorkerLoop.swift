@@ -297,7 +297,25 @@ final class WorkerLoop {
     let ended = attempts.collect(at: now) { attempt, fraction, text in
       apply(.progress(attempt, fraction: fraction, text: text))
     }
-    for (attempt, result) in ended { apply(.ended(attempt, result)) }
+    let (found, gone) = attempts.takeSurvivals()
+    for attempt in found { noteUnkillable(attempt) }
+    for (attempt, result) in ended {
+      apply(attempts.hasSurvivors(attempt) ? .outlived(attempt, result) : .ended(attempt, result))
+    }
+    for attempt in gone {
+      logger.notice("the processes of operation \(attempt.operation) have ended after all")
+      apply(.survivorsGone(attempt))
+    }
+  }
+
+  private func noteUnkillable(_ attempt: AttemptID) {
+    logger.error(
+      """
+      KILL does not end processes of operation \(attempt.operation): they hang in the kernel \
+      (state D), mostly in a file system or a device that does not answer; repair that, or restart \
+      this machine. What they take is given to nobody until they end
+      """)
+    apply(.unkillable(attempt))
   }
 
   private func renewGuard() {

@@ -30,6 +30,10 @@ final class AttemptRunner {
   /// When blocks that have a time of their own are asked to stop, and when they are killed.
   private var blockTimers: [BlockTimer] = []
 
+  /// Trees that KILL does not end, by token, and what was not told of them yet.
+  private var survivors: [UInt64: AttemptID] = [:]
+  private var survivals: (found: [AttemptID], gone: [AttemptID]) = ([], [])
+
   private struct BlockTimer {
     var part: Part
     var due: Instant
@@ -234,7 +238,9 @@ final class AttemptRunner {
     passTime(at: now)
     var ended: [(AttemptID, AttemptResult)] = []
     var news = children?.collect(at: now) ?? []
-    for end in host.collectEnded() {
+    let ends = host.collectEnded()
+    for survival in host.takeSurvivals() { note(survival) }
+    for end in ends {
       if let (part, result) = commands.ended(end) {
         finish(part, result, at: now, &ended)
       } else if let children {
@@ -259,6 +265,33 @@ final class AttemptRunner {
     }
     advanced.removeAll()
     return ended
+  }
+
+  private func note(_ survival: Survival) {
+    switch survival {
+    case .found(let tree):
+      guard let part = commands.part(of: tree.token) ?? children?.part(of: tree.token) else {
+        return
+      }
+      if !hasSurvivors(part.attempt) { survivals.found.append(part.attempt) }
+      survivors[tree.token] = part.attempt
+    case .gone(let tree):
+      commands.survivorsGone(tree.token)
+      guard let attempt = survivors.removeValue(forKey: tree.token) else { return }
+      if !hasSurvivors(attempt) { survivals.gone.append(attempt) }
+    }
+  }
+
+  /// Whether processes of an attempt live that KILL does not end; there are hardly ever any.
+  func hasSurvivors(_ attempt: AttemptID) -> Bool {
+    !survivors.isEmpty && survivors.values.contains(attempt)
+  }
+
+  /// Attempts of which such processes were found since the last call, and those of which none are
+  /// left. After `collect`.
+  func takeSurvivals() -> (found: [AttemptID], gone: [AttemptID]) {
+    defer { survivals = ([], []) }
+    return survivals
   }
 
   private func finish(

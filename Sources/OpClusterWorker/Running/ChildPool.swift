@@ -254,6 +254,9 @@ final class ChildPool {
     }
   }
 
+  /// The part that a child works on.
+  func part(of token: UInt64) -> Part? { children[token]?.part }
+
   /// A process tree is gone. If it was a child at work: what that means for its part.
   func ended(_ end: EndedProcess, at now: Instant) -> [ChildNews] {
     guard let child = children[end.reference.token] else { return [] }

@@ -60,6 +60,8 @@ final class CommandRunner {
   private var tokens: [Part: UInt64] = [:]
   private var newestToken: UInt64 = 0
   private var untidy: [EndedCommand] = []
+  /// Slots of commands that have ended and of which processes live that KILL does not end.
+  private var survived: [UInt64: SlotPaths] = [:]
 
   init(host: ProcessHost, scratch: Scratch, session: UInt64, limits: OperationLimits) {
     self.host = host
@@ -213,6 +215,14 @@ final class CommandRunner {
     host.killTree(command.reference)
   }
 
+  /// The part that a process tree runs.
+  func part(of token: UInt64) -> Part? { running[token]?.part }
+
+  /// Nothing of the tree is left after all: nothing writes in its slot any more.
+  func survivorsGone(_ token: UInt64) {
+    if let slot = survived.removeValue(forKey: token) { scratch.giveBack(slot, isSuspect: true) }
+  }
+
   /// A process tree is gone: the result of what it ran; nil if it was no command's.
   func ended(_ end: EndedProcess) -> (Part, AttemptResult)? {
     guard let command = running.removeValue(forKey: end.reference.token) else { return nil }
@@ -297,7 +307,11 @@ final class CommandRunner {
         size: ended.end.errorSize)
       isSuspect = isSuspect || !keepsOutput || !keepsError
     }
-    // A slot in which something may still write is not used again.
-    if !ended.end.leftSomethingBehind { scratch.giveBack(slot, isSuspect: isSuspect) }
+    // A slot in which something may still write is not used before that has ended.
+    if ended.end.leftSomethingBehind {
+      survived[ended.end.reference.token] = slot
+    } else {
+      scratch.giveBack(slot, isSuspect: isSuspect)
+    }
   }
 }

@@ -126,6 +126,8 @@ final class LaneLoop {
   private func collect() {
     guard case .success(let attempts) = attempts else { return }
     let ended = attempts.collect(at: now, progress: onProgress)
+    // The end of what left something behind is told all the same.
+    _ = attempts.takeSurvivals()
     // Logs are in their place before anybody hears of the end and looks for them.
     attempts.tidy()
     for (attempt, result) in ended {

@@ -96,6 +96,13 @@ struct DoctorReport {
       serving > 0 ? .good : .bad, "workers",
       "\(serving) of \(shownCount(rows.count)) take work",
       serving > 0 ? "" : "nothing new can start; see each below")
+    for row in rows where row.unkillable > 0 {
+      add(
+        .bad, "worker \(row.name)",
+        "KILL does not end processes of \(shownCount(row.unkillable, "operation")) there",
+        "they hang in the kernel, mostly in a file system or a device that does not answer; "
+          + "repair that, or restart the machine: what they take is given to nobody until then")
+    }
     for row in rows where row.state != .connected {
       let heard =
         row.lastHeard.map { "last heard \(shownDuration($0)) ago" }
