@@ -92,13 +92,12 @@ static bool enforce_lease(const struct op_guard_request *request, bool *expired,
   struct op_lease *lease = request->lease;
   atomic_store(&lease->killing, true);
   bool over = !op_lease_holds(lease);
-  if (over && !*expired) {
-    *expired = true;
-    *quiet = 0;
-    // Before the first kill: who sees a process die must be able to see why.
-    atomic_fetch_add(&lease->expiries, 1);
-  }
   if (over) {
+    if (!*expired) *quiet = 0;
+    *expired = true;
+    // Before the kill: who sees a process die must be able to see why. At each round: the lease may
+    // have come back and run out again while this process did not look.
+    atomic_fetch_add(&lease->expiries, 1);
     bool none =
         kill_round(request->exclusive_group, request->exclusive_legacy, request->exclusive_entry);
     *quiet = none ? *quiet + 1 : 0;

@@ -27,6 +27,12 @@ private func tree(_ seconds: String) -> String {
     + "(env -i setsid sh -c '(sleep \(seconds) &) ; sleep \(seconds)' &) ; sleep \(seconds)"
 }
 
+/// Whether a signal holds the process.
+private func isStopped(_ process: Int32) -> Bool {
+  let bytes = Descriptor.open("/proc/\(process)/stat", O_RDONLY)?.read(upTo: 512) ?? []
+  return String(decoding: bytes, as: UTF8.self).contains(") T ")
+}
+
 extension ProcessTests {
   @Suite struct LeaseTests {
     @Test(
@@ -122,8 +128,41 @@ extension ProcessTests {
         #expect(try bench.end(of: fenced).wasFenced)
         lease.set(remaining: .seconds(60))
         let next = try bench.run(bench.exclusive("exit 4"))
-        #expect(next.status == .exited(4) && !next.wasFenced)
+        #expect(next.status == .exited(4) && !next.wasFenced, "\(next)")
       }
+      kill(guardian.process, SIGKILL)
+    }
+
+    // A group that was killed as a whole kills at birth, and the guard need not have seen that the
+    // lease was back in between.
+    @Test("G16: a lease that came back unseen and ran out again", arguments: Way.available)
+    func runsOutUnseen(way: Way) throws {
+      let bench = try Bench(way)
+      let guardian = try ProcessGuard.start(for: bench.host)
+      let lease = try #require(bench.host.lease)
+      var second: ProcessReference?
+      try #require(
+        try eventually {
+          lease.set(remaining: .seconds(60))
+          let first = try bench.start(bench.exclusive("sleep 60"))
+          lease.end()
+          // Before it sees that nothing is left; in the middle of a round it lets nothing begin.
+          eventually { ProcessEntry(first.process)?.isZombie ?? true }
+          kill(guardian.process, SIGSTOP)
+          eventually { isStopped(guardian.process) }
+          #expect(try bench.end(of: first).wasFenced)
+          lease.set(remaining: .seconds(60))
+          if (try? bench.run(bench.exclusive("exit 4")))?.status == .exited(4) {
+            second = try? bench.start(bench.exclusive("sleep 60"))
+          }
+          lease.end()
+          kill(guardian.process, SIGCONT)
+          return second != nil
+        })
+      #expect(try bench.end(of: #require(second)).wasFenced)
+      lease.set(remaining: .seconds(60))
+      let next = try bench.run(bench.exclusive("exit 4"))
+      #expect(next.status == .exited(4) && !next.wasFenced, "\(next)")
       kill(guardian.process, SIGKILL)
     }
 

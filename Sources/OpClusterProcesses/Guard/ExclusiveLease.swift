@@ -30,7 +30,8 @@ import Glibc
   /// of one makes it false after half a second.
   func settles() -> Bool { unsafe op_lease_settles(page, 500_000_000) }
 
-  /// How often the guard has found it run out while something lived by it.
+  /// How often the guard has found it run out, and killed what lived by it: other than before if
+  /// it did so in between.
   var expiries: UInt64 { unsafe op_lease_expiries(page) }
 
   /// One tree more, or one fewer, lives by it.

@@ -303,15 +303,20 @@ final class WorkerLoop {
       apply(attempts.hasSurvivors(attempt) ? .outlived(attempt, result) : .ended(attempt, result))
     }
     for attempt in gone {
-      logger.notice("the processes of operation \(attempt.operation) have ended after all")
+      logger.notice("the processes of operation \(Self.shown(attempt)) have ended after all")
       apply(.survivorsGone(attempt))
     }
+  }
+
+  /// As a selector: the worker knows no names.
+  private static func shown(_ attempt: AttemptID) -> String {
+    "\(attempt.operation.graph.number)/#\(attempt.operation.index)"
   }
 
   private func noteUnkillable(_ attempt: AttemptID) {
     logger.error(
       """
-      KILL does not end processes of operation \(attempt.operation): they hang in the kernel \
+      KILL does not end processes of operation \(Self.shown(attempt)): they hang in the kernel \
       (state D), mostly in a file system or a device that does not answer; repair that, or restart \
       this machine. What they take is given to nobody until they end
       """)
