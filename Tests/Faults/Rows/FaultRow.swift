@@ -19,10 +19,13 @@ struct FaultRow: Sendable {
   var run: @Sendable (Trial) async throws -> Void
 
   /// Those in which somebody means ill; `deploy/attacks` runs them.
-  static let attacks: [FaultRow] = [numberAttack]
+  static let attacks: [FaultRow] = [
+    numberAttack, costAttack, observerAttack, workerAttack, localUserAttack, nameAttack,
+  ]
 
   static let all: [FaultRow] =
-    attacks + processRows + standstillRows + diskRows + networkRows + clockRows + hostileRows
+    attacks + processRows + standstillRows + diskRows + storageRows + networkRows + clockRows
+    + hostileRows
     + boundRows + unitRows
 }
 
@@ -37,6 +40,8 @@ enum Need: Sendable {
   case processLimits
   /// To hold a thread of another process.
   case tracing
+  /// To start a program as somebody else.
+  case otherUsers
 
   /// Why it is missing; nil if it is there.
   var absence: String? {
@@ -49,6 +54,9 @@ enum Need: Sendable {
     case .processLimits:
       Fold.place == nil ? "needs root and a pids controller of cgroups" : nil
     case .tracing: geteuid() == 0 ? nil : "needs root, to hold a thread of a worker"
+    case .otherUsers:
+      geteuid() == 0 && Surroundings.program("setpriv") != nil
+        ? nil : "needs root and setpriv, to be two users"
     }
   }
 }

@@ -34,6 +34,9 @@ enum Flood: String, CaseIterable, Sendable {
   /// What no worker has: such an operation waits, and ends at once when it is cancelled.
   static let nowhere = [LabelRequirement(key: "worker", values: ["nowhere"])]
 
+  /// What takes a worker, and no time of it.
+  static let noop = Work.call(OperationType(name: "noop"))
+
   /// Goes on until it is killed.
   func run(at address: String) async throws {
     switch self {

@@ -143,6 +143,7 @@ private func reportOddNumbers(
         count += 1
         try client.say(villainy(count))
         let villain = try VillainWorker(workers, worker, name: "villain-\(count)", UInt64(count))
+        try villain.awaitDispatches(1)
         reports = try villain.reportEnd(oddly: end, at: at)
         at += 1
       }
@@ -161,60 +162,4 @@ private func villainy(_ number: Int) -> [UInt8] {
   submission.templates[0].retry = RetryPolicy(
     maximum: 1, reasons: [.any], backoff: .longest, maximumBackoff: .longest)
   return Wire.encode(.request(RequestID(UInt64(number) + 1_000), .submit(submission)))
-}
-
-/// A worker with a key that reports as no worker would. For the thread that makes it.
-private final class VillainWorker {
-  private let dealer: KeyedDealer
-  private var conversation: Conversation?
-  private var dispatched: [AttemptID] = []
-  private var ordersTaken: UInt64 = 0
-
-  init(_ address: String, _ keys: SocketKeys, name: String, _ session: UInt64) throws {
-    dealer = try KeyedDealer(address, keys)
-    let hello = WorkerHello(
-      build: "villain", name: name, session: WorkerSession(session),
-      capacity: Resources(cpus: ResourceAmount(1), memoryBytes: 1 << 30),
-      types: [OperationType(name: "villainy")])
-    _ = try dealer.send(Wire.encode(WorkerMessage.hello(hello)))
-    let deadline = MonotonicClock.now() + 20_000_000_000
-    while dispatched.isEmpty, MonotonicClock.now() < deadline { try listen() }
-    if dispatched.isEmpty { throw Trouble("the villain was given nothing to do") }
-  }
-
-  private func listen() throws {
-    for bytes in try dealer.receive(within: 500) {
-      switch try Wire.decodeCoordinatorMessage(bytes) {
-      case .welcome(let welcome): conversation = welcome.conversation
-      case .orders(let orders):
-        ordersTaken = max(ordersTaken, orders.number)
-        dispatched += orders.dispatches.map(\.attempt)
-      case .refused(let refusal): throw Trouble("the villain was refused: \(refusal)")
-      case .logRequest: break
-      }
-    }
-  }
-
-  /// Says how its operation ended, with one number replaced; how many numbers there are.
-  func reportEnd(oddly end: UInt64, at number: Int) throws -> Int {
-    guard let conversation, let attempt = dispatched.first else { return 0 }
-    var result = AttemptResult()
-    result.cause = .failed
-    result.exitStatus = 3
-    result.signal = 9
-    result.maximumResidentBytes = 1 << 20
-    result.processorMicroseconds = 1_000
-    result.startedAt = WallTime(milliseconds: 1_700_000_000_000)
-    result.endedAt = WallTime(milliseconds: 1_700_000_001_000)
-    result.diagnostic = "odd"
-    let report = WorkerReport(
-      conversation: conversation, number: 1,
-      entries: [.started(attempt), .finished(attempt, result)], ordersTaken: ordersTaken)
-    let all = FutureMessages.withEachNumber(
-      Wire.encode(WorkerMessage.report(report)), replacedBy: end)
-    if all.indices.contains(number) { _ = try dealer.send(all[number]) }
-    _ = try dealer.receive(within: 20)
-    _ = try dealer.send(Wire.encode(WorkerMessage.goodbye))
-    return all.count
-  }
 }
