@@ -205,7 +205,7 @@ let package = Package(
         "MessageDice", "FuzzWorld", "OpClusterWire", "OpClusterPresentation", "OpClusterModel",
         protobuf,
       ]),
-    .testTarget(name: "OpClusterJournalTests", dependencies: ["OpClusterJournal"]),
+    .testTarget(name: "OpClusterJournalTests", dependencies: ["OpClusterJournal", "CSQLite"]),
     .testTarget(
       name: "OpClusterProcessesTests",
       dependencies: [
