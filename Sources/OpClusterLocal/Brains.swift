@@ -97,7 +97,11 @@ struct Brains: Sendable {
     self.now = now
     self.wall = wall
     if let deadline = schedulerDeadline, deadline <= now { steer(.tick()) }
-    if let deadline = core.nextDeadline, deadline <= now { converse(.timePassed) }
+    if let deadline = core.nextDeadline, deadline <= now {
+      converse(.timePassed)
+      // A heartbeat that is due is no news: left untold it would be due for ever.
+      while let message = core.takeMessage(at: now) { hear(message) }
+    }
     for arrival in arrivals { take(arrival) }
     if let moment = tellStartsAt, moment <= now { settleAll() } else { settle() }
     if !core.hasUntoldStarts {

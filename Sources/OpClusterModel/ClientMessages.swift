@@ -154,8 +154,8 @@ public enum ClientAnswer: Hashable, Sendable {
   case welcome(version: UInt32, build: String, CoordinatorLife)
   case reply(RequestID, ClientReply)
   case events(EventBatch)
-  /// Nobody speaks for a while: the coordinator is there. For so long what it decided has waited for
-  /// the disk, and whoever waits for an answer waits for that; zero: hardly at all.
+  /// Nobody speaks for a while: the coordinator is there. For so long what it decided has waited
+  /// for the disk, and whoever waits for an answer waits for that; zero: hardly at all.
   case heartbeat(diskWait: Span)
 }
 

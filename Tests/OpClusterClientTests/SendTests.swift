@@ -82,7 +82,9 @@ import Testing
     let fake = try await FakeCoordinator.start(
       Script { id, request, _ in
         // Signs of life, so that a slow machine is not taken for a silent coordinator.
-        if case .ping = request { return [.heartbeat(diskWait: .zero), .reply(id, .graphs([], more: false))] }
+        if case .ping = request {
+          return [.heartbeat(diskWait: .zero), .reply(id, .graphs([], more: false))]
+        }
         if case .graphs = request { held.withLock { $0.append(id) } }
         return []
       })

@@ -8,8 +8,8 @@ import Testing
 @testable import OpClusterCoordinator
 
 @Suite struct SlowDiskTests {
-  /// G3: while the disk is slow, a question is answered if nothing undurable could be in the answer;
-  /// the others wait, and clients are told for what.
+  /// G3: while the disk is slow, a question is answered if nothing undurable could be in the
+  /// answer; the others wait, and clients are told for what.
   @Test func aSlowDiskHoldsUpWhatDependsOnIt() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder()) {
       $0.diskPatience = .milliseconds(1)

@@ -228,17 +228,24 @@ extension CoordinatorLoop {
       subscriptions.remove(Subscriptions.Key(peer: peer, number: number))
       reply(.effect(true), to: peer, request)
     default:
-      if case .submit(let graph) = what {
-        submitting.append((peer, request, bytes, MemoryRoom.cost(of: graph, bytes: bytes)))
-      }
-      if case .addBlocks(let id, let blocks) = what {
-        addingBlocks.append((peer, request, id.graph, blocks.count))
-      }
-      if case .createQueue(let settings) = what {
-        makingQueues.append((peer, request, settings.name))
-      }
+      note(what, bytes, from: peer, request)
       hasInput = true
       scheduler.handle(.client(peer, request, owned(what, by: peer)), into: &turn)
+    }
+  }
+
+  /// What counts toward quotas once the turn has taken it.
+  private func note(
+    _ what: ClientRequest, _ bytes: Int, from peer: PeerID, _ request: RequestID
+  ) {
+    switch what {
+    case .submit(let graph):
+      submitting.append((peer, request, bytes, MemoryRoom.cost(of: graph, bytes: bytes)))
+    case .addBlocks(let id, let blocks):
+      addingBlocks.append((peer, request, id.graph, blocks.count))
+    case .createQueue(let settings):
+      makingQueues.append((peer, request, settings.name))
+    default: break
     }
   }
 
