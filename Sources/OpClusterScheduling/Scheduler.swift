@@ -61,6 +61,8 @@ public struct Scheduler: Sendable {
   var lingering: [Lingering] = []
   /// In line, but kept out of it until the next turn: no worker was there that may take them.
   var doubtful: [OperationID] = []
+  /// Every queue with somebody in line, ascending; in some of them nobody may be any more.
+  var linedQueues: [UInt32] = []
   /// Queues whose lines are to be swept.
   var crowdedQueues: [UInt32] = []
   var rotation: UInt32 = 0

@@ -47,6 +47,27 @@ import Testing
     #expect(most < 200, "\(most) steps beside \(count) demands")
   }
 
+  // G29 S60: another operation costs as much beside 5,000 queues in which nobody is in line, made
+  // by clients or come with graphs, as beside none.
+  @Test func aTurnCostsNoMoreWhereQueuesAreEmpty() {
+    var world = World()
+    world.checksEveryTurn = false
+    world.join("w1")
+    for number in 0..<2_500 { world.ask(.createQueue(QueueSettings(name: "q\(number)"))) }
+    var waiting = GraphSubmission(name: "waiting")
+    waiting.queues = (0..<250).map { .own(QueueSettings(name: "own\($0)")) }
+    waiting.templates = [noops("held")]
+    waiting.templates[0].isHeld = true
+    for _ in 0..<10 { world.ask(.submit(waiting)) }
+    #expect(world.scheduler.queues.count > 5_000)
+    world.ask(.submit(distinct(50)))
+    var most = 0
+    for _ in 0..<20 { most = max(most, stepsOfOne(&world)) }
+    #expect(most < 200, "\(most) steps beside \(world.scheduler.queues.count) queues")
+    #expect(world.scheduler.linedQueues.count <= 2)
+    #expect(world.brokenInvariant == nil)
+  }
+
   // G29 S61: what no worker can run costs nothing while others run, whether for its amounts or for
   // what it requires; and it goes when a worker comes that can run it.
   @Test func whatFitsNowhereCostsNothing() {

@@ -20,6 +20,9 @@ extension Scheduler {
         members: queue.members, inFlight: queue.inFlight, executing: queue.executing,
         barriers: queue.barrierCount, segments: queue.segments.reduce(0) { $0 + $1.unfinished })
       if found != counted { return "queue \(queue.settings.name): \(counted), found \(found)" }
+      if !queue.line.isEmpty, !linedQueues.contains(number) {
+        return "queue \(queue.settings.name): somebody is in line, and nobody looks"
+      }
       if queue.toldMembers != queue.members || queue.isCountDirty {
         return "queue \(queue.settings.name): told \(queue.toldMembers) of \(queue.members)"
       }

@@ -58,15 +58,25 @@ extension Scheduler {
 
   private enum Service { case nothing, joined, dispatched }
 
-  /// The first queue with somebody in line, by number, and whether it is the only one.
-  private func firstWaitingQueue() -> (queue: UInt32?, isOnly: Bool) {
+  /// The first queue with somebody in line, by number, and whether it is the only one. Looks at
+  /// those alone that had somebody in line, however many there are.
+  private mutating func firstWaitingQueue() -> (queue: UInt32?, isOnly: Bool) {
     var first: UInt32?
     var isOnly = true
-    queues.forEachNumber { number in
-      guard queues[number].room > 0, !queues[number].line.isEmpty else { return true }
+    var hasEmptied = false
+    for number in linedQueues {
+      assignmentPass.steps += 1
+      guard queues.contains(number), !queues[number].line.isEmpty else {
+        hasEmptied = true
+        continue
+      }
+      if queues[number].room == 0 { continue }
       if first != nil { isOnly = false }
       first = first ?? number
-      return isOnly
+      if !isOnly { break }
+    }
+    if hasEmptied {
+      linedQueues.removeAll { !queues.contains($0) || queues[$0].line.isEmpty }
     }
     return (first, isOnly)
   }
@@ -74,7 +84,9 @@ extension Scheduler {
   /// Queues with somebody in line, best quality of service first, the one after the last served
   /// leading its tier.
   private func waitingQueues() -> [[UInt32]] {
-    let waiting = queues.numbers.filter { queues[$0].room > 0 && !queues[$0].line.isEmpty }
+    let waiting = linedQueues.filter {
+      queues.contains($0) && queues[$0].room > 0 && !queues[$0].line.isEmpty
+    }
     return QualityOfService.allCases.reversed().compactMap { qos in
       let tier = waiting.filter { queues[$0].settings.qos == qos }
       if tier.isEmpty { return nil }
@@ -186,8 +198,20 @@ extension Scheduler {
 
   /// Puts a run in line.
   mutating func enterLine(_ run: ReadyRun, _ queue: UInt32, demandClass: Int, level: Int) {
+    if queues[queue].line.isEmpty { noteLined(queue) }
     queues[queue].line.add(run, of: lineClass(demandClass), level: level)
     if queues[queue].line.hasBecomeDue { crowdedQueues.append(queue) }
+  }
+
+  /// Somebody is in line in a queue where nobody was.
+  private mutating func noteLined(_ queue: UInt32) {
+    var (low, high) = (0, linedQueues.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if linedQueues[middle] < queue { low = middle + 1 } else { high = middle }
+    }
+    if low < linedQueues.count, linedQueues[low] == queue { return }
+    linedQueues.insert(queue, at: low)
   }
 
   /// Sweeps out what no longer stands in lines that have become long. Between turns alone: inside

@@ -125,7 +125,7 @@ struct AssignmentPass: Sendable {
   var reach: Reach?
   /// Kinds that nothing fits of in this pass, by bit.
   var closedKinds: UInt64 = 0
-  /// Classes looked at since the beginning, and nodes of trees on the way to them.
+  /// Queues and classes looked at since the beginning, and nodes of trees on the way to them.
   var steps = 0
 
   mutating func begin() {

@@ -87,7 +87,7 @@ extension Scheduler {
     let own = graphs[graph].queue(of: id.index, stage: stage).number
     let level = Line.level(of: graphs[graph].priority(of: id.index, stage: stage))
     let service = queues[own].settings.qos
-    for number in queues.numbers where queues[number].room > 0 {
+    for number in linedQueues where queues.contains(number) && queues[number].room > 0 {
       if number == own {
         if hasWaiting(number, above: level, at: now) { return true }
       } else if queues[number].settings.qos > service {
