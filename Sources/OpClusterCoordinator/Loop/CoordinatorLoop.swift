@@ -134,6 +134,9 @@ final class CoordinatorLoop {
       memory.began(graph.graph, cost: cost)
     }
     snapshots = SnapshotPolicy(turns: settings.snapshotTurns, bytes: settings.snapshotBytes)
+    // Both clocks at one moment: what is left of a delay is reckoned by one and waited for by the
+    // other.
+    now = .now
     turn.begin(at: now, wall: .now)
     scheduler.start(
       life: UInt64.random(in: 1...UInt64.max), mayHaveGoneBack: mayHaveGoneBack, into: &turn)

@@ -11,7 +11,7 @@ let storageRows: [FaultRow] = [
     number: "F60", name: "how long the write-ahead log gets", promise: "G27 G8",
     injection: "20,000 turns beside readers of the history, on a disk that has room for the "
       + "journal and not for a log that only grows",
-    needs: [.ownNamespaces], isShort: true, run: logLength),
+    needs: [.ownNamespaces], run: logLength),
   FaultRow(
     number: "F61", name: "write-ahead log lost after a kill", promise: "G1 G6",
     injection: "kill -9; the log removed, emptied, cut to a half, taken from an earlier moment; "
@@ -49,6 +49,7 @@ private func put(_ bytes: [UInt8], at path: String) throws {
 // MARK: - F60
 
 private func logLength(_ trial: Trial) async throws {
+  // Of few turns `LogLengthTests` tells more.
   let turns = UInt64(trial.scale.count(20_000, short: 1_000))
   let room = trial.scale.isShort ? 32 : 256
   var shape = trial.shape(workers: 0)
@@ -309,7 +310,7 @@ private func folderTaken(_ trial: Trial) async throws {
         trial.injected("\(what) under \(isAsked ? "an asked" : "an idle") coordinator")
         if isAsked {
           let reply = try? await connection.request(
-            .submit(Load.probe("late")), timeout: .seconds(5))
+            .submit(Load.probe("late")), timeout: .seconds(1))
           if case .accepted(let graph, _, _)? = reply {
             trial.broken("G1: graph \(graph.number) was acknowledged after \(what)")
           }

@@ -96,7 +96,7 @@ private struct Stage: Sendable {
 
   /// Demands are forgotten with the graphs that had them.
   func cancelledGraphs() async throws {
-    let count = trial.scale.count(20_000, short: 300)
+    let count = trial.scale.count(20_000, short: 100)
     let process = try cluster.process("opcoord")
     var first = 0
     for round in 1...12 {
