@@ -124,14 +124,30 @@ extension ProcessHost {
       if descriptor >= 0 { pinned[member] = descriptor }
     }
     defer { for descriptor in pinned.values { close(descriptor) } }
-    var count = 0
-    // The main process first: it should hear of its end before its children are seen to die.
     let main = process.reference.process
-    for member in members().sorted(by: { $0 == main && $1 != main }) {
+    let isEnding = ![SIGKILL, SIGSTOP, SIGCONT].contains(signal)
+    guard process.hasReaper, isEnding else {
+      // The main process first: it should hear of its end before its children are seen to die.
+      var count = 0
+      for member in members().sorted(by: { $0 == main && $1 != main }) {
+        guard let descriptor = pinned[member] else { continue }
+        if op_process_signal(descriptor, signal) == 0 { count += 1 }
+        if signal != SIGKILL && signal != SIGSTOP { _ = op_process_signal(descriptor, SIGCONT) }
+      }
+      return count
+    }
+    // A reaper waits for what ends and kills what is left behind the main process, both at once: all
+    // are held until each has its signal, so that nobody ends by another's end before (G20).
+    for descriptor in pinned.values { _ = op_process_signal(descriptor, SIGSTOP) }
+    var count = 0
+    for member in members().sorted(by: { $1 == main && $0 != main }) {
       guard let descriptor = pinned[member] else { continue }
       if op_process_signal(descriptor, signal) == 0 { count += 1 }
-      if signal != SIGKILL && signal != SIGSTOP { _ = op_process_signal(descriptor, SIGCONT) }
     }
+    for (member, descriptor) in pinned where member != main {
+      _ = op_process_signal(descriptor, SIGCONT)
+    }
+    if let descriptor = pinned[main] { _ = op_process_signal(descriptor, SIGCONT) }
     return count
   }
 
