@@ -136,8 +136,8 @@ extension ProcessHost {
       }
       return count
     }
-    // A reaper waits for what ends and kills what is left behind the main process, both at once: all
-    // are held until each has its signal, so that nobody ends by another's end before (G20).
+    // A reaper waits for what ends and kills what is left behind the main process, both at once:
+    // all are held until each has its signal, so that nobody ends by another's end before (G20).
     for descriptor in pinned.values { _ = op_process_signal(descriptor, SIGSTOP) }
     var count = 0
     for member in members().sorted(by: { $1 == main && $0 != main }) {
