@@ -38,6 +38,11 @@ static bool is_kernels_own(int file) {
   }
 }
 
+int op_open_root(const char *path) {
+  int folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  return folder < 0 ? -errno : folder;
+}
+
 static int open_checked(int root, const char *path, int flags, mode_t mode, uint64_t resolve) {
   struct open_how how = {
       .flags = (uint64_t)(unsigned)flags,
@@ -104,6 +109,15 @@ int op_link_beneath(int root, const char *path, const char *target) {
   if (folder < 0) return -folder;
   unlinkat(folder, name, 0);
   int outcome = symlinkat(target, folder, name) == 0 ? 0 : errno;
+  close(folder);
+  return outcome;
+}
+
+int op_give_beneath(int root, const char *path, uid_t user, gid_t group) {
+  const char *name;
+  int folder = op_open_parent(root, path, &name);
+  if (folder < 0) return -folder;
+  int outcome = fchownat(folder, name, user, group, AT_SYMLINK_NOFOLLOW) == 0 ? 0 : errno;
   close(folder);
   return outcome;
 }

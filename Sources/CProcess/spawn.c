@@ -199,12 +199,6 @@ static int run_child(void *raw) {
     return fail(context, is_gone ? OP_STEP_GROUP : OP_STEP_CLONE);
   }
   if (!enter_groups(request)) return fail(context, OP_STEP_GROUP);
-  if (request->death_signal != 0) {
-    if (prctl(PR_SET_PDEATHSIG, request->death_signal) != 0)
-      return fail(context, OP_STEP_DEATH_SIGNAL);
-    // The parent may have died before the request was in force.
-    if (getppid() != context->parent) _exit(127);
-  }
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return fail(context, OP_STEP_PRIVILEGES);
   if (request->policy != OP_POLICY_UNCHANGED) {
     struct sched_param parameter = {.sched_priority = 0};
@@ -217,9 +211,19 @@ static int run_child(void *raw) {
   if (request->nice != 0) nice_session(request->nice);
   reset_signals();
   if (!arrange_descriptors(request)) return fail(context, OP_STEP_DESCRIPTORS);
+  if (!apply_limits(request)) return fail(context, OP_STEP_LIMIT);
+  // What follows is done with the rights of whom it is done for.
+  if (request->account != NULL && !op_account_become(request->account))
+    return fail(context, OP_STEP_ACCOUNT);
+  if (request->death_signal != 0) {
+    // Not before: the kernel forgets it when the account changes.
+    if (prctl(PR_SET_PDEATHSIG, request->death_signal) != 0)
+      return fail(context, OP_STEP_DEATH_SIGNAL);
+    // The parent may have died before the request was in force.
+    if (getppid() != context->parent) _exit(127);
+  }
   if (request->directory != NULL && chdir(request->directory) != 0)
     return fail(context, OP_STEP_DIRECTORY);
-  if (!apply_limits(request)) return fail(context, OP_STEP_LIMIT);
   // The last thing of all: whatever held up the parent before, the guard sees what lives now.
   if (request->lease != NULL && !op_lease_holds(request->lease)) {
     errno = ESTALE;

@@ -117,6 +117,12 @@ public enum Limits {
   /// Bytes of requests that a client has on their way; a larger one goes alone.
   public static let requestBytesInFlight = 32 * 1024 * 1024
 
+  /// Accounts that a worker remembers of those that it has looked up to run operations as.
+  public static let accountsRemembered = 1_024
+  /// Accounts with lower numbers belong to the system: no submitter is one, whatever his key is
+  /// called (`UID_MIN` of login.defs).
+  public static let lowestSubmitterUser: UInt32 = 1_000
+
   /// Words of a worker about attempts that were never given to it, after which it is put out.
   public static let liesPerWorker = 16
 

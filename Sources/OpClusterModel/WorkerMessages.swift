@@ -221,6 +221,8 @@ public struct TemplateAnnouncement: Hashable, Sendable {
   public var isExclusive = false
   /// The values that `OperationTemplate.secrets` names, in that order.
   public var secrets: [String] = []
+  /// `GraphSubmission.submitter`.
+  public var submitter = ""
   public init(
     graph: GraphID, graphName: String, template: UInt32, firstIndex: UInt32, name: String,
     isArray: Bool, indexRuns: [IndexRun], work: Work, payload: [UInt8], demand: Resources,

@@ -82,6 +82,12 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
   @Option(
     help: "On a first signal let what runs go on for so many seconds. [OPWORKER_DRAIN]")
   var drain: String?
+  @Option(
+    help: """
+      Run operations as this account, or as @submitter: the account that has the name of the key \
+      with which they were submitted. For a worker that root starts. [OPWORKER_RUN_AS]
+      """)
+  var runAs: String?
   @Flag(help: "Serve although this is root: what it runs can then do anything to this machine.")
   var allowRoot = false
   @Flag(help: .hidden) var untilStdinCloses = false
@@ -89,11 +95,6 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
   func run() throws {
     keepSecretsOutOfDumps()
     hideArguments(beginningWith: JoinToken.prefix)
-    if OwnProcess.isRoot, !allowRoot {
-      fail(
-        "refuses to run operations as root (uid 0); run it as a user of its own, such as the unit "
-          + "in deploy/systemd does, or say --allow-root", status: 78)
-    }
     let worker: Worker
     do {
       worker = try Worker(try configuration(), types: Program.registry)
@@ -122,8 +123,20 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
     }
   }
 
+  private func account(_ settings: WorkerSettings) throws(WorkerError) -> OperationAccount {
+    if let text = settings.text(.runAs, flag: runAs) { return try OperationAccount(parsing: text) }
+    if OwnProcess.isRoot, !allowRoot {
+      fail(
+        "refuses to run operations as root (uid 0); name the account that they run as (--run-as), "
+          + "or run the worker as a user of its own, such as the unit in deploy/systemd does, or "
+          + "say --allow-root", status: 78)
+    }
+    return .worker
+  }
+
   private func configuration() throws -> WorkerConfiguration {
     let settings = try WorkerSettings()
+    let runAs = try account(settings)
     let endpoint: Endpoint
     do throws(EndpointError) {
       endpoint = try Endpoint(
@@ -136,8 +149,10 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
     if let name = settings.text(.name, flag: name) {
       configuration.name = name
       configuration.isNameGiven = true
-      configuration.scratch = WorkerConfiguration.defaultScratch(worker: name)
     }
+    configuration.runAs = runAs
+    configuration.scratch = WorkerConfiguration.defaultScratch(
+      worker: configuration.name, runAs: runAs)
     if let scratch = settings.text(.scratch, flag: scratch) {
       configuration.scratch = scratch
       configuration.isNameGiven = true

@@ -28,7 +28,8 @@ extension Serve {
       if let own, own.role == .worker, !isNamed, !own.name.covers(workerName: configuration.name) {
         configuration.name = "\(own.name)-\(getpid())"
         if settings.text(.scratch, flag: scratch) == nil {
-          configuration.scratch = WorkerConfiguration.defaultScratch(worker: configuration.name)
+          configuration.scratch = WorkerConfiguration.defaultScratch(
+            worker: configuration.name, runAs: configuration.runAs)
         }
       }
     } catch {

@@ -17,6 +17,7 @@ public enum WorkerSetting: String, CaseIterable, Sendable {
   /// A file that holds what `join` is.
   case joinFile = "join_file"
   case exitWhenUnreachable = "exit_when_unreachable"
+  case runAs = "run_as"
   case logLevel = "log_level"
   case logFormat = "log_format"
 

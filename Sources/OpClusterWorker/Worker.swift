@@ -32,6 +32,17 @@ public struct Worker: Sendable {
         "'\(isolated.name)' wants a child process, which this program does not start; make it a "
           + "WorkerProgram, or set childCommand and call ChildProgram.serveIfAsked first")
     }
+    // The built-in types only wait.
+    let builtIn = OperationRegistry().types
+    let shared = registry.types.first {
+      !builtIn.contains($0) && registry.isolation(of: $0) != .child
+    }
+    if configuration.runAs.isForeign, let shared {
+      throw WorkerError(
+        .configuration,
+        "'\(shared.name)' would run in the worker itself, and so as root, whatever --run-as says; "
+          + "give the type the isolation .child")
+    }
     let loop = try WorkerLoop(configuration, registry, orders)
     return try loop.run()
   }

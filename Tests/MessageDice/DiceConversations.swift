@@ -95,6 +95,7 @@ extension Dice {
     announcement.fillsInput = bool()
     announcement.isExclusive = bool()
     announcement.secrets = many { $0.text() }
+    announcement.submitter = text()
     return announcement
   }
 

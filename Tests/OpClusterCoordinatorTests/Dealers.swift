@@ -214,10 +214,10 @@ final class TestWorker {
 
   init(
     _ service: Service, name: String = "w1", cpus: Int64 = 4, session: UInt64 = 1,
-    executing: [AttemptID] = []
+    executing: [AttemptID] = [], keys: SocketKeys? = nil
   ) throws {
     self.name = name
-    dealer = try Dealer(service.ready.workerEndpoint)
+    dealer = try Dealer(service.ready.workerEndpoint, keys: keys)
     try hello(cpus: cpus, session: session, executing: executing)
   }
 

@@ -189,6 +189,57 @@ import Testing
     #expect(first != second)
   }
 
+  // G36, G39: workers may run an operation as its submitter's account, so that nobody names
+  // himself, and nobody adds to what another's account runs.
+  @Test func whoseWorkItIs() throws {
+    let guarded = try GuardedService()
+    let anna = try TestClient(guarded.service, keys: guarded.key("anna", .submitter))
+    let bert = try TestClient(guarded.service, keys: guarded.key("bert", .submitter))
+    let root = try TestClient(guarded.service, keys: guarded.key("chief", .admin))
+    let worker = try TestWorker(guarded.service, name: "w", keys: guarded.key("w", .worker))
+    var submission = arrayGraph("g", 1)
+    submission.labels = [
+      Label(key: "submitter", value: "bert"), Label(key: "kind", value: "x"),
+      Label(key: "submitter", value: "root"),
+    ]
+    _ = try anna.submit(submission)
+    _ = try worker.awaitDispatches(1)
+    #expect(worker.templates.map(\.submitter) == ["anna"])
+    let reply = try anna.ask(.graphs(Selection(graphs: .all), after: nil, limit: 1))
+    guard case .graphs(let rows, _) = reply else {
+      Issue.record("graphs?")
+      return
+    }
+    #expect(
+      rows.map(\.labels) == [
+        [Label(key: "kind", value: "x"), Label(key: "submitter", value: "anna")]
+      ])
+    let blocks = try anna.submit(arrayGraph("blocks", 1))
+    let first = OperationID(graph: blocks, index: 0)
+    for other in [bert, root] {
+      guard case .refused(let refusal) = try other.ask(.addBlocks(first, [])) else {
+        Issue.record("blocks by another key")
+        continue
+      }
+      #expect(refusal.code == .forbidden && refusal.message.contains("another key"))
+    }
+    if case .refused(let refusal) = try anna.ask(.addBlocks(first, [])) {
+      #expect(refusal.code != .forbidden, "one's own blocks: \(refusal)")
+    }
+  }
+
+  // The same where nobody has keys: a label is no name.
+  @Test func nobodyIsNamedWithoutKeys() throws {
+    let service = try Service(.memory(MemoryDisk()), in: TestFolder())
+    let client = try TestClient(service)
+    let worker = try TestWorker(service)
+    var submission = arrayGraph("g", 1)
+    submission.labels = [Label(key: "submitter", value: "root")]
+    _ = try client.submit(submission)
+    _ = try worker.awaitDispatches(1)
+    #expect(worker.templates.map(\.submitter) == [""])
+  }
+
   // An invitation lets its holder add one key, once.
   @Test func enrolment() throws {
     let guarded = try GuardedService()

@@ -47,6 +47,20 @@ final class OpworkerProcess {
       output: folder)
   }
 
+  /// Any such program in a mount namespace of its own, after a command of the shell that may change
+  /// what it sees; both get the folder, which everybody may pass.
+  init(
+    program: String, after prepare: (String) throws -> String, _ arguments: (String) -> [String]
+  ) throws {
+    let path = try #require(Self.path(program), "\(program) is not built")
+    folder = try TestWorker.freshFolder()
+    _ = unsafe chmod(folder, 0o711)
+    let script = try "\(prepare(folder)) && exec \"$0\" \"$@\""
+    process = try Self.spawn(
+      "/usr/bin/unshare", ["-m", "/bin/sh", "-c", script, path] + arguments(folder),
+      output: folder)
+  }
+
   /// Its streams go to the files `output` and `error` of a folder.
   private static func spawn(
     _ path: String, _ arguments: [String], output folder: String

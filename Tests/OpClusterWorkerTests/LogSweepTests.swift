@@ -94,7 +94,7 @@ import Testing
       let request = LogRequest(
         number: 1, attempt: attempt, stream: .standardOutput, offset: 0, maximumBytes: 10)
       let path = Scratch.log(attempt, .standardOutput, in: folder)
-      return LogFiles.answer(request, path, isRunning: isRunning).problem
+      return LogFiles.answer(request, LogPlace(path: path), isRunning: isRunning).problem
     }
     #expect(problem(7).contains("removed as one of the oldest"))
     #expect(problem(7, isRunning: true).isEmpty)

@@ -12,7 +12,7 @@ import Testing
 @testable import OpClusterWorker
 
 /// A number of seconds to sleep that nobody else on the machine uses.
-private func uniqueSleep() -> String {
+func uniqueSleep() -> String {
   "\(Int.random(in: 10_000...90_000)).\(UInt32.random(in: 100_000_000...UInt32.max))"
 }
 

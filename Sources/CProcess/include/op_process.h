@@ -25,6 +25,7 @@ enum op_step {
   OP_STEP_EXECUTE = 10,
   OP_STEP_GROUP = 11,
   OP_STEP_LEASE = 12,
+  OP_STEP_ACCOUNT = 13,
 };
 
 /// How the kernel shares the processor between the child and others.
@@ -34,6 +35,23 @@ enum op_policy { OP_POLICY_UNCHANGED = 0, OP_POLICY_BATCH = 1, OP_POLICY_IDLE = 
 struct op_limit {
   int resource;
   uint64_t value;
+};
+
+/// Groups of one account at most: the kernel takes 65,536, and no list of accounts has so many.
+enum { OP_GROUP_LIMIT = 1024 };
+
+/// Another account of this machine than the caller's.
+struct op_account {
+  uid_t user;
+  gid_t group;
+  const gid_t *groups;
+  size_t group_count;
+};
+
+/// What a thread has to return to.
+struct op_groups {
+  size_t count;
+  gid_t list[OP_GROUP_LIMIT];
 };
 
 /// A page shared by the worker and its guard: until when exclusive operations may live.
@@ -57,6 +75,8 @@ struct op_spawn_request {
   /// Descriptors of `tasks` files of cgroup v1 folders that the child enters before it executes.
   const int *memberships;
   size_t membership_count;
+  /// As whom the child executes, root being the caller; null: as the caller.
+  const struct op_account *account;
   /// Without this lease the child does not execute (ESTALE); null: it needs none.
   const struct op_lease *lease;
   /// Sent to the child when the calling thread ends, or 0.
@@ -97,6 +117,16 @@ int op_spawn(const struct op_spawn_request *request, struct op_spawn_result *res
 /// what is left. `op_spawn` calls it.
 int op_spawn_reaped(const struct op_spawn_request *request, struct op_spawn_result *result);
 
+/// Gives the calling thread the rights of an account on files, and no others, until
+/// `op_account_leave` takes them away again, given what this has filled in: 0 or errno. Root only.
+int op_account_enter(const struct op_account *account, struct op_groups *own);
+
+/// Does not return if the thread cannot get its own rights back.
+void op_account_leave(const struct op_groups *own);
+
+/// Makes the calling thread the account's for ever. In a child that is about to execute.
+bool op_account_become(const struct op_account *account);
+
 /// Whether a process can find its children here, which a reaper has to.
 bool op_can_list_children(void);
 
@@ -105,6 +135,9 @@ int op_process_descriptor(pid_t process);
 
 /// pidfd_send_signal(2): 0 or errno.
 int op_process_signal(int descriptor, int signal);
+
+/// A folder to open others beneath, which takes no right but to pass it: a descriptor or -errno.
+int op_open_root(const char *path);
 
 /// openat2(2) beneath `root`, following no symbolic link: a descriptor or -errno, EPERM for what is
 /// on a file system of the kernel's own (proc, sys, cgroup).
@@ -121,6 +154,10 @@ int op_move_beneath(int root, const char *from, const char *to);
 
 /// Puts a symbolic link beneath `root` in the place of what is there: 0 or errno.
 int op_link_beneath(int root, const char *path, const char *target);
+
+/// Gives the file, folder or link in the last place of `path` to another owner, following no
+/// symbolic link: 0 or errno.
+int op_give_beneath(int root, const char *path, uid_t user, gid_t group);
 
 /// Removes what is in the folder `path` beneath `root`, whatever modes and flags its owner gave it,
 /// following no link and entering no other file system. At most `budget` entries are looked at: 0

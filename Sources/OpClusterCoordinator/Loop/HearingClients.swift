@@ -185,6 +185,9 @@ extension CoordinatorLoop {
     case .allowed: break
     }
     // Room for more operations is another matter than time: whatever makes room is still taken.
+    if case .addBlocks(let id, _) = what, let refusal = foreignWork(id.graph, known.principal) {
+      return refuse(request, refusal, known)
+    }
     if case .addBlocks(_, let blocks) = what,
       let refusal = quotas.lackOfRoom(forBlocks: blocks.count, by: known.holder)
     {
@@ -247,6 +250,17 @@ extension CoordinatorLoop {
       makingQueues.append((peer, request, settings.name))
     default: break
     }
+  }
+
+  /// Whoever steers may stop and order what others have submitted. What they run is theirs to say:
+  /// it may run as their account.
+  private func foreignWork(_ graph: GraphID, _ principal: Principal) -> Refusal? {
+    guard let name = principal.name, let submitter = scheduler.submitter(of: graph),
+      !submitter.isEmpty, submitter != name
+    else { return nil }
+    return Refusal(
+      .forbidden, "graph \(graph.number) was submitted with another key than '\(name)'",
+      hint: "add blocks with the key of its submitter")
   }
 
   /// What this turn has taken already.

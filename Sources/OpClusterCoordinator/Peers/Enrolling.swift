@@ -23,12 +23,13 @@ extension CoordinatorLoop {
   /// A submission carries the name of who made it: as a label for people, and in front of its key,
   /// so that two who choose the same key do not meet (G19).
   func owned(_ request: ClientRequest, by peer: PeerID) -> ClientRequest {
-    guard case .submit(var submission) = request, let name = clients.peers[peer]?.principal.name
-    else { return request }
+    guard case .submit(var submission) = request else { return request }
+    // Workers may run what it brings as the account of that name: nobody says it of himself.
+    submission.labels.removeAll { $0.key == Self.submitterLabel }
+    guard let name = clients.peers[peer]?.principal.name else { return .submit(submission) }
     if !submission.key.text.isEmpty {
       submission.key = SubmissionKey("\(name)/\(submission.key.text)")
     }
-    submission.labels.removeAll { $0.key == Self.submitterLabel }
     submission.labels.append(Label(key: Self.submitterLabel, value: name))
     return .submit(submission)
   }

@@ -17,7 +17,7 @@ enum ExecutableSearch {
     var refused: String?
     for folder in folders.split(separator: ":") where folder.hasPrefix("/") {
       let candidate = folder + "/" + name
-      if unsafe access(candidate, X_OK) == 0 {
+      if canExecute(candidate) {
         if isRegular(candidate) { return candidate }
       } else if errno == EACCES {
         refused = refused ?? candidate

@@ -17,8 +17,15 @@ extension ProcessHost {
     let lease = specification.isExclusive ? lease : nil
     guard lease?.settles() ?? true else { throw .leaseOver }
     let mark = fence.value(token: token, isExclusive: specification.isExclusive)
-    var call = try StartCall(specification, mark: mark, lease: lease)
-    let streams = try openStreams(specification)
+    // What it runs, reads and writes is looked for as whom it is run.
+    let executable = try withRights(of: specification.account) { () throws(SpawnError) in
+      try ExecutableSearch.path(
+        of: specification.arguments.first ?? "", environment: specification.environment)
+    }
+    var call = try StartCall(specification, executable, mark: mark, lease: lease)
+    let streams = try withRights(of: specification.account) { () throws(SpawnError) in
+      try openStreams(specification)
+    }
     let expiries = lease?.expiries ?? 0
     // Counted before it can live: the guard must know of it whatever happens to this process.
     lease?.count(1)
@@ -29,9 +36,12 @@ extension ProcessHost {
     }
     guard result.step == OP_STEP_NONE else {
       lease?.count(-1)
-      throw SpawnError(
-        step: result.step, error: result.error, executable: call.executable,
-        workingDirectory: specification.workingDirectory)
+      let executable = call.executable
+      throw try withRights(of: specification.account) { () throws(SpawnError) in
+        SpawnError(
+          step: result.step, error: result.error, executable: executable,
+          workingDirectory: specification.workingDirectory)
+      }
     }
     return keep(
       result, token: token, mark: mark, group: group, streams: streams.files, lease: lease,
@@ -114,13 +124,13 @@ private struct StartCall {
   private let lease: ExclusiveLease?
 
   init(
-    _ specification: ProcessSpecification, mark: String, lease: ExclusiveLease?
+    _ specification: ProcessSpecification, _ executable: String, mark: String,
+    lease: ExclusiveLease?
   ) throws(SpawnError) {
     self.specification = specification
+    self.executable = executable
     self.lease = lease
     let words = specification.arguments
-    executable = try ExecutableSearch.path(
-      of: words.first ?? "", environment: specification.environment)
     guard !(specification.workingDirectory?.utf8.contains(0) ?? false),
       !executable.utf8.contains(0)
     else { throw Self.nul("a path") }
@@ -165,23 +175,32 @@ private struct StartCall {
     unsafe request.limit_count = limits.count
     unsafe executable.withCString { path in
       unsafe Self.withOptionalCString(specification.workingDirectory) { directory in
-        unsafe limits.withUnsafeBufferPointer { limits in
-          unsafe memberships.withUnsafeBufferPointer { memberships in
-            unsafe arguments.withPointers { arguments in
-              unsafe environment.withPointers { environment in
-                unsafe request.executable = path
-                unsafe request.directory = directory
-                unsafe request.limits = limits.baseAddress
-                unsafe request.memberships = memberships.baseAddress
-                unsafe request.arguments = arguments
-                unsafe request.environment = environment
-                _ = unsafe op_spawn(&request, &result)
+        unsafe Self.withOptionalAccount(specification.account) { account in
+          unsafe limits.withUnsafeBufferPointer { limits in
+            unsafe memberships.withUnsafeBufferPointer { memberships in
+              unsafe arguments.withPointers { arguments in
+                unsafe environment.withPointers { environment in
+                  unsafe request.executable = path
+                  unsafe request.directory = directory
+                  unsafe request.account = account
+                  unsafe request.limits = limits.baseAddress
+                  unsafe request.memberships = memberships.baseAddress
+                  unsafe request.arguments = arguments
+                  unsafe request.environment = environment
+                  _ = unsafe op_spawn(&request, &result)
+                }
               }
             }
           }
         }
       }
     }
+  }
+
+  private static func withOptionalAccount(
+    _ account: LocalAccount?, _ body: (UnsafePointer<op_account>?) -> Void
+  ) {
+    if let account { unsafe account.withPointer { unsafe body($0) } } else { body(nil) }
   }
 
   private static func withOptionalCString(

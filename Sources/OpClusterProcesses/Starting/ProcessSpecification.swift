@@ -79,6 +79,9 @@ public struct ProcessSpecification: Sendable {
   /// Processes and threads that the tree may have at once where the host can bound it; more are
   /// refused.
   public var processLimit: UInt64?
+  /// As whom the process runs, and with whose rights its files are opened, where the host is
+  /// root's; nil: as the host.
+  public var account: LocalAccount?
   /// Lives by the host's lease where it has one: does not start without it, and is killed by the
   /// guard when it runs out (G16).
   public var isExclusive: Bool

@@ -72,7 +72,8 @@ extension SpawnError: CustomStringConvertible {
 private func advice(on error: Int32) -> String {
   switch error {
   case ENOSPC, EDQUOT: "free space on its disk"
-  case EACCES, EROFS: "its folder is not writable for the worker's user, or it is not readable"
+  case EACCES, EROFS:
+    "the account that the operation runs as may not read or write it, or not pass its folder"
   case ENOENT, ENOTDIR: "its folder does not exist on this worker; create it first"
   case EXDEV: "it leads out of the folder it starts from; write an absolute path"
   case ELOOP: "a symbolic link is on the way; name the file itself"
@@ -91,9 +92,9 @@ func quoted(_ text: String) -> String {
   return result + "\""
 }
 
-/// Whether the file exists and its permissions let this process execute it.
-private func canExecute(_ path: String) -> Bool {
-  unsafe access(path, X_OK) == 0
+/// Whether the file exists and its permissions let this thread execute it; leaves `errno` behind.
+func canExecute(_ path: String) -> Bool {
+  unsafe faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0
 }
 
 extension SpawnError {
@@ -118,6 +119,7 @@ extension SpawnError {
     case OP_STEP_LIMIT: self = .refused(step: "set a resource limit", error: error)
     case OP_STEP_DESCRIPTORS: self = .refused(step: "arrange the descriptors", error: error)
     case OP_STEP_GROUP: self = .refused(step: "enter its cgroup", error: error)
+    case OP_STEP_ACCOUNT: self = .refused(step: "become the account it runs as", error: error)
     case OP_STEP_LEASE: self = .leaseOver
     case OP_STEP_CLONE: self = .refused(step: "create a process", error: error)
     default: self = .refused(step: "prepare the process", error: error)

@@ -90,8 +90,8 @@ public enum StandardStreams {
 
 extension OperationEnvironment {
   /// The variables of this process, for a child that is to be like it, without the marks of the
-  /// process trees it belongs to itself.
-  public static var inherited: [(name: String, value: String)] {
+  /// process trees it belongs to itself; those of an account's own that say who it is.
+  public static func inherited(by account: LocalAccount?) -> [(name: String, value: String)] {
     var variables: [(name: String, value: String)] = []
     guard let bytes = Descriptor.open("/proc/self/environ", O_RDONLY)?.read(upTo: 4 << 20) else {
       return []
@@ -101,9 +101,19 @@ extension OperationEnvironment {
         continue
       }
       let name = String(decoding: entry[..<equals], as: UTF8.self)
-      if name == ProcessFence.variable { continue }
+      if name == ProcessFence.variable || (account != nil && isOwn(name)) { continue }
       variables.append((name, String(decoding: entry[(equals + 1)...], as: UTF8.self)))
     }
-    return variables
+    guard let account else { return variables }
+    return variables + [
+      ("HOME", account.home), ("USER", account.name), ("LOGNAME", account.name),
+    ]
+  }
+
+  /// What is said to a service, or of the account that it runs as: nothing for others.
+  private static func isOwn(_ name: String) -> Bool {
+    let names = ["HOME", "USER", "LOGNAME", "MAIL", "SHELL", "NOTIFY_SOCKET", "WATCHDOG_PID"]
+    let beginnings = ["OPWORKER_", "XDG_", "SUDO_", "CREDENTIALS_", "SSH_"]
+    return names.contains(name) || beginnings.contains { name.hasPrefix($0) }
   }
 }

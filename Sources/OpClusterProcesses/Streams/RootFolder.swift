@@ -10,8 +10,12 @@ public struct RootFolder: ~Copyable, Sendable {
 
   /// Nil leaves `errno` behind.
   public init?(_ path: String) {
-    guard let folder = Descriptor.open(path, O_RDONLY | O_DIRECTORY) else { return nil }
-    self.folder = folder
+    let number = unsafe op_open_root(path)
+    guard number >= 0 else {
+      errno = -number
+      return nil
+    }
+    folder = Descriptor(number)
   }
 
   /// Makes an empty file, or leaves one as it is. Returns an `errno`, 0 for success.
@@ -31,6 +35,11 @@ public struct RootFolder: ~Copyable, Sendable {
   /// Makes a symbolic link to wherever `target` is. Returns an `errno`, 0 for success.
   public func link(_ path: String, to target: String) -> Int32 {
     unsafe op_link_beneath(folder.number, path, target)
+  }
+
+  /// Gives a file, a folder or a link itself to an account. Returns an `errno`, 0 for success.
+  public func give(_ path: String, to account: LocalAccount) -> Int32 {
+    unsafe op_give_beneath(folder.number, path, account.user, account.group)
   }
 
   /// Removes what is in a folder, whatever modes it was given, in at most so many steps. Returns an

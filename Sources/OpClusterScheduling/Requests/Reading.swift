@@ -3,6 +3,11 @@
 public import OpClusterModel
 
 extension Scheduler {
+  /// Who submitted a graph that lives, as the coordinator knows it; empty: nobody is known.
+  package func submitter(of graph: GraphID) -> String? {
+    graphs.contains(graph.number) ? graphs[graph.number].submission.submitter : nil
+  }
+
   /// Requests that change nothing. Logs, events and configuration are the body's.
   func read(_ request: ClientRequest, at now: Instant) throws(Refusal) -> ClientReply {
     switch request {

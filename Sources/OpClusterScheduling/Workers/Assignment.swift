@@ -512,6 +512,7 @@ extension Graph {
       let position = Int(position)
       return submission.secrets.indices.contains(position) ? submission.secrets[position] : ""
     }
+    announcement.submitter = submission.submitter
     return announcement
   }
 

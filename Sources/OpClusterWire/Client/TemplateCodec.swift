@@ -264,6 +264,7 @@ extension TemplateAnnouncement: WireConvertible {
     proto.fillsInput = fillsInput
     proto.isExclusive = isExclusive
     if !secrets.isEmpty { proto.secrets = secrets }
+    proto.submitter = submitter
     return proto
   }
 
@@ -290,5 +291,6 @@ extension TemplateAnnouncement: WireConvertible {
     fillsInput = proto.fillsInput
     isExclusive = proto.isExclusive
     secrets = try checkSecrets(proto.secrets, "announcement.secrets")
+    submitter = try text(proto.submitter, Limits.labelBytes, "announcement.submitter")
   }
 }

@@ -5,5 +5,5 @@ enum ProtoDigest {
   static let client = "1840942630 18011"
   static let journal = "3492738606 6292"
   static let submission = "3069069751 19602"
-  static let worker = "702168536 7754"
+  static let worker = "2298710998 7910"
 }

@@ -712,6 +712,13 @@ nonisolated struct ProtoTemplateAnnouncement: @unchecked Sendable {
     set {_uniqueStorage()._secrets = newValue}
   }
 
+  /// The name of the key with which the graph was submitted, empty without keys: the coordinator's
+  /// word, not the submitter's.
+  var submitter: String {
+    get {_storage._submitter}
+    set {_uniqueStorage()._submitter = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -1764,7 +1771,7 @@ nonisolated extension ProtoWorkerOrders: SwiftProtobuf.Message, SwiftProtobuf._M
 
 nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".TemplateAnnouncement"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{3}graph_name\0\u{1}template\0\u{3}first_index\0\u{1}name\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{1}demand\0\u{1}qos\0\u{3}queue_name\0\u{3}timeout_nanoseconds\0\u{3}grace_nanoseconds\0\u{3}block_types\0\u{3}fills_input\0\u{3}is_exclusive\0\u{1}secrets\0\u{c}\u{14}\u{c}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graph\0\u{3}graph_name\0\u{1}template\0\u{3}first_index\0\u{1}name\0\u{3}is_array\0\u{3}index_runs\0\u{1}work\0\u{1}type\0\u{1}payload\0\u{1}demand\0\u{1}qos\0\u{3}queue_name\0\u{3}timeout_nanoseconds\0\u{3}grace_nanoseconds\0\u{3}block_types\0\u{3}fills_input\0\u{3}is_exclusive\0\u{1}secrets\0\u{1}submitter\0\u{c}\u{15}\u{b}")
 
   fileprivate class _StorageClass {
     var _graph: UInt32 = 0
@@ -1786,6 +1793,7 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
     var _fillsInput: Bool = false
     var _isExclusive: Bool = false
     var _secrets: [String] = []
+    var _submitter: String = String()
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1815,6 +1823,7 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
       _fillsInput = source._fillsInput
       _isExclusive = source._isExclusive
       _secrets = source._secrets
+      _submitter = source._submitter
     }
   }
 
@@ -1852,6 +1861,7 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
         case 17: try { try decoder.decodeSingularBoolField(value: &_storage._fillsInput) }()
         case 18: try { try decoder.decodeSingularBoolField(value: &_storage._isExclusive) }()
         case 19: try { try decoder.decodeRepeatedStringField(value: &_storage._secrets) }()
+        case 20: try { try decoder.decodeSingularStringField(value: &_storage._submitter) }()
         default: break
         }
       }
@@ -1921,6 +1931,9 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
       if !_storage._secrets.isEmpty {
         try visitor.visitRepeatedStringField(value: _storage._secrets, fieldNumber: 19)
       }
+      if !_storage._submitter.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._submitter, fieldNumber: 20)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -1949,6 +1962,7 @@ nonisolated extension ProtoTemplateAnnouncement: SwiftProtobuf.Message, SwiftPro
         if _storage._fillsInput != rhs_storage._fillsInput {return false}
         if _storage._isExclusive != rhs_storage._isExclusive {return false}
         if _storage._secrets != rhs_storage._secrets {return false}
+        if _storage._submitter != rhs_storage._submitter {return false}
         return true
       }
       if !storagesAreEqual {return false}

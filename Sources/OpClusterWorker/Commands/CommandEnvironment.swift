@@ -34,7 +34,8 @@ extension CommandRunner {
     variables += references
     do throws(OperationEnvironment.Refusal) {
       return try OperationEnvironment.clean(
-        given: variables, home: home, user: user, temporaryFolder: slot.folder)
+        given: variables, home: slot.account?.home ?? home, user: slot.account?.name ?? user,
+        temporaryFolder: slot.folder)
     } catch {
       throw AttemptProblem(cause: .cannotStart, message: error.description)
     }

@@ -20,15 +20,46 @@ enum Folders {
     "\(UserFolders.stateOrTemporary)/worker-\(worker)"
   }
 
-  /// Makes one folder of mode 0700; that it exists is no error.
-  static func make(_ path: String) throws(Problem) {
-    if unsafe mkdir(path, 0o700) == 0 || errno == EEXIST { return }
-    throw problem("cannot make folder '\(path)'")
+  /// Where root's worker keeps the files of operations that run as others.
+  static func sharedScratch(worker: String) -> String { "/var/lib/opworker-\(worker)" }
+
+  /// Makes one folder of mode 0700, or one that others may pass; that it exists is no error.
+  static func make(_ path: String, isPassed: Bool = false) throws(Problem) {
+    guard unsafe mkdir(path, 0o700) == 0 || errno == EEXIST else {
+      throw problem("cannot make folder '\(path)'")
+    }
+    if isPassed, unsafe chmod(path, 0o711) != 0 {
+      throw problem("cannot let others pass '\(path)'")
+    }
   }
 
-  /// Makes the folder and those above it, and demands that it is ours alone, and that nobody can
-  /// put another in its place.
-  static func makePrivate(_ path: String) throws(Problem) {
+  /// The number of who owns what is at the path; nil: nothing is there.
+  static func owner(of path: String) -> UInt32? {
+    var information = stat()
+    return unsafe lstat(path, &information) == 0 ? information.st_uid : nil
+  }
+
+  /// The first folder on the way to one, itself included, that an account may not pass; without an
+  /// account: that not everybody may.
+  static func firstImpassable(on path: String, for account: LocalAccount?) -> String? {
+    var folder = ""
+    for part in path.split(separator: "/") {
+      folder += "/\(part)"
+      let canPass: Bool
+      if let account {
+        canPass = (try? account.canPass(folder)) ?? false
+      } else {
+        var information = stat()
+        canPass = unsafe stat(folder, &information) == 0 && information.st_mode & 0o001 != 0
+      }
+      if !canPass { return folder }
+    }
+    return nil
+  }
+
+  /// Makes the folder and those above it, lets others pass it or not, and demands that it is ours
+  /// alone, and that nobody can put another in its place.
+  static func makePrivate(_ path: String, isPassed: Bool = false) throws(Problem) {
     do throws(FolderError) {
       _ = try TrustedPath.resolve(path, lastLink: .refused)
       try TrustedPath.makeFolders(path)
@@ -37,7 +68,7 @@ enum Folders {
       throw Problem(error)
     }
     // Ours, and others could only look into it.
-    guard unsafe chmod(path, 0o700) == 0 else {
+    guard unsafe chmod(path, isPassed ? 0o711 : 0o700) == 0 else {
       throw problem("cannot make folder '\(path)' private")
     }
   }

@@ -14,6 +14,11 @@
 //                            what was written, or a link where the command sent it elsewhere
 //   SCRATCH/tasks/12.7.1/    of a registered operation that asks for a folder
 //   SCRATCH/tasks/12.7.1.3/  of one that is block 3 of an attempt
+//   SCRATCH/tasks/1000/      has those of operations that run as account 1000
+//
+// Where operations run as other accounts than the worker, they may pass these folders but not list
+// or change them: what is theirs to write (a slot, its files, logs) is made by the worker and given
+// to them, and a slot serves one account for ever.
 //
 // Slots are used again because making and removing a folder and two files costs a third of what
 // starting a small program costs, on ext4 with discard more than that; a command that writes
@@ -32,13 +37,18 @@ struct SlotPaths: Sendable {
   let error: String
   let values: String
   let cancelled: String
+  /// Whose it is, and what is in it; nil: the worker's.
+  let account: LocalAccount?
   /// The folder as it was when it was seen to be empty; nil: to be looked through after use.
   var emptyState: Folders.State?
   /// What lies beside the folder.
   var files: [String] { [output, error, values, cancelled] }
+  /// What of that the command writes.
+  var written: [String] { [output, error, values] }
 
-  init(_ number: Int, in scratch: String) {
+  init(_ number: Int, in scratch: String, of account: LocalAccount?) {
     self.number = number
+    self.account = account
     folder = "\(scratch)/slots/\(number)"
     output = folder + ".out"
     error = folder + ".err"
@@ -54,8 +64,12 @@ final class Scratch {
   /// Stays open in each reaper (`ProcessHost`).
   let trees: Int32
   private let root: RootFolder
-  /// Free slots, the last used first: its folder is still in the kernel's memory.
-  private var free: [SlotPaths] = []
+  /// Free slots by the number of whose they are (nil: the worker), the last used first: its folder
+  /// is still in the kernel's memory.
+  private var free: [UInt32?: [SlotPaths]] = [:]
+  /// Whether operations run as other accounts than the worker's: these may pass the folder, and
+  /// nothing more.
+  private let isPassed: Bool
   private var slots = 0
   /// Graphs whose folder exists.
   private var graphs: Set<UInt32> = []
@@ -67,14 +81,17 @@ final class Scratch {
   private let sweeper: FolderSweeper
 
   /// Makes and locks the folder.
-  init(_ path: String, logger: Logger) throws(WorkerError) {
+  init(
+    _ path: String, runAs: OperationAccount = .worker, logger: Logger
+  ) throws(WorkerError) {
     self.logger = logger
+    isPassed = runAs.isForeign
     sweeper = FolderSweeper(logger: logger)
     guard path.hasPrefix("/"), !path.utf8.contains(0) else {
       throw WorkerError(.configuration, "--scratch '\(path)' is not an absolute path")
     }
     do throws(Folders.Problem) {
-      try Folders.makePrivate(path)
+      try Folders.makePrivate(path, isPassed: runAs.isForeign)
     } catch {
       throw WorkerError(error.isUnsafe ? .unsafeFolder : .machine, error.description)
     }
@@ -104,6 +121,7 @@ final class Scratch {
     }
     self.root = consume root
     self.path = path
+    try checkWay(for: runAs)
   }
 
   /// A path of this folder as the folder itself sees it.
@@ -145,7 +163,7 @@ final class Scratch {
           let cause = Folders.problem("cannot clear '\(path)/\(name)'")
           logger.error("\(cause); what is left there is not used")
         }
-        try Folders.make("\(path)/\(name)")
+        try Folders.make("\(path)/\(name)", isPassed: isPassed)
       }
       hasOldLogs = Folders.names(in: path).contains { UInt32($0) != nil }
     } catch {
@@ -161,10 +179,18 @@ final class Scratch {
   }
 
   /// A slot for a command to be started: a used one, or the next number at which nothing is.
-  func takeSlot() throws(Folders.Problem) -> SlotPaths {
-    if let slot = free.popLast() { return slot }
+  func takeSlot(for account: LocalAccount? = nil) throws(Folders.Problem) -> SlotPaths {
+    let free = free[account?.user]?.popLast()
+    let slot: SlotPaths
+    if let free { slot = free } else { slot = try makeSlot(for: account) }
+    guard let account else { return slot }
+    for file in slot.written { try makeFile(file, for: account) }
+    return slot
+  }
+
+  private func makeSlot(for account: LocalAccount?) throws(Folders.Problem) -> SlotPaths {
     while true {
-      let slot = SlotPaths(slots, in: path)
+      let slot = SlotPaths(slots, in: path, of: account)
       let isNew = unsafe mkdir(slot.folder, 0o700) == 0
       guard isNew || errno == EEXIST else {
         throw Folders.problem("cannot make folder '\(slot.folder)'")
@@ -172,6 +198,7 @@ final class Scratch {
       slots += 1
       // An earlier worker's, which could not be cleared away.
       if !isNew, !renew(slot) { continue }
+      if isNew { try hand(over: slot.folder, to: account) }
       if removeFiles(of: slot) { return slot }
     }
   }
@@ -183,22 +210,21 @@ final class Scratch {
     if isSuspect, !removeFiles(of: slot) { return }
     let began = Folders.State.clock()
     let state = Folders.State(of: slot.folder)
-    if let state, state == slot.emptyState {
-      free.append(slot)
-      return
-    }
+    if let state, state == slot.emptyState { return release(slot) }
     slot.emptyState = nil
     guard let state, state.isPrivate else {
       // The command did something to the folder itself.
-      if renew(slot) { free.append(slot) }
+      if renew(slot) { release(slot) }
       return
     }
     let problem = root.empty(relative(slot.folder), atMost: Limits.entriesRemovedAtOnce)
     guard problem == 0 else { return setAside(slot, problem) }
     // Of a change in the same tick of the kernel's clock the state would not tell.
     if state.changed < began, Folders.State(of: slot.folder) == state { slot.emptyState = state }
-    free.append(slot)
+    release(slot)
   }
+
+  private func release(_ slot: SlotPaths) { free[slot.account?.user, default: []].append(slot) }
 
   /// Makes the slot's folder anew; false: it is set aside.
   private func renew(_ slot: SlotPaths) -> Bool {
@@ -208,6 +234,9 @@ final class Scratch {
       problem = root.remove(relative(slot.folder))
     }
     if problem == 0, unsafe mkdir(slot.folder, 0o700) != 0 { problem = errno }
+    if problem == 0, let account = slot.account {
+      problem = root.give(relative(slot.folder), to: account)
+    }
     if problem != 0 { setAside(slot, problem) }
     return problem == 0
   }
@@ -240,15 +269,39 @@ final class Scratch {
   var isSwept: Bool { sweeper.isIdle }
 
   /// The folder of a registered operation's attempt, if it asks for one.
-  func taskFolder(_ part: Part) -> String { Self.taskFolder(part.folderName, in: path) }
+  func taskFolder(_ part: Part) -> String {
+    Self.taskFolder(part.folderName, in: tasksFolder(of: nil))
+  }
 
-  static func taskFolder(_ name: String, in scratch: String) -> String {
-    "\(scratch)/tasks/\(name)"
+  static func taskFolder(_ name: String, in tasks: String) -> String { "\(tasks)/\(name)" }
+
+  /// Where an account's registered operations make their folders.
+  func tasksFolder(of account: LocalAccount?) -> String {
+    account.map { "\(path)/tasks/\($0.user)" } ?? "\(path)/tasks"
+  }
+
+  /// The same, made.
+  func makeTasksFolder(of account: LocalAccount?) throws(Folders.Problem) -> String {
+    let folder = tasksFolder(of: account)
+    if account != nil, Folders.owner(of: folder) != account?.user {
+      try Folders.make(folder)
+      try hand(over: folder, to: account)
+    }
+    return folder
   }
 
   /// Where a stream of an ended attempt is.
   func log(_ attempt: AttemptID, _ stream: LogStream) -> String {
     Self.log(attempt, stream, in: path)
+  }
+
+  /// The same, to be read with the rights of whom it belongs to.
+  func logPlace(_ attempt: AttemptID, _ stream: LogStream) -> LogPlace {
+    let log = log(attempt, stream)
+    guard OwnProcess.isRoot, let owner = Folders.owner(of: log), owner != 0 else {
+      return LogPlace(path: log, account: nil)
+    }
+    return LogPlace(path: log, account: .owner(owner))
   }
 
   static func log(_ attempt: AttemptID, _ stream: LogStream, in scratch: String) -> String {
@@ -261,13 +314,16 @@ final class Scratch {
   /// empty stays, for the next command in the slot. `size` in bytes, if it is known. Returns
   /// whether the next command in the slot begins with an empty file, come what may.
   func keep(
-    _ file: String, of attempt: AttemptID, _ stream: LogStream, isOwn: Bool, size: Int?
+    _ file: String, of attempt: AttemptID, _ stream: LogStream, isOwn: Bool, size: Int?,
+    for account: LocalAccount? = nil
   ) -> Bool {
     if isOwn, size.map(Int64.init) ?? Folders.size(of: file) ?? 0 == 0 { return true }
     try? makeLogFolder(attempt)
     let log = log(attempt, stream)
     if !isOwn {
       _ = root.link(relative(log), to: file)
+      // By its owner it is known as whom it is to be followed.
+      if let account { _ = root.give(relative(log), to: account) }
       return true
     }
     _ = root.move(relative(file), to: relative(log))
@@ -275,11 +331,55 @@ final class Scratch {
   }
 
   /// For streams that are written to where they stay.
-  func makeLogFolder(_ attempt: AttemptID) throws(Folders.Problem) {
+  func makeLogs(_ attempt: AttemptID, for account: LocalAccount?) throws(Folders.Problem) {
+    try makeLogFolder(attempt)
+    guard let account else { return }
+    for stream in [LogStream.standardOutput, .standardError] {
+      try makeFile(log(attempt, stream), for: account)
+    }
+  }
+
+  private func makeLogFolder(_ attempt: AttemptID) throws(Folders.Problem) {
     let graph = attempt.operation.graph.number
     guard !graphs.contains(graph) else { return }
-    try Folders.make("\(path)/\(graph)")
+    try Folders.make("\(path)/\(graph)", isPassed: isPassed)
     graphs.insert(graph)
+  }
+
+  /// Makes an empty file of an account's, which can make none here itself, unless it is there.
+  private func makeFile(_ file: String, for account: LocalAccount) throws(Folders.Problem) {
+    if Folders.owner(of: file) == account.user { return }
+    let error = root.touch(relative(file))
+    guard error == 0 else {
+      errno = error
+      throw Folders.problem("cannot make '\(file)'")
+    }
+    try hand(over: file, to: account)
+  }
+
+  private func hand(
+    over inner: String, to account: LocalAccount?
+  ) throws(Folders.Problem) {
+    guard let account else { return }
+    errno = root.give(relative(inner), to: account)
+    guard errno == 0 else { throw Folders.problem("cannot give '\(inner)' to \(account.name)") }
+  }
+
+  /// A better time to say it than when every operation fails.
+  private func checkWay(for runAs: OperationAccount) throws(WorkerError) {
+    var account: LocalAccount?
+    switch runAs {
+    case .worker: return
+    case .fixed(let fixed): account = fixed
+    case .submitter: break
+    }
+    guard let folder = Folders.firstImpassable(on: path, for: account) else { return }
+    throw WorkerError(
+      .configuration,
+      "\(account.map { "'\($0.name)'" } ?? "the account of a submitter") cannot pass \(folder), "
+        + "so that it cannot reach what the worker makes for its operations in '\(path)'; name a "
+        + "--scratch that everybody can reach, such as \(Folders.sharedScratch(worker: "NAME")), "
+        + "or chmod o+x \(folder)")
   }
 
   /// Removes of an ended attempt's streams those that are empty; for what wrote to where they stay.

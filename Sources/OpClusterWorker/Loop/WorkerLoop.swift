@@ -112,7 +112,8 @@ final class WorkerLoop {
       signals = try Self.blockSignals()
       ProcessHost.hideMemory()
     }
-    scratch = try Scratch(configuration.scratch, logger: configuration.logger)
+    scratch = try Scratch(
+      configuration.scratch, runAs: configuration.runAs, logger: configuration.logger)
     guard ProcessFence(worker: configuration.name) != nil,
       let fence = ProcessFence(worker: scratch.fenceName(worker: configuration.name))
     else {
@@ -138,7 +139,7 @@ final class WorkerLoop {
       attempts = try AttemptRunner(
         host: host, scratch: scratch, session: session.number, types: registry,
         logger: logger, childCommand: configuration.childCommand, limits: configuration.limits,
-        childIdleTime: configuration.childIdleTime)
+        childIdleTime: configuration.childIdleTime, runAs: configuration.runAs)
     } catch {
       throw WorkerError(.machine, error.description)
     }

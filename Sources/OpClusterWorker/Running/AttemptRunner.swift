@@ -46,7 +46,7 @@ final class AttemptRunner {
     host: ProcessHost, scratch: Scratch, session: UInt64, types registry: OperationRegistry,
     home: OperationHome = .none, logger: Logger, childCommand: [String]? = nil,
     limits: OperationLimits = OperationLimits(), childIdleTime: Span = .seconds(60),
-    isLibrary: Bool = false
+    runAs: OperationAccount = .worker, isLibrary: Bool = false
   ) throws(SocketError) {
     self.isLibrary = isLibrary
     self.home = home
@@ -54,12 +54,14 @@ final class AttemptRunner {
     self.scratch = scratch
     self.registry = registry
     tasks = try TaskRunner(registry, scratch: scratch, logger: logger)
+    let accounts = OperationAccounts(runAs)
     children = childCommand.map {
       ChildPool(
-        host: host, scratch: scratch, command: $0, limits: limits, idleTime: childIdleTime,
-        logger: logger)
+        host: host, scratch: scratch, command: $0, limits: limits, accounts: accounts,
+        idleTime: childIdleTime, logger: logger)
     }
-    commands = CommandRunner(host: host, scratch: scratch, session: session, limits: limits)
+    commands = CommandRunner(
+      host: host, scratch: scratch, session: session, limits: limits, accounts: accounts)
   }
 
   /// Another session, with the numbers of attempts from the beginning.
@@ -85,8 +87,8 @@ final class AttemptRunner {
   }
 
   /// Where a stream of an attempt is now.
-  func log(_ attempt: AttemptID, _ stream: LogStream) -> String {
-    commands.stream(stream, of: attempt) ?? scratch.log(attempt, stream)
+  func log(_ attempt: AttemptID, _ stream: LogStream) -> LogPlace {
+    commands.stream(stream, of: attempt) ?? scratch.logPlace(attempt, stream)
   }
 
   // MARK: - Start

@@ -45,6 +45,7 @@ final class ChildPool {
     var nice: Int32
     var memory: UInt64?
     var isExclusive: Bool
+    var account: LocalAccount?
   }
 
   /// Children end after so long without work.
@@ -61,6 +62,7 @@ final class ChildPool {
   /// The program and the arguments that make it a child.
   private let command: [String]
   private let limits: OperationLimits
+  private let accounts: OperationAccounts
   private let logger: Logger
   /// Told to a child with its next attempt.
   var home = OperationHome.none
@@ -71,14 +73,15 @@ final class ChildPool {
 
   init(
     host: ProcessHost, scratch: Scratch, command: [String], limits: OperationLimits,
-    idleTime: Span, logger: Logger
+    accounts: OperationAccounts, idleTime: Span, logger: Logger
   ) {
+    self.accounts = accounts
     self.idleTime = idleTime
     self.logger = logger
     self.limits = limits
     self.host = host
     self.scratch = scratch
-    self.command = command + [scratch.path]
+    self.command = command
   }
 
   func isRunning(_ part: Part) -> Bool { busy[part] != nil }
@@ -106,8 +109,9 @@ final class ChildPool {
       ).result
     }
     do {
-      try scratch.makeLogFolder(part.attempt)
-      let child = try takeChild(for: job.announcement)
+      let account = try accounts.account(of: job.announcement)
+      try scratch.makeLogs(part.attempt, for: account)
+      let child = try takeChild(for: job.announcement, as: account)
       child.part = part
       child.startedAt = WallTime(milliseconds: WallClock.now())
       busy[part] = child.reference.token
@@ -119,6 +123,8 @@ final class ChildPool {
       return nil
     } catch let error as SpawnError {
       return error.problem.result
+    } catch let error as AttemptProblem {
+      return error.result
     } catch {
       return AttemptProblem(cause: .cannotStart, message: "\(error)").result
     }
@@ -148,17 +154,22 @@ final class ChildPool {
   }
 
   /// An idle child of the same kind, the last used first, or a fresh one.
-  private func takeChild(for announcement: TemplateAnnouncement) throws(SpawnError) -> Child {
+  private func takeChild(
+    for announcement: TemplateAnnouncement, as account: LocalAccount?
+  ) throws -> Child {
     let kind = Kind(
       nice: CommandRunner.nice(announcement.qos), memory: limits.memory(announcement.demand),
-      isExclusive: announcement.isExclusive)
+      isExclusive: announcement.isExclusive, account: account)
     let idle = children.values.filter { $0.part == nil && !$0.isCondemned && $0.kind == kind }
     if let child = idle.max(by: { $0.idleSince < $1.idleSince }) { return child }
     let (near, far) = try FrameChannel.pair()
     newestToken += 1
+    let tasks = try scratch.makeTasksFolder(of: account)
     var specification = ProcessSpecification(
-      command: .arguments(command), environment: OperationEnvironment.inherited,
+      command: .arguments(command + [scratch.path, tasks]),
+      environment: OperationEnvironment.inherited(by: account),
       input: .channel(far), nice: kind.nice)
+    specification.account = account
     limits.bind(&specification, announcement)
     let reference = try host.start(specification, token: newestToken)
     _ = host.watch(near)
@@ -267,12 +278,16 @@ final class ChildPool {
     children[end.reference.token] = nil
     guard let part = child.part else { return news }
     release(child, part, at: now)
-    let folder = scratch.taskFolder(Part(attempt: part.attempt)) + ".\(end.reference.process)"
+    let tasks = scratch.tasksFolder(of: child.kind.account)
+    let name = Part(attempt: part.attempt).folderName
+    let folder = Scratch.taskFolder(name, in: tasks) + ".\(end.reference.process)"
     if Folders.size(of: folder) != nil { scratch.removeLater(folder) }
     if let result = child.result { return news + [.ended(part, result)] }
     var result = Self.result(of: end.status)
     if let verdict = verdict(on: end, child.kind) { result = verdict }
-    let words = LogFiles.lastWords(of: scratch.log(part.attempt, .standardError))
+    let words = LogFiles.lastWords(
+      of: LogPlace(
+        path: scratch.log(part.attempt, .standardError), account: child.kind.account))
     if !words.isEmpty {
       result = AttemptProblem(
         cause: result.cause, message: result.diagnostic + ": " + words

@@ -61,7 +61,7 @@ private struct ChildLog: LogHandler {
 
 /// The way in for a program that may be started as a child of its own worker.
 public enum ChildProgram {
-  static let argument = "--run-as-child"
+  static let argument = "--serve-as-child"
 
   /// What starts this program as a child (`WorkerConfiguration.childCommand`).
   public static var command: [String] { ["/proc/self/exe", argument] }
@@ -74,7 +74,7 @@ public enum ChildProgram {
   /// its own for these types. To be called first in `main`.
   public static func serveIfAsked(_ types: () -> OperationRegistry) {
     let arguments = CommandLine.arguments
-    guard arguments.count == 3, arguments[1] == argument else {
+    guard arguments.count == 4, arguments[1] == argument else {
       let types = types().types
       return offered.withLock { $0 += types }
     }
@@ -82,7 +82,7 @@ public enum ChildProgram {
       StandardStream.error.write("\(arguments[0]): \(argument) is for workers only")
       exit(64)
     }
-    ChildServer(types(), channel, scratch: arguments[2]).run()
+    ChildServer(types(), channel, scratch: arguments[2], tasks: arguments[3]).run()
   }
 
   /// Whether a child of this process would know a type.
@@ -95,6 +95,8 @@ private final class ChildServer: Sendable {
   private let registry: OperationRegistry
   private let channel: ParentChannel
   private let scratch: String
+  /// Where operations may make folders.
+  private let tasks: String
   /// What runs; without its work while it is being started.
   private let running = Mutex<(attempt: AttemptID, work: RunningAttempt?)?>(nil)
   private let reports = Atomic<UInt64>(0)
@@ -103,8 +105,11 @@ private final class ChildServer: Sendable {
   /// The worker tells it once a second at most.
   private static let progressInterval: Int64 = 100_000_000
 
-  init(_ registry: OperationRegistry, _ channel: ParentChannel, scratch: String) {
+  init(
+    _ registry: OperationRegistry, _ channel: ParentChannel, scratch: String, tasks: String
+  ) {
     self.registry = registry
+    self.tasks = tasks
     self.channel = channel
     self.scratch = scratch
   }
@@ -143,7 +148,7 @@ private final class ChildServer: Sendable {
     let job = Job(
       attempt: attempt, run: dispatch.run, ownQueueName: dispatch.queueName,
       template: PreparedTemplate(announcement), inputs: dispatch.inputs)
-    let folder = Scratch.taskFolder(Part(attempt: attempt).folderName, in: scratch)
+    let folder = Scratch.taskFolder(Part(attempt: attempt).folderName, in: tasks)
     let logger = Logger(label: "operation") { [channel] _ in ChildLog(channel: channel) }
     running.withLock { $0 = (attempt, nil) }
     let started = registry.start(

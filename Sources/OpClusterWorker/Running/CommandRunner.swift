@@ -11,6 +11,8 @@ private struct RunningCommand {
   var part: Part
   var reference: ProcessReference
   var slot: SlotPaths
+  /// As whom it runs; nil: as the worker.
+  var account: LocalAccount? { slot.account }
   /// Where the streams really go.
   var streams: StreamPaths
   var command: CommandSpecification
@@ -52,6 +54,7 @@ final class CommandRunner {
   private let host: ProcessHost
   private let scratch: Scratch
   private let limits: OperationLimits
+  private let accounts: OperationAccounts
   let user: String
   let home: String
   /// Unguessable, new for each session of the worker: the first part of every `OP_FENCE`.
@@ -63,8 +66,12 @@ final class CommandRunner {
   /// Slots of commands that have ended and of which processes live that KILL does not end.
   private var survived: [UInt64: SlotPaths] = [:]
 
-  init(host: ProcessHost, scratch: Scratch, session: UInt64, limits: OperationLimits) {
+  init(
+    host: ProcessHost, scratch: Scratch, session: UInt64, limits: OperationLimits,
+    accounts: OperationAccounts
+  ) {
     self.host = host
+    self.accounts = accounts
     self.limits = limits
     self.scratch = scratch
     fence = String(session, radix: 16)
@@ -76,11 +83,13 @@ final class CommandRunner {
   func beginAnew(session: UInt64) { fence = String(session, radix: 16) }
 
   /// Where a stream of a running command goes; nil when it does not run.
-  func stream(_ stream: LogStream, of attempt: AttemptID) -> String? {
-    guard let token = tokens[Part(attempt: attempt)], let streams = running[token]?.streams else {
+  func stream(_ stream: LogStream, of attempt: AttemptID) -> LogPlace? {
+    guard let token = tokens[Part(attempt: attempt)], let command = running[token] else {
       return nil
     }
-    return stream == .standardOutput ? streams.output : streams.error
+    let streams = command.streams
+    return LogPlace(
+      path: stream == .standardOutput ? streams.output : streams.error, account: command.account)
   }
 
   /// Starts the process; what it throws is the part's end. A block's streams are appended to the
@@ -97,9 +106,10 @@ final class CommandRunner {
       index: job.shownIndex, elements: elements, inputs: job.inputs,
       secrets: job.announcement.secrets)
     let slot: SlotPaths
+    let account = try accounts.account(of: job.announcement)
     do throws(Folders.Problem) {
-      slot = try scratch.takeSlot()
-      if !part.isWhole { try scratch.makeLogFolder(part.attempt) }
+      slot = try scratch.takeSlot(for: account)
+      if !part.isWhole { try scratch.makeLogs(part.attempt, for: account) }
     } catch {
       throw AttemptProblem(cause: .cannotStart, message: error.description)
     }
@@ -152,6 +162,7 @@ final class CommandRunner {
       command.workingDirectory.isEmpty ? slot.folder : command.workingDirectory
     specification.outputLimit = Int(clamping: command.maximumOutputBytes)
     specification.nice = Self.nice(job.announcement.qos)
+    specification.account = slot.account
     return specification
   }
 
@@ -267,7 +278,8 @@ final class CommandRunner {
         result.diagnostic = error.result.diagnostic
       }
     } else if result.diagnostic.isEmpty {
-      result.diagnostic = LogFiles.end(of: command.streams.error)
+      result.diagnostic = LogFiles.end(
+        of: LogPlace(path: command.streams.error, account: command.account))
     }
     if result.cause != .none { blameDisk(&result) }
     return result
@@ -301,10 +313,10 @@ final class CommandRunner {
     if part.isWhole {
       let keepsOutput = scratch.keep(
         streams.output, of: part.attempt, .standardOutput, isOwn: streams.output == slot.output,
-        size: ended.end.outputSize)
+        size: ended.end.outputSize, for: slot.account)
       let keepsError = scratch.keep(
         streams.error, of: part.attempt, .standardError, isOwn: streams.error == slot.error,
-        size: ended.end.errorSize)
+        size: ended.end.errorSize, for: slot.account)
       isSuspect = isSuspect || !keepsOutput || !keepsError
     }
     // A slot in which something may still write is not used before that has ended.

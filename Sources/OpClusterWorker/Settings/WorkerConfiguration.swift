@@ -42,6 +42,8 @@ public struct WorkerConfiguration: Sendable {
   /// What starts this program as a child, for types that want a process of their own; a program
   /// that sets it calls `ChildProgram.serveIfAsked` first of all. nil: it has no such types.
   public var childCommand: [String]?
+  /// As whom operations run.
+  public var runAs: OperationAccount
   /// What is bounded of each operation's process tree.
   public var limits: OperationLimits
   /// A child that has run nothing for so long ends.
@@ -66,12 +68,16 @@ public struct WorkerConfiguration: Sendable {
     service = nil
     lifeline = nil
     childCommand = nil
+    runAs = .worker
     limits = OperationLimits()
   }
 
   /// Where a worker of this name keeps its files unless told otherwise.
-  public static func defaultScratch(worker: String) -> String {
-    Folders.defaultScratch(worker: worker)
+  public static func defaultScratch(
+    worker: String, runAs: OperationAccount = .worker
+  ) -> String {
+    runAs.isForeign
+      ? Folders.sharedScratch(worker: worker) : Folders.defaultScratch(worker: worker)
   }
 }
 

@@ -135,7 +135,8 @@ final class KeyedDealer {
       case .malformed: throw Trouble("the coordinator sent a message of several frames")
       case .failed(let error): throw error
       case .nothing:
-        guard all.isEmpty, MonotonicClock.now() < deadline, !hasEnded() else { return all }
+        // Its end is looked for in any case, also by who does not wait.
+        guard !hasEnded(), all.isEmpty, MonotonicClock.now() < deadline else { return all }
         _ = try poller.wait(until: deadline)
       }
     }
