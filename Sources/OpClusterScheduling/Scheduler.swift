@@ -52,6 +52,8 @@ public struct Scheduler: Sendable {
   var lastConversation: UInt32 = 0
   /// Counts how often a worker could give more or less than before in the same conversation.
   var capacityChanges: UInt32 = 0
+  /// Those with processes that KILL does not end, few among many.
+  var unwellSeats: Set<UInt32> = []
   var backoffs: Heap<Backoff> = []
   var alarms: Heap<Alarm> = []
   var deferred: [DeferredRequest] = []

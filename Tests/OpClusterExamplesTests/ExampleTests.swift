@@ -9,7 +9,7 @@ import OpClusterModel
 import RealCluster
 import Testing
 
-@Suite(.serialized, .timeLimit(.minutes(10))) struct Examples {
+@Suite(.serialized, .timeLimit(.minutes(30))) struct Examples {
   // S64, S109: a limit of the queue; a completion block for each that ended.
   @Test(arguments: Backend.allCases) func downloadsKeepTheirLimit(_ backend: Backend) async throws {
     try await backend.run { cluster, folder in

@@ -8,7 +8,7 @@ import OpClusterModel
 import RealCluster
 import Testing
 
-@Suite(.serialized, .timeLimit(.minutes(10))) struct Programs {
+@Suite(.serialized, .timeLimit(.minutes(30))) struct Programs {
   /// Runs a program of ours to its end; what it complained about is in the failure.
   private func run(_ arguments: [String], on cluster: OperationCluster) async throws {
     let operation = ClusterOperation(

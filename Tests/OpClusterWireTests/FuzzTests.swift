@@ -92,7 +92,7 @@ struct FuzzTarget: Sendable, CustomTestStringConvertible {
     return unsafe Int(String(cString: text)) ?? 8_000
   }()
 
-  @Test(.timeLimit(.minutes(10)), arguments: FuzzTarget.all) func survives(_ target: FuzzTarget) {
+  @Test(.timeLimit(.minutes(30)), arguments: FuzzTarget.all) func survives(_ target: FuzzTarget) {
     var dice = Dice(seed: 49)
     var good = target.make(&dice)
     var refused = 0

@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct HostileTrafficTests {
   /// G33, F49, F52: no message of any role, changed, repeated or made up, breaks an invariant.
-  @Test(.timeLimit(.minutes(5)), arguments: 0..<5) func nothingBreaks(block: UInt64) {
+  @Test(.timeLimit(.minutes(30)), arguments: 0..<5) func nothingBreaks(block: UInt64) {
     var total = FuzzReport()
     for seed in 0..<12 where total.problem == nil {
       total.add(FuzzCase.run(seed: block * 1_000 + UInt64(seed)))

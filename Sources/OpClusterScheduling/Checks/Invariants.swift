@@ -27,6 +27,9 @@ extension Scheduler {
         return "queue \(queue.settings.name): told \(queue.toldMembers) of \(queue.members)"
       }
     }
+    if unwellSeats != Set(seats.numbers.filter { seats[$0].isUnwell && seats[$0].increment != 0 }) {
+      return "workers with what KILL does not end: listed \(unwellSeats.sorted())"
+    }
     for number in seats.numbers {
       let seat = seats[number]
       let found = seatTotals[number] ?? SeatTotals()

@@ -53,10 +53,10 @@ extension Scheduler {
 
   /// What of it KILL does not end, wherever that is: one of its attempts may be over.
   private func unkillableLine(_ id: OperationID) -> String? {
-    let seat = seats.numbers.first { number in
+    let seat = unwellSeats.filter { number in
       seats[number].unkillable.contains { $0.operation == id }
     }
-    guard let seat else { return nil }
+    guard let seat = seat.min() else { return nil }
     return "KILL does not end its processes on worker \(seats[seat].name): they hang in the kernel "
       + "(state D), mostly in a file system or a device that does not answer; repair that, or "
       + "restart the machine: until then the worker gives what they take to nobody"

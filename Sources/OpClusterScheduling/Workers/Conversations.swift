@@ -123,6 +123,7 @@ extension Scheduler {
     let isBackAfterRestart = seats[number].increment == 0
     // By the time it comes round again nobody remembers the first.
     lastConversation = lastConversation == .max ? 1 : lastConversation + 1
+    unwellSeats.remove(number)
     seats[number].beginConversation(peer, hello, number: lastConversation, at: turn.now)
     compareWithKinds(number)
     let stale = reconcile(worker, hello, into: &turn)
@@ -412,6 +413,7 @@ extension Scheduler {
     if let peer = seat.peer { seatByPeer[peer] = nil }
     if seatByName[seat.name] == id { seatByName[seat.name] = nil }
     seatBySession[seat.session] = nil
+    unwellSeats.remove(id.number)
     seats.remove(id.number)
     turn.orders.removeAll { $0.seat == id.number }
     emit(counts ? .workerLost : .workerLeft, about: .worker(id), into: &turn)

@@ -42,6 +42,7 @@ extension Scheduler {
     let isOther = seats[number].note(
       unkillable: report.unkillable, demand: report.unkillableDemand)
     if isOther { capacityChanges &+= 1 }
+    if seats[number].isUnwell { unwellSeats.insert(number) } else { unwellSeats.remove(number) }
   }
 
   /// A start directly followed by its own end is told by the end alone.

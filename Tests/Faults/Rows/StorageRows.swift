@@ -51,7 +51,7 @@ private func put(_ bytes: [UInt8], at path: String) throws {
 private func logLength(_ trial: Trial) async throws {
   // Of few turns `LogLengthTests` tells more.
   let turns = UInt64(trial.scale.count(20_000, short: 1_000))
-  let room = trial.scale.isShort ? 32 : 256
+  let room = trial.scale.isShort ? 32 : 640
   var shape = trial.shape(workers: 0)
   shape.timing += ["--disk-reserve", "\(8 << 20)"]
   shape.prepare = { folder in
@@ -119,7 +119,11 @@ private func write(
         group.addTask {
           for _ in 0..<50 {
             let reply = try await connection.request(.submit(submission), timeout: .seconds(60))
-            guard case .accepted = reply else { throw Trouble("G8: \(reply)") }
+            guard case .accepted = reply else {
+              throw Trouble(
+                "G8: \(reply); the log has \(size(cluster.log)) bytes, the database "
+                  + "\(size(cluster.database))")
+            }
           }
         }
       }
