@@ -308,7 +308,7 @@ extension ClientRequest {
       true
     case .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue,
-      .addBlocks, .beginWait, .endWait, .drainWorker, .enrol:
+      .addBlocks, .beginWait, .endWait, .drainWorker, .resumeWorker, .enrol:
       false
     case .subscribe, .grantCredit, .unsubscribe: false
     }

@@ -41,6 +41,8 @@ public enum ClientRequest: Hashable, Sendable {
   case beginWait(OperationID, WaitTarget)
   case endWait(OperationID)
   case drainWorker(String)
+  /// Gives work to a worker that was set aside, at once.
+  case resumeWorker(String)
 
   // Reading
   case graphs(Selection, after: GraphID?, limit: UInt32)
@@ -460,6 +462,8 @@ public struct WorkerRow: Hashable, Sendable {
   public var lastHeard: Span?
   /// Operations of which processes live that KILL does not end: the machine is not well.
   public var unkillable: UInt32 = 0
+  /// Why it is given nothing for a while; empty: it is.
+  public var trouble = ""
   public init(
     worker: WorkerID, name: String, state: State, capacity: Resources, free: Resources,
     executing: UInt32, held: UInt32, labels: [Label], types: [OperationType], lastHeard: Span?

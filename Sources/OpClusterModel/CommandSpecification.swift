@@ -29,7 +29,7 @@ public struct CommandSpecification: Hashable, Sendable {
   public enum Form: Hashable, Sendable {
     /// Executed directly, the first being the program.
     case arguments([CommandText])
-    /// Given as the last argument to the interpreter, such as `["/bin/sh", "-c"]`.
+    /// Given as the last argument to the interpreter, such as ``standardShell``.
     case shell(interpreter: [String], text: CommandText)
   }
   public struct Variable: Hashable, Sendable {
@@ -94,4 +94,10 @@ public struct CommandText: Hashable, Sendable {
     /// gives the value by the environment: no shell ever parses it.
     case shell = 1
   }
+}
+
+extension CommandSpecification {
+  /// What reads a shell text unless somebody says otherwise: it ends at the first command that
+  /// fails.
+  public static let standardShell = ["/bin/sh", "-e", "-c"]
 }

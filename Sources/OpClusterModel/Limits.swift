@@ -123,6 +123,20 @@ public enum Limits {
   /// called (`UID_MIN` of login.defs).
   public static let lowestSubmitterUser: UInt32 = 1_000
 
+  /// Workers that could not start an operation, after which it is the operation's own fault.
+  public static let workersThatAgree = 3
+  /// A worker that could not start what it was given gets nothing for so long, twice as long after
+  /// each further one…
+  public static let firstRest = Span.seconds(1)
+  /// …up to this…
+  public static let longestRest = Span.seconds(600)
+  /// …and is told as set aside from so many on.
+  public static let restsBeforeSetAside: UInt32 = 3
+  /// Between two rests it has so long for the one operation that it is given.
+  public static let longestTry = Span.seconds(30)
+  /// Operations that are remembered of each such worker.
+  public static let unableOperationsKept = 64
+
   /// Words of a worker about attempts that were never given to it, after which it is put out.
   public static let liesPerWorker = 16
 

@@ -56,6 +56,10 @@ public struct Scheduler: Sendable {
   var unwellSeats: Set<UInt32> = []
   var backoffs: Heap<Backoff> = []
   var alarms: Heap<Alarm> = []
+  /// Of workers that could not start something; some are of rests that have ended otherwise.
+  var rests: Heap<Rest> = []
+  /// For the log.
+  var notices: [WorkerNotice] = []
   var deferred: [DeferredRequest] = []
   /// While above 0, nothing is dispatched ahead of time: a cancellation waits for recalls.
   var aheadPauses = 0

@@ -150,6 +150,7 @@ extension Dice {
       held: number(), labels: labels(), types: many { $0.type() },
       lastHeard: maybe { $0.span() })
     row.unkillable = number()
+    row.trouble = text()
     return row
   }
 

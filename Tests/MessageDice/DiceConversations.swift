@@ -147,12 +147,13 @@ extension Dice {
     }
   }
 
-  /// `kind` from 0 to 31: hello and the requests.
+  /// `kind` from 0 to 32: hello and the requests.
   package mutating func clientMessage(_ kind: Int) -> ClientMessage {
     if kind == 0 { return .hello(ClientHello(versions: versions(), build: text())) }
+    if kind == 32 { return .request(RequestID(number()), .resumeWorker(text())) }
     return .request(RequestID(number()), kind <= 17 ? steering(kind) : reading(kind))
   }
-  package static let clientMessageKinds = 32
+  package static let clientMessageKinds = 33
 
   private mutating func steering(_ kind: Int) -> ClientRequest {
     switch kind {

@@ -11,7 +11,7 @@ struct EverySaying {
     case workerHello, workerWord, clientHello
     case submit, enqueue, cancel, cancelQueue, suspendGraphs, createQueue, changeQueue, removeQueue
     case addDependency, removeDependency, setPriority, hold, setQueue, addBlocks, beginWait, endWait
-    case drainWorker
+    case drainWorker, resumeWorker
     case graphs, operations, structure, explain, submission, queues, workers, configuration, ping
     case enrol, log
     case subscribe, grantCredit, unsubscribe
@@ -34,7 +34,7 @@ struct EverySaying {
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue, .addBlocks,
       .beginWait, .endWait:
       [.submitter, .admin]
-    case .drainWorker: [.admin]
+    case .drainWorker, .resumeWorker: [.admin]
     case .enrol: []
     }
   }
@@ -68,6 +68,7 @@ struct EverySaying {
     case .beginWait: .beginWait
     case .endWait: .endWait
     case .drainWorker: .drainWorker
+    case .resumeWorker: .resumeWorker
     case .graphs: .graphs
     case .operations: .operations
     case .structure: .structure
@@ -116,6 +117,7 @@ struct EverySaying {
     case .beginWait: .beginWait(operation, .queue("q"))
     case .endWait: .endWait(operation)
     case .drainWorker: .drainWorker("w")
+    case .resumeWorker: .resumeWorker("w")
     case .graphs: .graphs(all, after: nil, limit: 1)
     case .operations: .operations(all, after: nil, limit: 1)
     case .structure: .structure(all)

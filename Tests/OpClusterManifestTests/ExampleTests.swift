@@ -16,7 +16,7 @@ import Testing
     #expect(submission.queues == [.named("default")])
     let sum = try compiled.command("sum")
     let text = CommandText("awk '{s+=$1} END {print s}' numbers.txt")
-    #expect(sum.form == .shell(interpreter: ["/bin/sh", "-c"], text: text))
+    #expect(sum.form == .shell(interpreter: CommandSpecification.standardShell, text: text))
     #expect(sum.workingDirectory == "/here")
   }
 

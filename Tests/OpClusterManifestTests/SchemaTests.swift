@@ -130,6 +130,7 @@ import Testing
       ("env_file: [s.env, s.env]", "env_file: [[s.env]]"),
       ("workdir: sub", "workdir: [x]"), ("shell: bash", "shell: fish"),
       ("shell: [python3, -c]", "shell: []"),
+      ("shell: {name: bash, strict: false}", "shell: {strict: false}"),
       ("stdout: o", "stdout: [o]"), ("stderr: e", "stderr: {}"), ("stdin: text", "stdin: [x]"),
       ("stdin: {file: f}", "stdin: {fill: f}"), ("logs: {max: 1MiB}", "logs: {max: x}"),
       ("logs: {keep: never}", "logs: {keep: ever}"),

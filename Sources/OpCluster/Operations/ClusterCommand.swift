@@ -14,10 +14,11 @@ public struct ClusterCommand: Hashable, Sendable {
     specification = CommandSpecification(form: .arguments(arguments.map { CommandText($0) }))
   }
 
-  /// Runs a text by `/bin/sh -c`. Values that come from elsewhere must be quoted.
+  /// Runs a text by `/bin/sh -e -c`: it ends, and the command fails, at the first part that fails;
+  /// of a pipe the last part counts. Values that come from elsewhere must be quoted.
   public init(shell text: String) {
     specification = CommandSpecification(
-      form: .shell(interpreter: ["/bin/sh", "-c"], text: CommandText(text)))
+      form: .shell(interpreter: CommandSpecification.standardShell, text: CommandText(text)))
   }
 
   /// Variables beside the clean ones.

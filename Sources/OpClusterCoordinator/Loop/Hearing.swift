@@ -95,6 +95,19 @@ extension CoordinatorLoop {
     forgetWorker(peer)
   }
 
+  func tell(_ notice: WorkerNotice) {
+    switch notice {
+    case .setAside(let worker, let reason):
+      logger.warning(
+        "a worker is set aside: it cannot start what it is given, and others can",
+        metadata: ["worker": "\(scheduler.workerName(worker))", "reason": "\(reason)"])
+    case .back(let worker):
+      logger.notice(
+        "a worker starts what it is given again",
+        metadata: ["worker": "\(scheduler.workerName(worker))"])
+    }
+  }
+
   /// Names workers that say what they cannot know, and puts them out after some of it.
   func answerLies() {
     for lie in turn.lies {

@@ -63,7 +63,7 @@ extension ClientRequest {
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue, .addBlocks,
       .beginWait, .endWait:
       .steer
-    case .drainWorker: .administer
+    case .drainWorker, .resumeWorker: .administer
     case .graphs, .operations, .structure, .explain, .submission, .queues, .workers,
       .configuration, .ping, .log, .subscribe, .grantCredit, .unsubscribe:
       .read

@@ -120,7 +120,10 @@ struct DeclaredSettings {
   /// In the order of the text.
   var environment: [DeclaredVariable] = []
   var workingDirectory: String?
-  var interpreter: [String]? = ["/bin/sh", "-c"]
+  /// Of a text; nil: none, so that there can be no text.
+  var interpreter: [String]? = CommandSpecification.standardShell
+  /// Somebody has chosen it.
+  var choosesShell = false
   var standardInput: DeclaredInput?
   var standardOutput: ManifestNode?
   var standardError: ManifestNode?

@@ -13,15 +13,7 @@ extension SettingsDecoder {
       Self.environment(node, findings, onto: &settings.environment)
     }
     if let folder = fields.text("workdir") { settings.workingDirectory = folder }
-    if let node = fields.node("shell") {
-      if case .sequence(let items) = node.value {
-        let words = items.compactMap { findings.text($0, "a word of 'shell'") }
-        if items.isEmpty { findings.error("'shell' needs a program", node.place) }
-        settings.interpreter = words.isEmpty ? ["/bin/sh", "-c"] : words
-      } else if let known = findings.choice(node, "'shell'", Self.shells) {
-        settings.interpreter = known
-      }
-    }
+    if let node = fields.node("shell") { decodeShell(node, &settings) }
     guard let node = fields.node("ok_exit_codes"),
       let items = findings.list(node, "'ok_exit_codes'")
     else { return }
@@ -29,8 +21,35 @@ extension SettingsDecoder {
     settings.successStatuses = codes.map { UInt8($0) }
   }
 
-  private static let shells: [(String, [String]?)] = [
-    ("sh", ["/bin/sh", "-c"]), ("bash", ["/bin/bash", "-c"]), ("none", nil),
+  /// A name, a name with its strictness, or the words before the text.
+  private func decodeShell(_ node: ManifestNode, _ settings: inout DeclaredSettings) {
+    let findings = fields.findings
+    settings.choosesShell = true
+    switch node.value {
+    case .sequence(let items):
+      let words = items.compactMap { findings.text($0, "a word of 'shell'") }
+      if items.isEmpty { findings.error("'shell' needs a program", node.place) }
+      if !words.isEmpty { settings.interpreter = words }
+    case .mapping:
+      guard let shell = Fields(node, ManifestKeys.shell, findings) else { return }
+      let isStrict = shell.bool("strict") ?? true
+      guard shell["name"] != nil else {
+        return findings.error("'shell' needs 'name'", node.place, hint: "sh or bash")
+      }
+      guard let known = shell.choice("name", Array(Self.shells.dropLast())) else { return }
+      settings.interpreter = isStrict ? known.strict : known.lenient
+    default:
+      guard let known = findings.choice(node, "'shell'", Self.shells) else { return }
+      settings.interpreter = known.strict
+    }
+  }
+
+  /// As each is called: strictly it ends at the first command that fails, and bash also where a
+  /// part of a pipe fails or a variable is not set. `sh` has no way to look at all parts of a pipe.
+  private static let shells: [(String, (strict: [String]?, lenient: [String]?))] = [
+    ("sh", (CommandSpecification.standardShell, ["/bin/sh", "-c"])),
+    ("bash", (["/bin/bash", "-eu", "-o", "pipefail", "-c"], ["/bin/bash", "-c"])),
+    ("none", (nil, nil)),
   ]
 
   static func environment(

@@ -70,12 +70,20 @@ struct CommandBuilder {
       findings.error("without a shell, \(what) must be a list", run.place)
       return nil
     }
-    guard let text = substitution.shell(run, what) else { return nil }
+    guard let (text, hasPipe) = substitution.shell(run, what) else { return nil }
+    if hasPipe, !settings.choosesShell { warnOfPipe(run) }
     let isReferring = text.segments.contains { segment in
       if case .value(_, quoting: .shell) = segment { true } else { false }
     }
     if isReferring, !checkShell(interpreter, run) { return nil }
     return .shell(interpreter: interpreter, text: text)
+  }
+
+  /// Who has not thought of it takes a pipe for failed where any part of it fails. Said once.
+  private func warnOfPipe(_ run: ManifestNode) {
+    findings.warnOnce(
+      .pipe, "of a pipe only the last command's failure is seen by 'sh'", run.place,
+      hint: "'shell: bash' fails when any of them does; 'shell: sh' says that this is meant")
   }
 
   /// Values reach the text as variables of a shell: it must be one that gets its text.

@@ -4,10 +4,12 @@
 import OpClusterModel
 
 extension Substitution {
-  /// A text for the shell; nil after a finding, and all of a text are found.
-  func shell(_ node: ManifestNode, _ what: String) -> CommandText? {
+  /// A text for the shell, and whether it joins commands by a pipe; nil after a finding, and all of
+  /// a text are found.
+  func shell(_ node: ManifestNode, _ what: String) -> (CommandText, hasPipe: Bool)? {
     guard let pieces = pieces(node, what) else { return nil }
-    var places = scanned(pieces)[...]
+    let (all, hasPipe) = scanned(pieces)
+    var places = all[...]
     var text = TextBuilder()
     var isFine = true
     var skipsQuote = false
@@ -29,11 +31,12 @@ extension Substitution {
         }
       }
     }
-    return isFine ? checked(text.text, node) : nil
+    guard isFine, let text = checked(text.text, node) else { return nil }
+    return (text, hasPipe)
   }
 
-  /// Where each value stands, `raw(…)` among them.
-  private func scanned(_ pieces: [TextPiece]) -> [ShellPlace] {
+  /// Where each value stands, `raw(…)` among them, and whether a pipe does.
+  private func scanned(_ pieces: [TextPiece]) -> ([ShellPlace], hasPipe: Bool) {
     var scanner = ShellScanner()
     var count = 0
     var numbers: [Int?] = []
@@ -55,7 +58,8 @@ extension Substitution {
         count += 1
       }
     }
-    return numbers.map { $0.map { scanner.places[$0] } ?? .word(takesMany: true) }
+    let places = numbers.map { $0.map { scanner.places[$0] } ?? .word(takesMany: true) }
+    return (places, scanner.hasPipe)
   }
 
   private func appendRaw(_ value: TextPiece.PlacedValue, to text: inout TextBuilder) -> Bool {

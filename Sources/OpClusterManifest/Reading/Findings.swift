@@ -39,6 +39,16 @@ final class Findings {
   func warning(_ message: String, _ place: Place?, hint: String = "") {
     report(.warning, message, place, hint)
   }
+  /// What is said of the first place only, however many there are.
+  enum Remark: Hashable {
+    case pipe
+  }
+  private var remarks: Set<Remark> = []
+
+  func warnOnce(_ remark: Remark, _ message: String, _ place: Place?, hint: String) {
+    if remarks.insert(remark).inserted { warning(message, place, hint: hint) }
+  }
+
   func add(_ diagnostic: Diagnostic) {
     guard seen.insert(diagnostic).inserted else { return }
     diagnostics.append(diagnostic)

@@ -70,6 +70,7 @@ enum ManifestKeys {
   static let variable = KeyTable(name: "a variable", keys: ["secret"])
   static let secret = KeyTable(name: "'secret'", keys: ["env", "file"])
   static let input = KeyTable(name: "'stdin'", keys: ["file"])
+  static let shell = KeyTable(name: "'shell'", keys: ["name", "strict"])
   static let logs = KeyTable(name: "'logs'", keys: ["keep", "max"])
 
   /// Keys that mean something only for a command (`run`).

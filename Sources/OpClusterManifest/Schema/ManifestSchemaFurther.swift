@@ -50,8 +50,19 @@ extension ManifestSchema {
           "anyOf": [
             {"enum": ["sh", "bash", "none"]},
             {"type": "array", "items": {"type": "string"}, "minItems": 1},
+            {
+              "type": "object",
+              "required": ["name"],
+              "additionalProperties": false,
+              "properties": {
+                "name": {"enum": ["sh", "bash"]},
+                "strict": {"anyOf": [{"type": "boolean"}, {"$ref": "#/definitions/parameter"}]}
+              }
+            },
             {"$ref": "#/definitions/parameter"}
-          ]
+          ],
+          "description": "What reads the text: it ends at the first command that fails, with bash \#
+    also where a part of a pipe fails or a variable is not set, unless strict is false."
         },
         "signal": {
           "anyOf": [

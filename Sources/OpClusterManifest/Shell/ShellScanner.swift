@@ -32,6 +32,8 @@ struct ShellScanner {
   }
 
   private(set) var places: [ShellPlace] = []
+  /// Two commands were joined by a `|`.
+  private(set) var hasPipe = false
   private var levels: [Level] = [.command(ShellCommand(.top))]
   /// Here-documents whose lines come behind the next line end, and in which level that is.
   private var awaited: [HereDocument] = []
@@ -336,6 +338,9 @@ struct ShellScanner {
     // `>&2`, `<&3`, `&>file`, `>|file`.
     if byte != semicolon, before == UInt8(ascii: ">") || before == UInt8(ascii: "<") { return }
     if byte == UInt8(ascii: "&"), peek() == UInt8(ascii: ">") { return change { $0.endWord() } }
+    let pipe = UInt8(ascii: "|")
+    let isWord = lastCommand.map { $0.isPattern || $0.isCondition } ?? false
+    if byte == pipe, before != pipe, peek() != pipe, !isWord { hasPipe = true }
     change { $0.endCommand() }
     if lastCommand?.isCondition == true {
       if byte == semicolon { give(up: "';' in '[['") }

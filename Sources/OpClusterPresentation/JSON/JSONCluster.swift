@@ -23,6 +23,7 @@ extension JSONText {
     field("executing", row.executing)
     field("held", row.held)
     if row.unkillable > 0 { field("unkillable", row.unkillable) }
+    if !row.trouble.isEmpty { field("trouble", row.trouble) }
     object("resources") { $0.fields(of: row.capacity) }
     // What was handed over ahead of its time, or to one whose resources are not known yet, may take
     // more than there is.

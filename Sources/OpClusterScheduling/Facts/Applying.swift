@@ -161,7 +161,9 @@ extension Scheduler {
     let cell = graphs[graph].cell(id.index)
     if cell.phase != .executing || cell.isHeldUnstarted { begin(id, into: &turn) }
     let stage = graphs[graph].stageNumber(of: id.index)
-    let delay = turn.isReplay ? .zero : backoff(stage, of: graph, failures: cell.failures)
+    let isCounted = result.cause != .workerStopped
+    let delay =
+      turn.isReplay || !isCounted ? .zero : backoff(stage, of: graph, failures: cell.failures)
     graphs[graph].update(id.index) { cell in
       switch result.cause {
       case .lost: cell.losses = min(cell.losses, .max - 1) + 1

@@ -36,6 +36,9 @@ extension Scheduler {
     return seats.find(worker.number)?.peer
   }
 
+  /// What a worker is called; empty: it is gone.
+  public func workerName(_ worker: WorkerID) -> String { seats.find(worker.number)?.name ?? "" }
+
   /// The name of the worker that speaks there; nil: none does.
   public func workerName(at peer: PeerID) -> String? {
     guard let worker = seatByPeer[peer] else { return nil }

@@ -64,6 +64,8 @@ extension Scheduler {
       return endWait(waiter)
     case .drainWorker(let name):
       return try drain(name, into: &turn)
+    case .resumeWorker(let name):
+      return try resume(name)
     case .graphs, .operations, .structure, .explain, .submission, .queues, .workers, .configuration,
       .ping, .log, .subscribe, .grantCredit, .unsubscribe, .enrol:
       return try read(request, at: turn.now)

@@ -32,6 +32,9 @@ struct Graph: Blankable {
   var outputBytes = 0
   /// Blocks that were added to block operations after their submission (S120).
   var addedBlocks: [UInt32: [UInt8]] = [:]
+  /// Seats that could not start an operation, at most `Limits.workersThatAgree` of each. Not
+  /// durable.
+  var unable: [UInt32: [UInt32]] = [:]
   /// Why operations are cancelled, newest last; read for people only.
   var reasons: [ReasonRun] = []
   /// The queues that came with it, and go with it.

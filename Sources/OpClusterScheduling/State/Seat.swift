@@ -81,8 +81,15 @@ struct Seat: Blankable {
     Seat(id: WorkerID(0), name: "", session: WorkerSession(0), heard: .zero)
   }
 
+  /// It could not start what it was given last; nil: it could. Not durable.
+  var trouble: StartTrouble?
+  /// It is given nothing because of that.
+  var isResting = false
+
+  /// Connected, and to stay.
+  var isThere: Bool { peer != nil && !isSuspect && !isDraining }
   /// Whether new work may go to it.
-  var takesWork: Bool { peer != nil && !isSuspect && !isDraining }
+  var takesWork: Bool { isThere && !isResting }
 
   var free: Resources { Seat.free(capacity, taken) }
 

@@ -127,12 +127,13 @@ extension Scheduler {
         continue
       }
       let doubt = doubt(about: candidate.run)
+      let able = seats(pass.seats, ableToStart: candidate.run, candidate.demandClass)
       guard
         let (seat, fitting) = chooseSeat(
-          candidate.demandClass, ready: candidate.valid, seats(pass.seats, admitting: doubt),
+          candidate.demandClass, ready: candidate.valid, seats(able, admitting: doubt),
           bytes: mostBytes(graph: candidate.run.graph.number, stage), at: turn.now)
       else {
-        if doubt == .none {
+        if doubt == .none, able.count == pass.seats.count {
           passOver(candidate, &line, &pass, at: turn.now)
         } else {
           // It stands in nobody's way.
@@ -328,6 +329,8 @@ extension Scheduler {
     var next: (seat: UInt32, count: UInt32, score: Double)?
     var reserve: UInt32?
     for number in candidates where fits(number, demandClass) {
+      // One that was tried in this pass.
+      if seats[number].isResting { continue }
       eligible += 1
       guard seats[number].hasRoom(for: bytes) else { continue }
       let free = Seat.free(seats[number].capacity, seats[number].taken)
@@ -351,7 +354,8 @@ extension Scheduler {
       return reserve.map { (WorkerID($0), 1) }
     }
     let share = (ready + eligible - 1) / max(eligible, 1)
-    let count = min(chosen.count, max(share, 1))
+    let isTry = seats[chosen.seat].trouble != nil
+    let count = isTry ? 1 : min(chosen.count, max(share, 1))
     return (WorkerID(chosen.seat), min(count, seats[chosen.seat].count(fitting: bytes)))
   }
 
@@ -363,6 +367,7 @@ extension Scheduler {
     if seats[seat.number].held == 0, seats[seat.number].executing == 0 {
       seats[seat.number].busySince = turn.now
     }
+    noteTry(seat.number, at: turn.now)
     for offset in 0..<count {
       let id = OperationID(graph: run.graph, index: run.first + offset)
       if dispatch(id, to: seat, awaits: [], into: &turn) {

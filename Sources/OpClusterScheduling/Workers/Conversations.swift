@@ -124,6 +124,7 @@ extension Scheduler {
     // By the time it comes round again nobody remembers the first.
     lastConversation = lastConversation == .max ? 1 : lastConversation + 1
     unwellSeats.remove(number)
+    endTrouble(of: number)
     seats[number].beginConversation(peer, hello, number: lastConversation, at: turn.now)
     compareWithKinds(number)
     let stale = reconcile(worker, hello, into: &turn)
@@ -254,6 +255,7 @@ extension Scheduler {
       beat(number, into: &turn)
     }
     if let moment = exclusivesFrom, moment <= turn.now { exclusivesFrom = nil }
+    endRests(at: turn.now)
     wakeBackoffs(into: &turn)
     ringAlarms(into: &turn)
   }
@@ -307,6 +309,7 @@ extension Scheduler {
     var next = backoffs.min?.until
     func consider(_ moment: Instant) { next = next.map { min($0, moment) } ?? moment }
     if let alarm = alarms.min { consider(alarm.until) }
+    if let rest = rests.min { consider(rest.until) }
     if let exclusivesFrom { consider(exclusivesFrom) }
     seats.forEachNumber { number in
       let hasPeer = seats[number].peer != nil

@@ -30,6 +30,7 @@ extension Scheduler {
     }
     if report.entries.isEmpty { return }
     _ = orders(for: worker, &turn)
+    if seats[number].trouble?.isTried == true, report.startsSomething { noteStart(at: number) }
     var ended = 0
     for at in report.entries.indices {
       if isStartOfNext(report.entries, at) { continue }
@@ -134,6 +135,7 @@ extension Scheduler {
   ) {
     let cell = graphs[id.graph.number].cell(id.index)
     if result.isSuccess, result.output.isEmpty {
+      noteStart(at: worker.number)
       if result != .success { note(result, of: id, ends: true, by: worker, into: &turn) }
       turn.note(.succeeded, id)
       return succeed(id, output: nil, into: &turn)
@@ -144,6 +146,15 @@ extension Scheduler {
       let demandClass = graphs[id.graph.number].stages[stage].demandClass
       seats[worker.number].lacks[demandClass] = classes[demandClass].serial
     }
+    if !cell.isCancelled, isTriedElsewhere(id, result, after: worker, at: turn.now) {
+      // The fact says that it counts for nothing, the history what it was.
+      var uncounted = result
+      uncounted.cause = .workerStopped
+      note(result, of: id, ends: false, by: worker, into: &turn)
+      commit(.attemptFailed(id, uncounted), into: &turn)
+      return recallAhead(of: id, into: &turn)
+    }
+    if result.cause != .cannotStart { noteStart(at: worker.number) }
     let isFinal = result.isSuccess || cell.isCancelled || !mayTryAgain(id, cell, result)
     note(result, of: id, ends: isFinal, by: worker, into: &turn)
     if isFinal {
@@ -199,6 +210,23 @@ extension Scheduler {
     turn.orders[at].orders.cancels.append(
       CancelOrder(
         attempt: AttemptID(operation: id, attempt: cell.attempt), grace: grace))
+  }
+}
+
+extension WorkerReport {
+  /// Whether anything was begun and did not turn out to be what cannot be started. One look at each
+  /// entry, of a worker that is being tried.
+  fileprivate var startsSomething: Bool {
+    var begun: Set<AttemptID> = []
+    for entry in entries {
+      switch entry {
+      case .started(let attempt): begun.insert(attempt)
+      case .finished(let attempt, let result) where result.cause == .cannotStart:
+        begun.remove(attempt)
+      default: break
+      }
+    }
+    return !begun.isEmpty
   }
 }
 

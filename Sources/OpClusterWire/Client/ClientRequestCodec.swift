@@ -53,6 +53,7 @@ extension ClientRequest {
     case .changeQueue(let queue, let change): return .changeQueue(change.proto(queue))
     case .removeQueue(let queue): return .removeQueue(queue)
     case .drainWorker(let name): return .drainWorker(name)
+    case .resumeWorker(let name): return .resumeWorker(name)
     default: return operationBody ?? readingBody
     }
   }
@@ -105,7 +106,7 @@ extension ClientRequest {
     case .unsubscribe(let subscription): return .unsubscribe(subscription)
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue,
-      .addBlocks, .beginWait, .endWait, .drainWorker:
+      .addBlocks, .beginWait, .endWait, .drainWorker, .resumeWorker:
       preconditionFailure("not a reading request: \(self)")
     }
   }
@@ -128,6 +129,8 @@ extension ClientRequest {
       self = .removeQueue(try text(queue, queueNameBytes, "remove_queue"))
     case .drainWorker(let name):
       self = .drainWorker(try text(name, Limits.nameBytes, "drain_worker"))
+    case .resumeWorker(let name):
+      self = .resumeWorker(try text(name, Limits.nameBytes, "resume_worker"))
     default:
       if let steering = try ClientRequest(operations: body) {
         self = steering
@@ -174,7 +177,7 @@ extension ClientRequest {
     case .unsubscribe(let subscription): self = .unsubscribe(subscription: subscription)
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue,
-      .addBlocks, .beginWait, .endWait, .drainWorker:
+      .addBlocks, .beginWait, .endWait, .drainWorker, .resumeWorker:
       preconditionFailure("not a reading request")
     }
   }

@@ -245,6 +245,7 @@ extension WorkerRow: WireConvertible {
     proto.types = types.map(\.proto)
     if let lastHeard { proto.lastHeardNanoseconds = lastHeard.nanoseconds }
     proto.unkillable = unkillable
+    proto.trouble = clipped(trouble, to: Limits.reasonBytes)
     return proto
   }
   init(proto: ProtoWorkerRows.Row) throws(WireError) {
@@ -260,6 +261,7 @@ extension WorkerRow: WireConvertible {
       lastHeard: proto.hasLastHeardNanoseconds
         ? try span(proto.lastHeardNanoseconds, "worker.last_heard") : nil)
     unkillable = proto.unkillable
+    trouble = try text(proto.trouble, Limits.reasonBytes, "workers.trouble")
   }
 }
 

@@ -744,6 +744,15 @@ nonisolated struct ProtoRequest: Sendable {
     set {body = .enrol(newValue)}
   }
 
+  /// By name.
+  var resumeWorker: String {
+    get {
+      if case .resumeWorker(let v)? = body {return v}
+      return String()
+    }
+    set {body = .resumeWorker(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -783,6 +792,8 @@ nonisolated struct ProtoRequest: Sendable {
     /// The number of a graph.
     case submission(UInt32)
     case enrol(ProtoEnrol)
+    /// By name.
+    case resumeWorker(String)
 
   }
 
@@ -2526,6 +2537,12 @@ nonisolated struct ProtoWorkerRows: Sendable {
       set {_uniqueStorage()._unkillable = newValue}
     }
 
+    /// Why it is given nothing for a while; empty: it is.
+    var trouble: String {
+      get {_storage._trouble}
+      set {_uniqueStorage()._trouble = newValue}
+    }
+
     var unknownFields = SwiftProtobuf.UnknownStorage()
 
     init() {}
@@ -2937,7 +2954,7 @@ nonisolated extension ProtoClientHello: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension ProtoRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Request"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}submit\0\u{1}enqueue\0\u{1}cancel\0\u{3}cancel_queue\0\u{3}suspend_graphs\0\u{3}create_queue\0\u{3}change_queue\0\u{3}remove_queue\0\u{3}add_dependency\0\u{3}remove_dependency\0\u{3}set_priority\0\u{3}drain_worker\0\u{1}graphs\0\u{1}operations\0\u{1}structure\0\u{1}explain\0\u{1}queues\0\u{1}workers\0\u{1}configuration\0\u{1}ping\0\u{1}log\0\u{1}subscribe\0\u{3}grant_credit\0\u{1}unsubscribe\0\u{1}hold\0\u{3}set_queue\0\u{3}add_blocks\0\u{3}begin_wait\0\u{3}end_wait\0\u{1}submission\0\u{1}enrol\0\u{c}!\u{1f}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}submit\0\u{1}enqueue\0\u{1}cancel\0\u{3}cancel_queue\0\u{3}suspend_graphs\0\u{3}create_queue\0\u{3}change_queue\0\u{3}remove_queue\0\u{3}add_dependency\0\u{3}remove_dependency\0\u{3}set_priority\0\u{3}drain_worker\0\u{1}graphs\0\u{1}operations\0\u{1}structure\0\u{1}explain\0\u{1}queues\0\u{1}workers\0\u{1}configuration\0\u{1}ping\0\u{1}log\0\u{1}subscribe\0\u{3}grant_credit\0\u{1}unsubscribe\0\u{1}hold\0\u{3}set_queue\0\u{3}add_blocks\0\u{3}begin_wait\0\u{3}end_wait\0\u{1}submission\0\u{1}enrol\0\u{3}resume_worker\0\u{c}\"\u{1e}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3329,6 +3346,14 @@ nonisolated extension ProtoRequest: SwiftProtobuf.Message, SwiftProtobuf._Messag
           self.body = .enrol(v)
         }
       }()
+      case 33: try {
+        var v: String?
+        try decoder.decodeSingularStringField(value: &v)
+        if let v = v {
+          if self.body != nil {try decoder.handleConflictingOneOf()}
+          self.body = .resumeWorker(v)
+        }
+      }()
       default: break
       }
     }
@@ -3466,6 +3491,10 @@ nonisolated extension ProtoRequest: SwiftProtobuf.Message, SwiftProtobuf._Messag
     case .enrol?: try {
       guard case .enrol(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 32)
+    }()
+    case .resumeWorker?: try {
+      guard case .resumeWorker(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularStringField(value: v, fieldNumber: 33)
     }()
     case nil: break
     }
@@ -6125,7 +6154,7 @@ nonisolated extension ProtoWorkerRows.State: SwiftProtobuf._ProtoNameProviding {
 
 nonisolated extension ProtoWorkerRows.Row: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = ProtoWorkerRows.protoMessageName + ".Row"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}worker\0\u{1}name\0\u{1}state\0\u{1}capacity\0\u{1}free\0\u{1}executing\0\u{1}held\0\u{1}labels\0\u{1}types\0\u{3}last_heard_nanoseconds\0\u{1}unkillable\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}worker\0\u{1}name\0\u{1}state\0\u{1}capacity\0\u{1}free\0\u{1}executing\0\u{1}held\0\u{1}labels\0\u{1}types\0\u{3}last_heard_nanoseconds\0\u{1}unkillable\0\u{1}trouble\0")
 
   fileprivate class _StorageClass {
     var _worker: UInt32 = 0
@@ -6139,6 +6168,7 @@ nonisolated extension ProtoWorkerRows.Row: SwiftProtobuf.Message, SwiftProtobuf.
     var _types: [ProtoOperationType] = []
     var _lastHeardNanoseconds: Int64? = nil
     var _unkillable: UInt32 = 0
+    var _trouble: String = String()
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -6160,6 +6190,7 @@ nonisolated extension ProtoWorkerRows.Row: SwiftProtobuf.Message, SwiftProtobuf.
       _types = source._types
       _lastHeardNanoseconds = source._lastHeardNanoseconds
       _unkillable = source._unkillable
+      _trouble = source._trouble
     }
   }
 
@@ -6189,6 +6220,7 @@ nonisolated extension ProtoWorkerRows.Row: SwiftProtobuf.Message, SwiftProtobuf.
         case 9: try { try decoder.decodeRepeatedMessageField(value: &_storage._types) }()
         case 10: try { try decoder.decodeSingularInt64Field(value: &_storage._lastHeardNanoseconds) }()
         case 11: try { try decoder.decodeSingularUInt32Field(value: &_storage._unkillable) }()
+        case 12: try { try decoder.decodeSingularStringField(value: &_storage._trouble) }()
         default: break
         }
       }
@@ -6234,6 +6266,9 @@ nonisolated extension ProtoWorkerRows.Row: SwiftProtobuf.Message, SwiftProtobuf.
       if _storage._unkillable != 0 {
         try visitor.visitSingularUInt32Field(value: _storage._unkillable, fieldNumber: 11)
       }
+      if !_storage._trouble.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._trouble, fieldNumber: 12)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -6254,6 +6289,7 @@ nonisolated extension ProtoWorkerRows.Row: SwiftProtobuf.Message, SwiftProtobuf.
         if _storage._types != rhs_storage._types {return false}
         if _storage._lastHeardNanoseconds != rhs_storage._lastHeardNanoseconds {return false}
         if _storage._unkillable != rhs_storage._unkillable {return false}
+        if _storage._trouble != rhs_storage._trouble {return false}
         return true
       }
       if !storagesAreEqual {return false}

@@ -154,7 +154,8 @@ final class CommandRunner {
       let rendering = try values.renderForShell(text)
       references = rendering.variables
       form = .shell(
-        rendering.text, prefix: interpreter.isEmpty ? ["/bin/sh", "-c"] : interpreter)
+        rendering.text,
+        prefix: interpreter.isEmpty ? CommandSpecification.standardShell : interpreter)
     }
     var specification = ProcessSpecification(command: form)
     specification.environment = try environment(job, command, values, slot, references)

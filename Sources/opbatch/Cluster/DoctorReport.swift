@@ -103,6 +103,11 @@ struct DoctorReport {
         "they hang in the kernel, mostly in a file system or a device that does not answer; "
           + "repair that, or restart the machine: what they take is given to nobody until then")
     }
+    for row in rows where !row.trouble.isEmpty {
+      add(
+        .bad, "worker \(row.name)", row.trouble,
+        "repair it, then: opbatch worker resume \(row.name)")
+    }
     for row in rows where row.state != .connected {
       let heard =
         row.lastHeard.map { "last heard \(shownDuration($0)) ago" }

@@ -8,7 +8,7 @@ import OpClusterPresentation
 struct Worker: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Look at workers, take one out of service.",
-    subcommands: [WorkerList.self, WorkerShow.self, WorkerDrain.self])
+    subcommands: [WorkerList.self, WorkerShow.self, WorkerDrain.self, WorkerResume.self])
 }
 
 struct WorkerList: Command {
@@ -68,6 +68,31 @@ struct WorkerDrain: Command {
   }
 }
 
+struct WorkerResume: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "resume", abstract: "Give work at once to a worker that was set aside.",
+    discussion: """
+      A worker that cannot start what others can gets nothing for a while, and for longer each \
+      time it is tried. When it is repaired, this is quicker than to wait.
+      """)
+  @Argument(help: "The worker's name.") var name: String
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    try await withConnection { connection in
+      _ = try await ask(connection, .resumeWorker(name))
+      switch console.format {
+      case .name: try console.writeLine(name)
+      case .table: try console.writeLine("worker \(safe(name)) takes work")
+      case .json, .jsonl:
+        try console.write(
+          jsonDocument { json in json.object("worker") { $0.field("name", name) } })
+      }
+      return .success
+    }
+  }
+}
+
 extension Command {
   func workerRows(_ connection: ClusterConnection) async throws -> [WorkerRow] {
     guard case .workers(let rows) = try await ask(connection, .workers) else {
@@ -81,6 +106,11 @@ extension Command {
     case .table:
       let style = console.outputStyle
       for line in workerTable(rows, style).lines(style) { try console.writeLine(line) }
+      for row in rows where !row.trouble.isEmpty {
+        console.hint(
+          "\(safe(row.name)) is set aside: \(safe(row.trouble)); when it is repaired: "
+            + "'opbatch worker resume \(safe(row.name))'")
+      }
     case .name: for row in rows { try console.writeLine(row.name) }
     case .json, .jsonl:
       var listing = JSONListing("workers", format: console.format == .json ? .json : .jsonl)

@@ -51,6 +51,7 @@ struct DemoFiles {
     operations:
       count:
         array: {lines: files.txt}
+        shell: bash                 # a pipe fails when any part of it fails
         run: |
           if [ "$OP_INDEX" = 3 ] && [ "$OP_ATTEMPT" = 1 ]; then
             echo "a failure on purpose; the next attempt goes well" >&2
@@ -68,7 +69,8 @@ struct DemoFiles {
         outputs: [words, different]
       top:
         needs: merge
-        run: LC_ALL=C sort -k1,1nr -k2 words.txt | awk 'length($2) > 3' | head -n 10 > top.txt
+        shell: bash
+        run: LC_ALL=C sort -k1,1nr -k2 words.txt | awk 'length($2) > 3 && n++ < 10' > top.txt
       rare:
         needs: merge
         run: grep -q ' abracadabra$' words.txt

@@ -58,7 +58,7 @@ extension Initialize.Example {
         timeout: 1m
       total:
         needs: square               # all elements
-        run: cat square-*.txt | awk '{s += $1} END {print s}'
+        run: awk '{s += $1} END {print s}' square-*.txt
 
     """#
 
@@ -82,6 +82,7 @@ extension Initialize.Example {
         array: {lines: "${{ params.samples }}"}
         needs:
           trim: {when: succeeded, match: same-index}
+        shell: bash                 # a pipe fails when any part of it fails
         run: |
           bwa mem -t "$OP_CPUS" ref.fa work/${{ item }}.fq.gz |
             samtools sort -o work/${{ item }}.bam
