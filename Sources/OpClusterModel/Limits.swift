@@ -117,6 +117,8 @@ public enum Limits {
   /// Bytes of requests that a client has on their way; a larger one goes alone.
   public static let requestBytesInFlight = 32 * 1024 * 1024
 
+  /// Workers of one user on a machine that make up their names.
+  public static let workersPerMachine = 64
   /// Accounts that a worker remembers of those that it has looked up to run operations as.
   public static let accountsRemembered = 1_024
   /// Accounts with lower numbers belong to the system: no submitter is one, whatever his key is

@@ -44,8 +44,8 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
   var joinFile: String?
   @Option(
     help: """
-      Unique name; default: that of its key, or of the host without a worker's key, and its \
-      process. [OPWORKER_NAME]
+      Unique name; default: that of its key, or of the host without a worker's key, and a number \
+      where others of this user are here. [OPWORKER_NAME]
       """)
   var name: String?
   @OptionGroup var offer: Offer

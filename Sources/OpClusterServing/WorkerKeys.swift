@@ -26,7 +26,7 @@ extension Serve {
       configuration.keys = try folder.clientKeys().keys
       let isNamed = settings.text(.name, flag: name) != nil
       if let own, own.role == .worker, !isNamed, !own.name.covers(workerName: configuration.name) {
-        configuration.name = "\(own.name)-\(getpid())"
+        configuration.name = own.name
         if settings.text(.scratch, flag: scratch) == nil {
           configuration.scratch = WorkerConfiguration.defaultScratch(
             worker: configuration.name, runAs: configuration.runAs)

@@ -4,6 +4,7 @@
 import OpClusterDaemon
 public import OpClusterModel
 public import OpClusterOperations
+import OpClusterProcesses
 public import OpClusterZeroMQ
 
 /// A worker. `Worker(configuration, types: registry).run()` on the main thread is a whole program.
@@ -43,8 +44,25 @@ public struct Worker: Sendable {
         "'\(shared.name)' would run in the worker itself, and so as root, whatever --run-as says; "
           + "give the type the isolation .child")
     }
-    let loop = try WorkerLoop(configuration, registry, orders)
-    return try loop.run()
+    return try firstFree().run()
+  }
+
+  /// The loop of the first name that no other worker of this user has here.
+  private func firstFree() throws(WorkerError) -> WorkerLoop {
+    var own = configuration
+    var number = 1
+    while true {
+      do throws(WorkerError) {
+        return try WorkerLoop(own, registry, orders)
+      } catch {
+        guard error.kind == .inUse, !own.isNameGiven, number < Limits.workersPerMachine else {
+          throw error
+        }
+      }
+      number += 1
+      own.name = "\(configuration.name)-\(number)"
+      own.scratch = WorkerConfiguration.defaultScratch(worker: own.name, runAs: own.runAs)
+    }
   }
 
   /// Asks everything to stop, reports it, says goodbye. From any thread.
@@ -57,6 +75,11 @@ public struct Worker: Sendable {
 extension WorkerConfiguration {
   /// What can be known to be wrong before anything is opened.
   func check() throws(WorkerError) {
+    // Before a folder is named after it.
+    guard ProcessFence(worker: name) != nil else {
+      throw WorkerError(
+        .configuration, "the name '\(name)' is not 1 to 128 of A-Z a-z 0-9 . _ : -")
+    }
     if capacity.custom.count > Limits.customResources {
       throw WorkerError(
         .configuration, "more than \(Limits.customResources) resources; name fewer")

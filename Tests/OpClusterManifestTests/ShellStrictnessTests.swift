@@ -60,4 +60,14 @@ import Testing
       #expect(remarks("  a: {\(pipe), shell: \(shell)}\n").isEmpty)
     }
   }
+
+  /// G33: a word costs what it is long, wherever it stands. (Quadratic, these would take minutes.)
+  @Test(arguments: [
+    "x", "\"x\"", "'x'", "${A:-x}", "$(x)", "`x`", "[[ x ]]", "case a in x) b;; esac",
+  ])
+  func longWords(around: String) {
+    var scanner = ShellScanner()
+    scanner.read(around.replacing("x", with: String(repeating: "x", count: 1_000_000)))
+    #expect(!scanner.hasPipe)
+  }
 }

@@ -1,6 +1,7 @@
 // The built command itself: exit codes, the line when it serves, what is left after kill -9.
 
 import Glibc
+import Logging
 import OpClusterModel
 import OpClusterZeroMQ
 import Testing
@@ -134,6 +135,9 @@ extension WorkerTests {
       "serve", "--allow-root", "--coordinator", "udp://127.0.0.1:7421",
     ])
     #expect(try foreign.wait() == 78)
+    // A name is looked at before a folder is named after it.
+    let named = try OpworkerProcess(["serve", "--allow-root", "--name", "../../x"])
+    #expect(try named.wait() == 78 && named.error.contains("is not 1 to 128"), "\(named.error)")
     let usage = try OpworkerProcess(["serve", "--allow-root", "--memory", "much"])
     #expect(try usage.wait() == 64)
     let folder = try TestWorker.freshFolder()
@@ -256,5 +260,67 @@ extension WorkerTests {
     kill(command.process, SIGTERM)
     try coordinator.until("its end") { command.ended() != nil }
     #expect(command.ended() == 1)
+  }
+
+  // A worker that is started again without a name has the one it had, and the logs of before; two at
+  // once have different ones.
+  @Test(.enabled(if: geteuid() == 0, "starts workers with a folder for their state"))
+  func namesAreTheSameAgain() throws {
+    let folder = try TestWorker.freshFolder()
+    defer { Folders.removeTree(folder) }
+    func start(_ coordinator: FakeCoordinator) throws -> OpworkerProcess {
+      try started(coordinator.endpoint.description, folder)
+    }
+    let host = MachineResources.machineName
+    let coordinator = try FakeCoordinator()
+    let first = try start(coordinator)
+    let end = try coordinator.run(FakeCoordinator.command(FakeCoordinator.shell("echo kept")))
+    #expect(end.cause == .none && coordinator.hellos.last?.name == host)
+    let other = try FakeCoordinator()
+    let second = try start(other)
+    try other.until("a hello") { !other.hellos.isEmpty }
+    #expect(other.hellos.last?.name == "\(host)-2")
+    kill(first.process, SIGTERM)
+    try coordinator.until("goodbye") { coordinator.saidGoodbye }
+    #expect(try first.wait() == 0)
+    let next = try FakeCoordinator()
+    let again = try start(next)
+    try next.until("a hello") { next.conversation != nil }
+    #expect(next.hellos.last?.name == host)
+    let log = try next.log(FakeCoordinator.attempt(0), .standardOutput)
+    #expect(String(decoding: log.bytes, as: UTF8.self) == "kept\n")
+    withExtendedLifetime((second, again)) {}
+  }
+
+  /// `Limits.workersPerMachine` have a name; the one after them says that there is none left.
+  @Test(.enabled(if: geteuid() == 0, "starts workers with a folder for their state"))
+  func namesEnd() throws {
+    let folder = try TestWorker.freshFolder()
+    defer { Folders.removeTree(folder) }
+    try Folders.make("\(folder)/opcluster")
+    let host = MachineResources.machineName
+    var held: [Scratch] = []
+    for number in 1...Limits.workersPerMachine {
+      if number == Limits.workersPerMachine {
+        let coordinator = try FakeCoordinator()
+        let last = try started(coordinator.endpoint.description, folder)
+        try coordinator.until("a hello") { !coordinator.hellos.isEmpty }
+        #expect(coordinator.hellos.last?.name == "\(host)-\(number)")
+        withExtendedLifetime(last) {}
+      }
+      let name = number == 1 ? host : "\(host)-\(number)"
+      let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+      held.append(try Scratch("\(folder)/opcluster/worker-\(name)", logger: logger))
+    }
+    let none = try started("ipc://\(folder)/none", folder)
+    #expect(try none.wait() == 73)
+    #expect(none.error.contains("--name"), "\(none.error)")
+    withExtendedLifetime(held) {}
+  }
+
+  private func started(_ coordinator: String, _ state: String) throws -> OpworkerProcess {
+    try OpworkerProcess(
+      program: "opworker", after: { _ in "export XDG_STATE_HOME='\(state)'" }
+    ) { _ in ["--allow-root", "--cpus", "1", "--coordinator", coordinator] }
   }
 }

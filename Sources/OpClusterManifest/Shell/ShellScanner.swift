@@ -6,7 +6,8 @@
 
 struct ShellScanner {
   enum Level {
-    case command(ShellCommand)
+    /// One of `commands`, in the same order.
+    case command
     case double
     case single
     /// `$'…'`.
@@ -34,7 +35,9 @@ struct ShellScanner {
   private(set) var places: [ShellPlace] = []
   /// Two commands were joined by a `|`.
   private(set) var hasPipe = false
-  private var levels: [Level] = [.command(ShellCommand(.top))]
+  private var levels: [Level] = [.command]
+  /// Beside the levels, so that nothing copies words while they grow.
+  private var commands = [ShellCommand(.top)]
   /// Here-documents whose lines come behind the next line end, and in which level that is.
   private var awaited: [HereDocument] = []
   private var awaitedLevel = 0
@@ -63,11 +66,9 @@ struct ShellScanner {
   mutating func passValue(next: UInt8?) {
     let number = places.count
     places.append(place(next: next))
-    for at in levels.indices {
-      guard case .command(var command) = levels[at], command.isCondition else { continue }
-      if command.conditionEvaluates { places[number] = .refused(.evaluatedCondition) }
-      command.noteConditionValue(number)
-      levels[at] = .command(command)
+    for at in commands.indices where commands[at].isCondition {
+      if commands[at].conditionEvaluates { places[number] = .refused(.evaluatedCondition) }
+      commands[at].noteConditionValue(number)
     }
     passUnknown()
   }
@@ -97,18 +98,16 @@ struct ShellScanner {
     return .doubleQuotes(isOpening: isBehindQuote)
   }
 
-  private var lastCommand: ShellCommand? {
-    for case .command(let command) in levels.reversed() { return command }
-    return nil
-  }
+  private var lastCommand: ShellCommand? { commands.last }
 
   /// What forbids a value here: whatever it is inside of, at any depth, since what is made of it
   /// goes there.
   private var obstacle: ShellObstacle? {
     if let confusion { return .unclear(confusion) }
+    var rest = commands[...]
     for level in levels {
       switch level {
-      case .command(let command): if let obstacle = command.obstacle { return obstacle }
+      case .command: if let obstacle = rest.removeFirst().obstacle { return obstacle }
       case .double, .comment: break
       case .single, .dollarSingle: return .singleQuotes
       case .backquote: return .backquotes
@@ -416,6 +415,7 @@ struct ShellScanner {
     guard command.kind != .top, levels.count > 1 else { return give(up: "')' that ends nothing") }
     if !awaited.isEmpty, awaitedLevel >= levels.count { give(up: "'<<' without its lines") }
     levels.removeLast()
+    commands.removeLast()
     switch command.kind {
     case .subshell: change { $0.endCompound() }
     case .function: change { $0.begin() }
@@ -423,22 +423,23 @@ struct ShellScanner {
     }
   }
 
-  private mutating func push(_ command: ShellCommand) { levels.append(.command(command)) }
+  private mutating func push(_ command: ShellCommand) {
+    levels.append(.command)
+    commands.append(command)
+  }
 
   /// Changes the command that the text at hand belongs to: not what is inside of an expansion.
   private mutating func change(_ body: (inout ShellCommand) -> Void) {
     var at = levels.count - 1
     while at >= 0 {
       switch levels[at] {
-      case .command(var command):
-        // Nothing else may hold the words while they grow.
-        levels[at] = .double
-        let conditionValues = command.conditionValues
-        body(&command)
-        if command.conditionEvaluates, command.isCondition {
+      case .command:
+        let last = commands.count - 1
+        let conditionValues = commands[last].conditionValues
+        body(&commands[last])
+        if commands[last].conditionEvaluates, commands[last].isCondition {
           for number in conditionValues { places[number] = .refused(.evaluatedCondition) }
         }
-        levels[at] = .command(command)
         return
       case .double, .single, .dollarSingle: at -= 1
       default: return

@@ -407,9 +407,6 @@ final class Scratch {
   /// Nothing more will come of the graph; its logs are still on disk.
   func forget(_ graph: GraphID) { graphs.remove(graph.number) }
 
-  /// After an orderly end of a worker whose name was made up: nobody will come back for it.
-  func removeAll() { Folders.removeTree(path) }
-
   /// Folders of graphs in which nothing has happened for so long: a thread of its own removes them.
   func outdated(olderThan seconds: Int64) -> [String] {
     Folders.names(in: path).compactMap { name in

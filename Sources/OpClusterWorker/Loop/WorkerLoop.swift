@@ -114,11 +114,8 @@ final class WorkerLoop {
     }
     scratch = try Scratch(
       configuration.scratch, runAs: configuration.runAs, logger: configuration.logger)
-    guard ProcessFence(worker: configuration.name) != nil,
-      let fence = ProcessFence(worker: scratch.fenceName(worker: configuration.name))
-    else {
-      throw WorkerError(
-        .configuration, "the name '\(configuration.name)' is not 1 to 128 of A-Z a-z 0-9 . _ : -")
+    guard let fence = ProcessFence(worker: scratch.fenceName(worker: configuration.name)) else {
+      preconditionFailure("the name was looked at: \(configuration.name)")
     }
     // The lock on the folder makes this the only worker of that fence: workers of other clusters
     // may have the same name.
@@ -405,6 +402,5 @@ final class WorkerLoop {
     service?.stopping("leaving")
     attempts.endAll(within: .seconds(2))
     socket = nil
-    if !configuration.isNameGiven { scratch.removeAll() }
   }
 }

@@ -62,9 +62,6 @@ public enum MachineResources {
     ]
   }
 
-  /// The host's name and this process, in the characters that names may have.
-  public static var defaultName: String { machineName + "-\(getpid())" }
-
   /// The host's name in the characters that names may have.
   public static var machineName: String {
     let letters = host.prefix(64).map { letter in

@@ -12,7 +12,8 @@ public struct WorkerConfiguration: Sendable {
   public var keys: SocketKeys?
   /// Matches `[A-Za-z0-9._:-]{1,128}`; unique in the cluster.
   public var name: String
-  /// Whether somebody chose the name: then the worker's folder stays when it stops.
+  /// Whether somebody chose the name, or the folder. Otherwise, where another worker of this user
+  /// has the name on this machine, the next number is added: `host`, `host-2`, `host-3`.
   public var isNameGiven: Bool
   public var capacity: Resources
   /// Beside the built-in ones (`host`, `arch`, `os`).
@@ -50,16 +51,17 @@ public struct WorkerConfiguration: Sendable {
   public var childIdleTime = Span.seconds(60)
   public var logger: Logger
 
-  /// Takes everything the machine has, under a name of the host and the process.
+  /// Takes everything the machine has, under the name of the host, which is the same at each start,
+  /// so that a worker that is started again has the logs of the one before it.
   public init(coordinator: Endpoint, logger: Logger = Logger(label: "opworker")) {
     self.coordinator = coordinator
     keys = nil
     self.logger = logger
-    name = MachineResources.defaultName
+    name = MachineResources.machineName
     isNameGiven = false
     capacity = MachineResources.capacity
     labels = []
-    scratch = Folders.defaultScratch(worker: MachineResources.defaultName)
+    scratch = Folders.defaultScratch(worker: MachineResources.machineName)
     patience = nil
     logRetention = .seconds(7 * 24 * 3600)
     logBytes = nil

@@ -52,10 +52,12 @@ private func powerLoss(_ trial: Trial) async throws {
       try await cluster.witnessed(round * 10, by: load)
       try await Task.sleep(for: .milliseconds(Int.random(in: 0..<500)))
       let before = load.acceptedCount
+      let loss = Moment.now
       try shutDown("\(cluster.folder)/state")
       try await cluster.kill("opcoord")
       try Surroundings.runNow("umount", "\(cluster.folder)/state", in: cluster.folder)
       try mountImage(cluster.folder)
+      load.losePower(since: loss)
       try await cluster.startCoordinator()
       trial.injected("loss of power of the journal's disk")
       trial.note("\(before) graphs were acknowledged before")

@@ -44,6 +44,8 @@ final class Load: Sendable {
     var calls: [Call] = []
     var graphs: [String: GraphSubmission] = [:]
     var isOver = false
+    /// From a loss of power until the coordinator is started again.
+    var darkness: [ClosedRange<Moment>] = []
   }
   private let state = Mutex(State())
 
@@ -57,7 +59,26 @@ final class Load: Sendable {
     connections = { try await cluster.reach(address) }
   }
 
-  var calls: [Call] { state.withLock { $0.calls } }
+  var calls: [Call] {
+    state.withLock { state in
+      guard !state.darkness.isEmpty else { return state.calls }
+      return state.calls.map { call in
+        guard case .accepted = call.end,
+          state.darkness.contains(where: { $0.contains(call.ended) })
+        else { return call }
+        var dark = call
+        dark.end = .unknown("its answer was heard after the loss of power")
+        return dark
+      }
+    }
+  }
+
+  /// A machine without power says nothing. Where the loss is played, by a file system that is shut
+  /// down under a process that lives on for a moment, that may say something, and be told by the
+  /// kernel that a sync has gone well which has not.
+  func losePower(since start: Moment) {
+    state.withLock { $0.darkness.append(start...max(start, Moment.now)) }
+  }
   /// What was submitted, by key.
   var submissions: [String: GraphSubmission] { state.withLock { $0.graphs } }
   /// The graphs that were acknowledged, by key.
