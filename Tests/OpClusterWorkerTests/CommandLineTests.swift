@@ -262,8 +262,8 @@ extension WorkerTests {
     #expect(command.ended() == 1)
   }
 
-  // A worker that is started again without a name has the one it had, and the logs of before; two at
-  // once have different ones.
+  // A worker that is started again without a name has the one it had, and the logs of before; two
+  // at once have different ones.
   @Test(.enabled(if: geteuid() == 0, "starts workers with a folder for their state"))
   func namesAreTheSameAgain() throws {
     let folder = try TestWorker.freshFolder()
