@@ -147,8 +147,7 @@ import Testing
         let surroundings = Surroundings(
           baseFolder: "/base",
           files: FileAccess(
-            read: { _ in .failure(FileAccess.Unreadable(reason: "there are no files here")) },
-            list: { _ in nil }),
+            read: { _ in .success(Array("one\ntwo\n".utf8)) }, list: { _ in ["a.log", "b.log"] }),
           variable: { _ in nil })
         let compiler = ManifestCompiler(
           source: block.text, fileName: "graph.yaml", surroundings: surroundings)
