@@ -127,7 +127,10 @@ import Testing
       "together \((Limits.messageBytes * 3 / 4) >> 20) MiB",
       "outputs; \(Limits.outputBytes >> 10) KiB",
     ]
-    for limit in limits { #expect(text.contains(limit), "\(limit)") }
+    for limit in limits {
+      let isThere = text.contains(limit)
+      #expect(isThere, "\(limit)")
+    }
   }
 
   /// `4,000,000`, of a number that is not negative.
