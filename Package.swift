@@ -240,7 +240,7 @@ let package = Package(
       name: "OpClusterDocumentationTests",
       dependencies: [
         "DocumentationWorker", "OpCluster", "OpClusterOperations", "OpClusterClient",
-        "OpClusterModel",
+        "OpClusterManifest", "OpClusterModel",
       ]),
     // One import is enough for a file of operation types, and one for a worker.
     .testTarget(

@@ -40,6 +40,47 @@ struct Document: Sendable {
     return line.dropFirst(head.count).dropLast(tail.count).split(separator: " ").map(String.init)
   }
 
+  /// Every block between the fence of a language and its end.
+  func fenced(_ language: String) -> [(place: String, text: String)] {
+    var found: [(place: String, text: String)] = []
+    var open: Int?
+    for (at, line) in lines.enumerated() {
+      if let start = open, line.hasPrefix("```") {
+        found.append(("\(path):\(start)", lines[start..<at].joined(separator: "\n")))
+        open = nil
+      } else if open == nil, line == "```" + language {
+        open = at + 1
+      }
+    }
+    return found
+  }
+
+  /// The rows of a table: what its first two columns say, without the quotes around a key.
+  struct Row: Sendable {
+    var key: String
+    var standard: String
+  }
+
+  /// The tables between `<!-- MARK NAME -->` and `<!-- end -->`, by their names.
+  func tables(_ mark: String) -> [String: [Row]] {
+    var found: [String: [Row]] = [:]
+    var name: String?
+    for line in lines {
+      if line.hasPrefix("<!-- \(mark)"), line.hasSuffix(" -->") {
+        let started = String(line.dropFirst("<!-- \(mark)".count).dropLast(" -->".count))
+        found[started] = []
+        name = started
+      } else if line == "<!-- end -->" {
+        name = nil
+      } else if let name, line.hasPrefix("| `") {
+        let cells = line.split(separator: "|").map { $0.trimming { $0 == " " } } + ["", ""]
+        let key = cells[0].trimming { $0 == "`" }
+        found[name]?.append(Row(key: String(key), standard: String(cells[1])))
+      }
+    }
+    return found
+  }
+
   /// What stands between `open` and `close`, on one line.
   func spans(_ open: String, _ close: String) -> [String] {
     lines.flatMap { line in
@@ -116,5 +157,15 @@ enum Package {
       }
     }
     return all
+  }
+}
+
+extension Substring {
+  /// Without what `isOut` takes, at both ends.
+  fileprivate func trimming(_ isOut: (Character) -> Bool) -> Substring {
+    var rest = self
+    while let first = rest.first, isOut(first) { rest.removeFirst() }
+    while let last = rest.last, isOut(last) { rest.removeLast() }
+    return rest
   }
 }
