@@ -26,7 +26,7 @@ public func graphPage(_ structure: GraphStructure, _ style: Style) -> [String] {
   page.pair("took", took(row, style))
   guard !structure.stages.isEmpty else { return page.lines }
   page.blank()
-  page.table(stageListing(structure))
+  page.table(stageListing(structure, style))
   let hidden = structure.stages.count - stagesOnPage
   if hidden > 0 {
     page.line(
@@ -45,9 +45,21 @@ public func graphPage(_ structure: GraphStructure, _ style: Style) -> [String] {
   return page.lines
 }
 
-private func stageListing(_ structure: GraphStructure) -> Table {
+/// Below this width successes are told by DONE alone.
+private let narrowPage = 80
+
+private func shownCounts(_ counts: StateCounts, _ isNarrow: Bool) -> String {
+  guard isNarrow else { return counts.sentence() }
+  let rest = counts.sentence(unless: [.succeeded])
+  return rest.isEmpty && counts[.succeeded] > 0 ? StateWord.succeeded.rawValue : rest
+}
+
+private func stageListing(_ structure: GraphStructure, _ style: Style) -> Table {
+  // Where there is little room the numbers stay whole: DONE has the successes, too.
+  let isNarrow = style.width.map { $0 < narrowPage } ?? false
   var table = Table([
-    .text("STAGE", shortest: 10), .number("DONE"), .text("COUNTS", shortest: 30),
+    .name("STAGE", shortest: 16), .number("DONE"),
+    .text("COUNTS", shortest: isNarrow ? nil : 30),
     .text("QUEUE", shortest: 7, dispensable: 2), .text("RUNS", shortest: 8, dispensable: 3),
     .text("NEEDS", shortest: 12, dispensable: 1),
   ])
@@ -56,7 +68,7 @@ private func stageListing(_ structure: GraphStructure) -> Table {
     table.add([
       .init(stageLabel(stage), .strong),
       .init(shownCount(stage.counts.finished) + "/" + shownCount(stage.count)),
-      .init(stage.counts.sentence(), stageTone(stage.counts)), .init(stage.queue),
+      .init(shownCounts(stage.counts, isNarrow), stageTone(stage.counts)), .init(stage.queue),
       .init(stage.work, .faint), .init(needs[position], .faint),
     ])
   }

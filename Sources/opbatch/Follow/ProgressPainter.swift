@@ -52,7 +52,7 @@ actor ProgressPainter {
   }
 
   private func paint(_ graphs: [GraphProgress]) throws {
-    guard console.format == .table else { return }
+    guard console.format == .table, !console.isQuiet else { return }
     if console.outputIsTerminal { try paintTable(graphs) } else { try paintLines(graphs) }
   }
 
