@@ -203,6 +203,30 @@ import Testing
     #expect(lines.last?["graph"]["state"].text == "failed")
   }
 
+  /// S11: what is taken over shows where it ran, and its logs are those of the run.
+  @Test func whatIsTakenOverShowsItsSource() async throws {
+    let scene = try await scene("taken")
+    let cluster = scene.cluster
+    let ok = "\(scene.folder)/ok"
+    let graph = try await submit(
+      scene,
+      "version: 1\noperations:\n  a: {run: 'echo from-a'}\n  b: {needs: a, run: 'test -e \(ok)'}",
+      ["--wait"])
+    try write("", to: ok)
+    let first = try await cluster.opbatch("retry", graph, "--failed", "--wait", "-o", "name")
+    let again = String(first.output.prefix { $0 != "\n" })
+    let logs = try await cluster.opbatch("logs", "\(again)/a")
+    #expect(logs.output == "from-a\n", "\(logs.error)")
+    let page = try await cluster.opbatch("show", "\(again)/a").output
+    #expect(page.contains("from \(graph)/a, which ran"), "\(page)")
+    // And once more: the run is what is named.
+    let second = try await cluster.opbatch("retry", "\(again)/b", "--wait", "-o", "name")
+    let third = String(second.output.prefix { $0 != "\n" })
+    #expect(try await cluster.opbatch("logs", "\(third)/a").output == "from-a\n")
+    let shown = try await cluster.opbatch("show", "\(third)/a").output
+    #expect(shown.contains("from \(graph)/a, which ran"), "\(shown)")
+  }
+
   // MARK: - What does not come to its end
 
   @Test func aGraphIsExplainedByWhatFailedOrWaits() async throws {

@@ -23,11 +23,11 @@ import Testing
   @Test(arguments: commands) func commonOptionsComeLast(_ command: [String]) throws {
     let text = help(command, 80)
     #expect(text.contains("USAGE: "))
-    guard let common = text.range(of: "COMMON OPTIONS:") else {
+    guard let common = text.firstRange(of: "COMMON OPTIONS:") else {
       #expect(command.isEmpty)
       return
     }
-    let own = try #require(text.range(of: "\n\nOPTIONS:"))
+    let own = try #require(text.firstRange(of: "\n\nOPTIONS:"))
     #expect(own.lowerBound < common.lowerBound, "\(text)")
     #expect(text[common.lowerBound...].contains("--coordinator"))
     #expect(!text[common.upperBound...].contains("OPTIONS:"))

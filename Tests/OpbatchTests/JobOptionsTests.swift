@@ -96,7 +96,7 @@ import Testing
     let number = unsafe open(path, O_RDONLY)
     defer {
       close(number)
-      unlink(path)
+      unsafe unlink(path)
     }
     lseek(number, place, SEEK_SET)
     return (PassedInput.read(Descriptor(number: number)) { _ in }, path)

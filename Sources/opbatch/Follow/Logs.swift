@@ -82,8 +82,16 @@ struct Logs: Command {
     var missing = 0
     var problem: String?
     var rows: [OperationRow] = []
+    var takenOver = TakenOver(reader)
     try await reader.operations(selection) { page, _ in
-      rows += page.filter { $0.attempt > 0 }
+      for row in page {
+        if row.attempt > 0 {
+          rows.append(row)
+        } else if TakenOver.isPossible(row), let source = try await takenOver.source(of: row) {
+          // It ran in an earlier graph, and its logs are there.
+          rows.append(source)
+        }
+      }
       return true
     }
     for row in rows {

@@ -43,9 +43,15 @@ struct Watch: Command {
     let end = try await follow(
       console, timeout: global.timeout?.duration,
       painter: {
-        async let isPainted: Void = painter.run()
-        try await PlacementNotice.watch(graphs, reader) { try await painter.say($0) }
-        try await isPainted
+        try await withThrowingTaskGroup(of: Void.self) { group in
+          defer { group.cancelAll() }
+          group.addTask { try await painter.run() }
+          group.addTask {
+            try await PlacementNotice.watch(graphs, reader) { try await painter.say($0) }
+          }
+          // A reader of stdout that has gone ends both.
+          try await group.next()
+        }
       }
     ) { try await follower.run() }
     let selectors = rows.map { "\($0.graph.number)" }

@@ -62,10 +62,28 @@ struct Why: Command {
     }
   }
 
+  /// Of whole graphs, for programs: what failed or waits comes first, and is never left out for
+  /// what succeeded.
+  private func worstFirst(
+    _ selection: Selection, _ reader: Reader
+  ) async throws -> (rows: [Explanation], more: Bool) {
+    var (rows, isCut) = ([Explanation](), false)
+    for states in WhySummary.order + [[.succeeded]] {
+      var part = selection
+      part.states = states
+      let (found, more) = try await reader.explanations(part)
+      rows += found
+      isCut = isCut || more
+    }
+    return (rows, isCut)
+  }
+
   private func explainOperations(
     _ selection: Selection, _ reader: Reader, _ console: Console
   ) async throws {
-    let (found, more) = try await reader.explanations(selection)
+    let (found, more) =
+      selection.operation == nil && filters.isEmpty
+      ? try await worstFirst(selection, reader) : try await reader.explanations(selection)
     guard !found.isEmpty else { throw await reader.nothing(selector, selection) }
     let rows = try await reader.withAttempts(found, selection)
     switch console.format {

@@ -15,7 +15,7 @@ struct WhySummary {
   /// Questions about one graph at most, besides its structure.
   private static let questions = 40
   /// What is worse is told first.
-  private static let order: [[StateWord]] = [
+  static let order: [[StateWord]] = [
     [.failed, .timedOut, .lost], [.ready, .held, .declared, .waiting], [.stopping],
     [.skipped, .cancelled], [.dispatched, .executing],
   ]
