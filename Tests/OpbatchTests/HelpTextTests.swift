@@ -13,7 +13,9 @@ import Testing
 
   private func help(_ command: [String], _ width: Int?) -> String {
     do {
-      _ = try Opbatch.parseAsRoot(command + ["--help"])
+      // Either says the page as an error, or is the command that does.
+      var page = try Opbatch.parseAsRoot(command + ["--help"])
+      try page.run()
       return ""
     } catch {
       return arrangedHelp(Opbatch.fullMessage(for: error, columns: width), width: width)
@@ -35,7 +37,9 @@ import Testing
 
   @Test(arguments: commands) func linesFit(_ command: [String]) {
     for width in [60, 80, 200] {
-      for line in help(command, width).split(separator: "\n") {
+      let text = help(command, width)
+      #expect(text.contains("USAGE: "))
+      for line in text.split(separator: "\n") {
         // An option's own words are never broken.
         let isOneWord = !line.drop { $0 == " " }.contains(" ")
         #expect(displayWidth(String(line)) <= width || isOneWord, "\(line)")

@@ -15,9 +15,9 @@ import Testing
   }
 
   @Test func whoCannotBeLookedUp() {
-    #expect(HostName.problem(of: "127.0.0.1") == nil)
-    #expect(HostName.problem(of: "::1") == nil)
+    #expect(ThisProcess.problem(ofHost: "127.0.0.1") == nil)
+    #expect(ThisProcess.problem(ofHost: "::1") == nil)
     // Longer than a name can be: no server is asked.
-    #expect(HostName.problem(of: String(repeating: "x", count: 300)) != nil)
+    #expect(ThisProcess.problem(ofHost: String(repeating: "x", count: 300)) != nil)
   }
 }

@@ -1,5 +1,5 @@
-// What a graph that does another one again took over: where it ran, so that its page and its logs can
-// be shown. Known once the graph has ended; the coordinator gives submissions of no other.
+// What a graph that does another one again took over: where it ran, so that its page and its logs
+// can be shown. Known once the graph has ended; the coordinator gives submissions of no other.
 
 import OpClusterClient
 import OpClusterModel

@@ -1,5 +1,5 @@
-// What `why` asks of a coordinator: of a graph the reasons of each stage, of single operations their
-// attempts.
+// What `why` asks of a coordinator: of a graph the reasons of each stage, of single operations
+// their attempts.
 
 import OpClusterClient
 import OpClusterModel

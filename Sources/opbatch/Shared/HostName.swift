@@ -1,7 +1,5 @@
-// Whether the host that an address names is known: a name that nobody can look up looks, to a
-// socket, like a host that is silent. Asked after a connection has failed; it may take seconds.
-
-import Glibc
+// The host that an address names: a name that nobody can look up looks, to a socket, like a host
+// that is silent (`ThisProcess.problem(ofHost:)`). Pure.
 
 enum HostName {
   /// The host of `tcp://HOST:PORT`; nil for other transports.
@@ -13,16 +11,5 @@ enum HostName {
     var host = rest[..<colon]
     if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
     return host.isEmpty || host == "*" ? nil : String(host)
-  }
-
-  /// Why a host cannot be looked up; nil: it can.
-  static func problem(of host: String) -> String? {
-    var found: UnsafeMutablePointer<addrinfo>?
-    let code = unsafe getaddrinfo(host, nil, nil, &found)
-    guard code != 0 else {
-      unsafe freeaddrinfo(found)
-      return nil
-    }
-    return unsafe gai_strerror(code).map { unsafe String(cString: $0) } ?? "error \(code)"
   }
 }

@@ -81,7 +81,7 @@ extension Command {
       guard error.kind == .badAddress || error.kind == .unreachable else { throw error }
       var failure = Failure(error)
       if error.kind == .unreachable, let host = HostName.of(address.text),
-        let problem = HostName.problem(of: host)
+        let problem = ThisProcess.problem(ofHost: host)
       {
         failure.message =
           "cannot reach the coordinator at \(safe(address.text)): the name '\(safe(host))' cannot "
