@@ -60,11 +60,17 @@ struct WhySummary {
     } else {
       // It may have gone on meanwhile.
       let rows = (try? await reader.explanations(selection).rows) ?? []
-      for row in rows { places.insert(grouping.add(row.state, row.shown, row.lines)) }
+      for row in rows { places.insert(grouping.add(row.state, row.shown, reasons(row))) }
       seen = UInt32(clamping: rows.count)
     }
     let count = stage.counts[state]
     if seen > 0, count > seen { grouping.add(unseen: count - seen, state, beside: places) }
+  }
+
+  /// Without saying once more that it has ended: the group says so.
+  private static func reasons(_ row: Explanation) -> [String] {
+    let reasons = row.lines.filter { !$0.hasPrefix("it has ended") }
+    return reasons.isEmpty ? row.lines : reasons
   }
 
   private static func sentence(of row: OperationRow) -> String {
