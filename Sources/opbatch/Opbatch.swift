@@ -69,17 +69,23 @@ enum Main {
 
   /// Runs a command on the runtime's threads and ends the process with its status.
   private static func start(_ command: sending any Command) {
+    let input = command.passesInput ? passedInput(command.global) : .success(.nothing)
     // Before the first thread starts: threads inherit which signals are blocked.
     let signals = type(of: command).handlesInterrupts ? try? SignalWatch() : nil
-    Task { exit(await run(command, signals).code) }
+    Task { exit(await run(command, signals, input).code) }
+  }
+
+  /// Before signals are blocked: Ctrl-C ends us while stdin is read.
+  private static func passedInput(_ global: GlobalOptions) -> PassedInput.Result {
+    let console = Console(global)
+    return PassedInput.read { console.say($0) }
   }
 
   /// Runs a command of ours; whatever it throws becomes a message and a status.
   private static func run(
-    _ command: any Command, _ signals: SignalWatch?
+    _ command: any Command, _ signals: SignalWatch?, _ input: PassedInput.Result
   ) async -> ExitStatus {
-    let console = Console(
-      format: command.global.output, color: command.global.color, signals: signals)
+    let console = Console(command.global, signals: signals, passedInput: input)
     do {
       return try await command.perform(console)
     } catch let error as OutputClosed {
@@ -111,7 +117,8 @@ enum Main {
   /// ArgumentParser's help and version texts, and its errors in our form; 64 for those.
   private static func explain(_ error: any Error) -> ExitStatus {
     guard !Opbatch.exitCode(for: error).isSuccess else {
-      _ = Descriptor.output.write(Array((Opbatch.fullMessage(for: error) + "\n").utf8))
+      let text = arrangedHelp(Opbatch.fullMessage(for: error), width: Descriptor.output.columns)
+      _ = Descriptor.output.write(Array((text + "\n").utf8))
       return .success
     }
     let arguments = commonOptionsLast(Array(CommandLine.arguments.dropFirst()))

@@ -12,11 +12,11 @@ enum Expected {
       took       1m 23s
 
       STAGE           DONE  COUNTS
-      index            1/1  1 succeeded
-      fetch            1/1  1 succeeded
-      align [400]  302/400  300 succeeded, 2 failed, 8 executin…
+      index            1/1  succeeded
+      fetch            1/1  succeeded
+      align [400]  302/400  2 failed, 8 executing, 90 waiting
       merge            0/1  1 waiting
-      stats [400]  120/400  120 succeeded, 4 executing, 6 ready…
+      stats [400]  120/400  4 executing, 6 ready, 270 waiting
       report           0/1  1 waiting
 
       what failed: opbatch ls 12 --state failed,timed-out,lost
@@ -272,9 +272,9 @@ enum Expected {
     12/align/3  waiting  default
     """#,
     "queues 140": #"""
-    QUEUE    STATE      LIMIT  OPERATIONS  EXECUTING  BARRIERS  QOS
-    io       suspended      4          12          3         1  utility
-    default  open        none      12,345          8            default
+    QUEUE    STATE      LIMIT  OPERATIONS  DISPATCHED  EXECUTING  BARRIERS  QOS
+    io       suspended      4          12           1          3         1  utility
+    default  open        none      12,345                      8            default
     """#,
     "workers 140": #"""
     WORKER                                    STATE      EXECUTING     CPUS  MEMORY         OTHER                 TYPES            HEARD

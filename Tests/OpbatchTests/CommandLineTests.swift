@@ -1,6 +1,7 @@
 // The words of the command line, and what they mean before anything runs.
 
 import ArgumentParser
+import OpClusterModel
 import Testing
 
 @testable import opbatch
@@ -36,6 +37,7 @@ import Testing
     #expect(
       commonOptionsLast(["--timeout", "3s", "run", "--", "ls", "-o", "x"])
         == ["run", "--timeout", "3s", "--", "ls", "-o", "x"])
+    #expect(commonOptionsLast(["-q", "-o", "name", "ls"]) == ["ls", "-q", "-o", "name"])
     #expect(commonOptionsLast(["ls", "-o", "json"]) == ["ls", "-o", "json"])
     #expect(commonOptionsLast(["--help"]) == ["--help"])
     #expect(commonOptionsLast(["-o"]) == ["-o"])
@@ -53,7 +55,7 @@ import Testing
     let run = try #require(
       try Opbatch.parseAsRoot(["run", "--cpus", "2", "--", "ls", "--help", "-m"]) as? Run)
     #expect(run.command == ["ls", "--help", "-m"])
-    #expect(run.cpus == 2)
+    #expect(run.job.cpus?.value == ResourceAmount(2))
     #expect(throws: (any Error).self) { try Opbatch.parseAsRoot(["run", "ls"]) }
     #expect(throws: (any Error).self) { try Opbatch.parseAsRoot(["run"]) }
     #expect(throws: (any Error).self) { try Opbatch.parseAsRoot(["run", "-m", "x", "--", "ls"]) }

@@ -29,6 +29,23 @@ import Testing
     }
   }
 
+  /// `run --call` prints the value and nothing around it.
+  @Test func whatIsReturnedIsADocument() {
+    func document(_ output: [UInt8]) -> String {
+      var result = AttemptResult()
+      result.output = output
+      return String(decoding: result.returnedDocument, as: UTF8.self)
+    }
+    let typed = OperationOutput(
+      pairs: [OperationOutput.Pair(key: "a", value: "1")], typeName: "Value",
+      value: Array(#"{"a":1}"#.utf8))
+    #expect(document(Wire.encode(output: typed)) == #"{"a":1}"#)
+    #expect(document(Wire.encode(outputs: [("a", "1"), ("b", "x")])) == #"{"a":"1","b":"x"}"#)
+    #expect(document([]) == "null")
+    #expect(document(Wire.encode(output: OperationOutput(typeName: "Nothing"))) == "null")
+    #expect(document(Array("7".utf8)) == "7")
+  }
+
   @Test func otherBytesStay() {
     #expect(shown(Array("{}".utf8)) == "{}")
     #expect(shown([0xFF, 0x01]) == String(decoding: [0xFF, 0x01] as [UInt8], as: UTF8.self))

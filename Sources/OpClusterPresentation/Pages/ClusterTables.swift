@@ -6,7 +6,8 @@ public import OpClusterModel
 public func queueTable(_ rows: [QueueRow], _ style: Style) -> Table {
   var table = Table([
     .text("QUEUE", shortest: 8), .text("STATE"), .number("LIMIT"), .number("OPERATIONS"),
-    .number("EXECUTING"), .number("BARRIERS", dispensable: 2), .text("QOS", dispensable: 1),
+    .number("DISPATCHED", dispensable: 3), .number("EXECUTING"),
+    .number("BARRIERS", dispensable: 2), .text("QOS", dispensable: 1),
   ])
   for row in rows {
     let settings = row.settings
@@ -14,7 +15,9 @@ public func queueTable(_ rows: [QueueRow], _ style: Style) -> Table {
       .init(settings.name, .strong),
       settings.isSuspended ? .init("suspended", .warning) : .init("open"),
       .init(settings.maximumConcurrent.map { shownCount($0) } ?? "none"),
-      .init(shownCount(row.operationCount)), .init(shownCount(row.executing)),
+      .init(shownCount(row.operationCount)),
+      .init(row.dispatched == 0 ? "" : shownCount(row.dispatched)),
+      .init(shownCount(row.executing)),
       .init(row.barriers == 0 ? "" : shownCount(row.barriers)), .init(settings.qos.word),
     ])
   }

@@ -26,7 +26,11 @@ public func graphPage(_ structure: GraphStructure, _ style: Style) -> [String] {
   page.pair("took", took(row, style))
   guard !structure.stages.isEmpty else { return page.lines }
   page.blank()
-  page.table(stageListing(structure))
+  if let lines = narrowListing(structure, style) {
+    for line in lines { page.prose(line.text, indent: line.indent, line.tone) }
+  } else {
+    page.table(stageListing(structure, style))
+  }
   let hidden = structure.stages.count - stagesOnPage
   if hidden > 0 {
     page.line(
@@ -45,9 +49,21 @@ public func graphPage(_ structure: GraphStructure, _ style: Style) -> [String] {
   return page.lines
 }
 
-private func stageListing(_ structure: GraphStructure) -> Table {
+/// Below this width successes are told by DONE alone.
+private let narrowPage = 80
+
+private func shownCounts(_ counts: StateCounts, _ isNarrow: Bool) -> String {
+  guard isNarrow else { return counts.sentence() }
+  let rest = counts.sentence(unless: [.succeeded])
+  return rest.isEmpty && counts[.succeeded] > 0 ? StateWord.succeeded.rawValue : rest
+}
+
+private func stageListing(_ structure: GraphStructure, _ style: Style) -> Table {
+  // Where there is little room the numbers stay whole: DONE has the successes, too.
+  let isNarrow = style.width.map { $0 < narrowPage } ?? false
   var table = Table([
-    .text("STAGE", shortest: 10), .number("DONE"), .text("COUNTS", shortest: 30),
+    .name("STAGE", shortest: 16), .number("DONE"),
+    .text("COUNTS", shortest: isNarrow ? nil : 30),
     .text("QUEUE", shortest: 7, dispensable: 2), .text("RUNS", shortest: 8, dispensable: 3),
     .text("NEEDS", shortest: 12, dispensable: 1),
   ])
@@ -56,11 +72,39 @@ private func stageListing(_ structure: GraphStructure) -> Table {
     table.add([
       .init(stageLabel(stage), .strong),
       .init(shownCount(stage.counts.finished) + "/" + shownCount(stage.count)),
-      .init(stage.counts.sentence(), stageTone(stage.counts)), .init(stage.queue),
+      .init(shownCounts(stage.counts, isNarrow), stageTone(stage.counts)), .init(stage.queue),
       .init(stage.work, .faint), .init(needs[position], .faint),
     ])
   }
   return table
+}
+
+/// Two lines for a stage, where what is to be told of it does not fit into one; nil: it does.
+private func narrowListing(
+  _ structure: GraphStructure, _ style: Style
+) -> [(text: String, indent: Int, tone: Tone)]? {
+  guard let width = style.width, width < narrowPage else { return nil }
+  let stages = structure.stages.prefix(stagesOnPage)
+  let told = stages.map { shownCounts($0.counts, true) }
+  func done(_ stage: GraphStructure.Stage) -> String {
+    shownCount(stage.counts.finished) + "/" + shownCount(stage.count)
+  }
+  let name = min(16, stages.reduce(0) { max($0, displayWidth(safe(stageLabel($1)))) })
+  let needed =
+    stages.reduce(0) { max($0, done($1).count) } + told.reduce(0) { max($0, $1.count) } + name + 6
+  guard needed > width else { return nil }
+  var table = Table([.name("STAGE", shortest: 16), .number("DONE")])
+  for stage in stages { table.add([.init(stageLabel(stage), .strong), .init(done(stage))]) }
+  var narrower = style
+  narrower.width = max(width - 2, Style.narrowest)
+  // The words are made safe by the table, and told once more without colours.
+  narrower.usesColour = false
+  var lines: [(text: String, indent: Int, tone: Tone)] = []
+  for (at, line) in table.lines(narrower).enumerated() {
+    lines.append((line, 2, at == 0 ? .faint : .strong))
+    if at > 0 { lines.append((told[at - 1], 6, stageTone(stages[at - 1].counts))) }
+  }
+  return lines
 }
 
 /// `align [400]` for an array, the bare name otherwise.

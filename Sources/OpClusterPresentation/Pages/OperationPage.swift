@@ -3,9 +3,11 @@
 
 public import OpClusterModel
 
-/// Lines of the page of one operation. `command` is what runs, where the caller knows it.
+/// Lines of the page of one operation. `command` is what runs, where the caller knows it; `source`
+/// is the operation of an earlier graph that ran in its place.
 public func operationPage(
-  _ row: OperationRow, command: String? = nil, blocks: [ShownBlock] = [], _ style: Style
+  _ row: OperationRow, command: String? = nil, blocks: [ShownBlock] = [],
+  source: OperationPath? = nil, _ style: Style
 ) -> [String] {
   var page = Page(style)
   let path = OperationPath(row).description
@@ -15,6 +17,8 @@ public func operationPage(
     ]))
   page.blank()
   page.pair("why", endingSentence(row), row.state.tone)
+  page.pair(
+    "taken over", source.map { "from \($0), which ran: opbatch show \($0), opbatch logs \($0)" })
   page.pair("progress", shownProgress(row.progress), .active)
   page.pairs("command", safeLines(command ?? ""))
   page.pair("queue", queueSentence(row))

@@ -5,7 +5,7 @@ public import OpClusterModel
 /// The table of `ls` with a selector.
 public func operationTable(_ rows: [OperationRow], _ style: Style) -> Table {
   var table = Table([
-    .text("OPERATION", shortest: 16), .text("STATE"), .text("QUEUE", shortest: 7, dispensable: 4),
+    .name("OPERATION", shortest: 16), .text("STATE"), .text("QUEUE", shortest: 7, dispensable: 4),
     .text("WORKER", shortest: 8, dispensable: 3), .number("TRY", dispensable: 5),
     .text("TOOK", dispensable: 2), .text("WHY", shortest: 16, dispensable: 1),
   ])
@@ -27,7 +27,7 @@ func took(_ row: OperationRow, _ style: Style) -> String {
 }
 
 /// In a few words why it ended as it did; empty for a success and for what has not ended.
-func shortReason(_ row: OperationRow) -> String {
+public func shortReason(_ row: OperationRow) -> String {
   switch row.reason {
   case .request(let text): return text.isEmpty ? "by request" : text
   case .dependency(let id, let outcome):

@@ -13,7 +13,10 @@ public struct GraphProgress: Sendable {
     public internal(set) var executing: UInt32
     /// By the position of `Outcome` in `allCases`.
     var ended: [UInt32]
+    /// With those that are with a worker.
     var ready: UInt32
+    /// With a worker and not begun, as of the snapshot: no event tells of it. A snapshot anew does.
+    var dispatched: UInt32
 
     public func count(_ outcome: Outcome) -> UInt32 { ended[Int(outcome.rawValue) - 1] }
     public var finished: UInt32 { ended.reduce(0) { $0.saturatingAdd($1) } }
@@ -54,7 +57,8 @@ public struct GraphProgress: Sendable {
         name: stage.name, label: stageLabel(stage), total: stage.count,
         executing: stage.counts[.executing] + stage.counts[.stopping],
         ended: Outcome.allCases.map { stage.counts[StateWord($0)] },
-        ready: stage.counts[.ready] + stage.counts[.dispatched])
+        ready: stage.counts[.ready].saturatingAdd(stage.counts[.dispatched]),
+        dispatched: stage.counts[.dispatched])
     }
   }
 
@@ -72,6 +76,9 @@ public struct GraphProgress: Sendable {
     case .graph, .queue, .worker: return false
     }
   }
+
+  /// Whether some of it waits for its turn, so that a snapshot anew would tell more than events do.
+  public var hasUnstarted: Bool { stages.contains { $0.unstarted > 0 } }
 
   private mutating func applyToGraph(_ event: Event) -> Bool {
     switch event.kind {
@@ -116,6 +123,7 @@ extension GraphProgress.Stage {
     case .isExecuting(true):
       executing &+= 1
       ready = ready == 0 ? 0 : ready - 1
+      dispatched = dispatched == 0 ? 0 : dispatched - 1
     case .isExecuting(false): executing = executing == 0 ? 0 : executing - 1
     case .isFinished(let outcome): ended[Int(outcome.rawValue) - 1] &+= 1
     default: return false
@@ -126,10 +134,11 @@ extension GraphProgress.Stage {
   /// `8 executing, 2 failed, 80 waiting`: all but the successes, which the bar shows.
   var sentence: String {
     let ready = min(self.ready, unstarted)
+    let dispatched = min(self.dispatched, ready)
     let parts: [(UInt32, String)] = [
       (count(.failed), "failed"), (count(.timedOut), "timed-out"), (count(.lost), "lost"),
       (executing, "executing"), (count(.cancelled), "cancelled"), (count(.skipped), "skipped"),
-      (ready, "ready"), (unstarted - ready, "waiting"),
+      (dispatched, "dispatched"), (ready - dispatched, "ready"), (unstarted - ready, "waiting"),
     ]
     let shown = parts.filter { $0.0 > 0 }.map { "\(shownCount($0.0)) \($0.1)" }
     return shown.isEmpty ? (total == 0 ? "empty" : "succeeded") : shown.joined(separator: ", ")

@@ -20,10 +20,16 @@ public enum StageTable {
 
   private static func head(_ progress: GraphProgress, _ style: Style) -> String {
     let done = shownCount(progress.finished) + "/" + shownCount(progress.total)
+    let state = progress.state.rawValue
+    let rest = "  \(done)  \(progress.elapsed(style.now))"
+    // The name is what is shortened, never the numbers.
+    let taken = "\(progress.graph.number) ".count + 2 + displayWidth(state) + displayWidth(rest)
+    let name = truncate(
+      safe(progress.name), to: style.width.map { max($0 - taken, 3) } ?? .max,
+      unicode: style.usesUnicode)
     return StyledLine([
-      .init("\(progress.graph.number) \(safe(progress.name))", .strong), .init("  "),
-      .init(progress.state.rawValue, progress.state.tone),
-      .init("  \(done)  \(progress.elapsed(style.now))"),
+      .init("\(progress.graph.number) \(name)", .strong), .init("  "),
+      .init(state, progress.state.tone), .init(rest),
     ]).text(style, cut: true)
   }
 
@@ -74,7 +80,10 @@ public enum StageTable {
     let longest = shown.reduce(0) { max($0, displayWidth(safe(progress.stages[$1].label))) }
     // The count keeps its width while it grows, so that nothing moves.
     let done = shown.reduce(0) { max($0, 2 * shownCount(progress.stages[$1].total).count + 1) }
-    let name = min(longest, max(10, width / 3))
+    // What is told of a stage has its room first: of a name the beginning is enough.
+    let told = shown.reduce(0) { max($0, displayWidth(progress.stages[$1].sentence)) }
+    let room = max(8, width - 6 - done - told)
+    let name = min(longest, room, max(10, width / 3))
     let bar = min(24, max(0, width - name - done - 43))
     return Layout(name: name, bar: bar < 6 ? 0 : bar, done: done)
   }
@@ -82,7 +91,7 @@ public enum StageTable {
   private static func line(
     _ stage: GraphProgress.Stage, _ layout: Layout, _ style: Style
   ) -> String {
-    let label = truncate(safe(stage.label), to: layout.name, unicode: style.usesUnicode)
+    let label = shortenedName(safe(stage.label), to: layout.name, unicode: style.usesUnicode)
     var pieces: [StyledLine.Piece] = [.init("  " + pad(label, to: layout.name) + "  ")]
     if layout.bar > 0 {
       pieces += bar(stage, width: layout.bar, style)

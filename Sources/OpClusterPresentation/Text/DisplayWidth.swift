@@ -60,6 +60,28 @@ public func truncate(_ text: String, to width: Int, unicode: Bool = true) -> Str
   return kept + (unicode ? "…" : "~")
 }
 
+/// A path or a label in at most `width` columns: what names one of many, `/1234` or ` [1,500]` at
+/// the end, stays, and the name before it is shortened.
+func shortenedName(_ text: String, to width: Int, unicode: Bool = true) -> String {
+  guard displayWidth(text) > width, let tail = numberAtEnd(text) else {
+    return truncate(text, to: width, unicode: unicode)
+  }
+  let room = width - tail.utf8.count
+  // A name without a letter of it is none.
+  guard room >= 3 else { return truncate(text, to: width, unicode: unicode) }
+  return truncate(String(text.dropLast(tail.count)), to: room, unicode: unicode) + tail
+}
+
+/// `/1234` or ` [1,500]` at the end of a text.
+private func numberAtEnd(_ text: String) -> Substring? {
+  let isIndex = text.utf8.last != UInt8(ascii: "]")
+  let body = isIndex ? text[...] : text.dropLast()
+  let digits = body.reversed().prefix { $0.isASCII && ($0.isNumber || $0 == ",") }.count
+  guard digits > 0 else { return nil }
+  let tail = text.suffix(digits + (isIndex ? 1 : 3))
+  return tail.hasPrefix(isIndex ? "/" : " [") ? tail : nil
+}
+
 /// `text` filled with blanks to `width` columns.
 func pad(_ text: String, to width: Int, right: Bool = false) -> String {
   let blanks = String(repeating: " ", count: max(0, width - displayWidth(text)))

@@ -63,7 +63,7 @@ struct Page {
 
 /// `text` in lines of at most `width` columns, broken at blanks, and inside a word that is too
 /// long; nil: one line.
-func wrap(_ text: String, to width: Int?) -> [String] {
+public func wrap(_ text: String, to width: Int?) -> [String] {
   guard let width, displayWidth(text) > width else { return [text] }
   var lines: [String] = []
   var line = ""

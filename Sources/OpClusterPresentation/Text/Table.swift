@@ -9,12 +9,18 @@ public struct Table: Sendable {
     var isRight: Bool
     /// The least width to which it may be cut; nil: never cut.
     var shortest: Int?
+    /// Whether a number at its end stays where it is cut.
+    var isName = false
     /// Columns with a higher number are left out first where there is no room; 0 stays.
     var dispensable: Int
 
     /// Text that may be cut.
     static func text(_ title: String, shortest: Int? = nil, dispensable: Int = 0) -> Column {
       Column(title: title, isRight: false, shortest: shortest, dispensable: dispensable)
+    }
+    /// What ends in a number that says which one it is: that stays, the name before it is cut.
+    static func name(_ title: String, shortest: Int) -> Column {
+      Column(title: title, isRight: false, shortest: shortest, isName: true, dispensable: 0)
     }
     static func number(_ title: String, dispensable: Int = 0) -> Column {
       Column(title: title, isRight: true, shortest: nil, dispensable: dispensable)
@@ -89,7 +95,10 @@ public struct Table: Sendable {
     var pieces: [StyledLine.Piece] = []
     for (position, (column, width)) in layout.enumerated() {
       if position > 0 { pieces.append(.init(String(repeating: " ", count: Table.gap))) }
-      let text = truncate(cells[column].text, to: width, unicode: style.usesUnicode)
+      let text =
+        columns[column].isName
+        ? shortenedName(cells[column].text, to: width, unicode: style.usesUnicode)
+        : truncate(cells[column].text, to: width, unicode: style.usesUnicode)
       let blanks = String(repeating: " ", count: width - displayWidth(text))
       // Blanks are pieces of their own, so that colour covers words only.
       if columns[column].isRight { pieces.append(.init(blanks)) }

@@ -94,6 +94,9 @@ extension Scheduler {
     }
     lines += blockedBy(id, stage)
     if graphs[graph].isSuspended { lines.append(suspendedLine(graph)) }
+    // Not for want of room: it will not run when all of that has come about, either (S61).
+    let demandClass = graphs[graph].stages[stage].demandClass
+    if isUnplaceable(demandClass) { lines += placementLines(demandClass) }
     return lines
   }
 
@@ -152,9 +155,13 @@ extension Scheduler {
       return ["every worker that could run it is busy; it is in line"]
     }
     var lines = ["no connected worker can run it (it stands in nobody's way):"]
+    if let common = commonLack(wanted, workers) { return lines + [common] }
     for worker in workers.prefix(8) {
-      lines.append("worker \(seats[worker].name): \(wanted.obstacle(at: seats[worker]))")
+      let obstacle = wanted.obstacle(at: seats[worker])
+      lines.append("worker \(seats[worker].name): \(obstacle.sentence(wanted, at: seats[worker]))")
     }
+    let hidden = workers.count - 8
+    if hidden > 0 { lines.append("and \(hidden) more workers") }
     return lines
   }
 
@@ -174,34 +181,5 @@ extension Scheduler {
     }
     if cell.isCancelled { return ["worker \(name) has been told to stop it"] }
     return ["worker \(name) runs attempt \(cell.run)"]
-  }
-}
-
-extension DemandClass {
-  /// The first thing in which a worker falls short.
-  fileprivate func obstacle(at seat: Seat) -> String {
-    for type in types where !seat.types.contains(where: { type.isServed(by: $0) }) {
-      let isKnown = seat.types.contains { $0.name == type.name && $0.version == type.version }
-      return isKnown
-        ? "has \(type.name)/\(type.version) with another schema; rebuild it"
-        : "does not have the operation type \(type.name) version \(type.version)"
-    }
-    if demand.cpus > seat.capacity.cpus {
-      return "has \(seat.capacity.cpus.units) cpus, it asks for \(demand.cpus.units)"
-    }
-    if demand.memoryBytes > seat.capacity.memoryBytes {
-      return "has \(seat.capacity.memoryBytes >> 20) MiB, it asks for \(demand.memoryBytes >> 20)"
-    }
-    if demand.gpus > seat.capacity.gpus {
-      return "has \(seat.capacity.gpus.units) gpus, it asks for \(demand.gpus.units)"
-    }
-    for wanted in demand.custom where wanted.amount > seat.capacity.amount(named: wanted.name) {
-      return "has too little of \(wanted.name)"
-    }
-    for requirement in requirements where !requirement.isMet(by: seat.labels) {
-      let values = requirement.values.joined(separator: " or ")
-      return "is not labelled \(requirement.key)=\(values)"
-    }
-    return "could run it"
   }
 }

@@ -10,8 +10,8 @@ struct Doctor: Command {
   static let configuration = CommandConfiguration(
     abstract: "Look for what is wrong with the cluster, and say what to do.",
     discussion: """
-      Looks at configuration, reachability, versions, clocks, the journal's disk, the history and \
-      the workers.
+      Looks at configuration, reachability, versions, clocks, the journal's disk, the history, the \
+      workers, and operations that none of them could run.
       Exit codes: 0 nothing that must be done, 1 something is wrong, 69 no coordinator answers, 77 \
       it does not accept the key, 78 the configuration is wrong.
       """)
@@ -31,7 +31,8 @@ struct Doctor: Command {
       guard let address = try ClusterAddress.find(flag: global.coordinator, keys: global.keys)
       else {
         report.add(
-          .bad, "configuration", "no coordinator is named and 'opbatch up' has started none",
+          .bad, "configuration",
+          "no coordinator is named, and no cluster of 'opbatch up' is running",
           "'opbatch up' starts one on this machine; else write 'coordinator: ADDRESS' into "
             + "~/.config/opcluster/config.yaml or set \(ClusterAddress.variable)")
         return .unreachable
@@ -78,6 +79,7 @@ struct Doctor: Command {
       report.addHistory(values)
       report.addWorkers(try await workerRows(connection), values.timing)
       report.addQueues(try await queueRows(connection))
+      report.addUnplaceable(try await unplaceable(connection))
       await connection.close()
       return nil
     } catch {
@@ -86,6 +88,19 @@ struct Doctor: Command {
       await connection.close()
       return failure.status
     }
+  }
+
+  /// Graphs that are looked into.
+  private static let graphsAsked = 20
+
+  private func unplaceable(_ connection: ClusterConnection) async throws -> [UnplaceableStage] {
+    let reader = reader(connection)
+    var found: [UnplaceableStage] = []
+    for row in try await reader.allGraphs(Selection(graphs: .active)).prefix(Self.graphsAsked) {
+      // One that has ended meanwhile.
+      found += (try? await reader.unplaceable(row.graph)) ?? []
+    }
+    return found
   }
 
   private static var spoken: String {

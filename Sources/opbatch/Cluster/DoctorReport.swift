@@ -138,6 +138,21 @@ struct DoctorReport {
     }
   }
 
+  /// What waits for a worker that is not there.
+  mutating func addUnplaceable(_ stages: [UnplaceableStage]) {
+    for stage in stages.prefix(Self.unplaceableShown) {
+      add(
+        .notice, stage.path, "waits: \(stage.reason)",
+        "start a worker that has what it asks for, or let it go: 'opbatch cancel \(stage.path)'")
+    }
+    let hidden = stages.count - Self.unplaceableShown
+    if hidden > 0 {
+      add(
+        .notice, "operations", "\(shownCount(hidden)) more wait like these", "'opbatch why GRAPH'")
+    }
+  }
+
+  private static let unplaceableShown = 10
   private static let slowAnswer = Duration.milliseconds(500)
   private static let clockTolerance = Span.seconds(2)
 }
@@ -152,8 +167,17 @@ extension DoctorReport.Finding {
       case .bad: .bad
       }
     let word = state.rawValue + String(repeating: " ", count: 8 - state.rawValue.count)
-    var lines = ["\(style.paint(word, tone))\(safe(subject)): \(safe(message))"]
-    lines += safeLines(advice).map { "        \(style.paint("do:", .active)) \($0)" }
+    // Broken at blanks below itself.
+    let told = wrap("\(safe(subject)): \(safe(message))", to: style.width.map { max($0 - 8, 20) })
+    let indent = String(repeating: " ", count: 8)
+    var lines = told.enumerated().map { at, piece in
+      (at == 0 ? style.paint(word, tone) : indent) + piece
+    }
+    for line in safeLines(advice) {
+      for (at, piece) in wrap(line, to: style.width.map { max($0 - 12, 20) }).enumerated() {
+        lines.append(indent + (at == 0 ? style.paint("do:", .active) + " " : "    ") + piece)
+      }
+    }
     return lines
   }
 }

@@ -64,7 +64,7 @@ struct QueueBarrier: Command {
   static func submission(queue: String, command: [String]) -> GraphSubmission {
     var submission = GraphSubmission(name: "barrier")
     if !command.isEmpty {
-      submission = CommandRun.submission(command, environment: [], cpus: 1, timeout: nil)
+      submission = CommandRun.submission(command)
     } else {
       var template = OperationTemplate(name: "barrier", work: .nothing)
       template.demand = .none

@@ -15,6 +15,7 @@ final class GraphFollower: Sendable {
   }
   private let state: Mutex<State>
   private let connection: ClusterConnection
+  private let reader: Reader
   private let subscription: EventSubscription
 
   /// Graphs that one command follows at most.
@@ -30,6 +31,7 @@ final class GraphFollower: Sendable {
     var places: [GraphID: Int] = [:]
     for (place, graph) in graphs.enumerated() { places[graph.graph] = place }
     connection = reader.connection
+    self.reader = reader
     subscription = EventSubscription(
       number: 1, selection: .graphs(graphs.map(\.graph)), since: since)
     state = Mutex(State(graphs: graphs, places: places))
@@ -41,6 +43,27 @@ final class GraphFollower: Sendable {
     for try await batch in connection.events(subscription) {
       take(batch.events)
       if hasEnded { return }
+    }
+  }
+
+  /// Graphs, and stages of one, that are read anew while they are followed.
+  private static let graphsRefreshed = 5
+  private static let stagesRefreshed = 200
+
+  /// Reads anew what no event tells: what is with a worker and has not begun. Small graphs only.
+  func refresh() async throws {
+    let due = now.graphs.filter { $0.outcome == nil && $0.hasUnstarted }
+      .filter { $0.stages.count <= Self.stagesRefreshed }
+    for graph in due.prefix(Self.graphsRefreshed) {
+      let progress = GraphProgress(try await reader.structure(graph.graph))
+      state.withLock { state in
+        // Events may have told more meanwhile; the next time it will be newer.
+        guard let place = state.places[graph.graph],
+          progress.lastEvent >= state.graphs[place].lastEvent
+        else { return }
+        state.graphs[place] = progress
+        state.version += 1
+      }
     }
   }
 

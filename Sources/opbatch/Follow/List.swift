@@ -57,7 +57,8 @@ struct List: Command {
     var rows = try await reader.allGraphs(selection)
     if !states.isEmpty { rows.removeAll { !states.contains($0.state) } }
     var hidden = 0
-    if !all {
+    // Programs and `xargs` get all of them.
+    if !all, console.format == .table {
       let ended = rows.count { GraphOutcome($0.state) != nil }
       hidden = max(0, ended - Self.recentGraphs)
       var left = hidden

@@ -67,8 +67,15 @@ final class LogFollower: Sendable {
   }
 
   /// Prints what is written until all operations have ended and are told to their end.
-  func read(_ streams: [LogStream], _ console: Console) async throws {
-    let printer = LogPrinter(console, isPrefixed: count > 1, isSplit: streams.count > 1)
+  ///
+  /// - Parameter lines: of what is there already, so many of the last lines; nil: all of it.
+  func read(
+    _ streams: [LogStream], lines: UInt32?, isPrefixed: Bool, _ console: Console
+  ) async throws {
+    let printer = LogPrinter(
+      console, isPrefixed: isPrefixed && count > 1, isSplit: streams.count > 1)
+    let begun =
+      lines == nil ? [] : Set(state.withLock { $0.rows.filter { $0.attempt > 0 } }.map(\.id))
     var waiting = state.withLock { $0.rows }
     var tails: [LogTail] = []
     var pause = Self.shortest
@@ -86,6 +93,9 @@ final class LogFollower: Sendable {
       var isSilent = true
       var open: [LogTail] = []
       for tail in tails {
+        if let lines, tail.isUntouched, begun.contains(tail.operation) {
+          try await tail.skip(toLast: lines, reader)
+        }
         let life = lives[tail.operation]
         let before = tail.position
         let isOpen = try await read(tail, life?.attempt ?? 0, life?.hasEnded ?? true, printer)

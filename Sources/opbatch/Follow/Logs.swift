@@ -18,6 +18,7 @@ struct Logs: Command {
       Examples:
         opbatch logs 12/align/3
         opbatch logs 12/align -f --stderr
+        opbatch logs 12 -n 20 --no-prefix
       """)
 
   @Argument(help: ArgumentHelp("12/align/3, 12/align, last.", valueName: "selector"))
@@ -31,6 +32,14 @@ struct Logs: Command {
 
   @Option(help: ArgumentHelp("Of this attempt; the newest, if not given.", valueName: "number"))
   var attempt: UInt32?
+
+  @Option(
+    name: [.customShort("n"), .customLong("lines")],
+    help: ArgumentHelp("Only so many of the last lines of each stream.", valueName: "count"))
+  var lines: UInt32?
+
+  @Flag(help: "No line begins with the name of its operation.")
+  var noPrefix = false
 
   @OptionGroup var filters: SelectionFilters
   @OptionGroup(title: "Common options") var global: GlobalOptions
@@ -68,17 +77,26 @@ struct Logs: Command {
     let (first, isSeveral) = try await reader.firstOperations(selection, limit: 2)
     guard !first.isEmpty else { throw await reader.nothing(selector, selection) }
     let printer = LogPrinter(
-      console, isPrefixed: isSeveral || first.count > 1, isSplit: streams.count > 1)
+      console, isPrefixed: !noPrefix && (isSeveral || first.count > 1), isSplit: streams.count > 1)
     var found = false
     var missing = 0
     var problem: String?
     var rows: [OperationRow] = []
+    var takenOver = TakenOver(reader)
     try await reader.operations(selection) { page, _ in
-      rows += page.filter { $0.attempt > 0 }
+      for row in page {
+        if row.attempt > 0 {
+          rows.append(row)
+        } else if TakenOver.isPossible(row), let source = try await takenOver.source(of: row) {
+          // It ran in an earlier graph, and its logs are there.
+          rows.append(source)
+        }
+      }
       return true
     }
     for row in rows {
       let tail = LogTail(row, streams, attempt: attempt ?? row.attempt)
+      if let lines { try await tail.skip(toLast: lines, reader) }
       switch try await tail.drain(reader, printer) {
       case .complete, .soFar: found = true
       case .missing(let why):
@@ -104,7 +122,9 @@ struct Logs: Command {
     // Two tasks: one takes in events, the other reads what the operations have written.
     let end = try await opbatch.follow(
       console, timeout: global.timeout?.duration, painter: { try await follower.listen() }
-    ) { try await follower.read(streams, console) }
+    ) { [lines, noPrefix] in
+      try await follower.read(streams, lines: lines, isPrefixed: !noPrefix, console)
+    }
     switch end {
     case .finished: return .success
     case .interrupted:

@@ -29,7 +29,16 @@ extension Reader {
       return failure
     }
     guard let wanted = selection.operation else {
-      failure.message += " with these filters"
+      let isFiltered =
+        !selection.states.isEmpty || !selection.labels.isEmpty || selection.queue != nil
+      failure.message =
+        isFiltered
+        ? "nothing matches '\(safe(text))' with these filters"
+        : "graph \(row.graph.number) has no operations"
+      guard isFiltered else {
+        failure.hint = ""
+        return failure
+      }
       failure.hint = "graph \(row.graph.number) has \(row.counts.sentence())"
       return failure
     }

@@ -42,6 +42,25 @@ extension AttemptResult {
   }
 }
 
+extension AttemptResult {
+  /// What the operation returned, as a document for programs: the value of a registered type, the
+  /// outputs of a command as an object of texts, 'null' for nothing.
+  var returnedDocument: [UInt8] {
+    let nothing = Array("null".utf8)
+    if output.isEmpty { return nothing }
+    guard !JSONSyntax.isValid(output), let opened = try? Wire.decodeOutput(output)
+    else { return output }
+    if !opened.typeName.isEmpty || !opened.value.isEmpty {
+      return opened.value.isEmpty ? nothing : opened.value
+    }
+    var json = JSONText()
+    json.object { json in
+      for pair in opened.pairs { json.field(pair.key, pair.value) }
+    }
+    return Array(json.text.utf8)
+  }
+}
+
 /// What became of the blocks of a block operation, opened.
 enum BlockOutputs {
   /// nil when these bytes are something else.

@@ -12,9 +12,12 @@ actor ProgressPainter {
   private var painted: UInt64?
   private var paintedAt: ContinuousClock.Instant?
   private let start = ContinuousClock.now
+  private var refreshedAt = ContinuousClock.now
 
   /// Between two frames.
   private static let interval = Duration.milliseconds(100)
+  /// Between two snapshots of what no event tells.
+  private static let refreshInterval = Duration.seconds(2)
   /// Without a change: for the elapsed time.
   private static let longest = Duration.seconds(1)
 
@@ -26,6 +29,11 @@ actor ProgressPainter {
   /// Paints until its task is cancelled.
   func run() async throws {
     while !Task.isCancelled {
+      if isDrawn, ContinuousClock.now - refreshedAt >= Self.refreshInterval {
+        // Only for the eye: what cannot be read now is read the next time.
+        try? await follower.refresh()
+        refreshedAt = .now
+      }
       let (graphs, version) = follower.now
       let isDue = paintedAt.map { ContinuousClock.now - $0 >= Self.longest } ?? true
       if version != painted || isDue {
@@ -35,6 +43,11 @@ actor ProgressPainter {
       }
       try? await Task.sleep(for: Self.interval)
     }
+  }
+
+  /// Whether a table is redrawn in place.
+  private var isDrawn: Bool {
+    console.format == .table && console.outputIsTerminal && !console.isQuiet
   }
 
   /// A line of talk that stays above the next frame.
@@ -52,7 +65,7 @@ actor ProgressPainter {
   }
 
   private func paint(_ graphs: [GraphProgress]) throws {
-    guard console.format == .table else { return }
+    guard console.format == .table, !console.isQuiet else { return }
     if console.outputIsTerminal { try paintTable(graphs) } else { try paintLines(graphs) }
   }
 

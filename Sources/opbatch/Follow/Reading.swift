@@ -80,8 +80,11 @@ struct Reader: Sendable {
   func page(_ row: OperationRow, _ style: Style) async throws -> [String] {
     let opened = try await firstOpened(.operation(row), limit: 1).rows
     let full = opened.rows.first ?? row
+    var takenOver = TakenOver(self)
+    let source = TakenOver.isPossible(full) ? try await takenOver.source(of: full) : nil
     return operationPage(
-      full, command: full.shownCommand, blocks: opened.blocks[full.id] ?? [], style)
+      full, command: full.shownCommand, blocks: opened.blocks[full.id] ?? [],
+      source: source.map { OperationPath($0) }, style)
   }
 
   func structure(_ graph: GraphID) async throws -> GraphStructure {
@@ -96,6 +99,19 @@ struct Reader: Sendable {
       throw Failure.unexpectedReply("explain")
     }
     return (rows, more)
+  }
+
+  /// What a graph took over from another; nil for none, and for one that has not ended.
+  func continued(_ graph: GraphID) async throws -> ContinuedGraph? {
+    do throws(ClientError) {
+      guard case .submission(let submission, _) = try await ask(.submission(graph)) else {
+        return nil
+      }
+      return submission.continued
+    } catch {
+      guard case .refused = error.kind else { throw error }
+      return nil
+    }
   }
 
   func queues() async throws -> [QueueRow] {

@@ -66,11 +66,10 @@ struct Show: Command {
   ) async throws {
     let rows = try await reader.allGraphs(selection)
     guard !rows.isEmpty else { throw await reader.nothing(selector, selection) }
+    if console.format == .name {
+      return try console.writeLines(rows.map { "\($0.graph.number)" })
+    }
     for (position, row) in rows.prefix(Self.maximumPages).enumerated() {
-      if console.format == .name {
-        try console.writeLine("\(row.graph.number)")
-        continue
-      }
       if position > 0 { try console.writeLine("") }
       let structure = try await reader.structure(row.graph)
       try console.writeLines(graphPage(structure, console.outputStyle))
@@ -82,13 +81,19 @@ struct Show: Command {
   private func showOperations(
     _ selection: Selection, _ reader: Reader, _ console: Console
   ) async throws {
+    if console.format == .name {
+      var total = 0
+      try await reader.operations(selection) { rows, _ in
+        total += rows.count
+        try console.writeLines(rows.map { OperationPath($0).description })
+        return true
+      }
+      if total == 0 { throw await reader.nothing(selector, selection) }
+      return
+    }
     let (rows, more) = try await reader.firstOperations(selection, limit: Self.maximumPages)
     guard !rows.isEmpty else { throw await reader.nothing(selector, selection) }
     for (position, row) in rows.enumerated() {
-      if console.format == .name {
-        try console.writeLine(OperationPath(row).description)
-        continue
-      }
       if position > 0 { try console.writeLine("") }
       try console.writeLines(try await reader.page(row, console.outputStyle))
     }

@@ -39,8 +39,20 @@ struct Watch: Command {
   ) async throws -> ExitStatus {
     let follower = try await GraphFollower(rows, since: since, reader)
     let painter = ProgressPainter(follower, console)
+    let graphs = rows.map(\.graph)
     let end = try await follow(
-      console, timeout: global.timeout?.duration, painter: { try await painter.run() }
+      console, timeout: global.timeout?.duration,
+      painter: {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+          defer { group.cancelAll() }
+          group.addTask { try await painter.run() }
+          group.addTask {
+            try await PlacementNotice.watch(graphs, reader) { try await painter.say($0) }
+          }
+          // A reader of stdout that has gone ends both.
+          try await group.next()
+        }
+      }
     ) { try await follower.run() }
     let selectors = rows.map { "\($0.graph.number)" }
     switch end {
@@ -99,10 +111,10 @@ enum GraphEnding {
     let (failed, _) = try await reader.firstOperations(selection, limit: failuresShown)
     for operation in failed {
       let full = try await reader.inFull(operation)
-      console.say("")
+      console.complain("")
       let page = failurePage(
         full, command: full.shownCommand, keepsLogs: keepsLogs, console.errorStyle)
-      for line in page { console.say(line) }
+      for line in page { console.complain(line) }
     }
     let hidden = Int(row.counts.failures) - failed.count
     if hidden > 0, !failed.isEmpty {

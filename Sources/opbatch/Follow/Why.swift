@@ -9,7 +9,11 @@ struct Why: Command {
   static let configuration = CommandConfiguration(
     abstract: "Explain why operations are where they are.",
     discussion: """
+      Of a graph it tells what failed and what waits, equals as one. Of operations it tells what \
+      each waits for, and what became of each attempt.
+
       Examples:
+        opbatch why last
         opbatch why 12/align/3
         opbatch why last --state waiting
       """)
@@ -20,16 +24,68 @@ struct Why: Command {
   @OptionGroup var filters: SelectionFilters
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
+  /// Graphs that are told of.
+  private static let maximumGraphs = 20
+
   func perform(_ console: Console) async throws -> ExitStatus {
     let selection = try filters.selection(selector)
-    let (rows, more) = try await withConnection { connection in
+    return try await withConnection { connection in
       let reader = reader(connection)
       return try await reader.naming(selector, selection) {
-        let found = try await reader.explanations(selection)
-        guard !found.rows.isEmpty else { throw await reader.nothing(selector, selection) }
-        return found
+        if console.format == .table, selection.operation == nil, filters.isEmpty {
+          try await explainGraphs(selection, reader, console)
+        } else {
+          try await explainOperations(selection, reader, console)
+        }
+        return .success
       }
     }
+  }
+
+  /// What failed or waits of each graph, equals as one.
+  private func explainGraphs(
+    _ selection: Selection, _ reader: Reader, _ console: Console
+  ) async throws {
+    let rows = try await reader.allGraphs(selection)
+    guard !rows.isEmpty else { throw await reader.nothing(selector, selection) }
+    for (position, row) in rows.prefix(Self.maximumGraphs).enumerated() {
+      if position > 0 { try console.writeLine("") }
+      let summary = try await WhySummary(row.graph, reader)
+      try console.writeLines(
+        whyGraphPage(
+          summary.row, summary.groups, hidden: summary.hiddenStages, console.outputStyle))
+    }
+    let hidden = rows.count - Self.maximumGraphs
+    if hidden > 0 { console.say("… \(shownCount(hidden, "more graph")): opbatch ls -a") }
+    if rows.count == 1 {
+      console.hint("opbatch why GRAPH/NAME tells all of one operation, --state of those in a state")
+    }
+  }
+
+  /// Of whole graphs, for programs: what failed or waits comes first, and is never left out for
+  /// what succeeded.
+  private func worstFirst(
+    _ selection: Selection, _ reader: Reader
+  ) async throws -> (rows: [Explanation], more: Bool) {
+    var (rows, isCut) = ([Explanation](), false)
+    for states in WhySummary.order + [[.succeeded]] {
+      var part = selection
+      part.states = states
+      let (found, more) = try await reader.explanations(part)
+      rows += found
+      isCut = isCut || more
+    }
+    return (rows, isCut)
+  }
+
+  private func explainOperations(
+    _ selection: Selection, _ reader: Reader, _ console: Console
+  ) async throws {
+    let (found, more) =
+      selection.operation == nil && filters.isEmpty
+      ? try await worstFirst(selection, reader) : try await reader.explanations(selection)
+    guard !found.isEmpty else { throw await reader.nothing(selector, selection) }
+    let rows = try await reader.withAttempts(found, selection)
     switch console.format {
     case .table: try console.writeLines(whyPage(rows, console.outputStyle))
     case .name: try console.writeLines(rows.map { safe($0.shown) })
@@ -40,6 +96,5 @@ struct Why: Command {
       try console.write(bytes: listing.take())
     }
     if more { console.say("… and more: name fewer operations, or use --state") }
-    return .success
   }
 }

@@ -4,13 +4,14 @@
 /// Moves common options from before the command's name to right after it.
 func commonOptionsLast(_ arguments: [String]) -> [String] {
   let options = ["--coordinator", "--keys", "--output", "-o", "--color", "--timeout"]
+  let flags = ["--quiet", "-q"]
   var moved: [String] = []
   var rest = arguments[...]
   while let first = rest.first {
     if options.contains(first), rest.count > 1 {
       moved += rest.prefix(2)
       rest = rest.dropFirst(2)
-    } else if options.contains(where: { first.hasPrefix($0 + "=") }) {
+    } else if flags.contains(first) || options.contains(where: { first.hasPrefix($0 + "=") }) {
       moved.append(first)
       rest = rest.dropFirst()
     } else {

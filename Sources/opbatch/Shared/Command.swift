@@ -8,10 +8,13 @@ protocol Command: AsyncParsableCommand {
   var global: GlobalOptions { get }
   /// Whether Ctrl-C and TERM come through `Console.interrupts` instead of ending the process.
   static var handlesInterrupts: Bool { get }
+  /// Whether our stdin goes to a command that runs elsewhere: it is read before anything starts.
+  var passesInput: Bool { get }
   /// Does the work. Throws `Failure` or `ClientError`.
   func perform(_ console: Console) async throws -> ExitStatus
 }
 
 extension Command {
   static var handlesInterrupts: Bool { false }
+  var passesInput: Bool { false }
 }

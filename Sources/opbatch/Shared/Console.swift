@@ -17,10 +17,29 @@ final class Console: Sendable {
   /// Set once a reader of stdout has gone: everything else written there is dropped.
   private let outputIsClosed = Mutex(false)
 
-  init(format: OutputFormat, color: ColorChoice, signals: SignalWatch? = nil) {
+  /// What our stdin gives to a command that runs elsewhere.
+  let passedInput: PassedInput.Result
+  /// Nothing is said but data and errors.
+  let isQuiet: Bool
+
+  convenience init(
+    _ global: GlobalOptions, signals: SignalWatch? = nil,
+    passedInput: PassedInput.Result = .success(.nothing)
+  ) {
+    self.init(
+      format: global.output, color: global.color, isQuiet: global.quiet, signals: signals,
+      passedInput: passedInput)
+  }
+
+  init(
+    format: OutputFormat, color: ColorChoice, isQuiet: Bool = false, signals: SignalWatch? = nil,
+    passedInput: PassedInput.Result = .success(.nothing)
+  ) {
     self.format = format
     self.color = color
+    self.isQuiet = isQuiet
     self.signals = signals
+    self.passedInput = passedInput
     outputIsTerminal = Descriptor.output.isTerminal
     errorIsTerminal = Descriptor.error.isTerminal
   }
@@ -76,9 +95,19 @@ final class Console: Sendable {
     }
   }
 
-  /// Talk: a line on stderr, for people.
+  /// Talk: a line on stderr, for people; nothing where they want quiet.
   func say(_ text: String) {
-    let text = safeOutput(text + "\n", colours: usesColour(isTerminal: errorIsTerminal))
+    if !isQuiet { complain(text) }
+  }
+
+  /// A line on stderr that belongs to an error: said in any case.
+  func complain(_ text: String) {
+    var text = text
+    // Not by the terminal, inside of a word; lines that have colours are as wide as they are meant.
+    if let width = errorStyle.width, !text.utf8.contains(where: { $0 < 0x20 }) {
+      text = wrap(text, to: width).joined(separator: "\n")
+    }
+    text = safeOutput(text + "\n", colours: usesColour(isTerminal: errorIsTerminal))
     _ = Descriptor.error.write(Array(text.utf8))
   }
 
@@ -92,12 +121,16 @@ final class Console: Sendable {
   }
 
   /// Talk that is a piece of advice.
-  func hint(_ text: String) { say("hint", .active, text) }
+  func hint(_ text: String) {
+    if !isQuiet { complain("hint", .active, text) }
+  }
 
-  func warn(_ text: String) { say("warning", .warning, text) }
+  func warn(_ text: String) {
+    if !isQuiet { complain("warning", .warning, text) }
+  }
 
   /// `word: text`, broken at blanks where the terminal ends.
-  private func say(_ word: String, _ tone: Tone, _ text: String) {
+  private func complain(_ word: String, _ tone: Tone, _ text: String) {
     let style = errorStyle
     let indent = displayWidth(word) + 2
     var lines = [""]
@@ -113,7 +146,7 @@ final class Console: Sendable {
       lines[lines.count - 1] += piece
       used += width + 1
     }
-    say(style.paint(word + ":", tone) + " " + lines.joined(separator: "\n"))
+    complain(style.paint(word + ":", tone) + " " + lines.joined(separator: "\n"))
   }
 
   /// Says why a command could not go on, in the form that the output format asks for.
@@ -124,11 +157,13 @@ final class Console: Sendable {
       return
     }
     if failure.rendered.isEmpty {
-      say("error", .bad, safe(failure.message))
+      complain("error", .bad, safe(failure.message))
     } else {
-      say(failure.rendered)
+      complain(failure.rendered)
     }
-    if !failure.hint.isEmpty { for line in safeLines(failure.hint) { hint(line) } }
+    if !failure.hint.isEmpty {
+      for line in safeLines(failure.hint) { complain("hint", .active, line) }
+    }
   }
 
   private func style(of stream: Descriptor, isTerminal: Bool) -> Style {

@@ -28,6 +28,38 @@ struct Descriptor: Sendable {
     return Int(size.ws_col)
   }
 
+  /// What a stream is connected to.
+  enum Kind: Equatable {
+    /// It is closed.
+    case nothing
+    case terminal
+    /// Another device, such as /dev/null: there is no end to wait for.
+    case device
+    /// A file, by its name where it has one, and whether nothing of it has been read.
+    case file(path: String?, isAtItsBegin: Bool)
+    /// A pipe or a socket.
+    case stream
+  }
+
+  var kind: Kind {
+    var facts = stat()
+    guard unsafe fstat(number, &facts) == 0 else { return .nothing }
+    switch facts.st_mode & S_IFMT {
+    case S_IFREG:
+      let name = ThisProcess.realPath("/proc/self/fd/\(number)")
+      return .file(path: name, isAtItsBegin: lseek(number, 0, SEEK_CUR) == 0)
+    case S_IFCHR, S_IFBLK: return isTerminal ? .terminal : .device
+    case S_IFDIR: return .nothing
+    default: return .stream
+    }
+  }
+
+  /// Whether there is something to read, or the end, within a time.
+  func waitUntilReadable(milliseconds: Int32) -> Bool {
+    var item = pollfd(fd: number, events: Int16(POLLIN), revents: 0)
+    return unsafe poll(&item, 1, milliseconds) > 0
+  }
+
   /// Writes everything, waiting as long as the reader takes.
   func write(_ bytes: [UInt8]) -> WriteResult {
     var rest = bytes[...]
@@ -159,6 +191,18 @@ enum ThisProcess {
     var local = unsafe tm()
     unsafe localtime_r(&now, &local)
     return unsafe local.tm_gmtoff
+  }
+
+  /// Why a host cannot be looked up; nil: it can. May take seconds.
+  static func problem(ofHost host: String) -> String? {
+    var found: UnsafeMutablePointer<addrinfo>?
+    let code = unsafe getaddrinfo(host, nil, nil, &found)
+    guard code != 0 else {
+      unsafe freeaddrinfo(found)
+      return nil
+    }
+    guard let text = unsafe gai_strerror(code) else { return "error \(code)" }
+    return unsafe String(cString: text)
   }
 
   /// Lets writes to a closed pipe fail with EPIPE instead of ending the process.

@@ -24,6 +24,9 @@ struct GlobalOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Give up after this time, such as 30s, 5m or 2h.", valueName: "time"))
   var timeout: TimeLength?
 
+  @Flag(name: .shortAndLong, help: "Say nothing but data and errors.")
+  var quiet = false
+
   func validate() throws {
     if let timeout, timeout.milliseconds == 0 {
       throw ValidationError("--timeout must be longer than nothing; leave it out to wait for ever")

@@ -23,7 +23,7 @@ extension Command {
     guard let address = try ClusterAddress.find(flag: global.coordinator, keys: global.keys) else {
       throw Failure(
         .unreachable, code: "unreachable",
-        "no coordinator is configured and none was started with 'opbatch up'",
+        "no coordinator is configured, and no cluster of 'opbatch up' is running",
         hint: "start one with 'opbatch up', or name one with --coordinator or "
           + ClusterAddress.variable)
     }
@@ -70,7 +70,7 @@ extension Command {
     do {
       let connection = try await ClusterConnection.connect(
         to: address.text, deadline: deadline, keys: global.keys)
-      let console = Console(format: global.output, color: global.color)
+      let console = Console(global)
       let notice = BusyNotice { console.say($0) }
       connection.whenBusy { refusal, pause in
         notice.tell(refusal, pause: pause)
@@ -80,6 +80,14 @@ extension Command {
     } catch {
       guard error.kind == .badAddress || error.kind == .unreachable else { throw error }
       var failure = Failure(error)
+      if error.kind == .unreachable, let host = HostName.of(address.text),
+        let problem = ThisProcess.problem(ofHost: host)
+      {
+        failure.message =
+          "cannot reach the coordinator at \(safe(address.text)): the name '\(safe(host))' cannot "
+          + "be looked up: \(problem)"
+        failure.hint = "correct the name, or give the address as a number"
+      }
       failure.message += " (named by \(address.origin.text))"
       throw failure
     }

@@ -75,10 +75,9 @@ struct CallRequest: Equatable {
     return "at line \(line), column \(column)"
   }
 
-  func submission(cpus: Int64) -> GraphSubmission {
+  func submission() -> GraphSubmission {
     var template = OperationTemplate(name: "run", work: .call(type))
     template.payload = input
-    template.demand = Resources(cpus: ResourceAmount(cpus))
     var submission = GraphSubmission(name: type.name)
     submission.templates = [template]
     submission.queues = [.named("default")]
@@ -101,9 +100,7 @@ struct CallRun {
     guard case .operations(let rows, _) = try await session.connection.request(request),
       let row = rows.first
     else { throw Failure.unexpectedReply("operations") }
-    var output = row.result?.output ?? []
-    // A type that returns nothing: still a JSON document for whoever reads it.
-    if output.isEmpty { output = Array("null".utf8) }
+    var output = (row.result ?? .success).returnedDocument
     if output.last != UInt8(ascii: "\n") { output.append(UInt8(ascii: "\n")) }
     try console.write(bytes: console.outputIsTerminal ? Array(safeLog(output[...]).utf8) : output)
     return status

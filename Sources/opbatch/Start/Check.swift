@@ -9,7 +9,12 @@ struct Check: Command {
   static let configuration = CommandConfiguration(
     abstract: "Validate a manifest and show what it makes.",
     usage: "opbatch check <file> [-p <key=value> ...] [--expand] [<options>]",
-    discussion: "Example: opbatch check graph.yaml -p sample=NA12878 --expand")
+    discussion: """
+      In JSON, 'findings' has all errors and warnings with their places; with an error the status \
+      is 65, and there are no 'operations'.
+
+      Example: opbatch check graph.yaml -p sample=NA12878 --expand
+      """)
 
   @Argument(
     help: ArgumentHelp("The manifest; - is stdin.", valueName: "file"),
@@ -25,13 +30,30 @@ struct Check: Command {
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
   func perform(_ console: Console) async throws -> ExitStatus {
-    let manifest = try ManifestSource(path: file, parameters: parameters).compile(console)
+    let source = ManifestSource(path: file, parameters: parameters)
+    guard !console.wantsJSON else { return try checkForPrograms(source, console) }
+    let manifest = try source.compile(console)
     switch console.format {
     case .table: try showTable(manifest, console)
     case .name: for operation in manifest.expanded { try console.writeLine(operation.name) }
-    case .json, .jsonl: try showJSON(manifest, console)
+    case .json, .jsonl: break
     }
     return .success
+  }
+
+  /// One document with all findings, and with what the manifest makes unless one is an error.
+  private func checkForPrograms(
+    _ source: ManifestSource, _ console: Console
+  ) throws -> ExitStatus {
+    let (manifest, findings) = try source.findings()
+    try console.write(
+      jsonDocument { json in
+        if let manifest { fields(manifest, &json) }
+        json.array("findings") { json in
+          for finding in findings { json.object { $0.fields(of: finding) } }
+        }
+      })
+    return manifest == nil ? .badInput : .success
   }
 
   private func showTable(_ manifest: CompiledManifest, _ console: Console) throws {
@@ -91,17 +113,14 @@ struct Check: Command {
     return (lines.first ?? "") + (lines.count > 1 ? " …" : "")
   }
 
-  private func showJSON(_ manifest: CompiledManifest, _ console: Console) throws {
-    try console.write(
-      jsonDocument { json in
-        json.object("graph") { json in
-          json.field("name", manifest.submission.name)
-          json.field("operations", manifest.submission.operationCount)
-        }
-        json.array("operations") { json in
-          for operation in manifest.expanded { json.object { fields(operation, &$0) } }
-        }
-      })
+  private func fields(_ manifest: CompiledManifest, _ json: inout JSONText) {
+    json.object("graph") { json in
+      json.field("name", manifest.submission.name)
+      json.field("operations", manifest.submission.operationCount)
+    }
+    json.array("operations") { json in
+      for operation in manifest.expanded { json.object { fields(operation, &$0) } }
+    }
   }
 
   private func fields(_ operation: ExpandedOperation, _ json: inout JSONText) {
@@ -137,5 +156,19 @@ extension ExpandedOperation.Need {
     if policy != .succeeded { text += " (\(policy))" }
     if match == .sameIndex { text += " [same index]" }
     return text
+  }
+}
+
+extension JSONText {
+  /// The fields of one finding about a manifest; without a place where it has none.
+  fileprivate mutating func fields(of finding: Diagnostic) {
+    field("severity", finding.severity.rawValue)
+    field("message", finding.message)
+    if finding.line > 0 {
+      field("line", finding.line)
+      field("column", finding.column)
+      field("length", finding.length)
+    }
+    if !finding.hint.isEmpty { field("hint", finding.hint) }
   }
 }

@@ -36,19 +36,20 @@ final class CommandRun: Sendable {
     self.timeout = timeout
   }
 
-  /// A graph of one operation that runs `command` in our folder.
+  /// A graph of one operation that runs `command`, in our folder if no other is given.
   static func submission(
-    _ command: [String], environment: [Assignment], cpus: Int64, timeout: TimeLength?
+    _ command: [String], environment: [Assignment] = [], timeout: TimeLength? = nil,
+    input: CommandSpecification.StandardInput = .nothing, folder: String? = nil
   ) -> GraphSubmission {
     var specification = CommandSpecification(form: .arguments(command.map { CommandText($0) }))
-    specification.workingDirectory = ThisProcess.workingFolder
+    specification.workingDirectory = folder ?? ThisProcess.workingFolder
+    specification.standardInput = input
     specification.environment = environment.map {
       CommandSpecification.Variable(name: $0.key, value: CommandText($0.value))
     }
     specification.timeout = timeout.map { .milliseconds($0.milliseconds) }
     var template = OperationTemplate(name: "run", work: .command)
     template.payload = Wire.encode(command: specification)
-    template.demand = Resources(cpus: ResourceAmount(cpus))
     let name = command[0].split(separator: "/").last.map(String.init) ?? "run"
     var submission = GraphSubmission(name: String(decoding: name.utf8.prefix(64), as: UTF8.self))
     submission.templates = [template]

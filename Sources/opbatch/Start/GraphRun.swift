@@ -19,6 +19,16 @@ struct GraphRun {
   let session: Session
   let console: Console
   let timeout: Duration?
+  /// Whether the end of what its operations wrote is shown, where they are few.
+  var showsOutput = false
+  /// What was submitted, for programs, which are told of it together with its end.
+  var submitted: Submitted?
+
+  init(session: Session, console: Console, timeout: Duration?) {
+    self.session = session
+    self.console = console
+    self.timeout = timeout
+  }
 
   private var reader: Reader { Reader(connection: session.connection, timeout: nil) }
 
@@ -53,16 +63,19 @@ struct GraphRun {
     let since = try await reader.lastEvent()
     let rows = try await reader.allGraphs(.graph(graph))
     let follower = try await GraphFollower(rows, since: since, reader)
-    let painter = showsProgress ? ProgressPainter(follower, console) : nil
+    let isShown = showsProgress && !console.isQuiet
+    let painter = isShown ? ProgressPainter(follower, console) : nil
     let end = try await stay(with: graph, follower, painter, onInterrupt)
     switch end {
     case .finished: return try await finish(graph, painter)
     case .interrupted:
       try await painter?.stop()
+      try await tellPrograms(of: graph)
       console.sayDetached("watch", ["\(graph.number)"])
       return .interrupted
     case .timedOut:
       try await painter?.stop()
+      try await tellPrograms(of: graph)
       switch onInterrupt {
       case .cancel: console.say("the time is up; graph \(graph.number) is cancelled")
       case .detach: console.say("the time is up, and graph \(graph.number) has not ended")
@@ -157,10 +170,20 @@ struct GraphRun {
     if let painter {
       try await painter.stop([GraphProgress(try await reader.structure(graph))])
     }
-    if row.state == .failed {
+    try submitted?.showEnd(row, console)
+    if showsOutput { try await ShownOutput.show(row, reader, console) }
+    if row.state == .failed, !console.wantsJSON {
       try await GraphEnding.showFailures(
         row, reader, keepsLogs: session.embedded == nil, console)
     }
     return ExitStatus(row.state)
+  }
+
+  /// How the graph stands, for programs that would have been told its end.
+  private func tellPrograms(of graph: GraphID) async throws {
+    guard let submitted, console.wantsJSON,
+      let row = try await reader.allGraphs(.graph(graph)).first
+    else { return }
+    try submitted.showEnd(row, console)
   }
 }

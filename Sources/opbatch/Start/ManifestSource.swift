@@ -29,20 +29,20 @@ struct ManifestSource {
       try read(), baseFolder: baseFolder, workingFolder: ThisProcess.workingFolder, console)
   }
 
+  /// What the manifest makes, nil after an error, and everything that is to be said of it.
+  func findings() throws(Failure) -> (manifest: CompiledManifest?, findings: [Diagnostic]) {
+    let result = result(try read(), baseFolder, ThisProcess.workingFolder)
+    let manifest = result.submission.map {
+      CompiledManifest(submission: $0, expanded: result.expanded)
+    }
+    return (manifest, result.diagnostics)
+  }
+
   /// Compiles a text that need not be in a file of its own.
   func compile(
     _ source: String, baseFolder: String, workingFolder: String, _ console: Console
   ) throws -> CompiledManifest {
-    let compiler = ManifestCompiler(
-      source: source, fileName: shownName,
-      surroundings: Surroundings(baseFolder: baseFolder, workingFolder: workingFolder),
-      parameters: Dictionary(
-        parameters.map { ($0.key, $0.value) }, uniquingKeysWith: { _, last in last }))
-    let result = compiler.compile(
-      encoders: PayloadEncoders(
-        command: { Wire.encode(command: $0) }, callInput: { Wire.encode(callInput: $0) },
-        blocks: { Wire.encode(blocks: $0) },
-        blockElement: { Wire.encode(blockElement: $0) }))
+    let result = result(source, baseFolder, workingFolder)
     guard let submission = result.submission else {
       throw failure(result.diagnostics, source, console)
     }
@@ -51,6 +51,21 @@ struct ManifestSource {
       console.say(text.hasSuffix("\n") ? String(text.dropLast()) : text)
     }
     return CompiledManifest(submission: submission, expanded: result.expanded)
+  }
+
+  private func result(
+    _ source: String, _ baseFolder: String, _ workingFolder: String
+  ) -> ManifestCompiler.Result {
+    let compiler = ManifestCompiler(
+      source: source, fileName: shownName,
+      surroundings: Surroundings(baseFolder: baseFolder, workingFolder: workingFolder),
+      parameters: Dictionary(
+        parameters.map { ($0.key, $0.value) }, uniquingKeysWith: { _, last in last }))
+    return compiler.compile(
+      encoders: PayloadEncoders(
+        command: { Wire.encode(command: $0) }, callInput: { Wire.encode(callInput: $0) },
+        blocks: { Wire.encode(blocks: $0) },
+        blockElement: { Wire.encode(blockElement: $0) }))
   }
 
   private func renderer(_ source: String, _ console: Console) -> DiagnosticRenderer {
@@ -90,10 +105,16 @@ struct ManifestSource {
       }
       return text
     case .failure(let failure):
-      let reason = failure.isTooLarge ? "it has more than 4 MiB" : failure.text
+      guard !failure.isTooLarge else {
+        throw Failure(
+          .badInput, code: "too_large",
+          "\(safe(shownName)) is too large: a manifest has at most \(Self.maximumBytes >> 20) MiB",
+          hint: "operations that differ only in a value are one 'array' or 'matrix', whose values "
+            + "can come from a file; or make several graphs of it")
+      }
       throw Failure(
         failure.isAbsence ? .badInput : .inputOutput, code: "cannot_read",
-        "cannot read \(safe(shownName)): \(reason)",
+        "cannot read \(safe(shownName)): \(failure.text)",
         hint: failure.isAbsence ? "'opbatch init' prints a manifest to begin with" : "")
     }
   }

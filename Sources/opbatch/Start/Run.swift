@@ -14,9 +14,12 @@ struct Run: Command {
       opbatch run --call <type> [--input <json>] [<options>]
       """,
     discussion: """
-      With a command, its output streams are ours and its exit status is ours; 124 means that it \
-      timed out, 125 that it is our fault, 126 not executable, 127 not found, 128+n signal n. \
-      The first Ctrl-C asks it to stop, the second kills it.
+      With a command, its streams are ours and its exit status is ours; 124 means that it timed \
+      out, 125 that it is our fault, 126 not executable, 127 not found, 128+n signal n. The first \
+      Ctrl-C asks it to stop, the second kills it. A stdin that is no terminal is read to its end \
+      and passed on: text up to 256 KiB, or a file that the worker can open.
+
+      With a manifest, the end of what its operations wrote is shown when there are 10 or fewer.
 
       With a call, the value that the operation type returns is on stdout as JSON, 'null' for none.
 
@@ -25,6 +28,7 @@ struct Run: Command {
       Examples:
         opbatch run -m graph.yaml
         opbatch run -- make -j4 test
+        opbatch run --memory 4G --retry 2 -- ./align < reads.txt
         opbatch run --call image.tilt@2 --input '{"path": "a.jpg"}' --timeout 5m
       """)
 
@@ -50,15 +54,8 @@ struct Run: Command {
 
   @Option(help: "The graph's name.") var name: String?
 
-  @Option(
-    name: [.customShort("e"), .customLong("env")],
-    help: ArgumentHelp(
-      "A variable for the command; the value is ours if not given. May be repeated.",
-      valueName: "name[=value]"))
-  var environment: [String] = []
-
-  @Option(help: ArgumentHelp("CPUs that the command or call asks for.", valueName: "count"))
-  var cpus: Int64 = 1
+  @OptionGroup(title: "Of a command or call") var job: JobOptions
+  @OptionGroup(title: "Of a command") var commandOptions: CommandOptions
 
   @Argument(
     parsing: .postTerminator,
@@ -73,12 +70,19 @@ struct Run: Command {
     guard [manifest != nil, call != nil, !command.isEmpty].count(where: { $0 }) == 1 else {
       throw ValidationError("give one of -m FILE, --call TYPE, or a command after --")
     }
-    if command.isEmpty, !environment.isEmpty {
-      throw ValidationError("--env is for a command; a manifest has its own 'env'")
+    if command.isEmpty, !commandOptions.isEmpty {
+      throw ValidationError(
+        "--env, --workdir and --no-stdin are for a command; a manifest says such things itself")
+    }
+    if manifest != nil, !job.isEmpty {
+      throw ValidationError(
+        "what is asked for is said on the command line for one command or call; a manifest says "
+          + "it itself")
     }
     if call == nil, input != nil { throw ValidationError("--input is for --call") }
-    guard (0...1_000_000).contains(cpus) else { throw ValidationError("--cpus is 0 or more") }
   }
+
+  var passesInput: Bool { !command.isEmpty && !commandOptions.ignoresInput }
 
   func perform(_ console: Console) async throws -> ExitStatus {
     if let call { return try await runCall(call, console) }
@@ -100,7 +104,10 @@ struct Run: Command {
     try Submit.prepare(&submission, name: name, key: nil)
     return try await inSession(console) { session in
       let accepted = try await GraphRun.submit(submission, session.connection)
-      let run = GraphRun(session: session, console: console, timeout: global.timeout?.duration)
+      await PlacementNotice.warn(submission, session, console)
+      var run = GraphRun(session: session, console: console, timeout: global.timeout?.duration)
+      run.showsOutput = true
+      run.submitted = Submitted(accepted, submission.name)
       return try await run.untilEnd(
         of: accepted.graph, showsProgress: true, onInterrupt: .cancel)
     }
@@ -109,7 +116,8 @@ struct Run: Command {
   private func runCall(_ call: String, _ console: Console) async throws -> ExitStatus {
     let request = CallRequest(
       type: try CallRequest.type(call), input: try CallRequest.input(input))
-    var submission = request.submission(cpus: cpus)
+    var submission = request.submission()
+    job.apply(to: &submission)
     try Submit.prepare(&submission, name: name, key: nil)
     return try await inSession(console) { session in
       try await CallRun(session: session, console: console, timeout: global.timeout?.duration)
@@ -118,8 +126,8 @@ struct Run: Command {
   }
 
   private func runCommand(_ console: Console) async throws -> ExitStatus {
-    var submission = CommandRun.submission(
-      command, environment: try variables(), cpus: cpus, timeout: global.timeout)
+    var submission = try commandOptions.submission(command, timeout: global.timeout, console)
+    job.apply(to: &submission)
     try Submit.prepare(&submission, name: name ?? submission.name, key: nil)
     return try await inSession(console) { session in
       try await CommandRun(
@@ -140,24 +148,5 @@ struct Run: Command {
       await session.end()
       throw error
     }
-  }
-
-  private func variables() throws(Failure) -> [Assignment] {
-    var result: [Assignment] = []
-    for text in environment {
-      if let assignment = Assignment(argument: text) {
-        result.append(assignment)
-      } else if let value = ThisProcess.variable(text) {
-        result.append(Assignment(key: text, value: value))
-      } else {
-        throw .usage("variable '\(safe(text))' is not set here", hint: "write NAME=VALUE")
-      }
-    }
-    for assignment in result {
-      guard let objection = CommandVariables.objection(to: assignment.key, assignment.value)
-      else { continue }
-      throw .usage(safe(objection.message), hint: safe(objection.hint))
-    }
-    return result
   }
 }

@@ -7,21 +7,29 @@ import OpClusterPresentation
 
 struct Submit: Command {
   static let configuration = CommandConfiguration(
-    abstract: "Submit a manifest.",
-    usage: "opbatch submit <file> [-p <key=value> ...] [<options>]",
+    abstract: "Submit a manifest or one command.",
+    usage: """
+      opbatch submit <file> [-p <key=value> ...] [<options>]
+      opbatch submit [<options>] -- <cmd> [<args> ...]
+      """,
     discussion: """
       All errors of the manifest are shown at once, and then nothing is submitted. Ctrl-C during \
       --wait or --watch only leaves; the graph goes on.
 
+      A command runs as with 'opbatch run', but this does not wait for it: 'opbatch logs' shows \
+      what it wrote. --timeout is its own. A stdin that is no terminal is read to its end and \
+      passed on.
+
       Examples:
         opbatch submit graph.yaml -p sample=NA12878 --watch
         generate | opbatch submit -
+        opbatch submit --cpus 8 --memory 16G -- ./align sample.bam
       """)
 
   @Argument(
     help: ArgumentHelp("The manifest; - is stdin.", valueName: "file"),
     completion: .file(extensions: ["yaml", "yml", "json"]))
-  var file: String
+  var file: String?
 
   @Option(
     name: [.customShort("p"), .customLong("param")],
@@ -37,22 +45,41 @@ struct Submit: Command {
       "Submitting again with the same key gives the same graph; random if not given.",
       valueName: "text"))
   var key: String?
+  @OptionGroup(title: "Of a command") var job: JobOptions
+  @OptionGroup(title: "Of a command") var commandOptions: CommandOptions
+
+  @Argument(
+    parsing: .postTerminator,
+    help: ArgumentHelp("A command and its arguments, after --.", valueName: "cmd"))
+  var command: [String] = []
+
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
   static var handlesInterrupts: Bool { true }
 
+  var passesInput: Bool { !command.isEmpty && !commandOptions.ignoresInput }
+  private var stays: Bool { wait || watch }
+
   func validate() throws {
+    guard (file != nil) != !command.isEmpty else {
+      throw ValidationError("give a manifest, or a command after --")
+    }
+    if command.isEmpty, !job.isEmpty || !commandOptions.isEmpty {
+      throw ValidationError(
+        "what is asked for is said on the command line for one command; a manifest says it itself")
+    }
+    if !command.isEmpty, !parameters.isEmpty {
+      throw ValidationError("--param is for a manifest; --env gives a command a variable")
+    }
     if hold && (wait || watch) {
       throw ValidationError("--hold starts nothing, so --wait and --watch would never end")
     }
   }
 
   func perform(_ console: Console) async throws -> ExitStatus {
-    var submission = try ManifestSource(path: file, parameters: parameters).compile(console)
-      .submission
+    var submission = try compiled(console)
     try Self.prepare(&submission, name: name, key: key)
     submission.isSuspended = submission.isSuspended || hold
-    let stays = wait || watch
     let session =
       stays
       ? try await openSession(console)
@@ -67,44 +94,36 @@ struct Submit: Command {
     }
   }
 
+  private func compiled(_ console: Console) throws -> GraphSubmission {
+    guard command.isEmpty else {
+      var submission = try commandOptions.submission(command, timeout: global.timeout, console)
+      job.apply(to: &submission)
+      return submission
+    }
+    return try ManifestSource(path: file ?? "-", parameters: parameters).compile(console).submission
+  }
+
   private func submit(
     _ submission: GraphSubmission, _ session: Session, _ console: Console
   ) async throws -> ExitStatus {
     let accepted = try await GraphRun.submit(
       submission, session.connection, timeout: global.timeout?.duration)
-    try show(accepted, submission.name, console)
-    guard wait || watch else {
+    let submitted = Submitted(accepted, submission.name)
+    // One document tells all: where its end is waited for, it comes then.
+    if !stays || console.format != .json { try submitted.show(isHeld: hold, console) }
+    if !accepted.repeated { await PlacementNotice.warn(submission, session, console) }
+    guard stays else {
       if console.format == .table {
         let graph = accepted.graph.number
         console.hint(hold ? "opbatch resume \(graph) starts it" : "opbatch watch \(graph)")
       }
       return .success
     }
-    let run = GraphRun(session: session, console: console, timeout: global.timeout?.duration)
+    var run = GraphRun(session: session, console: console, timeout: global.timeout?.duration)
+    run.submitted = submitted
     return try await run.untilEnd(
       of: accepted.graph, showsProgress: watch,
       onInterrupt: session.embedded == nil ? .detach : .cancel)
-  }
-
-  private func show(
-    _ accepted: GraphRun.Accepted, _ name: String, _ console: Console
-  ) throws {
-    switch console.format {
-    case .name: try console.writeLine("\(accepted.graph.number)")
-    case .table:
-      let count = shownCount(accepted.operations, "operation")
-      let word = accepted.repeated ? "was submitted before" : hold ? "submitted, held" : "submitted"
-      try console.writeLine("graph \(accepted.graph.number) (\(safe(name))) \(word): \(count)")
-    case .json, .jsonl:
-      try console.write(
-        jsonDocument { json in
-          json.object("graph") { json in
-            json.field("id", accepted.graph.number)
-            json.field("name", name)
-            json.field("operations", accepted.operations)
-          }
-        })
-    }
   }
 
   /// What the submitter adds to a compiled manifest.

@@ -69,7 +69,8 @@ struct Status: Command {
   func perform(_ console: Console) async throws -> ExitStatus {
     guard let address = try ClusterAddress.find(flag: global.coordinator, keys: global.keys) else {
       throw Failure(
-        .unreachable, code: "unreachable", "no coordinator is configured, and 'up' started none",
+        .unreachable, code: "unreachable",
+        "no coordinator is configured, and no cluster of 'opbatch up' is running",
         hint: "'opbatch up' starts one")
     }
     let (workers, graphs) = try await withConnection { connection in

@@ -1,0 +1,106 @@
+// `why GRAPH`: what failed or waits first, equals as one, with the first of them by name.
+
+public import OpClusterModel
+
+/// Operations in one state for one reason.
+public struct WhyGroup: Hashable, Sendable {
+  public var state: StateWord
+  public var count: UInt32
+  /// The first of them: `12/align/3`.
+  public var shown: String
+  /// Why, as it is told of the first.
+  public var lines: [String]
+  public init(state: StateWord, count: UInt32, shown: String, lines: [String]) {
+    self.state = state
+    self.count = count
+    self.shown = shown
+    self.lines = lines
+  }
+}
+
+/// Collects what is known of single operations into groups of equals, in the order of their first.
+public struct WhyGrouping: Sendable {
+  private struct Kind: Hashable {
+    var state: StateWord
+    var pattern: [String]
+  }
+  private var places: [Kind: Int] = [:]
+  public private(set) var groups: [WhyGroup] = []
+
+  public init() {}
+
+  /// One operation; those whose lines differ in nothing but numbers of elements are equal. Returns
+  /// the position of its group.
+  @discardableResult
+  public mutating func add(_ state: StateWord, _ shown: String, _ lines: [String]) -> Int {
+    let kind = Kind(state: state, pattern: lines.map(withoutElements))
+    if let place = places[kind] {
+      groups[place].count = groups[place].count.saturatingAdd(1)
+      return place
+    }
+    places[kind] = groups.count
+    groups.append(WhyGroup(state: state, count: 1, shown: shown, lines: lines))
+    return groups.count - 1
+  }
+
+  /// More in this state that nobody asked about one by one: where those beside them that were asked
+  /// about are all in one group, they are taken for the same.
+  public mutating func add(unseen count: UInt32, _ state: StateWord, beside places: Set<Int>) {
+    if places.count == 1, let place = places.first, groups.indices.contains(place) {
+      groups[place].count = groups[place].count.saturatingAdd(count)
+    } else {
+      groups.append(WhyGroup(state: state, count: count, shown: "", lines: []))
+    }
+  }
+}
+
+/// `12/align/3` as `12/align/#`: elements of one array wait for the same.
+private func withoutElements(_ line: String) -> String {
+  var result = ""
+  var isAfterSlash = false
+  for character in line {
+    let isDigit = character.isASCII && character.isNumber
+    if isDigit, isAfterSlash {
+      if !result.hasSuffix("#") { result.append("#") }
+      continue
+    }
+    isAfterSlash = character == "/"
+    result.append(character)
+  }
+  return result
+}
+
+/// Lines about one graph: how it stands, then its groups. `hidden`: stages that were left out.
+public func whyGraphPage(
+  _ row: GraphRow, _ groups: [WhyGroup], hidden: Int = 0, _ style: Style
+) -> [String] {
+  var page = Page(style)
+  page.line(
+    StyledLine([
+      .init("\(row.graph.number)  \(safe(row.name))", .strong), .init("  "),
+      .init(row.state.rawValue, row.state.tone),
+    ]))
+  for group in groups {
+    let state = group.state
+    let more = group.shown.isEmpty ? "for other reasons" : safe(group.shown)
+    let words = group.count == 1 || group.shown.isEmpty ? more : "such as \(more)"
+    page.line(
+      StyledLine([
+        .init("  \(shownCount(group.count)) \(state.rawValue)", state.tone),
+        .init(group.shown.isEmpty ? " " : ": "), .init(words),
+      ]))
+    for sentence in group.lines {
+      for line in safeLines(sentence) { page.prose(line, indent: 4, hanging: 2) }
+    }
+  }
+  if hidden > 0 {
+    page.line(
+      StyledLine(
+        "  … \(shownCount(hidden, "more stage")): opbatch show \(row.graph.number)", .faint))
+  }
+  let succeeded = row.counts[.succeeded]
+  if succeeded > 0 {
+    page.line(StyledLine("  \(shownCount(succeeded)) \(StateWord.succeeded.rawValue)", .good))
+  }
+  return page.lines
+}

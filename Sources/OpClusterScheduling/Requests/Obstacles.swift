@@ -1,0 +1,99 @@
+// In what workers fall short of what operations ask for, in words (S61). Pure; a part of `why`.
+
+import OpClusterModel
+
+/// The first thing in which a worker falls short.
+enum Obstacle: Hashable {
+  case type(OperationType)
+  case schema(OperationType)
+  case cpus, memory, gpus
+  case resource(String)
+  case label(LabelRequirement)
+  /// It could run it.
+  case none
+
+  /// `has 2 cpus, it asks for 64`.
+  func sentence(_ wanted: DemandClass, at seat: Seat) -> String {
+    let (demand, capacity) = (wanted.demand, seat.capacity)
+    switch self {
+    case .type(let type):
+      return "does not have the operation type \(type.name) version \(type.version)"
+    case .schema(let type):
+      return "has \(type.name)/\(type.version) with another schema; rebuild it"
+    case .cpus: return "has \(capacity.cpus.shown) cpus, it asks for \(demand.cpus.shown)"
+    case .memory:
+      return "has \(mebibytes(capacity.memoryBytes)) of memory, it asks for "
+        + mebibytesAtLeast(demand.memoryBytes)
+    case .gpus: return "has \(capacity.gpus.shown) gpus, it asks for \(demand.gpus.shown)"
+    case .resource(let name):
+      return "has \(capacity.amount(named: name).shown) of \(name), it asks for "
+        + demand.amount(named: name).shown
+    case .label(let requirement):
+      return "is not labelled \(requirement.key)=\(requirement.values.joined(separator: " or "))"
+    case .none: return "could run it"
+    }
+  }
+}
+
+extension Scheduler {
+  /// What all of these workers have too little of, in one sentence with what the largest has; nil
+  /// where they lack different things, or something that is there or not.
+  func commonLack(_ wanted: DemandClass, _ workers: [UInt32]) -> String? {
+    guard let first = workers.first else { return nil }
+    let obstacle = wanted.obstacle(at: seats[first])
+    guard workers.allSatisfy({ wanted.obstacle(at: seats[$0]) == obstacle }) else { return nil }
+    func most<Value: Comparable>(_ value: (Resources) -> Value) -> Value {
+      workers.dropFirst().reduce(value(seats[first].capacity)) {
+        max($0, value(seats[$1].capacity))
+      }
+    }
+    func sentence(_ asked: String, _ most: String) -> String {
+      "it asks for \(asked), and the largest worker has \(most)"
+    }
+    let demand = wanted.demand
+    switch obstacle {
+    case .cpus: return sentence("\(demand.cpus.shown) cpus", most(\.cpus).shown)
+    case .memory:
+      return sentence(
+        "\(mebibytesAtLeast(demand.memoryBytes)) of memory", mebibytes(most(\.memoryBytes)))
+    case .gpus: return sentence("\(demand.gpus.shown) gpus", most(\.gpus).shown)
+    case .resource(let name):
+      return sentence(
+        "\(demand.amount(named: name).shown) of \(name)", most { $0.amount(named: name) }.shown)
+    case .type, .schema, .label, .none: return nil
+    }
+  }
+}
+
+extension DemandClass {
+  func obstacle(at seat: Seat) -> Obstacle {
+    for type in types where !seat.types.contains(where: { type.isServed(by: $0) }) {
+      let isKnown = seat.types.contains { $0.name == type.name && $0.version == type.version }
+      return isKnown ? .schema(type) : .type(type)
+    }
+    if demand.cpus > seat.capacity.cpus { return .cpus }
+    if demand.memoryBytes > seat.capacity.memoryBytes { return .memory }
+    if demand.gpus > seat.capacity.gpus { return .gpus }
+    for wanted in demand.custom where wanted.amount > seat.capacity.amount(named: wanted.name) {
+      return .resource(wanted.name)
+    }
+    for requirement in requirements where !requirement.isMet(by: seat.labels) {
+      return .label(requirement)
+    }
+    return .none
+  }
+}
+
+extension ResourceAmount {
+  /// Without needless decimals: `64`, `0.5`.
+  fileprivate var shown: String {
+    tenThousandths % 10_000 == 0 ? "\(tenThousandths / 10_000)" : "\(units)"
+  }
+}
+
+private func mebibytes(_ bytes: Int64) -> String { "\(bytes >> 20) MiB" }
+
+/// Rounded up: what is asked for never looks like what there is.
+private func mebibytesAtLeast(_ bytes: Int64) -> String {
+  "\((bytes >> 20) + (bytes & 0xF_FFFF == 0 ? 0 : 1)) MiB"
+}

@@ -1,0 +1,61 @@
+// Amounts and sizes as people write them on a command line. Exact: no floating point. Pure.
+
+import ArgumentParser
+import OpClusterModel
+
+/// `2`, `0.5`: an amount of cpus, gpus or of a named resource, at most four digits after the point.
+struct Amount: Equatable, Sendable, ExpressibleByArgument {
+  var value: ResourceAmount
+
+  /// Nobody has more of anything.
+  static let largest: Int64 = 1_000_000
+
+  init?(argument: String) {
+    guard let parts = decimal(argument, scale: 10_000), parts.isExact,
+      parts.value <= Self.largest * 10_000
+    else { return nil }
+    value = ResourceAmount(tenThousandths: parts.value)
+  }
+}
+
+/// `512MiB`, `1.5G`, `4096` (bytes). K, M, G and T alone are powers of 1024.
+struct Size: Equatable, Sendable, ExpressibleByArgument {
+  var bytes: Int64
+
+  init?(argument: String) {
+    let units: [String: Int64] = [
+      "": 1, "B": 1, "kB": 1_000, "KB": 1_000, "MB": 1_000_000, "GB": 1_000_000_000,
+      "TB": 1_000_000_000_000, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40,
+      "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
+    ]
+    let number = argument.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
+    guard let scale = units[String(argument.dropFirst(number.count))],
+      let parts = decimal(String(number), scale: scale)
+    else { return nil }
+    bytes = parts.value
+  }
+}
+
+/// A decimal number times `scale`; what is below one is cut off, which `isExact` tells. nil when it
+/// is none, or does not fit.
+private func decimal(_ text: String, scale: Int64) -> (value: Int64, isExact: Bool)? {
+  let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+  guard parts.count <= 2, let whole = parts.first, isDigits(whole), let units = Int64(whole)
+  else { return nil }
+  let (value, overflow) = units.multipliedReportingOverflow(by: scale)
+  guard !overflow else { return nil }
+  guard parts.count == 2 else { return (value, true) }
+  guard isDigits(parts[1]), parts[1].utf8.count <= 9, let digits = Int64(parts[1]) else {
+    return nil
+  }
+  var divisor: Int64 = 1
+  for _ in parts[1].utf8 { divisor *= 10 }
+  // At most 10⁹ times 2⁴⁰: it fits into twice the width.
+  let (quotient, rest) = divisor.dividingFullWidth(digits.multipliedFullWidth(by: scale))
+  let (sum, tooMuch) = value.addingReportingOverflow(quotient)
+  return tooMuch ? nil : (sum, rest == 0)
+}
+
+private func isDigits(_ text: Substring) -> Bool {
+  !text.isEmpty && text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+}

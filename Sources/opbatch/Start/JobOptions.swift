@@ -1,0 +1,166 @@
+// What one command or call asks for: `--cpus 4 --memory 2GiB --retry 3`. Shared by `run` and
+// `submit`; a manifest says the same in its own words.
+
+import ArgumentParser
+import OpClusterModel
+import OpClusterPresentation
+
+struct JobOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("CPUs that it asks for; 1, if not given.", valueName: "count"))
+  var cpus: Amount?
+
+  @Option(help: ArgumentHelp("Memory that it asks for, such as 512MiB or 4G.", valueName: "size"))
+  var memory: Size?
+
+  @Option(help: ArgumentHelp("GPUs that it asks for.", valueName: "count"))
+  var gpus: Amount?
+
+  @Option(
+    help: ArgumentHelp(
+      "An amount of a resource that workers name; may be repeated.", valueName: "name=amount"))
+  var resource: [Assignment] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "Only on workers with this label; may be repeated.", valueName: "key=value"))
+  var require: [Assignment] = []
+
+  @Option(
+    name: [.customShort("l"), .long],
+    help: ArgumentHelp(
+      "A label of the graph, for 'ls -l'; may be repeated.", valueName: "key=value"))
+  var label: [Assignment] = []
+
+  @Option(help: ArgumentHelp("The queue that it goes through.", valueName: "name"))
+  var queue: String?
+
+  @Option(help: ArgumentHelp("Further attempts after a failed one.", valueName: "count"))
+  var retry: UInt32 = 0
+
+  /// Whether anything was asked for.
+  var isEmpty: Bool {
+    cpus == nil && memory == nil && gpus == nil && resource.isEmpty && require.isEmpty
+      && label.isEmpty && queue == nil && retry == 0
+  }
+
+  func validate() throws {
+    guard retry <= Self.mostRetries else {
+      throw ValidationError("--retry is 0 to \(Self.mostRetries)")
+    }
+    guard resource.count <= Limits.customResources else {
+      throw ValidationError("more than \(Limits.customResources) resources")
+    }
+    guard require.count <= Limits.labelsPerThing, label.count <= Limits.labelsPerThing else {
+      throw ValidationError("more than \(Limits.labelsPerThing) labels")
+    }
+    for assignment in require + label
+    where assignment.key.utf8.count > Limits.labelBytes
+      || assignment.value.utf8.count > Limits.labelBytes
+    {
+      throw ValidationError("a label has at most \(Limits.labelBytes) bytes")
+    }
+    var names: Set<String> = []
+    for assignment in resource {
+      guard Amount(argument: assignment.value) != nil else {
+        throw ValidationError("--resource \(assignment.key): '\(assignment.value)' is no amount")
+      }
+      guard (1...Limits.nameBytes).contains(assignment.key.utf8.count) else {
+        throw ValidationError("a resource's name has 1 to \(Limits.nameBytes) bytes")
+      }
+      guard !["cpus", "memory", "gpus"].contains(assignment.key) else {
+        throw ValidationError("write --\(assignment.key) \(assignment.value)")
+      }
+      guard names.insert(assignment.key).inserted else {
+        throw ValidationError("--resource \(assignment.key) is given twice")
+      }
+    }
+    if let queue, !(1...Limits.nameBytes).contains(queue.utf8.count) {
+      throw ValidationError("a queue's name has 1 to \(Limits.nameBytes) bytes")
+    }
+  }
+
+  /// As in a manifest.
+  private static let mostRetries: UInt32 = 100
+
+  /// Writes it into a graph of one operation.
+  func apply(to submission: inout GraphSubmission) {
+    submission.templates[0].demand = Resources(
+      cpus: cpus?.value ?? ResourceAmount(1), memoryBytes: memory?.bytes ?? 0,
+      gpus: gpus?.value ?? .zero,
+      custom: resource.compactMap { assignment in
+        Amount(argument: assignment.value).map {
+          Resources.NamedAmount(name: assignment.key, amount: $0.value)
+        }
+      })
+    submission.templates[0].requirements = require.map {
+      LabelRequirement(key: $0.key, values: [$0.value])
+    }
+    submission.templates[0].retry = RetryPolicy(maximum: retry)
+    submission.labels = label.map { Label(key: $0.key, value: $0.value) }
+    if let queue { submission.queues = [.named(queue)] }
+  }
+}
+
+/// What one command is given besides: `--env`, `--workdir`.
+struct CommandOptions: ParsableArguments {
+  @Option(
+    name: [.customShort("e"), .customLong("env")],
+    help: ArgumentHelp(
+      "A variable for the command; the value is ours if not given. May be repeated.",
+      valueName: "name[=value]"))
+  var environment: [String] = []
+
+  @Option(
+    help: ArgumentHelp("The folder that it runs in; ours, if not given.", valueName: "folder"),
+    completion: .directory)
+  var workdir: String?
+
+  @Flag(name: .customLong("no-stdin"), help: "Do not pass our stdin on to the command.")
+  var ignoresInput = false
+
+  var isEmpty: Bool { environment.isEmpty && workdir == nil && !ignoresInput }
+
+  /// A graph of one operation that runs `command` with all of this.
+  func submission(
+    _ command: [String], timeout: TimeLength?, _ console: Console
+  ) throws(Failure) -> GraphSubmission {
+    let input = ignoresInput ? .nothing : try console.passedInput.get()
+    let submission = CommandRun.submission(
+      command, environment: try variables(), timeout: timeout, input: input, folder: folder)
+    guard submission.templates[0].payload.count <= Limits.payloadBytes else {
+      throw Failure(
+        .badInput, code: "too_large",
+        "the command with its variables and its stdin has more than "
+          + "\(Limits.payloadBytes / 1024) KiB",
+        hint: PassedInput.advice)
+    }
+    return submission
+  }
+
+  /// Relative to ours.
+  private var folder: String? {
+    guard let workdir, !workdir.isEmpty else { return nil }
+    let path = workdir.hasPrefix("/") ? workdir : "\(ThisProcess.workingFolder)/\(workdir)"
+    // One that is only on the workers stays as it is written.
+    return ThisProcess.realPath(path) ?? path
+  }
+
+  private func variables() throws(Failure) -> [Assignment] {
+    var result: [Assignment] = []
+    for text in environment {
+      if let assignment = Assignment(argument: text) {
+        result.append(assignment)
+      } else if let value = ThisProcess.variable(text) {
+        result.append(Assignment(key: text, value: value))
+      } else {
+        throw .usage("variable '\(safe(text))' is not set here", hint: "write NAME=VALUE")
+      }
+    }
+    for assignment in result {
+      guard let objection = CommandVariables.objection(to: assignment.key, assignment.value)
+      else { continue }
+      throw .usage(safe(objection.message), hint: safe(objection.hint))
+    }
+    return result
+  }
+}

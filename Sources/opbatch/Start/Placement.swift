@@ -1,0 +1,203 @@
+// What of a submission no worker that is there could ever run, and why: found before anybody waits
+// for it. The first half is pure.
+
+import OpClusterClient
+import OpClusterModel
+import OpClusterPresentation
+
+/// Compares what operations ask for with what workers have.
+enum Placement {
+  /// Different wishes that are looked at; submissions have few.
+  private static let wishesCompared = 200
+  private static let sentencesShown = 5
+
+  /// What operations of one kind ask for.
+  private struct Wish: Hashable {
+    var work: Work
+    var demand: Resources
+    var requirements: [LabelRequirement]
+  }
+
+  /// A sentence for each kind of operations that no worker could run; none where all is well.
+  static func objections(_ submission: GraphSubmission, _ workers: [WorkerRow]) -> [String] {
+    var wishes: [Wish] = []
+    var names: [Wish: (first: String, more: Int)] = [:]
+    for template in submission.templates where template.count > 0 && template.work != .nothing {
+      let wish = Wish(
+        work: template.work, demand: template.demand, requirements: template.requirements)
+      if names[wish] != nil {
+        names[wish]?.more += 1
+      } else if wishes.count < wishesCompared {
+        wishes.append(wish)
+        names[wish] = (template.name, 0)
+      }
+    }
+    if wishes.isEmpty { return [] }
+    guard !workers.isEmpty else {
+      return ["no worker is there; everything waits until one comes"]
+    }
+    var sentences: [String] = []
+    for wish in wishes {
+      guard let lack = lack(wish, workers), let named = names[wish] else { continue }
+      let who = "'\(named.first)'" + (named.more > 0 ? " and \(shownCount(named.more)) more" : "")
+      sentences.append("no worker that is there can run \(who): \(lack); it waits for one that can")
+    }
+    let hidden = sentences.count - sentencesShown
+    if hidden > 0 {
+      sentences = sentences.prefix(sentencesShown) + ["… and \(shownCount(hidden)) more like these"]
+    }
+    return sentences
+  }
+
+  /// Why no worker can run it; nil: one can.
+  private static func lack(_ wish: Wish, _ workers: [WorkerRow]) -> String? {
+    let types: [OperationType] =
+      switch wish.work {
+      case .call(let type): [type]
+      case .blocks(let types): types
+      case .command, .nothing: []
+      }
+    func isServed(_ type: OperationType, by row: WorkerRow) -> Bool {
+      row.types.contains { type.isServed(by: $0) }
+    }
+    let isRunnable = workers.contains { row in
+      row.capacity.covers(wish.demand) && wish.requirements.allSatisfy { $0.isMet(by: row.labels) }
+        && types.allSatisfy { isServed($0, by: row) }
+    }
+    if isRunnable { return nil }
+    for type in types where !workers.contains(where: { isServed(type, by: $0) }) {
+      return "none has the operation type '\(type.name)' version \(type.version)"
+    }
+    for requirement in wish.requirements
+    where !workers.contains(where: { requirement.isMet(by: $0.labels) }) {
+      return "none has the label \(requirement.key)=\(requirement.values.joined(separator: " or "))"
+    }
+    return amountLacking(wish.demand, workers)
+      ?? "none has all at once of what it asks for: \(wanted(wish.demand))"
+  }
+
+  /// The first amount of which even the largest worker has too little.
+  private static func amountLacking(_ demand: Resources, _ workers: [WorkerRow]) -> String? {
+    func sentence(_ asked: String, _ most: String) -> String {
+      "it asks for \(asked), and the largest worker has \(most)"
+    }
+    let cpus = workers.map(\.capacity.cpus).max() ?? .zero
+    if demand.cpus > cpus {
+      return sentence("\(shownAmount(demand.cpus)) cpus", shownAmount(cpus))
+    }
+    let memory = workers.map(\.capacity.memoryBytes).max() ?? 0
+    if demand.memoryBytes > memory {
+      return sentence("\(shownSize(demand.memoryBytes)) of memory", shownSize(memory))
+    }
+    let gpus = workers.map(\.capacity.gpus).max() ?? .zero
+    if demand.gpus > gpus {
+      return sentence("\(shownAmount(demand.gpus)) gpus", shownAmount(gpus))
+    }
+    for wanted in demand.custom {
+      let most = workers.map { $0.capacity.amount(named: wanted.name) }.max() ?? .zero
+      if wanted.amount > most {
+        return sentence("\(shownAmount(wanted.amount)) of '\(wanted.name)'", shownAmount(most))
+      }
+    }
+    return nil
+  }
+
+  private static func wanted(_ demand: Resources) -> String {
+    var parts = ["\(shownAmount(demand.cpus)) cpus"]
+    if demand.memoryBytes > 0 { parts.append("\(shownSize(demand.memoryBytes)) of memory") }
+    if demand.gpus > .zero { parts.append("\(shownAmount(demand.gpus)) gpus") }
+    parts += demand.custom.map { "\(shownAmount($0.amount)) of '\($0.name)'" }
+    return parts.joined(separator: ", ")
+  }
+}
+
+/// Says what of a graph can never run on the workers that are there.
+enum PlacementNotice {
+  /// Right after a submission. A notice that fails ends nothing.
+  static func warn(
+    _ submission: GraphSubmission, _ session: Session, _ console: Console
+  ) async {
+    let reader = Reader(connection: session.connection, timeout: .seconds(10))
+    guard let rows = try? await reader.workers() else { return }
+    // Those of a cluster of our own are on their way.
+    if rows.isEmpty, session.embedded != nil { return }
+    let staying = rows.filter { $0.state != .draining }
+    for line in Placement.objections(submission, staying) { console.warn(safe(line)) }
+  }
+
+  /// Between two looks at a graph that is watched.
+  private static let pause = Duration.seconds(15)
+  private static let patience = Duration.seconds(2)
+  /// Graphs that are looked at.
+  private static let graphs = 5
+
+  /// While graphs are watched, until its task is cancelled: each thing once.
+  static func watch(
+    _ graphs: [GraphID], _ reader: Reader, say: (String) async throws -> Void
+  ) async throws {
+    var told: Set<String> = []
+    try await Task.sleep(for: patience)
+    while true {
+      for graph in graphs.prefix(Self.graphs) {
+        for stage in (try? await reader.unplaceable(graph)) ?? []
+        where told.insert(stage.path).inserted {
+          try await say(stage.sentence)
+        }
+      }
+      try await Task.sleep(for: pause)
+    }
+  }
+}
+
+/// Operations of a stage that no worker that is there could run.
+struct UnplaceableStage: Sendable {
+  /// `12/align`.
+  var path: String
+  var count: UInt32
+  /// What they ask for, and what there is.
+  var reason: String
+
+  var sentence: String {
+    let who = count == 1 ? path : "\(path) (\(shownCount(count, "operation")))"
+    return "\(who) waits: \(reason)"
+  }
+}
+
+extension Reader {
+  /// Stages of one graph that are asked about.
+  private static let stagesAsked = 20
+
+  /// What of a graph no worker that is there could run. One question for the structure, and one for
+  /// each of the first stages of which something has not been started.
+  func unplaceable(_ graph: GraphID) async throws -> [UnplaceableStage] {
+    let structure = try await structure(graph)
+    guard GraphOutcome(structure.row.state) == nil else { return [] }
+    let open: [StateWord] = [.ready, .waiting, .held]
+    func count(_ stage: GraphStructure.Stage) -> UInt32 {
+      open.reduce(0) { $0.saturatingAdd(stage.counts[$1]) }
+    }
+    let stages = structure.stages.filter { count($0) > 0 }
+    let order = stages.filter { $0.counts[.ready] > 0 } + stages.filter { $0.counts[.ready] == 0 }
+    var found: [UnplaceableStage] = []
+    for stage in order.prefix(Self.stagesAsked) {
+      var selection = Selection.graph(graph)
+      selection.operation = stage.name
+      selection.states = open
+      guard let rows = try? await explanations(selection).rows,
+        let lines = rows.first?.lines,
+        let at = lines.firstIndex(where: { $0.hasPrefix(Explanation.isUnplaceable) })
+      else { continue }
+      let reason = lines[at...].prefix(2).joined(separator: " ")
+      found.append(
+        UnplaceableStage(
+          path: OperationPath(graph: graph, name: stage.name).description, count: count(stage),
+          reason: safe(reason)))
+    }
+    return found
+  }
+}
+
+extension Explanation {
+  /// How the coordinator begins the line that says that no worker is large enough.
+  static let isUnplaceable = "no connected worker can run it"
+}

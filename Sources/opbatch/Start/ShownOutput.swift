@@ -1,0 +1,34 @@
+// What the operations of a small graph wrote, for who runs it and waits: the last lines of each, as
+// `logs` prints them. Used by `run -m` after the graph's end.
+
+import OpClusterClient
+import OpClusterModel
+import OpClusterPresentation
+
+enum ShownOutput {
+  /// Of a graph with more operations nothing is shown.
+  static let operations = 10
+  /// Of each stream of each operation.
+  static let lines: UInt32 = 100
+
+  static func show(_ row: GraphRow, _ reader: Reader, _ console: Console) async throws {
+    let total = row.counts.total
+    guard console.format == .table, (1...UInt32(operations)).contains(total) else { return }
+    let (rows, _) = try await reader.firstOperations(.graph(row.graph), limit: operations)
+    let printer = LogPrinter(console, isPrefixed: total > 1, isSplit: true)
+    for row in rows where row.attempt > 0 {
+      let tail = LogTail(row, streams(of: row), attempt: row.attempt)
+      // What cannot be read is no failure of the graph.
+      guard (try? await tail.skip(toLast: lines, reader)) != nil else { continue }
+      _ = try await tail.drain(reader, printer)
+      try printer.flush()
+    }
+  }
+
+  /// The stderr of what failed is in its card.
+  private static func streams(of row: OperationRow) -> [LogStream] {
+    let hasCard = row.outcome.map { [.failed, .timedOut, .lost].contains($0) } ?? false
+    return hasCard && row.result?.diagnostic.isEmpty == false
+      ? [.standardOutput] : [.standardOutput, .standardError]
+  }
+}

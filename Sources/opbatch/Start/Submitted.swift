@@ -1,0 +1,45 @@
+// A graph that was submitted, as people and programs are told of it: at once, and at its end.
+
+import OpClusterModel
+import OpClusterPresentation
+
+struct Submitted {
+  private let accepted: GraphRun.Accepted
+  private let name: String
+
+  init(_ accepted: GraphRun.Accepted, _ name: String) {
+    self.accepted = accepted
+    self.name = name
+  }
+
+  /// Says what became of the submission.
+  func show(isHeld: Bool, _ console: Console) throws {
+    switch console.format {
+    case .name: try console.writeLine("\(accepted.graph.number)")
+    case .table:
+      let count = shownCount(accepted.operations, "operation")
+      let word =
+        accepted.repeated ? "was submitted before" : isHeld ? "submitted, held" : "submitted"
+      try console.writeLine("graph \(accepted.graph.number) (\(safe(name))) \(word): \(count)")
+    case .json, .jsonl:
+      try console.write(
+        jsonDocument {
+          $0.submission(
+            accepted.graph, name: name, operations: accepted.operations,
+            repeated: accepted.repeated)
+        })
+    }
+  }
+
+  /// Tells programs how the graph stands, or how it ended; people have other lines for it.
+  func showEnd(_ row: GraphRow, _ console: Console) throws {
+    guard console.wantsJSON else { return }
+    try console.write(
+      jsonDocument { json in
+        json.object("graph") { json in
+          json.fields(of: row)
+          json.field("operations", accepted.operations)
+        }
+      })
+  }
+}
