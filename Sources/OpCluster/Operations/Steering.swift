@@ -172,6 +172,12 @@ extension OperationCluster {
   ) {
     if case .operations(let ids) = target, ids.isEmpty { return done(.success([])) }
     backend.send(.cancel(target, reason: reason, grace: grace.map(Span.init))) { result in
+      // Among all that live, none is meant: that is no error.
+      if case .selection(let selection) = target, selection.graphs == .all,
+        case .failure(let error) = result.refused, error.code == .unknownGraph
+      {
+        return done(.success([]))
+      }
       done(
         result.refused.flatMap { reply in
           guard case .cancelled(let verdicts, total: _) = reply else {

@@ -61,10 +61,7 @@ public final class ClusterOperationQueue: Sendable {
       record.objects(objection)
       cluster.report(objection, of: "queue '\(name ?? own)'")
     } else if !isNew, hasGiven {
-      record.setting(given) { result in
-        guard case .failure(let error) = result else { return }
-        cluster.report(error, of: "queue '\(record.name)'")
-      }
+      record.give(given)
     }
   }
 

@@ -15,6 +15,8 @@ struct QueueLife: Sendable {
   var objection: ClusterError?
   /// The cluster was asked whether it has it.
   var hasLooked = false
+  /// Who waits for the answer; nil: nobody has asked.
+  var lookers: [@Sendable () -> Void]?
   /// The first handle, as long as somebody has it.
   weak var handle: ClusterOperationQueue?
   /// Whether the queue is known to exist in the cluster.
@@ -46,6 +48,12 @@ struct QueueLife: Sendable {
         hint: "give -1 to let the workers decide, 0 to start nothing, or a number")
     }
     return QueueChange(limit: count == -1 ? .unlimited : .atMost(UInt32(clamping: count)))
+  }
+
+  /// Whether it is known how the cluster has it, if it does, and that has what was given.
+  var isKnown: Bool {
+    if isAnonymous || objection != nil { return true }
+    return lookers == nil && hasLooked && (id == nil || given == nil)
   }
 
   /// Remembers what the program wants of a queue that may exist.

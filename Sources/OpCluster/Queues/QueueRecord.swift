@@ -59,32 +59,62 @@ final class QueueRecord: Sendable {
 
   // MARK: - Finding the queue
 
-  /// Finds out whether the cluster has a queue of this name, once: from then on events tell. An
-  /// answer that does not come is no error: the next one who wants to know asks again.
+  /// Finds out whether the cluster has a queue of this name, once: from then on events tell. What
+  /// the program gave before that was known applies to one that is there. An answer that does not
+  /// come is no error: the next one who wants to know asks again.
   func look(_ done: @escaping @Sendable () -> Void) {
-    let isKnown = state.withLock { life in
-      life.id != nil || life.isAnonymous || life.hasLooked || life.objection != nil
+    enum Step { case known, wait, ask, apply }
+    let step = state.withLock { life -> Step in
+      if life.isKnown { return .known }
+      if life.lookers != nil {
+        life.lookers?.append(done)
+        return .wait
+      }
+      life.lookers = [done]
+      return life.id == nil ? .ask : .apply
     }
-    if isKnown { return done() }
-    let name = self.name
-    cluster.backend.send(.queues(named: name)) { result in
-      guard case .success(.queues(let rows, _)) = result.refused else { return done() }
-      self.state.withLock { $0.hasLooked = true }
-      if let row = rows.first(where: { $0.settings.name == name }) { self.learn(row) }
-      self.applyGiven { result in
-        if case .failure(let error) = result {
-          self.cluster.report(error, of: "queue '\(name)'")
+    switch step {
+    case .known: done()
+    case .wait: break
+    case .apply: applyGiven { self.hasLooked($0) }
+    case .ask:
+      let name = self.name
+      cluster.backend.send(.queues(named: name)) { result in
+        guard case .success(.queues(let rows, _)) = result.refused else {
+          return self.hasLooked(.success(()))
         }
-        done()
+        self.state.withLock { $0.hasLooked = true }
+        if let row = rows.first(where: { $0.settings.name == name }) { self.learn(row) }
+        self.applyGiven { self.hasLooked($0) }
       }
     }
   }
 
+  private func hasLooked(_ result: Result<Void, ClusterError>) {
+    if case .failure(let error) = result { cluster.report(error, of: "queue '\(name)'") }
+    let lookers = state.withLock { life in
+      defer { life.lookers = nil }
+      return life.lookers ?? []
+    }
+    for looker in lookers { looker() }
+  }
+
   /// What is known of it after a look; the calling thread waits for the first one.
   func looked<Value: Sendable>(_ read: (QueueLife) -> Value) -> Value {
-    let isKnown = state.withLock { $0.id != nil || $0.isAnonymous || $0.hasLooked }
-    if !isKnown { _ = try? blocked { done in look { done(.success(())) } } as Void }
+    if !state.withLock({ $0.isKnown }) {
+      _ = try? blocked { done in look { done(.success(())) } } as Void
+    }
     return state.withLock { read($0) }
+  }
+
+  /// What a further handle wants of it, in the order of calls. The error of one that is refused
+  /// goes where the cluster's errors go.
+  func give(_ change: QueueChange) {
+    state.withLock { life in
+      if life.id == nil { life.settings.apply(change) }
+      life.give(change)
+    }
+    look {}
   }
 
   /// The cluster has it, under this number, and so it stands there.
@@ -93,7 +123,9 @@ final class QueueRecord: Sendable {
     state.withLock { life in
       life.isMade = true
       life.id = row.queue
+      life.hasLooked = true
       life.settings = row.settings
+      if let given = life.given { life.settings.apply(given) }
       life.count = row.operationCount
     }
   }
@@ -104,12 +136,14 @@ final class QueueRecord: Sendable {
       guard life.id == nil else { return }
       life.isMade = true
       life.id = id
+      life.hasLooked = true
       life.settings = settings
       life.count = 0
     }
   }
 
-  /// What the program said of a queue that turned out to exist applies to it.
+  /// What the program said of a queue that turned out to exist applies to it. What is refused is
+  /// not tried again.
   private func applyGiven(_ done: @escaping DoneHandler) {
     let change = state.withLock { life -> QueueChange? in
       guard life.id != nil else { return nil }
@@ -118,11 +152,14 @@ final class QueueRecord: Sendable {
     }
     guard let change else { return done(.success(())) }
     cluster.backend.send(.changeQueue(name, change)) { result in
-      let result = result.refused
-      self.state.withLock { life in
-        if case .success = result { life.settings.apply(change) } else { life.given = change }
+      switch result.refused {
+      case .success:
+        self.state.withLock { $0.settings.apply(change) }
+        self.applyGiven(done)
+      case .failure(let error):
+        self.state.withLock { $0.hasLooked = false }
+        done(.failure(error))
       }
-      done(result.map { _ in () })
     }
   }
 
