@@ -1,5 +1,5 @@
-// What clusters in this process cost while nothing goes on in them: one after the other is brought to
-// a state and left alone, and the processor time of the whole process is read.
+// What clusters in this process cost while nothing goes on in them: one after the other is brought
+// to a state and left alone, and the processor time of the whole process is read.
 
 import Glibc
 import OpCluster

@@ -62,7 +62,7 @@ public struct BlockingQueue: Sendable {
   /// Returns earlier, with operations left, only where their end will not be told: the cluster was
   /// closed, or will not have us.
   ///
-  /// - Throws: inside an operation, `wouldDeadlock` or `wouldStarve` for a wait that could never end.
+  /// - Throws: inside an operation, `wouldDeadlock` or `wouldStarve` for a wait that could not end.
   public func waitUntilAllOperationsAreFinished() throws(ClusterError) {
     try blocked { done in queue.record.look { done(.success(())) } } as Void
     let semaphore = DispatchSemaphore(value: 0)
@@ -83,7 +83,7 @@ public struct BlockingOperation: Sendable {
   /// Returns earlier, with `isFinished` false, only where the end will not be told: the cluster was
   /// closed, or will not have us.
   ///
-  /// - Throws: inside an operation, `wouldDeadlock` or `wouldStarve` for a wait that could never end:
+  /// - Throws: inside an operation, `wouldDeadlock` or `wouldStarve` for a wait that could not end:
   ///   for itself, for what depends on it.
   public func waitUntilFinished() throws(ClusterError) {
     let semaphore = DispatchSemaphore(value: 0)

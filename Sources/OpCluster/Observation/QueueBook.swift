@@ -1,5 +1,5 @@
-// The queues' part of the book: which record stands for which queue, by name and by number, and what
-// is told of queues. Any thread. Records are let go of outside of the lock.
+// The queues' part of the book: which record stands for which queue, by name and by number, and
+// what is told of queues. Any thread. Records are let go of outside of the lock.
 
 import OpClusterModel
 import Synchronization

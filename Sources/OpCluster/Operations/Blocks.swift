@@ -27,11 +27,11 @@ extension ClusterOperation {
   }
 
   /// Adds a closure as a block: local clusters only, until the operation is dispatched. To an
-  /// operation that was made of a closure it is added until that one is in a queue; the two run side
-  /// by side from then on.
+  /// operation that was made of a closure it can be added until that one is in a queue; the two run
+  /// side by side.
   ///
-  /// - Throws: `alreadyStarted`; `badRequest` if this is neither a block operation nor a closure, or
-  ///   a closure that returns a value.
+  /// - Throws: `alreadyStarted`; `badRequest` if this is neither a block operation nor a closure,
+  ///   or a closure that returns a value.
   public func addExecutionBlock(_ body: @escaping OperationClosure) throws(ClusterError) {
     try add(.closure(body))
   }
@@ -83,8 +83,8 @@ extension ClusterOperation {
 }
 
 extension OperationLife {
-  /// What further blocks are added to; nil: there can be none. A closure is a block by itself, until
-  /// the cluster knows it as what it is.
+  /// What further blocks are added to; nil: there can be none. A closure is a block by itself,
+  /// until the cluster knows it as what it is.
   fileprivate var blocks: [OperationBlockWork]? {
     switch work {
     case .blocks(let blocks): blocks

@@ -25,9 +25,9 @@ public final class ClusterOperationQueue: Sendable {
   /// The cluster whose queue it is.
   public var cluster: OperationCluster { record.cluster }
 
-  /// A handle; the queue is made in the cluster with the first request, unless it is there. What is
-  /// given here and no setting, such as a limit of −5, goes where the cluster's errors go, and every
-  /// request of the queue throws it.
+  /// A handle; the queue is made in the cluster with the first request, unless it is there. A
+  /// limit that is none, such as −5, is told where the cluster's errors go, and every request of
+  /// the queue throws `badLimit`.
   ///
   /// - Parameters:
   ///   - name: Unique in the cluster, at most 255 bytes; nil: a name of its own.

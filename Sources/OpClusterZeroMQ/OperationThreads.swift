@@ -1,17 +1,35 @@
-// The threads that operations of a local cluster run on: as many as it has slots, so that operations
-// that block hold up nobody but each other. Swift's own threads are as few as the processors, and
-// whoever blocks one takes it from the whole program. Any thread.
+// Threads for tasks that may block: up to a number of them, so that they hold up nobody but each
+// other. Swift's own threads are as few as the processors, and whoever blocks one takes it from the
+// whole program. Beside it the main thread, for tasks that want that one. Any thread.
 
-import DequeModule
 import Dispatch
-import OpClusterZeroMQ
 import Synchronization
+
+/// Jobs in order; what has gone is cleared out when it is the half.
+private struct JobLine: Sendable {
+  private var jobs: [UnownedJob] = []
+  private var first = 0
+  var isEmpty: Bool { first == jobs.count }
+  mutating func append(_ job: UnownedJob) { jobs.append(job) }
+
+  mutating func popFirst() -> UnownedJob? {
+    if isEmpty { return nil }
+    defer {
+      first += 1
+      if first * 2 > jobs.count {
+        jobs.removeFirst(first)
+        first = 0
+      }
+    }
+    return jobs[first]
+  }
+}
 
 /// Starts a thread for a job where none is idle and there are fewer than slots. An idle one ends
 /// after a while.
-final class OperationThreads: TaskExecutor {
+public final class OperationThreads: TaskExecutor {
   private struct State {
-    var jobs: Deque<UnownedJob> = []
+    var jobs = JobLine()
     var threads = 0
     /// Threads that wait and have not been called.
     var idle = 0
@@ -21,9 +39,9 @@ final class OperationThreads: TaskExecutor {
   private let most: Int
   private static let idleSeconds = 5
 
-  init(most: Int) { self.most = most }
+  public init(most: Int) { self.most = most }
 
-  func enqueue(_ job: consuming ExecutorJob) {
+  public func enqueue(_ job: consuming ExecutorJob) {
     enum Step { case none, ring, start }
     let job = UnownedJob(job)
     let step = state.withLock { state -> Step in
@@ -87,11 +105,12 @@ final class OperationThreads: TaskExecutor {
   }
 }
 
-/// The main thread, for operations of the main queue.
-final class MainThread: TaskExecutor {
-  static let shared = MainThread()
+/// The program's main thread, which must be let go of now and then: by `await`, or
+/// `dispatchMain()`.
+public final class MainThread: TaskExecutor {
+  public static let shared = MainThread()
 
-  func enqueue(_ job: consuming ExecutorJob) {
+  public func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     DispatchQueue.main.async { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }
   }
