@@ -30,11 +30,11 @@ struct Brains: Sendable {
   private var templates: [AnnouncedTemplate?] = []
   private var completions: [UInt64: Completion] = [:]
   private var lastRequest: UInt64 = 0
-  /// When what has started is told at the latest.
-  private var tellStartsAt: Instant?
+  /// When progress is told at the latest.
+  private var tellProgressAt: Instant?
   /// The scheduler's, as of the end of the last round: nothing changes in between.
   private var schedulerDeadline: Instant?
-  private static let startsUntold = Span.milliseconds(1)
+  private static let progressUntold = Span.milliseconds(1)
   var closers: [@Sendable () -> Void] = []
   var byHand = HandWorker()
 
@@ -48,6 +48,15 @@ struct Brains: Sendable {
     var calls: [@Sendable () -> Void] = []
     /// When to look again though nothing has come; nil: never.
     var deadline: Instant?
+
+    /// What is started in this round, where something is stopped in it, too: that comes after.
+    var startingAndStopping: Set<AttemptID> {
+      var starting: Set<AttemptID> = []
+      let hasStops = deeds.contains { if case .launch = $0 { false } else { true } }
+      if !hasStops { return starting }
+      for case .launch(let launch) in deeds { starting.insert(launch.attempt) }
+      return starting
+    }
 
     mutating func clear() {
       deeds.removeAll(keepingCapacity: true)
@@ -103,11 +112,11 @@ struct Brains: Sendable {
       while let message = core.takeMessage(at: now) { hear(message) }
     }
     for arrival in arrivals { take(arrival) }
-    if let moment = tellStartsAt, moment <= now { settleAll() } else { settle() }
+    if let moment = tellProgressAt, moment <= now { settleAll() } else { settle() }
     if !core.hasUntoldStarts {
-      tellStartsAt = nil
-    } else if tellStartsAt == nil {
-      tellStartsAt = now + Brains.startsUntold
+      tellProgressAt = nil
+    } else if tellProgressAt == nil {
+      tellProgressAt = now + Brains.progressUntold
     }
     tellClosers()
     output.deadline = nextDeadline()
@@ -174,21 +183,24 @@ struct Brains: Sendable {
     if !effects.isEmpty { carryOut() }
   }
 
-  /// Lets the brains talk until neither has anything to say.
+  /// Lets the brains talk until neither has anything to say. What starts is told at once: nothing
+  /// begins to run before those who look at it can know (S9, S106, S114).
   mutating func settle() {
     while true {
       while core.startReady(atMost: 64, at: now, into: &effects) > 0 { carryOut() }
-      while core.hasNews, let message = core.takeMessage(at: now) { hear(message) }
+      while core.hasNews || core.hasUntoldStarts, let message = core.takeMessage(at: now) {
+        hear(message)
+      }
       if !isTurnOpen { return }
       closeTurn()
     }
   }
 
-  /// The same, and what has started is told. Else that is told along with the next end, or at
-  /// `tellStartsAt`: it saves short operations a turn.
+  /// The same, and how far operations are is told. Else that is told along with the next end, or
+  /// at `tellProgressAt`.
   mutating func settleAll() {
     settle()
-    tellStartsAt = nil
+    tellProgressAt = nil
     guard core.hasUntoldStarts else { return }
     while let message = core.takeMessage(at: now, withProgress: true) { hear(message) }
     settle()
@@ -304,7 +316,7 @@ struct Brains: Sendable {
     schedulerDeadline = scheduler.nextDeadline()
     var next = schedulerDeadline
     if let other = core.nextDeadline, other < next ?? .distantFuture { next = other }
-    if let other = tellStartsAt, other < next ?? .distantFuture { next = other }
+    if let other = tellProgressAt, other < next ?? .distantFuture { next = other }
     guard let next, next - now < .seconds(365 * 24 * 3600) else { return nil }
     return next
   }

@@ -26,6 +26,7 @@ public final class LocalCluster: Sendable {
   let scratch = StepperScratch()
   let lanes = CommandLanes()
   let alarm = Alarm()
+  let threads: OperationThreads
   /// Some type that is known wants a process of its own.
   private let knowsIsolated: Atomic<Bool>
   private let observer = Mutex(Observer())
@@ -33,6 +34,7 @@ public final class LocalCluster: Sendable {
   /// A type of its own: a closure by itself would be wrapped once more by each look at it.
   private struct Observer {
     var handler: (@Sendable ([EventRun]) -> Void)?
+    var errors: (@Sendable (OperationID, any Error) -> Void)?
   }
 
   /// - Parameters:
@@ -47,8 +49,9 @@ public final class LocalCluster: Sendable {
     knowsIsolated = Atomic(registry.hasIsolated)
     let now = Instant(nanoseconds: MonotonicClock.now())
     let types = registry.types + [OperationRegistry.closureType]
-    brains = Mutex(
-      Brains(types: types, slots: min(max(slots, 1), LocalCluster.maximumSlots), at: now))
+    let slots = min(max(slots, 1), LocalCluster.maximumSlots)
+    threads = OperationThreads(most: slots)
+    brains = Mutex(Brains(types: types, slots: slots, at: now))
     alarm.atDeadline { [weak self] in self?.look() }
   }
 
@@ -76,6 +79,12 @@ public final class LocalCluster: Sendable {
   public func observe(_ handler: @escaping @Sendable ([EventRun]) -> Void) {
     observer.withLock { $0.handler = handler }
     brains.withLock { $0.isObserved = true }
+  }
+
+  /// Sets who is told what the body of an operation threw, itself, before its end is told. Blocks
+  /// and what runs in children are not told: their errors are texts.
+  public func observeErrors(_ handler: @escaping @Sendable (OperationID, any Error) -> Void) {
+    observer.withLock { $0.errors = handler }
   }
 
   /// Registers an operation type; of two with the same name and version the later one counts.
@@ -129,8 +138,19 @@ public final class LocalCluster: Sendable {
   /// As many as there are processors, at least 2.
   public static var defaultSlots: Int { max(2, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
   static let maximumSlots = 4_096
+  /// The queue whose operations run on the main thread. Blocks and commands run beside it.
+  public static let mainQueueName = ":main"
   static let closedRefusal = Refusal(
     .shuttingDown, "the local cluster has been closed", hint: "make a new one")
+
+  /// An attempt has run in this process.
+  func tellError(of context: OperationContext, _ result: AttemptResult) {
+    if result.isSuccess { return }
+    guard let error = context.thrownError, let handler = observer.withLock({ $0.errors }) else {
+      return
+    }
+    handler(context.operation, error)
+  }
 
   /// Calls the observer; only the stepper does.
   func tell(_ events: [EventRun]) {

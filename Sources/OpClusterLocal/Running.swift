@@ -31,6 +31,8 @@ final class AttemptRun: Sendable {
   let type: OperationType
   let argument: [UInt8]
   let qos: QualityOfService
+  /// It runs on the main thread: its queue is the main queue.
+  var isOnMain: Bool { context.queueName == LocalCluster.mainQueueName }
   /// Where it stands among the running ones.
   let place = Atomic<Int>(-1)
   private struct State {
@@ -250,14 +252,34 @@ extension LocalCluster {
 
   /// Runs an attempt, and what comes after it, as a task.
   func run(_ first: AttemptRun) {
+    if first.isOnMain { return runOnMain(first) }
     if short.add(first) {
       alarm.set(Instant(nanoseconds: MonotonicClock.now()) + ShortStarts.patience)
       return
     }
     if idle.take(first) { return }
     let runner = Runner()
-    let task = Task.detached(priority: first.qos.taskPriority) { [self] in
+    let task = Task.detached(
+      executorPreference: threads, priority: first.qos.taskPriority
+    ) { [self] in
       await runAll(first, on: runner)
+    }
+    runner.isRun(by: task)
+  }
+
+  /// Runs an attempt alone, on the main thread.
+  private func runOnMain(_ run: AttemptRun) {
+    let runner = Runner()
+    let task = Task.detached(
+      executorPreference: MainThread.shared, priority: run.qos.taskPriority
+    ) { [self] in
+      run.begin(on: runner)
+      let registry = registry.withLock { $0 }
+      let result = await registry.run(run.type, argument: run.argument, context: run.context)
+      tellError(of: run.context, result)
+      run.end()
+      running.remove(run)
+      post(.ended(run.context.attempt, result))
     }
     runner.isRun(by: task)
   }
@@ -277,6 +299,7 @@ extension LocalCluster {
       let began = MonotonicClock.now()
       let registry = registry.withLock { $0 }
       let result = await registry.run(run.type, argument: run.argument, context: run.context)
+      tellError(of: run.context, result)
       run.end()
       running.remove(run)
       let now = MonotonicClock.now()

@@ -44,8 +44,13 @@ extension LocalCluster {
       result.cause = .cannotStart
       result.diagnostic = "\(error)"
     }
+    tellError(of: run.context, result)
     running.remove(run)
+    // Somebody else may be deciding: it is over when its end has been told.
+    let end = HandAnswer()
+    post(.awaitByHand(attempt, { end.put($0) }))
     post(.ended(attempt, result))
+    _ = try end.wait()
   }
 }
 

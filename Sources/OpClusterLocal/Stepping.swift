@@ -60,30 +60,43 @@ extension LocalCluster {
     return inHand
   }
 
-  /// Does what a round decided. What starts, starts before anybody is told of it.
+  /// Does what a round decided. What starts, starts after everybody was told of it and of what was
+  /// before it: inside an operation its own object executes, and what it depended on has finished
+  /// (S9, S106, S114). What is asked to stop is asked before whoever wanted it has an answer.
   private func carryOut(_ output: Brains.Output, as stepper: Stepper) -> AttemptRun? {
-    var inHand: AttemptRun?
-    for deed in output.deeds {
-      switch deed {
-      case .stop(let attempt): if !running.stop(attempt) { lanes.stop(attempt) }
-      case .kill(let attempt): if !running.stop(attempt) { lanes.kill(attempt) }
-      case .launch(let launch):
-        guard let ready = prepare(launch) else { continue }
-        if inHand == nil, case .runner(let qos) = stepper, qos == ready.qos {
-          inHand = ready
-        } else {
-          run(ready)
-        }
-      }
-    }
     if let deadline = output.deadline { alarm.set(deadline) }
     if !output.events.isEmpty { tell(output.events) }
+    let starting = output.startingAndStopping
+    for deed in output.deeds { stop(deed) { !starting.contains($0) } }
     for (completion, result) in output.answers { completion(result) }
     for call in output.calls { call() }
     if !output.usedClosures.isEmpty {
       registry.withLock { $0 }.remove(closures: output.usedClosures)
     }
+    var inHand: AttemptRun?
+    for deed in output.deeds {
+      guard case .launch(let launch) = deed else {
+        stop(deed) { starting.contains($0) }
+        continue
+      }
+      guard let ready = prepare(launch) else { continue }
+      if inHand == nil, case .runner(let qos) = stepper, qos == ready.qos, !ready.isOnMain {
+        inHand = ready
+      } else {
+        run(ready)
+      }
+    }
     return inHand
+  }
+
+  private func stop(_ deed: Brains.Deed, where isMeant: (AttemptID) -> Bool) {
+    switch deed {
+    case .launch: break
+    case .stop(let attempt):
+      if isMeant(attempt), !running.stop(attempt) { lanes.stop(attempt) }
+    case .kill(let attempt):
+      if isMeant(attempt), !running.stop(attempt) { lanes.kill(attempt) }
+    }
   }
 }
 

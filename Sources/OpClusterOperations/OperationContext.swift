@@ -37,6 +37,7 @@ public final class OperationContext: Sendable {
     var handlers: [@Sendable () -> Void] = []
     var folder: String?
     var hasEnded = false
+    var thrown: (any Error)?
     /// The inputs' outputs, decoded when they are first asked for by type.
     var opened: [OperationOutput?]?
   }
@@ -135,6 +136,11 @@ public final class OperationContext: Sendable {
   }
 
   // MARK: - For what runs it
+
+  /// What its body threw; nil: nothing, or it has not ended.
+  public var thrownError: (any Error)? { state.withLock { $0.thrown } }
+
+  func keep(thrown error: any Error) { state.withLock { $0.thrown = error } }
 
   /// The attempt is over: nothing more is called, and the folder goes.
   func end() {

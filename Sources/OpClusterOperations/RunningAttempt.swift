@@ -48,6 +48,7 @@ public struct RunningAttempt: Sendable {
         try await work(argument, context)
       }
     } catch {
+      context.keep(thrown: error)
       result = AttemptResult(thrown: error, isCancelled: context.isCancelled)
     }
     result.startedAt = startedAt

@@ -121,6 +121,6 @@ struct Comparison: Sendable {
     case .singly:
       for _ in 0..<count { try queue.blocking.addOperation { _ in counter.count() } }
     }
-    queue.blocking.waitUntilAllOperationsAreFinished()
+    try queue.blocking.waitUntilAllOperationsAreFinished()
   }
 }

@@ -1,6 +1,7 @@
 // A program of the library whose operations want processes of their own, as a user writes one: the
 // tests start it. Its main opens the door for them, unless its only argument is `without`. It says
-// on standard output what became of each operation.
+// on standard output what became of each operation. With the argument `idle` it says instead how
+// much processor time clusters take in which nothing goes on.
 
 import FoundationEssentials
 import Glibc
@@ -51,6 +52,7 @@ struct Stranger: RegisteredOperation {
 @main
 struct LibraryProgram {
   static func main() async throws {
+    if CommandLine.arguments.last == "idle" { return try await Idleness.measure() }
     if CommandLine.arguments.last != "without" {
       OperationCluster.runAsChildIfAsked(types: [Where.self, Trap.self, Deaf.self])
     }

@@ -95,7 +95,7 @@ import Testing
     #expect(await wait.value == .connectionLost)
     // Who comes later does not wait at all.
     await #expect(throws: ClusterError.self) { try await operation.waitUntilFinished() }
-    operation.blocking.waitUntilFinished()
+    try operation.blocking.waitUntilFinished()
     #expect(!operation.isFinished)
     #expect(notes.lines == ["connectionLost the cluster at \(first.address)"])
     await cluster.close()

@@ -38,4 +38,11 @@ import Testing
     #expect(lines[0].hasPrefix("refused: "))
     #expect(lines[0].contains("OperationCluster.runAsChildIfAsked(types:)"), "\(lines)")
   }
+
+  /// A cluster in which nothing goes on takes no processor time, whatever was done with it first.
+  @Test("idle clusters cost nothing") func idle() async throws {
+    let lines = try await lines(["idle"])
+    #expect(lines.count == 9)
+    #expect(lines.filter { !$0.hasSuffix(" costs nothing") } == [])
+  }
 }

@@ -92,7 +92,7 @@ import Testing
 func block(_ queue: ClusterOperationQueue) throws -> ClusterOperation.Outcome? {
   let operation = ClusterOperation { _ in print("here") }
   try queue.blocking.addOperation(operation)
-  operation.blocking.waitUntilFinished()
+  try operation.blocking.waitUntilFinished()
   return operation.outcome
 }
 // end

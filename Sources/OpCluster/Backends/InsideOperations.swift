@@ -32,7 +32,9 @@ extension OperationContext {
 
   /// The queue that this operation runs in: the counterpart of `OperationQueue.current` (S146).
   public func queue() async throws(ClusterError) -> ClusterOperationQueue {
-    ClusterOperationQueue(name: queueName, on: try await cluster())
+    let queue = ClusterOperationQueue(name: queueName, on: try await cluster())
+    try await awaited { done in queue.record.look { done(.success(())) } } as Void
+    return queue
   }
 
   /// Asks this operation itself to stop; it goes on until it returns (S98).

@@ -55,6 +55,7 @@ public final class OperationCluster: Sendable {
       ?? LocalCluster(registry: registry)
     let book = OperationBook()
     cluster.observe { book.take($0) }
+    cluster.observeErrors { book.take(thrown: $1, by: $0) }
     let object = OperationCluster(backend: LocalBackend(cluster: cluster), book: book)
     LocalHomes.shared.register(object, for: cluster)
     return object

@@ -26,10 +26,10 @@ public struct BlockingQueue: Sendable {
   public func addOperations(
     _ operations: [ClusterOperation], waitUntilFinished: Bool = false
   ) throws(ClusterError) {
-    try blocked { done in queue.adding(operations, asBarrier: false, done) }
+    try blocked { done in queue.record.adding(operations, asBarrier: false, done) }
     guard waitUntilFinished else { return }
     for operation in operations {
-      operation.blocking.waitUntilFinished()
+      try operation.blocking.waitUntilFinished()
       if !operation.isFinished, let loss = operation.loss { throw loss }
     }
   }
@@ -43,22 +43,31 @@ public struct BlockingQueue: Sendable {
     return operation
   }
 
+  @discardableResult
+  public func addOperation(
+    _ body: @escaping PlainClosure
+  ) throws(ClusterError) -> ClusterOperation {
+    try addOperation { _ in try await body() }
+  }
+
   public func addBarrier(_ operation: ClusterOperation) throws(ClusterError) {
-    try blocked { done in queue.adding([operation], asBarrier: true, done) }
+    try blocked { done in queue.record.adding([operation], asBarrier: true, done) }
   }
 
   @discardableResult
   public func cancelAllOperations(reason: String = "") throws(ClusterError) -> [CancelVerdict] {
-    let reply = try queue.cluster.ask(.cancelQueue(queue.name, reason: reason))
-    if case .cancelled(let verdicts, total: _) = reply { return verdicts }
-    return []
+    try blocked { done in queue.record.cancellingAll(reason, done) }
   }
 
   /// Returns earlier, with operations left, only where their end will not be told: the cluster was
   /// closed, or will not have us.
-  public func waitUntilAllOperationsAreFinished() {
+  ///
+  /// - Throws: inside an operation, `wouldDeadlock` or `wouldStarve` for a wait that could not end.
+  public func waitUntilAllOperationsAreFinished() throws(ClusterError) {
+    try blocked { done in queue.record.look { done(.success(())) } } as Void
     let semaphore = DispatchSemaphore(value: 0)
-    if queue.addIdler({ semaphore.signal() }) != nil, queue.loss == nil { semaphore.wait() }
+    guard queue.addIdler({ semaphore.signal() }) != nil, queue.loss == nil else { return }
+    try queue.cluster.guardedBlocking(.queue(queue.name)) { semaphore.wait() }
   }
 }
 
@@ -73,10 +82,13 @@ public struct BlockingOperation: Sendable {
 
   /// Returns earlier, with `isFinished` false, only where the end will not be told: the cluster was
   /// closed, or will not have us.
-  public func waitUntilFinished() {
+  ///
+  /// - Throws: inside an operation, `wouldDeadlock` or `wouldStarve` for a wait that could not end:
+  ///   for itself, for what depends on it.
+  public func waitUntilFinished() throws(ClusterError) {
     let semaphore = DispatchSemaphore(value: 0)
-    if operation.addWaiter({ semaphore.signal() }) != nil, operation.loss == nil {
-      semaphore.wait()
-    }
+    guard operation.addWaiter({ semaphore.signal() }) != nil, operation.loss == nil else { return }
+    guard let (cluster, id) = operation.place else { return semaphore.wait() }
+    try cluster.guardedBlocking(.operations([id])) { semaphore.wait() }
   }
 }

@@ -43,7 +43,7 @@ extension OperationBook.State {
   fileprivate mutating func lose(
     _ graph: GraphID?, _ error: ClusterError
   ) -> (
-    (operations: [ClusterOperation], queues: [ClusterOperationQueue]),
+    (operations: [ClusterOperation], queues: [QueueRecord]),
     (@Sendable (ClusterError) -> Void)?
   ) {
     // With everything lost, single graphs are nothing to speak of.

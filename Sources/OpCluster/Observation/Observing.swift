@@ -59,9 +59,10 @@ extension ClusterOperationQueue {
   public func observe(
     _ handler: @escaping @Sendable (OperationQueueChange) -> Void
   ) -> OperationObservation {
-    let number = state.withLock { $0.observers.add(handler) }
-    return OperationObservation { [weak self] in
-      self?.state.withLock { $0.observers.remove(number) }
+    record.look {}
+    let number = record.state.withLock { $0.observers.add(handler) }
+    return OperationObservation { [weak record] in
+      record?.state.withLock { $0.observers.remove(number) }
     }
   }
 

@@ -12,17 +12,17 @@ final class OperationBook: Sendable {
     /// Submissions whose answer is not here yet: events of unknown graphs may be theirs.
     var submissionsUnderway = 0
     var unclaimed: [GraphID: [EventRun]] = [:]
-    /// Several objects may stand for one queue: all hear of it.
+    /// Mostly one record stands for a queue; after a renaming there may be two: all hear of it.
     var queues: [QueueID: [WeakQueue]] = [:]
-    /// Queues that exist, by name; kept for objects that are made later.
-    var queueNames: [String: QueueID] = [:]
+    /// What handles of one name share.
+    var records: [String: WeakQueue] = [:]
     var observers: DispatchQueue?
     /// Nothing is told any more: of anything, or of single graphs.
     var loss: ClusterError?
     var lostGraphs: [GraphID: ClusterError] = [:]
     var lossHandler: (@Sendable (ClusterError) -> Void)?
   }
-  struct WeakQueue { weak var queue: ClusterOperationQueue? }
+  struct WeakQueue { weak var queue: QueueRecord? }
   let state = Mutex(State())
 
   func attach(_ observers: DispatchQueue) { state.withLock { $0.observers = observers } }
@@ -34,6 +34,7 @@ final class OperationBook: Sendable {
 
   /// The same in runs.
   func take(_ runs: [EventRun]) {
+    foreseeCounts(runs)
     // Neighbours are mostly of one graph.
     var recent: (graph: GraphID, objects: Objects)?
     for run in runs {
@@ -117,42 +118,6 @@ final class OperationBook: Sendable {
   func follows(_ graph: GraphID) -> Bool { state.withLock { $0.graphs[graph] != nil } }
 
   // MARK: - Queues
-
-  /// A queue object wants to hear of the queue of its name.
-  func register(_ queue: ClusterOperationQueue, as id: QueueID) {
-    state.withLock { state in
-      var known = (state.queues[id] ?? []).filter { $0.queue != nil }
-      if !known.contains(where: { $0.queue === queue }) { known.append(WeakQueue(queue: queue)) }
-      state.queues[id] = known
-    }
-  }
-
-  /// The number of a queue that was created while this program listened.
-  func queueID(named name: String) -> QueueID? { state.withLock { $0.queueNames[name] } }
-
-  private func take(_ event: Event, _ id: QueueID) {
-    let (first, others) = state.withLock { state in
-      switch event.kind {
-      case .queueCreated(let settings): state.queueNames[settings.name] = id
-      case .queueChanged(let settings):
-        if let old = state.queueNames.first(where: { $0.value == id })?.key {
-          state.queueNames[old] = nil
-        }
-        state.queueNames[settings.name] = id
-      case .queueRemoved:
-        if let old = state.queueNames.first(where: { $0.value == id })?.key {
-          state.queueNames[old] = nil
-        }
-      default: break
-      }
-      // Mostly there is one object for a queue.
-      let known = state.queues[id] ?? []
-      let others = known.count > 1 ? known.dropFirst().compactMap(\.queue) : []
-      return (known.first?.queue, others)
-    }
-    first?.take(event)
-    for queue in others { queue.take(event) }
-  }
 }
 
 extension ClusterOperation {
@@ -166,5 +131,16 @@ extension ClusterOperation {
     }
     for waiter in effects.waiters { waiter(()) }
     if let completion = effects.completion { DispatchQueue.global().async { completion() } }
+  }
+}
+
+extension OperationBook {
+  /// The body of an operation threw this, in this process.
+  func take(thrown error: any Error, by id: OperationID) {
+    let operation = state.withLock { state -> ClusterOperation? in
+      guard let objects = state.graphs[id.graph], Int(id.index) < objects.count else { return nil }
+      return objects[Int(id.index)]
+    }
+    operation?.life.withLock { $0.thrown = error }
   }
 }

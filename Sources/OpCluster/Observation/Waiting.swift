@@ -57,6 +57,9 @@ extension ClusterOperation {
 extension ClusterOperationQueue {
   /// Returns when the queue is empty, what is added meanwhile included (S141).
   public func waitUntilAllOperationsAreFinished() async throws(ClusterError) {
+    try await awaited { done in record.look { done(.success(())) } } as Void
+    // Of a queue that is not there nobody need be asked.
+    if isIdle { return }
     try await cluster.guardedWait(.queue(name)) { () async throws(ClusterError) in
       try await suspended { resume in
         guard let number = self.addIdler(resume) else {
@@ -64,9 +67,9 @@ extension ClusterOperationQueue {
           return {}
         }
         if self.loss != nil { resume() }
-        return { self.state.withLock { $0.idlers.remove(number) } }
+        return { self.record.state.withLock { $0.idlers.remove(number) } }
       }
-      if let loss = self.loss, !self.state.withLock({ $0.isIdle }) { throw loss }
+      if let loss = self.loss, !self.isIdle { throw loss }
     }
   }
 
@@ -75,10 +78,12 @@ extension ClusterOperationQueue {
 
   /// Calls `handler` when the queue is empty; nil: it is, nothing is called.
   func addIdler(_ handler: @escaping @Sendable () -> Void) -> UInt64? {
-    state.withLock { life in
+    record.state.withLock { life in
       life.isIdle ? nil : life.idlers.add(handler)
     }
   }
+
+  private var isIdle: Bool { record.state.withLock { $0.isIdle } }
 
   /// Returns false when the time has passed first; the queue is untouched.
   public func waitUntilAllOperationsAreFinished(
@@ -98,6 +103,16 @@ extension OperationCluster {
     try await guardedWait(.operations(ids)) { () async throws(ClusterError) in
       for operation in operations { try await operation.suspendUntilFinished() }
     }
+  }
+
+  /// As `guardedWait`, for a thread.
+  func guardedBlocking(
+    _ target: WaitTarget, _ body: () throws(ClusterError) -> Void
+  ) throws(ClusterError) {
+    guard let waiter = OperationContext.current, isHome(of: waiter) else { return try body() }
+    _ = try ask(.beginWait(waiter.operation, target))
+    defer { backend.send(.endWait(waiter.operation)) { _ in } }
+    try body()
   }
 
   /// Inside an operation of this cluster, asks before it waits; elsewhere just waits.

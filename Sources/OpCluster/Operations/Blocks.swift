@@ -26,19 +26,36 @@ extension ClusterOperation {
     try add(.command(command.specification))
   }
 
-  /// Adds a closure as a block: local clusters only, until the operation is added to a queue.
+  /// Adds a closure as a block: local clusters only, until the operation is dispatched. To an
+  /// operation that was made of a closure it can be added until that one is in a queue; the two run
+  /// side by side.
+  ///
+  /// - Throws: `alreadyStarted`; `badRequest` if this is neither a block operation nor a closure,
+  ///   or a closure that returns a value.
   public func addExecutionBlock(_ body: @escaping OperationClosure) throws(ClusterError) {
-    try add(
-      .closure { context in
-        try await body(context)
-        return []
-      })
+    try add(.closure(body))
+  }
+
+  /// Adds a closure that needs no context as a block.
+  public func addExecutionBlock(_ body: @escaping PlainClosure) throws(ClusterError) {
+    try addExecutionBlock { _ in try await body() }
+  }
+
+  /// The closures that were added while it was in no queue, in order; none after the end, when they
+  /// are let go of.
+  public var executionBlocks: [OperationClosure] {
+    switch life.withLock({ $0.work }) {
+    case .closure(.plain(let body)): [body]
+    case .blocks(let blocks):
+      blocks.compactMap { if case .closure(let body) = $0 { body } else { nil } }
+    case .nothing, .command, .call, .closure(.returning): []
+    }
   }
 
   private func add(_ block: OperationBlockWork) throws(ClusterError) {
     let place = try life.withLock {
       (life) throws(ClusterError) -> (OperationCluster, OperationID)? in
-      guard case .blocks(var blocks) = life.work else {
+      guard var blocks = life.blocks else {
         throw ClusterError(
           .badRequest, "'\(life.shownName)' is not a block operation",
           hint: "make one with ClusterOperation.blocks()")
@@ -62,5 +79,18 @@ extension ClusterOperation {
     guard let (cluster, id) = place else { return }
     let lowered = try block.lowered(for: cluster.backend.local)
     _ = try cluster.ask(.addBlocks(id, Wire.encode(blocks: [lowered])))
+  }
+}
+
+extension OperationLife {
+  /// What further blocks are added to; nil: there can be none. A closure is a block by itself,
+  /// until the cluster knows it as what it is.
+  fileprivate var blocks: [OperationBlockWork]? {
+    switch work {
+    case .blocks(let blocks): blocks
+    case .closure(.plain(let body)):
+      if case .fresh = stage { [.closure(body)] } else { nil }
+    case .closure(.returning), .nothing, .command, .call: nil
+    }
   }
 }

@@ -53,11 +53,12 @@ public final class ClusterOperation: Sendable {
   /// Runs a closure in this process: local clusters only; adding it anywhere else throws
   /// `localOnly` (S124).
   public convenience init(name: String? = nil, _ body: @escaping OperationClosure) {
-    self.init(
-      .closure { context in
-        try await body(context)
-        return []
-      }, name: name)
+    self.init(.closure(.plain(body)), name: name)
+  }
+
+  /// Runs a closure that needs no context (S124).
+  public convenience init(name: String? = nil, _ body: @escaping PlainClosure) {
+    self.init(name: name) { _ in try await body() }
   }
 
   /// Runs a closure in this process that leaves a value for dependents.
@@ -65,7 +66,15 @@ public final class ClusterOperation: Sendable {
     name: String? = nil,
     returning body: @escaping @Sendable (OperationContext) async throws -> Value
   ) {
-    self.init(.closure { try OutputValue.encode(try await body($0)) }, name: name)
+    self.init(
+      .closure(.returning { try OutputValue.encode(try await body($0)) }), name: name)
+  }
+
+  /// Runs a closure that needs no context and leaves a value for dependents.
+  public convenience init<Value: Codable & Sendable>(
+    name: String? = nil, returning body: @escaping @Sendable () async throws -> Value
+  ) {
+    self.init(name: name, returning: { (_: OperationContext) in try await body() })
   }
 
   /// A fresh operation that runs the same with the same settings, without dependencies: an
@@ -115,8 +124,9 @@ public final class ClusterOperation: Sendable {
   /// Informative only: queues ignore it, as in Foundation (S130).
   public var isAsynchronous: Bool { settings.isAsynchronous }
 
-  /// The queue that it was added to.
-  public var queue: ClusterOperationQueue? { life.withLock { $0.queue } }
+  /// The queue that it was added to. After the end an operation does not keep it: nil when nobody
+  /// else does.
+  public var queue: ClusterOperationQueue? { life.withLock { $0.newestQueue }?.handle }
 
   // MARK: - Where it stands
 
@@ -134,6 +144,12 @@ public final class ClusterOperation: Sendable {
   public var isHeld: Bool { life.withLock { $0.isHeld } }
   /// How it ended; nil while it has not.
   public var outcome: Outcome? { life.withLock { $0.outcome } }
+  /// What its body threw, itself, not its description: of an operation that failed on a cluster in
+  /// this process. nil elsewhere: an error does not travel to another process, its text does
+  /// (`result()`).
+  public var error: (any Error)? {
+    life.withLock { $0.outcome == nil || $0.outcome == .succeeded ? nil : $0.thrown }
+  }
   /// Why it was cancelled or skipped; nil: it was not.
   public var cancelReason: CancelReason? { life.withLock { $0.cancelReason } }
   /// Which run is the newest, from 1, as people count; 0 before the first (S12).

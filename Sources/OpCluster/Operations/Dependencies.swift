@@ -19,7 +19,12 @@ extension ClusterOperation {
     guard other !== self else {
       throw ClusterError(.selfDependency, "'\(self)' cannot depend on itself")
     }
-    enum Step { case done, ask(OperationCluster, OperationID), conflict(Condition), onItsWay }
+    enum Step {
+      case done
+      case ask(OperationCluster, OperationID)
+      case conflict(Condition)
+      case onItsWay
+    }
     let step = life.withLock { life -> Step in
       if let old = life.dependencies.first(where: { $0.operation === other }) {
         return old.condition == condition ? .done : .conflict(old.condition)

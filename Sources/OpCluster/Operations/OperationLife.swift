@@ -26,10 +26,13 @@ struct OperationLife: Sendable {
   var work: OperationWork
   var dependencies: [Dependency] = []
   var isBarrier = false
-  /// Whether its queue object counts it among what it holds.
+  /// Whether its queue's record counts it among what it holds, and where.
   var isCounted = false
-  /// The queue that it was added to.
-  var queue: ClusterOperationQueue?
+  var place: UInt64 = 0
+  /// The queue that it was added to, kept until the end: a queue lives as long as it has any (S5).
+  var queue: QueueRecord?
+  /// The same after the end: what has finished keeps no queue.
+  weak var lastQueue: QueueRecord?
   /// The cluster that knows it.
   var cluster: OperationCluster?
 
@@ -40,6 +43,8 @@ struct OperationLife: Sendable {
   var isHeld = false
   var outcome: Outcome?
   var cancelReason: CancelReason?
+  /// What its body threw, where that was in this process.
+  var thrown: (any Error)?
   var hasExecuted = false
   /// The newest run, as people count; 0 before the first.
   var run: UInt32 = 0
@@ -58,8 +63,11 @@ struct OperationLife: Sendable {
 
   var isFinished: Bool { outcome != nil }
   var end: OperationEnd? {
-    outcome.map { OperationEnd(isBarrier: isBarrier, hasExecuted: hasExecuted, outcome: $0) }
+    outcome.map {
+      OperationEnd(isBarrier: isBarrier, hasExecuted: hasExecuted, outcome: $0, place: place)
+    }
   }
+  var newestQueue: QueueRecord? { queue ?? lastQueue }
 
   var id: OperationID? {
     switch stage {
@@ -85,7 +93,9 @@ struct LifeEffects: Sendable {
   var waiters: [HandlerList<Void>.Handler] = []
   var completion: (@Sendable () -> Void)?
   /// It has just finished, and this queue counted it.
-  var ended: (queue: ClusterOperationQueue, end: OperationEnd)?
+  var ended: (queue: QueueRecord, end: OperationEnd)?
+  /// Let go of outside of the lock: it may be the last who knew it.
+  var left: QueueRecord?
 }
 
 /// What a queue counts of an operation that has finished.
@@ -94,6 +104,8 @@ struct OperationEnd: Sendable {
   /// Whether its main had run.
   var hasExecuted: Bool
   var outcome: Outcome
+  /// Where it stands in its queue's record.
+  var place: UInt64
 }
 
 extension OperationLife {
@@ -125,6 +137,7 @@ extension OperationLife {
       if value { hasExecuted = true }
     case .isFinished(let value):
       outcome = value
+      if value == .succeeded { thrown = nil }
       isReady = true
       isExecuting = false
     case .isCancelled(let reason):
@@ -141,6 +154,9 @@ extension OperationLife {
     effects.waiters = waiters.takeAll()
     effects.completion = takeCompletion()
     if isCounted, let queue, let end { effects.ended = (queue, end) }
+    effects.left = queue
+    lastQueue = queue
+    queue = nil
     // Whoever holds this object keeps it, but not what it depended on and ran.
     work = work.remains
   }

@@ -9,13 +9,34 @@ import OpClusterWire
 /// A closure that runs as an operation; local clusters only (S124).
 public typealias OperationClosure = @Sendable (OperationContext) async throws -> Void
 
+/// The same for a closure that needs no context.
+public typealias PlainClosure = @Sendable () async throws -> Void
+
+/// A closure as an operation has it.
+enum ClosureWork: Sendable {
+  case plain(OperationClosure)
+  /// Leaves a value, encoded.
+  case returning(@Sendable (OperationContext) async throws -> [UInt8])
+
+  var encoding: @Sendable (OperationContext) async throws -> [UInt8] {
+    switch self {
+    case .plain(let body):
+      { context in
+        try await body(context)
+        return []
+      }
+    case .returning(let body): body
+    }
+  }
+}
+
 /// One kind of work, with all that running it takes.
 enum OperationWork: Sendable {
   case nothing
   case command(CommandSpecification)
   case call(Invocation)
   case blocks([OperationBlockWork])
-  case closure(@Sendable (OperationContext) async throws -> [UInt8])
+  case closure(ClosureWork)
 
   /// A value of a registered type, encoded, and how to make the type known to a local cluster.
   struct Invocation: Sendable {
@@ -29,7 +50,9 @@ enum OperationWork: Sendable {
   var remains: OperationWork {
     switch self {
     case .closure: .nothing
-    case .nothing, .command, .call, .blocks: self
+    // Closures may hold the operation itself.
+    case .blocks(let blocks): .blocks(blocks.filter(\.isPortable))
+    case .nothing, .command, .call: self
     }
   }
 
@@ -58,7 +81,7 @@ enum OperationWork: Sendable {
 enum OperationBlockWork: Sendable {
   case command(CommandSpecification)
   case call(OperationWork.Invocation)
-  case closure(@Sendable (OperationContext) async throws -> [UInt8])
+  case closure(OperationClosure)
 
   var isPortable: Bool {
     if case .closure = self { false } else { true }
@@ -73,7 +96,7 @@ enum OperationBlockWork: Sendable {
       return .call(invocation.type, argument: try invocation.argument.get())
     case .closure(let body):
       guard let local else { throw .localOnly }
-      let number = local.register(closure: body)
+      let number = local.register(closure: ClosureWork.plain(body).encoding)
       return .call(OperationRegistry.closureType, argument: ClosureNumber.argument(number))
     }
   }

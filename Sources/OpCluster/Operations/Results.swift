@@ -44,6 +44,18 @@ public struct OperationFailure: Error, Hashable, Sendable, CustomStringConvertib
   public var exitStatus: Int32
   /// The signal that ended a command; 0 for none.
   public var signal: Int32
+  /// What was thrown, itself, where that was in this process; it does not count in `==`.
+  public var underlyingError: (any Error)?
+  public static func == (a: OperationFailure, b: OperationFailure) -> Bool {
+    a.cause == b.cause && a.message == b.message && a.exitStatus == b.exitStatus
+      && a.signal == b.signal
+  }
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(cause)
+    hasher.combine(message)
+    hasher.combine(exitStatus)
+    hasher.combine(signal)
+  }
   public var description: String { message.isEmpty ? "\(cause)" : message }
 }
 
@@ -53,7 +65,10 @@ extension ClusterOperation {
     guard let row = try await row() else {
       return isCancelled ? .cancelled(cancelReason) : .pending
     }
-    return OperationResult(row)
+    let result = OperationResult(row)
+    guard case .failed(var failure) = result else { return result }
+    failure.underlyingError = error
+    return .failed(failure)
   }
 
   /// The value of an operation of this type, when it has finished; waits for that.

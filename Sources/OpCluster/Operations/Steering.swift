@@ -92,10 +92,10 @@ extension ClusterOperation {
     guard queue.cluster === cluster else {
       throw ClusterError(.unknownQueue, "the queue '\(queue.name)' is of another cluster")
     }
-    try await awaited { done in queue.make(done) } as Void
+    try await awaited { done in queue.record.make(done) } as Void
     let request = ClientRequest.setQueue(.operations([id]), queue: queue.name)
     let took = try await cluster.request(request).effect
-    if took { queue.takeOver(self) }
+    if took { queue.record.takeOver(self) }
     return took
   }
 
@@ -170,7 +170,14 @@ extension OperationCluster {
     _ target: OperationTarget, _ reason: String, grace: Duration?,
     _ done: @escaping @Sendable (Result<[CancelVerdict], ClusterError>) -> Void
   ) {
+    if case .operations(let ids) = target, ids.isEmpty { return done(.success([])) }
     backend.send(.cancel(target, reason: reason, grace: grace.map(Span.init))) { result in
+      // Among all that live, none is meant: that is no error.
+      if case .selection(let selection) = target, selection.graphs == .all,
+        case .failure(let error) = result.refused, error.code == .unknownGraph
+      {
+        return done(.success([]))
+      }
       done(
         result.refused.flatMap { reply in
           guard case .cancelled(let verdicts, total: _) = reply else {

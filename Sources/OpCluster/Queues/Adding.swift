@@ -8,7 +8,7 @@ extension OperationCluster {
   /// Adds a batch to a queue. `done` is called when the cluster has it durably, or refused it: then
   /// nothing of it is anywhere.
   func add(
-    _ operations: [ClusterOperation], to queue: ClusterOperationQueue, asBarrier: Bool,
+    _ operations: [ClusterOperation], to queue: QueueRecord, asBarrier: Bool,
     _ done: @escaping DoneHandler
   ) {
     do throws(ClusterError) {
@@ -20,12 +20,21 @@ extension OperationCluster {
       if declared.isEmpty, !haveDependencies {
         return submit(operations, to: queue, asBarrier: asBarrier, done, fail)
       }
-      declareFresh(haveDependencies ? dependencies(outside: operations) : []) { result in
+      let outside = haveDependencies ? dependencies(outside: operations) : []
+      if !asBarrier, outside.lead(to: Set(operations)) {
+        // Nobody could be first: known together, or refused together.
+        let alongside = takeFresh(outside)
+        return enqueueDeclared(operations, declared, alongside, to: queue, done) { error in
+          self.release(alongside)
+          fail(error)
+        }
+      }
+      declareFresh(outside) { result in
         if case .failure(let error) = result { return fail(error) }
         if declared.isEmpty {
           self.submit(operations, to: queue, asBarrier: asBarrier, done, fail)
         } else {
-          self.enqueueDeclared(operations, declared, to: queue, done, fail)
+          self.enqueueDeclared(operations, declared, [], to: queue, done, fail)
         }
       }
     } catch {
@@ -35,7 +44,7 @@ extension OperationCluster {
 
   /// What depends on nothing that is not known.
   private func submit(
-    _ operations: [ClusterOperation], to queue: ClusterOperationQueue, asBarrier: Bool,
+    _ operations: [ClusterOperation], to queue: QueueRecord, asBarrier: Bool,
     _ done: @escaping DoneHandler, _ fail: @escaping @Sendable (ClusterError) -> Void
   ) {
     submit(operations, to: queue.name) { result in
@@ -47,7 +56,7 @@ extension OperationCluster {
   /// Takes every operation of a batch for this call, or none. Returns those that the cluster
   /// knows as declared, and whether any depends on anything.
   private func claim(
-    _ operations: [ClusterOperation], for queue: ClusterOperationQueue, asBarrier: Bool
+    _ operations: [ClusterOperation], for queue: QueueRecord, asBarrier: Bool
   ) throws(ClusterError) -> (declared: [ClusterOperation], haveDependencies: Bool) {
     var declared: [ClusterOperation] = []
     var haveDependencies = false
@@ -126,6 +135,26 @@ extension OperationCluster {
   /// (S28). What is known already is passed over.
   func declareFresh(_ operations: [ClusterOperation], _ done: @escaping DoneHandler) {
     guard !operations.isEmpty else { return done(.success(())) }
+    let declaring = takeFresh(operations)
+    let stranger = operations.first { $0.belongs(toOtherThan: self) }
+    if let stranger {
+      release(declaring)
+      return done(
+        .failure(
+          ClusterError(
+            .unknownDependency, "'\(stranger)' belongs to another cluster",
+            hint: "dependencies hold within one cluster")))
+    }
+    guard !declaring.isEmpty else { return settle(operations, done) }
+    submit(declaring, to: nil, isDeclaredOnly: true) { result in
+      if case .failure = result { self.release(declaring) }
+      if case .failure(let error) = result { return done(.failure(error)) }
+      self.settle(operations, done)
+    }
+  }
+
+  /// Takes what is fresh among these and among what they wait for, the first to run first.
+  private func takeFresh(_ operations: [ClusterOperation]) -> [ClusterOperation] {
     var fresh: [ClusterOperation] = []
     var open = operations
     while let operation = open.popLast() {
@@ -133,22 +162,7 @@ extension OperationCluster {
       fresh.append(operation)
       open += operation.dependencies
     }
-    let stranger = operations.first { $0.belongs(toOtherThan: self) }
-    if let stranger {
-      release(fresh)
-      return done(
-        .failure(
-          ClusterError(
-            .unknownDependency, "'\(stranger)' belongs to another cluster",
-            hint: "dependencies hold within one cluster")))
-    }
-    guard !fresh.isEmpty else { return settle(operations, done) }
-    let declaring = Array(fresh.reversed())
-    submit(declaring, to: nil, isDeclaredOnly: true) { result in
-      if case .failure = result { self.release(declaring) }
-      if case .failure(let error) = result { return done(.failure(error)) }
-      self.settle(operations, done)
-    }
+    return fresh.reversed()
   }
 
   /// Waits for the answers that others wait for: an operation on its way has no number yet.
@@ -157,15 +171,16 @@ extension OperationCluster {
     moving.whenSettled { self.settle(operations, done) }
   }
 
-  /// A batch with declared operations: the fresh ones are declared, too, then all enter the queue
-  /// in one commit.
+  /// A batch with declared operations: the fresh ones are declared, too, and what was taken
+  /// alongside, then the batch enters the queue in one commit.
   private func enqueueDeclared(
     _ operations: [ClusterOperation], _ declared: [ClusterOperation],
-    to queue: ClusterOperationQueue, _ done: @escaping DoneHandler,
+    _ alongside: [ClusterOperation],
+    to queue: QueueRecord, _ done: @escaping DoneHandler,
     _ fail: @escaping @Sendable (ClusterError) -> Void
   ) {
     let known = Set(declared)
-    let fresh = operations.filter { !known.contains($0) }
+    let fresh = alongside + operations.filter { !known.contains($0) }
     let enqueue: DoneHandler = { result in
       if case .failure(let error) = result { return fail(error) }
       self.enqueue(operations, queue) { result in
@@ -178,7 +193,7 @@ extension OperationCluster {
   }
 
   private func enqueue(
-    _ operations: [ClusterOperation], _ queue: ClusterOperationQueue, _ done: @escaping DoneHandler
+    _ operations: [ClusterOperation], _ queue: QueueRecord, _ done: @escaping DoneHandler
   ) {
     let ids = operations.compactMap(\.id)
     let cancelled = operations.filter { $0.isCancelled && !$0.isFinished }.compactMap(\.id)
@@ -192,13 +207,30 @@ extension OperationCluster {
   }
 }
 
+extension [ClusterOperation] {
+  /// Whether something fresh among these, or that they wait for, waits for one of the members.
+  /// Looks at each fresh operation and its dependencies once.
+  fileprivate func lead(to members: Set<ClusterOperation>) -> Bool {
+    var seen: Set<ClusterOperation> = []
+    var open = self
+    while let operation = open.popLast() {
+      guard operation.id == nil, seen.insert(operation).inserted else { continue }
+      for dependency in operation.dependencies {
+        if members.contains(dependency) { return true }
+        open.append(dependency)
+      }
+    }
+    return false
+  }
+}
+
 // MARK: - The objects' part
 
 extension ClusterOperation {
   /// Takes the operation for one batch; whether the cluster knows it as declared, and whether it
   /// depends on anything.
   fileprivate func claim(
-    by cluster: OperationCluster, for queue: ClusterOperationQueue, asBarrier: Bool
+    by cluster: OperationCluster, for queue: QueueRecord, asBarrier: Bool
   ) throws(ClusterError) -> (isDeclared: Bool, hasDependencies: Bool) {
     try life.withLock { (life) throws(ClusterError) in
       if life.isFinished {

@@ -11,70 +11,95 @@ import Synchronization
 ///     try await queue.addOperation(ClusterOperation(Fetch(url: address)))
 ///     try await queue.waitUntilAllOperationsAreFinished()
 ///
-/// Two objects of one name on one cluster are the same queue, in one program or in several.
-/// Properties that are set on a queue that is in use ask the cluster and wait for its answer, a
-/// round trip; tasks better use the methods beside them.
+/// Two objects of one name on one cluster are the same queue, in one program or in several, from
+/// their first moment; they are equal (`==`), and all read and change the same. Properties that are
+/// set on a queue that is in use ask the cluster and wait for its answer, a round trip, as does the
+/// first look at a queue that another program may have made; tasks better use the methods beside
+/// them.
 public final class ClusterOperationQueue: Sendable {
   /// The value of `maxConcurrentOperationCount` that lets the workers decide (S64).
   public static let defaultMaxConcurrentOperationCount = -1
 
-  /// The cluster whose queue it is.
-  public let cluster: OperationCluster
-  let state: Mutex<QueueLife>
+  let record: QueueRecord
 
-  /// A handle; the queue is made in the cluster with the first request, unless it is there.
+  /// The cluster whose queue it is.
+  public var cluster: OperationCluster { record.cluster }
+
+  /// A handle; the queue is made in the cluster with the first request, unless it is there. A
+  /// limit that is none, such as −5, is told where the cluster's errors go, and every request of
+  /// the queue throws `badLimit`.
   ///
-  /// - Parameter name: Unique in the cluster, at most 255 bytes; nil: a name of its own.
+  /// - Parameters:
+  ///   - name: Unique in the cluster, at most 255 bytes; nil: a name of its own.
+  ///   - maxConcurrentOperationCount: This and what follows applies to a queue that is there
+  ///     already, too, if it is given; else that one keeps what it has.
   public init(
     name: String? = nil, on cluster: OperationCluster = .inProcess,
-    maxConcurrentOperationCount: Int = defaultMaxConcurrentOperationCount,
-    qualityOfService: QualityOfService = .default, isSuspended: Bool = false
+    maxConcurrentOperationCount: Int? = nil, qualityOfService: QualityOfService? = nil,
+    isSuspended: Bool? = nil
   ) {
-    self.cluster = cluster
+    var given = QueueChange(qos: qualityOfService, isSuspended: isSuspended)
+    var objection: ClusterError?
+    if let count = maxConcurrentOperationCount {
+      do throws(ClusterError) {
+        given.limit = try QueueLife.change(limit: count).limit
+      } catch {
+        objection = error
+      }
+    }
     let own = "queue-\(String(UInt64.random(in: 0 ... .max), radix: 36))"
-    let settings = QueueSettings(
-      name: name ?? own, qos: qualityOfService,
-      maximumConcurrent: QueueLife.limit(maxConcurrentOperationCount), isSuspended: isSuspended)
-    state = Mutex(QueueLife(settings: settings, isAnonymous: name == nil))
+    var life = QueueLife(
+      settings: QueueSettings(name: name ?? own), isAnonymous: name == nil)
+    life.settings.apply(given)
+    life.objection = objection
+    let hasGiven = given != QueueChange()
+    if hasGiven { life.given = given }
+    let (record, isNew) = cluster.book.record(named: name ?? own) { QueueRecord(life, on: cluster) }
+    self.record = record
+    record.isHeld(by: self)
+    if let objection {
+      record.objects(objection)
+      cluster.report(objection, of: "queue '\(name ?? own)'")
+    } else if !isNew, hasGiven {
+      record.give(given)
+    }
   }
 
-  /// An unnamed queue goes with its last handle, if it is empty.
-  deinit {
-    let (name, isOurs) = state.withLock { ($0.settings.name, $0.isAnonymous && $0.isMade) }
-    if isOurs { cluster.backend.send(.removeQueue(name)) { _ in } }
+  /// Another handle of a queue that has a record.
+  init(_ record: QueueRecord) {
+    self.record = record
+    record.isHeld(by: self)
   }
 
   /// The queue that takes what names no other; every cluster has it.
   public static func `default`(of cluster: OperationCluster) -> ClusterOperationQueue {
-    let queue = ClusterOperationQueue(name: "default", on: cluster)
-    queue.state.withLock { $0.isMade = true }
-    return queue
+    ClusterOperationQueue(name: "default", on: cluster)
   }
 
   // MARK: - Settings
 
   /// A display name that is free to change, unique among the queues of the cluster (S2).
   public var name: String {
-    get { state.withLock { $0.settings.name } }
+    get { record.name }
     set { report { () throws(ClusterError) in try set(QueueChange(newName: newValue)) } }
   }
 
   /// How many run at once, over all workers; −1: as many as the workers take; 0: none (S63 to
   /// S66).
   public var maxConcurrentOperationCount: Int {
-    get { state.withLock { $0.settings.maximumConcurrent.map(Int.init) ?? -1 } }
+    get { record.looked { $0.settings.maximumConcurrent.map(Int.init) ?? -1 } }
     set { report { () throws(ClusterError) in try set(QueueLife.change(limit: newValue)) } }
   }
 
   /// A suspended queue starts nothing; what executes goes on (S71, S72).
   public var isSuspended: Bool {
-    get { state.withLock { $0.settings.isSuspended } }
+    get { record.looked { $0.settings.isSuspended } }
     set { report { () throws(ClusterError) in try set(QueueChange(isSuspended: newValue)) } }
   }
 
   /// Decides between queues, and the scheduling class of jobs that say nothing themselves (S55).
   public var qualityOfService: QualityOfService {
-    get { state.withLock { $0.settings.qos } }
+    get { record.looked { $0.settings.qos } }
     set { report { () throws(ClusterError) in try set(QueueChange(qos: newValue)) } }
   }
 
@@ -100,12 +125,12 @@ public final class ClusterOperationQueue: Sendable {
   }
 
   private func change(_ change: QueueChange) async throws(ClusterError) -> ClientReply {
-    let reply = try await awaited { done in setting(change, done) }
+    let reply = try await awaited { done in record.setting(change, done) }
     return reply
   }
 
   private func set(_ change: QueueChange) throws(ClusterError) {
-    _ = try blocked { done in setting(change, done) } as ClientReply
+    _ = try blocked { done in record.setting(change, done) } as ClientReply
   }
 
   /// A property has no way to throw: what goes wrong is told where the cluster's errors go.
@@ -117,11 +142,19 @@ public final class ClusterOperationQueue: Sendable {
 
   /// What this program added and has not finished, in order of addition; barriers are not among
   /// them (S19, S81).
-  public var operations: [ClusterOperation] { state.withLock { $0.operations } }
+  public var operations: [ClusterOperation] { record.state.withLock { $0.operations } }
 
   /// How many operations of whatever program are in the queue; barriers do not count.
-  public var operationCount: Int { state.withLock { Int($0.count) } }
+  public var operationCount: Int { record.looked { Int($0.count) } }
 
   /// How far the operations are that this program added (S143).
   public var progress: QueueProgress { QueueProgress(queue: self) }
+}
+
+extension ClusterOperationQueue: Hashable {
+  /// The same queue of the same cluster.
+  public static func == (a: ClusterOperationQueue, b: ClusterOperationQueue) -> Bool {
+    a.record === b.record
+  }
+  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(record)) }
 }

@@ -87,7 +87,7 @@ struct GraphBuilder {
       return (.call(invocation.type), try invocation.argument.get())
     case .closure(let body):
       guard let local else { throw .localOnly }
-      let number = local.register(closure: body)
+      let number = local.register(closure: body.encoding)
       return (.call(OperationRegistry.closureType), ClosureNumber.argument(number))
     case .blocks(let blocks):
       var lowered: [OperationBlock] = []

@@ -41,13 +41,13 @@ public struct QueueProgress: Sendable {
 
   init(queue: ClusterOperationQueue) { self.queue = queue }
 
-  private var tally: QueueTally { queue.state.withLock { $0.tally } }
+  private var tally: QueueTally { queue.record.state.withLock { $0.tally } }
 
   /// Setting it switches the counting on; additions raise it when they exceed it (S144).
   public var totalUnitCount: Int {
     get { tally.total }
     nonmutating set {
-      queue.state.withLock { life in
+      queue.record.state.withLock { life in
         if !life.tally.isOn { life.tally.added = 0 }
         life.tally.isOn = newValue > 0
         life.tally.total = max(newValue, life.tally.added, 0)

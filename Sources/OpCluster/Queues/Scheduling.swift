@@ -141,7 +141,7 @@ public final class OperationSchedule: Sendable {
     }
     guard isWanted else { return done(.success(())) }
     watch(operation)
-    queue.adding([operation], asBarrier: false) { result in
+    queue.record.adding([operation], asBarrier: false) { result in
       if case .failure(let error) = result { self.end(operation, error) }
       done(result)
       self.arrived(operation, result)

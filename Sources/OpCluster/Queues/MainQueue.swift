@@ -1,0 +1,50 @@
+// The main queue: the counterpart of Foundation's, for operations that must run on the main thread
+// of the program. Of clusters in this process alone. Any thread.
+
+import OpClusterLocal
+import OpClusterModel
+import Synchronization
+
+extension ClusterOperationQueue {
+  /// The queue of this process whose operations run on the main thread, one at a time: closures and
+  /// values of registered types. The program's `main` must let that thread go on: an asynchronous
+  /// `main` that awaits does, and so does `dispatchMain()`.
+  public static var main: ClusterOperationQueue { mainQueue(of: .inProcess) }
+
+  /// The main queue of a cluster in this process.
+  ///
+  /// - Throws: `localOnly` for a cluster of workers, which have no main thread of this program.
+  public static func main(
+    of cluster: OperationCluster
+  ) throws(ClusterError) -> ClusterOperationQueue {
+    guard cluster.isLocal else {
+      throw ClusterError(
+        .localOnly, "a cluster of workers has no main queue: its operations run in other processes",
+        hint: "use ClusterOperationQueue.main for what must run on this program's main thread")
+    }
+    return mainQueue(of: cluster)
+  }
+
+  private static func mainQueue(of cluster: OperationCluster) -> ClusterOperationQueue {
+    ClusterOperationQueue(
+      name: LocalCluster.mainQueueName, on: cluster, maxConcurrentOperationCount: 1)
+  }
+}
+
+extension [ClusterOperation] {
+  /// Why one of these cannot run on the main thread; nil: all can, or do nothing.
+  var objectionToMain: ClusterError? {
+    for operation in self {
+      switch operation.life.withLock({ $0.work }) {
+      case .nothing, .call, .closure: continue
+      case .blocks, .command:
+        return ClusterError(
+          .badRequest, "'\(operation)' cannot run on the main thread",
+          hint:
+            "a command has a process of its own, and blocks run side by side: add it to another "
+            + "queue, or make it a closure")
+      }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,133 @@
+// What a queue's record does for its handles and hears of its cluster: operations come in, settings
+// change, ends are told. Any thread.
+
+import Dispatch
+import OpClusterLocal
+import OpClusterModel
+import Synchronization
+
+extension QueueRecord {
+  func adding(
+    _ operations: [ClusterOperation], asBarrier: Bool, _ done: @escaping DoneHandler
+  ) {
+    guard !operations.isEmpty else { return done(.success(())) }
+    if name == LocalCluster.mainQueueName, let objection = operations.objectionToMain {
+      return done(.failure(objection))
+    }
+    make { result in
+      if case .failure = result { return done(result) }
+      self.cluster.add(operations, to: self, asBarrier: asBarrier, done)
+    }
+  }
+
+  /// Changes settings: freely before the queue is made, by request afterwards.
+  func setting(
+    _ change: QueueChange, _ done: @escaping @Sendable (Result<ClientReply, ClusterError>) -> Void
+  ) {
+    look { self.set(change, done) }
+  }
+
+  private func set(
+    _ change: QueueChange, _ done: @escaping @Sendable (Result<ClientReply, ClusterError>) -> Void
+  ) {
+    let (isKnown, before) = state.withLock { life -> (Bool, String) in
+      let before = life.settings.name
+      if life.isMade || life.awaiting != nil || life.objection != nil { return (true, before) }
+      life.settings.apply(change)
+      life.give(change)
+      return (false, before)
+    }
+    if !isKnown, let new = change.newName { cluster.book.rename(self, from: before, to: new) }
+    guard isKnown else { return done(.success(.effect(true))) }
+    make { result in
+      if case .failure(let error) = result { return done(.failure(error)) }
+      self.cluster.backend.send(.changeQueue(self.name, change)) { result in
+        let result = result.refused
+        if case .success = result { self.state.withLock { $0.settings.apply(change) } }
+        done(result)
+      }
+    }
+  }
+
+  /// These are in the queue now. An end may have been told before the answer that brought us here.
+  ///
+  /// - Parameter areSubmitted: What was not told to be ready waits: for a dependency, or for a
+  ///   barrier that this program need not know of (S39).
+  /// - Returns: Those that are cancelled and have not finished.
+  func took(
+    _ operations: [ClusterOperation], asBarrier: Bool, areSubmitted: Bool
+  ) -> [ClusterOperation] {
+    let first = state.withLock { $0.append(operations, asBarrier: asBarrier) }
+    var cancelled: [ClusterOperation] = []
+    for (offset, operation) in operations.enumerated() {
+      let (missed, isCancelled) = operation.life.withLock { life in
+        life.isCounted = true
+        life.place = first + UInt64(offset)
+        if areSubmitted, life.sequence == 0, !life.isCancelled { life.isReady = false }
+        return (life.end, life.isCancelled)
+      }
+      if let missed { took(missed) } else if isCancelled { cancelled.append(operation) }
+    }
+    return cancelled
+  }
+
+  /// It was moved here from another queue. Where its end was told by now, that one has counted it.
+  func takeOver(_ operation: ClusterOperation) {
+    let (isBarrier, isHere) = operation.life.withLock { ($0.isBarrier, $0.newestQueue === self) }
+    if isHere { return }
+    let here = state.withLock { $0.append([operation], asBarrier: isBarrier) }
+    let (left, place) = operation.life.withLock { life -> (QueueRecord?, UInt64) in
+      guard life.isCounted, !life.isFinished else { return (self, here) }
+      let before = (life.queue, life.place)
+      life.queue = self
+      life.place = here
+      return before
+    }
+    guard let left else { return }
+    let (idlers, _) = left.state.withLock { life in
+      let removed = life.remove(at: place, asBarrier: isBarrier)
+      return (life.takeIdlers(), removed)
+    }
+    for idler in idlers { idler(()) }
+  }
+
+  /// One of ours has finished.
+  func took(_ end: OperationEnd) {
+    // What has ended is let go of outside of the lock.
+    let (idlers, _) = state.withLock { life in
+      let removed = life.ended(end)
+      return (life.takeIdlers(), removed)
+    }
+    for idler in idlers { idler(()) }
+  }
+
+  /// So many operations are in it by the end of what is being told now (S111).
+  func foresee(_ count: UInt32) { state.withLock { $0.count = count } }
+
+  func cancellingAll(
+    _ reason: String, _ done: @escaping @Sendable (Result<[CancelVerdict], ClusterError>) -> Void
+  ) {
+    if state.withLock({ $0.objection }) != nil { return done(.success([])) }
+    cluster.backend.send(.cancelQueue(name, reason: reason)) { result in
+      switch result.refused {
+      case .success(.cancelled(let verdicts, total: _)): done(.success(verdicts))
+      case .success(let reply): done(.failure(.unexpected(reply)))
+      // Where no queue is, nothing is in it.
+      case .failure(let error) where error.code == .unknownQueue: done(.success([]))
+      case .failure(let error): done(.failure(error))
+      }
+    }
+  }
+
+  /// An event of the queue itself.
+  func take(_ event: Event) {
+    let (notices, observers, idlers) = state.withLock { life in
+      let notices = life.take(event)
+      return (notices, life.observers.all, life.takeIdlers())
+    }
+    if !observers.isEmpty, !notices.isEmpty {
+      cluster.observers.async { for notice in notices { for each in observers { each(notice) } } }
+    }
+    for idler in idlers { idler(()) }
+  }
+}

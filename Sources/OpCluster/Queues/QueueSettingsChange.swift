@@ -1,0 +1,25 @@
+// What a change of settings makes of them. Pure.
+
+import OpClusterModel
+
+extension QueueSettings {
+  mutating func apply(_ change: QueueChange) {
+    if let name = change.newName { self.name = name }
+    if let qos = change.qos { self.qos = qos }
+    if let isSuspended = change.isSuspended { self.isSuspended = isSuspended }
+    switch change.limit {
+    case .unlimited: maximumConcurrent = nil
+    case .atMost(let count): maximumConcurrent = count
+    case nil: break
+    }
+  }
+}
+
+extension QueueChange {
+  /// This change, and then another one.
+  func with(_ other: QueueChange) -> QueueChange {
+    QueueChange(
+      newName: other.newName ?? newName, qos: other.qos ?? qos, limit: other.limit ?? limit,
+      isSuspended: other.isSuspended ?? isSuspended)
+  }
+}
