@@ -1,5 +1,5 @@
-// Programs in other languages that the manual shows: each is a file of the repository, and the names
-// that it takes from the protocol are those of the protocol.
+// Programs in other languages that the manual shows: each is a file of the repository, and the
+// names that it takes from the protocol are those of the protocol.
 
 import Testing
 
