@@ -79,7 +79,7 @@ extension ProcessTests {
     }
 
     @Test(
-      "G26: what is written goes into the file of that name, whatever became of the one kept open")
+      "G26: what is written is in the file of that name, also where that was removed")
     func usedAgainAfterTidying() throws {
       let bench = try Bench()
       let path = bench.folder + "/out"
