@@ -78,6 +78,33 @@ extension ProcessTests {
       }
     }
 
+    @Test(
+      "G26: what is written is in the file of that name, also where that was removed")
+    func usedAgainAfterTidying() throws {
+      let bench = try Bench()
+      let path = bench.folder + "/out"
+      func run(_ text: String) throws -> EndedProcess {
+        var specification = bench.shell(text)
+        specification.output = .file(OutputFile(path: path, appends: true, isUsedAgain: true))
+        return try bench.run(specification)
+      }
+      // As a worker does after a command that failed: between two processes.
+      let tidyings: [() -> Void] = [
+        { unsafe unlink(path) }, { unsafe rename(path, path + ".away") },
+      ]
+      for tidy in tidyings {
+        let isKept = try eventually {
+          _ = try run("true")
+          return !bench.host.idleOutputs.isEmpty
+        }
+        try #require(isKept)
+        tidy()
+        #expect(try run("echo two").outputSize == 4)
+        #expect(try bench.output() == "two\n")
+        unsafe unlink(path)
+      }
+    }
+
     @Test("What a process does to the flags of its output does not reach the next one")
     func flags() throws {
       let bench = try Bench()

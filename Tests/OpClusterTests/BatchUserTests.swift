@@ -110,6 +110,18 @@ import Testing
     #expect(try await scene.cluster.opbatch("run", "-m", many).output.contains("hidden") == false)
   }
 
+  /// G26: after a command that failed without a word, the next one in its slot has its log.
+  @Test func logsAfterFailures() async throws {
+    let scene = try await scene("after-failures")
+    let path = try manifest(
+      scene, "version: 1\noperations: {a: {array: 1-12, run: 'true'}, b: {run: 'exit 3'}}")
+    for number in 1...8 {
+      _ = try await scene.cluster.opbatch("submit", "-q", "--wait", path)
+      let said = try await scene.cluster.opbatch("run", "--", "echo", "word \(number)")
+      #expect(said.output == "word \(number)\n", "\(said.error)")
+    }
+  }
+
   @Test func quietSaysNothingButData() async throws {
     let scene = try await scene("quiet")
     let path = try manifest(scene, "version: 1\noperations: {a: {run: 'echo x'}}")

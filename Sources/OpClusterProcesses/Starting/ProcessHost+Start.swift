@@ -80,7 +80,10 @@ extension ProcessHost {
   ) throws(SpawnError) -> ProcessStreams {
     try ProcessStreams(specification, nullDevice: nullDevice.number) {
       (file) throws(SpawnError) in
-      if file.isUsedAgain, let open = idleOutputs.removeValue(forKey: file.path) { return open }
+      if file.isUsedAgain, let open = idleOutputs.removeValue(forKey: file.path), open.isStillThere
+      {
+        return open
+      }
       return try file.openForWriting()
     }
   }

@@ -30,6 +30,13 @@ final class OpenOutput {
   /// Undoes what a process may do to the flags that all who have the file share.
   func resetFlags() { _ = fcntl(descriptor.number, F_SETFL, O_APPEND) }
 
+  /// Whether nobody has removed the file, or written to it, since it was kept open: whoever owns
+  /// the folder may tidy it up between two processes, and what is written then is in no file.
+  var isStillThere: Bool {
+    guard let information = descriptor.regularFile else { return false }
+    return information.st_nlink > 0 && isUntouched(information)
+  }
+
   /// Whether the file is as it was when it was opened: not written, renamed, linked or removed.
   func isUntouched(_ information: stat) -> Bool {
     guard let changed else { return false }
