@@ -204,4 +204,65 @@ import Testing
     try await second.waitUntilAllOperationsAreFinished()
     #expect(operation.isFinished)
   }
+
+  @Test("S11: a clone of a closure that has run is refused, not run as nothing")
+  func spentClone() async throws {
+    let queue = ClusterOperationQueue(on: .local(slots: 2))
+    let runs = Atomic<Int>(0)
+    let operation = ClusterOperation { () in runs.add(1, ordering: .relaxed) }
+    let early = operation.clone()
+    try await queue.addOperations([operation, early], waitUntilFinished: true)
+    #expect(runs.load(ordering: .relaxed) == 2)
+    await refused(.alreadyFinished) { try await queue.addOperation(operation.clone()) }
+  }
+
+  @Test("S126, S142, S150: what answers has a form for threads") func threads() async throws {
+    let queue = ClusterOperationQueue(on: .local(slots: 2))
+    let other = ClusterOperationQueue(on: queue.cluster, isSuspended: true)
+    let place = Place()
+    let waiter = ClusterOperation(
+      name: "waiter",
+      returning: {
+        do throws(ClusterError) {
+          return "\(try place.held?.blocking.waitUntilFinished(timeout: patience) ?? false)"
+        } catch {
+          return error.code.rawValue
+        }
+      })
+    place.put(waiter)
+    let outcome: Result<[String], any Error> = await withCheckedContinuation { continuation in
+      DispatchQueue(label: "a thread").async {
+        continuation.resume(returning: Result { try answers(queue, other, waiter) })
+      }
+    }
+    #expect(
+      try outcome.get() == [
+        "held true", "moved true", "pending", "not yet true", "value 5", "wouldDeadlock",
+        "scheduled 1", "empty true",
+      ])
+  }
+
+  /// On a thread.
+  private func answers(
+    _ queue: ClusterOperationQueue, _ other: ClusterOperationQueue, _ waiter: ClusterOperation
+  ) throws -> [String] {
+    var lines: [String] = []
+    let five = ClusterOperation(returning: { 5 })
+    five.settings.isHeld = true
+    try queue.blocking.addOperation(five)
+    lines.append("held \(five.isHeld)")
+    lines.append("moved \(try five.blocking.move(to: other))")
+    try five.blocking.release()
+    if case .pending = try five.blocking.result() { lines.append("pending") }
+    lines.append("not yet \(try !five.blocking.waitUntilFinished(timeout: .milliseconds(20)))")
+    other.isSuspended = false
+    lines.append("value \(try five.blocking.output(as: Int.self))")
+    try queue.blocking.addOperation(waiter)
+    lines.append(try waiter.blocking.output(as: String.self))
+    let schedule = try queue.blocking.schedule(after: .milliseconds(1), ClusterOperation { () in })
+    lines.append("scheduled \(schedule.occurrences)")
+    let isEmpty = try queue.blocking.waitUntilAllOperationsAreFinished(timeout: patience)
+    lines.append("empty \(isEmpty)")
+    return lines
+  }
 }

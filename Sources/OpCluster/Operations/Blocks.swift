@@ -48,7 +48,7 @@ extension ClusterOperation {
     case .closure(.plain(let body)): [body]
     case .blocks(let blocks):
       blocks.compactMap { if case .closure(let body) = $0 { body } else { nil } }
-    case .nothing, .command, .call, .closure(.returning): []
+    case .nothing, .command, .call, .closure(.returning), .spent: []
     }
   }
 
@@ -90,7 +90,7 @@ extension OperationLife {
     case .blocks(let blocks): blocks
     case .closure(.plain(let body)):
       if case .fresh = stage { [.closure(body)] } else { nil }
-    case .closure(.returning), .nothing, .command, .call: nil
+    case .closure(.returning), .nothing, .command, .call, .spent: nil
     }
   }
 }

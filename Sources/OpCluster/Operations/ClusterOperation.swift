@@ -78,7 +78,8 @@ public final class ClusterOperation: Sendable {
   }
 
   /// A fresh operation that runs the same with the same settings, without dependencies: an
-  /// operation itself runs once (S11).
+  /// operation itself runs once (S11). Closures are let go of at the end: a clone that is made
+  /// afterwards cannot be added.
   public func clone() -> ClusterOperation {
     let (work, settings) = life.withLock { ($0.work, $0.settings) }
     let copy = ClusterOperation(work)

@@ -37,6 +37,8 @@ enum OperationWork: Sendable {
   case call(Invocation)
   case blocks([OperationBlockWork])
   case closure(ClosureWork)
+  /// Closures that have run, and were let go of.
+  case spent
 
   /// A value of a registered type, encoded, and how to make the type known to a local cluster.
   struct Invocation: Sendable {
@@ -49,10 +51,10 @@ enum OperationWork: Sendable {
   /// What is kept of it when the operation has finished.
   var remains: OperationWork {
     switch self {
-    case .closure: .nothing
     // Closures may hold the operation itself.
-    case .blocks(let blocks): .blocks(blocks.filter(\.isPortable))
-    case .nothing, .command, .call: self
+    case .closure: .spent
+    case .blocks(let blocks): blocks.allSatisfy(\.isPortable) ? self : .spent
+    case .nothing, .command, .call, .spent: self
     }
   }
 
@@ -63,7 +65,7 @@ enum OperationWork: Sendable {
     case .command(let command): command.shortName
     case .call(let invocation): invocation.type.name
     case .blocks: "blocks"
-    case .closure: "closure"
+    case .closure, .spent: "closure"
     }
   }
 
@@ -72,7 +74,7 @@ enum OperationWork: Sendable {
     switch self {
     case .nothing, .command, .call: true
     case .blocks(let blocks): blocks.allSatisfy(\.isPortable)
-    case .closure: false
+    case .closure, .spent: false
     }
   }
 }
@@ -134,6 +136,12 @@ extension ClusterError {
   static let localOnly = ClusterError(
     .localOnly, "a closure cannot run in another process",
     hint: "make it a RegisteredOperation and give its type to a worker, or use a local cluster")
+}
+
+extension ClusterError {
+  static let spent = ClusterError(
+    .alreadyFinished, "the closure of an operation is let go of when that has finished",
+    hint: "make a clone() before you add the first one, or give the closure again")
 }
 
 extension OperationWork.Invocation {

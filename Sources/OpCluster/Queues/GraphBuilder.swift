@@ -80,6 +80,7 @@ struct GraphBuilder {
   private func lower(_ work: OperationWork) throws(ClusterError) -> (Work, [UInt8]) {
     switch work {
     case .nothing: return (.nothing, [])
+    case .spent: throw .spent
     case .command(let command):
       return (.command, Wire.encode(command: try command.checked()))
     case .call(let invocation):

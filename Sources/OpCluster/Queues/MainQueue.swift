@@ -36,7 +36,7 @@ extension [ClusterOperation] {
   var objectionToMain: ClusterError? {
     for operation in self {
       switch operation.life.withLock({ $0.work }) {
-      case .nothing, .call, .closure: continue
+      case .nothing, .call, .closure, .spent: continue
       case .blocks, .command:
         return ClusterError(
           .badRequest, "'\(operation)' cannot run on the main thread",
