@@ -274,7 +274,7 @@ import Testing
     try await Lodging.with { lodging in
       let script = "echo $OP_SCRATCH; exec sleep 1000"
       let killed = try lodging.start(
-        "opbatch", ["run", "--", "/bin/sh", "-c", script], input: nil)
+        "opbatch", ["run", "--no-stdin", "--", "/bin/sh", "-c", script], input: nil)
       try await eventually("it runs", details: { killed.error }) {
         killed.output.hasPrefix("\(lodging.state)/run-")
       }
@@ -315,7 +315,7 @@ import Testing
         "/bin/sh", "-c", "ulimit -c unlimited; cd '\(lodging.folder)'; exec \"$0\" \"$@\"",
       ]
       let command = try lodging.start(
-        "opbatch", ["run", "--", "/bin/sh", "-c", "echo begun; exec sleep 1000"],
+        "opbatch", ["run", "--no-stdin", "--", "/bin/sh", "-c", "echo begun; exec sleep 1000"],
         through: through + shell, input: nil)
       try await eventually("it runs", details: { command.error }) {
         command.output.contains("begun")

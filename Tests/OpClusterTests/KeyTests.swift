@@ -52,7 +52,7 @@ import Testing
         environment: [
           "PATH=/usr/local/bin:/usr/bin:/bin", "HOME=\(path)", "XDG_RUNTIME_DIR=\(path)",
           "USER=\(home)",
-        ] + variables, folder: folder)
+        ] + variables, folder: folder, input: name == "opbatch" ? "/dev/null" : nil)
       programs.append(program)
       return program
     }

@@ -83,7 +83,7 @@ private final class TestGroup {
       }
       do {
         // Asked again and again while there is no room, until the time is up.
-        _ = try await connection.request(.submit(graph), timeout: .seconds(8))
+        _ = try await connection.request(.submit(graph), timeout: .seconds(20))
         accepted += 5_000
       } catch {
         isRefused = true
