@@ -75,6 +75,7 @@ private final class TestGroup {
     #expect(coordinator.error.contains("192 MiB"), "\(coordinator.error)")
     var accepted = 0
     var isRefused = false
+    var reason = ""
     while accepted < 400_000, !isRefused {
       var graph = GraphSubmission(name: "g")
       for number in 0..<5_000 {
@@ -87,9 +88,10 @@ private final class TestGroup {
         accepted += 5_000
       } catch {
         isRefused = true
+        reason = "\(error)"
       }
     }
-    #expect(isRefused && accepted >= 20_000, "\(accepted) operations were accepted")
+    #expect(isRefused && accepted >= 20_000, "\(accepted) were accepted, then: \(reason) \(coordinator.error.suffix(2_000))")
     #expect(coordinator.end == nil, "the kernel killed it at \(accepted) operations")
     guard case .pong = try await connection.request(.ping) else { throw Trouble("no pong") }
     await connection.close()

@@ -136,7 +136,9 @@ extension WorkerTests {
     ])
     #expect(try foreign.wait() == 78)
     // A name is looked at before a folder is named after it.
-    let named = try OpworkerProcess(["serve", "--allow-root", "--name", "../../x"])
+    let named = try OpworkerProcess([
+      "serve", "--allow-root", "--name", "../../x", "--coordinator", "ipc:///nowhere/at/all",
+    ])
     #expect(try named.wait() == 78 && named.error.contains("is not 1 to 128"), "\(named.error)")
     let usage = try OpworkerProcess(["serve", "--allow-root", "--memory", "much"])
     #expect(try usage.wait() == 64)
