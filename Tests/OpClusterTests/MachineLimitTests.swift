@@ -76,6 +76,7 @@ private final class TestGroup {
     var accepted = 0
     var isRefused = false
     var reason = ""
+    var losses = 0
     while accepted < 400_000, !isRefused {
       var graph = GraphSubmission(name: "g")
       for number in 0..<5_000 {
@@ -86,12 +87,17 @@ private final class TestGroup {
         // Asked again and again while there is no room, until the time is up.
         _ = try await connection.request(.submit(graph), timeout: .seconds(20))
         accepted += 5_000
+      } catch where error.kind == .connectionLost && losses < 10 {
+        // Its program is read into this little memory as well: it may be silent for long.
+        losses += 1
       } catch {
         isRefused = true
         reason = "\(error)"
       }
     }
-    #expect(isRefused && accepted >= 20_000, "\(accepted) were accepted, then: \(reason) \(coordinator.error.suffix(2_000))")
+    #expect(
+      isRefused && accepted >= 20_000,
+      "\(accepted) were accepted, then: \(reason) \(coordinator.error.suffix(2_000))")
     #expect(coordinator.end == nil, "the kernel killed it at \(accepted) operations")
     guard case .pong = try await connection.request(.ping) else { throw Trouble("no pong") }
     await connection.close()
