@@ -462,8 +462,10 @@ public struct WorkerRow: Hashable, Sendable {
   public var lastHeard: Span?
   /// Operations of which processes live that KILL does not end: the machine is not well.
   public var unkillable: UInt32 = 0
-  /// Why it is given nothing for a while; empty: it is.
+  /// What it could not start and others could, and is given nothing of for a while; empty: none.
   public var trouble = ""
+  /// It is given nothing at all for a while.
+  public var isSetAside = false
   public init(
     worker: WorkerID, name: String, state: State, capacity: Resources, free: Resources,
     executing: UInt32, held: UInt32, labels: [Label], types: [OperationType], lastHeard: Span?

@@ -127,17 +127,27 @@ public enum Limits {
 
   /// Workers that could not start an operation, after which it is the operation's own fault.
   public static let workersThatAgree = 3
-  /// A worker that could not start what it was given gets nothing for so long, twice as long after
-  /// each further one…
+  /// What a worker can have started without saying so soon that it could not.
+  public static let startIsCertain = Span.seconds(1)
+  /// Operations of a stage that a worker could not start, while nobody knows whether others can,
+  /// after which it is given those alone that others could not start…
+  public static let unsettledStarts = 8
+  /// …and that are remembered.
+  public static let unableOperationsKept = 64
+  /// A worker that could not start what others could gets nothing of that stage for so long, twice
+  /// as long after each further one…
   public static let firstRest = Span.seconds(1)
   /// …up to this…
   public static let longestRest = Span.seconds(600)
-  /// …and is told as set aside from so many on.
+  /// …and the log tells of it at so many. Others do not wait for it any more.
   public static let restsBeforeSetAside: UInt32 = 3
   /// Between two rests it has so long for the one operation that it is given.
   public static let longestTry = Span.seconds(30)
-  /// Operations that are remembered of each such worker.
-  public static let unableOperationsKept = 64
+  /// Stages of which a worker could not start operations, in a row, after which it is set aside: it
+  /// gets nothing at all for as long.
+  public static let stagesBeforeRest = 3
+  /// Stages that are remembered of a worker for that.
+  public static let troubledStagesKept = 64
 
   /// Words of a worker about attempts that were never given to it, after which it is put out.
   public static let liesPerWorker = 16

@@ -57,7 +57,9 @@ public struct Scheduler: Sendable {
   var backoffs: Heap<Backoff> = []
   var alarms: Heap<Alarm> = []
   /// Of workers that could not start something; some are of rests that have ended otherwise.
-  var rests: Heap<Rest> = []
+  var abstentionEnds: Heap<AbstentionEnd> = []
+  /// Of what others could not start; some are of attempts that have ended since.
+  var startConfirmations: Heap<StartConfirmation> = []
   /// For the log.
   var notices: [WorkerNotice] = []
   var deferred: [DeferredRequest] = []

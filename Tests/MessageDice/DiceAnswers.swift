@@ -151,6 +151,7 @@ extension Dice {
       lastHeard: maybe { $0.span() })
     row.unkillable = number()
     row.trouble = text()
+    row.isSetAside = bool()
     return row
   }
 

@@ -41,6 +41,13 @@ extension World {
     return given.count
   }
 
+  /// In so much time that nobody prefetches for the worker.
+  @discardableResult
+  fileprivate mutating func endSlowly(_ at: Int) -> Int {
+    tick(after: .milliseconds(200))
+    return endAll(at)
+  }
+
   fileprivate mutating func row(_ at: Int) -> WorkerRow? {
     guard case .workers(let rows) = ask(.workers) else { return nil }
     return rows.first { $0.name == workers[at].name }
@@ -63,7 +70,7 @@ extension World {
     }
     let graph = try #require(world.endings.first)
     #expect(graph.outcomes.allSatisfy { Outcome(rawValue: $0) == .succeeded })
-    // What it was given at first, and one in each of the tries since: 1 s, 2 s, 4 s, 8 s, 16 s.
+    // What it was given at first, and one in each of the tries since: 1 s, 2 s, 4 s, 8 s.
     #expect((8...16).contains(tried), "\(tried)")
     #expect(world.row(0)?.trouble.contains("/data") == true)
     #expect(world.row(1)?.trouble == "")
@@ -103,8 +110,118 @@ extension World {
     #expect(tries == 6, "three rounds of two workers, not \(tries)")
   }
 
+  // So many bad operations on so many workers that each of them is unable at once, of different
+  // ones: nobody is to blame, nobody rests, and others run beside them.
+  @Test(arguments: [2, 4, 7])
+  func nobodyIsBlamedForWhatNobodyCan(workers: Int) throws {
+    var world = World()
+    for number in 0..<workers { world.join("w\(number)", cpus: 8) }
+    world.submit(300)
+    world.submit(40)
+    let good = try #require(world.scheduler.graphs.numbers.max())
+    var (tries, rounds, goodEnd) = (0, 0, 0)
+    while world.endings.count < 2, rounds < 400 {
+      rounds += 1
+      for at in 0..<workers {
+        let given = world.workers[at].held.map(\.attempt.operation)
+        for operation in given {
+          world.start(at, operation)
+          let isGood = operation.graph.number == good
+          world.end(at, operation, isGood ? .success : unable)
+          tries += isGood ? 0 : 1
+        }
+        if !given.isEmpty { world.report(at) }
+        #expect(world.row(at)?.trouble == "")
+      }
+      if goodEnd == 0, world.endings.contains(where: { $0.outcomes.count == 40 }) {
+        goodEnd = rounds
+      }
+      world.tick(after: .milliseconds(1))
+    }
+    let bad = try #require(world.endings.first { $0.outcomes.count == 300 })
+    #expect(bad.outcomes.allSatisfy { $0 == Outcome.failed.rawValue } && bad.outcomes.count == 300)
+    #expect(tries == 300 * min(workers, Limits.workersThatAgree))
+    // One of a pass after the other, with every one of them: no rest lasts, no time passes.
+    #expect(rounds < 300 && goodEnd > 0, "\(rounds) \(goodEnd)")
+    #expect(world.scheduler.notices.isEmpty && world.brokenInvariant == nil)
+  }
+
+  // While all others are busy, a worker does not go through a whole array that it cannot start:
+  // `Limits.unsettledStarts`, and what was given at once with the last of them.
+  @Test func aBrokenWorkerTakesFewWhileOthersAreBusy() throws {
+    var world = World()
+    world.join("broken", cpus: 4)
+    world.join("busy", cpus: 2)
+    world.submit(1_000)
+    var tried = 0
+    for _ in 0..<100 {
+      tried += world.endAll(0, unable)
+      world.tick(after: .seconds(1))
+      world.report(0)
+      world.report(1)
+    }
+    #expect(tried >= Limits.unsettledStarts && tried < Limits.unsettledStarts + 4, "\(tried)")
+    #expect(world.row(0)?.trouble == "", "nobody has been seen to run what it could not")
+    // Another stage is another matter: it may be able to start that.
+    world.submit(2)
+    #expect(world.workers[0].held.count == 2)
+    #expect(world.endAll(0) == 2)
+    #expect(world.brokenInvariant == nil)
+  }
+
+  // Of one stage it can start nothing, of others everything: it gets those at its full room.
+  @Test func otherStagesGoOn() throws {
+    var world = World()
+    world.join("lacking", cpus: 4)
+    world.join("healthy", cpus: 2)
+    world.submit(200)
+    let lacking = try #require(world.scheduler.graphs.numbers.max())
+    world.submit(200)
+    var (failed, ran) = (0, 0)
+    for _ in 0..<120 where world.endings.count < 2 {
+      for operation in world.workers[0].held.map(\.attempt.operation) {
+        let isLacking = operation.graph.number == lacking
+        if isLacking { failed += 1 } else { ran += 1 }
+        world.start(0, operation)
+        world.end(0, operation, isLacking ? unable : .success)
+      }
+      world.report(0)
+      world.endSlowly(1)
+    }
+    #expect(world.endings.count == 2 && ran > 100, "\(ran)")
+    #expect(
+      world.endings.allSatisfy { $0.outcomes.allSatisfy { Outcome(rawValue: $0) == .succeeded } })
+    #expect((4...14).contains(failed), "\(failed)")
+    #expect(world.brokenInvariant == nil)
+  }
+
+  // It can start nothing of `Limits.stagesBeforeRest` stages in a row: it is set aside as a whole,
+  // with tries of its own, and is back with the first that it runs.
+  @Test func manyStagesSetItAside() throws {
+    var world = World()
+    world.join("broken", cpus: 1)
+    world.join("healthy", cpus: 1)
+    for round in 1...Limits.stagesBeforeRest {
+      #expect(world.row(0)?.isSetAside == false)
+      world.submit(2)
+      #expect(world.workers[0].held.count == 1, "\(round)")
+      while world.endAll(0, unable) + world.endSlowly(1) > 0 {}
+    }
+    #expect(world.row(0)?.isSetAside == true && world.row(0)?.trouble.contains("/data") == true)
+    world.submit(100)
+    #expect(world.workers[0].held.isEmpty)
+    world.tick(after: Limits.firstRest)
+    #expect(world.endAll(0, unable) == 1)
+    world.tick(after: Limits.firstRest)
+    #expect(world.workers[0].held.isEmpty, "twice as long")
+    world.tick(after: Limits.firstRest)
+    #expect(world.endAll(0) >= 1)
+    #expect(world.row(0)?.isSetAside == false)
+    #expect(world.brokenInvariant == nil)
+  }
+
   // `Limits.firstRest`, doubled up to `Limits.longestRest`; one operation at a time between them;
-  // told as set aside from `Limits.restsBeforeSetAside` on.
+  // told from `Limits.restsBeforeSetAside` on.
   @Test func restsGrowLonger() throws {
     var world = World()
     world.join("broken", cpus: 4)
@@ -112,6 +229,12 @@ extension World {
     world.submit(100)
     var given = world.endAll(0, unable)
     #expect(given == 4)
+    // The other runs what the first could not start.
+    world.endSlowly(1)
+    world.endSlowly(1)
+    given = world.endAll(0, unable)
+    #expect(given == 4, "handed over in the same turn")
+    #expect(world.row(0)?.trouble.contains("1 s") == true, "\(world.row(0)?.trouble ?? "")")
     var rest = Limits.firstRest
     world.checksEveryTurn = false
     for round in 1...11 {
@@ -119,7 +242,7 @@ extension World {
       let rests = rest - .milliseconds(1)
       var passed = Span.zero
       while passed < rests {
-        let step = min(rests - passed, .milliseconds(500))
+        let step = min(rests - passed, .seconds(2))
         world.tick(after: step)
         passed = passed + step
         world.report(0)
@@ -132,7 +255,6 @@ extension World {
       rest = min(rest * 2, Limits.longestRest)
     }
     #expect(rest == Limits.longestRest)
-    // It is well again: the first that it starts ends all of this.
     _ = world.scheduler.takeNotices()
     guard case .done = world.ask(.resumeWorker("broken")) else {
       Issue.record("resume?")
@@ -147,27 +269,44 @@ extension World {
     #expect(refusal.code == .unknownWorker)
   }
 
-  // A try that is never heard of does not last for ever, and one that begins is enough.
-  @Test func tries() throws {
+  /// A world with a worker that awaits its first try, and one that is busy for long.
+  private func worldBeforeATry() -> World {
     var world = World()
     world.join("broken", cpus: 4)
     world.join("busy", cpus: 1)
     world.submit(100)
     world.endAll(0, unable)
+    world.endSlowly(1)
+    world.endSlowly(1)
+    world.endAll(0, unable)
     world.tick(after: Limits.firstRest)
+    return world
+  }
+
+  // A try that is never heard of does not last for ever; one that runs for so long that it would
+  // have been heard of is enough.
+  @Test func tries() throws {
+    var world = worldBeforeATry()
     let tried = try #require(world.workers[0].held.first?.attempt.operation)
     #expect(world.workers[0].held.count == 1)
     world.start(0, tried)
     world.report(0)
+    #expect(world.workers[0].held.isEmpty, "a start may still turn out to be none")
+    world.tick(after: Limits.startIsCertain)
     #expect(world.workers[0].held.count >= 3, "it has started something: the rest of its room")
     #expect(world.row(0)?.trouble == "")
 
-    var other = World()
-    other.join("broken", cpus: 4)
-    other.join("busy", cpus: 1)
-    other.submit(100)
-    other.endAll(0, unable)
-    other.tick(after: Limits.firstRest)
+    // Told as begun in one report, as what cannot be started in the next.
+    var late = worldBeforeATry()
+    let begun = try #require(late.workers[0].held.first?.attempt.operation)
+    late.start(0, begun)
+    late.report(0)
+    late.end(0, begun, unable)
+    late.report(0)
+    late.tick(after: Limits.startIsCertain)
+    #expect(late.workers[0].held.isEmpty && late.row(0)?.trouble.contains("1 s") == true)
+
+    var other = worldBeforeATry()
     var passed = Span.zero
     while passed < Limits.longestTry {
       #expect(other.workers[0].held.count == 1)
@@ -179,14 +318,25 @@ extension World {
     #expect(other.workers[0].held.count == 2, "it is given another one")
   }
 
-  // What is remembered of a worker is bounded.
-  @Test func memoryIsBounded() {
+  // What is remembered of a worker is bounded: `Limits.unableOperationsKept` of a stage, and
+  // `Limits.troubledStagesKept`.
+  @Test func memoryIsBounded() throws {
     var world = World()
     world.join("broken", cpus: 100)
     world.join("busy", cpus: 1)
     world.submit(200)
     #expect(world.endAll(0, unable) > Limits.unableOperationsKept)
-    let trouble = world.scheduler.seats[1].trouble ?? world.scheduler.seats[2].trouble
-    #expect(trouble?.operations.count == Limits.unableOperationsKept)
+    let trouble = try #require(world.scheduler.seats[1].trouble ?? world.scheduler.seats[2].trouble)
+    #expect(trouble.stages.values.map(\.operations.count) == [Limits.unableOperationsKept])
+
+    var many = World()
+    many.join("broken", cpus: 1_000)
+    many.join("busy", cpus: 1)
+    for _ in 0..<2 * Limits.troubledStagesKept { many.submit(2) }
+    many.checksEveryTurn = false
+    for _ in 0..<10 { many.endAll(0, unable) }
+    let known = try #require(many.scheduler.seats[1].trouble ?? many.scheduler.seats[2].trouble)
+    #expect(known.stages.count == Limits.troubledStagesKept)
+    #expect(many.scheduler.brokenInvariant() == nil)
   }
 }

@@ -6,6 +6,7 @@ import OpClusterModel
 import OpClusterZeroMQ
 import Testing
 
+@testable import OpClusterProcesses
 @testable import OpClusterWorker
 
 /// A running `opworker`, its output in files of a folder of its own.
@@ -78,10 +79,13 @@ final class OpworkerProcess {
     }
     unsafe words.append(nil)
     defer { unsafe words.forEach { unsafe free($0) } }
-    var number: pid_t = 0
-    let code = unsafe posix_spawn(&number, path, &actions, nil, words, environ)
-    try #require(code == 0)
-    return number
+    // Hosts of other tests in this process take what they do not know for orphans, and reap it.
+    return try ChildClaims.startForeign {
+      var number: pid_t = 0
+      let code = unsafe posix_spawn(&number, path, &actions, nil, words, environ)
+      try #require(code == 0)
+      return number
+    }
   }
 
   var output: String { Folders.text(of: "\(folder)/output") ?? "" }
@@ -92,6 +96,7 @@ final class OpworkerProcess {
     if let status { return status }
     var raw: Int32 = 0
     guard unsafe waitpid(process, &raw, WNOHANG) == process else { return nil }
+    ChildClaims.release(process)
     status = raw & 0x7f == 0 ? raw >> 8 & 0xff : 128 + raw & 0x7f
     return status
   }
@@ -108,6 +113,7 @@ final class OpworkerProcess {
   deinit {
     if ended() == nil {
       kill(process, SIGKILL)
+      ChildClaims.release(process)
       waitpid(process, nil, 0)
     }
     Folders.removeTree(folder)

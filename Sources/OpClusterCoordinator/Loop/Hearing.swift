@@ -97,9 +97,10 @@ extension CoordinatorLoop {
 
   func tell(_ notice: WorkerNotice) {
     switch notice {
-    case .setAside(let worker, let reason):
+    case .unable(let worker, let stage, let reason):
+      let what = stage.isEmpty ? "what it is given" : "operations of \(stage)"
       logger.warning(
-        "a worker is set aside: it cannot start what it is given, and others can",
+        "a worker cannot start \(what), and others can: it is given none for a while",
         metadata: ["worker": "\(scheduler.workerName(worker))", "reason": "\(reason)"])
     case .back(let worker):
       logger.notice(

@@ -24,6 +24,7 @@ extension JSONText {
     field("held", row.held)
     if row.unkillable > 0 { field("unkillable", row.unkillable) }
     if !row.trouble.isEmpty { field("trouble", row.trouble) }
+    if row.isSetAside { field("set_aside", true) }
     object("resources") { $0.fields(of: row.capacity) }
     // What was handed over ahead of its time, or to one whose resources are not known yet, may take
     // more than there is.

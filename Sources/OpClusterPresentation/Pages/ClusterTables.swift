@@ -47,7 +47,8 @@ public func workerTable(_ rows: [WorkerRow], _ style: Style) -> Table {
 
 /// With what is wrong on its machine.
 private func state(_ row: WorkerRow) -> StyledLine.Piece {
-  if !row.trouble.isEmpty { return .init("set aside", .bad) }
+  if row.isSetAside { return .init("set aside", .bad) }
+  if !row.trouble.isEmpty { return .init("\(row.state.rawValue), in part", .bad) }
   if row.unkillable == 0 { return .init(row.state.rawValue, row.state.tone) }
   return .init("\(row.state.rawValue), \(shownCount(row.unkillable)) unkillable", .bad)
 }

@@ -10,6 +10,8 @@ enum ChildClaims {
     case operation
     /// A guard, waited for by any host.
     case guardian
+    /// A child of another part of this program, which waits for it itself.
+    case foreign
   }
 
   private static let claims = Mutex<[Int32: Kind]>([:])
@@ -21,6 +23,15 @@ enum ChildClaims {
   /// Must be told before the process can have been waited for.
   static func claim(_ process: Int32, as kind: Kind) {
     claims.withLock { $0[process] = kind }
+  }
+
+  /// Starts a process that no host shall wait for or take for an orphan, however soon it ends.
+  static func startForeign(_ start: () throws -> Int32) rethrows -> Int32 {
+    try claims.withLock { claims in
+      let process = try start()
+      claims[process] = .foreign
+      return process
+    }
   }
 
   /// To be called before the process is waited for: its number is free afterwards.

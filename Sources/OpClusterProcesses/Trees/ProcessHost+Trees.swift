@@ -197,6 +197,9 @@ extension ProcessHost {
       case .guardian:
         ChildClaims.release(child)
         _ = waitpid(child, nil, WNOHANG)
+      case .foreign:
+        // It hides those behind it until its own part of the program has waited for it.
+        return
       case nil:
         _ = waitpid(child, nil, WNOHANG)
       }

@@ -39,11 +39,21 @@ extension Scheduler {
       if seat.held == 0, seat.heldBytes != 0 {
         return "worker \(seat.name): \(seat.heldBytes) bytes held in nothing"
       }
+      if seat.withheld.filter({ isInUse($0) }) != classesWithheld(from: number) {
+        return "worker \(seat.name): withheld \(seat.withheld), wanted "
+          + "\(classesWithheld(from: number))"
+      }
       if found.cpus != seat.taken.cpus.tenThousandths {
         return "worker \(seat.name): \(seat.taken.cpus.units) cpus taken, found \(found.cpus)"
       }
     }
     return nil
+  }
+
+  /// Of a graph that has ended a worker may keep the class in mind.
+  private func isInUse(_ withheld: (key: Int, value: UInt64)) -> Bool {
+    withheld.key < classes.slots && classes[withheld.key].serial == withheld.value
+      && classes[withheld.key].users > 0
   }
 
   /// Bytes of outputs are counted.

@@ -106,7 +106,8 @@ extension Scheduler {
       place: graphs[graph].basePlace + UInt64(range.lowerBound), graph: first.graph,
       first: range.lowerBound, count: count)
     enterLine(
-      run, own.queue.number, demandClass: own.demandClass, level: Line.level(of: own.priority))
+      run, own.queue.number, demandClass: classInLine(graph, stage, range.lowerBound),
+      level: Line.level(of: own.priority))
   }
 
   private mutating func becomeReady(_ id: OperationID, into turn: inout Turn) {
@@ -160,7 +161,7 @@ extension Scheduler {
       ? Line.barrierLevel : Line.level(of: graphs[graph].priority(of: id.index, stage: stage))
     enterLine(
       run, graphs[graph].queue(of: id.index, stage: stage).number,
-      demandClass: graphs[graph].stages[stage].demandClass, level: level)
+      demandClass: classInLine(graph, stage, id.index), level: level)
   }
 
   /// Moves the phase; the one place where it changes, and where it is counted.
@@ -191,7 +192,6 @@ extension Stage {
     var unfinished: UInt32
     var pristine: OperationCell
     var queue: QueueID
-    var demandClass: Int
     var priority: Priority
     var isBarrier: Bool
     var indices: Range<UInt32> { firstIndex..<(firstIndex + count) }
@@ -200,7 +200,7 @@ extension Stage {
   fileprivate var bearing: Bearing {
     Bearing(
       firstIndex: firstIndex, count: template.count, unfinished: unfinished, pristine: pristine,
-      queue: queue, demandClass: demandClass, priority: template.priority,
+      queue: queue, priority: template.priority,
       isBarrier: template.isBarrier)
   }
 }

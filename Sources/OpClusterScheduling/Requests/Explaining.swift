@@ -136,7 +136,7 @@ extension Scheduler {
       return lines + ["max_parallel: \(bound) of its elements run already"]
     }
     if lines.isEmpty, let doubt = doubtLine(id) { return [doubt] }
-    return lines.isEmpty ? placementLines(demandClass) : lines
+    return abstentionLines(id) + (lines.isEmpty ? placementLines(demandClass) : lines)
   }
 
   private func isUnplaceable(_ number: Int) -> Bool {
@@ -177,6 +177,7 @@ extension Scheduler {
     if cell.flags.contains(.retrying) {
       if cell.worker != 0 { return ["attempt \(cell.run) is with worker \(name)"] }
       return ["attempt \(cell.run) ended without success; it is in line for another"]
+        + abstentionLines(id)
         + placementLines(graphs[id.graph.number].stages[stage].demandClass)
     }
     if cell.isCancelled { return ["worker \(name) has been told to stop it"] }

@@ -210,7 +210,8 @@ extension Scheduler {
       executing: seat.executing, held: seat.held, labels: seat.labels, types: seat.types,
       lastHeard: seat.wasHeard ? max(silence, .zero) : nil)
     row.unkillable = UInt32(clamping: seat.unkillable.count)
-    row.trouble = seat.trouble?.text(at: now) ?? ""
+    row.trouble = seat.trouble?.worst?.text(at: now) ?? ""
+    row.isSetAside = seat.trouble?.whole != nil
     return row
   }
 }

@@ -12,6 +12,8 @@ struct DemandClass: Hashable, Sendable {
   var types: [OperationType] = []
   /// Runs inside the coordinator (S4).
   var isInside: Bool
+  /// The first operation of the only stage that uses it; nil: whoever demands the same.
+  var stage: OperationID?
 
   init(_ template: OperationTemplate) {
     demand = template.demand
@@ -135,6 +137,13 @@ struct DemandClasses: Sendable {
       demand: template.demand, requirements: template.requirements, work: template.work,
       number: number)
     return (number, newKind)
+  }
+
+  /// The number of a class like another one that only one stage uses, named by its first operation.
+  mutating func use(_ number: Int, aloneBy first: OperationID) -> Int {
+    var own = entries[number].demandClass
+    own.stage = first
+    return use(own).number
   }
 
   private mutating func use(_ demandClass: DemandClass) -> (number: Int, newKind: Int?) {

@@ -81,9 +81,11 @@ struct Seat: Blankable {
     Seat(id: WorkerID(0), name: "", session: WorkerSession(0), heard: .zero)
   }
 
-  /// It could not start what it was given last; nil: it could. Not durable.
+  /// What it could not start, and others could or may; nil: nothing. Not durable.
   var trouble: StartTrouble?
-  /// It is given nothing because of that.
+  /// Classes of single stages of which it is given nothing because of that, by their serials…
+  var withheld: [Int: UInt64] = [:]
+  /// …or nothing at all.
   var isResting = false
 
   /// Connected, and to stay.

@@ -9,6 +9,8 @@ struct Stage: Sendable {
   var queue: QueueID
   /// Interned demand, requirements and kind of work: what decides which workers fit.
   var demandClass: Int
+  /// The same for this stage alone, once some worker could not start operations of it.
+  var ownClass: Int?
   /// Edges on whole stages that are not resolved yet.
   var gates: UInt32 = 0
   /// What an element is like whose page does not exist.

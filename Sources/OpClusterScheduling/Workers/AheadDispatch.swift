@@ -64,7 +64,7 @@ extension Scheduler {
       graphs[graph].stages[stage].template.maximumLosses > 0,
       !graphs[graph].stages[stage].template.isBarrier,
       exclusivesFrom == nil || !graphs[graph].stages[stage].template.isExclusive,
-      fits(seat.number, graphs[graph].stages[stage].demandClass),
+      fits(seat.number, classInLine(graph, stage, index)),
       seats[seat.number].takesWork
     else { return false }
     let queue = graphs[graph].queue(of: index, stage: stage).number

@@ -126,11 +126,20 @@ extension Scheduler {
         swap(&line, &queues[queue].line)
         continue
       }
+      let demandClass = classInLine(
+        candidate.run.graph.number, stage, candidate.run.first)
+      if demandClass != candidate.demandClass {
+        // Its stage has become a class of its own since.
+        line.take(candidate.run.count, of: candidate)
+        swap(&line, &queues[queue].line)
+        enterLine(candidate.run, queue, demandClass: demandClass, level: candidate.level)
+        continue
+      }
       let doubt = doubt(about: candidate.run)
-      let able = seats(pass.seats, ableToStart: candidate.run, candidate.demandClass)
+      let able = seats(pass.seats, ableToStart: candidate.run)
       guard
         let (seat, fitting) = chooseSeat(
-          candidate.demandClass, ready: candidate.valid, seats(able, admitting: doubt),
+          candidate, seats(able, admitting: doubt),
           bytes: mostBytes(graph: candidate.run.graph.number, stage), at: turn.now)
       else {
         if doubt == .none, able.count == pass.seats.count {
@@ -321,8 +330,9 @@ extension Scheduler {
   ///
   /// - Parameter bytes: At most what each of them brings along.
   private func chooseSeat(
-    _ demandClass: Int, ready: UInt32, _ candidates: [UInt32], bytes: Int, at now: Instant
+    _ candidate: Line.Candidate, _ candidates: [UInt32], bytes: Int, at now: Instant
   ) -> (WorkerID, UInt32)? {
+    let demandClass = candidate.demandClass
     let demand = classes[demandClass].demandClass.demand
     var eligible: UInt32 = 0
     var best: (seat: UInt32, count: UInt32, score: Double)?
@@ -353,8 +363,9 @@ extension Scheduler {
     guard let chosen = best ?? next else {
       return reserve.map { (WorkerID($0), 1) }
     }
-    let share = (ready + eligible - 1) / max(eligible, 1)
-    let isTry = seats[chosen.seat].trouble != nil
+    let share = (candidate.valid + eligible - 1) / max(eligible, 1)
+    let isTry = isTry(
+      chosen.seat, OperationID(graph: candidate.run.graph, index: candidate.run.first))
     let count = isTry ? 1 : min(chosen.count, max(share, 1))
     return (WorkerID(chosen.seat), min(count, seats[chosen.seat].count(fitting: bytes)))
   }
@@ -367,7 +378,8 @@ extension Scheduler {
     if seats[seat.number].held == 0, seats[seat.number].executing == 0 {
       seats[seat.number].busySince = turn.now
     }
-    noteTry(seat.number, at: turn.now)
+    noteTry(
+      seat.number, with: OperationID(graph: run.graph, index: run.first), at: turn.now)
     for offset in 0..<count {
       let id = OperationID(graph: run.graph, index: run.first + offset)
       if dispatch(id, to: seat, awaits: [], into: &turn) {

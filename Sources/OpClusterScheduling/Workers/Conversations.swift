@@ -309,7 +309,7 @@ extension Scheduler {
     var next = backoffs.min?.until
     func consider(_ moment: Instant) { next = next.map { min($0, moment) } ?? moment }
     if let alarm = alarms.min { consider(alarm.until) }
-    if let rest = rests.min { consider(rest.until) }
+    if let nextRestEnd { consider(nextRestEnd) }
     if let exclusivesFrom { consider(exclusivesFrom) }
     seats.forEachNumber { number in
       let hasPeer = seats[number].peer != nil

@@ -15,8 +15,9 @@ extension Scheduler {
     {
       return false
     }
-    return seats[seat].lacks.isEmpty
-      || seats[seat].lacks[demandClass] != classes[demandClass].serial
+    let serial = classes[demandClass].serial
+    return (seats[seat].lacks.isEmpty || seats[seat].lacks[demandClass] != serial)
+      && (seats[seat].withheld.isEmpty || seats[seat].withheld[demandClass] != serial)
   }
 
   /// What a line needs to know of a class.
@@ -42,7 +43,10 @@ extension Scheduler {
   }
 
   mutating func releaseClasses(of graph: Graph) {
-    for stage in graph.stages { classes.release(stage.demandClass) }
+    for stage in graph.stages {
+      classes.release(stage.demandClass)
+      if let own = stage.ownClass { classes.release(own) }
+    }
   }
 
   /// A worker says what it is: compared with every kind anew.

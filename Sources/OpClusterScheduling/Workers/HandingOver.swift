@@ -116,7 +116,7 @@ extension Scheduler {
     let level = Line.level(of: graphs[graph].stages[stage].template.priority)
     enterLine(
       run, graphs[graph].stages[stage].queue.number,
-      demandClass: graphs[graph].stages[stage].demandClass, level: level)
+      demandClass: classInLine(graph, stage, run.first), level: level)
   }
 
   /// A worker gives an attempt back unstarted: it will never start it (S148).

@@ -50,6 +50,8 @@ extension Scheduler {
     var free = seats[seat].free
     // Recalls that have not been answered yet will use the room as well.
     var used: UInt32 = 0
+    // Nothing becomes free meanwhile.
+    var rooms: [Int: UInt32] = [:]
     for id in heldBy(WorkerID(seat)).reversed() where surplus > 0 && free.isOverdrawn {
       let graph = id.graph.number
       let cell = graphs[graph].cell(id.index)
@@ -60,7 +62,13 @@ extension Scheduler {
       free.giveBack(classes[demandClass].demandClass.demand)
       if cell.flags.contains(.recalling) {
         used += 1
-      } else if used < room(for: demandClass, besides: seat) {
+        continue
+      }
+      // What another could not start, and what it would not be given, has no room there.
+      let lined = classInLine(graph, stage, id.index)
+      let room = rooms[lined] ?? room(for: lined, besides: seat)
+      rooms[lined] = room
+      if used < room, graphs[graph].unable[id.index] == nil {
         used += 1
         askRecall(id, into: &turn)
       } else if isOvertaken(id, stage, at: turn.now) {

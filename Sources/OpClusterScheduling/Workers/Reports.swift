@@ -30,7 +30,6 @@ extension Scheduler {
     }
     if report.entries.isEmpty { return }
     _ = orders(for: worker, &turn)
-    if seats[number].trouble?.isTried == true, report.startsSomething { noteStart(at: number) }
     var ended = 0
     for at in report.entries.indices {
       if isStartOfNext(report.entries, at) { continue }
@@ -54,7 +53,8 @@ extension Scheduler {
     return true
   }
 
-  /// Whether it ended an attempt.
+  /// Whether it ended an attempt that counts for how fast a worker is: what cannot be started is
+  /// over in no time.
   private mutating func take(
     _ entry: WorkerReport.Entry, from worker: WorkerID, into turn: inout Turn
   ) -> Bool {
@@ -64,7 +64,7 @@ extension Scheduler {
     case .finished(let attempt, let result):
       guard isCurrent(attempt, worker, into: &turn) else { return false }
       conclude(attempt.operation, result, by: worker, into: &turn)
-      return true
+      return result.cause != .cannotStart
     case .recalled(let attempt):
       guard isCurrent(attempt, worker, into: &turn) else { return false }
       let id = attempt.operation
@@ -89,6 +89,7 @@ extension Scheduler {
     guard graphs[id.graph.number].cell(id.index).isHeldUnstarted else { return }
     turn.note(.executing, id)
     begin(id, into: &turn)
+    noteBegin(attempt, at: worker.number, turn.now)
     if graphs[id.graph.number].cell(id.index).isCancelled { sendCancel(id, into: &turn) }
   }
 
@@ -135,7 +136,7 @@ extension Scheduler {
   ) {
     let cell = graphs[id.graph.number].cell(id.index)
     if result.isSuccess, result.output.isEmpty {
-      noteStart(at: worker.number)
+      noteStart(of: id, at: worker.number, turn.now)
       if result != .success { note(result, of: id, ends: true, by: worker, into: &turn) }
       turn.note(.succeeded, id)
       return succeed(id, output: nil, into: &turn)
@@ -145,6 +146,9 @@ extension Scheduler {
       let stage = graphs[id.graph.number].stageNumber(of: id.index)
       let demandClass = graphs[id.graph.number].stages[stage].demandClass
       seats[worker.number].lacks[demandClass] = classes[demandClass].serial
+      if let own = graphs[id.graph.number].stages[stage].ownClass {
+        seats[worker.number].lacks[own] = classes[own].serial
+      }
     }
     if !cell.isCancelled, isTriedElsewhere(id, result, after: worker, at: turn.now) {
       // The fact says that it counts for nothing, the history what it was.
@@ -154,7 +158,7 @@ extension Scheduler {
       commit(.attemptFailed(id, uncounted), into: &turn)
       return recallAhead(of: id, into: &turn)
     }
-    if result.cause != .cannotStart { noteStart(at: worker.number) }
+    if result.hasRun { noteStart(of: id, at: worker.number, turn.now) }
     let isFinal = result.isSuccess || cell.isCancelled || !mayTryAgain(id, cell, result)
     note(result, of: id, ends: isFinal, by: worker, into: &turn)
     if isFinal {
@@ -213,20 +217,13 @@ extension Scheduler {
   }
 }
 
-extension WorkerReport {
-  /// Whether anything was begun and did not turn out to be what cannot be started. One look at each
-  /// entry, of a worker that is being tried.
-  fileprivate var startsSomething: Bool {
-    var begun: Set<AttemptID> = []
-    for entry in entries {
-      switch entry {
-      case .started(let attempt): begun.insert(attempt)
-      case .finished(let attempt, let result) where result.cause == .cannotStart:
-        begun.remove(attempt)
-      default: break
-      }
+extension AttemptResult {
+  /// Whether the end shows that the operation was started.
+  fileprivate var hasRun: Bool {
+    switch cause {
+    case .none, .failed, .timeout, .signal, .outOfMemory, .badOutput: !wasStopped
+    case .lost, .cannotStart, .badArgument, .unknownType, .missingInput, .workerStopped: false
     }
-    return !begun.isEmpty
   }
 }
 

@@ -1,44 +1,89 @@
 // Workers that cannot start what they are given: a folder, a program, a disk or an account that is
 // missing there. What could not be started is tried at others, and is no failure of the operation
-// until several agree; a worker of which it is known rests for a moment, is given one operation,
-// and rests longer after each that it cannot start either. Not durable: a coordinator that is
-// started anew finds out again. Asked by the reports of workers and by the choice of a worker.
+// until several agree. A worker is to blame only once another has been seen to run what it could
+// not start: it is given nothing more of that stage for a moment, then one operation of it, and
+// waits longer after each that it cannot start either. One that fails so for several stages in a
+// row waits as a whole. Not durable: a coordinator that is started anew finds out again. Asked by
+// the reports of workers and by the choice of a worker.
 
 import HeapModule
 public import OpClusterModel
 
-/// What is known of a worker that could not start something.
+/// What a worker could not start.
 struct StartTrouble: Sendable {
-  /// What it could not start since it has last started anything, the first ones.
-  var operations: [OperationID]
+  /// By the first operation of each stage, at most `Limits.troubledStagesKept`.
+  var stages: [OperationID: Abstention] = [:]
+  /// Stages that it came to be blamed for since it was last seen to run anything.
+  var blamedInARow = 0
+  /// From everything, when these were many.
+  var whole: Abstention?
+}
+
+/// That a worker is not given operations of a stage, or none at all.
+struct Abstention: Sendable {
+  enum Phase {
+    /// It could not start some, and nobody else has been seen to run them: whose fault that is
+    /// nobody knows.
+    case unsettled
+    /// It is given nothing.
+    case resting
+    /// The next operation is a try.
+    case awaitsTry
+    /// It was given one operation, to see whether it goes better.
+    case tried
+  }
+  /// GRAPH/STAGE, for people; empty for everything.
+  var name: String
+  var phase = Phase.unsettled
+  /// What it could not start, while that is unsettled.
+  var operations: Set<OperationID> = []
   /// Rests that have followed one another.
-  var rests: UInt32 = 1
-  /// It is given nothing before.
-  var until: Instant
+  var rests: UInt32 = 0
+  /// When a rest ends, or a try has lasted too long.
+  var until = Instant.zero
   /// What it said of the last one.
   var reason: String
-  /// It was given one operation, to see whether it goes better.
-  var isTried = false
-}
 
-/// When a worker's rest ends.
-struct Rest: Comparable, Sendable {
-  var until: Instant
-  var seat: UInt32
-  static func < (a: Self, b: Self) -> Bool { (a.until, a.seat) < (b.until, b.seat) }
-}
-
-extension StartTrouble {
+  /// Nothing that nobody has tried goes there.
+  var withholds: Bool {
+    switch phase {
+    case .unsettled: operations.count >= Limits.unsettledStarts
+    case .resting, .tried: true
+    case .awaitsTry: false
+    }
+  }
   /// So much that people have to look.
   var isLasting: Bool { rests >= Limits.restsBeforeSetAside }
 
   /// What is told of it to whoever asks for workers.
   func text(at now: Instant) -> String {
-    let seconds = max(until - now, .zero).wholeSeconds
-    let next = isTried ? "it is tried again now" : "it is tried again in \(seconds) s"
-    return "it could not start the last \(operations.count) that it was given, \(next): \(reason)"
+    let what = name.isEmpty ? "what it was given" : "operations of \(name)"
+    let next =
+      phase == .resting
+      ? "is tried again in \(max(until - now, .zero).secondsRoundedUp) s"
+      : "is tried with the next one"
+    return "it could not start \(what) and \(next): \(reason)"
   }
 }
+
+/// When a rest or a try is over.
+struct AbstentionEnd: Comparable, Sendable {
+  var until: Instant
+  var seat: UInt32
+  /// The first operation of the stage; nil: everything.
+  var stage: OperationID?
+  static func < (a: Self, b: Self) -> Bool { (a.until, a.seat) < (b.until, b.seat) }
+}
+
+/// A start that counts as one from then on: what cannot be started says so sooner.
+struct StartConfirmation: Comparable, Sendable {
+  var until: Instant
+  var attempt: AttemptID
+  var seat: UInt32
+  static func < (a: Self, b: Self) -> Bool { (a.until, a.attempt) < (b.until, b.attempt) }
+}
+
+// MARK: - What reports say
 
 extension Scheduler {
   /// Whether an operation that a worker could not start is tried at another, and not counted. Looks
@@ -48,108 +93,156 @@ extension Scheduler {
   ) -> Bool {
     guard result.cause == .cannotStart, !result.wasStopped else { return false }
     let graph = id.graph.number
+    let first = firstOfStage(id)
     var unable = graphs[graph].unable[id.index] ?? []
     if !unable.contains(worker.number) { unable.append(worker.number) }
-    let stage = graphs[graph].stageNumber(of: id.index)
-    let demandClass = graphs[graph].stages[stage].demandClass
-    let hasOther =
-      unable.count < Limits.workersThatAgree
-      && seats.numbers.contains { number in
-        !unable.contains(number) && mayStart(number, demandClass)
-      }
-    if hasOther {
+    if unable.count < Limits.workersThatAgree, isAnyAble(id, besides: unable) {
       graphs[graph].unable[id.index] = unable
-      rest(worker.number, id, result.diagnostic, at: now)
+      noteUnable(worker.number, id, first, result.diagnostic, at: now)
       return true
     }
     // They agree: it is the operation's own fault, and no worker's.
     graphs[graph].unable[id.index] = nil
-    for number in unable { acquit(number, of: id) }
+    for number in unable { acquit(number, of: id, first) }
+    seats[worker.number].trouble?.repeatTry(of: first)
+    renewWithheld(worker.number)
     return false
   }
 
-  /// Whether a worker, busy or not, may be given such operations before long.
-  private func mayStart(_ seat: UInt32, _ demandClass: Int) -> Bool {
-    seats[seat].isThere && seats[seat].trouble?.isLasting != true && fits(seat, demandClass)
-  }
-
-  /// Those of a pass that have not been unable to start the first operation of a run; all of them,
-  /// where no other worker could take it any more.
-  func seats(_ candidates: [UInt32], ableToStart run: ReadyRun, _ demandClass: Int) -> [UInt32] {
-    guard let unable = graphs[run.graph.number].unable[run.first] else { return candidates }
-    let able = candidates.filter { !unable.contains($0) }
-    if !able.isEmpty { return able }
-    let hasOther = seats.numbers.contains { number in
-      !unable.contains(number) && mayStart(number, demandClass)
-    }
-    return hasOther ? [] : candidates
-  }
-
-  private mutating func rest(
-    _ seat: UInt32, _ id: OperationID, _ reason: String, at now: Instant
-  ) {
-    var trouble = StartTrouble(operations: [], until: now, reason: reason)
-    if let known = seats[seat].trouble {
-      trouble = known
-      trouble.reason = reason
-      // What was under way when the rest began says no more than the first of them.
-      if known.isTried {
-        trouble.rests += 1
-      } else if known.until > now {
-        if trouble.operations.count < Limits.unableOperationsKept { trouble.operations.append(id) }
-        seats[seat].trouble = trouble
-        return
+  /// Whether a worker, busy or not, may be given an operation before long.
+  private func isAnyAble(_ id: OperationID, besides unable: [UInt32]) -> Bool {
+    let stage = graphs[id.graph.number].stageNumber(of: id.index)
+    let demandClass = graphs[id.graph.number].stages[stage].demandClass
+    let first = firstOfStage(id)
+    return seats.numbers.contains { number in
+      guard seats[number].isThere, !unable.contains(number), fits(number, demandClass) else {
+        return false
       }
+      guard let trouble = seats[number].trouble else { return true }
+      return trouble.whole?.isLasting != true && trouble.stages[first]?.isLasting != true
     }
-    if trouble.operations.count < Limits.unableOperationsKept { trouble.operations.append(id) }
-    trouble.isTried = false
-    let factor: Int64 = 1 << Int64(min(trouble.rests - 1, 20))
-    trouble.until = now + min(Limits.firstRest * factor, Limits.longestRest)
+  }
+
+  private func firstOfStage(_ id: OperationID) -> OperationID {
+    let graph = id.graph.number
+    let stage = graphs[graph].stageNumber(of: id.index)
+    return OperationID(graph: id.graph, index: graphs[graph].stages[stage].firstIndex)
+  }
+
+  /// It could not start an operation that another one is given now.
+  private mutating func noteUnable(
+    _ seat: UInt32, _ id: OperationID, _ first: OperationID, _ reason: String, at now: Instant
+  ) {
+    var trouble = seats[seat].trouble ?? StartTrouble()
+    if trouble.stages[first] == nil {
+      if trouble.stages.count >= Limits.troubledStagesKept { forgetEndedGraphs(&trouble) }
+      // The operation does not come back to it in any case.
+      guard trouble.stages.count < Limits.troubledStagesKept else { return }
+      let graph = id.graph.number
+      let stage = graphs[graph].stageNumber(of: id.index)
+      let name = "\(graph)/\(graphs[graph].stages[stage].template.name)"
+      trouble.stages[first] = Abstention(name: name, reason: reason)
+    }
+    trouble.stages[first]?.reason = reason
+    switch trouble.stages[first]?.phase {
+    case .unsettled:
+      if trouble.stages[first]!.operations.count < Limits.unableOperationsKept {
+        trouble.stages[first]!.operations.insert(id)
+      }
+    case .tried: rest(seat, first, &trouble.stages[first]!, at: now)
+    // Under way when the rest began, it says no more than the one before it.
+    case .resting, .awaitsTry, nil: break
+    }
+    if trouble.whole?.phase == .tried {
+      trouble.whole!.reason = reason
+      rest(seat, nil, &trouble.whole!, at: now)
+    }
     seats[seat].trouble = trouble
-    seats[seat].isResting = true
-    rests.insert(Rest(until: trouble.until, seat: seat))
-    if trouble.isLasting { note(.setAside(WorkerID(seat), trouble.reason)) }
+    if trouble.stages[first]!.withholds { standAlone(id) }
+    renewWithheld(seat)
   }
 
-  /// It was given the one operation by which it is seen whether it can start anything again.
-  mutating func noteTry(_ seat: UInt32, at now: Instant) {
-    guard seats[seat].trouble != nil else { return }
-    seats[seat].trouble?.isTried = true
-    seats[seat].isResting = true
-    // Should it never be heard of: another try.
-    seats[seat].trouble?.until = now + Limits.longestTry
-    rests.insert(Rest(until: now + Limits.longestTry, seat: seat))
+  /// Begins a rest, each twice as long as the one before it.
+  private mutating func rest(
+    _ seat: UInt32, _ stage: OperationID?, _ abstention: inout Abstention, at now: Instant
+  ) {
+    abstention.rests += 1
+    abstention.phase = .resting
+    abstention.operations = []
+    let factor: Int64 = 1 << Int64(min(abstention.rests - 1, 20))
+    abstention.until = now + min(Limits.firstRest * factor, Limits.longestRest)
+    abstentionEnds.insert(AbstentionEnd(until: abstention.until, seat: seat, stage: stage))
+    guard abstention.rests == Limits.restsBeforeSetAside else { return }
+    note(.unable(WorkerID(seat), what: abstention.name, abstention.reason))
   }
 
-  /// It has started something.
-  mutating func noteStart(at seat: UInt32) {
-    guard let trouble = seats[seat].trouble else { return }
-    if trouble.isLasting { note(.back(WorkerID(seat))) }
-    endTrouble(of: seat)
+  /// An attempt has begun, as far as its worker knows: whether it could be started at all shows
+  /// in what is heard next.
+  mutating func noteBegin(_ attempt: AttemptID, at seat: UInt32, _ now: Instant) {
+    let id = attempt.operation
+    guard seats[seat].trouble != nil || graphs[id.graph.number].unable[id.index] != nil else {
+      return
+    }
+    startConfirmations.insert(
+      StartConfirmation(until: now + Limits.startIsCertain, attempt: attempt, seat: seat))
   }
 
-  mutating func endTrouble(of seat: UInt32) {
-    seats[seat].trouble = nil
-    seats[seat].isResting = false
+  /// An operation really runs, or has run: the worker is able to start such, and those which could
+  /// not start this one are to blame. A look at each stage of a worker in trouble.
+  mutating func noteStart(of id: OperationID, at seat: UInt32, _ now: Instant) {
+    if seats[seat].trouble != nil { endTrouble(of: seat, with: firstOfStage(id)) }
+    guard !graphs[id.graph.number].unable.isEmpty,
+      let unable = graphs[id.graph.number].unable.removeValue(forKey: id.index)
+    else { return }
+    for number in unable where number != seat { blame(number, for: id, at: now) }
+  }
+
+  private mutating func blame(_ seat: UInt32, for id: OperationID, at now: Instant) {
+    let first = firstOfStage(id)
+    guard seats.contains(seat), var trouble = seats[seat].trouble,
+      trouble.stages[first]?.phase == .unsettled
+    else { return }
+    rest(seat, first, &trouble.stages[first]!, at: now)
+    trouble.blamedInARow += 1
+    if trouble.blamedInARow >= Limits.stagesBeforeRest, trouble.whole == nil {
+      trouble.whole = Abstention(name: "", reason: trouble.stages[first]!.reason)
+      rest(seat, nil, &trouble.whole!, at: now)
+    }
+    seats[seat].trouble = trouble
+    standAlone(id)
+    renewWithheld(seat)
   }
 
   /// An operation that it could not start cannot be started anywhere.
-  private mutating func acquit(_ seat: UInt32, of id: OperationID) {
-    guard seats.contains(seat), seats[seat].trouble != nil else { return }
-    seats[seat].trouble?.operations.removeAll { $0 == id }
-    if seats[seat].trouble?.operations.isEmpty == true { endTrouble(of: seat) }
+  private mutating func acquit(_ seat: UInt32, of id: OperationID, _ first: OperationID) {
+    guard seats.contains(seat), var abstention = seats[seat].trouble?.stages[first] else { return }
+    guard abstention.operations.remove(id) != nil else { return }
+    let isOver = abstention.phase == .unsettled && abstention.operations.isEmpty
+    seats[seat].trouble?.stages[first] = isOver ? nil : abstention
+    if seats[seat].trouble?.isOver == true { seats[seat].trouble = nil }
+    renewWithheld(seat)
   }
 
-  /// Rests that are over by now.
-  mutating func endRests(at now: Instant) {
-    while let first = rests.min, first.until <= now {
-      rests.removeMin()
-      guard seats.contains(first.seat), let trouble = seats[first.seat].trouble,
-        trouble.until <= now
-      else { continue }
-      seats[first.seat].isResting = false
-      seats[first.seat].trouble?.isTried = false
-    }
+  /// It has run an operation of a stage; of graphs that have ended nothing more can be tried.
+  private mutating func endTrouble(of seat: UInt32, with first: OperationID) {
+    guard var trouble = seats[seat].trouble else { return }
+    trouble.stages[first] = nil
+    forgetEndedGraphs(&trouble)
+    trouble.blamedInARow = 0
+    if trouble.whole?.isLasting == true { note(.back(WorkerID(seat))) }
+    trouble.whole = nil
+    seats[seat].trouble = trouble.isOver ? nil : trouble
+    renewWithheld(seat)
+  }
+
+  private func forgetEndedGraphs(_ trouble: inout StartTrouble) {
+    trouble.stages = trouble.stages.filter { graphs.contains($0.key.graph.number) }
+  }
+
+  /// Whatever it could not start counts no more.
+  mutating func endTrouble(of seat: UInt32) {
+    seats[seat].trouble = nil
+    renewWithheld(seat)
   }
 
   /// By a client's wish: it is well again.
@@ -163,10 +256,182 @@ extension Scheduler {
   }
 }
 
+extension StartTrouble {
+  fileprivate var isOver: Bool { stages.isEmpty && whole == nil }
+
+  /// The operation of a try could not have been started anywhere: it has shown nothing.
+  fileprivate mutating func repeatTry(of first: OperationID) {
+    if stages[first]?.phase == .tried { stages[first]?.phase = .awaitsTry }
+    if whole?.phase == .tried { whole?.phase = .awaitsTry }
+  }
+
+  /// The worst of it that the worker is to blame for.
+  var worst: Abstention? {
+    whole
+      ?? stages.values.filter { $0.rests > 0 }.max { ($0.rests, $1.name) < ($1.rests, $0.name) }
+  }
+}
+
+// MARK: - What is handed over
+
+extension Scheduler {
+  /// The class in which an operation stands in line: that of its stage alone, where some worker is
+  /// given nothing of it, and nobody was unable to start this one.
+  func classInLine(_ graph: UInt32, _ stage: Int, _ index: UInt32) -> Int {
+    guard let own = graphs[graph].stages[stage].ownClass, graphs[graph].unable[index] == nil else {
+      return graphs[graph].stages[stage].demandClass
+    }
+    return own
+  }
+
+  /// Lets the stage of an operation be a class of its own, so that a worker can be without it. What
+  /// is in line already moves when it is met. A look at each worker, once for a stage.
+  private mutating func standAlone(_ id: OperationID) {
+    let (graph, first) = (id.graph.number, firstOfStage(id))
+    let stage = graphs[graph].stageNumber(of: id.index)
+    // Nothing but this operation is left of the stage, and it does not come back.
+    if graphs[graph].stages[stage].ownClass != nil || graphs[graph].stages[stage].unfinished < 2 {
+      return
+    }
+    let common = graphs[graph].stages[stage].demandClass
+    let own = classes.use(common, aloneBy: first)
+    graphs[graph].stages[stage].ownClass = own
+    for number in seats.numbers where seats[number].lacks[common] == classes[common].serial {
+      seats[number].lacks[own] = classes[own].serial
+    }
+  }
+
+  /// The classes of which a worker is given nothing. A look at each stage that it could not start.
+  func classesWithheld(from seat: UInt32) -> [Int: UInt64] {
+    var withheld: [Int: UInt64] = [:]
+    for (first, abstention) in seats[seat].trouble?.stages ?? [:]
+    where abstention.withholds && graphs.contains(first.graph.number) {
+      let stage = graphs[first.graph.number].stageNumber(of: first.index)
+      guard let own = graphs[first.graph.number].stages[stage].ownClass else { continue }
+      withheld[own] = classes[own].serial
+    }
+    return withheld
+  }
+
+  /// Puts into effect what a worker is not given.
+  private mutating func renewWithheld(_ seat: UInt32) {
+    guard seats.contains(seat) else { return }
+    seats[seat].isResting = seats[seat].trouble?.whole?.withholds == true
+    let withheld = classesWithheld(from: seat)
+    if seats[seat].withheld == withheld { return }
+    seats[seat].withheld = withheld
+    // What fits nowhere waits for this.
+    capacityChanges &+= 1
+  }
+
+  /// Those of a pass that may be given the first operation of a run: an operation that could not be
+  /// started goes to others; to all of them, where none could take it any more.
+  func seats(_ candidates: [UInt32], ableToStart run: ReadyRun) -> [UInt32] {
+    let id = OperationID(graph: run.graph, index: run.first)
+    guard !graphs[run.graph.number].unable.isEmpty,
+      let unable = graphs[run.graph.number].unable[run.first]
+    else { return candidates }
+    let first = firstOfStage(id)
+    let able = candidates.filter { number in
+      if unable.contains(number) { return false }
+      let abstention = seats[number].trouble?.stages[first]
+      return abstention.map { $0.phase == .unsettled || !$0.withholds } ?? true
+    }
+    return !able.isEmpty || isAnyAble(id, besides: unable) ? able : candidates
+  }
+
+  /// Whether an operation that is given to a worker shows whether it can start any again.
+  func isTry(_ seat: UInt32, _ id: OperationID) -> Bool {
+    guard let trouble = seats[seat].trouble else { return false }
+    return trouble.whole != nil || (trouble.stages[firstOfStage(id)]?.rests ?? 0) > 0
+  }
+
+  /// It was given an operation.
+  mutating func noteTry(_ seat: UInt32, with id: OperationID, at now: Instant) {
+    guard var trouble = seats[seat].trouble else { return }
+    let first = firstOfStage(id)
+    // Should it never be heard of: another try.
+    let end = now + Limits.longestTry
+    if trouble.stages[first]?.phase == .awaitsTry {
+      trouble.stages[first]!.phase = .tried
+      trouble.stages[first]!.until = end
+      abstentionEnds.insert(AbstentionEnd(until: end, seat: seat, stage: first))
+    }
+    if trouble.whole?.phase == .awaitsTry {
+      trouble.whole!.phase = .tried
+      trouble.whole!.until = end
+      abstentionEnds.insert(AbstentionEnd(until: end, seat: seat, stage: nil))
+    }
+    seats[seat].trouble = trouble
+    renewWithheld(seat)
+  }
+
+  /// Why an operation in line is not given to some workers; a look at each of them.
+  func abstentionLines(_ id: OperationID) -> [String] {
+    let first = firstOfStage(id)
+    let unable = graphs[id.graph.number].unable[id.index] ?? []
+    var lines: [String] = []
+    for number in seats.numbers {
+      guard let abstention = seats[number].trouble?.stages[first] else { continue }
+      guard unable.contains(number) || abstention.rests > 0 else { continue }
+      lines.append("worker \(seats[number].name) could not start it: \(abstention.reason)")
+    }
+    let hidden = lines.count - 8
+    return lines.prefix(8) + (hidden > 0 ? ["and \(hidden) more workers could not"] : [])
+  }
+}
+
+// MARK: - Time
+
+extension Scheduler {
+  /// Rests and tries that are over by now, and starts that are certain.
+  mutating func endRests(at now: Instant) {
+    while let first = abstentionEnds.min, first.until <= now {
+      abstentionEnds.removeMin()
+      guard seats.contains(first.seat), var trouble = seats[first.seat].trouble else { continue }
+      if let stage = first.stage {
+        guard trouble.stages[stage]?.isOver(at: now) == true else { continue }
+        trouble.stages[stage]!.phase = .awaitsTry
+      } else {
+        guard trouble.whole?.isOver(at: now) == true else { continue }
+        trouble.whole!.phase = .awaitsTry
+      }
+      seats[first.seat].trouble = trouble
+      renewWithheld(first.seat)
+    }
+    while let first = startConfirmations.min, first.until <= now {
+      startConfirmations.removeMin()
+      let id = first.attempt.operation
+      guard graphs.contains(id.graph.number) else { continue }
+      let cell = graphs[id.graph.number].cell(id.index)
+      guard cell.worker == first.seat, cell.attempt == first.attempt.attempt,
+        !cell.isHeldUnstarted
+      else { continue }
+      noteStart(of: id, at: first.seat, now)
+    }
+  }
+
+  /// When the next of these is; nil: never.
+  var nextRestEnd: Instant? {
+    guard let rest = abstentionEnds.min?.until else { return startConfirmations.min?.until }
+    return startConfirmations.min.map { min($0.until, rest) } ?? rest
+  }
+}
+
+extension Abstention {
+  fileprivate func isOver(at now: Instant) -> Bool {
+    (phase == .resting || phase == .tried) && until <= now
+  }
+}
+
+// MARK: - What is told
+
 /// What the log is told of workers beside their coming and going.
 public enum WorkerNotice: Equatable, Sendable {
-  /// It takes nothing for longer and longer, and why.
-  case setAside(WorkerID, String)
+  /// It is given nothing of a stage (GRAPH/STAGE), or nothing at all (""), for longer and longer,
+  /// and why.
+  case unable(WorkerID, what: String, String)
+  /// It is given everything again.
   case back(WorkerID)
 }
 

@@ -246,6 +246,7 @@ extension WorkerRow: WireConvertible {
     if let lastHeard { proto.lastHeardNanoseconds = lastHeard.nanoseconds }
     proto.unkillable = unkillable
     proto.trouble = clipped(trouble, to: Limits.reasonBytes)
+    proto.setAside = isSetAside
     return proto
   }
   init(proto: ProtoWorkerRows.Row) throws(WireError) {
@@ -262,6 +263,7 @@ extension WorkerRow: WireConvertible {
         ? try span(proto.lastHeardNanoseconds, "worker.last_heard") : nil)
     unkillable = proto.unkillable
     trouble = try text(proto.trouble, Limits.reasonBytes, "workers.trouble")
+    isSetAside = proto.setAside
   }
 }
 

@@ -2537,10 +2537,16 @@ nonisolated struct ProtoWorkerRows: Sendable {
       set {_uniqueStorage()._unkillable = newValue}
     }
 
-    /// Why it is given nothing for a while; empty: it is.
+    /// What it could not start and others could, and is given nothing of for a while; empty: none.
     var trouble: String {
       get {_storage._trouble}
       set {_uniqueStorage()._trouble = newValue}
+    }
+
+    /// It is given nothing at all for a while.
+    var setAside: Bool {
+      get {_storage._setAside}
+      set {_uniqueStorage()._setAside = newValue}
     }
 
     var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -6154,7 +6160,7 @@ nonisolated extension ProtoWorkerRows.State: SwiftProtobuf._ProtoNameProviding {
 
 nonisolated extension ProtoWorkerRows.Row: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = ProtoWorkerRows.protoMessageName + ".Row"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}worker\0\u{1}name\0\u{1}state\0\u{1}capacity\0\u{1}free\0\u{1}executing\0\u{1}held\0\u{1}labels\0\u{1}types\0\u{3}last_heard_nanoseconds\0\u{1}unkillable\0\u{1}trouble\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}worker\0\u{1}name\0\u{1}state\0\u{1}capacity\0\u{1}free\0\u{1}executing\0\u{1}held\0\u{1}labels\0\u{1}types\0\u{3}last_heard_nanoseconds\0\u{1}unkillable\0\u{1}trouble\0\u{3}set_aside\0")
 
   fileprivate class _StorageClass {
     var _worker: UInt32 = 0
@@ -6169,6 +6175,7 @@ nonisolated extension ProtoWorkerRows.Row: SwiftProtobuf.Message, SwiftProtobuf.
     var _lastHeardNanoseconds: Int64? = nil
     var _unkillable: UInt32 = 0
     var _trouble: String = String()
+    var _setAside: Bool = false
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -6191,6 +6198,7 @@ nonisolated extension ProtoWorkerRows.Row: SwiftProtobuf.Message, SwiftProtobuf.
       _lastHeardNanoseconds = source._lastHeardNanoseconds
       _unkillable = source._unkillable
       _trouble = source._trouble
+      _setAside = source._setAside
     }
   }
 
@@ -6221,6 +6229,7 @@ nonisolated extension ProtoWorkerRows.Row: SwiftProtobuf.Message, SwiftProtobuf.
         case 10: try { try decoder.decodeSingularInt64Field(value: &_storage._lastHeardNanoseconds) }()
         case 11: try { try decoder.decodeSingularUInt32Field(value: &_storage._unkillable) }()
         case 12: try { try decoder.decodeSingularStringField(value: &_storage._trouble) }()
+        case 13: try { try decoder.decodeSingularBoolField(value: &_storage._setAside) }()
         default: break
         }
       }
@@ -6269,6 +6278,9 @@ nonisolated extension ProtoWorkerRows.Row: SwiftProtobuf.Message, SwiftProtobuf.
       if !_storage._trouble.isEmpty {
         try visitor.visitSingularStringField(value: _storage._trouble, fieldNumber: 12)
       }
+      if _storage._setAside != false {
+        try visitor.visitSingularBoolField(value: _storage._setAside, fieldNumber: 13)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -6290,6 +6302,7 @@ nonisolated extension ProtoWorkerRows.Row: SwiftProtobuf.Message, SwiftProtobuf.
         if _storage._lastHeardNanoseconds != rhs_storage._lastHeardNanoseconds {return false}
         if _storage._unkillable != rhs_storage._unkillable {return false}
         if _storage._trouble != rhs_storage._trouble {return false}
+        if _storage._setAside != rhs_storage._setAside {return false}
         return true
       }
       if !storagesAreEqual {return false}

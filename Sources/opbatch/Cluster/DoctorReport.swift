@@ -91,7 +91,7 @@ struct DoctorReport {
         .bad, "workers", "none has joined: nothing can run",
         "start one with 'opworker serve --coordinator ADDRESS'")
     }
-    let serving = rows.count { $0.state == .connected }
+    let serving = rows.count { $0.state == .connected && !$0.isSetAside }
     add(
       serving > 0 ? .good : .bad, "workers",
       "\(serving) of \(shownCount(rows.count)) take work",

@@ -108,7 +108,7 @@ extension Command {
       for line in workerTable(rows, style).lines(style) { try console.writeLine(line) }
       for row in rows where !row.trouble.isEmpty {
         console.hint(
-          "\(safe(row.name)) is set aside: \(safe(row.trouble)); when it is repaired: "
+          "\(safe(row.name)) is not given everything: \(safe(row.trouble)); when it is repaired: "
             + "'opbatch worker resume \(safe(row.name))'")
       }
     case .name: for row in rows { try console.writeLine(row.name) }
