@@ -139,7 +139,7 @@ struct DemandClasses: Sendable {
     return (number, newKind)
   }
 
-  /// The number of a class like another one that only one stage uses, named by its first operation.
+  /// The number of a class like another one, for one stage alone, named by its first operation.
   mutating func use(_ number: Int, aloneBy first: OperationID) -> Int {
     var own = entries[number].demandClass
     own.stage = first
