@@ -227,7 +227,7 @@ public enum Limits {
   /// Requests refused as too many in a row; who goes on in spite of it is put out…
   public static let refusalsInARow = 1_024
   /// …and, where its program or key is known, not let in again for so long.
-  public static let banishment = Span.seconds(2)
+  public static let banishment = Span.seconds(5)
   /// Of the loop's time, in hundredths, that a principal may take while others who take less are
   /// there.
   public static let sharePercent: Int64 = 5
@@ -258,6 +258,8 @@ public enum Limits {
   // Dispatch
   /// Unstarted operations a worker may hold beyond what it can run at once.
   public static let prefetchPerWorker = 4_096
+  /// What goes first is handed over beside what a worker has fetched ahead, up to so many in all.
+  public static let heldPerWorker: UInt32 = 16_384
   /// Bytes of what a worker holds unstarted (arguments, inputs, templates told along); beyond it
   /// nothing more is handed to it until some has started. One attempt always fits.
   public static let heldBytesPerWorker = 64 * 1024 * 1024

@@ -157,7 +157,9 @@ import Testing
     while takesAll || chance.chance(85) {
       let model = trial
       let expected = model.expected(reach)
-      let found = trial.line.first(within: Reach(now: reach, ever: ever), &trial.steps) {
+      let found = trial.line.first(
+        within: { _ in Reach(now: reach, ever: ever) }, &trial.steps
+      ) {
         model.settle($0, $1)
       }
       #expect(found?.run.place == expected?.place, "\(name)")

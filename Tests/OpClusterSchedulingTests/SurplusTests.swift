@@ -68,12 +68,21 @@ import Testing
     var world = slowWorld(of: 3_000)
     var urgent = graph(["urgent"])
     urgent.templates[0].priority = .veryHigh
-    world.ask(.submit(urgent))
+    // It has become slow: it may hold nothing more, and gives back what it holds.
     world.tick(after: .milliseconds(500))
+    world.report(0)
+    world.ask(.submit(urgent))
+    world.tick(after: .milliseconds(100))
     world.report(0)
     #expect(world.workers[0].held.isEmpty)
     world.end(0, world.workers[0].executing[0].operation)
     world.report(0)
     #expect(world.workers[0].held.first?.attempt.operation == operation(2, 0))
+
+    // As long as it is fast it gets it at once, and takes it first by its own order.
+    var fast = slowWorld(of: 3_000)
+    fast.ask(.submit(urgent))
+    #expect(fast.workers[0].held.contains { $0.attempt.operation == operation(2, 0) })
+    #expect(fast.workers[0].recalls.isEmpty && fast.brokenInvariant == nil)
   }
 }

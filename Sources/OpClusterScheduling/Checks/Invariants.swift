@@ -36,6 +36,9 @@ extension Scheduler {
       if found.held != seat.held || found.executing != seat.executing {
         return "worker \(seat.name): \(seat.held)+\(seat.executing), found \(found)"
       }
+      for (rank, held) in seat.heldByRank.enumerated() where held != found.heldByRank[rank] ?? 0 {
+        return "worker \(seat.name): \(held) of rank \(rank), found \(found.heldByRank)"
+      }
       if seat.held == 0, seat.heldBytes != 0 {
         return "worker \(seat.name): \(seat.heldBytes) bytes held in nothing"
       }
@@ -92,6 +95,7 @@ extension Scheduler {
 
   private struct SeatTotals: Equatable {
     var held: UInt32 = 0
+    var heldByRank: [Int: UInt32] = [:]
     var executing: UInt32 = 0
     var cpus: Int64 = 0
   }
@@ -188,6 +192,9 @@ extension Scheduler {
     seatTotals[cell.worker, default: SeatTotals()].cpus += demand
     if cell.isHeldUnstarted {
       seatTotals[cell.worker, default: SeatTotals()].held += 1
+      let id = OperationID(graph: graph.id, index: index)
+      let rank = rank(of: id, stage).index
+      seatTotals[cell.worker, default: SeatTotals()].heldByRank[rank, default: 0] += 1
     } else {
       seatTotals[cell.worker, default: SeatTotals()].executing += 1
     }

@@ -156,12 +156,9 @@ extension Scheduler {
     let graph = id.graph.number
     let run = ReadyRun(
       place: graphs[graph].place(of: id.index), graph: id.graph, first: id.index, count: 1)
-    let level =
-      graphs[graph].stages[stage].template.isBarrier
-      ? Line.barrierLevel : Line.level(of: graphs[graph].priority(of: id.index, stage: stage))
     enterLine(
       run, graphs[graph].queue(of: id.index, stage: stage).number,
-      demandClass: classInLine(graph, stage, id.index), level: level)
+      demandClass: classInLine(graph, stage, id.index), level: level(of: id, stage))
   }
 
   /// Moves the phase; the one place where it changes, and where it is counted.

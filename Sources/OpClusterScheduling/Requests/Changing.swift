@@ -13,7 +13,10 @@ extension Scheduler {
     guard queues.contains(id.number) else { return }
     let wasRunning = queues[id.number].isRunning
     queueByName[queues[id.number].settings.name] = nil
+    let held = settings.qos == queues[id.number].settings.qos ? [] : heldUnstarted(in: id)
+    for operation in held { countHeld(operation, isHeld: false) }
     queues[id.number].settings = settings
+    for operation in held { countHeld(operation, isHeld: true) }
     queueByName[settings.name] = id
     emit(.queueChanged(settings), about: .queue(id), into: &turn)
     if !wasRunning, queues[id.number].isRunning { endCancelledMembers(id.number, into: &turn) }
@@ -71,11 +74,21 @@ extension Scheduler {
     guard graphs.contains(graph) else { return }
     let stage = graphs[graph].stageNumber(of: id.index)
     counters.lastPlace += 1
+    countHeld(id, isHeld: false)
     graphs[graph].changes[id.index] = Graph.PlaceChange(
       priority: priority, place: counters.lastPlace)
     graphs[graph].update(id.index) { $0.flags.insert(.changed) }
+    countHeld(id, isHeld: true)
     emit(.priority(priority), id, into: &turn)
     if graphs[graph].cell(id.index).isInLine { enterLine(id, stage) }
+  }
+
+  /// What a worker holds is counted by its rank, before and after that changes.
+  private mutating func countHeld(_ id: OperationID, isHeld: Bool) {
+    let cell = graphs[id.graph.number].cell(id.index)
+    guard cell.worker != 0, cell.isHeldUnstarted, seats.contains(cell.worker) else { return }
+    let rank = rank(of: id, graphs[id.graph.number].stageNumber(of: id.index))
+    if isHeld { seats[cell.worker].hold(rank) } else { seats[cell.worker].letGo(rank) }
   }
 
   /// S34: a late edge; an operation that stood clear no longer does.

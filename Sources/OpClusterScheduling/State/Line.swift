@@ -53,16 +53,17 @@ struct Line: Sendable {
     self.seatsVersion = seatsVersion
   }
 
-  /// The first in line among the classes that may fit into `reach`. `settle` is asked about each
-  /// head before it counts: it says how many of its first operations no longer stand in line, or
-  /// that the run has been taken aside.
+  /// The first in line among the classes that may fit into the `reach` of their level. `settle` is
+  /// asked about each head before it counts: it says how many of its first operations no longer
+  /// stand in line, or that the run has been taken aside.
   ///
   /// - Parameter steps: Counts the nodes of trees and the heads that were looked at.
   mutating func first(
-    within reach: Reach, _ steps: inout Int, settle: (ReadyRun, Int) -> Settling
+    within reach: (Int) -> Reach, _ steps: inout Int, settle: (ReadyRun, Int) -> Settling
   ) -> Candidate? {
     for level in levels.indices.reversed() where levels[level].count > 0 {
       levels[level].removeEmptied()
+      let reach = reach(level)
       while let node = levels[level].first(within: reach, &steps) {
         steps += 1
         if let found = settledHead(level, node, settle) {

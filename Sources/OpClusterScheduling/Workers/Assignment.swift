@@ -103,7 +103,8 @@ extension Scheduler {
       if room == 0 { return .nothing }
       var line = Line()
       swap(&line, &queues[queue].line)
-      guard let candidate = nextCandidate(&line, room, &pass, at: turn.now) else {
+      let service = queues[queue].settings.qos
+      guard let candidate = nextCandidate(&line, service, room, &pass, at: turn.now) else {
         swap(&line, &queues[queue].line)
         return .nothing
       }
@@ -114,7 +115,7 @@ extension Scheduler {
         line.take(wanted, of: candidate)
         swap(&line, &queues[queue].line)
         join(candidate.run, wanted, into: &turn)
-        pass.reach = nil
+        pass.reach.removeAll(keepingCapacity: true)
         rotation = queue
         return .joined
       }
@@ -139,11 +140,11 @@ extension Scheduler {
       let able = seats(pass.seats, ableToStart: candidate.run)
       guard
         let (seat, fitting) = chooseSeat(
-          candidate, seats(able, admitting: doubt),
+          candidate, Rank(service, level: candidate.level), seats(able, admitting: doubt),
           bytes: mostBytes(graph: candidate.run.graph.number, stage), at: turn.now)
       else {
         if doubt == .none, able.count == pass.seats.count {
-          passOver(candidate, &line, &pass, at: turn.now)
+          passOver(candidate, service, &line, &pass, at: turn.now)
         } else {
           // It stands in nobody's way.
           line.take(1, of: candidate)
@@ -156,7 +157,7 @@ extension Scheduler {
       line.take(count, of: candidate)
       swap(&line, &queues[queue].line)
       dispatch(candidate.run, count, to: seat, into: &turn)
-      pass.reach = nil
+      pass.reach.removeAll(keepingCapacity: true)
       rotation = queue
       return .dispatched
     }
@@ -164,15 +165,22 @@ extension Scheduler {
 
   /// The first in line of a class that may fit somewhere.
   private mutating func nextCandidate(
-    _ line: inout Line, _ room: UInt32, _ pass: inout AssignmentPass, at now: Instant
+    _ line: inout Line, _ service: QualityOfService, _ room: UInt32, _ pass: inout AssignmentPass,
+    at now: Instant
   ) -> Line.Candidate? {
     line.begin(pass: pass.number, seatsVersion: pass.seatsVersion)
-    var reach = pass.reach ?? reach(of: pass.seats, at: now)
-    pass.reach = reach
-    reach.now.kinds &= ~pass.closedKinds
-    let seats = pass.seats
+    let (seats, closedKinds) = (pass.seats, pass.closedKinds)
+    var (reaches, steps) = (pass.reach, pass.steps)
+    defer { (pass.reach, pass.steps) = (reaches, steps) }
     while let candidate = line.first(
-      within: reach, &pass.steps,
+      within: { level in
+        let rank = Rank(service, level: level)
+        var reach = reaches[rank] ?? reach(of: seats, for: rank, at: now)
+        reaches[rank] = reach
+        reach.now.kinds &= ~closedKinds
+        return reach
+      },
+      &steps,
       settle: { settleHead($0, $1, atMost: min(room, 1024), seats, now) })
     {
       if classes[candidate.demandClass].fullIn != pass.number { return candidate }
@@ -185,12 +193,13 @@ extension Scheduler {
 
   /// No seat can take any more of a candidate's class in this pass.
   private mutating func passOver(
-    _ candidate: Line.Candidate, _ line: inout Line, _ pass: inout AssignmentPass,
-    at now: Instant
+    _ candidate: Line.Candidate, _ service: QualityOfService, _ line: inout Line,
+    _ pass: inout AssignmentPass, at now: Instant
   ) {
     let number = candidate.demandClass
     classes[number].fullIn = pass.number
-    if lacksNamed(number, pass.seats, at: now) {
+    let rank = Rank(service, level: candidate.level)
+    if lacksNamed(number, pass.seats, rank, at: now) {
       pass.closedKinds |= classes.bit(ofKind: classes[number].kind)
     }
     line.setAside(
@@ -275,14 +284,19 @@ extension Scheduler {
     var valid: UInt32 = 1
     var bound = min(run.count - skip, most)
     if bound > 8 {
-      bound = min(bound, useful(graphs[graph].stages[stage].demandClass, candidates, at: now))
+      let queue = graphs[graph].queue(of: run.first, stage: stage).number
+      let rank = Rank(queues[queue].settings.qos, level: level)
+      bound = min(
+        bound, useful(graphs[graph].stages[stage].demandClass, rank, candidates, at: now))
     }
     while valid < bound, standsInLine(run, skip + valid, level, stage) { valid += 1 }
     return .stands(skip: skip, valid: valid)
   }
 
   /// So many ready operations of a class that more would change nothing about who gets how many.
-  private func useful(_ demandClass: Int, _ candidates: [UInt32], at now: Instant) -> UInt32 {
+  private func useful(
+    _ demandClass: Int, _ rank: Rank, _ candidates: [UInt32], at now: Instant
+  ) -> UInt32 {
     if classes[demandClass].demandClass.isInside { return .max }
     let demand = classes[demandClass].demandClass.demand
     var eligible: UInt32 = 0
@@ -291,8 +305,7 @@ extension Scheduler {
       eligible += 1
       most = max(
         most, Seat.free(seats[number].capacity, seats[number].taken).count(fitting: demand))
-      let window = seats[number].prefetch(at: now)
-      if window > seats[number].held { most = max(most, window - seats[number].held) }
+      most = max(most, seats[number].room(for: rank, at: now))
     }
     let (useful, isTooMuch) = most.multipliedReportingOverflow(by: max(eligible, 1))
     return isTooMuch ? .max : useful
@@ -330,7 +343,7 @@ extension Scheduler {
   ///
   /// - Parameter bytes: At most what each of them brings along.
   private func chooseSeat(
-    _ candidate: Line.Candidate, _ candidates: [UInt32], bytes: Int, at now: Instant
+    _ candidate: Line.Candidate, _ rank: Rank, _ candidates: [UInt32], bytes: Int, at now: Instant
   ) -> (WorkerID, UInt32)? {
     let demandClass = candidate.demandClass
     let demand = classes[demandClass].demandClass.demand
@@ -350,12 +363,9 @@ extension Scheduler {
         if best.map({ score > $0.score }) ?? true { best = (number, fitting, score) }
         continue
       }
-      let window = seats[number].prefetch(at: now)
-      if seats[number].held < window {
-        let score = Double(window - seats[number].held)
-        if next.map({ score > $0.score }) ?? true {
-          next = (number, window - seats[number].held, score)
-        }
+      let room = seats[number].room(for: rank, at: now)
+      if room > 0 {
+        if next.map({ Double(room) > $0.score }) ?? true { next = (number, room, Double(room)) }
       } else if seats[number].held == 0, free.cpus > .zero, reserve == nil {
         reserve = number
       }

@@ -78,14 +78,14 @@ extension Scheduler {
 
   /// The most that any worker of the pass could take. What is beyond it fits nowhere; what is
   /// within it may.
-  func reach(of candidates: [UInt32], at now: Instant) -> Reach {
+  func reach(of candidates: [UInt32], for rank: Rank, at now: Instant) -> Reach {
     let none = DemandAmounts(cpus: 0, memory: 0, gpus: 0, kinds: DemandClasses.insideBit)
     var reach = Reach(now: none, ever: none)
     for number in candidates {
       let (capacity, kinds) = (seats[number].capacity, seats[number].kindBits)
       reach.ever.raise(by: capacity, kinds: kinds)
       let free = Seat.free(capacity, seats[number].taken)
-      if takesAny(number, free, at: now) {
+      if takesAny(number, free, rank, at: now) {
         reach.now.raise(by: capacity, kinds: kinds)
       } else if seats[number].reservation == nil {
         reach.now.raise(by: free, kinds: kinds)
@@ -95,21 +95,22 @@ extension Scheduler {
   }
 
   /// Whether a worker takes whatever it could ever run: ahead of time, or keeping its room for it.
-  private func takesAny(_ seat: UInt32, _ free: Resources, at now: Instant) -> Bool {
-    seats[seat].held == 0 && free.cpus > .zero
-      || seats[seat].held < seats[seat].prefetch(at: now)
+  private func takesAny(
+    _ seat: UInt32, _ free: Resources, _ rank: Rank, at now: Instant
+  ) -> Bool {
+    seats[seat].held == 0 && free.cpus > .zero || seats[seat].room(for: rank, at: now) > 0
   }
 
   /// Whether no worker of the pass has enough left of the named resources that a class asks for, so
   /// that nothing of its kind fits.
   func lacksNamed(
-    _ demandClass: Int, _ candidates: [UInt32], at now: Instant
+    _ demandClass: Int, _ candidates: [UInt32], _ rank: Rank, at now: Instant
   ) -> Bool {
     let wanted = classes[demandClass].demandClass.demand.custom
     if wanted.isEmpty || !classes.hasOwnBit(kind: classes[demandClass].kind) { return false }
     return !candidates.contains { number in
       let free = Seat.free(seats[number].capacity, seats[number].taken)
-      return takesAny(number, free, at: now)
+      return takesAny(number, free, rank, at: now)
         || wanted.allSatisfy { $0.amount <= free.amount(named: $0.name) }
     }
   }
@@ -125,8 +126,8 @@ struct AssignmentPass: Sendable {
   var seatsVersion: UInt64 = 0
   private var conversations: UInt32 = 0
   private var earlier: [UInt32] = []
-  /// What these could still take; nil: to be found anew.
-  var reach: Reach?
+  /// What these could still take of each rank, as far as was asked since that changed.
+  var reach: [Rank: Reach] = [:]
   /// Kinds that nothing fits of in this pass, by bit.
   var closedKinds: UInt64 = 0
   /// Queues and classes looked at since the beginning, and nodes of trees on the way to them.
@@ -134,7 +135,7 @@ struct AssignmentPass: Sendable {
 
   mutating func begin() {
     number += 1
-    reach = nil
+    reach.removeAll(keepingCapacity: true)
     closedKinds = 0
     swap(&seats, &earlier)
     seats.removeAll(keepingCapacity: true)

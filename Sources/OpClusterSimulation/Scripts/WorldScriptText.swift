@@ -22,6 +22,7 @@ extension WorldScript {
     lines.append("latency \(plan.latency.low) \(plan.latency.high)")
     lines.append("pace \(plan.pace.rawValue)")
     lines.append("failures \(plan.failurePercent)")
+    if plan.unablePercent > 0 { lines.append("unable \(plan.unablePercent)") }
     lines.append("turmoil \(plan.turmoil.nanoseconds)")
     lines.append("silent \(plan.silentReconnects)")
     for mishap in mishaps {
@@ -162,6 +163,7 @@ extension WorldScript {
       }
       plan.pace = pace
     case "failures": return set(\.plan.failurePercent, number(0), 0...100)
+    case "unable": return set(\.plan.unablePercent, number(0), 0...100)
     case "turmoil":
       guard let length = number(0), length >= 0 else { return false }
       plan.turmoil = Span(nanoseconds: length)

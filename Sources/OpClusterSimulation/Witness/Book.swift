@@ -24,6 +24,8 @@ struct Book: Sendable {
   var operationCount = 0
   /// Somebody's change of operations is being decided, which may keep some of them back.
   var isSteered = false
+  /// Some workers cannot start what others can, and are not given it: that is no rule of order.
+  var hasUnableWorkers = false
   /// The journal was restored: exclusive operations may be passed over for a while (G16).
   var isRestored = false
   /// Who launched what.

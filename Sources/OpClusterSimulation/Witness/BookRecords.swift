@@ -17,7 +17,8 @@ extension Book {
     presumed = Set(
       records.compactMap { if case .workerLost(let worker) = $0 { worker.number } else { nil } })
     let hasDispatches = records.contains { if case .dispatched = $0 { true } else { false } }
-    let eligible = hasDispatches && !isSteered ? eligibleOperations() : []
+    let isOrdered = hasDispatches && !isSteered && !hasUnableWorkers
+    let eligible = isOrdered ? eligibleOperations() : []
     for record in records { take(record) }
     for run in events { run.forEach { take($0) } }
     if !eligible.isEmpty { expectOrder(of: records, among: eligible) }

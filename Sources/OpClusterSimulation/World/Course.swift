@@ -14,6 +14,10 @@ struct Course: Sendable {
   var result: AttemptResult
   var onStop: Reaction
 
+  private init(duration: Span, result: AttemptResult, onStop: Reaction) {
+    (self.duration, self.result, self.onStop) = (duration, result, onStop)
+  }
+
   init(seed: UInt64, attempt: AttemptID, plan: Plan, isExclusive: Bool) {
     let operation = attempt.operation
     let name = UInt64(operation.graph.number) << 32 | UInt64(operation.index)
@@ -58,6 +62,13 @@ struct Course: Sendable {
     return result
   }
 
+  /// It cannot be started.
+  static let unable: Course = {
+    var result = AttemptResult()
+    result.cause = .cannotStart
+    result.diagnostic = "the working directory cannot be entered"
+    return Course(duration: .zero, result: result, onStop: .goOn)
+  }()
   /// It did as it was asked.
   static let stopped: AttemptResult = {
     var result = AttemptResult()

@@ -60,6 +60,8 @@ struct Plan: Sendable, Equatable {
   var slowSyncPermille = 0
   /// Syncs that last up to several leases: the disk delays answers, and nothing else.
   var stalledSyncPermille = 0
+  /// Of a hundred templates so many cannot be started at a worker, at each others.
+  var unablePercent = 0
 
   /// Microseconds.
   struct Latency: Sendable, Equatable {
@@ -88,6 +90,16 @@ struct Plan: Sendable, Equatable {
     makeCluster(&chance)
     makeLoad(&chance)
     makeFaults(&chance)
+    var lack = Chance(seed, purpose: 2)
+    if lack.percent(12) { unablePercent = lack.pick([10, 30, 60, 100]) }
+  }
+
+  /// Whether a folder or a program is missing at a worker that operations of a template want.
+  func isUnable(_ worker: Int, graph: UInt32, template: UInt32, seed: UInt64) -> Bool {
+    if unablePercent == 0 { return false }
+    let name = UInt64(graph) << 32 | UInt64(template) << 8 | UInt64(worker)
+    var chance = Chance(seed ^ Chance.mix(name), purpose: 3)
+    return chance.percent(unablePercent)
   }
 
   /// From now on nothing goes wrong.
@@ -96,6 +108,7 @@ struct Plan: Sendable, Equatable {
     (lossPermille, doublePermille, reorderPermille, latePermille) = (0, 0, 0, 0)
     (slowSyncPermille, stalledSyncPermille) = (0, 0)
     silentReconnects = 0
+    unablePercent = 0
   }
 
   static let plainType = OperationType(name: "plain")

@@ -312,8 +312,12 @@ extension World {
       "\(self.workers[at].name) launches \(graph)/\(index) attempt \(attempt.attempt)"
     }
     checkLaunch(attempt, at)
-    let course = Course(
+    var course = Course(
       seed: seed, attempt: attempt, plan: plan, isExclusive: template.isExclusive)
+    let position = launch.template.position
+    if plan.isUnable(at, graph: graph, template: UInt32(position), seed: seed) {
+      course = .unable
+    }
     workers[at].processes.append(
       Worker.Process(
         attempt: attempt, session: workers[at].session, demand: template.demand, course: course,

@@ -105,6 +105,7 @@ final class World {
     for (at, machine) in plan.workers.enumerated() {
       workers.append(Worker(name: "w\(at)", machine: machine))
     }
+    book.hasUnableWorkers = plan.unablePercent > 0
   }
 
   var wall: WallTime { WallTime(milliseconds: now.nanoseconds / 1_000_000) }

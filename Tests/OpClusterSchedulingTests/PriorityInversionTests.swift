@@ -1,0 +1,152 @@
+// How often something begins while something better waits: workers fetch ahead, and what is better
+// must not wait behind that. Fake workers that order what they hold by the rule, in virtual time.
+
+import OpClusterModel
+import Testing
+
+@testable import OpClusterScheduling
+
+/// Workers that run what they hold, the best first, for as long as the test says.
+private struct Course {
+  var world = World()
+  /// When each of those that run ends, by worker.
+  var ends: [[OperationID: Instant]] = []
+  /// Since when each stands in line.
+  var ready: [OperationID: (priority: Priority, since: Instant)] = [:]
+  /// Begun, although something of a higher level had been in line for longer than `grace`.
+  var inversions = 0
+  var begun = 0
+  let grace = Span.milliseconds(2)
+
+  init(workers: Int, cpus: Int64) {
+    for number in 0..<workers { world.join("w\(number)", cpus: cpus) }
+    ends = Array(repeating: [:], count: workers)
+    world.checksEveryTurn = false
+  }
+
+  mutating func submit(_ count: UInt32, _ priority: Priority) {
+    var submission = GraphSubmission(name: "g")
+    var template = noops("t", count)
+    template.isArray = true
+    template.priority = priority
+    template.demand = Resources(cpus: ResourceAmount(1))
+    submission.templates = [template]
+    guard case .accepted(let graph, _, _) = world.ask(.submit(submission)) else { return }
+    for index in 0..<count {
+      ready[OperationID(graph: graph, index: index)] = (priority, world.now)
+    }
+  }
+
+  /// A millisecond; workers report at its end.
+  mutating func step(_ duration: (OperationID) -> Span) {
+    for at in world.workers.indices {
+      for (operation, end) in ends[at] where end <= world.now {
+        world.end(at, operation)
+        ends[at][operation] = nil
+      }
+      let cpus = Int(world.workers[at].capacity.cpus.units)
+      while ends[at].count < cpus, let best = best(at) {
+        begin(best, at, duration)
+      }
+      if !world.workers[at].outbox.isEmpty { world.report(at) }
+    }
+    world.tick(after: .milliseconds(1))
+  }
+
+  private func best(_ at: Int) -> OperationID? {
+    let first = world.workers[at].held.max { one, other in
+      one.priority == other.priority ? one.place > other.place : one.priority < other.priority
+    }
+    return first?.attempt.operation
+  }
+
+  private mutating func begin(
+    _ operation: OperationID, _ at: Int, _ duration: (OperationID) -> Span
+  ) {
+    let own = ready[operation]?.priority ?? .normal
+    let held = Set(world.workers.flatMap { $0.held.map(\.attempt.operation) })
+    let isOvertaking = ready.contains { other, stand in
+      stand.priority > own && stand.since + grace < world.now && !held.contains(other)
+    }
+    if isOvertaking { inversions += 1 }
+    begun += 1
+    ready[operation] = nil
+    ends[at][operation] = world.now + duration(operation)
+    world.start(at, operation)
+  }
+
+  var isOver: Bool { ready.isEmpty && ends.allSatisfy(\.isEmpty) }
+}
+
+@Suite struct PriorityInversionTests {
+  // S47: after short work a worker holds much; what is better goes there at once, and first.
+  @Test(arguments: [(1, 1), (2, 2), (3, 4)])
+  func whatIsBetterDoesNotWaitBehindWhatWasFetched(workers: Int, cpus: Int64) {
+    var course = Course(workers: workers, cpus: cpus)
+    course.submit(UInt32(workers) * UInt32(cpus) * 150, .low)
+    for _ in 0..<60 { course.step { _ in .milliseconds(1) } }
+    let held = course.world.workers.map(\.held.count)
+    #expect(held.allSatisfy { $0 > 1 }, "they hold too little for this to show anything: \(held)")
+    for priority in [Priority.normal, .high, .normal, .veryHigh] {
+      course.submit(8 * UInt32(workers), priority)
+      for _ in 0..<3 { course.step { _ in .milliseconds(1) } }
+    }
+    for _ in 0..<2_000 where !course.isOver { course.step { _ in .milliseconds(1) } }
+    #expect(course.isOver && course.begun > workers * 150)
+    #expect(course.inversions == 0, "\(course.inversions) of \(course.begun)")
+    #expect(course.world.scheduler.brokenInvariant() == nil)
+  }
+
+  // S47: short work becomes long. What was fetched for the speed before comes back, or goes last.
+  @Test(arguments: [1, 7, 23, 48, 60, 90])
+  func shortWorkBecomesLong(after moment: Int) {
+    var course = Course(workers: 2, cpus: 2)
+    course.submit(400, .low)
+    for _ in 0..<50 { course.step { _ in .milliseconds(1) } }
+    func long(_ operation: OperationID) -> Span {
+      .milliseconds(40 + 13 * Int64(operation.index % 7))
+    }
+    for _ in 0..<moment { course.step(long) }
+    course.submit(6, .normal)
+    for _ in 0..<6_000 where !course.isOver { course.step(long) }
+    #expect(course.isOver)
+    // One that began while what was asked back was on its way.
+    #expect(course.inversions <= 1, "\(course.inversions)")
+    #expect(course.world.scheduler.brokenInvariant() == nil)
+  }
+
+  // What is better is handed over beside what a worker holds, up to `Limits.heldPerWorker`; the
+  // counts by rank follow every change of what is held.
+  @Test func ranksAreCounted() {
+    var seat = Seat.blank
+    seat.busySince = .zero
+    seat.rate = 100_000
+    let (low, high) = (Rank(.default, level: 1), Rank(.default, level: 3))
+    #expect(seat.room(for: low, at: .zero) == 1_000)
+    for _ in 0..<1_000 { seat.hold(low) }
+    #expect(seat.room(for: low, at: .zero) == 0 && seat.room(for: high, at: .zero) == 1_000)
+    #expect(seat.room(for: Rank(.background, level: 5), at: .zero) == 0)
+    for _ in 0..<400 { seat.hold(high) }
+    #expect(seat.room(for: high, at: .zero) == 600)
+    for _ in 0..<900 { seat.letGo(low) }
+    #expect(seat.room(for: low, at: .zero) == 500 && seat.held == 500)
+    while seat.held < Limits.heldPerWorker { seat.hold(low) }
+    #expect(seat.room(for: high, at: .zero) == 0)
+    seat.letGo(low)
+    #expect(seat.room(for: high, at: .zero) == 600)
+  }
+
+  // S52: a change of what is held, and of its queue, is counted.
+  @Test func changesOfWhatIsHeld() throws {
+    var course = Course(workers: 1, cpus: 1)
+    course.world.checksEveryTurn = true
+    course.submit(100, .low)
+    for _ in 0..<30 { course.step { _ in .milliseconds(1) } }
+    let held = try #require(course.world.workers[0].held.last?.attempt.operation)
+    course.world.ask(.changeQueue("default", QueueChange(qos: .userInitiated)))
+    course.world.ask(.setPriority(.operations([held]), .high))
+    #expect(course.world.brokenInvariant == nil)
+    for _ in 0..<300 where !course.isOver { course.step { _ in .milliseconds(1) } }
+    #expect(course.isOver && course.world.brokenInvariant == nil)
+  }
+}
