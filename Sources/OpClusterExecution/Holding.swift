@@ -125,7 +125,7 @@ extension ExecutionCore {
     result.diagnostic = "asks for more than worker '\(identity.name)' has; check its resources"
     attempts[slot].state = .ended
     outbox.append(.finished(attempts[slot].id, result))
-    settle(slot, .failed, [], into: &effects)
+    settle(slot, Self.outcome(result, isCancelled: false), [], into: &effects)
   }
 
   /// Adds one local dependency; met at once when it has already ended well here (S151).

@@ -325,8 +325,8 @@ extension ExecutionCore {
     switch result.cause {
     case .none: return .succeeded
     case .timeout: return .timedOut
-    case .workerStopped, .unknownType, .lost: return nil
-    case .failed, .signal, .outOfMemory, .cannotStart, .badArgument, .missingInput, .badOutput:
+    case .workerStopped, .unknownType, .lost, .cannotStart: return nil
+    case .failed, .signal, .outOfMemory, .badArgument, .missingInput, .badOutput:
       return .failed
     }
   }

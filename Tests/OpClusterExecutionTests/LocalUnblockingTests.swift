@@ -93,14 +93,15 @@ import Testing
   }
 
   // Ended without an outcome of its own (it will be tried elsewhere): satisfies nothing.
-  @Test func noOutcomeSatisfiesNothing() {
+  @Test(arguments: [FailureCause.unknownType, .cannotStart, .workerStopped, .lost])
+  func noOutcomeSatisfiesNothing(cause: FailureCause) {
     var rig = Rig()
     rig.welcome()
     rig.order {
       $0.templates = [Rig.template()]
       $0.dispatches = [Rig.dispatch(0), Rig.dispatch(1, awaits: [0], policy: .finished)]
     }
-    rig.end(0, Rig.failure(.unknownType))
+    rig.end(0, Rig.failure(cause))
     #expect(rig.running == [])
     #expect(rig.core.counts.held == 1)
   }

@@ -162,6 +162,8 @@ extension Scheduler {
     let isFinal = result.isSuccess || cell.isCancelled || !mayTryAgain(id, cell, result)
     note(result, of: id, ends: isFinal, by: worker, into: &turn)
     if isFinal {
+      // The worker could not know that nobody else would try it.
+      if result.cause == .cannotStart { recallAhead(of: id, into: &turn) }
       commit(.finished(id, kept(result, of: id)), into: &turn)
     } else {
       commit(.attemptFailed(id, result), into: &turn)

@@ -180,9 +180,10 @@ extension Scheduler {
   /// in what is heard next.
   mutating func noteBegin(_ attempt: AttemptID, at seat: UInt32, _ now: Instant) {
     let id = attempt.operation
-    guard seats[seat].trouble != nil || graphs[id.graph.number].unable[id.index] != nil else {
-      return
-    }
+    let isAwaited =
+      isTry(seat, id) || seats[seat].trouble?.stages[firstOfStage(id)] != nil
+      || graphs[id.graph.number].unable[id.index] != nil
+    guard isAwaited else { return }
     startConfirmations.insert(
       StartConfirmation(until: now + Limits.startIsCertain, attempt: attempt, seat: seat))
   }
