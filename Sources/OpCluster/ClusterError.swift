@@ -53,8 +53,8 @@ public struct ClusterError: Error, Hashable, Sendable, CustomStringConvertible {
 extension ClusterError {
   init(_ refusal: Refusal) {
     self.init(
-      Code(rawValue: refusal.code.text) ?? .badRequest, refusal.message, hint: refusal.hint,
-      operations: refusal.operations)
+      Code(rawValue: refusal.code.text) ?? .badRequest, refusal.message,
+      hint: SwiftWording.of(refusal.hint), operations: refusal.operations)
   }
 
   init(_ error: ClientError) {
@@ -74,7 +74,7 @@ extension ClusterError {
       }
     var operations: [OperationID] = []
     if case .refused(let refusal) = error.kind { operations = refusal.operations }
-    self.init(code, error.message, hint: error.hint, operations: operations)
+    self.init(code, error.message, hint: SwiftWording.of(error.hint), operations: operations)
   }
 
   /// The other side answered with something that does not belong to the question.

@@ -73,13 +73,14 @@ struct Brains: Sendable {
     case kill(AttemptID)
   }
 
-  init(types: [OperationType], slots: Int, at now: Instant) {
+  init(types: [OperationType], slots: Int, labels: [Label] = [], at now: Instant) {
     self.now = now
     self.types = types
     scheduler = Scheduler(timing: .withoutSilence)
     let hello = WorkerHello(
       name: Brains.workerName, session: WorkerSession(1),
-      capacity: Resources(cpus: ResourceAmount(Int64(slots)), memoryBytes: .max / 4), types: types)
+      capacity: Resources(cpus: ResourceAmount(Int64(slots)), memoryBytes: .max / 4),
+      labels: labels, types: types)
     var settings = ExecutionSettings()
     settings.shortestBackoff = .zero
     settings.longestBackoff = .zero

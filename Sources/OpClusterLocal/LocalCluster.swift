@@ -42,8 +42,10 @@ public final class LocalCluster: Sendable {
   ///   - slots: Operations that run at once where their queue has no lower limit (S64), 1 to 4,096;
   ///     by default as many as there are processors, at least 2. A program whose operations wait
   ///     rather than compute may give more.
+  ///   - labels: What the one worker is labelled with, for operations and queues that ask for it.
   public init(
-    registry: OperationRegistry = OperationRegistry(), slots: Int = LocalCluster.defaultSlots
+    registry: OperationRegistry = OperationRegistry(), slots: Int = LocalCluster.defaultSlots,
+    labels: [Label] = []
   ) {
     self.registry = Mutex(registry)
     knowsIsolated = Atomic(registry.hasIsolated)
@@ -51,7 +53,7 @@ public final class LocalCluster: Sendable {
     let types = registry.types + [OperationRegistry.closureType]
     let slots = min(max(slots, 1), LocalCluster.maximumSlots)
     threads = OperationThreads(most: slots)
-    brains = Mutex(Brains(types: types, slots: slots, at: now))
+    brains = Mutex(Brains(types: types, slots: slots, labels: labels, at: now))
     alarm.atDeadline { [weak self] in self?.look() }
   }
 

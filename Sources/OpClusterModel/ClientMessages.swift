@@ -104,14 +104,17 @@ public struct QueueChange: Hashable, Sendable {
   public var qos: QualityOfService?
   public var limit: Limit?
   public var isSuspended: Bool?
+  /// Only while the queue is empty (S146).
+  public var pool: [LabelRequirement]?
   public init(
     newName: String? = nil, qos: QualityOfService? = nil, limit: Limit? = nil,
-    isSuspended: Bool? = nil
+    isSuspended: Bool? = nil, pool: [LabelRequirement]? = nil
   ) {
     self.newName = newName
     self.qos = qos
     self.limit = limit
     self.isSuspended = isSuspended
+    self.pool = pool
   }
   public enum Limit: Hashable, Sendable {
     case unlimited

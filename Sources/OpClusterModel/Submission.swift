@@ -287,14 +287,18 @@ public struct QueueSettings: Hashable, Sendable {
   /// nil is Apple's −1: as much as the workers can take (S64).
   public var maximumConcurrent: UInt32?
   public var isSuspended: Bool
+  /// Labels that a worker must have, all of them, to be given an operation of the queue; none: any
+  /// worker. Changes only while the queue is empty (S146).
+  public var pool: [LabelRequirement]
   public init(
     name: String, qos: QualityOfService = .default, maximumConcurrent: UInt32? = nil,
-    isSuspended: Bool = false
+    isSuspended: Bool = false, pool: [LabelRequirement] = []
   ) {
     self.name = name
     self.qos = qos
     self.maximumConcurrent = maximumConcurrent
     self.isSuspended = isSuspended
+    self.pool = pool
   }
 }
 

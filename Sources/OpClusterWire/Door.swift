@@ -39,7 +39,8 @@ extension Shape {
     one(number, selection(1), one(2), one(3))
   }
   private static let submission = one(
-    2, template, one(4), one(5), one(6), many(7, Limits.queuesPerGraph, one(2)),
+    2, template, one(4), one(5), one(6),
+    many(7, Limits.queuesPerGraph, one(2, many(5, Limits.labelsPerThing))),
     many(13, Limits.labelsPerThing), one(15, one(2)), many(16, Limits.failureScopesPerGraph))
 
   /// `WorkerMessage`
@@ -64,7 +65,8 @@ extension Shape {
   static let clientMessage = Shape([
     one(1),
     one(
-      2, submission, one(3), one(4, target(4)), one(5), one(6, selection(1)), one(7), one(8),
+      2, submission, one(3), one(4, target(4)), one(5), one(6, selection(1)),
+      one(7, many(5, Limits.labelsPerThing)), one(8, one(7, many(1, Limits.labelsPerThing))),
       one(10), one(11), one(12, target(3)), one(14, selection(1)), one(15, selection(1)),
       one(16, many(8, Limits.labelsPerThing)), one(17, many(8, Limits.labelsPerThing)),
       one(18), one(19), one(20), one(21), one(22), one(23, selection(2)), one(24),

@@ -138,7 +138,10 @@ package struct Dice {
   package mutating func settings() -> QueueSettings {
     QueueSettings(
       name: text(), qos: member(QualityOfService.self),
-      maximumConcurrent: maybe { $0.number() }, isSuspended: bool())
+      maximumConcurrent: maybe { $0.number() }, isSuspended: bool(), pool: requirements())
+  }
+  package mutating func requirements() -> [LabelRequirement] {
+    many { dice in LabelRequirement(key: dice.text(), values: dice.many { $0.text() }) }
   }
   package mutating func reason() -> CancelReason {
     switch below(3) {

@@ -213,6 +213,6 @@ extension Dice {
     QueueChange(
       newName: maybe { $0.text() }, qos: maybe { $0.member(QualityOfService.self) },
       limit: maybe { $0.bool() ? .unlimited : .atMost($0.number()) },
-      isSuspended: maybe { $0.bool() })
+      isSuspended: maybe { $0.bool() }, pool: maybe { $0.requirements() })
   }
 }

@@ -31,9 +31,7 @@ extension Dice {
     template.priority = member(Priority.self)
     template.qos = maybe { $0.member(QualityOfService.self) }
     if bool() { template.demand = resources() }
-    template.requirements = many { dice in
-      LabelRequirement(key: dice.text(), values: dice.many { $0.text() })
-    }
+    template.requirements = requirements()
     if bool() { template.retry = retry() }
     if bool() { template.maximumLosses = number() }
     template.maximumParallel = number()

@@ -173,6 +173,38 @@ extension Conformance {
       }
     }
 
+    /// S32
+    @Test("S32: cycles on request, with a warning", arguments: Setting.all)
+    func allowedCycle(_ setting: Setting) async throws {
+      try await onStage(setting) { stage in
+        let told = Mutex<[ClusterError.Code]>([])
+        stage.cluster.setErrorHandler { error, _ in told.withLock { $0.append(error.code) } }
+        stage.cluster.allowsCycles = true
+        let (a, b, c) = (stage.mark("a"), stage.mark("b"), stage.mark("c"))
+        try a.addDependency(b)
+        try b.addDependency(c)
+        try c.addDependency(a)
+        try await stage.queue.addOperations([a, b, c, stage.mark("other")])
+        #expect(told.withLock { $0 } == [.cycle])
+        try await stage.sink.waitFor("other")
+        try await stays("nobody is ready") { stage.queue.operationCount == 3 && !a.isReady }
+        try await b.cancel()
+        try await stage.ended(a, b, c)
+        #expect(stage.sink.trace == ["other", "a", "c"])
+        // What is in a queue already closes no circle.
+        let held = stage.newQueue("held", isSuspended: true)
+        let (u, v) = (stage.mark("u"), stage.mark("v"))
+        try v.addDependency(u)
+        try await held.addOperations([u, v])
+        await refused(.cycle) { try u.addDependency(v) }
+        stage.cluster.allowsCycles = false
+        let (d, e) = (stage.mark("d"), stage.mark("e"))
+        try d.addDependency(e)
+        try e.addDependency(d)
+        await refused(.cycle) { try await stage.queue.addOperations([d, e]) }
+      }
+    }
+
     /// S28, S29
     @Test("S28: what is added waits for another one by way of a fresh one", arguments: Setting.all)
     func byWayOfAFreshOne(_ setting: Setting) async throws {

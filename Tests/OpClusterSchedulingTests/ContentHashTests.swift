@@ -35,7 +35,7 @@ import Testing
     graph.groupEdges = [GroupEdge(from: 0, to: 1, policy: .succeeded)]
     graph.elementEdges = ElementEdges(from: [0], to: [3], policies: [.failed])
     graph.externalEdges = [ExternalEdge(from: operation(7, 0), to: 1, policy: .succeeded)]
-    graph.queues = [.named("q"), .own(QueueSettings(name: "own", maximumConcurrent: 1))]
+    graph.queues = [.named("q"), .own(ownQueue)]
     graph.maximumFailures = 1
     graph.failureScopes = [
       FailureScope(first: 0, count: 1, maximumFailures: 1, cancelsRunning: false)
@@ -52,11 +52,13 @@ import Testing
   ) -> Change {
     { change(&$0.templates[0]) }
   }
+  private static let ownQueue = QueueSettings(
+    name: "own", maximumConcurrent: 1, pool: [LabelRequirement(key: "os", values: ["linux"])])
   private static func own(
     _ change: @escaping @Sendable (inout QueueSettings) -> Void
   ) -> Change {
     {
-      var settings = QueueSettings(name: "own", maximumConcurrent: 1)
+      var settings = ownQueue
       change(&settings)
       $0.queues[1] = .own(settings)
     }
@@ -89,6 +91,8 @@ import Testing
     "queues.own.qos": own { $0.qos = .background },
     "queues.own.maximumConcurrent": own { $0.maximumConcurrent = nil },
     "queues.own.isSuspended": own { $0.isSuspended = true },
+    "queues.own.pool.key": own { $0.pool[0].key = "zone" },
+    "queues.own.pool.values": own { $0.pool[0].values = ["linux", "mac"] },
     "failurePolicy": { $0.failurePolicy = .stop },
     "maximumFailures": { $0.maximumFailures = nil },
     "failureScopes.first": { $0.failureScopes[0].first = 1 },

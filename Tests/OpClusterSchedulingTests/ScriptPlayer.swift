@@ -269,6 +269,9 @@ struct ScriptPlayer {
         settings.isSuspended = true
         change.isSuspended = true
       case "resume": change.isSuspended = false
+      case "pool":
+        settings.pool = value.isEmpty ? [] : [LabelRequirement(word: value)]
+        change.pool = settings.pool
       case "name": change.newName = value
       case "qos":
         settings.qos = QualityOfService(word: value) ?? .default
@@ -289,6 +292,7 @@ struct ScriptPlayer {
       let (key, value) = word.keyAndValue
       switch key {
       case "slots": worker.capacity.cpus = ResourceAmount(Int64(value) ?? 1)
+      case "label": worker.labels.append(Label(word: value))
       case "types":
         worker.types = value.split(separator: ",").map { OperationType(word: String($0)) }
       default: throw ScriptError("worker: unknown \(word)")

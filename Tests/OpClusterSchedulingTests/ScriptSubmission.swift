@@ -249,6 +249,22 @@ extension QualityOfService {
   }
 }
 
+extension Label {
+  /// `zone:a`
+  init(word: String) {
+    let parts = word.split(separator: ":").map(String.init)
+    self.init(key: parts[0], value: parts.count == 2 ? parts[1] : "")
+  }
+}
+
+extension LabelRequirement {
+  /// `zone:a`, or `zone:a,b` for one of the two.
+  init(word: String) {
+    let label = Label(word: word)
+    self.init(key: label.key, values: label.value.split(separator: ",").map(String.init))
+  }
+}
+
 extension OperationType {
   /// `denoise`, or `denoise#7` with the fingerprint 7.
   init(word: String) {

@@ -111,7 +111,8 @@ struct ScriptTrace {
   private func words(_ settings: QueueSettings) -> String {
     let limit = settings.maximumConcurrent.map { " limit=\($0)" } ?? ""
     let qos = settings.qos == .default ? "" : " qos=\(settings.qos)"
-    return "\(settings.name)\(limit)\(qos)\(settings.isSuspended ? " suspended" : "")"
+    let pool = settings.pool.map { " pool=\($0.key):\($0.values.joined(separator: ","))" }.joined()
+    return "\(settings.name)\(limit)\(qos)\(pool)\(settings.isSuspended ? " suspended" : "")"
   }
 
   // MARK: - Orders

@@ -12,6 +12,7 @@ struct FakeWorker {
   var peer: PeerID
   var capacity = Resources(cpus: ResourceAmount(2), memoryBytes: 1 << 32)
   var types: [OperationType] = [OperationType(name: "noop"), OperationType(name: "sleep")]
+  var labels: [Label] = []
   var conversation: Conversation?
   /// How far the coordinator's log was told to it.
   var known: HistoryMark?
@@ -129,6 +130,7 @@ struct World {
       types: worker.types, held: worker.held.map(\.attempt),
       executing: worker.executing + worker.outbox.compactMap(\.endedAttempt))
     hello.known = worker.known
+    hello.labels = worker.labels
     return .worker(worker.peer, .hello(hello))
   }
 

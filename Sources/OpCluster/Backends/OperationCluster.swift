@@ -26,6 +26,7 @@ public final class OperationCluster: Sendable {
   }
   private let errorHandler = Mutex(ErrorHandler())
   private let isClosing = Atomic(false)
+  private let acceptsCycles = Atomic(false)
   private let keyStem = String(UInt64.random(in: 0 ... .max), radix: 36)
   private let lastKey = Atomic<UInt64>(0)
 
@@ -45,14 +46,16 @@ public final class OperationCluster: Sendable {
   ///   - types: Operation types that others may name; those of values that are added here become
   ///     known by themselves.
   ///   - slots: Operations that run at once; the number of processors unless said otherwise.
+  ///   - labels: What operations and queues may ask for (`OperationSettings.requirements`,
+  ///     `ClusterOperationQueue.pool`): this process stands for one worker.
   public static func local(
-    types: [any RegisteredOperation.Type] = [], slots: Int? = nil
+    types: [any RegisteredOperation.Type] = [], slots: Int? = nil, labels: [String: String] = [:]
   ) -> OperationCluster {
     var registry = OperationRegistry()
     for type in types { registry.add(type) }
-    let cluster =
-      slots.map { LocalCluster(registry: registry, slots: $0) }
-      ?? LocalCluster(registry: registry)
+    let cluster = LocalCluster(
+      registry: registry, slots: slots ?? LocalCluster.defaultSlots,
+      labels: labels.sorted { $0.key < $1.key }.map { Label(key: $0.key, value: $0.value) })
     let book = OperationBook()
     cluster.observe { book.take($0) }
     cluster.observeErrors { book.take(thrown: $1, by: $0) }
@@ -113,7 +116,7 @@ public final class OperationCluster: Sendable {
       guard let address = configured else {
         throw ClientError(
           .unreachable, "no cluster is configured",
-          hint: "give an address, set OPBATCH_COORDINATOR, or start one with 'opbatch up'")
+          hint: "give an address, set OPBATCH_COORDINATOR, or use OperationCluster.embedded()")
       }
       return remote(try await ClusterConnection.connect(to: address, keys: keys), embedded: nil)
     } catch {
@@ -132,6 +135,16 @@ public final class OperationCluster: Sendable {
       cluster.report(error, of: "the cluster at \(connection.address)")
     }
     return cluster
+  }
+
+  /// Whether operations may wait for each other in a circle, as Foundation's may: then none of them
+  /// becomes ready until one is cancelled, or a dependency is taken back. Off unless set: a circle
+  /// is refused as `cycle`. Counts for what this program adds from then on, and is told as a
+  /// warning where the cluster's errors go; a dependency that is added to what is in a queue
+  /// already closes no circle in any case.
+  public var allowsCycles: Bool {
+    get { acceptsCycles.load(ordering: .acquiring) }
+    set { acceptsCycles.store(newValue, ordering: .releasing) }
   }
 
   /// Whether operations run in this process.

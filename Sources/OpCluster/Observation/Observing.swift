@@ -17,6 +17,7 @@ public struct OperationQueueChange: Hashable, Sendable {
     case maxConcurrentOperationCount(Int)
     case isSuspended(Bool)
     case name(String)
+    case pool([LabelRequirement])
   }
 }
 

@@ -77,7 +77,7 @@ extension ClusterOperation {
       return (cluster, id)
     }
     guard let (cluster, id) = place else { return }
-    let lowered = try block.lowered(for: cluster.backend.local)
+    let lowered = try block.lowered(for: cluster.backend.local, of: "\(self)")
     _ = try cluster.ask(.addBlocks(id, Wire.encode(blocks: [lowered])))
   }
 }

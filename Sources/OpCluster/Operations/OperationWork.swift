@@ -61,11 +61,11 @@ enum OperationWork: Sendable {
   /// The name that people see if the operation has none.
   var defaultName: String {
     switch self {
-    case .nothing: "join"
+    case .nothing: "operation"
     case .command(let command): command.shortName
     case .call(let invocation): invocation.type.name
     case .blocks: "blocks"
-    case .closure, .spent: "closure"
+    case .closure, .spent: "block operation"
     }
   }
 
@@ -90,14 +90,16 @@ enum OperationBlockWork: Sendable {
   }
 
   /// The block as a worker reads it; closures become numbers that `local` knows.
-  func lowered(for local: LocalCluster?) throws(ClusterError) -> OperationBlock {
+  func lowered(
+    for local: LocalCluster?, of name: String
+  ) throws(ClusterError) -> OperationBlock {
     switch self {
     case .command(let command): return .command(try command.checked())
     case .call(let invocation):
       if let local { invocation.register(local) }
       return .call(invocation.type, argument: try invocation.argument.get())
     case .closure(let body):
-      guard let local else { throw .localOnly }
+      guard let local else { throw .localOnly(name) }
       let number = local.register(closure: ClosureWork.plain(body).encoding)
       return .call(OperationRegistry.closureType, argument: ClosureNumber.argument(number))
     }
@@ -133,15 +135,18 @@ enum ClosureNumber {
 }
 
 extension ClusterError {
-  static let localOnly = ClusterError(
-    .localOnly, "a closure cannot run in another process",
-    hint: "make it a RegisteredOperation and give its type to a worker, or use a local cluster")
-}
+  static func localOnly(_ name: String) -> ClusterError {
+    ClusterError(
+      .localOnly, "'\(name)' is made of a closure, which cannot run in another process",
+      hint: "make it a RegisteredOperation and give its type to a worker, or use a local cluster")
+  }
 
-extension ClusterError {
-  static let spent = ClusterError(
-    .alreadyFinished, "the closure of an operation is let go of when that has finished",
-    hint: "make a clone() before you add the first one, or give the closure again")
+  static func spent(_ name: String) -> ClusterError {
+    ClusterError(
+      .alreadyFinished,
+      "'\(name)' has no closure any more: it is a clone of an operation that had finished",
+      hint: "make a clone() before you add the first one, or give the closure again")
+  }
 }
 
 extension OperationWork.Invocation {

@@ -101,8 +101,8 @@ extension OperationCluster {
     }
     let objects = builder.objects
     book.submissionBegins()
-    backend.send(.submit(builder.graph)) { result in
-      switch result.refused {
+    send(builder.graph) { result in
+      switch result {
       case .success(.accepted(let graph, _, _)):
         for (index, operation) in objects.enumerated() {
           let id = OperationID(graph: graph, index: UInt32(index))
@@ -116,6 +116,28 @@ extension OperationCluster {
       case .failure(let error):
         self.book.submissionEnds(nil, [])
         done(.failure(error))
+      }
+    }
+  }
+
+  /// Sends a submission; where circles are allowed, one that has any goes again, with a warning.
+  private func send(_ graph: GraphSubmission, _ handler: @escaping ReplyHandler) {
+    backend.send(.submit(graph)) { result in
+      let result = result.refused
+      guard case .failure(let error) = result, error.code == .cycle, !graph.allowsCycles,
+        self.allowsCycles
+      else { return handler(result) }
+      var graph = graph
+      graph.allowsCycles = true
+      if !self.isLocal { graph.key = self.newKey() }
+      self.backend.send(.submit(graph)) { result in
+        if case .success = result.refused {
+          let warning = ClusterError(
+            .cycle, "accepted: \(error.message)",
+            hint: "cancel one of them, or take a dependency back")
+          self.report(warning, of: "operations that were added")
+        }
+        handler(result.refused)
       }
     }
   }

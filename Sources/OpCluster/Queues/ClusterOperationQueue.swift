@@ -33,12 +33,13 @@ public final class ClusterOperationQueue: Sendable {
   ///   - name: Unique in the cluster, at most 255 bytes; nil: a name of its own.
   ///   - maxConcurrentOperationCount: This and what follows applies to a queue that is there
   ///     already, too, if it is given; else that one keeps what it has.
+  ///   - pool: Labels that a worker must have to be given operations of the queue, as `pool` says.
   public init(
     name: String? = nil, on cluster: OperationCluster = .inProcess,
     maxConcurrentOperationCount: Int? = nil, qualityOfService: QualityOfService? = nil,
-    isSuspended: Bool? = nil
+    isSuspended: Bool? = nil, pool: [LabelRequirement]? = nil
   ) {
-    var given = QueueChange(qos: qualityOfService, isSuspended: isSuspended)
+    var given = QueueChange(qos: qualityOfService, isSuspended: isSuspended, pool: pool)
     var objection: ClusterError?
     if let count = maxConcurrentOperationCount {
       do throws(ClusterError) {
@@ -101,6 +102,22 @@ public final class ClusterOperationQueue: Sendable {
   public var qualityOfService: QualityOfService {
     get { record.looked { $0.settings.qos } }
     set { report { () throws(ClusterError) in try set(QueueChange(qos: newValue)) } }
+  }
+
+  /// Labels that a worker must have, all of them, to be given operations of the queue, beside what
+  /// these ask for themselves; none: any worker. The counterpart of `underlyingQueue`. It changes
+  /// only while the queue is empty (S145, S146).
+  public var pool: [LabelRequirement] {
+    get { record.looked { $0.settings.pool } }
+    set { report { () throws(ClusterError) in try set(QueueChange(pool: newValue)) } }
+  }
+
+  /// As the property, for tasks.
+  ///
+  /// - Throws: `queueNotEmpty`; `badRequest` for the main queue, whose operations run on the main
+  ///   thread of this program; nothing is changed then (S145).
+  public func setPool(_ pool: [LabelRequirement]) async throws(ClusterError) {
+    _ = try await change(QueueChange(pool: pool))
   }
 
   /// - Throws: `badLimit` for anything below −1; nothing is changed (S145).

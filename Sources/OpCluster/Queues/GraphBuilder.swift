@@ -45,7 +45,7 @@ struct GraphBuilder {
       }
       return (life.settings, life.work, life.isBarrier, life.isCancelled)
     }
-    let (lowered, payload) = try lower(work)
+    let (lowered, payload) = try lower(work, of: settings.name ?? work.defaultName)
     objects.append(operation)
     if case .call(let type) = lowered, let newest, newest.work == type,
       newest.settings == settings, newest.isBarrier == isBarrier, !payload.isEmpty
@@ -77,22 +77,24 @@ struct GraphBuilder {
     graph.templates[last].isArray = true
   }
 
-  private func lower(_ work: OperationWork) throws(ClusterError) -> (Work, [UInt8]) {
+  private func lower(
+    _ work: OperationWork, of name: String
+  ) throws(ClusterError) -> (Work, [UInt8]) {
     switch work {
     case .nothing: return (.nothing, [])
-    case .spent: throw .spent
+    case .spent: throw .spent(name)
     case .command(let command):
       return (.command, Wire.encode(command: try command.checked()))
     case .call(let invocation):
       if let local { invocation.register(local) }
       return (.call(invocation.type), try invocation.argument.get())
     case .closure(let body):
-      guard let local else { throw .localOnly }
+      guard let local else { throw .localOnly(name) }
       let number = local.register(closure: body.encoding)
       return (.call(OperationRegistry.closureType), ClosureNumber.argument(number))
     case .blocks(let blocks):
       var lowered: [OperationBlock] = []
-      for block in blocks { lowered.append(try block.lowered(for: local)) }
+      for block in blocks { lowered.append(try block.lowered(for: local, of: name)) }
       return (.blocks(Self.types(of: lowered)), Wire.encode(blocks: lowered))
     }
   }

@@ -1,15 +1,17 @@
 // The main queue: the counterpart of Foundation's, for operations that must run on the main thread
 // of the program. Of clusters in this process alone. Any thread.
 
+import Dispatch
 import OpClusterLocal
 import OpClusterModel
+import OpClusterOperations
 import Synchronization
 
 extension ClusterOperationQueue {
   /// The queue of this process whose operations run on the main thread, one at a time: closures and
   /// values of registered types. The program's `main` must let that thread go on: an asynchronous
   /// `main` that awaits does, and so does `dispatchMain()`.
-  public static var main: ClusterOperationQueue { mainQueue(of: .inProcess) }
+  public static let main = mainQueue(of: .inProcess)
 
   /// The main queue of a cluster in this process.
   ///
@@ -29,6 +31,37 @@ extension ClusterOperationQueue {
     ClusterOperationQueue(
       name: LocalCluster.mainQueueName, on: cluster, maxConcurrentOperationCount: 1)
   }
+}
+
+extension ClusterOperationQueue {
+  /// The queue of the operation that this code is a part of; outside of operations, on the main
+  /// thread, the main queue, and elsewhere nil. Known where operations run in this process: on a
+  /// worker the cluster is asked with `OperationContext.queue()`.
+  public static var current: ClusterOperationQueue? {
+    guard let context = OperationContext.current else { return isOnMainThread ? main : nil }
+    guard case .local(let home) = context.home, let local = home as? LocalCluster,
+      let cluster = LocalHomes.shared.cluster(of: local)
+    else { return nil }
+    return ClusterOperationQueue(name: context.queueName, on: cluster).record.handle
+  }
+
+  private static var isOnMainThread: Bool { DispatchQueue.getSpecific(key: mainKey) == true }
+
+  /// Known by the main queue of Dispatch, whichever thread serves that.
+  private static let mainKey: DispatchSpecificKey<Bool> = {
+    let key = DispatchSpecificKey<Bool>()
+    DispatchQueue.main.setSpecific(key: key, value: true)
+    return key
+  }()
+}
+
+extension ClusterError {
+  fileprivate static let mainQueueRunsHere =
+    "operations of the main queue run on the main thread of this program"
+
+  static let mainPool = ClusterError(
+    .badRequest, "the main queue has no pool: \(mainQueueRunsHere)",
+    hint: "give the pool to another queue")
 }
 
 extension [ClusterOperation] {

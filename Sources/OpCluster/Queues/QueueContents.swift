@@ -24,6 +24,9 @@ extension QueueRecord {
   func setting(
     _ change: QueueChange, _ done: @escaping @Sendable (Result<ClientReply, ClusterError>) -> Void
   ) {
+    if change.pool != nil, name == LocalCluster.mainQueueName {
+      return done(.failure(.mainPool))
+    }
     look { self.set(change, done) }
   }
 

@@ -127,6 +127,7 @@ struct QueueLife: Sendable {
       if new.maximumConcurrent != settings.maximumConcurrent {
         kinds.append(.maxConcurrentOperationCount(new.maximumConcurrent.map(Int.init) ?? -1))
       }
+      if new.pool != settings.pool { kinds.append(.pool(new.pool)) }
       settings = new
     case .queueRemoved:
       isMade = false

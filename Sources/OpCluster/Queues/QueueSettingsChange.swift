@@ -7,6 +7,7 @@ extension QueueSettings {
     if let name = change.newName { self.name = name }
     if let qos = change.qos { self.qos = qos }
     if let isSuspended = change.isSuspended { self.isSuspended = isSuspended }
+    if let pool = change.pool { self.pool = pool }
     switch change.limit {
     case .unlimited: maximumConcurrent = nil
     case .atMost(let count): maximumConcurrent = count
@@ -20,6 +21,6 @@ extension QueueChange {
   func with(_ other: QueueChange) -> QueueChange {
     QueueChange(
       newName: other.newName ?? newName, qos: other.qos ?? qos, limit: other.limit ?? limit,
-      isSuspended: other.isSuspended ?? isSuspended)
+      isSuspended: other.isSuspended ?? isSuspended, pool: other.pool ?? pool)
   }
 }

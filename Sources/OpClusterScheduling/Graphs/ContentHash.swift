@@ -113,6 +113,8 @@ extension QueueReference {
       hash.add(Int64(settings.qos.rawValue))
       hash.add(ifAny: settings.maximumConcurrent) { $1.add($0) }
       hash.add(settings.isSuspended)
+      // Without any: as before there were pools.
+      if !settings.pool.isEmpty { hash.add(each: settings.pool) { $0.add(to: &$1) } }
     }
   }
 }
@@ -130,6 +132,13 @@ extension Label {
   fileprivate func add(to hash: inout ContentHash) {
     hash.add(key)
     hash.add(value)
+  }
+}
+
+extension LabelRequirement {
+  fileprivate func add(to hash: inout ContentHash) {
+    hash.add(key)
+    hash.add(each: values) { $1.add($0) }
   }
 }
 
@@ -151,10 +160,7 @@ extension OperationTemplate {
     hash.add(Int64(priority.rawValue))
     hash.add(ifAny: qos) { $1.add(Int64($0.rawValue)) }
     demand.add(to: &hash)
-    hash.add(each: requirements) { requirement, hash in
-      hash.add(requirement.key)
-      hash.add(each: requirement.values) { $1.add($0) }
-    }
+    hash.add(each: requirements) { $0.add(to: &$1) }
     retry.add(to: &hash)
     hash.add(maximumLosses)
     hash.add(maximumParallel)

@@ -12,6 +12,8 @@ extension Scheduler {
   mutating func changeQueue(_ id: QueueID, _ settings: QueueSettings, into turn: inout Turn) {
     guard queues.contains(id.number) else { return }
     let wasRunning = queues[id.number].isRunning
+    // Nothing stands in it, but what was set aside there was so by what the former pool had.
+    if queues[id.number].settings.pool != settings.pool { queues[id.number].line = Line() }
     queueByName[queues[id.number].settings.name] = nil
     let held = settings.qos == queues[id.number].settings.qos ? [] : heldUnstarted(in: id)
     for operation in held { countHeld(operation, isHeld: false) }

@@ -95,8 +95,7 @@ extension Scheduler {
     lines += blockedBy(id, stage)
     if graphs[graph].isSuspended { lines.append(suspendedLine(graph)) }
     // Not for want of room: it will not run when all of that has come about, either (S61).
-    let demandClass = graphs[graph].stages[stage].demandClass
-    if isUnplaceable(demandClass) { lines += placementLines(demandClass) }
+    if isUnplaceable(id) { lines += placementLines(id) }
     return lines
   }
 
@@ -119,9 +118,8 @@ extension Scheduler {
 
   private func readyLines(_ id: OperationID, _ stage: Int) -> [String] {
     let graph = id.graph.number
-    let demandClass = graphs[graph].stages[stage].demandClass
     // That nobody can run it stays true whatever else holds it back (S61).
-    let lines = isUnplaceable(demandClass) ? placementLines(demandClass) : []
+    let lines = isUnplaceable(id) ? placementLines(id) : []
     if graphs[graph].isSuspended { return lines + [suspendedLine(graph)] }
     let queue = queues[graphs[graph].queue(of: id.index, stage: stage).number]
     let name = queue.settings.name
@@ -136,22 +134,22 @@ extension Scheduler {
       return lines + ["max_parallel: \(bound) of its elements run already"]
     }
     if lines.isEmpty, let doubt = doubtLine(id) { return [doubt] }
-    return abstentionLines(id) + (lines.isEmpty ? placementLines(demandClass) : lines)
+    return abstentionLines(id) + (lines.isEmpty ? placementLines(id) : lines)
   }
 
-  private func isUnplaceable(_ number: Int) -> Bool {
+  private func isUnplaceable(_ id: OperationID) -> Bool {
     let workers = seats.numbers.filter { seats[$0].takesWork }
-    return !classes[number].demandClass.isInside && !workers.isEmpty
-      && !workers.contains { fits($0, number) }
+    return !wanted(by: id).isInside && !workers.isEmpty
+      && !workers.contains { couldRun($0, id) }
   }
 
-  private func placementLines(_ number: Int) -> [String] {
-    let wanted = classes[number].demandClass
+  private func placementLines(_ id: OperationID) -> [String] {
+    let wanted = wanted(by: id)
     let workers = seats.numbers.filter { seats[$0].takesWork }
     if workers.isEmpty {
       return ["no worker is connected; start one with: opworker serve"]
     }
-    if workers.contains(where: { fits($0, number) }) {
+    if workers.contains(where: { couldRun($0, id) }) {
       return ["every worker that could run it is busy; it is in line"]
     }
     var lines = ["no connected worker can run it (it stands in nobody's way):"]
@@ -177,8 +175,7 @@ extension Scheduler {
     if cell.flags.contains(.retrying) {
       if cell.worker != 0 { return ["attempt \(cell.run) is with worker \(name)"] }
       return ["attempt \(cell.run) ended without success; it is in line for another"]
-        + abstentionLines(id)
-        + placementLines(graphs[id.graph.number].stages[stage].demandClass)
+        + abstentionLines(id) + placementLines(id)
     }
     if cell.isCancelled { return ["worker \(name) has been told to stop it"] }
     return ["worker \(name) runs attempt \(cell.run)"]

@@ -211,6 +211,7 @@ extension Scheduler {
     _ settings: QueueSettings, into turn: inout Turn
   ) throws(Refusal) -> ClientReply {
     try check(name: settings.name)
+    try settings.pool.checkPool()
     guard queueByName[settings.name] == nil else {
       throw Refusal(.queueExists, "queue \(settings.name) exists already")
     }
@@ -250,6 +251,11 @@ extension Scheduler {
     case nil: break
     }
     if let isSuspended = change.isSuspended { settings.isSuspended = isSuspended }
+    if let pool = change.pool, pool != settings.pool {
+      try pool.checkPool()
+      try checkEmpty(queues[id.number], "the pool of queue \(settings.name) changes")
+      settings.pool = pool
+    }
     if settings != queues[id.number].settings {
       commit(.queueChanged(id, settings), into: &turn)
     } else if change.isSuspended != true {
@@ -286,12 +292,7 @@ extension Scheduler {
         .badRequest,
         "queue \(queue.settings.name) belongs to graph \(owner.number) and goes with it")
     }
-    guard queue.members == 0, queue.barrierCount == 0 else {
-      throw Refusal(
-        .queueNotEmpty,
-        "queue \(queue.settings.name) has \(queue.members + queue.barrierCount) operations",
-        hint: "wait for them, or cancel them with: opbatch queue cancel \(queue.settings.name)")
-    }
+    try checkEmpty(queue)
     commit(.queueRemoved(id), into: &turn)
     return .done(turn.commit)
   }

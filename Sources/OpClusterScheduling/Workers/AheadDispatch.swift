@@ -69,7 +69,7 @@ extension Scheduler {
     else { return false }
     let queue = graphs[graph].queue(of: index, stage: stage).number
     guard queues[queue].settings.maximumConcurrent == nil, !queues[queue].settings.isSuspended,
-      !queues[queue].hasBarriers
+      !queues[queue].hasBarriers, isInPool(seat.number, of: queue)
     else { return false }
     let level = Line.level(of: graphs[graph].priority(of: index, stage: stage))
     return !hasWaiting(queue, above: level, at: now)

@@ -98,13 +98,14 @@ extension Scheduler {
   private mutating func serve(
     _ queue: UInt32, atMost share: UInt32, _ pass: inout AssignmentPass, into turn: inout Turn
   ) -> Service {
+    let pool = pass.pool(of: queue, queues[queue].settings) { seats($0, inPoolOf: queue) }
     while true {
       let room = queues[queue].room
       if room == 0 { return .nothing }
       var line = Line()
       swap(&line, &queues[queue].line)
       let service = queues[queue].settings.qos
-      guard let candidate = nextCandidate(&line, service, room, &pass, at: turn.now) else {
+      guard let candidate = nextCandidate(&line, service, room, &pass, pool, at: turn.now) else {
         swap(&line, &queues[queue].line)
         return .nothing
       }
@@ -137,14 +138,14 @@ extension Scheduler {
         continue
       }
       let doubt = doubt(about: candidate.run)
-      let able = seats(pass.seats, ableToStart: candidate.run)
+      let able = seats(pool ?? pass.seats, ableToStart: candidate.run)
       guard
         let (seat, fitting) = chooseSeat(
           candidate, Rank(service, level: candidate.level), seats(able, admitting: doubt),
           bytes: mostBytes(graph: candidate.run.graph.number, stage), at: turn.now)
       else {
-        if doubt == .none, able.count == pass.seats.count {
-          passOver(candidate, service, &line, &pass, at: turn.now)
+        if doubt == .none, able.count == (pool ?? pass.seats).count {
+          passOver(candidate, service, &line, &pass, pool, at: turn.now)
         } else {
           // It stands in nobody's way.
           line.take(1, of: candidate)
@@ -166,12 +167,16 @@ extension Scheduler {
   /// The first in line of a class that may fit somewhere.
   private mutating func nextCandidate(
     _ line: inout Line, _ service: QualityOfService, _ room: UInt32, _ pass: inout AssignmentPass,
-    at now: Instant
+    _ pool: [UInt32]?, at now: Instant
   ) -> Line.Candidate? {
     line.begin(pass: pass.number, seatsVersion: pass.seatsVersion)
-    let (seats, closedKinds) = (pass.seats, pass.closedKinds)
-    var (reaches, steps) = (pass.reach, pass.steps)
-    defer { (pass.reach, pass.steps) = (reaches, steps) }
+    let (seats, closedKinds) = (pool ?? pass.seats, pass.closedKinds)
+    // What those of a pool could take is no bound for others.
+    var (reaches, steps) = (pool == nil ? pass.reach : [:], pass.steps)
+    defer {
+      if pool == nil { pass.reach = reaches }
+      pass.steps = steps
+    }
     while let candidate = line.first(
       within: { level in
         let rank = Rank(service, level: level)
@@ -191,12 +196,17 @@ extension Scheduler {
     return nil
   }
 
-  /// No seat can take any more of a candidate's class in this pass.
+  /// No seat, or none of the queue's pool, can take any more of a candidate's class in this pass.
   private mutating func passOver(
     _ candidate: Line.Candidate, _ service: QualityOfService, _ line: inout Line,
-    _ pass: inout AssignmentPass, at now: Instant
+    _ pass: inout AssignmentPass, _ pool: [UInt32]?, at now: Instant
   ) {
     let number = candidate.demandClass
+    if let pool {
+      // Others may still take it, of other queues.
+      line.setAside(candidate, untilSeatsChange: !pool.contains { fits($0, number) })
+      return
+    }
     classes[number].fullIn = pass.number
     let rank = Rank(service, level: candidate.level)
     if lacksNamed(number, pass.seats, rank, at: now) {

@@ -130,11 +130,25 @@ struct AssignmentPass: Sendable {
   var reach: [Rank: Reach] = [:]
   /// Kinds that nothing fits of in this pass, by bit.
   var closedKinds: UInt64 = 0
+  /// Of queues that have one. Looked up, never iterated.
+  private var pools: [UInt32: [UInt32]] = [:]
   /// Queues and classes looked at since the beginning, and nodes of trees on the way to them.
   var steps = 0
 
+  /// The workers of a queue's pool, found once in a pass; nil: the queue has none, and takes any.
+  mutating func pool(
+    of queue: UInt32, _ settings: QueueSettings, _ find: ([UInt32]) -> [UInt32]
+  ) -> [UInt32]? {
+    if settings.pool.isEmpty { return nil }
+    if let known = pools[queue] { return known }
+    let found = find(seats)
+    pools[queue] = found
+    return found
+  }
+
   mutating func begin() {
     number += 1
+    if !pools.isEmpty { pools.removeAll() }
     reach.removeAll(keepingCapacity: true)
     closedKinds = 0
     swap(&seats, &earlier)

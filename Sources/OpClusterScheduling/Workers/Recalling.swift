@@ -51,7 +51,7 @@ extension Scheduler {
     // Recalls that have not been answered yet will use the room as well.
     var used: UInt32 = 0
     // Nothing becomes free meanwhile.
-    var rooms: [Int: UInt32] = [:]
+    var rooms: [RoomKey: UInt32] = [:]
     // The lowest rank first, and among equals the newest.
     let held = heldBy(WorkerID(seat)).enumerated().map { at, id in
       (rank(of: id, graphs[id.graph.number].stageNumber(of: id.index)).index, -at, id)
@@ -70,7 +70,10 @@ extension Scheduler {
         continue
       }
       // What another could not start, and what it would not be given, has no room there.
-      let lined = classInLine(graph, stage, id.index)
+      let queue = graphs[graph].queue(of: id.index, stage: stage).number
+      let lined = RoomKey(
+        demandClass: classInLine(graph, stage, id.index),
+        pool: queues[queue].settings.pool.isEmpty ? nil : queue)
       let room = rooms[lined] ?? room(for: lined, besides: seat)
       rooms[lined] = room
       if used < room, graphs[graph].unable[id.index] == nil {
@@ -82,12 +85,19 @@ extension Scheduler {
     }
   }
 
+  private struct RoomKey: Hashable {
+    var demandClass: Int
+    /// The queue, where that has a pool.
+    var pool: UInt32?
+  }
+
   /// How many operations of a class could start at once on other workers.
-  private func room(for demandClass: Int, besides seat: UInt32) -> UInt32 {
+  private func room(for wanted: RoomKey, besides seat: UInt32) -> UInt32 {
     var room: UInt32 = 0
     for number in seats.numbers
-    where number != seat && seats[number].takesWork && fits(number, demandClass) {
-      let demand = classes[demandClass].demandClass.demand
+    where number != seat && seats[number].takesWork && fits(number, wanted.demandClass) {
+      if let pool = wanted.pool, !isInPool(number, of: pool) { continue }
+      let demand = classes[wanted.demandClass].demandClass.demand
       room += min(seats[number].free.count(fitting: demand), 65_536)
     }
     return room

@@ -111,11 +111,9 @@ extension Scheduler {
 
   /// Whether a worker, busy or not, may be given an operation before long.
   private func isAnyAble(_ id: OperationID, besides unable: [UInt32]) -> Bool {
-    let stage = graphs[id.graph.number].stageNumber(of: id.index)
-    let demandClass = graphs[id.graph.number].stages[stage].demandClass
     let first = firstOfStage(id)
     return seats.numbers.contains { number in
-      guard seats[number].isThere, !unable.contains(number), fits(number, demandClass) else {
+      guard seats[number].isThere, !unable.contains(number), couldRun(number, id) else {
         return false
       }
       guard let trouble = seats[number].trouble else { return true }

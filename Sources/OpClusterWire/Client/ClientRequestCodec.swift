@@ -195,6 +195,7 @@ extension QueueChange {
     case nil: break
     }
     if let isSuspended { proto.isSuspended = isSuspended }
+    if let pool { proto.pool.requirements = pool.map(\.proto) }
     return proto
   }
 
@@ -203,7 +204,9 @@ extension QueueChange {
       newName: proto.hasNewName
         ? try text(proto.newName, Limits.nameBytes, "change_queue.new_name") : nil,
       qos: try QualityOfService?(proto: proto.qos, "change_queue.qos"),
-      isSuspended: proto.hasIsSuspended ? proto.isSuspended : nil)
+      isSuspended: proto.hasIsSuspended ? proto.isSuspended : nil,
+      pool: proto.hasPool
+        ? try list(proto.pool.requirements, Limits.labelsPerThing, "change_queue.pool") : nil)
     switch proto.limit {
     case .unlimited(true): limit = .unlimited
     case .unlimited(false), nil: limit = nil

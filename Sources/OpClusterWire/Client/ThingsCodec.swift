@@ -86,6 +86,7 @@ extension QueueSettings: WireConvertible {
     proto.qos = qos.proto
     if let maximumConcurrent { proto.maximumConcurrent = maximumConcurrent }
     proto.isSuspended = isSuspended
+    if !pool.isEmpty { proto.pool = pool.map(\.proto) }
     return proto
   }
   init(proto: ProtoQueueSettings) throws(WireError) {
@@ -93,7 +94,8 @@ extension QueueSettings: WireConvertible {
       name: try text(proto.name, Limits.nameBytes, "queue.name"),
       qos: try QualityOfService(proto: proto.qos, unspecified: .default, "queue.qos"),
       maximumConcurrent: proto.hasMaximumConcurrent ? proto.maximumConcurrent : nil,
-      isSuspended: proto.isSuspended)
+      isSuspended: proto.isSuspended,
+      pool: try list(proto.pool, Limits.labelsPerThing, "queue.pool"))
   }
 }
 

@@ -1127,6 +1127,16 @@ nonisolated struct ProtoChangeQueue: Sendable {
   /// Clears the value of `isSuspended`. Subsequent reads from it will return its default value.
   mutating func clearIsSuspended() {self._isSuspended = nil}
 
+  /// Absent: as it is. Changes only while the queue is empty.
+  var pool: ProtoQueuePool {
+    get {_pool ?? ProtoQueuePool()}
+    set {_pool = newValue}
+  }
+  /// Returns true if `pool` has been explicitly set.
+  var hasPool: Bool {self._pool != nil}
+  /// Clears the value of `pool`. Subsequent reads from it will return its default value.
+  mutating func clearPool() {self._pool = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Limit: Equatable, Sendable {
@@ -1139,6 +1149,20 @@ nonisolated struct ProtoChangeQueue: Sendable {
 
   fileprivate var _newName: String? = nil
   fileprivate var _isSuspended: Bool? = nil
+  fileprivate var _pool: ProtoQueuePool? = nil
+}
+
+/// Labels that the workers of a queue must have; none: any worker.
+nonisolated struct ProtoQueuePool: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var requirements: [ProtoLabelRequirement] = []
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
 }
 
 nonisolated struct ProtoDependency: Sendable {
@@ -3895,7 +3919,7 @@ nonisolated extension ProtoSuspendGraphs: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension ProtoChangeQueue: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".ChangeQueue"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}queue\0\u{3}new_name\0\u{1}qos\0\u{1}unlimited\0\u{3}at_most\0\u{3}is_suspended\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}queue\0\u{3}new_name\0\u{1}qos\0\u{1}unlimited\0\u{3}at_most\0\u{3}is_suspended\0\u{1}pool\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3923,6 +3947,7 @@ nonisolated extension ProtoChangeQueue: SwiftProtobuf.Message, SwiftProtobuf._Me
         }
       }()
       case 6: try { try decoder.decodeSingularBoolField(value: &self._isSuspended) }()
+      case 7: try { try decoder.decodeSingularMessageField(value: &self._pool) }()
       default: break
       }
     }
@@ -3956,6 +3981,9 @@ nonisolated extension ProtoChangeQueue: SwiftProtobuf.Message, SwiftProtobuf._Me
     try { if let v = self._isSuspended {
       try visitor.visitSingularBoolField(value: v, fieldNumber: 6)
     } }()
+    try { if let v = self._pool {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3965,6 +3993,37 @@ nonisolated extension ProtoChangeQueue: SwiftProtobuf.Message, SwiftProtobuf._Me
     if lhs.qos != rhs.qos {return false}
     if lhs.limit != rhs.limit {return false}
     if lhs._isSuspended != rhs._isSuspended {return false}
+    if lhs._pool != rhs._pool {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoQueuePool: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".QueuePool"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}requirements\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedMessageField(value: &self.requirements) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.requirements.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.requirements, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoQueuePool, rhs: ProtoQueuePool) -> Bool {
+    if lhs.requirements != rhs.requirements {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

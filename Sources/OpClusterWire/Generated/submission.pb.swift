@@ -1314,6 +1314,9 @@ nonisolated struct ProtoQueueSettings: Sendable {
 
   var isSuspended: Bool = false
 
+  /// A worker is given operations of the queue only if it meets all of these.
+  var pool: [ProtoLabelRequirement] = []
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -3516,7 +3519,7 @@ nonisolated extension ProtoExternalEdges: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension ProtoQueueSettings: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".QueueSettings"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}qos\0\u{3}maximum_concurrent\0\u{3}is_suspended\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}qos\0\u{3}maximum_concurrent\0\u{3}is_suspended\0\u{1}pool\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3528,6 +3531,7 @@ nonisolated extension ProtoQueueSettings: SwiftProtobuf.Message, SwiftProtobuf._
       case 2: try { try decoder.decodeSingularEnumField(value: &self.qos) }()
       case 3: try { try decoder.decodeSingularUInt32Field(value: &self._maximumConcurrent) }()
       case 4: try { try decoder.decodeSingularBoolField(value: &self.isSuspended) }()
+      case 5: try { try decoder.decodeRepeatedMessageField(value: &self.pool) }()
       default: break
       }
     }
@@ -3550,6 +3554,9 @@ nonisolated extension ProtoQueueSettings: SwiftProtobuf.Message, SwiftProtobuf._
     if self.isSuspended != false {
       try visitor.visitSingularBoolField(value: self.isSuspended, fieldNumber: 4)
     }
+    if !self.pool.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.pool, fieldNumber: 5)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3558,6 +3565,7 @@ nonisolated extension ProtoQueueSettings: SwiftProtobuf.Message, SwiftProtobuf._
     if lhs.qos != rhs.qos {return false}
     if lhs._maximumConcurrent != rhs._maximumConcurrent {return false}
     if lhs.isSuspended != rhs.isSuspended {return false}
+    if lhs.pool != rhs.pool {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
