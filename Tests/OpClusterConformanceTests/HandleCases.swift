@@ -184,9 +184,10 @@ extension Conformance {
         try a.addDependency(b)
         try b.addDependency(c)
         try c.addDependency(a)
-        try await stage.queue.addOperations([a, b, c, stage.mark("other")])
+        let other = stage.mark("other")
+        try await stage.queue.addOperations([a, b, c, other])
         #expect(told.withLock { $0 } == [.cycle])
-        try await stage.sink.waitFor("other")
+        try await stage.ended(other)
         try await stays("nobody is ready") { stage.queue.operationCount == 3 && !a.isReady }
         try await b.cancel()
         try await stage.ended(a, b, c)
