@@ -249,7 +249,7 @@ final class CommandRunner {
     var result = AttemptResult()
     result.startedAt = command.startedAt
     result.endedAt = WallTime(milliseconds: WallClock.now())
-    result.maximumResidentBytes = ended.peakMemory.bytes
+    result.maximumResidentBytes = ended.peakMemory.measured ?? 0
     result.processorMicroseconds = Self.microseconds(ended.userTime + ended.systemTime)
     switch ended.status {
     case .exited(let status):
