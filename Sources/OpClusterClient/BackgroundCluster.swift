@@ -76,17 +76,17 @@ public struct BackgroundCluster: Sendable {
   ///
   /// - Parameters:
   ///   - workers: 1…64.
-  ///   - cpusPerWorker: nil shares the machine's among them, at least one each.
+  ///   - offer: what they offer together.
   /// - Throws: `.unreachable` with the end of a daemon's log; nothing is left running then.
   public static func start(
-    workers: Int, cpusPerWorker: Int? = nil, deadline: Duration = .seconds(15)
+    workers: Int, offer: SharedOffer = SharedOffer(), deadline: Duration = .seconds(15)
   ) async throws(ClientError) -> BackgroundCluster {
     let folder = try ClusterFolder.lasting(place.path, files: place.files)
     _ = try await endLeftovers()
     var launch = ClusterLaunch(folder: folder, state: statePath, attachment: .none)
     do throws(ClientError) {
       let connection = try await launch.start(
-        workers: min(max(workers, 1), 64), cpusPerWorker: cpusPerWorker, deadline: deadline)
+        workers: min(max(workers, 1), 64), offer: offer, deadline: deadline)
       await connection.close()
       let members = launch.daemons.compactMap { daemon in
         ProcessIdentity(running: daemon.number).map { Member(name: daemon.name, identity: $0) }

@@ -4,6 +4,7 @@
 import FoundationEssentials
 import Glibc
 import OpClusterFolders
+import OpClusterModel
 
 /// The private folders (0700) of an own cluster, with the addresses and paths inside them.
 struct ClusterFolder: Sendable {
@@ -140,6 +141,13 @@ struct ClusterFolder: Sendable {
 
   /// CPUs that this process may use.
   static var processors: Int { ProcessInfo.processInfo.activeProcessorCount }
+
+  /// The names of the gpus that can be found.
+  static var gpus: [String] {
+    GPUSetting.present(
+      visible: ProcessInfo.processInfo.environment["CUDA_VISIBLE_DEVICES"],
+      devices: (try? FileManager.default.contentsOfDirectory(atPath: "/dev")) ?? [])
+  }
 
   /// A variable of the environment; nil when it is not set or empty.
   static func variable(_ name: String) -> String? {

@@ -20,7 +20,7 @@ struct ClusterLaunch {
 
   /// Starts a coordinator, then workers, and waits until they have joined.
   mutating func start(
-    workers: Int, cpusPerWorker: Int?, workerExecutable: String? = nil, deadline: Duration
+    workers: Int, offer: SharedOffer, workerExecutable: String? = nil, deadline: Duration
   ) async throws(ClientError) -> ClusterConnection {
     let end = ContinuousClock().now + deadline
     let coordinator = try ClusterFolder.executable("opcoord")
@@ -32,7 +32,7 @@ struct ClusterLaunch {
       coordinator, name: "opcoord",
       ["--client", folder.clientAddress, "--worker", folder.workerAddress, "--state", state])
     let connection = try await connect(before: end)
-    let share = cpusPerWorker ?? max(1, ClusterFolder.processors / workers)
+    let (processors, gpus) = (ClusterFolder.processors, ClusterFolder.gpus)
     // An embedded coordinator that is gone does not come back.
     var patience: [String] = []
     if case .lifeline = attachment { patience = ["--exit-when-unreachable", "10"] }
@@ -41,8 +41,10 @@ struct ClusterLaunch {
         worker, name: "opworker-\(number)",
         [
           "--coordinator", folder.workerAddress, "--name", "local-\(number)",
-          "--cpus", "\(share)", "--scratch", folder.scratch(of: number),
-        ] + patience)
+          "--scratch", folder.scratch(of: number),
+        ]
+          + offer.flags(
+            of: number - 1, among: workers, processors: processors, foundGPUs: gpus) + patience)
     }
     try await awaitWorkers(workers, connection, before: end)
     return connection

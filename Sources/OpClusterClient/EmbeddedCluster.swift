@@ -59,7 +59,7 @@ public final class EmbeddedCluster: Sendable {
       folder: folder, state: "\(folder.files)/state", attachment: .lifeline)
     do throws(ClientError) {
       let connection = try await launch.start(
-        workers: settings.workers, cpusPerWorker: settings.cpusPerWorker,
+        workers: settings.workers, offer: SharedOffer(cpusPerWorker: settings.cpusPerWorker),
         workerExecutable: settings.workerExecutable, deadline: settings.deadline)
       return EmbeddedCluster(connection: connection, folder: folder, daemons: launch.daemons)
     } catch {

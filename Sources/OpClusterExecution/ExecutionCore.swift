@@ -38,6 +38,10 @@ public struct ExecutionCore: Sendable {
   var unkillableDemand = Resources.none
   /// Capacity minus what runs.
   var available: Resources
+  /// The same, gpu by gpu.
+  var gpus: GPURoom
+  /// What the attempts have of them that asked for some, the newest share last.
+  var gpuShares: [AttemptID: [GPUShare]] = [:]
   var held = 0
   var running = 0
   /// Of those, the exclusive ones.
@@ -88,9 +92,12 @@ public struct ExecutionCore: Sendable {
     at now: Instant
   ) {
     self.identity = identity
+    self.identity.capacity.gpus = min(
+      identity.capacity.gpus, ResourceAmount(Int64(Limits.gpusPerWorker)))
     self.settings = settings
     link = Link(chance: jitterSeed, at: now)
-    available = identity.capacity
+    available = self.identity.capacity
+    gpus = GPURoom(available.gpus)
   }
 
   public mutating func apply(

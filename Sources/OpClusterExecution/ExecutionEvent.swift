@@ -84,6 +84,9 @@ public struct Launch: Sendable {
   public var argument: [UInt8]
   /// What its dependencies left: those the dispatch brought, then the local ones.
   public var inputs: [DependencyInput]
+  /// Which of the worker's gpus it has, by position: nobody else has them meanwhile, but for the
+  /// last where it asked for a part of one.
+  public var gpus: [Int32] = []
 }
 
 /// Why the worker is done.

@@ -50,6 +50,7 @@ extension ExecutionCore {
     demand(held <= settings.maximumHeld, "holds too many")
     demand(running <= settings.maximumRunning, "runs too many")
     checkGraphs(&problems)
+    checkGPUs(&problems)
     return problems
   }
 

@@ -14,6 +14,7 @@ extension ExecutionCore {
     // What has ended and is not durable anywhere else is kept here: no more of it (G27).
     guard outbox.bytes < settings.maximumUnacknowledgedBytes else { return 0 }
     var room = available
+    var freeGPUs = gpus
     var isReserved = false
     var started = 0
     while started < most, running < settings.maximumRunning, let (lane, entry) = best() {
@@ -21,14 +22,19 @@ extension ExecutionCore {
       if queue.isExclusive(lane), !mayBegin(entry.operation, at: now) {
         isReserved = true
         queue.lanes[Int(lane)].isBlocked = true
-      } else if room.covers(demand) {
+      } else if room.covers(demand), let share = freeGPUs.share(of: demand.gpus) {
         room.take(demand)
+        freeGPUs.take(share)
+        give(share, to: attempts[entry.ticket.slot].id)
         queue.lanes[Int(lane)].line.removeFirst()
         queue.served(lane)
         change(entry.ticket.slot, .chosen, at: now, into: &effects)
         started += 1
       } else {
-        if !isReserved { room.reserve(demand) }
+        if !isReserved {
+          room.reserve(demand)
+          freeGPUs.reserve(demand.gpus)
+        }
         isReserved = true
         queue.lanes[Int(lane)].isBlocked = true
       }
@@ -139,6 +145,9 @@ extension ExecutionCore {
       queueName: movedQueues.removeValue(forKey: attempts[slot].id), argument: [], inputs: [])
     swap(&launch.argument, &attempts[slot].argument)
     swap(&launch.inputs, &attempts[slot].inputs)
+    if let share = gpuShares.isEmpty ? nil : gpuShares[launch.attempt]?.last {
+      launch.gpus = share.parts.map(\.position)
+    }
     var edge = attempts[slot].firstAwait
     while edge.exists {
       if let input = edges[edge].input { launch.inputs.append(input) }
@@ -229,7 +238,7 @@ extension ExecutionCore {
       outlive(attempt, at: now)
     } else {
       forgetUnkillable(attempt)
-      freeRoom(attempts[slot].template, at: now)
+      freeRoom(of: attempt, attempts[slot].template, at: now)
     }
     if !progress.isEmpty { progress[attempt] = nil }
     let outcome = Self.outcome(result, isCancelled: attempts[slot].isCancelled)
@@ -246,11 +255,15 @@ extension ExecutionCore {
     }
     outlived.remove(attempt)
     forgetUnkillable(attempt)
-    freeRoom(template, at: now)
+    freeRoom(of: attempt, template, at: now)
     leave(templates[Int(template.position)].graph, into: &effects)
   }
 
-  private mutating func freeRoom(_ number: TemplateNumber, at now: Instant) {
+  /// Nothing of the attempt is left, whatever ended it.
+  private mutating func freeRoom(
+    of attempt: AttemptID, _ number: TemplateNumber, at now: Instant
+  ) {
+    takeBackGPUs(of: attempt)
     let demandClass = templates[Int(number.position)].demandClass
     available.giveBack(queue.classes[Int(demandClass)].demand)
     running -= 1

@@ -12,7 +12,8 @@ public struct Surroundings: Sendable {
   /// Absolute; where commands run that name no `workdir`: the submitter's folder.
   public var workingFolder: String
   public var files: FileAccess
-  /// A variable of the submitter's environment: only for what the manifest calls secret.
+  /// A variable of the submitter's environment: only for what the manifest calls
+  /// secret or inherits.
   public var variable: @Sendable (String) -> String?
   public init(
     baseFolder: String, workingFolder: String? = nil, files: FileAccess = .disk,

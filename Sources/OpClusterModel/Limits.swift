@@ -46,6 +46,8 @@ public enum Limits {
   /// Processes and threads that one operation may have at once, where the worker's machine can
   /// bound them (F15); a worker may be told otherwise.
   public static let processesPerOperation = 4_096
+  /// Gpus that one worker gives to operations, each with a name.
+  public static let gpusPerWorker = 1_024
   /// Inputs from dependencies that travel with one dispatch.
   public static let inputBytes = 1024 * 1024
 

@@ -26,6 +26,10 @@ public final class OperationContext: Sendable {
   public let queueName: String
   /// Where the cluster is to which this attempt belongs.
   public let home: OperationHome
+  /// The gpus that it asked for, by the names that its worker gives them, mostly indices: no other
+  /// operation has them meanwhile, but for one that was asked for in part. Empty where it asked for
+  /// none. One in a child process finds them in `CUDA_VISIBLE_DEVICES` as well.
+  public let gpus: [String]
   let inputs: [DependencyInput]
   private let baseLogger: Logger?
   private let scratch: OperationScratch
@@ -51,7 +55,7 @@ public final class OperationContext: Sendable {
   public init(
     attempt: AttemptID, run: UInt32 = 1, name: String, graphName: String = "",
     index: UInt32? = nil, queueName: String = "", inputs: [DependencyInput] = [],
-    home: OperationHome = .none, logger: Logger? = nil,
+    gpus: [String] = [], home: OperationHome = .none, logger: Logger? = nil,
     scratch: OperationScratch = .none,
     onProgress: @escaping @Sendable (Double, String) -> Void = { _, _ in }
   ) {
@@ -62,6 +66,7 @@ public final class OperationContext: Sendable {
     self.index = index
     self.queueName = queueName
     self.inputs = inputs
+    self.gpus = gpus
     self.home = home
     baseLogger = logger
     self.scratch = scratch

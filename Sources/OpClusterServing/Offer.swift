@@ -13,12 +13,25 @@ struct Offer: ParsableArguments {
   var cpus: String?
   @Option(help: "Memory to offer: bytes, 500M, 16G, or a percentage. [OPWORKER_MEMORY]")
   var memory: String?
-  @Option(help: "Gpus to offer. [OPWORKER_GPUS]")
+  @Option(
+    help: """
+      Gpus to offer: a number, their indices (0,2,3), auto, or unmanaged: operations see all of \
+      them and can ask for none. [OPWORKER_GPUS]
+      """)
   var gpus: String?
   @Option(
     name: .customLong("resource"),
     help: "Another resource, NAME=N; may be repeated. [OPWORKER_RESOURCE]")
   var resources: [String] = []
+
+  /// What operations are told of the gpus; nil: nothing.
+  func gpuNames(_ settings: WorkerSettings) throws(ValidationError) -> [String]? {
+    let text = settings.text(.gpus, flag: gpus) ?? "auto"
+    guard let setting = GPUSetting(text) else {
+      throw ValidationError("--gpus: '\(text)' is not \(GPUSetting.forms)")
+    }
+    return setting.names(found: MachineResources.gpus)
+  }
 
   func capacity(_ settings: WorkerSettings) throws(ValidationError) -> Resources {
     var offered = MachineResources.capacity
@@ -28,9 +41,7 @@ struct Offer: ParsableArguments {
     if let text = settings.text(.memory, flag: memory) {
       offered.memoryBytes = try Quantity.bytes(text, of: MachineResources.memoryBytes)
     }
-    if let text = settings.text(.gpus, flag: gpus) {
-      offered.gpus = try Quantity.amount(text, of: "--gpus")
-    }
+    offered.gpus = ResourceAmount(Int64(try gpuNames(settings)?.count ?? 0))
     var custom: [Resources.NamedAmount] = []
     for text in settings.list(.resource, flags: resources) {
       let (name, value) = try Quantity.pair(text, of: "--resource")
@@ -62,6 +73,7 @@ struct ShowResources<Program: WorkerProgram>: ParsableCommand {
       Glibc.exit(error.status)
     }
     StandardStream.output.write(try offer.capacity(settings).summary)
+    for gpu in try offer.gpuNames(settings) ?? [] { StandardStream.output.write("gpu \(gpu)") }
     for label in MachineResources.labels {
       StandardStream.output.write("label \(label.key)=\(label.value)")
     }

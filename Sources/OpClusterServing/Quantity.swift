@@ -39,6 +39,19 @@ enum Quantity {
     return ValidationError("\(flag): '\(text)' is not a size; write \(examples)")
   }
 
+  /// `90s`, `15m`, `12h`, `30d`: a minute to ten years.
+  static func span(_ text: String, of flag: String) throws(ValidationError) -> OpClusterModel.Span {
+    let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
+    let digits = text.utf8.dropLast()
+    guard let unit = text.last.flatMap({ units[$0] }),
+      digits.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int64(text.dropLast()),
+      number <= 3_650 * 86_400, (60...3_650 * 86_400).contains(number * unit)
+    else {
+      throw ValidationError("\(flag): '\(text)' is not a time from 1m to 3650d, such as 12h or 30d")
+    }
+    return .seconds(number * unit)
+  }
+
   /// `NAME=VALUE`
   static func pair(_ text: String, of flag: String) throws(ValidationError) -> (String, String) {
     guard let equals = text.firstIndex(of: "="), equals != text.startIndex else {

@@ -62,6 +62,12 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
       """)
   var logSpace: String?
   @Option(
+    help: """
+      How long logs of ended operations are kept, such as 12h or 30d, a minute to ten years. \
+      Default: 7d. [OPWORKER_LOG_AGE]
+      """)
+  var logAge: String?
+  @Option(
     help: "Processes one operation may have at once; 0: any number. [OPWORKER_PROCESSES]")
   var processes: String?
   @Option(
@@ -160,7 +166,11 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
     if let text = settings.text(.logSpace, flag: logSpace) {
       configuration.logBytes = try Quantity.bytes(text, of: nil, flag: "--log-space")
     }
+    if let text = settings.text(.logAge, flag: logAge) {
+      configuration.logRetention = try Quantity.span(text, of: "--log-age")
+    }
     configuration.capacity = try offer.capacity(settings)
+    configuration.gpuNames = try offer.gpuNames(settings)
     configuration.labels = try settings.list(.label, flags: labels).map { text in
       let (key, value) = try Quantity.pair(text, of: "--label")
       return Label(key: key, value: value)

@@ -13,6 +13,7 @@ public enum WorkerSetting: String, CaseIterable, Sendable {
   /// `KEY=VALUE`, several divided by commas.
   case label
   case logSpace = "log_space"
+  case logAge = "log_age"
   case memoryLimit = "memory_limit"
   /// A file that holds what `join` is.
   case joinFile = "join_file"

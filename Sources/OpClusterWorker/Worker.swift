@@ -84,6 +84,7 @@ extension WorkerConfiguration {
       throw WorkerError(
         .configuration, "more than \(Limits.customResources) resources; name fewer")
     }
+    try checkGPUs()
     if labels.count + MachineResources.labels.count > Limits.labelsPerThing {
       throw WorkerError(.configuration, "more than \(Limits.labelsPerThing) labels; give fewer")
     }
@@ -91,6 +92,21 @@ extension WorkerConfiguration {
       throw WorkerError(
         .configuration,
         "label '\(label.key)=\(label.value)' is empty or longer than \(Limits.labelBytes) bytes")
+    }
+  }
+
+  private func checkGPUs() throws(WorkerError) {
+    let count = capacity.gpus.tenThousandths
+    guard (0...Int64(Limits.gpusPerWorker) * 10_000).contains(count) else {
+      throw WorkerError(
+        .configuration, "more than \(Limits.gpusPerWorker) gpus; give a worker fewer")
+    }
+    guard let gpuNames else { return }
+    guard GPUSetting.areNames(gpuNames), Int64(gpuNames.count) * 10_000 == count else {
+      throw WorkerError(
+        .configuration,
+        "the gpus \(gpuNames.joined(separator: ",")) are not as many different ones as the "
+          + "capacity counts (\(CommandRunner.text(capacity.gpus))); name each by its index")
     }
   }
 

@@ -20,7 +20,7 @@ struct Seeded: RandomNumberGenerator {
 
 /// What the coordinator and the checker know.
 struct World {
-  var rig = Rig(cpus: 3)
+  var rig = Rig(cpus: 3, gpus: 2)
   var dice: Seeded
   var nextIndex: UInt32 = 0
   var increment: UInt32 = 0
@@ -55,7 +55,12 @@ struct World {
     rig.lines = []
     lastReport = 0
     // Templates are told once a conversation.
-    rig.order { $0.templates = [Rig.template(), Rig.template(1, cpus: 3)] }
+    rig.order {
+      $0.templates = [Rig.template(), Rig.template(1, cpus: 3)]
+      // The gpus never bound what runs; that they add up is an invariant.
+      $0.templates[0].demand.gpus = ResourceAmount(tenThousandths: 5_000)
+      $0.templates[1].demand.gpus = ResourceAmount(1)
+    }
     observe()
   }
 

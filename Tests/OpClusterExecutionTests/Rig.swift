@@ -22,9 +22,10 @@ struct Rig {
 
   static let graph = GraphID(7)
 
-  init(cpus: Int64 = 2, settings: ExecutionSettings = ExecutionSettings()) {
+  init(cpus: Int64 = 2, gpus: Int64 = 0, settings: ExecutionSettings = ExecutionSettings()) {
     let identity = WorkerHello(
-      name: "w", session: WorkerSession(5), capacity: Resources(cpus: ResourceAmount(cpus)))
+      name: "w", session: WorkerSession(5),
+      capacity: Resources(cpus: ResourceAmount(cpus), gpus: ResourceAmount(gpus)))
     core = ExecutionCore(identity: identity, jitterSeed: 42, settings: settings, at: now)
   }
 

@@ -66,6 +66,7 @@ import Testing
         "params: {a: {type: x}}"
       ),
       ("root", "env: {A: 1}", "env: {1A: 1}"),
+      ("root", "env: {inherit: [V]}", "env: {inherit: V}"),
       ("root", "on_failure: stop", "on_failure: never"),
       ("root", "max_failures: 20%", "max_failures: -1"),
       ("root", "max_failures: 3", "max_failures: x"),

@@ -128,6 +128,12 @@ extension WorkerTests {
     #expect(try command.wait() == 0)
     #expect(command.output.hasPrefix("cpus=3 memory=2147483648 gpus=1 licence=0.5\n"))
     #expect(command.output.contains("label os=linux"))
+    let named = try OpworkerProcess(["resources", "--gpus", "0,2,3"])
+    #expect(try named.wait() == 0)
+    #expect(named.output.contains("gpus=3\n") && named.output.contains("\ngpu 0\ngpu 2\ngpu 3\n"))
+    let wrong = try OpworkerProcess(["resources", "--gpus", "0.5"])
+    #expect(try wrong.wait() == 64)
+    #expect(wrong.error.contains("--gpus: '0.5' is not a number up to 1024, indices such as 0,2,3"))
   }
 
   // 78 for what is configured wrongly, 64 for usage, 69 for nobody there if that is asked for.

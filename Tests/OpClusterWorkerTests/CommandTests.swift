@@ -37,7 +37,7 @@ extension WorkerTests {
       FakeCoordinator.command(firstIndex: 7, name: "paint", isArray: true, specification),
       argument: ElementValues.encode(["a b"]))
     #expect(result.isSuccess)
-    #expect(result.maximumResidentBytes > 0 && result.endedAt >= result.startedAt)
+    #expect(result.endedAt >= result.startedAt)
     let outputs = try Wire.decodeOutputs(result.output)
     #expect(outputs.map(\.key) == ["answer", "other"])
     #expect(outputs.map(\.value) == ["4 2", "x=y"])
@@ -54,6 +54,57 @@ extension WorkerTests {
     #expect(Folders.names(in: folder) == [])
     #expect(Folders.names(in: "\(worker.folder)/slots") == ["0"])
     #expect(Folders.names(in: "\(worker.folder)/12").sorted() == ["7.1.err", "7.1.out"])
+  }
+
+  // G26: the memory of a short operation is its own or not told, never the worker's; that of a
+  // large one is told, and by a cgroup where there is one also that of a small one.
+  @Test func memoryIsTheOperationsOwn() throws {
+    let coordinator = try FakeCoordinator()
+    let worker = try TestWorker(coordinator.endpoint)
+    func bytes(_ position: UInt32, _ words: [String], memory: Int64 = 0) throws -> UInt64 {
+      var template = FakeCoordinator.command(
+        at: position, firstIndex: position,
+        CommandSpecification(form: .arguments(words.map { CommandText($0) })))
+      template.demand.memoryBytes = memory
+      let result = try coordinator.run(template)
+      #expect(result.isSuccess, "\(result)")
+      return result.maximumResidentBytes
+    }
+    for position in 0..<UInt32(10) {
+      #expect(try bytes(position, ["/bin/true"]) < 8 << 20)
+      #expect(try bytes(10 + position, ["/bin/true"], memory: 64 << 20) < 8 << 20)
+    }
+    let dd = ["/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=400M", "count=1", "status=none"]
+    #expect((400 << 20..<440 << 20).contains(try bytes(20, dd)))
+    #expect(try worker.end(coordinator) == .stopped)
+  }
+
+  // What a shell does not find is told with what to do about it; not where PATH was chosen.
+  @Test func whatIsNotFound() throws {
+    let coordinator = try FakeCoordinator()
+    let worker = try TestWorker(coordinator.endpoint)
+    var own = FakeCoordinator.shell("no-such-program")
+    var texts: [String] = []
+    for (position, form) in [own.form, .arguments([CommandText("no-such-program")])].enumerated() {
+      let result = try coordinator.run(
+        FakeCoordinator.command(
+          at: UInt32(position), firstIndex: UInt32(position), CommandSpecification(form: form)))
+      #expect(!result.isSuccess && result.exitStatus == 127)
+      texts.append(result.diagnostic)
+    }
+    #expect(texts.allSatisfy { $0.contains("no-such-program") })
+    #expect(
+      texts.allSatisfy { $0.hasSuffix("in a manifest by env: {inherit: [PATH]}") }, "\(texts)")
+    own.environment = [.init(name: "PATH", value: CommandText("/bin"))]
+    let chosen = try coordinator.run(FakeCoordinator.command(at: 2, firstIndex: 2, own))
+    #expect(chosen.exitStatus == 127 && !chosen.diagnostic.contains("inherit"))
+    // The end of a long stderr gives way.
+    let long = try coordinator.run(
+      FakeCoordinator.command(
+        at: 3, firstIndex: 3, FakeCoordinator.shell("yes é | head -c 9000 >&2; exit 127")))
+    #expect(long.diagnostic.utf8.count <= Limits.diagnosticBytes)
+    #expect(long.diagnostic.hasSuffix("[PATH]}"))
+    #expect(try worker.end(coordinator) == .stopped)
   }
 
   // `${{ needs.OP.outputs.KEY }}`, quoted, from a dependency of the same worker (S151, S135).

@@ -16,7 +16,7 @@ private final class StandIn {
   let coordinator: FakeCoordinator
   private var templates: UInt32 = 0
 
-  init() throws {
+  init(_ flags: [String] = []) throws {
     let coordinator = try FakeCoordinator()
     self.coordinator = coordinator
     coordinator.clientEndpoint = "tcp://127.0.0.1:7420"
@@ -25,7 +25,7 @@ private final class StandIn {
         "--allow-root", "--coordinator", "\(coordinator.endpoint)", "--name",
         "stand-in-\(getpid())",
         "--scratch", "\(folder)/scratch", "--cpus", "4",
-      ]
+      ] + flags
     }
     try coordinator.until("a welcome") { coordinator.conversation != nil }
   }
@@ -76,6 +76,8 @@ extension WorkerTests {
     let output = try standIn.coordinator.log(attempt, .standardOutput)
     #expect(String(decoding: output.bytes, as: UTF8.self) == "printed one\n")
     #expect(standIn.process.error.contains("logged one graph=12 operation=describe run=1"))
+    let own = try standIn.coordinator.log(attempt, .standardError)
+    #expect(String(decoding: own.bytes, as: UTF8.self).hasSuffix("Z notice logged one\n"))
     let second = try standIn.describe("two")
     #expect(second[5] == first[5], "the same process")
     #expect(second[7] == "", "the name of its template's queue")
@@ -100,6 +102,23 @@ extension WorkerTests {
     #expect(try standIn.process.wait() == 0)
     let child = try #require(Int32(first[5]))
     #expect(kill(child, 0) != 0)
+  }
+
+  // A child has the gpus of its attempt, and serves no other attempt with others.
+  @Test func gpusOfIsolatedTypes() throws {
+    let standIn = try StandIn(["--gpus", "4,7,9"])
+    func see(_ gpus: Int64) throws -> [String] {
+      var template = standIn.template("gpus", "{}")
+      template.demand.gpus = ResourceAmount(gpus)
+      let result = try standIn.coordinator.run(template)
+      try #require(result.isSuccess, "\(result)")
+      return try OutputValue.decode([String].self, from: result.output)
+    }
+    let two = try see(2)
+    #expect(two[..<2] == ["4,7", "4,7"])
+    let none = try see(0)
+    #expect(none[..<2] == ["", ""] && none[2] != two[2])
+    #expect(try see(2) == two, "the same process")
   }
 
   // S16: a crash is the attempt's own; the cause tells crash, kill and exit apart.

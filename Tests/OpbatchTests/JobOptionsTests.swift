@@ -67,6 +67,7 @@ import Testing
       ["run", "--resource", "a=x", "--", "ls"], ["run", "--resource", "cpus=1", "--", "ls"],
       ["run", "--resource", "a=1", "--resource", "a=2", "--", "ls"],
       ["run", "--label", String(repeating: "k", count: Limits.labelBytes + 1) + "=v", "--", "ls"],
+      ["up", "--gpus", "0.5"], ["up", "--gpus", "a,b"], ["up", "--resource", "gpus=1"],
       ["submit"], ["submit", "x", "--", "ls"], ["submit", "x", "--cpus", "2"],
       ["submit", "-p", "a=b", "--", "ls"],
       ["run", "--", "ls"].inserting((0...Limits.customResources).map { "--resource=r\($0)=1" }),

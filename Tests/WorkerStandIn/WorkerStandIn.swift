@@ -8,6 +8,7 @@ import OpClusterServing
 struct WorkerStandIn: WorkerProgram {
   static let types: [any RegisteredOperation.Type] = [
     Describe.self, Trap.self, Deaf.self, Heed.self, Leave.self, Fail.self,
+    SeeGPUs.self,
   ]
 }
 
@@ -29,6 +30,17 @@ struct Describe: RegisteredOperation {
       word, context.name, "\(context.run)", home, folder, "\(getpid())", "\(left ?? -1)",
       context.queueName,
     ]
+  }
+}
+
+/// Says which gpus it has: by its context, and as CUDA would look for them; and its process.
+struct SeeGPUs: RegisteredOperation {
+  static let typeName = "stand-in.gpus"
+  static let isolation = OperationIsolation.child
+
+  func main(_ context: OperationContext) async throws -> [String] {
+    let visible = unsafe getenv("CUDA_VISIBLE_DEVICES").map { unsafe String(cString: $0) }
+    return [context.gpus.joined(separator: ","), visible ?? "unset", "\(getpid())"]
   }
 }
 

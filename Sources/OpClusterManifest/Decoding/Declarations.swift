@@ -97,6 +97,8 @@ struct DeclaredVariable {
   enum Value {
     /// It may hold what is known only later.
     case text(ManifestNode)
+    /// The submitter's own, as it is.
+    case inherited(String)
     /// Nobody is told but the worker.
     case secret(String)
   }

@@ -56,9 +56,12 @@ extension SettingsDecoder {
     _ node: ManifestNode, _ findings: Findings,
     onto variables: inout [DeclaredVariable]
   ) {
-    let table = KeyTable(name: "'env'", keys: [], isOpen: true)
-    guard let fields = Fields(node, table, findings) else { return }
-    for entry in fields.entries {
+    guard let fields = Fields(node, ManifestKeys.environment, findings) else { return }
+    // Before the others: what is written down counts.
+    if let entry = fields[InheritedVariables.key] {
+      InheritedVariables(findings: findings).decode(entry, onto: &variables)
+    }
+    for entry in fields.chosen {
       guard Names.isVariableName(entry.key) else {
         findings.error(
           "'\(entry.key)' cannot name a variable", entry.place,

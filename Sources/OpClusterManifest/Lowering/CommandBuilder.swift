@@ -36,6 +36,7 @@ struct CommandBuilder {
         let what = "the variable '\(variable.name)'"
         guard let text = substitution.plain(node, what) else { return nil }
         value = text
+      case .inherited(let text): value = CommandText(text)
       case .secret(let text):
         let position = secrets.position(of: text)
         value = CommandText(segments: [.value(.secret(position), quoting: .none)])

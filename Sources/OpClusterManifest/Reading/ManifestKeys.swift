@@ -66,6 +66,9 @@ enum ManifestKeys {
     keys: ["max", "reasons", "backoff", "backoff_factor", "backoff_max", "avoid_worker"])
   static let cancel = KeyTable(name: "'cancel'", keys: ["signal", "grace", "group"])
   static let warning = KeyTable(name: "'warn_before_timeout'", keys: ["signal", "before"])
+  /// The other keys of an environment are its variables.
+  static let environment = KeyTable(
+    name: "'env'", keys: [InheritedVariables.key], isOpen: true)
   /// A variable that is not a text.
   static let variable = KeyTable(name: "a variable", keys: ["secret"])
   static let secret = KeyTable(name: "'secret'", keys: ["env", "file"])

@@ -94,6 +94,19 @@ extension ManifestSchema {
         "env": {
           "type": "object",
           "propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
+          "properties": {
+            "inherit": {
+              "type": "array",
+              "items": {
+                "anyOf": [
+                  {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
+                  {"$ref": "#/definitions/parameter"}
+                ]
+              },
+              "description": "Variables of the submitter's environment, taken as they are when \#
+        the graph is submitted. What is written down comes before them."
+            }
+          },
           "additionalProperties": {
             "anyOf": [
               {"type": ["string", "number", "boolean"]},

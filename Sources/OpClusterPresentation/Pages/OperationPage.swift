@@ -123,8 +123,10 @@ private func usageSentence(_ result: AttemptResult?) -> String? {
   guard let result, result.processorMicroseconds > 0 || result.maximumResidentBytes > 0
   else { return nil }
   let processor = Int64(clamping: result.processorMicroseconds / 1000)
-  return "\(shownDuration(milliseconds: processor)) of processor, "
-    + "\(shownSize(result.maximumResidentBytes)) of memory at most"
+  let time = "\(shownDuration(milliseconds: processor)) of processor"
+  // Of what is short and small it is not known.
+  guard result.maximumResidentBytes > 0 else { return time }
+  return time + ", \(shownSize(result.maximumResidentBytes)) of memory at most"
 }
 
 private func outputs(_ row: OperationRow, _ page: inout Page) {

@@ -55,6 +55,10 @@ final class ProcessGroup {
   /// What the guard had done when the group was made: it may have killed it as a whole since.
   let expiries: UInt64
   private let events: Descriptor?
+  /// Tells the most memory that the group ever had; nil: nobody counts it.
+  let peakFile: Descriptor?
+  /// What that was when its present user came.
+  var peakBefore: UInt64 = 0
   /// What the limits had done when they were set last.
   private(set) var countsBefore = LimitCounts()
   private var memoryLimit: UInt64?
@@ -70,10 +74,16 @@ final class ProcessGroup {
         let folder = parent.open(name, O_RDONLY | O_DIRECTORY),
         let events = folder.open("cgroup.events", O_RDONLY)
       else { return nil }
+      if let file = Self.openPeak(in: legacy) {
+        peakFile = consume file
+      } else {
+        peakFile = Self.openPeak(in: folder)
+      }
       self.folder = consume folder
       self.events = consume events
     case nil:
       guard !legacy.isEmpty else { return nil }
+      peakFile = Self.openPeak(in: legacy)
       folder = nil
       events = nil
     }
@@ -143,6 +153,7 @@ final class ProcessGroup {
       processLimit = processes
     }
     countsBefore = counts
+    beginPeak()
     return true
   }
 

@@ -46,7 +46,7 @@ extension SpawnError: CustomStringConvertible {
   public var description: String {
     switch self {
     case .notFound(let executable):
-      "no executable \(quoted(executable)) was found; give its absolute path or set PATH"
+      "no executable \(quoted(executable)) was found; give its absolute path"
     case .notExecutable(let executable, let error):
       "\(quoted(executable)) cannot be executed (\(explanation(of: error))); "
         + "check its permissions and its #! line"

@@ -20,16 +20,38 @@ public struct EndedProcess: Sendable, Equatable {
     case unknown
   }
 
-  /// The most memory that one process of the tree had resident at a time, in bytes.
+  /// The most memory that the tree had at a time, in bytes.
   public enum PeakMemory: Sendable, Equatable {
+    /// So much had one process of it resident.
     case exactly(UInt64)
+    /// So much had all of it together, as its cgroup counts.
+    case together(UInt64)
     /// No more than this: the kernel counts a child's memory from that of the worker, which the
     /// child shared until it executed, so that less than the worker's own peak cannot be told.
     case atMost(UInt64)
 
-    public var bytes: UInt64 {
+    /// nil where the worker's own is all that is known.
+    public var measured: UInt64? {
       switch self {
-      case .exactly(let bytes), .atMost(let bytes): bytes
+      case .exactly(let bytes), .together(let bytes): bytes
+      case .atMost: nil
+      }
+    }
+
+    /// What the kernel counts of processes is not exact to the page: no more than this off.
+    static let tolerance: UInt64 = 1 << 20
+
+    /// - Parameters:
+    ///   - resident: of the process that had the most, as the kernel tells it at its end.
+    ///   - floor: the worker's own peak when the tree began.
+    ///   - group: of all together, where somebody counted.
+    init(resident: UInt64, floor: UInt64, group: UInt64?) {
+      if resident > floor, resident - floor > Self.tolerance {
+        self = .exactly(resident)
+      } else if let group, group < resident {
+        self = .together(group)
+      } else {
+        self = .atMost(resident)
       }
     }
   }

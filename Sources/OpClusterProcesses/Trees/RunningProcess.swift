@@ -79,7 +79,7 @@ final class RunningProcess {
     let wasFenced = lease.map { $0.expiries != expiriesAtStart || !$0.holds } ?? false
     return EndedProcess(
       reference: reference, status: end.status,
-      peakMemory: end.peakBytes > peakAtStart ? .exactly(end.peakBytes) : .atMost(end.peakBytes),
+      peakMemory: .init(resident: end.peakBytes, floor: peakAtStart, group: group?.peak),
       userTime: end.userTime, systemTime: end.systemTime,
       outputWasCut: output?.wasCut ?? false, errorWasCut: error?.wasCut ?? false,
       outputSize: output?.finalSize, errorSize: error?.finalSize,

@@ -23,7 +23,7 @@ extension CommandRunner {
       ),
     ]
     if announcement.isArray { variables.append(("OP_INDEX", String(values.index))) }
-    if demand.gpus > .zero { variables.append(("OP_GPUS", Self.text(demand.gpus))) }
+    variables += job.gpuVariables
     for (key, value) in zip(command.elementKeys, values.elements) {
       variables.append((key == "item" ? "OP_ITEM" : Self.variableName(key), value))
     }

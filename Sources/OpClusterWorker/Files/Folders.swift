@@ -33,6 +33,17 @@ enum Folders {
     }
   }
 
+  /// Adds to the end of a file, which need not exist, in one write, so that lines of several
+  /// threads do not mix.
+  static func append(_ text: String, to path: String) {
+    let flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW
+    let file = unsafe open(path, flags, 0o600)
+    guard file >= 0 else { return }
+    defer { close(file) }
+    let bytes = Array(text.utf8)
+    _ = unsafe bytes.withUnsafeBytes { unsafe write(file, $0.baseAddress, $0.count) }
+  }
+
   /// The number of who owns what is at the path; nil: nothing is there.
   static func owner(of path: String) -> UInt32? {
     var information = stat()

@@ -50,7 +50,8 @@ extension WorkerLoop {
     scratch.dropOldLogs(launch.attempt)
     let job = Job(
       attempt: launch.attempt, run: launch.run, ownQueueName: launch.queueName,
-      template: template, inputs: launch.inputs)
+      template: template, inputs: launch.inputs,
+      gpus: gpuNames.map { names in launch.gpus.map { names[Int($0)] } })
     if let result = attempts.start(job, argument: launch.argument, at: now) {
       apply(.ended(launch.attempt, result))
     }

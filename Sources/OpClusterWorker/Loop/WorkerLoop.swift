@@ -22,6 +22,8 @@ final class WorkerLoop {
   let orders: Mailbox<WorkerOrder>
   let scratch: Scratch
   let attempts: AttemptRunner
+  /// What the brain's gpus are called; nil: operations are told nothing of any.
+  let gpuNames: [String]?
   var session: WorkerSession
   var core: ExecutionCore
   var effects: [ExecutionEffect] = []
@@ -101,6 +103,7 @@ final class WorkerLoop {
     self.registry = registry
     self.orders = orders
     logger = configuration.logger
+    gpuNames = configuration.givenGPUs
     service = configuration.service.flatMap(ServiceNotifier.init)
     session = WorkerSession(UInt64.random(in: 1...UInt64.max))
     now = Instant(nanoseconds: MonotonicClock.now())

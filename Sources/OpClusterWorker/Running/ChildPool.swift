@@ -46,6 +46,8 @@ final class ChildPool {
     var memory: UInt64?
     var isExclusive: Bool
     var account: LocalAccount?
+    /// CUDA looks at its variable once in the life of a process.
+    var gpus: [String]?
   }
 
   /// Children end after so long without work.
@@ -111,7 +113,7 @@ final class ChildPool {
     do {
       let account = try accounts.account(of: job.announcement)
       try scratch.makeLogs(part.attempt, for: account)
-      let child = try takeChild(for: job.announcement, as: account)
+      let child = try takeChild(for: job, as: account)
       child.part = part
       child.startedAt = WallTime(milliseconds: WallClock.now())
       busy[part] = child.reference.token
@@ -155,11 +157,12 @@ final class ChildPool {
 
   /// An idle child of the same kind, the last used first, or a fresh one.
   private func takeChild(
-    for announcement: TemplateAnnouncement, as account: LocalAccount?
+    for job: Job, as account: LocalAccount?
   ) throws -> Child {
+    let announcement = job.announcement
     let kind = Kind(
       nice: CommandRunner.nice(announcement.qos), memory: limits.memory(announcement.demand),
-      isExclusive: announcement.isExclusive, account: account)
+      isExclusive: announcement.isExclusive, account: account, gpus: job.gpus)
     let idle = children.values.filter { $0.part == nil && !$0.isCondemned && $0.kind == kind }
     if let child = idle.max(by: { $0.idleSince < $1.idleSince }) { return child }
     let (near, far) = try FrameChannel.pair()
@@ -167,7 +170,7 @@ final class ChildPool {
     let tasks = try scratch.makeTasksFolder(of: account)
     var specification = ProcessSpecification(
       command: .arguments(command + [scratch.path, tasks]),
-      environment: OperationEnvironment.inherited(by: account),
+      environment: Self.environment(of: account, job),
       input: .channel(far), nice: kind.nice)
     specification.account = account
     limits.bind(&specification, announcement)
@@ -176,6 +179,16 @@ final class ChildPool {
     let child = Child(reference, near, kind)
     children[newestToken] = child
     return child
+  }
+
+  /// The worker's own, but for the gpus.
+  private static func environment(
+    of account: LocalAccount?, _ job: Job
+  ) -> [(name: String, value: String)] {
+    let inherited = OperationEnvironment.inherited(by: account)
+    guard job.gpus != nil else { return inherited }
+    let names = [GPUVariables.own, GPUVariables.cuda]
+    return inherited.filter { !names.contains($0.name) } + job.gpuVariables
   }
 
   /// Sets the operation's flag.

@@ -41,11 +41,18 @@ enum ChildWords {
   }
 }
 
-/// Sends what an operation logs to the worker.
+/// Sends what an operation logs to the worker, and writes it to its own log, which is this
+/// process's stderr.
 private struct ChildLog: LogHandler {
   let channel: ParentChannel
+  /// From here on lines go to the operation's log; who sets a level of their own decides.
+  private var ownLevel = Logger.Level.info
   var metadata: Logger.Metadata = [:]
-  var logLevel = Logger.Level.trace
+  var logLevel = Logger.Level.trace {
+    didSet { ownLevel = logLevel }
+  }
+
+  init(_ channel: ParentChannel) { self.channel = channel }
 
   subscript(metadataKey key: String) -> Logger.Metadata.Value? {
     get { metadata[key] }
@@ -53,7 +60,11 @@ private struct ChildLog: LogHandler {
   }
 
   func log(event: LogEvent) {
-    let pairs = metadata.merging(event.metadata ?? [:]) { $1 }.sorted { $0.key < $1.key }
+    let all = metadata.merging(event.metadata ?? [:]) { $1 }
+    if event.level >= ownLevel {
+      StandardStream.error.write(OperationLogLine.text(event.level, event.message, all))
+    }
+    let pairs = all.sorted { $0.key < $1.key }
     let text = pairs.reduce("\(event.message)") { "\($0) \($1.key)=\($1.value)" }
     channel.send(Wire.encode(.logChunk(ChildWords.line(event.level, text))))
   }
@@ -147,9 +158,10 @@ private final class ChildServer: Sendable {
       error: Scratch.log(attempt, .standardError, in: scratch))
     let job = Job(
       attempt: attempt, run: dispatch.run, ownQueueName: dispatch.queueName,
-      template: PreparedTemplate(announcement), inputs: dispatch.inputs)
+      template: PreparedTemplate(announcement), inputs: dispatch.inputs,
+      gpus: OwnProcess.variable(GPUVariables.own)?.split(separator: ",").map(String.init))
     let folder = Scratch.taskFolder(Part(attempt: attempt).folderName, in: tasks)
-    let logger = Logger(label: "operation") { [channel] _ in ChildLog(channel: channel) }
+    let logger = Logger(label: "operation") { [channel] _ in ChildLog(channel) }
     running.withLock { $0 = (attempt, nil) }
     let started = registry.start(
       type, argument: dispatch.argument,

@@ -249,7 +249,7 @@ final class CommandRunner {
     var result = AttemptResult()
     result.startedAt = command.startedAt
     result.endedAt = WallTime(milliseconds: WallClock.now())
-    result.maximumResidentBytes = ended.peakMemory.bytes
+    result.maximumResidentBytes = ended.peakMemory.measured ?? 0
     result.processorMicroseconds = Self.microseconds(ended.userTime + ended.systemTime)
     switch ended.status {
     case .exited(let status):
@@ -281,9 +281,20 @@ final class CommandRunner {
     } else if result.diagnostic.isEmpty {
       result.diagnostic = LogFiles.end(
         of: LogPlace(path: command.streams.error, account: command.account))
+      if result.exitStatus == 127, command.command.looksInUsualPath {
+        result.diagnostic = Self.hinting(result.diagnostic)
+      }
     }
     if result.cause != .none { blameDisk(&result) }
     return result
+  }
+
+  /// What a shell says where it does not find a program, and what to do about it.
+  private static func hinting(_ text: String) -> String {
+    let hint = "127: not found in the operation's PATH; " + SpawnError.pathHint
+    var kept = Substring(text)
+    while kept.utf8.count + hint.utf8.count + 1 > Limits.diagnosticBytes { kept.removeFirst() }
+    return String(kept) + (kept.isEmpty || kept.hasSuffix("\n") ? "" : "\n") + hint
   }
 
   /// Where nothing can be written, what failed mostly did so for that, and had no room to say it.

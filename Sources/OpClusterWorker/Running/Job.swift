@@ -11,12 +11,17 @@ struct Job: Sendable {
   var ownQueueName: String?
   var template: PreparedTemplate
   var inputs: [DependencyInput]
+  /// The names of the gpus that it has; nil: who runs it gives nobody any.
+  var gpus: [String]?
 
   var announcement: TemplateAnnouncement { template.announcement }
   /// What the operation's queue is called.
   var queueName: String { ownQueueName ?? announcement.queueName }
   /// The number that people see for the operation among its array's.
   var shownIndex: UInt32 { template.shownIndex(of: attempt.operation) }
+
+  /// What its processes are told of gpus.
+  var gpuVariables: [(name: String, value: String)] { GPUVariables.of(gpus) }
 }
 
 /// What runs for an attempt: its whole work, or one of its blocks.

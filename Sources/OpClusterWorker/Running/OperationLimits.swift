@@ -51,11 +51,25 @@ extension OperationLimits {
     + "and might have given this exclusive operation to another"
 }
 
+extension CommandSpecification {
+  /// A shell that was told no other folders than those that every operation has.
+  var looksInUsualPath: Bool {
+    guard case .shell = form else { return false }
+    return !environment.contains { $0.name == "PATH" }
+  }
+}
+
 extension SpawnError {
+  /// What helps where a program that the submitter has is not found.
+  static let pathHint =
+    "set PATH in its environment, or take yours: in a manifest by env: {inherit: [PATH]}"
+
   /// The end of an attempt whose process could not be started.
   var problem: AttemptProblem {
     // Not its fault: it goes elsewhere, or comes back when the worker is heard again.
     let cause: FailureCause = self == .leaseOver ? .workerStopped : .cannotStart
-    return AttemptProblem(cause: cause, message: description, exitStatus: exitCode ?? 0)
+    var message = description
+    if case .notFound = self { message += "; " + Self.pathHint }
+    return AttemptProblem(cause: cause, message: message, exitStatus: exitCode ?? 0)
   }
 }

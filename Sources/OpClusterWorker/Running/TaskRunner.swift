@@ -41,7 +41,9 @@ final class TaskRunner {
     let (ends, progress) = (ends, progress)
     let started = registry.start(
       type, argument: argument,
-      context: job.context(scratch: scratch.taskFolder(part), home: home, logger: logger) {
+      context: job.context(
+        scratch: scratch.taskFolder(part), home: home, logger: logger(for: part.attempt)
+      ) {
         _ = progress.post(.progress(part, fraction: $0, text: $1))
       },
       qos: job.announcement.qos
@@ -52,6 +54,12 @@ final class TaskRunner {
       running[part] = work
       return nil
     }
+  }
+
+  /// To the worker's log and to the attempt's own.
+  private func logger(for attempt: AttemptID) -> Logger {
+    let path = scratch.log(attempt, .standardError)
+    return Logger(label: logger.label) { [logger] _ in OperationLog(logger, path: path) }
   }
 
   /// Sets the flag and cancels the task; heeding it is the operation's affair (S87, S134).
@@ -89,7 +97,7 @@ extension Job {
     OperationContext(
       attempt: attempt, run: run, name: announcement.name, graphName: announcement.graphName,
       index: announcement.isArray ? shownIndex : nil, queueName: queueName,
-      inputs: inputs, home: home, logger: logger,
+      inputs: inputs, gpus: gpus ?? [], home: home, logger: logger,
       scratch: OperationScratch(
         make: {
           try Folders.makeEmpty(folder)

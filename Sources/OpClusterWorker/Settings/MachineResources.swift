@@ -6,9 +6,17 @@ public import OpClusterModel
 
 /// What a worker offers unless it is told otherwise.
 public enum MachineResources {
-  /// All processors this process may use, and nine tenths of the memory.
+  /// All processors and gpus this process may use, and nine tenths of the memory.
   public static var capacity: Resources {
-    Resources(cpus: processors, memoryBytes: memoryBytes / 10 * 9)
+    Resources(
+      cpus: processors, memoryBytes: memoryBytes / 10 * 9,
+      gpus: ResourceAmount(Int64(gpus.count)))
+  }
+
+  /// The names of the gpus that can be found.
+  public static var gpus: [String] {
+    GPUSetting.present(
+      visible: OwnProcess.variable(GPUVariables.cuda), devices: Folders.names(in: "/dev"))
   }
 
   /// Processors by the affinity mask and by the cgroup's quota, whichever is less.

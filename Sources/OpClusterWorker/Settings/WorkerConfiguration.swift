@@ -16,6 +16,10 @@ public struct WorkerConfiguration: Sendable {
   /// has the name on this machine, the next number is added: `host`, `host-2`, `host-3`.
   public var isNameGiven: Bool
   public var capacity: Resources
+  /// What operations are told of the gpus that `capacity` counts: indices as CUDA counts them, or
+  /// names such as `GPU-8932f937`. An empty list hides those of the machine; nil: those that were
+  /// found, or 0, 1, 2 …, and where `capacity` counts none, operations are told nothing.
+  public var gpuNames: [String]?
   /// Beside the built-in ones (`host`, `arch`, `os`).
   public var labels: [Label]
   /// Where the worker's folder is, absolute.
@@ -60,6 +64,7 @@ public struct WorkerConfiguration: Sendable {
     name = MachineResources.machineName
     isNameGiven = false
     capacity = MachineResources.capacity
+    gpuNames = nil
     labels = []
     scratch = Folders.defaultScratch(worker: MachineResources.machineName)
     patience = nil
@@ -72,6 +77,14 @@ public struct WorkerConfiguration: Sendable {
     childCommand = nil
     runAs = .worker
     limits = OperationLimits()
+  }
+
+  /// The names in order, one for each that operations can be given; nil: they are told nothing.
+  var givenGPUs: [String]? {
+    if let gpuNames { return gpuNames }
+    guard capacity.gpus > .zero else { return nil }
+    let count = Int(clamping: (capacity.gpus.tenThousandths &+ 9_999) / 10_000)
+    return GPUSetting.count(min(count, Limits.gpusPerWorker)).names(found: MachineResources.gpus)
   }
 
   /// Where a worker of this name keeps its files unless told otherwise.

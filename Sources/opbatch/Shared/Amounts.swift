@@ -18,6 +18,32 @@ struct Amount: Equatable, Sendable, ExpressibleByArgument {
   }
 }
 
+extension [Assignment] {
+  /// What `--resource name=amount`, given several times, says.
+  func namedAmounts() throws(ValidationError) -> [Resources.NamedAmount] {
+    guard count <= Limits.customResources else {
+      throw ValidationError("more than \(Limits.customResources) resources")
+    }
+    var amounts: [Resources.NamedAmount] = []
+    for assignment in self {
+      guard let amount = Amount(argument: assignment.value) else {
+        throw ValidationError("--resource \(assignment.key): '\(assignment.value)' is no amount")
+      }
+      guard (1...Limits.nameBytes).contains(assignment.key.utf8.count) else {
+        throw ValidationError("a resource's name has 1 to \(Limits.nameBytes) bytes")
+      }
+      guard !["cpus", "memory", "gpus"].contains(assignment.key) else {
+        throw ValidationError("write --\(assignment.key) \(assignment.value)")
+      }
+      guard !amounts.contains(where: { $0.name == assignment.key }) else {
+        throw ValidationError("--resource \(assignment.key) is given twice")
+      }
+      amounts.append(.init(name: assignment.key, amount: amount.value))
+    }
+    return amounts
+  }
+}
+
 /// `512MiB`, `1.5G`, `4096` (bytes). K, M, G and T alone are powers of 1024.
 struct Size: Equatable, Sendable, ExpressibleByArgument {
   var bytes: Int64

@@ -47,9 +47,6 @@ struct JobOptions: ParsableArguments {
     guard retry <= Self.mostRetries else {
       throw ValidationError("--retry is 0 to \(Self.mostRetries)")
     }
-    guard resource.count <= Limits.customResources else {
-      throw ValidationError("more than \(Limits.customResources) resources")
-    }
     guard require.count <= Limits.labelsPerThing, label.count <= Limits.labelsPerThing else {
       throw ValidationError("more than \(Limits.labelsPerThing) labels")
     }
@@ -59,21 +56,7 @@ struct JobOptions: ParsableArguments {
     {
       throw ValidationError("a label has at most \(Limits.labelBytes) bytes")
     }
-    var names: Set<String> = []
-    for assignment in resource {
-      guard Amount(argument: assignment.value) != nil else {
-        throw ValidationError("--resource \(assignment.key): '\(assignment.value)' is no amount")
-      }
-      guard (1...Limits.nameBytes).contains(assignment.key.utf8.count) else {
-        throw ValidationError("a resource's name has 1 to \(Limits.nameBytes) bytes")
-      }
-      guard !["cpus", "memory", "gpus"].contains(assignment.key) else {
-        throw ValidationError("write --\(assignment.key) \(assignment.value)")
-      }
-      guard names.insert(assignment.key).inserted else {
-        throw ValidationError("--resource \(assignment.key) is given twice")
-      }
-    }
+    _ = try resource.namedAmounts()
     if let queue, !(1...Limits.nameBytes).contains(queue.utf8.count) {
       throw ValidationError("a queue's name has 1 to \(Limits.nameBytes) bytes")
     }
@@ -87,11 +70,7 @@ struct JobOptions: ParsableArguments {
     submission.templates[0].demand = Resources(
       cpus: cpus?.value ?? ResourceAmount(1), memoryBytes: memory?.bytes ?? 0,
       gpus: gpus?.value ?? .zero,
-      custom: resource.compactMap { assignment in
-        Amount(argument: assignment.value).map {
-          Resources.NamedAmount(name: assignment.key, amount: $0.value)
-        }
-      })
+      custom: (try? resource.namedAmounts()) ?? [])
     submission.templates[0].requirements = require.map {
       LabelRequirement(key: $0.key, values: [$0.value])
     }

@@ -11,20 +11,46 @@ struct Up: Command {
     discussion: "Commands find it by themselves. 'opbatch down' ends it; its journal is kept.")
 
   @Option(help: "How many workers share this machine.") var workers = 1
+  @Option(
+    help: ArgumentHelp(
+      """
+      GPUs to give to operations: a number, or their indices, such as 0,2,3; default: those that \
+      this machine has. 'unmanaged': operations see all of them and can ask for none.
+      """, valueName: "gpus"))
+  var gpus: String?
+  @Option(
+    help: ArgumentHelp(
+      "An amount of a resource to give to operations; may be repeated.",
+      valueName: "name=amount"))
+  var resource: [Assignment] = []
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
   func validate() throws {
     guard (1...64).contains(workers) else { throw ValidationError("--workers is 1 to 64") }
+    _ = try offer()
+  }
+
+  /// What the workers share.
+  private func offer() throws(ValidationError) -> SharedOffer {
+    let setting = gpus.flatMap { GPUSetting($0) }
+    if let gpus, setting == nil {
+      throw ValidationError("--gpus: '\(gpus)' is not \(GPUSetting.forms)")
+    }
+    return SharedOffer(gpus: setting, resources: try resource.namedAmounts())
   }
 
   func perform(_ console: Console) async throws -> ExitStatus {
     if let running = try BackgroundCluster.running() {
       console.say("already running")
+      if gpus != nil || !resource.isEmpty {
+        console.warn("what it offers stays as it is; 'opbatch down' and then 'up' change it")
+      }
       try BackgroundCluster.show(running, console)
       return .success
     }
     let deadline = global.timeout?.duration ?? .seconds(15)
-    let cluster = try await BackgroundCluster.start(workers: workers, deadline: deadline)
+    let cluster = try await BackgroundCluster.start(
+      workers: workers, offer: try offer(), deadline: deadline)
     try BackgroundCluster.show(cluster, console)
     if let address = try ClusterAddress.find(flag: global.coordinator, keys: global.keys),
       address.origin != .up

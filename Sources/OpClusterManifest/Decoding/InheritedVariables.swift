@@ -1,0 +1,61 @@
+// Reads `env: {inherit: [NAME…]}`: variables of the submitter's environment that operations get as
+// they are, such as those that `conda activate` or `module load` have set. Read where the manifest
+// is compiled.
+
+import OpClusterModel
+
+struct InheritedVariables {
+  /// No variable of an operation can have this name.
+  static let key = "inherit"
+
+  let findings: Findings
+
+  func decode(_ entry: ManifestNode.Entry, onto variables: inout [DeclaredVariable]) {
+    guard case .sequence(let items) = entry.value.value else {
+      return findings.error(
+        "'inherit' is a list of names, not \(entry.value.kind)", entry.value.place,
+        hint: "inherit: [PATH, CONDA_PREFIX] takes these from your own environment")
+    }
+    for item in items {
+      guard let name = findings.text(item, "a name in 'inherit'") else { continue }
+      if let value = value(of: name, item.place) {
+        variables.replace(DeclaredVariable(name: name, value: .inherited(value)))
+      }
+    }
+  }
+
+  /// nil after a finding.
+  private func value(of name: String, _ place: Place) -> String? {
+    guard Names.isVariableName(name) else {
+      findings.error(
+        "'\(name)' cannot name a variable", place,
+        hint: "a letter or '_', then letters, digits and '_'")
+      return nil
+    }
+    if let objection = CommandVariables.objection(to: name, nil) {
+      findings.error(objection.message, place, hint: objection.hint)
+      return nil
+    }
+    guard let value = findings.surroundings.variable(name) else {
+      findings.error(
+        "the variable '\(name)' is not set here", place,
+        hint: "export it before you submit, or leave it out of 'inherit'")
+      return nil
+    }
+    return name == "PATH" ? absolute(value, place) : value
+  }
+
+  /// The folders of a `PATH` that are the same wherever one is: workers take no others.
+  private func absolute(_ path: String, _ place: Place) -> String? {
+    let folders = path.split(separator: ":")
+    let kept = folders.filter { $0.hasPrefix("/") }
+    for folder in folders where !folder.hasPrefix("/") {
+      findings.warning("'\(folder)' of your PATH is left out, since it is not absolute", place)
+    }
+    guard !kept.isEmpty else {
+      findings.error("your PATH has no absolute folder", place, hint: "write one into 'env'")
+      return nil
+    }
+    return kept.joined(separator: ":")
+  }
+}
