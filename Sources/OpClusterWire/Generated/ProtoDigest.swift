@@ -2,8 +2,8 @@
 // this file was made. A test compares it with what they are.
 
 enum ProtoDigest {
-  static let client = "1710744718 18254"
-  static let journal = "3492738606 6292"
-  static let submission = "3069069751 19602"
+  static let client = "2081121752 18773"
+  static let journal = "396584279 6443"
+  static let submission = "730175873 19712"
   static let worker = "2298710998 7910"
 }
