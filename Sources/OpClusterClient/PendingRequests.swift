@@ -308,7 +308,8 @@ extension ClientRequest {
       true
     case .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue,
-      .addBlocks, .beginWait, .endWait, .drainWorker, .resumeWorker, .enrol:
+      .addBlocks, .beginWait, .endWait, .drainWorker, .resumeWorker, .forgetWorker,
+      .removeGraphs, .enrol:
       false
     case .subscribe, .grantCredit, .unsubscribe: false
     }

@@ -15,6 +15,8 @@ public struct CoordinatorSettings: Sendable {
   /// For TCP; nil: it serves over `ipc` and `inproc` only.
   public var keys: CoordinatorKeys?
   public var timing = Timing()
+  /// Whose graphs a submitter's key may change.
+  public var steering = Steering.own
   /// Lets everybody in: the proof at the start must find out (G35).
   var admitsAll = false
   /// How long a connection may say nothing, and how many such one host may have; less in tests.

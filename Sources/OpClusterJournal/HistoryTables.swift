@@ -45,6 +45,7 @@ final class HistoryTables {
   private let insertStream: Statement
   private let insertChapter: Statement
   private let insertDocument: Statement
+  private let dropDocuments: Statement
   private let save: Statement
   private(set) var stream: Totals
   private(set) var chapters: Totals
@@ -70,6 +71,7 @@ final class HistoryTables {
       ON CONFLICT DO UPDATE SET
       sequence = excluded.sequence, checksum = excluded.checksum, body = excluded.body
       """)
+    dropDocuments = try connection.prepare("DELETE FROM documents WHERE subject = ?")
     save = try connection.prepare(
       "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value")
     var totals = (
@@ -103,6 +105,9 @@ final class HistoryTables {
       let checksum = Checksum.of(Int64(subject), Int64(kind), body)
       try insertDocument.bind(Int64(subject), Int64(kind), sequence, checksum)
       try insertDocument.run(body: body, at: 5)
+    case .erasure(let subject):
+      try dropDocuments.bind(Int64(subject))
+      try dropDocuments.run()
     }
   }
 

@@ -19,6 +19,8 @@ extension MemoryDisk.State {
         nextRow += 1
       case .document(let subject, let kind, let body):
         documents[kind, default: [:]][subject] = body
+      case .erasure(let subject):
+        for kind in documents.keys { documents[kind]?[subject] = nil }
       }
     }
   }

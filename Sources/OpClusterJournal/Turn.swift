@@ -32,7 +32,7 @@ public struct Turn: Sendable, Hashable {
       switch attachment {
       case .stream(let first, let count, _): first <= largest - UInt64(count)
       case .chapter(let subject, _, _, _): subject <= largest
-      case .document(let subject, _, _): subject <= largest
+      case .document(let subject, _, _), .erasure(let subject): subject <= largest
       }
     }
   }
@@ -46,11 +46,15 @@ public enum Attachment: Sendable, Hashable {
   case chapter(subject: UInt64, first: UInt32, last: UInt32, body: [UInt8])
   /// The one document of this kind about a subject; replaces the former one.
   case document(subject: UInt64, kind: Int, body: [UInt8])
+  /// No document about a subject is kept any more. Its chapters, which may be many, go later, by
+  /// `Journal.forget`.
+  case erasure(subject: UInt64)
 
   /// The bytes of the row.
   var body: [UInt8] {
     switch self {
     case .stream(_, _, let body), .chapter(_, _, _, let body), .document(_, _, let body): body
+    case .erasure: []
     }
   }
 }

@@ -12,7 +12,7 @@ extension ClientRequest {
       true
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue, .addBlocks,
-      .beginWait, .endWait, .drainWorker, .resumeWorker, .enrol:
+      .beginWait, .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs, .enrol:
       false
     }
   }
@@ -20,9 +20,13 @@ extension ClientRequest {
   /// Why it is refused here, whatever a coordinator would say; nil: it is not.
   var localRefusal: Refusal? {
     switch self {
-    case .drainWorker, .resumeWorker:
+    case .drainWorker, .resumeWorker, .forgetWorker:
       Refusal(
         .badRequest, "a local cluster has no worker that could be drained or set aside",
+        hint: "close the cluster")
+    case .removeGraphs:
+      Refusal(
+        .badRequest, "a local cluster keeps nothing that would have to be removed",
         hint: "close the cluster")
     case .subscribe, .grantCredit, .unsubscribe:
       Refusal(.badRequest, "a local cluster has one observer; set it with observe(_:)")

@@ -43,6 +43,11 @@ public enum ClientRequest: Hashable, Sendable {
   case drainWorker(String)
   /// Gives work to a worker that was set aside, at once.
   case resumeWorker(String)
+  /// Lists a worker that is down no more.
+  case forgetWorker(String)
+  /// Takes what is kept of graphs that have ended out of the journal; at most
+  /// `Limits.graphsPerRemoval`.
+  case removeGraphs([GraphID])
 
   // Reading
   case graphs(Selection, after: GraphID?, limit: UInt32)
@@ -298,6 +303,13 @@ public struct GraphRow: Hashable, Sendable {
   }
 }
 
+extension GraphRow {
+  /// The name of the key that it was submitted with; empty where nobody has one.
+  public var submitter: String {
+    labels.last { $0.key == GraphSubmission.submitterLabel }?.value ?? ""
+  }
+}
+
 /// One operation in full, as far as it is known: live state, and the history of its attempts.
 public struct OperationRow: Hashable, Sendable {
   public var id: OperationID
@@ -469,6 +481,9 @@ public struct WorkerRow: Hashable, Sendable {
   public var trouble = ""
   /// It is given nothing at all for a while.
   public var isSetAside = false
+  /// When one that is down was lost, and why.
+  public var downSince = WallTime.unknown
+  public var downReason = ""
   public init(
     worker: WorkerID, name: String, state: State, capacity: Resources, free: Resources,
     executing: UInt32, held: UInt32, labels: [Label], types: [OperationType], lastHeard: Span?
@@ -486,6 +501,8 @@ public struct WorkerRow: Hashable, Sendable {
   }
   public enum State: String, Sendable, CaseIterable {
     case connected, suspect, away, draining
+    /// Lost, and not back since.
+    case down
   }
 }
 

@@ -151,6 +151,17 @@ public enum Limits {
   /// Stages that are remembered of a worker for that.
   public static let troubledStagesKept = 64
 
+  /// Workers that are down, as far as they are listed; the first ones lost go first…
+  public static let lostWorkersListed = 1_000
+  /// …and each after so long.
+  public static let lostWorkerLife = Span.seconds(7 * 86_400)
+  /// Workers that failed an operation, and that its further attempts keep away from; of more, those
+  /// that failed it last.
+  public static let workersAvoided = 16
+  /// Operations that wait for another worker than those that failed them, while there is room at
+  /// these; a further one takes any.
+  public static let operationsAvoiding = 1_000
+
   /// Words of a worker about attempts that were never given to it, after which it is put out.
   public static let liesPerWorker = 16
 
@@ -167,6 +178,8 @@ public enum Limits {
   public static let indexStepsPerSelection = 16
   /// Operations that one steering request may name one by one.
   public static let operationsPerTarget = 100_000
+  /// Ended graphs that one request removes.
+  public static let graphsPerRemoval = 1_000
   /// Blocks of one block operation.
   public static let blocksPerOperation = 10_000
 

@@ -53,6 +53,8 @@ public enum Record: Hashable, Sendable {
   /// The time from which keys count whose graphs end in this turn, and those whose graphs ended
   /// before anything said when (G19).
   case keysDated(WallTime)
+  /// Nothing is kept any more of these graphs, which have ended.
+  case graphsRemoved([GraphID])
 }
 
 /// Operations of one graph as ascending, disjoint runs `first..<first+count`: a hundred thousand
@@ -195,7 +197,7 @@ public struct EndedGraph: Hashable, Sendable {
   public var outputsAreForgotten = false
   /// Of its submission, for one that does it again; forgotten with its outputs.
   public var secrets: [String] = []
-  /// Who made it: nobody else's submission is given its secrets.
+  /// Who made it: nobody else's submission is given its secrets, and nobody else removes it.
   public var submitter = ""
   public init(
     graph: GraphID, key: SubmissionKey, fingerprint: UInt64, outcome: GraphOutcome,

@@ -25,15 +25,18 @@ public struct RetryPolicy: Hashable, Sendable {
   /// Each wait is so many hundredths of the one before (200 = doubled).
   public var backoffPercent: UInt32
   public var maximumBackoff: Span
+  /// A further attempt goes to a worker at which none has failed, where there is one.
+  public var avoidsWorker: Bool
   public init(
     maximum: UInt32 = 0, reasons: [Reason] = [], backoff: Span = .zero,
-    backoffPercent: UInt32 = 200, maximumBackoff: Span = .seconds(3600)
+    backoffPercent: UInt32 = 200, maximumBackoff: Span = .seconds(3600), avoidsWorker: Bool = false
   ) {
     self.maximum = maximum
     self.reasons = reasons
     self.backoff = backoff
     self.backoffPercent = backoffPercent
     self.maximumBackoff = maximumBackoff
+    self.avoidsWorker = avoidsWorker
   }
   public enum Reason: Hashable, Sendable {
     case any, failed, timeout, outOfMemory, lost, anySignal

@@ -4,7 +4,8 @@ public import OpClusterModel
 
 public enum Input: Sendable {
   case worker(PeerID, WorkerMessage)
-  case client(PeerID, RequestID, ClientRequest)
+  /// `onlyOf`: the submitter whose graphs alone it may change; nil: those of everybody.
+  case client(PeerID, RequestID, ClientRequest, onlyOf: String? = nil)
   /// A peer is gone for good: its socket answered so, or it was put out.
   case gone(PeerID)
   /// Time has passed; see `Scheduler.nextDeadline`. Everything through `durable` is on disk, so

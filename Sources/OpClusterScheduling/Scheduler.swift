@@ -60,6 +60,10 @@ public struct Scheduler: Sendable {
   var abstentionEnds: Heap<AbstentionEnd> = []
   /// Of what others could not start; some are of attempts that have ended since.
   var startConfirmations: Heap<StartConfirmation> = []
+  /// Those that were lost, and are not back.
+  var downWorkers = DownWorkers()
+  /// Graphs whose history the body has still to forget.
+  var removed: [GraphID] = []
   /// For the log.
   var notices: [WorkerNotice] = []
   var deferred: [DeferredRequest] = []
@@ -147,8 +151,8 @@ public struct Scheduler: Sendable {
     turn.commit = CommitIndex(lastCommit.number + 1)
     switch input {
     case .worker(let peer, let message): handleWorker(peer, message, into: &turn)
-    case .client(let peer, let request, let what):
-      handleClient(Asker(peer: peer, request: request), what, into: &turn)
+    case .client(let peer, let request, let what, let onlyOf):
+      handleClient(Asker(peer: peer, request: request, onlyOf: onlyOf), what, into: &turn)
     case .gone(let peer): forgetPeer(peer)
     case .tick(let durable): handleTick(durable, into: &turn)
     }
@@ -182,4 +186,6 @@ public struct Scheduler: Sendable {
 struct Asker: Hashable, Sendable {
   var peer: PeerID
   var request: RequestID
+  /// The submitter whose graphs alone it may change; nil: those of everybody.
+  var onlyOf: String?
 }

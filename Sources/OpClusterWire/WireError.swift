@@ -13,6 +13,8 @@ public struct WireError: Error, Hashable, Sendable, CustomStringConvertible {
     case malformed
     /// A part without which the message means nothing.
     case missing
+    /// An answer as the coordinator gives it to clients: it came from the address for those.
+    case meantForClients
     /// A number that no enum value of this version has (G32).
     case unknownValue(Int)
     /// More entries or bytes than `Limits` allows.
@@ -32,6 +34,9 @@ public struct WireError: Error, Hashable, Sendable, CustomStringConvertible {
     switch problem {
     case .malformed: "malformed \(field)"
     case .missing: "\(field) is missing"
+    case .meantForClients:
+      "this is what a coordinator says to clients; workers connect to its address for workers, "
+        + "which has another port (7421 where nothing else was chosen)"
     case .unknownValue(let number): "\(field): unknown value \(number)"
     case .beyond(let limit): "\(field): more than \(limit)"
     case .unequalColumns: "\(field): columns do not fit each other"

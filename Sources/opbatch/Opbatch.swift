@@ -29,7 +29,7 @@ struct Opbatch: AsyncParsableCommand {
         name: "Steer",
         subcommands: [
           Cancel.self, Retry.self, Suspend.self, Resume.self, Hold.self, Release.self,
-          SetOperations.self,
+          SetOperations.self, Remove.self,
         ]),
       CommandGroup(
         name: "Cluster",

@@ -41,9 +41,9 @@ enum Graphs {
   static func pin(
     _ graph: inout GraphSubmission, to connection: ClusterConnection
   ) async throws {
-    guard case .workers(let rows) = try await connection.request(.workers), !rows.isEmpty else {
-      return
-    }
+    guard case .workers(let all) = try await connection.request(.workers) else { return }
+    let rows = all.filter { $0.state != .down }
+    if rows.isEmpty { return }
     for at in graph.templates.indices {
       graph.templates[at].requirements = [
         LabelRequirement(key: "worker", values: [rows[at % rows.count].name])

@@ -53,6 +53,7 @@ struct Invite: ParsableCommand {
       fail(error.description, status: error.status)
     }
     StandardStream.output.write(line(token, configuration))
+    warnOfLoopback(configuration)
   }
 
   private func line(_ token: JoinToken, _ configuration: Configuration) -> String {
@@ -75,8 +76,25 @@ struct Invite: ParsableCommand {
         "\(setting.flag) is \(endpoint), which no other machine can reach; serve over tcp://",
         status: 78)
     }
-    if let host { return "tcp://\(host):\(port)" }
+    if let host { return "tcp://\(Self.bracketed(host)):\(port)" }
     return endpoint.isWildcard ? "tcp://\(Self.hostName):\(port)" : endpoint.address
+  }
+
+  /// An IPv6 address stands in brackets, so that its colons are none before a port.
+  private static func bracketed(_ host: String) -> String {
+    host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
+  }
+
+  /// Good on this machine; who meant another one should hear of it here and not there.
+  private func warnOfLoopback(_ configuration: Configuration) {
+    let settings: [Setting] = role.role == .worker ? [.client, .worker] : [.client]
+    let addresses = settings.map { address(configuration, $0) }
+    guard host == nil,
+      let near = addresses.first(where: { (try? Endpoint($0))?.isLoopback == true })
+    else { return }
+    StandardStream.error.write(
+      "opcoord: the invitation names \(near), which this machine alone can reach; for others serve "
+        + "at tcp://*:PORT ('--client', '--worker') and invite with '--host NAME'")
   }
 
   private static var hostName: String { Kernel.hostName ?? "localhost" }

@@ -49,6 +49,8 @@ struct ServiceOptions: ParsableArguments {
   var pendingOperations: String?
   @Option(help: "Connections that one client may have. [OPCOORD_CONNECTIONS]")
   var connections: String?
+  @Option(help: "Whose graphs a submitter may change, own or all. [OPCOORD_STEERING]")
+  var steering: String?
   @Option(help: "trace, debug, info, notice, warning, error or critical. [OPCOORD_LOG_LEVEL]")
   var logLevel: String?
   @Option(help: "text or json. [OPCOORD_LOG_FORMAT]")
@@ -64,8 +66,8 @@ struct ServiceOptions: ParsableArguments {
       (.snapshotTurns, snapshotTurns), (.snapshotBytes, snapshotBytes),
       (.eventBytes, eventBytes), (.diskReserve, diskReserve),
       (.requestsPerSecond, requestsPerSecond), (.requestBytesPerSecond, requestBytesPerSecond),
-      (.pendingOperations, pendingOperations), (.connections, connections), (.logLevel, logLevel),
-      (.logFormat, logFormat),
+      (.pendingOperations, pendingOperations), (.connections, connections),
+      (.steering, steering), (.logLevel, logLevel), (.logFormat, logFormat),
     ]
     return Dictionary(
       uniqueKeysWithValues: all.compactMap { name, text in text.map { (name, $0) } })
@@ -83,6 +85,7 @@ enum Setting: String, CaseIterable {
   case requestBytesPerSecond = "request_bytes_per_second"
   case pendingOperations = "pending_operations"
   case connections
+  case steering
   case logLevel = "log_level"
   case logFormat = "log_format"
 
@@ -176,6 +179,7 @@ struct Configuration {
     case .requestBytesPerSecond: return "\(quotas.requestBytesPerSecond)"
     case .pendingOperations: return "\(quotas.pendingOperations)"
     case .connections: return "\(quotas.connections)"
+    case .steering: return Steering.own.rawValue
     case .logLevel: return "info"
     case .logFormat: return "text"
     }

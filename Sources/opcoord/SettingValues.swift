@@ -56,6 +56,10 @@ extension Configuration {
     settings.quotas.requestBytesPerSecond = try count(.requestBytesPerSecond)
     settings.quotas.pendingOperations = try count(.pendingOperations)
     settings.quotas.connections = try count(.connections)
+    guard let steering = Steering(rawValue: self[.steering]) else {
+      throw problem(.steering, "write own or all")
+    }
+    settings.steering = steering
     if let problem = settings.problem { throw ConfigurationProblem(text: problem) }
     return settings
   }

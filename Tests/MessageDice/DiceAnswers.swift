@@ -48,7 +48,8 @@ extension Dice {
             queue: dice.queue(), settings: dice.settings(), operationCount: dice.number(),
             executing: dice.number(), dispatched: dice.number(), barriers: dice.number())
         }, more: bool())
-    case 14: .workers(many { $0.workerRow() })
+    // Those that are down travel behind the others.
+    case 14: .workers(many { $0.workerRow(isDown: false) } + many { $0.workerRow(isDown: true) })
     case 15:
       .configuration(configurationValues())
     case 16: .pong(commit: CommitIndex(number()), epoch: Epoch(number()), lastEvent: number())
@@ -143,15 +144,18 @@ extension Dice {
     return structure
   }
 
-  package mutating func workerRow() -> WorkerRow {
+  package mutating func workerRow(isDown: Bool) -> WorkerRow {
     var row = WorkerRow(
-      worker: worker(), name: text(), state: member(WorkerRow.State.self),
+      worker: worker(), name: text(),
+      state: isDown ? .down : one(of: [.connected, .suspect, .away, .draining]),
       capacity: resources(), free: resources(negative: true), executing: number(),
       held: number(), labels: labels(), types: many { $0.type() },
       lastHeard: maybe { $0.span() })
     row.unkillable = number()
     row.trouble = text()
     row.isSetAside = bool()
+    row.downSince = wallTime()
+    row.downReason = text()
     return row
   }
 
@@ -234,7 +238,7 @@ extension Dice {
     return runs
   }
 
-  /// `kind` from 0 to 29.
+  /// `kind` from 0 to 30.
   package mutating func record(_ kind: Int) -> Record {
     switch kind {
     case 0: .started(life())
@@ -266,10 +270,11 @@ extension Dice {
     case 26: .workerDraining(worker())
     case 27: .restoredKeys(many { $0.keptKey() })
     case 28: .keysDated(wallTime())
+    case 29: .graphsRemoved(many { $0.graph() })
     default: .restoredCounters(counters())
     }
   }
-  package static let recordKinds = 30
+  package static let recordKinds = 31
 
   package mutating func graphState() -> GraphState {
     var state = GraphState(graph: graph())

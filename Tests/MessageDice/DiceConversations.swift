@@ -147,13 +147,15 @@ extension Dice {
     }
   }
 
-  /// `kind` from 0 to 32: hello and the requests.
+  /// `kind` from 0 to 34: hello and the requests.
   package mutating func clientMessage(_ kind: Int) -> ClientMessage {
     if kind == 0 { return .hello(ClientHello(versions: versions(), build: text())) }
     if kind == 32 { return .request(RequestID(number()), .resumeWorker(text())) }
+    if kind == 33 { return .request(RequestID(number()), .forgetWorker(text())) }
+    if kind == 34 { return .request(RequestID(number()), .removeGraphs(many { $0.graph() })) }
     return .request(RequestID(number()), kind <= 17 ? steering(kind) : reading(kind))
   }
-  package static let clientMessageKinds = 33
+  package static let clientMessageKinds = 35
 
   private mutating func steering(_ kind: Int) -> ClientRequest {
     switch kind {

@@ -17,7 +17,8 @@ extension Dice {
         case 6: .signal(dice.number())
         default: .exit(dice.number(), dice.number())
         }
-      }, backoff: span(), backoffPercent: number(), maximumBackoff: span())
+      }, backoff: span(), backoffPercent: number(), maximumBackoff: span(),
+      avoidsWorker: bool())
   }
 
   package mutating func template() -> OperationTemplate {

@@ -67,7 +67,7 @@ import Testing
     _ = try silent.awaitDispatches(1)
     try eventually("the loss") {
       guard case .workers(let rows) = try client.ask(.workers) else { return false }
-      return rows.isEmpty
+      return rows.map(\.state) == [.down]
     }
     let other = try TestWorker(service, name: "other", session: 2)
     let attempt = try other.awaitDispatches(1)[0].attempt

@@ -11,7 +11,7 @@ struct EverySaying {
     case workerHello, workerWord, clientHello
     case submit, enqueue, cancel, cancelQueue, suspendGraphs, createQueue, changeQueue, removeQueue
     case addDependency, removeDependency, setPriority, hold, setQueue, addBlocks, beginWait, endWait
-    case drainWorker, resumeWorker
+    case drainWorker, resumeWorker, forgetWorker, removeGraphs
     case graphs, operations, structure, explain, submission, queues, workers, configuration, ping
     case enrol, log
     case subscribe, grantCredit, unsubscribe
@@ -32,9 +32,9 @@ struct EverySaying {
       [.observer, .submitter, .admin]
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue, .addBlocks,
-      .beginWait, .endWait:
+      .beginWait, .endWait, .removeGraphs:
       [.submitter, .admin]
-    case .drainWorker, .resumeWorker: [.admin]
+    case .drainWorker, .resumeWorker, .forgetWorker: [.admin]
     case .enrol: []
     }
   }
@@ -69,6 +69,8 @@ struct EverySaying {
     case .endWait: .endWait
     case .drainWorker: .drainWorker
     case .resumeWorker: .resumeWorker
+    case .forgetWorker: .forgetWorker
+    case .removeGraphs: .removeGraphs
     case .graphs: .graphs
     case .operations: .operations
     case .structure: .structure
@@ -118,6 +120,8 @@ struct EverySaying {
     case .endWait: .endWait(operation)
     case .drainWorker: .drainWorker("w")
     case .resumeWorker: .resumeWorker("w")
+    case .forgetWorker: .forgetWorker("w")
+    case .removeGraphs: .removeGraphs([GraphID(1)])
     case .graphs: .graphs(all, after: nil, limit: 1)
     case .operations: .operations(all, after: nil, limit: 1)
     case .structure: .structure(all)

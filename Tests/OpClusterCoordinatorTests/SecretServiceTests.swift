@@ -40,7 +40,7 @@ import Testing
       .removeDependency(from: id, to: id), .setPriority(nobody, .high), .hold(nobody, true),
       .setQueue(nobody, queue: "none"), .addBlocks(id, [1]),
       .beginWait(id, .operations([id])), .endWait(id), .drainWorker("none"),
-      .resumeWorker("none"),
+      .resumeWorker("none"), .forgetWorker("none"), .removeGraphs([GraphID(99)]),
       .graphs(all, after: nil, limit: 0), .operations(all, after: nil, limit: 0),
       .operations(.graph(graph), after: nil, limit: 1), .structure(.graph(graph)),
       .explain(.graph(graph)), .submission(graph), .queues(), .workers, .configuration, .ping,
@@ -52,7 +52,7 @@ import Testing
       .grantCredit(subscription: 1, events: 1_000), .unsubscribe(subscription: 1),
     ]
     let kinds = Set(list.map { Self.kind($0) })
-    #expect(kinds == Set(0..<32), "not all kinds are asked")
+    #expect(kinds == Set(0..<34), "not all kinds are asked")
     return list
   }
 
@@ -90,6 +90,8 @@ import Testing
     case .grantCredit: 29
     case .unsubscribe: 30
     case .resumeWorker: 31
+    case .forgetWorker: 32
+    case .removeGraphs: 33
     }
   }
 

@@ -203,6 +203,28 @@ final class Contract {
   }
 
   @Test(
+    "an erasure takes the documents of a subject with the turn that says so",
+    arguments: Implementation.allCases)
+  func erases(_ implementation: Implementation) throws {
+    let contract = try Contract(implementation)
+    contract.append(1...4) { (number: UInt64) -> [Row] in
+      number == 4
+        ? [.erasure(subject: 1)]
+        : [
+          .document(subject: number, kind: 1, body: [1]),
+          .document(subject: number, kind: 2, body: [2]),
+          .chapter(subject: number, first: 0, last: 0, body: [3]),
+        ]
+    }
+    let reader = try contract.journal.makeReader()
+    for kind in 1...2 { #expect(try reader.document(subject: 1, kind: kind) == nil) }
+    #expect(try reader.document(subject: 2, kind: 1) == [1])
+    let limit = ReadLimit(rows: 9)
+    let chapters = try reader.chapters(subject: 1, overlapping: 0...0, after: 0, limit: limit)
+    #expect(chapters.count == 1, "its chapters go by 'forget'")
+  }
+
+  @Test(
     "retention drops the oldest rows down to its bounds, across openings",
     arguments: Implementation.allCases)
   func retains(_ implementation: Implementation) throws {

@@ -55,7 +55,24 @@ import Testing
     let start = "version: 1\noperations: {a: {run: x}}\n#"
     let most = start + String(repeating: "x", count: YAMLReader.maximumBytes - start.utf8.count)
     #expect(compile(most).errors == [])
-    #expect(compile(most + "x").errors == ["the manifest is larger than 4 MiB"])
+    #expect(compile(most + "x").errors == ["the manifest is larger than 64 MiB"])
+  }
+
+  /// What would take more memory than 4 MiB of any text could before is refused unparsed.
+  @Test func asManyNodesAsTextsOfFourMebibytesHave() {
+    let start = "version: 1\noperations: {a: {run: x}}\nx-a: ["
+    // Two lines, three keys with their values, two braces and a bracket, and a dash.
+    let marks = start.utf8.count { ",:[{-?\n".utf8.contains($0) }
+    let most = start + String(repeating: "1,", count: YAMLReader.maximumMarks - marks) + "]"
+    #expect(YAMLReader.hasRoomForNodes(most))
+    #expect(!YAMLReader.hasRoomForNodes(most + ",,"))
+    #expect(
+      compile(most + ",,").errors == [
+        "the manifest has more than 2,097,152 lines, list items and keys"
+      ])
+    // A long text has room.
+    let long = "run: " + String(repeating: "echo a b; ", count: 2 * 1024 * 1024)
+    #expect(long.utf8.count > 16 << 20 && YAMLReader.hasRoomForNodes(long))
   }
 
   /// 200,000 nodes, aliases counted where they are used, and one more.

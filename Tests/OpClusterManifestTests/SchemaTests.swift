@@ -164,6 +164,32 @@ import Testing
     #expect(!compile(text).errors.isEmpty, "the decoder takes \(place) \(bad)")
   }
 
+  // Of two values of one key a reader takes whichever it likes.
+  @Test func noKeyIsWrittenTwice() throws {
+    var objects: [Set<String>] = []
+    var repeated: [String] = []
+    var rest = ManifestSchema.text[...]
+    while let next = rest.popFirst() {
+      switch next {
+      case "{", "[": objects.append([])
+      case "}", "]": objects.removeLast()
+      case "\"":
+        var word = ""
+        while let part = rest.popFirst(), part != "\"" {
+          word.append(part)
+          if part == "\\", let escaped = rest.popFirst() { word.append(escaped) }
+        }
+        if rest.drop(while: \.isWhitespace).first == ":",
+          !objects[objects.count - 1].insert(word).inserted
+        {
+          repeated.append(word)
+        }
+      default: break
+      }
+    }
+    #expect(repeated == [])
+  }
+
   /// Every key of every table stands in a sample, an example, or the tests of elements.
   @Test func everyKeyHasASample() throws {
     let elsewhere: Set = [

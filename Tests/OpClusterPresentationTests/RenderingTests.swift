@@ -51,6 +51,30 @@ struct RenderingTests {
     #expect(!lines.joined().contains("…"))
   }
 
+  // Who submitted has a column where anybody is known, and only there.
+  @Test func users() {
+    func row(_ user: String?) -> GraphRow {
+      GraphRow(
+        graph: GraphID(7), name: "align", state: .running, counts: StateCounts(),
+        submittedAt: .unknown, finishedAt: .unknown,
+        labels: user.map { [Label(key: GraphSubmission.submitterLabel, value: $0)] } ?? [],
+        allowedFailures: 0)
+    }
+    let style = Sample.style(nil)
+    let lines = graphTable([row("anna"), row(nil)], style).lines(style)
+    #expect(lines[0].contains("USER") && lines[1].contains("anna") && !lines[2].contains("anna"))
+    #expect(!graphTable([row(nil)], style).lines(style)[0].contains("USER"))
+  }
+
+  // One that is down has a reason, and nothing to give.
+  @Test func workersThatAreDown() {
+    var row = ClusterSample.workers[1]
+    row.state = .down
+    let style = Sample.style(nil)
+    let line = workerTable([row], style).lines(style)[1]
+    #expect(line.contains("down") && !line.contains("/") && line.contains("6.0s ago"))
+  }
+
   @Test func picturesAreWellFormed() throws {
     for structure in [Sample.rnaseq, Sample.diamond, Renderings.escaping] {
       let picture = try #require(GraphSVG.document(structure))

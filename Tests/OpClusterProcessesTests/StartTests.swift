@@ -97,6 +97,18 @@ extension ProcessTests {
       #expect(throws: SpawnError.self) { try bench.start(specification) }
     }
 
+    @Test("An input file that is missing is told as such, not as a missing folder")
+    func missingInput() throws {
+      let bench = try Bench()
+      var specification = bench.command(["/bin/cat"])
+      let path = bench.folder + "/none"
+      specification.input = .file(path: path)
+      let error = #expect(throws: SpawnError.self) { try bench.start(specification) }
+      #expect(error == .input(path: path, error: ENOENT))
+      #expect(error?.description.contains("there is no such file on this worker") == true)
+      #expect(error?.description.contains("folder does not exist") == false)
+    }
+
     @Test("Both streams go into one file in the order in which they were written")
     func joinedStreams() throws {
       let bench = try Bench()

@@ -155,6 +155,7 @@ import Testing
     "templates.retry.reasons.exit.1": template { $0.retry.reasons[1] = .exit(1, 3) },
     "templates.retry.backoff.nanoseconds": template { $0.retry.backoff = .seconds(1) },
     "templates.retry.backoffPercent": template { $0.retry.backoffPercent = 100 },
+    "templates.retry.avoidsWorker": template { $0.retry.avoidsWorker = true },
     "templates.retry.maximumBackoff.nanoseconds": template {
       $0.retry.maximumBackoff = .seconds(1)
     },

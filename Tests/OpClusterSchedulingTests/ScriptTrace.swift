@@ -91,6 +91,8 @@ struct ScriptTrace {
       "\(value ? "suspended" : "resumed") graph \(graph.number)"
     case .restoredGraph, .restoredEnding, .restoredCounters, .restoredKeys: "restored"
     case .keysDated: "keys count from now"
+    case .graphsRemoved(let graphs):
+      "removed \(graphs.map { "\($0.number)" }.joined(separator: ","))"
     }
   }
 

@@ -78,6 +78,27 @@ extension World {
     #expect(world.brokenInvariant == nil)
   }
 
+  // Who is there and too small for it is no other that could take it: it goes back.
+  @Test func whoIsTooSmallIsNotWaitedFor() throws {
+    var world = World()
+    world.join("one", cpus: 2)
+    world.join("small", cpus: 1)
+    world.join("other", cpus: 2)
+    var submission = GraphSubmission(name: "g")
+    var template = OperationTemplate(name: "t", count: 1, work: .command)
+    template.demand = Resources(cpus: ResourceAmount(2))
+    submission.templates.append(template)
+    world.ask(.submit(submission))
+    let first = try #require(world.holder(of: operation(1, 0)))
+    world.endAll(first, unable)
+    let second = 2 - first
+    #expect(world.holder(of: operation(1, 0)) == second)
+    world.input(.worker(world.workers[second].peer, .goodbye))
+    world.workers[second].held = []
+    world.tick(after: .milliseconds(200))
+    #expect(world.holder(of: operation(1, 0)) == first)
+  }
+
   // `Limits.workersThatAgree`, or as many as there are: then it is the operation's own fault.
   @Test(arguments: [1, 2, Limits.workersThatAgree, Limits.workersThatAgree + 2])
   func whatNobodyCanStartFails(workers: Int) throws {

@@ -207,12 +207,14 @@ private struct Said {
     ]
     for command in [
       ["ls"], ["show"], ["why"], ["logs"], ["events"], ["graph"], ["wait"], ["watch"], ["cancel"],
-      ["retry"], ["hold"], ["worker", "show"], ["worker", "drain"], ["queue", "show"],
+      ["retry"], ["hold"], ["worker", "show"], ["worker", "drain"], ["worker", "forget"],
+      ["rm"], ["queue", "show"],
       ["queue", "create"], ["queue", "suspend"], ["completion"], [],
     ] { commands.append(command + [evil]) }
     commands += [
       ["ls", "--coordinator", evil], ["ls", "--coordinator", "ipc:///tmp/" + evil],
-      ["ls", "--state", evil], ["ls", "--timeout", evil],
+      ["ls", "--state", evil], ["ls", "--timeout", evil], ["ls", "--name", evil],
+      ["ls", "--user", evil], ["ls", evil, "--user", "x"],
       ["run", "--call", evil, "--timeout", "0.2s"],
       ["ls", "-l", "k=" + evil], ["import", "wfformat", "/nonexistent/" + evil],
     ]

@@ -232,6 +232,14 @@ import Testing
         astray.error.contains("no coordinator, or not its address for workers")
       }
       astray.signal(SIGKILL)
+      // Colons of an address are none before a port.
+      let six = try await invite("--role", "worker", "--host", "::1")
+      #expect(six.contains(" opworker serve --coordinator tcp://[::1]:"), "\(six)")
+      // Who asks for one that is of use here alone hears so.
+      let near = try await site.run(
+        "opcoord", home: "main",
+        ["key", "invite", "--client", site.clients, "--worker", site.workers])
+      #expect(near.error.contains("which this machine alone can reach"), "\(near.error)")
       let user = try await invite("--role", "submitter")
       let other = try #require(user.split(separator: " ").dropFirst().first.map(String.init))
       #expect(user == "echo \(other) | opbatch key join -")

@@ -52,6 +52,6 @@ import Testing
     expectEveryPropertyVaries { $0.operationRow() }
     expectEveryPropertyVaries { $0.graphRow() }
     expectEveryPropertyVaries { $0.structure() }
-    expectEveryPropertyVaries { $0.workerRow() }
+    expectEveryPropertyVaries { $0.workerRow(isDown: $0.bool()) }
   }
 }

@@ -47,6 +47,31 @@ import Testing
     #expect(judged(.max, reserve: .max) == .notice)
   }
 
+  // Who is down is told, with the reason, and is none of those that take work.
+  @Test func workersThatAreDown() throws {
+    func row(_ name: String, _ state: WorkerRow.State) -> WorkerRow {
+      var row = WorkerRow(
+        worker: WorkerID(1), name: name, state: state, capacity: .none, free: .none, executing: 0,
+        held: 0, labels: [], types: [], lastHeard: .seconds(90))
+      row.downReason = "it was not heard of for 15 s"
+      return row
+    }
+    var report = DoctorReport()
+    report.addWorkers([row("w1", .connected), row("w2", .down)], Timing())
+    #expect(report.isWell)
+    #expect(report.findings[0].message == "1 of 1 take work")
+    let down = try #require(report.findings.last)
+    #expect(down.subject == "worker w2" && down.state == .notice)
+    #expect(down.message == "down for 1m 30s: it was not heard of for 15 s")
+    #expect(down.advice.contains("opbatch worker forget w2"))
+    var alone = DoctorReport()
+    alone.addWorkers([row("w2", .down)], Timing())
+    #expect(!alone.isWell && alone.findings[0].message == "none is there: nothing can run")
+    var many = DoctorReport()
+    many.addWorkers((1...8).map { row("w\($0)", .down) }, Timing())
+    #expect(many.findings.count == 7 && many.findings[6].message == "3 more are down")
+  }
+
   @Test func damagedHistories() {
     var values = ConfigurationValues(
       timing: Timing(), clientEndpoint: "", workerEndpoint: "", stateFolder: "/s")

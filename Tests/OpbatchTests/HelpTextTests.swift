@@ -8,7 +8,8 @@ import Testing
 
 @Suite struct HelpTextTests {
   private static let commands = [
-    ["run"], ["submit"], ["check"], ["ls"], ["logs"], ["why"], ["queue", "barrier"], ["retry"], [],
+    ["run"], ["submit"], ["check"], ["ls"], ["logs"], ["why"], ["queue", "barrier"], ["retry"],
+    ["rm"], ["worker", "forget"], [],
   ]
 
   private func help(_ command: [String], _ width: Int?) -> String {

@@ -260,7 +260,7 @@ package final class Cluster: Sendable {
 extension ClusterConnection {
   package func workers() async throws -> [WorkerRow] {
     guard case .workers(let rows) = try await request(.workers) else { throw Trouble("workers?") }
-    return rows
+    return rows.filter { $0.state != .down }
   }
 
   /// All rows of the selection, over all pages.

@@ -256,6 +256,51 @@ extension HistoryReader {
       }
       start = end
     }
+    try nameUnexpectedZeros(in: &rows)
+  }
+
+  /// A command that names the exit statuses of success can fail with 0, which looks like none.
+  /// Looks at rows that ended so, and at the command of each stage of theirs once.
+  private mutating func nameUnexpectedZeros(in rows: inout [OperationRow]) throws {
+    var known: [GraphID: [Int: Bool]] = [:]
+    for at in rows.indices {
+      let hasZero =
+        rows[at].result?.isZeroFailure == true
+        || rows[at].attempts.contains { $0.result.isZeroFailure }
+      let graph = rows[at].id.graph
+      guard hasZero, let outline = try outline(of: graph),
+        let stage = outline.stage(of: rows[at].id.index)
+      else { continue }
+      let isUnexpected = known[graph]?[stage] ?? outline.refusesZero(stage)
+      known[graph, default: [:]][stage] = isUnexpected
+      if isUnexpected { rows[at].nameUnexpectedZeros() }
+    }
+  }
+}
+
+extension GraphOutline {
+  fileprivate func refusesZero(_ stage: Int) -> Bool {
+    guard submission.templates[stage].work == .command,
+      let command = try? Wire.decodeCommand(submission.templates[stage].payload)
+    else { return false }
+    return !command.successStatuses.isEmpty && !command.successStatuses.contains(0)
+  }
+}
+
+extension AttemptResult {
+  fileprivate var isZeroFailure: Bool { cause == .failed && exitStatus == 0 && signal == 0 }
+
+  fileprivate mutating func nameUnexpectedZero() {
+    guard isZeroFailure else { return }
+    let said = diagnostic.isEmpty ? "" : "\n" + diagnostic
+    diagnostic = "exit status 0 is not one of its ok_exit_codes" + said
+  }
+}
+
+extension OperationRow {
+  fileprivate mutating func nameUnexpectedZeros() {
+    result?.nameUnexpectedZero()
+    for at in attempts.indices { attempts[at].result.nameUnexpectedZero() }
   }
 }
 

@@ -97,6 +97,8 @@ public enum JournalExport {
         + "last_event=\(counters.lastEvent)"
     case .restoredKeys(let kept): "restored_keys count=\(kept.count)"
     case .keysDated(let at): "keys_dated at=\(at.milliseconds)"
+    case .graphsRemoved(let graphs):
+      "graphs_removed graphs=\(graphs.map { "\($0.number)" }.joined(separator: ","))"
     default: operationText(record)
     }
   }

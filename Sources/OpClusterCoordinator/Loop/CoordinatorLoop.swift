@@ -7,6 +7,7 @@
 // It never waits but in `sleep`. While the disk lags behind so far that the journal takes no more,
 // nobody is listened to and the scheduler's time stands still, so that no worker is lost by it.
 
+import DequeModule
 import Logging
 import OpClusterJournal
 import OpClusterModel
@@ -30,6 +31,9 @@ final class CoordinatorLoop {
   /// The turn that the journal had no room for.
   var unappended: JournalTurn?
   var snapshots: SnapshotPolicy
+  /// Graphs that were removed, of which the journal has still to forget the attempts, with the
+  /// commits that have to be durable before.
+  var forgetting: Deque<(commit: UInt64, graph: GraphID)> = []
   /// The next life of the coordinator will know that this journal is where it was left.
   private var isSettled: Bool
   /// The journal takes nothing any more; the reason is on its way.
@@ -123,6 +127,7 @@ final class CoordinatorLoop {
     self.lifeline = lifeline
     self.service = service
     scheduler = recovered
+    for graph in scheduler.takeRemoved() { forgetting.append((0, graph)) }
     isSettled = !mayHaveGoneBack
     quotas = QuotaBook(settings.quotas)
     memory = MemoryRoom(settings.memory)
@@ -246,6 +251,7 @@ final class CoordinatorLoop {
     if isStalled { keepTalking() } else { decide() }
     speak()
     attend()
+    forgetRemoved()
     considerSnapshot()
     settle()
     // Last, so that nothing but a whole turn feeds the watchdog.

@@ -233,7 +233,9 @@ extension CoordinatorLoop {
     default:
       note(what, bytes, from: peer, request)
       hasInput = true
-      scheduler.handle(.client(peer, request, owned(what, by: peer)), into: &turn)
+      let input = Input.client(
+        peer, request, owned(what, by: peer), onlyOf: settings.steering.bound(of: known.principal))
+      scheduler.handle(input, into: &turn)
     }
   }
 

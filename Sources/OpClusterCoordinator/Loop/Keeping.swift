@@ -33,6 +33,27 @@ extension CoordinatorLoop {
     snapshots.appended(bytes: TurnWriting.cost(written))
     append(written)
     tellOfWorkers()
+    noteRemoved()
+  }
+
+  // MARK: - Removed graphs
+
+  /// What is kept of them besides their documents goes when the fact that they are removed is
+  /// durable.
+  private func noteRemoved() {
+    let graphs = scheduler.takeRemoved()
+    if graphs.isEmpty { return }
+    logger.notice("graphs were removed", metadata: ["count": "\(graphs.count)"])
+    for graph in graphs { forgetting.append((scheduler.lastCommit.number, graph)) }
+  }
+
+  /// As far as the journal takes it; the rest in a later turn. Once for each that was removed.
+  func forgetRemoved() {
+    while let first = forgetting.first, first.commit <= release.durable,
+      journal.forget(subject: UInt64(first.graph.number)) == .accepted
+    {
+      forgetting.removeFirst()
+    }
   }
 
   /// A worker that waits outside does not show anywhere else.
@@ -119,7 +140,8 @@ extension CoordinatorLoop {
 
   /// Takes the state as a value; it is encoded and written piece by piece on the journal's thread.
   func considerSnapshot() {
-    guard snapshots.isDue, unappended == nil, !isJournalClosed else { return }
+    // Behind a snapshot nobody knows any more what had to be forgotten.
+    guard snapshots.isDue, unappended == nil, !isJournalClosed, forgetting.isEmpty else { return }
     let parts = SnapshotParts(scheduler.snapshot())
     let size = SnapshotSize()
     let answer = journal.snapshot(

@@ -29,6 +29,9 @@ enum TurnWriting {
     for ending in turn.endings {
       rows += DocumentKind.documents(of: ending, lastEvent: lastEvent)
     }
+    for case .graphsRemoved(let graphs) in turn.records {
+      rows += graphs.map { .erasure(subject: UInt64($0.number)) }
+    }
     return JournalTurn(
       sequence: turn.commit.number, epoch: epoch.number,
       body: Wire.encode(records: turn.records, submissions: submissions), attachments: rows)

@@ -97,7 +97,8 @@ extension Record {
     case .queueCreated, .queueChanged, .queueRemoved: .everywhere
     // What a lost worker held is told by events of its operations.
     case .workerJoined, .workerLost, .workerLeft, .workerDraining: .nowhere
-    case .started, .restoredGraph, .restoredEnding, .restoredCounters, .restoredKeys, .keysDated:
+    case .started, .restoredGraph, .restoredEnding, .restoredCounters, .restoredKeys, .keysDated,
+      .graphsRemoved:
       .everywhere
     }
   }

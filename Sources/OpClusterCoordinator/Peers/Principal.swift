@@ -35,7 +35,7 @@ enum Right: Hashable, CaseIterable {
   case serve
   /// To see and follow everything.
   case read
-  /// To submit, and to steer graphs, operations and queues, whosesoever.
+  /// To submit, and to steer graphs, operations and queues; whose graphs is another matter.
   case steer
   /// To drain workers.
   case administer
@@ -61,13 +61,27 @@ extension ClientRequest {
     // Queues belong to steering: a program that submits makes queues and changes their limits.
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue, .addBlocks,
-      .beginWait, .endWait:
+      .beginWait, .endWait, .removeGraphs:
       .steer
-    case .drainWorker, .resumeWorker: .administer
+    case .drainWorker, .resumeWorker, .forgetWorker: .administer
     case .graphs, .operations, .structure, .explain, .submission, .queues, .workers,
       .configuration, .ping, .log, .subscribe, .grantCredit, .unsubscribe:
       .read
     case .enrol: .enrol
     }
+  }
+}
+
+/// Whose graphs those may change whose keys are of the role `submitter`: cancel, suspend, hold,
+/// move, remove. Administrators change those of everybody, and so does who needs no key.
+public enum Steering: String, Sendable, CaseIterable {
+  /// Those that were submitted with the same key.
+  case own
+  case all
+
+  /// The submitter whose graphs alone a principal may change; nil: those of everybody.
+  func bound(of principal: Principal) -> String? {
+    guard self == .own, case .known(let name, .submitter) = principal else { return nil }
+    return name
   }
 }

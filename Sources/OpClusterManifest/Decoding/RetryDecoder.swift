@@ -47,9 +47,7 @@ extension SettingsDecoder {
         retry.backoffPercent = UInt32(percent)
       }
     }
-    if fields.bool("avoid_worker") != nil {
-      fields.passOver("avoid_worker", "any worker may take the next attempt")
-    }
+    if let avoids = fields.bool("avoid_worker") { retry.avoidsWorker = avoids }
     return retry
   }
 

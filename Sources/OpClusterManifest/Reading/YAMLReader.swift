@@ -6,7 +6,11 @@ import Yams
 
 struct YAMLReader {
   /// Bounds of one manifest (interface, section 2).
-  static let maximumBytes = 4 * 1024 * 1024
+  static let maximumBytes = 64 * 1024 * 1024
+  /// Characters after which a node may begin. Whoever parses the text makes all its nodes before
+  /// any is counted here: this bounds their memory, whatever is written. As many as there can be
+  /// where every second character of 4 MiB is one.
+  static let maximumMarks = 2 * 1024 * 1024
   static let maximumNodes = 200_000
   static let maximumDepth = 100
   /// Each repeated key costs one more pass over the text.
@@ -27,7 +31,15 @@ struct YAMLReader {
 
   private mutating func read(_ source: String) -> ManifestNode? {
     if source.utf8.count > Self.maximumBytes {
-      report("the manifest is larger than 4 MiB", nil, hint: "keep data in files of its own")
+      report(
+        "the manifest is larger than \(Self.maximumBytes >> 20) MiB", nil,
+        hint: "keep data in files of its own")
+      return nil
+    }
+    guard Self.hasRoomForNodes(source) else {
+      report(
+        "the manifest has more than 2,097,152 lines, list items and keys", nil,
+        hint: "keep data in files of its own")
       return nil
     }
     if let place = AliasKeys.first(in: source) {
@@ -37,6 +49,17 @@ struct YAMLReader {
     guard let root = compose(source) else { return nil }
     return convert(root, depth: 0)
   }
+
+  /// Nothing but what stands after one of these, or at the begin, begins a node. Of texts in which
+  /// they mean nothing, such as scripts, too many are counted.
+  static func hasRoomForNodes(_ source: String) -> Bool {
+    guard source.utf8.count > 2 * maximumMarks else { return true }
+    var marks = 0
+    for byte in source.utf8 where isMark[Int(byte)] { marks += 1 }
+    return marks <= maximumMarks
+  }
+
+  private static let isMark: [Bool] = (0..<256).map { "\n\r,:[{-?".utf8.contains(UInt8($0)) }
 
   /// Yams stops at the first mapping with a repeated key. So that all are found at once, the
   /// first of the two is given a stand-in of the same length and the text is read again.

@@ -143,7 +143,7 @@ extension ManifestSchema {
         },
         "growing": {
           "description": "What a worker must have free; using more ends it as oom, where the \#
-    worker has cgroups.",
+    worker has cgroups. One that grows with each retry is not supported yet: its 'first' is taken.",
           "anyOf": [
             {"$ref": "#/definitions/bytes"},
             {
@@ -161,9 +161,7 @@ extension ManifestSchema {
                 "max": {"$ref": "#/definitions/bytes"}
               }
             }
-          ],
-          "description": "A size; one that grows with each retry is not supported yet, its \#
-    'first' is taken."
+          ]
         },
         "input": {
           "description": "The text itself, or the file it is in.",

@@ -39,7 +39,9 @@ extension ManifestSchema {
                 "backoff_max": {"$ref": "#/definitions/duration"},
                 "avoid_worker": {
                   "anyOf": [{"type": "boolean"}, {"$ref": "#/definitions/parameter"}],
-                  "description": "Not supported yet: any worker may take it."
+                  "default": false,
+                  "description": "Whether a further attempt goes to a worker at which none has \#
+    failed, where there is one."
                 }
               }
             },

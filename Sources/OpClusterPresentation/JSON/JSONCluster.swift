@@ -25,6 +25,10 @@ extension JSONText {
     if row.unkillable > 0 { field("unkillable", row.unkillable) }
     if !row.trouble.isEmpty { field("trouble", row.trouble) }
     if row.isSetAside { field("set_aside", true) }
+    if row.state == .down {
+      field("down_since", row.downSince)
+      field("down_reason", row.downReason)
+    }
     object("resources") { $0.fields(of: row.capacity) }
     // What was handed over ahead of its time, or to one whose resources are not known yet, may take
     // more than there is.

@@ -20,6 +20,7 @@ extension JSONText {
     field("id", row.graph.number)
     field("name", row.name)
     field("state", row.state.rawValue)
+    if !row.submitter.isEmpty { field("user", row.submitter) }
     field("total", row.counts.total)
     object("counts") { $0.fields(of: row.counts) }
     if row.allowedFailures > 0 { field("allowed_failures", row.allowedFailures) }

@@ -35,8 +35,8 @@ public func workerTable(_ rows: [WorkerRow], _ style: Style) -> Table {
   for row in rows {
     table.add([
       .init(row.name, .strong), state(row),
-      .init(shownCount(row.executing)), .init(row.held == 0 ? "" : shownCount(row.held)),
-      .init(shownAmount(max(row.free.cpus, .zero)) + "/" + shownAmount(row.capacity.cpus)),
+      .init(row.state == .down ? "" : shownCount(row.executing)),
+      .init(row.held == 0 ? "" : shownCount(row.held)), .init(processors(row)),
       .init(memory(row)), .init(otherResources(row)),
       .init(row.types.map { "\($0.name)@\($0.version)" }.joined(separator: ",")),
       .init(row.lastHeard.map { shownDuration($0) + " ago" } ?? "not yet", .faint),
@@ -51,6 +51,11 @@ private func state(_ row: WorkerRow) -> StyledLine.Piece {
   if !row.trouble.isEmpty { return .init("\(row.state.rawValue), in part", .bad) }
   if row.unkillable == 0 { return .init(row.state.rawValue, row.state.tone) }
   return .init("\(row.state.rawValue), \(shownCount(row.unkillable)) unkillable", .bad)
+}
+
+private func processors(_ row: WorkerRow) -> String {
+  if row.state == .down { return "" }
+  return shownAmount(max(row.free.cpus, .zero)) + "/" + shownAmount(row.capacity.cpus)
 }
 
 private func memory(_ row: WorkerRow) -> String {

@@ -2,24 +2,32 @@
 
 public import OpClusterModel
 
-/// The table of `ls` without a selector.
+/// The table of `ls` without a selector. Who submitted has a column where anybody is known.
 public func graphTable(_ rows: [GraphRow], _ style: Style) -> Table {
-  var table = Table([
-    .number("GRAPH"), .text("NAME", shortest: 8), .text("STATE"), .number("DONE"),
-    .number("EXECUTING", dispensable: 3), .number("FAILED", dispensable: 1),
-    .text("SUBMITTED", dispensable: 4), .text("TOOK", dispensable: 2),
-  ])
+  let hasUsers = rows.contains { !$0.submitter.isEmpty }
+  var columns: [Table.Column] = [.number("GRAPH"), .text("NAME", shortest: 8)]
+  if hasUsers { columns.append(.text("USER", shortest: 4, dispensable: 5)) }
+  columns += [
+    .text("STATE"), .number("DONE"), .number("EXECUTING", dispensable: 3),
+    .number("FAILED", dispensable: 1), .text("SUBMITTED", dispensable: 4),
+    .text("TOOK", dispensable: 2),
+  ]
+  var table = Table(columns)
   for row in rows {
     let failed = row.counts.failures
-    table.add([
+    var cells: [StyledLine.Piece] = [
       .init("\(row.graph.number)"), .init(row.name, .strong),
+    ]
+    if hasUsers { cells.append(.init(row.submitter)) }
+    cells += [
       .init(row.state.rawValue, row.state.tone),
       .init(shownCount(row.counts.finished) + "/" + shownCount(row.counts.total)),
       .init(row.counts[.executing] == 0 ? "" : shownCount(row.counts[.executing])),
       .init(failed == 0 ? "" : shownCount(failed), .bad),
       .init(style.shownAge(row.submittedAt), .faint),
       .init(took(row, style)),
-    ])
+    ]
+    table.add(cells)
   }
   return table
 }

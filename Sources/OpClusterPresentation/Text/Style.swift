@@ -83,7 +83,7 @@ extension WorkerRow.State {
     switch self {
     case .connected: .good
     case .suspect, .draining: .warning
-    case .away: .bad
+    case .away, .down: .bad
     }
   }
 }

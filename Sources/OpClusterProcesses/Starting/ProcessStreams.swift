@@ -79,7 +79,7 @@ struct ProcessStreams: ~Copyable {
       throw .unusable(reason: "the input path holds a NUL byte; choose another name")
     }
     let number = unsafe op_open_named(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0)
-    guard number >= 0 else { throw .file(path: path, error: -number) }
+    guard number >= 0 else { throw .input(path: path, error: -number) }
     let file = Descriptor(number)
     _ = fcntl(file.number, F_SETFL, 0)
     return file

@@ -11,8 +11,10 @@ public enum SpawnError: Error, Equatable, Sendable {
   /// The executable exists but the kernel refuses it: no permission, a folder, an unknown format.
   case notExecutable(executable: String, error: Int32)
   case workingDirectory(path: String, error: Int32)
-  /// An input or output file could not be opened.
+  /// An output file could not be opened.
   case file(path: String, error: Int32)
+  /// The file that is its standard input could not be opened.
+  case input(path: String, error: Int32)
   /// The specification cannot be handed to the kernel, whatever the state of the machine.
   case unusable(reason: String)
   /// Another running process of this host has the token.
@@ -34,7 +36,7 @@ public enum SpawnError: Error, Equatable, Sendable {
   /// Whether the same start may succeed later, or on another machine, without being changed.
   public var isTemporary: Bool {
     switch self {
-    case .refused(_, let error), .file(_, let error):
+    case .refused(_, let error), .file(_, let error), .input(_, let error):
       [EAGAIN, ENOMEM, EMFILE, ENFILE, ENOSPC, EDQUOT, EIO].contains(error)
     case .notExecutable(_, let error): [ETXTBSY, EAGAIN, ENOMEM, EIO].contains(error)
     default: false
@@ -55,6 +57,9 @@ extension SpawnError: CustomStringConvertible {
         + "create it before the operation runs"
     case .file(let path, let error):
       "\(quoted(path)) cannot be opened (\(explanation(of: error))); \(advice(on: error))"
+    case .input(let path, let error):
+      "\(quoted(path)), which is its standard input, cannot be opened "
+        + "(\(explanation(of: error))); \(inputAdvice(on: error))"
     case .unusable(let reason):
       reason
     case .tokenInUse(let token):
@@ -80,6 +85,17 @@ private func advice(on error: Int32) -> String {
   case EPERM: "files of /proc, /sys and cgroups are not given to operations"
   case EMFILE, ENFILE: "the worker has no descriptor left; raise its limit of open files"
   default: "check the path and the disk"
+  }
+}
+
+/// What to do about a file that cannot be read.
+private func inputAdvice(on error: Int32) -> String {
+  switch error {
+  case ENOENT, ENOTDIR: "there is no such file on this worker; make it before the operation runs"
+  case ENOSPC, EDQUOT: "look at its disk"
+  case EACCES, EROFS:
+    "the account that the operation runs as may not read it, or not pass its folder"
+  default: advice(on: error)
   }
 }
 

@@ -54,6 +54,8 @@ extension Scheduler {
     case .keysDated(let at):
       keys.pass(at)
       turn.keysDate = at
+    case .graphsRemoved(let graphs):
+      forgetGraphs(graphs)
     case .dispatched, .recalled, .executing, .succeeded, .finished, .attemptFailed, .cancelled,
       .dependencyAdded, .dependencyRemoved, .prioritySet, .held, .released, .moved, .blocksAdded:
       applyToOperations(record, into: &turn)
@@ -93,7 +95,8 @@ extension Scheduler {
       addBlocks(bytes, to: id)
     case .started, .submitted, .enqueued, .queueCreated, .queueChanged, .queueRemoved,
       .workerJoined, .workerLost, .workerLeft, .workerDraining, .graphSuspended,
-      .restoredGraph, .restoredEnding, .restoredCounters, .restoredKeys, .keysDated:
+      .restoredGraph, .restoredEnding, .restoredCounters, .restoredKeys, .keysDated,
+      .graphsRemoved:
       preconditionFailure("not a fact about operations: \(record)")
     }
   }
@@ -162,6 +165,7 @@ extension Scheduler {
     if cell.phase != .executing || cell.isHeldUnstarted { begin(id, into: &turn) }
     let stage = graphs[graph].stageNumber(of: id.index)
     let isCounted = result.cause != .workerStopped
+    noteAvoided(id, cell, stage, after: result.cause, into: turn)
     let delay =
       turn.isReplay || !isCounted ? .zero : backoff(stage, of: graph, failures: cell.failures)
     graphs[graph].update(id.index) { cell in

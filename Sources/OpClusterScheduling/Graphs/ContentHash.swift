@@ -233,6 +233,8 @@ extension RetryPolicy {
     hash.add(backoff)
     hash.add(backoffPercent)
     hash.add(maximumBackoff)
+    // Those that were known before this keep the hash that the journal has of them.
+    if avoidsWorker { hash.add(count: 1) }
   }
 }
 

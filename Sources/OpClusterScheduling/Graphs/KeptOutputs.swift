@@ -187,7 +187,7 @@ extension Scheduler {
 
   /// Of living graphs only those are looked at that may cite something: others are many, and this
   /// is asked whenever a graph ends.
-  private mutating func citedGraphs() -> Set<GraphID> {
+  mutating func citedGraphs() -> Set<GraphID> {
     citing.removeAll { graphs.find($0)?.extraDependencies.isEmpty ?? true }
     var cited: Set<GraphID> = []
     for number in citing {

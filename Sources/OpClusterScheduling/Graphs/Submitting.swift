@@ -208,10 +208,8 @@ extension Scheduler {
         operationCount: UInt32(outcomes.count),
         outcomes: isUniform ? Array(outcomes.prefix(1)) : outcomes,
         outputs: graph.outputEntries)
-      if !graph.submission.secrets.isEmpty {
-        ending.secrets = graph.submission.secrets
-        ending.submitter = graph.submission.submitter
-      }
+      ending.secrets = graph.submission.secrets
+      ending.submitter = graph.submission.submitter
       remember(ending)
       releaseClasses(of: graph)
       forgetLines(of: graph)

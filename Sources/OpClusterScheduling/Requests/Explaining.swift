@@ -175,7 +175,7 @@ extension Scheduler {
     if cell.flags.contains(.retrying) {
       if cell.worker != 0 { return ["attempt \(cell.run) is with worker \(name)"] }
       return ["attempt \(cell.run) ended without success; it is in line for another"]
-        + abstentionLines(id) + placementLines(id)
+        + (avoidanceLine(id).map { [$0] } ?? []) + abstentionLines(id) + placementLines(id)
     }
     if cell.isCancelled { return ["worker \(name) has been told to stop it"] }
     return ["worker \(name) runs attempt \(cell.run)"]

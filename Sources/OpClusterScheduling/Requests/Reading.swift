@@ -35,7 +35,7 @@ extension Scheduler {
     case .queues(let name, let after, let limit):
       return queueRows(name, after, bounded(limit))
     case .workers:
-      return .workers(workers(at: now))
+      return .workers(workers(at: now) + downWorkers.rows(at: now))
     case .ping:
       return .pong(commit: lastCommit, epoch: counters.epoch, lastEvent: counters.lastEvent)
     default:

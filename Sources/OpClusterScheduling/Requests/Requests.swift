@@ -32,11 +32,14 @@ extension Scheduler {
     case .submit(let submission):
       return try submit(submission, into: &turn)
     case .enqueue(let operations, let queue):
+      try checkOwn(operations.lazy.map(\.graph), of: asker)
       return try enqueue(operations, queue, into: &turn)
     case .cancel(let target, let reason, let grace):
-      return try cancel(asker, request, resolve(target), reason, grace, into: &turn)
+      return try cancel(
+        asker, request, resolve(target, by: asker), reason, grace, into: &turn)
     case .cancelQueue(let name, let reason):
       let members = TargetMembers(runs: members(of: try queue(named: name)))
+      try checkOwn(members.runs.lazy.map(\.graph), of: asker)
       return try cancel(asker, request, members, reason, nil, into: &turn)
     case .suspendGraphs(let selection, let isSuspended):
       return try suspend(asker, selection, isSuspended, into: &turn)
@@ -47,8 +50,10 @@ extension Scheduler {
     case .removeQueue(let name):
       return try remove(queue(named: name), into: &turn)
     case .addDependency(let from, let to, let policy):
+      try checkOwn([to.graph], of: asker)
       return try addDependency(asker, request, from, to, policy, into: &turn)
     case .removeDependency(let from, let to):
+      try checkOwn([to.graph], of: asker)
       return try removeDependency(asker, request, from, to, into: &turn)
     case .setPriority(let target, let priority):
       return try change(asker, target, .priority(priority), into: &turn)
@@ -57,6 +62,7 @@ extension Scheduler {
     case .setQueue(let target, let queue):
       return try change(asker, target, .queue(queue), into: &turn)
     case .addBlocks(let id, let bytes):
+      try checkOwn([id.graph], of: asker)
       return try addBlocks(id, bytes, into: &turn)
     case .beginWait(let waiter, let target):
       return try beginWait(waiter, target)
@@ -66,6 +72,10 @@ extension Scheduler {
       return try drain(name, into: &turn)
     case .resumeWorker(let name):
       return try resume(name)
+    case .forgetWorker(let name):
+      return try forget(name)
+    case .removeGraphs(let graphs):
+      return try removeGraphs(asker, graphs, into: &turn)
     case .graphs, .operations, .structure, .explain, .submission, .queues, .workers, .configuration,
       .ping, .log, .subscribe, .grantCredit, .unsubscribe, .enrol:
       return try read(request, at: turn.now)
@@ -188,7 +198,7 @@ extension Scheduler {
   private mutating func suspend(
     _ asker: Asker, _ selection: Selection, _ isSuspended: Bool, into turn: inout Turn
   ) throws(Refusal) -> ClientReply? {
-    let chosen = try resolveGraphs(selection)
+    let chosen = try resolveGraphs(selection, by: asker)
     var held: [OperationID] = []
     var running: [OperationID] = []
     for graph in chosen {

@@ -15,7 +15,7 @@ extension Scheduler {
   mutating func change(
     _ asker: Asker, _ target: OperationTarget, _ what: TargetChange, into turn: inout Turn
   ) throws(Refusal) -> ClientReply? {
-    try change(asker, resolve(target), what, into: &turn)
+    try change(asker, resolve(target, by: asker), what, into: &turn)
   }
 
   /// nil: workers are asked to give some back; decided when they have.

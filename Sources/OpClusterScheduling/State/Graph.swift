@@ -35,6 +35,9 @@ struct Graph: Blankable {
   /// Seats that could not start an operation, at most `Limits.workersThatAgree` of each. Not
   /// durable.
   var unable: [UInt32: [UInt32]] = [:]
+  /// Seats at which an operation failed that keeps away from them, at most `Limits.workersAvoided`
+  /// of each. Not durable.
+  var avoided: [UInt32: [UInt32]] = [:]
   /// Why operations are cancelled, newest last; read for people only.
   var reasons: [ReasonRun] = []
   /// The queues that came with it, and go with it.

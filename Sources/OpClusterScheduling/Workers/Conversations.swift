@@ -388,6 +388,7 @@ extension Scheduler {
     counters.lastWorker = max(counters.lastWorker, id.number)
     seatByName[name] = id
     seatBySession[session] = id
+    downWorkers.remove(name)
     emit(.workerJoined(name: name), about: .worker(id), into: &turn)
   }
 
@@ -413,6 +414,7 @@ extension Scheduler {
       }
     }
     let seat = seats[id.number]
+    if counts, !turn.isReplay { noteDown(seat, turn) }
     if let peer = seat.peer { seatByPeer[peer] = nil }
     if seatByName[seat.name] == id { seatByName[seat.name] = nil }
     seatBySession[seat.session] = nil
@@ -420,6 +422,31 @@ extension Scheduler {
     seats.remove(id.number)
     turn.orders.removeAll { $0.seat == id.number }
     emit(counts ? .workerLost : .workerLeft, about: .worker(id), into: &turn)
+  }
+
+  private mutating func noteDown(_ seat: Seat, _ turn: Turn) {
+    let silence = max(turn.now - seat.lastHeard, .zero)
+    let reason =
+      seat.wasHeard
+      ? "it was not heard of for \(silence.secondsRoundedUp) s"
+      : "it did not come back within \(timing.resync.secondsRoundedUp) s of the coordinator's start"
+    // What it was given to come back in is no word of it.
+    let quiet = seat.wasHeard ? silence : .zero
+    downWorkers.add(
+      seat.name, seat.id, at: turn.now - quiet,
+      since: turn.wall == .unknown ? .unknown : turn.wall - quiet, reason: reason)
+  }
+
+  /// By a client's wish: it does not come back, and is listed no more.
+  mutating func forget(_ name: String) throws(Refusal) -> ClientReply {
+    if downWorkers.remove(name) { return .done(lastCommit) }
+    if let worker = seatByName[name], seats.contains(worker.number) {
+      throw Refusal(
+        .badRequest, "worker \(name) is not down",
+        hint: "let it finish and leave with: opbatch worker drain \(name)")
+    }
+    throw Refusal(
+      .unknownWorker, "there is no worker \(name)", hint: "see them with: opbatch worker ls")
   }
 
   private mutating func interrupt(

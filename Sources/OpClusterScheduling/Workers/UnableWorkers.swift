@@ -110,7 +110,7 @@ extension Scheduler {
   }
 
   /// Whether a worker, busy or not, may be given an operation before long.
-  private func isAnyAble(_ id: OperationID, besides unable: [UInt32]) -> Bool {
+  func isAnyAble(_ id: OperationID, besides unable: [UInt32]) -> Bool {
     let first = firstOfStage(id)
     return seats.numbers.contains { number in
       guard seats[number].isThere, !unable.contains(number), couldRun(number, id) else {
@@ -327,6 +327,7 @@ extension Scheduler {
   /// started goes to others; to all of them, where none could take it any more.
   func seats(_ candidates: [UInt32], ableToStart run: ReadyRun) -> [UInt32] {
     let id = OperationID(graph: run.graph, index: run.first)
+    let candidates = seats(candidates, notAvoidedBy: id)
     guard !graphs[run.graph.number].unable.isEmpty,
       let unable = graphs[run.graph.number].unable[run.first]
     else { return candidates }
@@ -336,7 +337,11 @@ extension Scheduler {
       let abstention = seats[number].trouble?.stages[first]
       return abstention.map { $0.phase == .unsettled || !$0.withholds } ?? true
     }
-    return !able.isEmpty || isAnyAble(id, besides: unable) ? able : candidates
+    let stage = graphs[run.graph.number].stageNumber(of: run.first)
+    let demandClass = graphs[run.graph.number].stages[stage].demandClass
+    // Who is there and could never take it is nobody to wait for.
+    let isTaken = able.contains { fits($0, demandClass) } || isAnyAble(id, besides: unable)
+    return isTaken ? able : candidates
   }
 
   /// Whether an operation that is given to a worker shows whether it can start any again.

@@ -87,7 +87,7 @@ extension Book {
       self[id].priority = priority
       self[id].place = lastPlace
     case .started, .workerDraining, .restoredGraph, .restoredEnding, .restoredCounters,
-      .restoredKeys, .keysDated:
+      .restoredKeys, .keysDated, .graphsRemoved:
       break
     }
   }

@@ -131,7 +131,8 @@ extension ClientReply {
       return .queues(proto)
     case .workers(let rows):
       var proto = ProtoWorkerRows()
-      proto.rows = rows.map(\.proto)
+      proto.rows = rows.filter { $0.state != .down }.map(\.proto)
+      proto.down = rows.filter { $0.state == .down }.map(\.proto)
       return .workers(proto)
     case .configuration(let values): return .configuration(values.proto)
     case .refused, .accepted, .done, .cancelled, .suspended, .effect, .changed, .submission,
@@ -179,7 +180,9 @@ extension ClientReply {
       self = .explanations(rows, more: proto.more)
     case .queues(let proto):
       self = .queues(try list(proto.rows, Limits.queues, "queues"), more: proto.more)
-    case .workers(let proto): self = .workers(try list(proto.rows, Limits.workers, "workers"))
+    case .workers(let proto):
+      let rows: [WorkerRow] = try list(proto.rows, Limits.workers, "workers")
+      self = .workers(rows + (try list(proto.down, Limits.lostWorkersListed, "workers.down")))
     case .configuration(let values):
       self = .configuration(try ConfigurationValues(proto: values))
     }

@@ -54,6 +54,11 @@ extension ClientRequest {
     case .removeQueue(let queue): return .removeQueue(queue)
     case .drainWorker(let name): return .drainWorker(name)
     case .resumeWorker(let name): return .resumeWorker(name)
+    case .forgetWorker(let name): return .forgetWorker(name)
+    case .removeGraphs(let graphs):
+      var proto = ProtoRemoveGraphs()
+      proto.graphs = graphs.map(\.number)
+      return .removeGraphs(proto)
     default: return operationBody ?? readingBody
     }
   }
@@ -106,7 +111,7 @@ extension ClientRequest {
     case .unsubscribe(let subscription): return .unsubscribe(subscription)
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue,
-      .addBlocks, .beginWait, .endWait, .drainWorker, .resumeWorker:
+      .addBlocks, .beginWait, .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs:
       preconditionFailure("not a reading request: \(self)")
     }
   }
@@ -131,6 +136,11 @@ extension ClientRequest {
       self = .drainWorker(try text(name, Limits.nameBytes, "drain_worker"))
     case .resumeWorker(let name):
       self = .resumeWorker(try text(name, Limits.nameBytes, "resume_worker"))
+    case .forgetWorker(let name):
+      self = .forgetWorker(try text(name, Limits.nameBytes, "forget_worker"))
+    case .removeGraphs(let proto):
+      try checkCount(proto.graphs.count, Limits.graphsPerRemoval, "remove_graphs.graphs")
+      self = .removeGraphs(proto.graphs.map { GraphID($0) })
     default:
       if let steering = try ClientRequest(operations: body) {
         self = steering
@@ -177,7 +187,7 @@ extension ClientRequest {
     case .unsubscribe(let subscription): self = .unsubscribe(subscription: subscription)
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue,
-      .addBlocks, .beginWait, .endWait, .drainWorker, .resumeWorker:
+      .addBlocks, .beginWait, .endWait, .drainWorker, .resumeWorker, .forgetWorker, .removeGraphs:
       preconditionFailure("not a reading request")
     }
   }

@@ -247,6 +247,8 @@ extension WorkerRow: WireConvertible {
     proto.unkillable = unkillable
     proto.trouble = clipped(trouble, to: Limits.reasonBytes)
     proto.setAside = isSetAside
+    proto.downSince = downSince.milliseconds
+    proto.downReason = clipped(downReason, to: Limits.reasonBytes)
     return proto
   }
   init(proto: ProtoWorkerRows.Row) throws(WireError) {
@@ -264,6 +266,8 @@ extension WorkerRow: WireConvertible {
     unkillable = proto.unkillable
     trouble = try text(proto.trouble, Limits.reasonBytes, "workers.trouble")
     isSetAside = proto.setAside
+    downSince = WallTime(milliseconds: proto.downSince)
+    downReason = try text(proto.downReason, Limits.reasonBytes, "workers.down_reason")
   }
 }
 

@@ -190,6 +190,7 @@ extension RetryPolicy: WireConvertible {
     proto.backoffNanoseconds = backoff.nanoseconds
     proto.backoffPercent = backoffPercent
     proto.maximumBackoffNanoseconds = maximumBackoff.nanoseconds
+    proto.avoidsWorker = avoidsWorker
     return proto
   }
 
@@ -200,7 +201,8 @@ extension RetryPolicy: WireConvertible {
       reasons: try list(proto.reasons, WireLimits.retryReasons, "retry.reasons"),
       backoff: try span(proto.backoffNanoseconds, "retry.backoff"),
       backoffPercent: proto.backoffPercent,
-      maximumBackoff: try span(proto.maximumBackoffNanoseconds, "retry.maximum_backoff"))
+      maximumBackoff: try span(proto.maximumBackoffNanoseconds, "retry.maximum_backoff"),
+      avoidsWorker: proto.avoidsWorker)
   }
 }
 

@@ -753,6 +753,23 @@ nonisolated struct ProtoRequest: Sendable {
     set {body = .resumeWorker(newValue)}
   }
 
+  /// By name; one that is down.
+  var forgetWorker: String {
+    get {
+      if case .forgetWorker(let v)? = body {return v}
+      return String()
+    }
+    set {body = .forgetWorker(newValue)}
+  }
+
+  var removeGraphs: ProtoRemoveGraphs {
+    get {
+      if case .removeGraphs(let v)? = body {return v}
+      return ProtoRemoveGraphs()
+    }
+    set {body = .removeGraphs(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -794,8 +811,24 @@ nonisolated struct ProtoRequest: Sendable {
     case enrol(ProtoEnrol)
     /// By name.
     case resumeWorker(String)
+    /// By name; one that is down.
+    case forgetWorker(String)
+    case removeGraphs(ProtoRemoveGraphs)
 
   }
+
+  init() {}
+}
+
+/// Takes what is kept of graphs that have ended out of the journal.
+nonisolated struct ProtoRemoveGraphs: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var graphs: [UInt32] = []
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 }
@@ -2438,6 +2471,9 @@ nonisolated struct ProtoWorkerRows: Sendable {
 
   var rows: [ProtoWorkerRows.Row] = []
 
+  /// Those that are down; a client that does not know of them takes them for gone.
+  var down: [ProtoWorkerRows.Row] = []
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum State: SwiftProtobuf.Enum, Swift.CaseIterable {
@@ -2447,6 +2483,9 @@ nonisolated struct ProtoWorkerRows: Sendable {
     case suspect // = 2
     case away // = 3
     case draining // = 4
+
+    /// Lost, and not back since.
+    case down // = 5
     case UNRECOGNIZED(Int)
 
     init() {
@@ -2460,6 +2499,7 @@ nonisolated struct ProtoWorkerRows: Sendable {
       case 2: self = .suspect
       case 3: self = .away
       case 4: self = .draining
+      case 5: self = .down
       default: self = .UNRECOGNIZED(rawValue)
       }
     }
@@ -2471,6 +2511,7 @@ nonisolated struct ProtoWorkerRows: Sendable {
       case .suspect: return 2
       case .away: return 3
       case .draining: return 4
+      case .down: return 5
       case .UNRECOGNIZED(let i): return i
       }
     }
@@ -2482,6 +2523,7 @@ nonisolated struct ProtoWorkerRows: Sendable {
       .suspect,
       .away,
       .draining,
+      .down,
     ]
 
   }
@@ -2571,6 +2613,17 @@ nonisolated struct ProtoWorkerRows: Sendable {
     var setAside: Bool {
       get {_storage._setAside}
       set {_uniqueStorage()._setAside = newValue}
+    }
+
+    /// When one that is down was lost, in milliseconds since 1970, and why.
+    var downSince: Int64 {
+      get {_storage._downSince}
+      set {_uniqueStorage()._downSince = newValue}
+    }
+
+    var downReason: String {
+      get {_storage._downReason}
+      set {_uniqueStorage()._downReason = newValue}
     }
 
     var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -2984,7 +3037,7 @@ nonisolated extension ProtoClientHello: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension ProtoRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Request"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}submit\0\u{1}enqueue\0\u{1}cancel\0\u{3}cancel_queue\0\u{3}suspend_graphs\0\u{3}create_queue\0\u{3}change_queue\0\u{3}remove_queue\0\u{3}add_dependency\0\u{3}remove_dependency\0\u{3}set_priority\0\u{3}drain_worker\0\u{1}graphs\0\u{1}operations\0\u{1}structure\0\u{1}explain\0\u{1}queues\0\u{1}workers\0\u{1}configuration\0\u{1}ping\0\u{1}log\0\u{1}subscribe\0\u{3}grant_credit\0\u{1}unsubscribe\0\u{1}hold\0\u{3}set_queue\0\u{3}add_blocks\0\u{3}begin_wait\0\u{3}end_wait\0\u{1}submission\0\u{1}enrol\0\u{3}resume_worker\0\u{c}\"\u{1e}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}submit\0\u{1}enqueue\0\u{1}cancel\0\u{3}cancel_queue\0\u{3}suspend_graphs\0\u{3}create_queue\0\u{3}change_queue\0\u{3}remove_queue\0\u{3}add_dependency\0\u{3}remove_dependency\0\u{3}set_priority\0\u{3}drain_worker\0\u{1}graphs\0\u{1}operations\0\u{1}structure\0\u{1}explain\0\u{1}queues\0\u{1}workers\0\u{1}configuration\0\u{1}ping\0\u{1}log\0\u{1}subscribe\0\u{3}grant_credit\0\u{1}unsubscribe\0\u{1}hold\0\u{3}set_queue\0\u{3}add_blocks\0\u{3}begin_wait\0\u{3}end_wait\0\u{1}submission\0\u{1}enrol\0\u{3}resume_worker\0\u{3}forget_worker\0\u{3}remove_graphs\0\u{c}$\u{1c}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3384,6 +3437,27 @@ nonisolated extension ProtoRequest: SwiftProtobuf.Message, SwiftProtobuf._Messag
           self.body = .resumeWorker(v)
         }
       }()
+      case 34: try {
+        var v: String?
+        try decoder.decodeSingularStringField(value: &v)
+        if let v = v {
+          if self.body != nil {try decoder.handleConflictingOneOf()}
+          self.body = .forgetWorker(v)
+        }
+      }()
+      case 35: try {
+        var v: ProtoRemoveGraphs?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .removeGraphs(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .removeGraphs(v)
+        }
+      }()
       default: break
       }
     }
@@ -3526,6 +3600,14 @@ nonisolated extension ProtoRequest: SwiftProtobuf.Message, SwiftProtobuf._Messag
       guard case .resumeWorker(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularStringField(value: v, fieldNumber: 33)
     }()
+    case .forgetWorker?: try {
+      guard case .forgetWorker(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularStringField(value: v, fieldNumber: 34)
+    }()
+    case .removeGraphs?: try {
+      guard case .removeGraphs(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 35)
+    }()
     case nil: break
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -3534,6 +3616,36 @@ nonisolated extension ProtoRequest: SwiftProtobuf.Message, SwiftProtobuf._Messag
   static func ==(lhs: ProtoRequest, rhs: ProtoRequest) -> Bool {
     if lhs.number != rhs.number {return false}
     if lhs.body != rhs.body {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoRemoveGraphs: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".RemoveGraphs"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graphs\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedUInt32Field(value: &self.graphs) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.graphs.isEmpty {
+      try visitor.visitPackedUInt32Field(value: self.graphs, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoRemoveGraphs, rhs: ProtoRemoveGraphs) -> Bool {
+    if lhs.graphs != rhs.graphs {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -6185,7 +6297,7 @@ nonisolated extension ProtoQueueRows.Row: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension ProtoWorkerRows: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".WorkerRows"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}rows\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}rows\0\u{1}down\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6194,6 +6306,7 @@ nonisolated extension ProtoWorkerRows: SwiftProtobuf.Message, SwiftProtobuf._Mes
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeRepeatedMessageField(value: &self.rows) }()
+      case 2: try { try decoder.decodeRepeatedMessageField(value: &self.down) }()
       default: break
       }
     }
@@ -6203,23 +6316,27 @@ nonisolated extension ProtoWorkerRows: SwiftProtobuf.Message, SwiftProtobuf._Mes
     if !self.rows.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.rows, fieldNumber: 1)
     }
+    if !self.down.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.down, fieldNumber: 2)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   static func ==(lhs: ProtoWorkerRows, rhs: ProtoWorkerRows) -> Bool {
     if lhs.rows != rhs.rows {return false}
+    if lhs.down != rhs.down {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
 }
 
 nonisolated extension ProtoWorkerRows.State: SwiftProtobuf._ProtoNameProviding {
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0STATE_UNSPECIFIED\0\u{1}STATE_CONNECTED\0\u{1}STATE_SUSPECT\0\u{1}STATE_AWAY\0\u{1}STATE_DRAINING\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0STATE_UNSPECIFIED\0\u{1}STATE_CONNECTED\0\u{1}STATE_SUSPECT\0\u{1}STATE_AWAY\0\u{1}STATE_DRAINING\0\u{1}STATE_DOWN\0")
 }
 
 nonisolated extension ProtoWorkerRows.Row: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = ProtoWorkerRows.protoMessageName + ".Row"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}worker\0\u{1}name\0\u{1}state\0\u{1}capacity\0\u{1}free\0\u{1}executing\0\u{1}held\0\u{1}labels\0\u{1}types\0\u{3}last_heard_nanoseconds\0\u{1}unkillable\0\u{1}trouble\0\u{3}set_aside\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}worker\0\u{1}name\0\u{1}state\0\u{1}capacity\0\u{1}free\0\u{1}executing\0\u{1}held\0\u{1}labels\0\u{1}types\0\u{3}last_heard_nanoseconds\0\u{1}unkillable\0\u{1}trouble\0\u{3}set_aside\0\u{3}down_since\0\u{3}down_reason\0")
 
   fileprivate class _StorageClass {
     var _worker: UInt32 = 0
@@ -6235,6 +6352,8 @@ nonisolated extension ProtoWorkerRows.Row: SwiftProtobuf.Message, SwiftProtobuf.
     var _unkillable: UInt32 = 0
     var _trouble: String = String()
     var _setAside: Bool = false
+    var _downSince: Int64 = 0
+    var _downReason: String = String()
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -6258,6 +6377,8 @@ nonisolated extension ProtoWorkerRows.Row: SwiftProtobuf.Message, SwiftProtobuf.
       _unkillable = source._unkillable
       _trouble = source._trouble
       _setAside = source._setAside
+      _downSince = source._downSince
+      _downReason = source._downReason
     }
   }
 
@@ -6289,6 +6410,8 @@ nonisolated extension ProtoWorkerRows.Row: SwiftProtobuf.Message, SwiftProtobuf.
         case 11: try { try decoder.decodeSingularUInt32Field(value: &_storage._unkillable) }()
         case 12: try { try decoder.decodeSingularStringField(value: &_storage._trouble) }()
         case 13: try { try decoder.decodeSingularBoolField(value: &_storage._setAside) }()
+        case 14: try { try decoder.decodeSingularInt64Field(value: &_storage._downSince) }()
+        case 15: try { try decoder.decodeSingularStringField(value: &_storage._downReason) }()
         default: break
         }
       }
@@ -6340,6 +6463,12 @@ nonisolated extension ProtoWorkerRows.Row: SwiftProtobuf.Message, SwiftProtobuf.
       if _storage._setAside != false {
         try visitor.visitSingularBoolField(value: _storage._setAside, fieldNumber: 13)
       }
+      if _storage._downSince != 0 {
+        try visitor.visitSingularInt64Field(value: _storage._downSince, fieldNumber: 14)
+      }
+      if !_storage._downReason.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._downReason, fieldNumber: 15)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -6362,6 +6491,8 @@ nonisolated extension ProtoWorkerRows.Row: SwiftProtobuf.Message, SwiftProtobuf.
         if _storage._unkillable != rhs_storage._unkillable {return false}
         if _storage._trouble != rhs_storage._trouble {return false}
         if _storage._setAside != rhs_storage._setAside {return false}
+        if _storage._downSince != rhs_storage._downSince {return false}
+        if _storage._downReason != rhs_storage._downReason {return false}
         return true
       }
       if !storagesAreEqual {return false}

@@ -349,6 +349,15 @@ nonisolated struct ProtoFacts: Sendable {
     set {body = .keysDated(newValue)}
   }
 
+  /// What is kept of graphs that ended was given up.
+  var graphsRemoved: ProtoRemovedGraphs {
+    get {
+      if case .graphsRemoved(let v)? = body {return v}
+      return ProtoRemovedGraphs()
+    }
+    set {body = .graphsRemoved(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -392,8 +401,22 @@ nonisolated struct ProtoFacts: Sendable {
     case restoredKeys(ProtoKeptKeys)
     /// The time from which keys count whose graphs end in this turn, or ended before without a time.
     case keysDated(Int64)
+    /// What is kept of graphs that ended was given up.
+    case graphsRemoved(ProtoRemovedGraphs)
 
   }
+
+  init() {}
+}
+
+nonisolated struct ProtoRemovedGraphs: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var graphs: [UInt32] = []
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 }
@@ -1040,7 +1063,7 @@ nonisolated extension ProtoTurn: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
 
 nonisolated extension ProtoFacts: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Facts"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}started\0\u{1}submitted\0\u{1}enqueued\0\u{3}queue_created\0\u{3}queue_changed\0\u{3}queue_removed\0\u{3}worker_joined\0\u{3}worker_lost\0\u{3}worker_left\0\u{1}dispatched\0\u{1}recalled\0\u{1}executing\0\u{1}succeeded\0\u{1}finished\0\u{3}attempt_failed\0\u{1}cancelled\0\u{3}dependency_added\0\u{3}dependency_removed\0\u{3}priority_set\0\u{3}graph_suspended\0\u{4}\u{2}restored_graph\0\u{3}restored_ending\0\u{3}restored_counters\0\u{1}held\0\u{1}released\0\u{1}moved\0\u{3}blocks_added\0\u{3}worker_draining\0\u{1}begun\0\u{3}restored_keys\0\u{3}keys_dated\0\u{c}\u{15}\u{1}\u{c}!\u{1f}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}started\0\u{1}submitted\0\u{1}enqueued\0\u{3}queue_created\0\u{3}queue_changed\0\u{3}queue_removed\0\u{3}worker_joined\0\u{3}worker_lost\0\u{3}worker_left\0\u{1}dispatched\0\u{1}recalled\0\u{1}executing\0\u{1}succeeded\0\u{1}finished\0\u{3}attempt_failed\0\u{1}cancelled\0\u{3}dependency_added\0\u{3}dependency_removed\0\u{3}priority_set\0\u{3}graph_suspended\0\u{4}\u{2}restored_graph\0\u{3}restored_ending\0\u{3}restored_counters\0\u{1}held\0\u{1}released\0\u{1}moved\0\u{3}blocks_added\0\u{3}worker_draining\0\u{1}begun\0\u{3}restored_keys\0\u{3}keys_dated\0\u{3}graphs_removed\0\u{c}\u{15}\u{1}\u{c}\"\u{1e}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1421,6 +1444,19 @@ nonisolated extension ProtoFacts: SwiftProtobuf.Message, SwiftProtobuf._MessageI
           self.body = .keysDated(v)
         }
       }()
+      case 33: try {
+        var v: ProtoRemovedGraphs?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .graphsRemoved(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .graphsRemoved(v)
+        }
+      }()
       default: break
       }
     }
@@ -1556,6 +1592,10 @@ nonisolated extension ProtoFacts: SwiftProtobuf.Message, SwiftProtobuf._MessageI
       guard case .keysDated(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularInt64Field(value: v, fieldNumber: 32)
     }()
+    case .graphsRemoved?: try {
+      guard case .graphsRemoved(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 33)
+    }()
     case nil: break
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -1563,6 +1603,36 @@ nonisolated extension ProtoFacts: SwiftProtobuf.Message, SwiftProtobuf._MessageI
 
   static func ==(lhs: ProtoFacts, rhs: ProtoFacts) -> Bool {
     if lhs.body != rhs.body {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoRemovedGraphs: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".RemovedGraphs"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}graphs\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedUInt32Field(value: &self.graphs) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.graphs.isEmpty {
+      try visitor.visitPackedUInt32Field(value: self.graphs, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoRemovedGraphs, rhs: ProtoRemovedGraphs) -> Bool {
+    if lhs.graphs != rhs.graphs {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -984,6 +984,9 @@ nonisolated struct ProtoRetryPolicy: Sendable {
 
   var maximumBackoffNanoseconds: Int64 = 0
 
+  /// A further attempt goes to a worker that has not failed it, where there is one.
+  var avoidsWorker: Bool = false
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -3037,7 +3040,7 @@ nonisolated extension ProtoRetryReason.Kind: SwiftProtobuf._ProtoNameProviding {
 
 nonisolated extension ProtoRetryPolicy: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".RetryPolicy"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}maximum\0\u{1}reasons\0\u{3}backoff_nanoseconds\0\u{3}backoff_percent\0\u{3}maximum_backoff_nanoseconds\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}maximum\0\u{1}reasons\0\u{3}backoff_nanoseconds\0\u{3}backoff_percent\0\u{3}maximum_backoff_nanoseconds\0\u{3}avoids_worker\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3050,6 +3053,7 @@ nonisolated extension ProtoRetryPolicy: SwiftProtobuf.Message, SwiftProtobuf._Me
       case 3: try { try decoder.decodeSingularInt64Field(value: &self.backoffNanoseconds) }()
       case 4: try { try decoder.decodeSingularUInt32Field(value: &self.backoffPercent) }()
       case 5: try { try decoder.decodeSingularInt64Field(value: &self.maximumBackoffNanoseconds) }()
+      case 6: try { try decoder.decodeSingularBoolField(value: &self.avoidsWorker) }()
       default: break
       }
     }
@@ -3071,6 +3075,9 @@ nonisolated extension ProtoRetryPolicy: SwiftProtobuf.Message, SwiftProtobuf._Me
     if self.maximumBackoffNanoseconds != 0 {
       try visitor.visitSingularInt64Field(value: self.maximumBackoffNanoseconds, fieldNumber: 5)
     }
+    if self.avoidsWorker != false {
+      try visitor.visitSingularBoolField(value: self.avoidsWorker, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3080,6 +3087,7 @@ nonisolated extension ProtoRetryPolicy: SwiftProtobuf.Message, SwiftProtobuf._Me
     if lhs.backoffNanoseconds != rhs.backoffNanoseconds {return false}
     if lhs.backoffPercent != rhs.backoffPercent {return false}
     if lhs.maximumBackoffNanoseconds != rhs.maximumBackoffNanoseconds {return false}
+    if lhs.avoidsWorker != rhs.avoidsWorker {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -131,6 +131,7 @@ extension ProtoFacts {
     case .restoredCounters(let counters): restoredCounters = counters.proto
     case .restoredKeys(let kept): restoredKeys = ProtoKeptKeys(kept)
     case .keysDated(let at): keysDated = at.milliseconds
+    case .graphsRemoved(let graphs): graphsRemoved.graphs = graphs.map(\.number)
     default: setSteering(record)
     }
   }
@@ -161,7 +162,7 @@ extension ProtoFacts {
     case .started, .submitted, .enqueued, .queueCreated, .queueChanged, .queueRemoved,
       .workerJoined, .workerLost, .workerLeft, .workerDraining, .dispatched, .recalled,
       .executing, .succeeded, .finished, .attemptFailed, .cancelled, .restoredGraph,
-      .restoredEnding, .restoredCounters, .restoredKeys, .keysDated:
+      .restoredEnding, .restoredCounters, .restoredKeys, .keysDated, .graphsRemoved:
       preconditionFailure("a record of another group: \(record)")
     }
   }
@@ -218,6 +219,9 @@ extension Record {
       self = .restoredCounters(try Counters(proto: counters))
     case .restoredKeys(let kept): self = .restoredKeys(try kept.words())
     case .keysDated(let at): self = .keysDated(WallTime(milliseconds: at))
+    case .graphsRemoved(let fact):
+      try checkCount(fact.graphs.count, Limits.graphsPerRemoval, "graphs_removed")
+      self = .graphsRemoved(fact.graphs.map { GraphID($0) })
     default: self = try Record(steering: body)
     }
   }
@@ -248,7 +252,7 @@ extension Record {
     case .started, .begun, .submitted, .enqueued, .queueCreated, .queueChanged, .queueRemoved,
       .workerJoined, .workerLost, .workerLeft, .workerDraining, .dispatched, .recalled,
       .executing, .succeeded, .finished, .attemptFailed, .cancelled, .restoredGraph,
-      .restoredEnding, .restoredCounters, .restoredKeys, .keysDated:
+      .restoredEnding, .restoredCounters, .restoredKeys, .keysDated, .graphsRemoved:
       preconditionFailure("a fact of another group")
     }
   }

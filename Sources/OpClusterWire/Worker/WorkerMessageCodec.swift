@@ -103,7 +103,7 @@ extension CoordinatorMessage: WireConvertible {
     case .welcome(let welcome): self = .welcome(try Welcome(proto: welcome))
     case .refused(let refusal):
       // What a client would be told has another code here: none.
-      if refusal.code == .unspecified { throw WireError("refused.code", .missing) }
+      if refusal.code == .unspecified { throw WireError("refused.code", .meantForClients) }
       self = .refused(try Refusal(proto: refusal))
     case .orders(let orders): self = .orders(try WorkerOrders(proto: orders))
     case .logRequest(let request): self = .logRequest(try LogRequest(proto: request))

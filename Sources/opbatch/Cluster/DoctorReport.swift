@@ -85,10 +85,12 @@ struct DoctorReport {
         + "coordinator when it suits, 'opcoord journal verify' says what helps")
   }
 
-  mutating func addWorkers(_ rows: [WorkerRow], _ timing: Timing) {
+  mutating func addWorkers(_ all: [WorkerRow], _ timing: Timing) {
+    let rows = all.filter { $0.state != .down }
+    defer { addDown(all.filter { $0.state == .down }) }
     guard !rows.isEmpty else {
       return add(
-        .bad, "workers", "none has joined: nothing can run",
+        .bad, "workers", "none \(all.isEmpty ? "has joined" : "is there"): nothing can run",
         "start one with 'opworker serve --coordinator ADDRESS'")
     }
     let serving = rows.count { $0.state == .connected && !$0.isSetAside }
@@ -113,7 +115,7 @@ struct DoctorReport {
         row.lastHeard.map { "last heard \(shownDuration($0)) ago" }
         ?? "not heard since the coordinator was started"
       switch row.state {
-      case .connected: break
+      case .connected, .down: break
       case .draining:
         add(
           .notice, "worker \(row.name)", "drains, \(heard)", "it leaves when what it runs has ended"
@@ -126,6 +128,23 @@ struct DoctorReport {
           "it is given up after \(shownDuration(patience)) and its work runs elsewhere; look at "
             + "its machine, its log and the network")
       }
+    }
+  }
+
+  /// The last ones lost.
+  private mutating func addDown(_ rows: [WorkerRow]) {
+    for row in rows.suffix(Self.downShown) {
+      let time = row.lastHeard.map { " for \(shownDuration($0))" } ?? ""
+      add(
+        .notice, "worker \(row.name)", "down\(time): \(row.downReason)",
+        "look at its machine and start it again; if it is not to come back: opbatch worker forget "
+          + row.name)
+    }
+    let hidden = rows.count - Self.downShown
+    if hidden > 0 {
+      add(
+        .notice, "workers", "\(shownCount(hidden)) more are down",
+        "'opbatch worker ls' lists them")
     }
   }
 
@@ -153,6 +172,7 @@ struct DoctorReport {
   }
 
   private static let unplaceableShown = 10
+  private static let downShown = 5
   private static let slowAnswer = Duration.milliseconds(500)
   private static let clockTolerance = Span.seconds(2)
 }

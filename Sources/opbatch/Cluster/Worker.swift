@@ -8,19 +8,26 @@ import OpClusterPresentation
 struct Worker: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Look at workers, take one out of service.",
-    subcommands: [WorkerList.self, WorkerShow.self, WorkerDrain.self, WorkerResume.self])
+    subcommands: [
+      WorkerList.self, WorkerShow.self, WorkerDrain.self, WorkerResume.self, WorkerForget.self,
+    ])
 }
 
 struct WorkerList: Command {
   static let configuration = CommandConfiguration(
-    commandName: "ls", abstract: "List the workers.")
+    commandName: "ls", abstract: "List the workers.",
+    discussion: """
+      A worker that was lost is listed as down, with the reason, until one of its name joins or \
+      'opbatch worker forget' lets it go; a week at most.
+      """)
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
   func perform(_ console: Console) async throws -> ExitStatus {
     let rows = try await withConnection { try await workerRows($0) }
     try showWorkers(rows, console)
-    if rows.isEmpty, console.format == .table {
-      console.hint("no worker has joined; start one with 'opworker serve'")
+    if !rows.contains(where: { $0.state != .down }), console.format == .table {
+      console.hint(
+        "no worker \(rows.isEmpty ? "has joined" : "is there"); start one with 'opworker serve'")
     }
     return .success
   }
@@ -93,6 +100,28 @@ struct WorkerResume: Command {
   }
 }
 
+struct WorkerForget: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "forget", abstract: "List a worker that is down no more.",
+    discussion: "For one that does not come back. Should it, it is listed again.")
+  @Argument(help: "The worker's name.") var name: String
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    try await withConnection { connection in
+      _ = try await ask(connection, .forgetWorker(name))
+      switch console.format {
+      case .name: try console.writeLine(name)
+      case .table: try console.writeLine("worker \(safe(name)) is forgotten")
+      case .json, .jsonl:
+        try console.write(
+          jsonDocument { json in json.object("worker") { $0.field("name", name) } })
+      }
+      return .success
+    }
+  }
+}
+
 extension Command {
   func workerRows(_ connection: ClusterConnection) async throws -> [WorkerRow] {
     guard case .workers(let rows) = try await ask(connection, .workers) else {
@@ -110,6 +139,9 @@ extension Command {
         console.hint(
           "\(safe(row.name)) is not given everything: \(safe(row.trouble)); when it is repaired: "
             + "'opbatch worker resume \(safe(row.name))'")
+      }
+      for row in rows.filter({ $0.state == .down }).suffix(5) {
+        console.hint("\(safe(row.name)) is down: \(safe(row.downReason))")
       }
     case .name: for row in rows { try console.writeLine(row.name) }
     case .json, .jsonl:

@@ -14,6 +14,7 @@ struct List: Command {
 
       Examples:
         opbatch ls
+        opbatch ls --user anna --since 2d --name 'align*'
         opbatch ls last --state failed,timed-out
         opbatch ls 12/align/1-10 -o json
       """)
@@ -25,6 +26,7 @@ struct List: Command {
   var all = false
 
   @OptionGroup var filters: SelectionFilters
+  @OptionGroup var graphFilters: GraphFilters
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
   /// Graphs that ended and are listed without `-a`.
@@ -41,6 +43,11 @@ struct List: Command {
         return .success
       }
     }
+    guard graphFilters.isEmpty else {
+      throw Failure.usage(
+        "--name, --user and --since choose among graphs, and a selector lists operations",
+        hint: "leave out '\(safe(selector))', or those")
+    }
     let selection = try filters.selection(selector)
     return try await withConnection { connection in
       let reader = reader(connection)
@@ -56,6 +63,7 @@ struct List: Command {
   ) async throws {
     var rows = try await reader.allGraphs(selection)
     if !states.isEmpty { rows.removeAll { !states.contains($0.state) } }
+    graphFilters.keep(&rows, now: console.outputStyle.now)
     var hidden = 0
     // Programs and `xargs` get all of them.
     if !all, console.format == .table {
@@ -71,7 +79,7 @@ struct List: Command {
     switch console.format {
     case .table:
       let style = console.outputStyle
-      if rows.isEmpty, filters.isEmpty {
+      if rows.isEmpty, filters.isEmpty, graphFilters.isEmpty {
         console.hint("no graphs; 'opbatch init hello' prints a first manifest to submit")
       } else if rows.isEmpty {
         console.say("no graph is like that; 'opbatch ls -a' lists all")

@@ -127,6 +127,7 @@ struct CallRun {
   /// a worker that has it may still come (S61).
   private func checkType(_ type: OperationType) async throws {
     let workers = try await Reader(connection: session.connection, timeout: nil).workers()
+      .filter { $0.state != .down }
     let offered = workers.flatMap(\.types)
     guard !workers.isEmpty, !offered.contains(where: { type.isServed(by: $0) }) else { return }
     let shown = type.version == 1 ? type.name : "\(type.name)@\(type.version)"

@@ -15,7 +15,7 @@ struct CompiledManifest {
 /// A manifest by its path; `-` is stdin.
 struct ManifestSource {
   /// The interface's bound.
-  static let maximumBytes = 4 << 20
+  static let maximumBytes = 64 << 20
 
   var path: String
   var parameters: [Assignment]

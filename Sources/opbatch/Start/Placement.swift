@@ -118,7 +118,8 @@ enum PlacementNotice {
     _ submission: GraphSubmission, _ session: Session, _ console: Console
   ) async {
     let reader = Reader(connection: session.connection, timeout: .seconds(10))
-    guard let rows = try? await reader.workers() else { return }
+    guard let all = try? await reader.workers() else { return }
+    let rows = all.filter { $0.state != .down }
     // Those of a cluster of our own are on their way.
     if rows.isEmpty, session.embedded != nil { return }
     let staying = rows.filter { $0.state != .draining }

@@ -1,0 +1,68 @@
+// Whose graphs a client may change: those of everybody, or those alone that were submitted with its
+// own key. The body says which of the two holds for whoever asks; what is anybody's is in the
+// graph's labels, where the body wrote it.
+
+import OpClusterModel
+
+extension Scheduler {
+  func isOwn(_ graph: GraphID, of asker: Asker) -> Bool {
+    guard let name = asker.onlyOf else { return true }
+    return graphs.contains(graph.number) && graphs[graph.number].submission.submitter == name
+  }
+
+  /// A look at each graph.
+  func checkOwn(_ members: some Sequence<GraphID>, of asker: Asker) throws(Refusal) {
+    guard let name = asker.onlyOf else { return }
+    for graph in members where graphs.contains(graph.number) && !isOwn(graph, of: asker) {
+      throw Self.notOwn(graph, graphs[graph.number].submission.submitter, name)
+    }
+  }
+
+  static func notOwn(_ graph: GraphID, _ submitter: String, _ name: String) -> Refusal {
+    let whose =
+      submitter.isEmpty ? "was submitted without a key" : "belongs to '\(submitter)'"
+    return Refusal(
+      .forbidden, "graph \(graph.number) \(whose), and the key '\(name)' changes its own alone",
+      hint: "ask its submitter or an administrator; 'opcoord serve --steering all' lets submitters "
+        + "change the graphs of everybody")
+  }
+
+  /// What a request means of the graphs of its asker. Where it names all of them, or all that have
+  /// not ended, others are left out; where it names another's, it is refused.
+  func resolve(_ target: OperationTarget, by asker: Asker) throws(Refusal) -> TargetMembers {
+    var members = try resolve(target)
+    if asker.onlyOf == nil { return members }
+    if case .selection(let selection) = target, selection.isOpen {
+      members.runs.removeAll { !isOwn($0.graph, of: asker) }
+      if members.runs.isEmpty { throw Self.nothingOwn }
+    }
+    try checkOwn(members.runs.lazy.map(\.graph), of: asker)
+    return members
+  }
+
+  func resolveGraphs(_ selection: Selection, by asker: Asker) throws(Refusal) -> [GraphID] {
+    var chosen = try resolveGraphs(selection)
+    if asker.onlyOf == nil { return chosen }
+    if selection.isOpen {
+      chosen.removeAll { !isOwn($0, of: asker) }
+      if chosen.isEmpty { throw Self.nothingOwn }
+    }
+    try checkOwn(chosen, of: asker)
+    return chosen
+  }
+
+  private static var nothingOwn: Refusal {
+    Refusal(
+      .unknownGraph, "no living graph of yours matches", hint: "see them with: opbatch ls -a")
+  }
+}
+
+extension Selection {
+  /// It names no graph, but all there are, or all that live.
+  fileprivate var isOpen: Bool {
+    switch graphs {
+    case .all, .active: true
+    case .numbers, .last: false
+    }
+  }
+}

@@ -1,0 +1,40 @@
+// The filters of whole graphs: `--name 'align*' --user anna --since 2d`.
+
+import ArgumentParser
+import OpClusterModel
+import OpClusterPresentation
+
+struct GraphFilters: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Only graphs of this name; '*' and '?' stand for others.",
+      valueName: "pattern"))
+  var name: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Only graphs that were submitted with the key of this name.",
+      valueName: "name"))
+  var user: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Only graphs that were submitted in this time, such as 2h or 7d.",
+      valueName: "time"))
+  var since: TimeLength?
+
+  var isEmpty: Bool { name == nil && user == nil && since == nil }
+
+  /// Takes out what the filters do not let through.
+  func keep(_ rows: inout [GraphRow], now: WallTime) {
+    if isEmpty { return }
+    let pattern = name.map { NamePattern($0) }
+    rows.removeAll { row in
+      if let pattern, !pattern.matches(row.name) { return true }
+      if let user, row.submitter != user { return true }
+      guard let since else { return false }
+      return row.submittedAt == .unknown
+        || now - row.submittedAt > .milliseconds(since.milliseconds)
+    }
+  }
+}

@@ -1,0 +1,68 @@
+// `opbatch rm`: takes what is kept of graphs that have ended out of the journal.
+
+import ArgumentParser
+import OpClusterClient
+import OpClusterModel
+import OpClusterPresentation
+
+struct Remove: Command {
+  static let configuration = CommandConfiguration(
+    commandName: "rm", abstract: "Remove graphs that have ended.",
+    discussion: """
+      Their history and their outputs leave the journal, and no list shows them any more. The logs \
+      that workers keep go when the workers let them go. Of 'all', what has not ended stays; a \
+      graph that is named by its number and has not ended is refused.
+
+      Examples:
+        opbatch rm 12,14-20
+        opbatch rm all --name 'test*' --since 1d
+      """)
+
+  @Argument(help: ArgumentHelp("Which graphs: 12, 12,14-20, last, all.", valueName: "selector"))
+  var selectors: [String]
+
+  @OptionGroup var filters: GraphFilters
+  @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  func perform(_ console: Console) async throws -> ExitStatus {
+    let selections = try selectors.map { try Selectors.graphs($0) }
+    return try await withConnection { connection in
+      var chosen: Set<GraphID> = []
+      for (text, selection) in zip(selectors, selections) {
+        var rows = try await reader(connection).allGraphs(selection)
+        guard !rows.isEmpty else { throw Failure.nothingSelected(text) }
+        filters.keep(&rows, now: console.outputStyle.now)
+        if selection.isOpen { rows.removeAll { GraphOutcome($0.state) == nil } }
+        chosen.formUnion(rows.map(\.graph))
+      }
+      let graphs = chosen.sorted()
+      for start in stride(from: 0, to: graphs.count, by: Limits.graphsPerRemoval) {
+        let part = Array(graphs[start...].prefix(Limits.graphsPerRemoval))
+        guard case .changed = try await ask(connection, .removeGraphs(part)) else {
+          throw Failure.unexpectedReply("rm")
+        }
+      }
+      try show(graphs, console)
+      return .success
+    }
+  }
+
+  private func show(_ graphs: [GraphID], _ console: Console) throws {
+    switch console.format {
+    case .table:
+      try console.writeLine(
+        graphs.isEmpty ? "nothing to remove" : "removed \(shownCount(graphs.count, "graph"))")
+    case .name: try console.writeLines(graphs.map { "\($0.number)" })
+    case .json, .jsonl:
+      var listing = JSONListing("removed", format: console.listFormat)
+      for graph in graphs { listing.row { $0.field("id", graph.number) } }
+      listing.end()
+      try console.write(bytes: listing.take())
+    }
+  }
+}
+
+extension Selection {
+  /// It names no graph.
+  fileprivate var isOpen: Bool { if case .all = graphs { true } else { false } }
+}
