@@ -25,7 +25,6 @@ let arguments = Target.Dependency.product(
 
 let package = Package(
   name: "opcluster",
-  platforms: [.macOS(.v15)],
   products: [
     .library(
       name: "OpCluster",

@@ -1,5 +1,5 @@
-// `deploy/install` into a folder of the test, with stand-ins for the programs, and what systemd
-// says about the units that come out of it (G40).
+// `deploy/install` and `deploy/package` into a folder of the test, with stand-ins for the programs,
+// and what systemd says about the units that come out of it (G40).
 
 import FoundationEssentials
 import Glibc
@@ -10,13 +10,22 @@ import Testing
   private static let root = #filePath.split(separator: "/", omittingEmptySubsequences: false)
     .dropLast(3).joined(separator: "/")
 
+  private static let programs = ["opcoord", "opworker", "opbatch"]
+
+  /// The pages of the manual, by their names as files.
+  private static func pages() throws -> [String] {
+    try FileManager.default.contentsOfDirectory(
+      atPath: "\(root)/Sources/OpCluster/OpCluster.docc"
+    ).filter { $0.hasSuffix(".md") }
+  }
+
   private static func withFolder(_ body: (String) async throws -> Void) async throws {
     let folder = "/tmp/oci-\(String(UInt32.random(in: 0 ... .max), radix: 36))"
     try #require(unsafe mkdir(folder, 0o700) == 0)
     defer { try? FileManager.default.removeItem(atPath: folder) }
     try FileManager.default.createDirectory(
       atPath: "\(folder)/bin", withIntermediateDirectories: false)
-    for program in ["opcoord", "opworker", "opbatch"] {
+    for program in programs {
       let path = "\(folder)/bin/\(program)"
       try RealCluster.write("#!/bin/sh\necho \(program) \"$@\"\n", to: path)
       _ = unsafe chmod(path, 0o755)
@@ -55,7 +64,7 @@ import Testing
       // A dry run names exactly the files that are then made.
       #expect(done.output == dry.output)
       let paths = done.output.split(separator: "\n").map(String.init)
-      #expect(paths.count == 12)
+      #expect(try paths.count == 11 + Self.pages().count)
       for path in paths {
         #expect(FileManager.default.fileExists(atPath: "\(folder)/root\(path)"), "\(path)")
         let content = text(of: "\(folder)/root\(path)")
@@ -67,6 +76,28 @@ import Testing
       // Behind the refusals: libzmq aborts without it.
       let filter = unit.split(separator: "\n").filter { $0.hasPrefix("SystemCallFilter=") }
       #expect(filter.last == "SystemCallFilter=sched_setscheduler")
+    }
+  }
+
+  /// Every page, and links between them that lead to the files beside.
+  @Test func theManualIsWhole() async throws {
+    try await Self.withFolder { folder in
+      #expect(try await Self.install([], in: folder).status == 0)
+      let pages = try Self.pages()
+      #expect(pages.contains("Operating.md") && pages.contains("Manifest.md"))
+      var links = 0
+      for page in pages {
+        let content = text(of: "\(folder)/root/usr/local/share/doc/opcluster/\(page)")
+        #expect(content.split(separator: "\n").count > 10, "\(page)")
+        #expect(!content.contains("<doc:"), "\(page)")
+        for part in content.split(separator: "](").dropFirst() {
+          let target = part.prefix { $0 != ")" }
+          guard target.hasSuffix(".md"), !target.contains("/") else { continue }
+          #expect(pages.contains(String(target)), "\(page): \(target)")
+          links += 1
+        }
+      }
+      #expect(links > 20)
     }
   }
 
@@ -91,7 +122,10 @@ import Testing
 
   @Test func nonsenseIsRefused() async throws {
     try await Self.withFolder { folder in
-      for arguments in [["--prefix", "usr"], ["--prefix", "/a b"], ["--what"], ["--bin"]] {
+      for arguments in [
+        ["--prefix", "usr"], ["--prefix", "/a b"], ["--what"], ["--bin"],
+        ["--package", "\(folder)/none.tar.gz"],
+      ] {
         let refused = try await Self.install(arguments, in: folder)
         #expect(refused.status == 64, "\(arguments)")
         #expect(refused.error.contains("hint: "), "\(refused.error)")

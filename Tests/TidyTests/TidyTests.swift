@@ -42,6 +42,13 @@ import Testing
     }
   }
 
+  /// Linux, which a manifest cannot name: a platform that it names would be a promise.
+  @Test func theManifestNamesNoPlatformThatDoesNotBuild() throws {
+    let manifest = try Tree.lines(of: "Package.swift")
+    #expect(manifest.contains { $0.contains("Package(") })
+    #expect(!manifest.contains { $0.contains("platforms:") })
+  }
+
   // Purity by module: brains and words have no clock, no chance, no tasks, no I/O.
   @Test func brainsAndWordsArePure() throws {
     let floors = ["OpClusterModel", "OpClusterScheduling", "OpClusterExecution"]
