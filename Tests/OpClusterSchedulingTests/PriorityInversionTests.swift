@@ -24,13 +24,14 @@ private struct Course {
     world.checksEveryTurn = false
   }
 
-  mutating func submit(_ count: UInt32, _ priority: Priority) {
+  mutating func submit(_ count: UInt32, _ priority: Priority, queue: String = "default") {
     var submission = GraphSubmission(name: "g")
     var template = noops("t", count)
     template.isArray = true
     template.priority = priority
     template.demand = Resources(cpus: ResourceAmount(1))
     submission.templates = [template]
+    submission.queues = [.named(queue)]
     guard case .accepted(let graph, _, _) = world.ask(.submit(submission)) else { return }
     for index in 0..<count {
       ready[OperationID(graph: graph, index: index)] = (priority, world.now)
@@ -121,11 +122,16 @@ private struct Course {
     var seat = Seat.blank
     seat.busySince = .zero
     seat.rate = 100_000
-    let (low, high) = (Rank(.default, level: 1), Rank(.default, level: 3))
+    let (low, high) = (
+      Rank(.default, queue: 0, level: 1), Rank(.default, queue: 0, level: 3)
+    )
     #expect(seat.room(for: low, at: .zero) == 1_000)
     for _ in 0..<1_000 { seat.hold(low) }
     #expect(seat.room(for: low, at: .zero) == 0 && seat.room(for: high, at: .zero) == 1_000)
-    #expect(seat.room(for: Rank(.background, level: 5), at: .zero) == 0)
+    #expect(seat.room(for: Rank(.background, queue: 2, level: 5), at: .zero) == 0)
+    // Levels of other queues do not compare (S50).
+    #expect(seat.room(for: Rank(.default, queue: 1, level: 5), at: .zero) == 0)
+    #expect(seat.room(for: Rank(.userInitiated, queue: 1, level: 0), at: .zero) == 1_000)
     for _ in 0..<400 { seat.hold(high) }
     #expect(seat.room(for: high, at: .zero) == 600)
     for _ in 0..<900 { seat.letGo(low) }
@@ -134,6 +140,20 @@ private struct Course {
     #expect(seat.room(for: high, at: .zero) == 0)
     seat.letGo(low)
     #expect(seat.room(for: high, at: .zero) == 600)
+  }
+
+  // S50 S60: two queues of one service, of unlike levels, take turns at a worker that is fast.
+  @Test func levelsOfOtherQueuesDoNotCompare() throws {
+    var course = Course(workers: 1, cpus: 1)
+    for (queue, priority) in [("high", Priority.veryHigh), ("low", .veryLow)] {
+      course.world.ask(.createQueue(QueueSettings(name: queue)))
+      course.submit(300, priority, queue: queue)
+    }
+    for _ in 0..<120 { course.step { _ in .milliseconds(1) } }
+    let order = course.world.workers[0].started.dropFirst(20).map(\.operation.graph.number)
+    let same = zip(order, order.dropFirst()).count { $0 == $1 }
+    #expect(order.count > 60 && same <= 2, "\(order)")
+    #expect(course.world.scheduler.brokenInvariant() == nil)
   }
 
   // S52: a change of what is held, and of its queue, is counted.

@@ -17,7 +17,8 @@ extension Scheduler {
       let queue = queues[number]
       let found = queueTotals[number] ?? QueueTotals()
       let counted = QueueTotals(
-        members: queue.members, inFlight: queue.inFlight, executing: queue.executing,
+        members: queue.members, inFlight: queue.inFlight, held: queue.held,
+        executing: queue.executing,
         barriers: queue.barrierCount, segments: queue.segments.reduce(0) { $0 + $1.unfinished })
       if found != counted { return "queue \(queue.settings.name): \(counted), found \(found)" }
       if !queue.line.isEmpty, !linedQueues.contains(number) {
@@ -36,8 +37,8 @@ extension Scheduler {
       if found.held != seat.held || found.executing != seat.executing {
         return "worker \(seat.name): \(seat.held)+\(seat.executing), found \(found)"
       }
-      for (rank, held) in seat.heldByRank.enumerated() where held != found.heldByRank[rank] ?? 0 {
-        return "worker \(seat.name): \(held) of rank \(rank), found \(found.heldByRank)"
+      if seat.heldByRank != found.heldByRank {
+        return "worker \(seat.name): \(seat.heldByRank), found \(found.heldByRank)"
       }
       if seat.held == 0, seat.heldBytes != 0 {
         return "worker \(seat.name): \(seat.heldBytes) bytes held in nothing"
@@ -95,13 +96,14 @@ extension Scheduler {
 
   private struct SeatTotals: Equatable {
     var held: UInt32 = 0
-    var heldByRank: [Int: UInt32] = [:]
+    var heldByRank = RankCounts()
     var executing: UInt32 = 0
     var cpus: Int64 = 0
   }
   private struct QueueTotals: Equatable {
     var members: UInt32 = 0
     var inFlight: UInt32 = 0
+    var held = RankCounts()
     var executing: UInt32 = 0
     var barriers: UInt32 = 0
     var segments: UInt32 = 0
@@ -193,8 +195,8 @@ extension Scheduler {
     if cell.isHeldUnstarted {
       seatTotals[cell.worker, default: SeatTotals()].held += 1
       let id = OperationID(graph: graph.id, index: index)
-      let rank = rank(of: id, stage).index
-      seatTotals[cell.worker, default: SeatTotals()].heldByRank[rank, default: 0] += 1
+      seatTotals[cell.worker, default: SeatTotals()].heldByRank.add(rank(of: id, stage))
+      queueTotals[queue, default: QueueTotals()].held.add(rank(of: id, stage))
     } else {
       seatTotals[cell.worker, default: SeatTotals()].executing += 1
     }

@@ -320,7 +320,7 @@ extension Scheduler {
     let demandClass = graphs[id.graph.number].stages[stage].demandClass
     seats[cell.worker].taken.count(classes[demandClass].demandClass.demand)
     if cell.isHeldUnstarted {
-      seats[cell.worker].hold(rank(of: id, stage))
+      hold(id, stage, at: cell.worker)
     } else {
       seats[cell.worker].executing += 1
     }

@@ -89,8 +89,8 @@ extension Scheduler {
   private mutating func countHeld(_ id: OperationID, isHeld: Bool) {
     let cell = graphs[id.graph.number].cell(id.index)
     guard cell.worker != 0, cell.isHeldUnstarted, seats.contains(cell.worker) else { return }
-    let rank = rank(of: id, graphs[id.graph.number].stageNumber(of: id.index))
-    if isHeld { seats[cell.worker].hold(rank) } else { seats[cell.worker].letGo(rank) }
+    let stage = graphs[id.graph.number].stageNumber(of: id.index)
+    if isHeld { hold(id, stage, at: cell.worker) } else { letGo(id, stage, at: cell.worker) }
   }
 
   /// S34: a late edge; an operation that stood clear no longer does.

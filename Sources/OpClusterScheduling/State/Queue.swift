@@ -10,6 +10,8 @@ struct Queue: Blankable {
   var line = Line()
   /// Slots taken: handed over or executing (S67).
   var inFlight: UInt32 = 0
+  /// Of these, what workers hold unstarted.
+  var held = RankCounts()
   var executing: UInt32 = 0
   /// Queued and executing operations without barriers (S81).
   var members: UInt32 = 0

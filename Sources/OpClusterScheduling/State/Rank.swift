@@ -1,22 +1,59 @@
-// The order of what is ready beyond its place: the quality of service of its queue, then its level.
+// The order of what is ready beyond its place: the quality of service of its queue, and inside a
+// queue the level. Levels of different queues do not compare (S50).
 
 import OpClusterModel
 
 /// Higher ones go first, also among what one worker holds (S47, S60).
 struct Rank: Hashable, Sendable {
-  let index: Int
-  static let count = QualityOfService.allCases.count * Line.levelCount
+  let service: Int
+  let queue: UInt32
+  let level: Int
+  static let services = QualityOfService.allCases.count
 
-  init(_ service: QualityOfService, level: Int) {
-    index = Int(service.rawValue) * Line.levelCount + level
+  init(_ service: QualityOfService, queue: UInt32, level: Int) {
+    (self.service, self.queue, self.level) = (Int(service.rawValue), queue, level)
+  }
+
+  /// Of a service, in no queue: above what has a lower service, and nothing else.
+  init(_ service: QualityOfService) {
+    self.init(service, queue: .max, level: 0)
+  }
+}
+
+/// How many of something there are, by rank. Costs as much memory as there are queues among them.
+struct RankCounts: Equatable, Sendable {
+  private var byService: [UInt32] = []
+  private var byLevel: [UInt32: [UInt32]] = [:]
+
+  mutating func add(_ rank: Rank) {
+    if byService.isEmpty { byService = Array(repeating: 0, count: Rank.services) }
+    byService[rank.service] += 1
+    byLevel[rank.queue, default: Array(repeating: 0, count: Line.levelCount)][rank.level] += 1
+  }
+
+  mutating func remove(_ rank: Rank) {
+    byService[rank.service] -= 1
+    byLevel[rank.queue]?[rank.level] -= 1
+    if byLevel[rank.queue]?.allSatisfy({ $0 == 0 }) == true { byLevel[rank.queue] = nil }
+    if byLevel.isEmpty { byService = [] }
+  }
+
+  /// Those that go after a rank: of lower services, and of its queue those of lower levels.
+  func count(below rank: Rank) -> UInt32 {
+    if byService.isEmpty { return 0 }
+    var count: UInt32 = 0
+    for service in 0..<rank.service { count += byService[service] }
+    if let levels = byLevel[rank.queue] {
+      for level in 0..<rank.level { count += levels[level] }
+    }
+    return count
   }
 }
 
 extension Scheduler {
   func rank(of id: OperationID, _ stage: Int) -> Rank {
-    let graph = id.graph.number
-    let queue = graphs[graph].queue(of: id.index, stage: stage).number
-    return Rank(queues[queue].settings.qos, level: level(of: id, stage))
+    let queue = graphs[id.graph.number].queue(of: id.index, stage: stage).number
+    return Rank(queues[queue].settings.qos, queue: queue, level: level(of: id, stage))
   }
 
   /// The level of a line in which an operation stands.
@@ -24,5 +61,28 @@ extension Scheduler {
     let graph = id.graph.number
     if graphs[graph].stages[stage].template.isBarrier { return Line.barrierLevel }
     return Line.level(of: graphs[graph].priority(of: id.index, stage: stage))
+  }
+
+  /// A worker holds an operation from now on.
+  mutating func hold(_ id: OperationID, _ stage: Int, at seat: UInt32) {
+    let rank = rank(of: id, stage)
+    seats[seat].hold(rank)
+    queues[rank.queue].held.add(rank)
+  }
+
+  /// It is held no more: started, given back, or lost.
+  mutating func letGo(_ id: OperationID, _ stage: Int, at seat: UInt32) {
+    let rank = rank(of: id, stage)
+    seats[seat].letGo(rank)
+    queues[rank.queue].held.remove(rank)
+  }
+
+  /// What bounds a queue's candidates of a level: only where workers hold something of the queue
+  /// below it are there bounds of its own.
+  func reachRank(_ queue: UInt32, level: Int) -> Rank {
+    let service = queues[queue].settings.qos
+    let rank = Rank(service, queue: queue, level: level)
+    let isAlone = queues[queue].held.count(below: Rank(.background, queue: queue, level: level)) > 0
+    return isAlone ? rank : Rank(service)
   }
 }

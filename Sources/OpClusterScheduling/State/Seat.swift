@@ -56,8 +56,7 @@ struct Seat: Blankable {
   var executing: UInt32 = 0
   /// Handed over and not started.
   private(set) var held: UInt32 = 0
-  /// These, by rank; empty before the first.
-  private(set) var heldByRank: [UInt32] = []
+  private(set) var heldByRank = RankCounts()
   /// What unstarted ones brought along; not known of those from before a restart. Not durable.
   private(set) var heldBytes = 0
   /// The share of each whose bytes are worth a note.
@@ -107,24 +106,22 @@ struct Seat: Blankable {
   }
 
   mutating func hold(_ rank: Rank) {
-    if heldByRank.isEmpty { heldByRank = Array(repeating: 0, count: Rank.count) }
-    heldByRank[rank.index] += 1
+    heldByRank.add(rank)
     held += 1
   }
 
   mutating func letGo(_ rank: Rank) {
-    heldByRank[rank.index] -= 1
+    heldByRank.remove(rank)
     held -= 1
   }
 
   /// How many more of a rank it may hold: what goes after them there is not in their way, since
-  /// workers order what they hold by the same rule. A look at each rank.
+  /// workers order what they hold by the same rule. A look at each service and level.
   func room(for rank: Rank, at now: Instant) -> UInt32 {
     let window = prefetch(at: now)
     if held < window { return window - held }
     guard window > 0, held < Limits.heldPerWorker else { return 0 }
-    var before = held
-    for lower in 0..<rank.index { before -= heldByRank[lower] }
+    let before = held - heldByRank.count(below: rank)
     return window - min(before, window)
   }
 

@@ -105,7 +105,7 @@ extension Scheduler {
       var line = Line()
       swap(&line, &queues[queue].line)
       let service = queues[queue].settings.qos
-      guard let candidate = nextCandidate(&line, service, room, &pass, pool, at: turn.now) else {
+      guard let candidate = nextCandidate(&line, queue, room, &pass, pool, at: turn.now) else {
         swap(&line, &queues[queue].line)
         return .nothing
       }
@@ -141,11 +141,12 @@ extension Scheduler {
       let able = seats(pool ?? pass.seats, ableToStart: candidate.run)
       guard
         let (seat, fitting) = chooseSeat(
-          candidate, Rank(service, level: candidate.level), seats(able, admitting: doubt),
+          candidate, Rank(service, queue: queue, level: candidate.level),
+          seats(able, admitting: doubt),
           bytes: mostBytes(graph: candidate.run.graph.number, stage), at: turn.now)
       else {
         if doubt == .none, able.count == (pool ?? pass.seats).count {
-          passOver(candidate, service, &line, &pass, pool, at: turn.now)
+          passOver(candidate, queue, &line, &pass, pool, at: turn.now)
         } else {
           // It stands in nobody's way.
           line.take(1, of: candidate)
@@ -166,7 +167,7 @@ extension Scheduler {
 
   /// The first in line of a class that may fit somewhere.
   private mutating func nextCandidate(
-    _ line: inout Line, _ service: QualityOfService, _ room: UInt32, _ pass: inout AssignmentPass,
+    _ line: inout Line, _ queue: UInt32, _ room: UInt32, _ pass: inout AssignmentPass,
     _ pool: [UInt32]?, at now: Instant
   ) -> Line.Candidate? {
     line.begin(pass: pass.number, seatsVersion: pass.seatsVersion)
@@ -179,7 +180,7 @@ extension Scheduler {
     }
     while let candidate = line.first(
       within: { level in
-        let rank = Rank(service, level: level)
+        let rank = reachRank(queue, level: level)
         var reach = reaches[rank] ?? reach(of: seats, for: rank, at: now)
         reaches[rank] = reach
         reach.now.kinds &= ~closedKinds
@@ -188,7 +189,9 @@ extension Scheduler {
       &steps,
       settle: { settleHead($0, $1, atMost: min(room, 1024), seats, now) })
     {
-      if classes[candidate.demandClass].fullIn != pass.number { return candidate }
+      let isFull = classes[candidate.demandClass].fullIn == pass.number
+      // Full for others is not full for what goes before its own queue's.
+      if !isFull || reachRank(queue, level: candidate.level).queue == queue { return candidate }
       line.setAside(candidate, untilSeatsChange: false)
     }
     // What has left the line shall not stand for somebody who waits.
@@ -198,7 +201,7 @@ extension Scheduler {
 
   /// No seat, or none of the queue's pool, can take any more of a candidate's class in this pass.
   private mutating func passOver(
-    _ candidate: Line.Candidate, _ service: QualityOfService, _ line: inout Line,
+    _ candidate: Line.Candidate, _ queue: UInt32, _ line: inout Line,
     _ pass: inout AssignmentPass, _ pool: [UInt32]?, at now: Instant
   ) {
     let number = candidate.demandClass
@@ -208,7 +211,7 @@ extension Scheduler {
       return
     }
     classes[number].fullIn = pass.number
-    let rank = Rank(service, level: candidate.level)
+    let rank = reachRank(queue, level: candidate.level)
     if lacksNamed(number, pass.seats, rank, at: now) {
       pass.closedKinds |= classes.bit(ofKind: classes[number].kind)
     }
@@ -295,7 +298,7 @@ extension Scheduler {
     var bound = min(run.count - skip, most)
     if bound > 8 {
       let queue = graphs[graph].queue(of: run.first, stage: stage).number
-      let rank = Rank(queues[queue].settings.qos, level: level)
+      let rank = Rank(queues[queue].settings.qos, queue: queue, level: level)
       bound = min(
         bound, useful(graphs[graph].stages[stage].demandClass, rank, candidates, at: now))
     }

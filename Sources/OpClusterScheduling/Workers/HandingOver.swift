@@ -23,7 +23,7 @@ extension Scheduler {
     queues[graphs[graph].queue(of: id.index, stage: stage).number].inFlight += 1
     let demandClass = graphs[graph].stages[stage].demandClass
     seats[worker.number].taken.count(classes[demandClass].demandClass.demand)
-    seats[worker.number].hold(rank(of: id, stage))
+    hold(id, stage, at: worker.number)
     seats[worker.number].holdings.append(id)
     if seats[worker.number].holdings.count > 64 { sweepHoldings(worker) }
   }
@@ -53,7 +53,7 @@ extension Scheduler {
     let stage = graphs[graph].stageNumber(of: id.index)
     let cell = graphs[graph].cell(id.index)
     if cell.worker != 0 {
-      seats[cell.worker].letGo(rank(of: id, stage))
+      letGo(id, stage, at: cell.worker)
       seats[cell.worker].forgetBytes(of: id)
       seats[cell.worker].executing += 1
       if seats[cell.worker].reservation == id { seats[cell.worker].reservation = nil }
@@ -81,7 +81,7 @@ extension Scheduler {
       seats[cell.worker].taken.take(classes[demandClass].demandClass.demand)
       if seats[cell.worker].reservation == id { seats[cell.worker].reservation = nil }
       if cell.isHeldUnstarted {
-        seats[cell.worker].letGo(rank(of: id, stage))
+        letGo(id, stage, at: cell.worker)
         seats[cell.worker].forgetBytes(of: id)
       } else {
         seats[cell.worker].executing -= 1

@@ -52,12 +52,12 @@ extension Scheduler {
     var used: UInt32 = 0
     // Nothing becomes free meanwhile.
     var rooms: [RoomKey: UInt32] = [:]
-    // The lowest rank first, and among equals the newest.
+    // The lowest service and level first, and among equals the newest.
     let held = heldBy(WorkerID(seat)).enumerated().map { at, id in
-      (rank(of: id, graphs[id.graph.number].stageNumber(of: id.index)).index, -at, id)
+      let rank = rank(of: id, graphs[id.graph.number].stageNumber(of: id.index))
+      return (id: id, order: (rank.service, rank.level, -at))
     }
-    for (_, _, id) in held.sorted(by: { ($0.0, $0.1) < ($1.0, $1.1) })
-    where surplus > 0 && free.isOverdrawn {
+    for (id, _) in held.sorted(by: { $0.order < $1.order }) where surplus > 0 && free.isOverdrawn {
       let graph = id.graph.number
       let cell = graphs[graph].cell(id.index)
       guard cell.isHeldUnstarted, id != seats[seat].reservation else { continue }
