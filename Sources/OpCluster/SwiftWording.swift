@@ -10,6 +10,7 @@ enum SwiftWording {
     ("opbatch queue set ", "a higher maxConcurrentOperationCount"),
     ("opbatch queue create ", "ClusterOperationQueue(name:) and its first operation"),
     ("opbatch release ", "release()"),
+    ("opbatch cancel ", "cancelAllOperations()"),
   ]
 
   /// Advice as a whole.
@@ -24,7 +25,7 @@ enum SwiftWording {
 
   /// Commands that no call stands for: a person has to type them.
   static let withoutCall = [
-    "opbatch ls", "opbatch worker ls", "opbatch resume", "opbatch key show", "opbatch version",
+    "opbatch ls", "opbatch worker", "opbatch resume", "opbatch key show", "opbatch version",
   ]
 
   /// A sentence with calls for commands; any other stays as it is.

@@ -173,7 +173,6 @@ import Testing
     let element = try await read(cluster, "show", "\(graph)/a/2")["operations"].elements[0]
     let ran = always.union([
       "index", "worker", "attempt", "exit_code", "output", "started_at", "finished_at",
-      "max_rss_bytes",
     ])
     #expect(element.keys.isSuperset(of: ran), "\(ran.subtracting(element.keys))")
     #expect(element["index"].number == 2)
