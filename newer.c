@@ -1,2 +1,0 @@
-#include <stdlib.h>
-int main(void) { return arc4random() == 0; }
