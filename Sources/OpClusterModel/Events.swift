@@ -61,6 +61,13 @@ public struct Event: Hashable, Sendable {
     /// It was asked to finish what it runs and to leave.
     case workerDraining
     case workerLeft
+    /// It is given nothing of a stage, or nothing at all (nil), for longer and longer: it could
+    /// not start what others ran.
+    ///
+    /// - Parameter reason: What it said of the last one; at most `Limits.diagnosticBytes`.
+    case workerSetAside(StageName?, reason: String)
+    /// It is given that again.
+    case workerResumed(StageName?)
   }
 }
 

@@ -22,6 +22,18 @@ public struct OperationID: Hashable, Comparable, Sendable {
   }
 }
 
+/// A stage as people name it: `3/align`. Its graph may have ended.
+public struct StageName: Hashable, Sendable {
+  public var graph: GraphID
+  /// Of the template; at most `Limits.nameBytes`.
+  public var name: String
+  public init(graph: GraphID, name: String) {
+    self.graph = graph
+    self.name = name
+  }
+  public var text: String { "\(graph.number)/\(name)" }
+}
+
 /// One start of an operation: "12nd operation of graph 3, second attempt". Attempts count from 1
 /// and are never reused (G14).
 public struct AttemptID: Hashable, Comparable, Sendable {

@@ -18,6 +18,12 @@ public enum Record: Hashable, Sendable {
   case workerLeft(WorkerID)
   /// Somebody asked it to finish what it runs and to leave.
   case workerDraining(WorkerID)
+  /// It is given nothing of a stage, or nothing at all, since it could not start what others ran.
+  /// Told and kept, but nothing follows from it: a coordinator that is started anew finds out
+  /// again who can start what.
+  case workerSetAside(WorkerID, StageName?, reason: String)
+  /// It is given that again.
+  case workerResumed(WorkerID, StageName?)
   /// Handed to a worker; ascending operations, attempt numbers follow from the state.
   case dispatched(WorkerID, OperationRuns)
   /// Given back unstarted (S148).

@@ -64,8 +64,8 @@ public struct Scheduler: Sendable {
   var downWorkers = DownWorkers()
   /// Graphs whose history the body has still to forget.
   var removed: [GraphID] = []
-  /// For the log.
-  var notices: [WorkerNotice] = []
+  /// Workers that are set aside with the turn, or are no longer.
+  var troubleChanges: [Record] = []
   var deferred: [DeferredRequest] = []
   /// While above 0, nothing is dispatched ahead of time: a cancellation waits for recalls.
   var aheadPauses = 0
@@ -163,6 +163,7 @@ public struct Scheduler: Sendable {
     turn.commit = CommitIndex(lastCommit.number + 1)
     applyFailurePolicies(into: &turn)
     assign(into: &turn)
+    commitTroubles(into: &turn)
     tellQueueCounts(into: &turn)
     endGraphs(into: &turn)
     turn.sealRecords()

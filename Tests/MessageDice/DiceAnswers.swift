@@ -196,7 +196,7 @@ extension Dice {
     }
   }
 
-  package static let eventKinds = 23
+  package static let eventKinds = 25
   package mutating func eventKind(_ kind: Int) -> Event.Kind {
     switch kind {
     case 0: .isReady(bool())
@@ -221,6 +221,8 @@ extension Dice {
     case 19: .dependencyRemoved(operation())
     case 20: .enqueued(queue())
     case 21: .queueCount(number())
+    case 22: .workerSetAside(maybe { $0.stageName() }, reason: text())
+    case 23: .workerResumed(maybe { $0.stageName() })
     default: .workerLeft
     }
   }
@@ -238,7 +240,11 @@ extension Dice {
     return runs
   }
 
-  /// `kind` from 0 to 30.
+  package mutating func stageName() -> StageName {
+    StageName(graph: GraphID(max(number(), 1)), name: text())
+  }
+
+  /// `kind` below `recordKinds`.
   package mutating func record(_ kind: Int) -> Record {
     switch kind {
     case 0: .started(life())
@@ -271,10 +277,12 @@ extension Dice {
     case 27: .restoredKeys(many { $0.keptKey() })
     case 28: .keysDated(wallTime())
     case 29: .graphsRemoved(many { $0.graph() })
+    case 30: .workerSetAside(worker(), maybe { $0.stageName() }, reason: text())
+    case 31: .workerResumed(worker(), maybe { $0.stageName() })
     default: .restoredCounters(counters())
     }
   }
-  package static let recordKinds = 31
+  package static let recordKinds = 33
 
   package mutating func graphState() -> GraphState {
     var state = GraphState(graph: graph())

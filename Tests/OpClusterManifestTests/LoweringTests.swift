@@ -12,7 +12,9 @@ import Testing
     let compiled = compile(
       """
       version: 1
-      queues: {io: {max_concurrent: 2, qos: utility, suspended: true}, free: }
+      queues:
+        io: {max_concurrent: 2, qos: utility, suspended: true}
+        free: {require: {disk: ssd, zone: [a, b]}}
       operations:
         a: {run: x, queue: io}
         b: {run: x, queue: gpu}
@@ -25,7 +27,13 @@ import Testing
     #expect(
       submission.queues == [
         .own(QueueSettings(name: "io", qos: .utility, maximumConcurrent: 2, isSuspended: true)),
-        .own(QueueSettings(name: "free")), .named("gpu"), .named("default"),
+        .own(
+          QueueSettings(
+            name: "free",
+            pool: [
+              LabelRequirement(key: "disk", values: ["ssd"]),
+              LabelRequirement(key: "zone", values: ["a", "b"]),
+            ])), .named("gpu"), .named("default"),
       ])
     #expect(submission.templates.map { $0.queue } == [0, 2, 3, 3, 1, 2])
   }

@@ -81,6 +81,7 @@ import Testing
       ("queue", "max_concurrent: unlimited", "max_concurrent: all"),
       ("queue", "suspended: true", "suspended: yes"), ("queue", "priority: high", "priority: [1]"),
       ("queue", "cluster_queue: big", "cluster_queue: []"),
+      ("queue", "require: {zone: [a, b]}", "require: [a]"),
       ("needs", "{a: finished}", "{a: done}"),
       ("needs", "[{op: a, match: same-index}]", "[{match: all}]"),
       ("needs", "{a: {when: failed}}", "{a: {whence: failed}}"),

@@ -6,7 +6,9 @@ enum ClusterSample {
   static let queues = [
     QueueRow(
       queue: QueueID(1),
-      settings: QueueSettings(name: "io", qos: .utility, maximumConcurrent: 4, isSuspended: true),
+      settings: QueueSettings(
+        name: "io", qos: .utility, maximumConcurrent: 4, isSuspended: true,
+        pool: [LabelRequirement(key: "disk", values: ["ssd", "nvme"])]),
       operationCount: 12, executing: 3, dispatched: 1, barriers: 1),
     QueueRow(
       queue: QueueID.main, settings: QueueSettings(name: "default"), operationCount: 12_345,
@@ -41,6 +43,7 @@ enum ClusterSample {
     let operation = Event.Subject.operation(OperationID(graph: GraphID(12), index: 3), sequence: 7)
     let graph = Event.Subject.graph(GraphID(12))
     let other = OperationID(graph: GraphID(12), index: 1)
+    let worker = Event.Subject.worker(WorkerID(4))
     return [
       (graph, .graphSubmitted(operations: 804)), (operation, .isReady(true)),
       (operation, .isExecuting(true)), (operation, .attemptStarted(1, WorkerID(4))),
@@ -53,6 +56,9 @@ enum ClusterSample {
       (.queue(QueueID(1)), .queueCreated(queues[0].settings)),
       (.queue(QueueID(1)), .queueRemoved), (.worker(WorkerID(4)), .workerJoined(name: "w4")),
       (.worker(WorkerID(4)), .workerLost),
+      (worker, .workerSetAside(StageName(graph: GraphID(12), name: "align"), reason: "no /data")),
+      (worker, .workerResumed(StageName(graph: GraphID(12), name: "align"))),
+      (worker, .workerSetAside(nil, reason: "no \u{1b} disk")), (worker, .workerResumed(nil)),
     ]
   }()
 

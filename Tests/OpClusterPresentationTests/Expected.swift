@@ -194,10 +194,14 @@ enum Expected {
     02:41:00.123  12              suspended
     02:41:01.123  12              resumed
     02:41:02.123  12              failed
-    02:41:03.123  queue io        created: at most 4, utility, suspended
+    02:41:03.123  queue io        created: at most 4, utility, suspended, on workers with disk=ssd|nvme
     02:41:04.123  queue io        removed
     02:41:05.123  worker w4       joined
     02:41:06.123  worker w4       lost
+    02:41:07.123  worker w4       given no operations of 12/align: no /data
+    02:41:08.123  worker w4       given operations of 12/align again
+    02:41:09.123  worker w4       set aside: no \x1b disk
+    02:41:10.123  worker w4       given operations again
     """#,
     "graph page 140": #"""
     12  rnaseq  running
@@ -272,8 +276,8 @@ enum Expected {
     12/align/3  waiting  default
     """#,
     "queues 140": #"""
-    QUEUE    STATE      LIMIT  OPERATIONS  DISPATCHED  EXECUTING  BARRIERS  QOS
-    io       suspended      4          12           1          3         1  utility
+    QUEUE    STATE      LIMIT  OPERATIONS  DISPATCHED  EXECUTING  BARRIERS  QOS      WORKERS WITH
+    io       suspended      4          12           1          3         1  utility  disk=ssd|nvme
     default  open        none      12,345                      8            default
     """#,
     "workers 140": #"""
@@ -388,10 +392,14 @@ enum Expected {
     02:41:00.123  12              suspended
     02:41:01.123  12              resumed
     02:41:02.123  12              failed
-    02:41:03.123  queue io        created: at most 4, utility, suspended
+    02:41:03.123  queue io        created: at most 4, utility, suspended, on workers with disk=ssd|nvme
     02:41:04.123  queue io        removed
     02:41:05.123  worker w4       joined
     02:41:06.123  worker w4       lost
+    02:41:07.123  worker w4       given no operations of 12/align: no /data
+    02:41:08.123  worker w4       given operations of 12/align again
+    02:41:09.123  worker w4       set aside: no \x1b disk
+    02:41:10.123  worker w4       given operations again
     """#,
     "drawing ascii": #"""
     12 rnaseq  running  424/804
@@ -513,10 +521,14 @@ enum Expected {
     {"sequence":13,"time":"2026-11-21T01:41:00.123Z","graph":12,"kind":"graph","value":"suspended"}
     {"sequence":14,"time":"2026-11-21T01:41:01.123Z","graph":12,"kind":"graph","value":"resumed"}
     {"sequence":15,"time":"2026-11-21T01:41:02.123Z","graph":12,"kind":"graph","value":"failed"}
-    {"sequence":16,"time":"2026-11-21T01:41:03.123Z","queue":"io","kind":"queue","value":"created","qos":"utility","max_concurrent":4,"is_suspended":true}
+    {"sequence":16,"time":"2026-11-21T01:41:03.123Z","queue":"io","kind":"queue","value":"created","qos":"utility","max_concurrent":4,"is_suspended":true,"require":{"disk":["ssd","nvme"]}}
     {"sequence":17,"time":"2026-11-21T01:41:04.123Z","queue":"io","kind":"queue","value":"removed"}
     {"sequence":18,"time":"2026-11-21T01:41:05.123Z","worker":"w4","kind":"worker","value":"joined"}
     {"sequence":19,"time":"2026-11-21T01:41:06.123Z","worker":"w4","kind":"worker","value":"lost"}
+    {"sequence":20,"time":"2026-11-21T01:41:07.123Z","worker":"w4","kind":"worker","value":"set_aside","stage":"12/align","reason":"no /data"}
+    {"sequence":21,"time":"2026-11-21T01:41:08.123Z","worker":"w4","kind":"worker","value":"resumed","stage":"12/align"}
+    {"sequence":22,"time":"2026-11-21T01:41:09.123Z","worker":"w4","kind":"worker","value":"set_aside","reason":"no \u001b disk"}
+    {"sequence":23,"time":"2026-11-21T01:41:10.123Z","worker":"w4","kind":"worker","value":"resumed"}
     """#,
   ]
 }

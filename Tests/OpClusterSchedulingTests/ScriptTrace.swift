@@ -67,6 +67,10 @@ struct ScriptTrace {
     case .workerLost(let worker): "lost \(names.name(worker))"
     case .workerLeft(let worker): "left \(names.name(worker))"
     case .workerDraining(let worker): "draining \(names.name(worker))"
+    case .workerSetAside(let worker, let stage, _):
+      "set aside \(names.name(worker)) \(stage?.text ?? "whole")"
+    case .workerResumed(let worker, let stage):
+      "resumed \(names.name(worker)) \(stage?.text ?? "whole")"
     case .dispatched(let worker, let runs):
       "dispatched \(names.names(runs)) to \(names.name(worker))"
     case .recalled(let runs): "recalled \(names.names(runs))"
@@ -223,6 +227,8 @@ struct ScriptTrace {
     case .workerLost: "lost"
     case .workerDraining: "draining"
     case .workerLeft: "left"
+    case .workerSetAside(let stage, _): "set aside \(stage?.text ?? "whole")"
+    case .workerResumed(let stage): "resumed \(stage?.text ?? "whole")"
     }
   }
 

@@ -48,6 +48,16 @@ extension World {
     return endAll(at)
   }
 
+  /// What observers were told of workers that are set aside, and given work again.
+  fileprivate var setAside: [Event.Kind] {
+    events.map(\.kind).filter {
+      switch $0 {
+      case .workerSetAside, .workerResumed: true
+      default: false
+      }
+    }
+  }
+
   fileprivate mutating func row(_ at: Int) -> WorkerRow? {
     guard case .workers(let rows) = ask(.workers) else { return nil }
     return rows.first { $0.name == workers[at].name }
@@ -164,7 +174,7 @@ extension World {
     #expect(tries == 300 * min(workers, Limits.workersThatAgree))
     // One of a pass after the other, with every one of them: no rest lasts, no time passes.
     #expect(rounds < 300 && goodEnd > 0, "\(rounds) \(goodEnd)")
-    #expect(world.scheduler.notices.isEmpty && world.brokenInvariant == nil)
+    #expect(world.setAside.isEmpty && world.brokenInvariant == nil)
   }
 
   // While all others are busy, a worker does not go through a whole array that it cannot start:
@@ -229,6 +239,7 @@ extension World {
       while world.endAll(0, unable) + world.endSlowly(1) > 0 {}
     }
     #expect(world.row(0)?.isSetAside == true && world.row(0)?.trouble.contains("/data") == true)
+    #expect(world.setAside.isEmpty, "a first rest is nothing that people have to look at")
     world.submit(100)
     #expect(world.workers[0].held.isEmpty)
     world.tick(after: Limits.firstRest)
@@ -259,7 +270,7 @@ extension World {
     var rest = Limits.firstRest
     world.checksEveryTurn = false
     for round in 1...11 {
-      #expect(world.scheduler.notices.isEmpty == (round < Limits.restsBeforeSetAside), "\(round)")
+      #expect(world.setAside.count == (round < Limits.restsBeforeSetAside ? 0 : 1), "\(round)")
       let rests = rest - .milliseconds(1)
       var passed = Span.zero
       while passed < rests {
@@ -276,11 +287,26 @@ extension World {
       rest = min(rest * 2, Limits.longestRest)
     }
     #expect(rest == Limits.longestRest)
-    _ = world.scheduler.takeNotices()
+    let stage = StageName(graph: GraphID(1), name: "t")
+    let reason = unable.diagnostic
+    #expect(world.setAside == [.workerSetAside(stage, reason: reason)])
     guard case .done = world.ask(.resumeWorker("broken")) else {
       Issue.record("resume?")
       return
     }
+    // Told once, and in the journal, so that whoever reads the log of events later reads it, too.
+    let worker = WorkerID(1)
+    #expect(world.setAside == [.workerSetAside(stage, reason: reason), .workerResumed(stage)])
+    let facts = world.journal.flatMap(\.records).filter { record in
+      switch record {
+      case .workerSetAside, .workerResumed: true
+      default: false
+      }
+    }
+    #expect(
+      facts == [
+        .workerSetAside(worker, stage, reason: reason), .workerResumed(worker, stage),
+      ])
     world.tick(after: .zero)
     #expect(world.workers[0].held.count >= 4 && world.row(0)?.trouble == "")
     guard case .refused(let refusal) = world.ask(.resumeWorker("none")) else {

@@ -96,6 +96,49 @@ import Testing
     #expect(try await cluster.opbatch("queue", "rm", queue).status == 0)
   }
 
+  /// S145, S146: what a queue requires of workers is made, shown, changed while it is empty, and
+  /// obeyed.
+  @Test func aQueueKeepsToItsWorkers() async throws {
+    let scene = try await scene("require")
+    let cluster = scene.cluster
+    let queue = "kept-\(scene.folder.split(separator: "/").last ?? "")"
+    let made = try await cluster.opbatch(
+      "queue", "create", queue, "--require", "disk=none", "--require", "zone=z")
+    #expect(made.status == 0, "\(made.error)")
+    let shown = try await cluster.opbatch("queue", "show", queue)
+    #expect(shown.output.contains("WORKERS WITH"), "\(shown.output)")
+    #expect(shown.output.contains("disk=none,zone=z"), "\(shown.output)")
+    let row = try JSONValue(try await cluster.opbatch("queue", "show", queue, "-o", "json").output)
+    let required = row["queues"].elements[0]["require"]
+    #expect(required["disk"].elements.map(\.text) == ["none"])
+    let graph = try await submit(
+      scene,
+      """
+      version: 1
+      operations:
+        a: {queue: \(queue), run: "true"}
+      """)
+    let why = try await cluster.opbatch("why", "\(graph)/a").output
+    #expect(why.contains("disk"), "\(why)")
+    let early = try await cluster.opbatch("queue", "set", queue, "--no-require")
+    #expect(early.status != 0 && early.error.contains("only while it is empty"), "\(early.error)")
+    #expect(try await cluster.opbatch("cancel", graph).status == 0)
+    #expect(try await cluster.opbatch("wait", graph).status == 2)
+    let both = try await cluster.opbatch(
+      "queue", "set", queue, "--no-require", "--require", "a=b")
+    #expect(both.status == 64, "\(both.error)")
+    #expect(try await cluster.opbatch("queue", "set", queue, "--no-require").status == 0)
+    let again = try await submit(
+      scene,
+      """
+      version: 1
+      operations:
+        a: {queue: \(queue), run: "true"}
+      """)
+    #expect(try await cluster.opbatch("wait", again).status == 0)
+    #expect(try await cluster.opbatch("queue", "rm", queue).status == 0)
+  }
+
   /// Letting operations go does not let a suspended graph go, and says so.
   @Test func releasingInASuspendedGraphIsExplained() async throws {
     let scene = try await scene("suspended")

@@ -86,6 +86,10 @@ public enum JournalExport {
     case .workerLost(let worker): "worker_lost worker=\(worker.number)"
     case .workerLeft(let worker): "worker_left worker=\(worker.number)"
     case .workerDraining(let worker): "worker_draining worker=\(worker.number)"
+    case .workerSetAside(let worker, let stage, let reason):
+      "worker_set_aside worker=\(worker.number) stage=\(stage?.text ?? "") reason=\(reason)"
+    case .workerResumed(let worker, let stage):
+      "worker_resumed worker=\(worker.number) stage=\(stage?.text ?? "")"
     case .graphSuspended(let graph, let isSuspended):
       "graph_suspended graph=\(graph.number) value=\(isSuspended)"
     case .restoredGraph(let state):

@@ -283,7 +283,6 @@ final class CoordinatorLoop {
     let heardEverybody = Instant.now
     if hasInput { scheduler.close(&turn) }
     if !turn.lies.isEmpty { answerLies() }
-    for notice in scheduler.takeNotices() { tell(notice) }
     if hasInput || !questions.isEmpty { keep() }
     let end = Instant.now
     waitingRoom.chargeRest(end - heardEverybody, after: heardEverybody - start, at: end)

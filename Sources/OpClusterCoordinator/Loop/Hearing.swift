@@ -95,20 +95,6 @@ extension CoordinatorLoop {
     forgetWorker(peer)
   }
 
-  func tell(_ notice: WorkerNotice) {
-    switch notice {
-    case .unable(let worker, let stage, let reason):
-      let what = stage.isEmpty ? "what it is given" : "operations of \(stage)"
-      logger.warning(
-        "a worker cannot start \(what), and others can: it is given none for a while",
-        metadata: ["worker": "\(scheduler.workerName(worker))", "reason": "\(reason)"])
-    case .back(let worker):
-      logger.notice(
-        "a worker starts what it is given again",
-        metadata: ["worker": "\(scheduler.workerName(worker))"])
-    }
-  }
-
   /// Names workers that say what they cannot know, and puts them out after some of it.
   func answerLies() {
     for lie in turn.lies {

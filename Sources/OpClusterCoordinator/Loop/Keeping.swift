@@ -65,11 +65,11 @@ extension CoordinatorLoop {
     }
   }
 
-  /// The log's lines about workers that came and went in this turn.
+  /// The log's lines about workers that came, went or were set aside in this turn.
   private func tellOfWorkers() {
     for line in workerLines.lines(of: turn.events) {
       logger.log(
-        level: line.what == .lost ? .warning : .info, "\(line.what.rawValue)",
+        level: line.what.isWarning ? .warning : .info, "\(line.what.text)",
         metadata: ["worker": "\(line.name)", "number": "\(line.worker.number)"])
     }
   }

@@ -96,7 +96,9 @@ extension Record {
     case .dependencyAdded, .dependencyRemoved, .enqueued: .everywhere
     case .queueCreated, .queueChanged, .queueRemoved: .everywhere
     // What a lost worker held is told by events of its operations.
-    case .workerJoined, .workerLost, .workerLeft, .workerDraining: .nowhere
+    case .workerJoined, .workerLost, .workerLeft, .workerDraining, .workerSetAside,
+      .workerResumed:
+      .nowhere
     case .started, .restoredGraph, .restoredEnding, .restoredCounters, .restoredKeys, .keysDated,
       .graphsRemoved:
       .everywhere

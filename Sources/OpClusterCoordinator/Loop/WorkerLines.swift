@@ -9,11 +9,33 @@ struct WorkerLines {
   private var names: [WorkerID: String]
 
   struct Line: Equatable {
-    enum What: String {
-      case joined = "a worker has joined"
-      case lost = "a worker is lost: not heard in time, or started anew"
-      case draining = "a worker is draining"
-      case left = "a worker has left"
+    enum What: Equatable {
+      case joined, lost, draining, left
+      /// nil: whatever it is given.
+      case setAside(StageName?, reason: String)
+      case resumed(StageName?)
+
+      var isWarning: Bool {
+        switch self {
+        case .lost, .setAside: true
+        case .joined, .draining, .left, .resumed: false
+        }
+      }
+      var text: String {
+        switch self {
+        case .joined: "a worker has joined"
+        case .lost: "a worker is lost: not heard in time, or started anew"
+        case .draining: "a worker is draining"
+        case .left: "a worker has left"
+        case .setAside(let stage, let reason):
+          "a worker cannot start \(Self.given(stage)), and others can: it is given none for a "
+            + "while: \(reason)"
+        case .resumed(let stage): "a worker is given \(Self.given(stage)) again"
+        }
+      }
+      private static func given(_ stage: StageName?) -> String {
+        stage.map { "operations of \($0.text)" } ?? "operations"
+      }
     }
     var what: What
     var worker: WorkerID
@@ -38,6 +60,8 @@ struct WorkerLines {
       case .workerLost: what = .lost
       case .workerDraining: what = .draining
       case .workerLeft: what = .left
+      case .workerSetAside(let stage, let reason): what = .setAside(stage, reason: reason)
+      case .workerResumed(let stage): what = .resumed(stage)
       default: continue
       }
       lines.append(Line(what: what, worker: id, name: names[id] ?? ""))

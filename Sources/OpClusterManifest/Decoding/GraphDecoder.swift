@@ -70,6 +70,9 @@ struct GraphDecoder {
     }
     if let qos = fields.choice("qos", SettingsDecoder.qosWords) { settings.qos = qos }
     if let isSuspended = fields.bool("suspended") { settings.isSuspended = isSuspended }
+    if let node = fields.node("require") {
+      RequirementDecoder.decode(node, findings, onto: &settings.pool)
+    }
     fields.refuse("priority", hint: "give the operations a priority, or the queue a 'qos'")
     if fields["cluster_queue"] != nil, fields.text("cluster_queue") != "default" {
       fields.refuse("cluster_queue")

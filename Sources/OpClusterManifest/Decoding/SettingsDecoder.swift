@@ -40,7 +40,9 @@ struct SettingsDecoder {
       decodeResources(node, &settings.demand, &settings.isExclusive)
     }
     if let exclusive = fields.bool("exclusive") { settings.isExclusive = exclusive }
-    if let node = fields.node("require") { decodeRequirements(node, &settings.requirements) }
+    if let node = fields.node("require") {
+      RequirementDecoder.decode(node, findings, onto: &settings.requirements)
+    }
     if let node = fields.node("labels") {
       Self.labels(node, findings, onto: &settings.labels)
     }
@@ -145,21 +147,6 @@ struct SettingsDecoder {
     _ = fields.bytes("max")
     if fields["first"] == nil { findings.error("'memory' needs 'first'", node.place) }
     return fields.bytes("first")
-  }
-
-  private func decodeRequirements(
-    _ node: ManifestNode, _ requirements: inout [LabelRequirement]
-  ) {
-    let table = KeyTable(name: "'require'", keys: [], isOpen: true)
-    guard let fields = Fields(node, table, findings) else { return }
-    for entry in fields.entries {
-      var nodes = [entry.value]
-      if case .sequence(let items) = entry.value.value { nodes = items }
-      let values = nodes.compactMap { findings.text($0, "a value of '\(entry.key)'") }
-      if nodes.isEmpty { findings.error("'\(entry.key)' needs a value", entry.place) }
-      requirements.removeAll { $0.key == entry.key }
-      requirements.append(LabelRequirement(key: entry.key, values: values))
-    }
   }
 
   private func decodeEnding(_ settings: inout DeclaredSettings) {

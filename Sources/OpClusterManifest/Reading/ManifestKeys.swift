@@ -22,7 +22,8 @@ enum ManifestKeys {
     name: "a parameter",
     keys: ["type", "default", "required", "choices", "pattern", "help"])
   static let queue = KeyTable(
-    name: "a queue", keys: ["max_concurrent", "qos", "priority", "suspended", "cluster_queue"])
+    name: "a queue",
+    keys: ["max_concurrent", "qos", "priority", "suspended", "require", "cluster_queue"])
   static let barrier = KeyTable(name: "a barrier", keys: ["name", "after", "before", "when"])
   /// What `defaults` may hold.
   static let settings = KeyTable(

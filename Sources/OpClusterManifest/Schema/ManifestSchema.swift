@@ -82,6 +82,7 @@ public enum ManifestSchema {
                 "anyOf": [{"type": "boolean"}, {"$ref": "#/definitions/parameter"}],
                 "default": false
               },
+              "require": {"$ref": "#/definitions/require"},
               "cluster_queue": {
                 "type": "string",
                 "description": "Cluster queue that backs this one. Only 'default' is supported yet."

@@ -9,10 +9,23 @@ extension JSONText {
     field("qos", row.settings.qos.word)
     field("max_concurrent", row.settings.maximumConcurrent)
     field("is_suspended", row.settings.isSuspended)
+    require(row.settings.pool)
     field("operation_count", row.operationCount)
     field("executing", row.executing)
     field("dispatched", row.dispatched)
     if row.barriers > 0 { field("barriers", row.barriers) }
+  }
+
+  /// Labels that a queue requires of workers, each with the values that do; absent: none.
+  mutating func require(_ pool: [LabelRequirement]) {
+    if pool.isEmpty { return }
+    object("require") { json in
+      for requirement in pool {
+        json.array(requirement.key) { json in
+          for value in requirement.values { json.value(value) }
+        }
+      }
+    }
   }
 
   /// The fields of one worker; `slots` is how many operations of one cpu it runs at once.

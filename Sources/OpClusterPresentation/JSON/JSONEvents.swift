@@ -95,6 +95,13 @@ extension JSONText {
     case .workerLost: kind("worker", "lost")
     case .workerDraining: kind("worker", "draining")
     case .workerLeft: kind("worker", "left")
+    case .workerSetAside(let stage, let reason):
+      kind("worker", "set_aside")
+      field("stage", stage?.text)
+      field("reason", reason)
+    case .workerResumed(let stage):
+      kind("worker", "resumed")
+      field("stage", stage?.text)
     case .isReady, .isExecuting, .isFinished, .isCancelled, .attemptStarted, .attemptEnded,
       .completion, .priority, .isHeld, .dependencyAdded, .dependencyRemoved, .enqueued:
       break
@@ -113,6 +120,7 @@ extension JSONText {
     field("qos", settings.qos.word)
     field("max_concurrent", settings.maximumConcurrent)
     field("is_suspended", settings.isSuspended)
+    require(settings.pool)
   }
 }
 

@@ -8,6 +8,7 @@ public func queueTable(_ rows: [QueueRow], _ style: Style) -> Table {
     .text("QUEUE", shortest: 8), .text("STATE"), .number("LIMIT"), .number("OPERATIONS"),
     .number("DISPATCHED", dispensable: 3), .number("EXECUTING"),
     .number("BARRIERS", dispensable: 2), .text("QOS", dispensable: 1),
+    .text("WORKERS WITH", shortest: 8, dispensable: 4),
   ])
   for row in rows {
     let settings = row.settings
@@ -19,9 +20,15 @@ public func queueTable(_ rows: [QueueRow], _ style: Style) -> Table {
       .init(row.dispatched == 0 ? "" : shownCount(row.dispatched)),
       .init(shownCount(row.executing)),
       .init(row.barriers == 0 ? "" : shownCount(row.barriers)), .init(settings.qos.word),
+      .init(settings.pool.map(\.text).joined(separator: ",")),
     ])
   }
   return table
+}
+
+extension LabelRequirement {
+  /// `zone=a|b`: a worker has one of the values.
+  var text: String { key + "=" + values.joined(separator: "|") }
 }
 
 /// One line a worker. Amounts are free/all; what was handed over ahead of its time may take more.

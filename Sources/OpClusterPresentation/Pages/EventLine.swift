@@ -71,6 +71,14 @@ private func clusterWords(_ kind: Event.Kind) -> (String, Tone) {
   case .workerLost: ("lost", .bad)
   case .workerDraining: ("draining", .warning)
   case .workerLeft: ("left", .plain)
+  case .workerSetAside(let stage, let reason):
+    if let stage {
+      ("given no operations of \(stage.text): \(reason)", .warning)
+    } else {
+      ("set aside: \(reason)", .warning)
+    }
+  case .workerResumed(let stage):
+    (stage.map { "given operations of \($0.text) again" } ?? "given operations again", .good)
   case .isReady, .isExecuting, .isFinished, .isCancelled, .attemptStarted, .attemptEnded,
     .completion, .priority, .isHeld, .dependencyAdded, .dependencyRemoved, .enqueued:
     ("", .plain)
@@ -79,5 +87,7 @@ private func clusterWords(_ kind: Event.Kind) -> (String, Tone) {
 
 private func settingsWords(_ settings: QueueSettings) -> String {
   let limit = settings.maximumConcurrent.map { "at most \(shownCount($0))" } ?? "no limit"
+  let pool = settings.pool.map(\.text).joined(separator: ",")
   return ": \(limit), \(settings.qos.word)" + (settings.isSuspended ? ", suspended" : "")
+    + (pool.isEmpty ? "" : ", on workers with \(pool)")
 }

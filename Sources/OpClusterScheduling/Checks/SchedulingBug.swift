@@ -33,6 +33,8 @@ package enum SchedulingBug: Int, Sendable, CaseIterable {
   case blamedWelcomes
   /// G13: whoever comes with a place in the log is believed to be of this history.
   case believedMarks
+  /// S146: whoever has room is given an operation, whatever its queue's pool is.
+  case forgottenPools
 }
 
 #if MUTANTS

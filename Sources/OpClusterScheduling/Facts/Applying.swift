@@ -41,6 +41,10 @@ extension Scheduler {
       loseWorker(id, counts: false, into: &turn)
     case .workerDraining(let id):
       drainWorker(id, into: &turn)
+    case .workerSetAside(let id, let stage, let reason):
+      emit(.workerSetAside(stage, reason: reason), about: .worker(id), into: &turn)
+    case .workerResumed(let id, let stage):
+      emit(.workerResumed(stage), about: .worker(id), into: &turn)
     case .graphSuspended(let graph, let isSuspended):
       suspendGraph(graph, isSuspended, into: &turn)
     case .restoredGraph(let state):
@@ -94,8 +98,9 @@ extension Scheduler {
     case .blocksAdded(let id, let bytes):
       addBlocks(bytes, to: id)
     case .started, .submitted, .enqueued, .queueCreated, .queueChanged, .queueRemoved,
-      .workerJoined, .workerLost, .workerLeft, .workerDraining, .graphSuspended,
-      .restoredGraph, .restoredEnding, .restoredCounters, .restoredKeys, .keysDated,
+      .workerJoined, .workerLost, .workerLeft, .workerDraining, .workerSetAside, .workerResumed,
+      .graphSuspended, .restoredGraph, .restoredEnding, .restoredCounters, .restoredKeys,
+      .keysDated,
       .graphsRemoved:
       preconditionFailure("not a fact about operations: \(record)")
     }

@@ -9,6 +9,7 @@ extension Scheduler {
   /// queue has a pool.
   func isInPool(_ seat: UInt32, of queue: UInt32) -> Bool {
     let pool = queues[queue].settings.pool
+    if SchedulingBug.forgottenPools.isPlanted { return true }
     return pool.isEmpty || pool.allSatisfy { $0.isMet(by: seats[seat].labels) }
   }
 

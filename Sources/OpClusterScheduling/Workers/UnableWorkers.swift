@@ -7,7 +7,7 @@
 // the reports of workers and by the choice of a worker.
 
 import HeapModule
-public import OpClusterModel
+import OpClusterModel
 
 /// What a worker could not start.
 struct StartTrouble: Sendable {
@@ -32,8 +32,8 @@ struct Abstention: Sendable {
     /// It was given one operation, to see whether it goes better.
     case tried
   }
-  /// GRAPH/STAGE, for people; empty for everything.
-  var name: String
+  /// nil: everything.
+  var stage: StageName?
   var phase = Phase.unsettled
   /// What it could not start, while that is unsettled.
   var operations: Set<OperationID> = []
@@ -57,7 +57,7 @@ struct Abstention: Sendable {
 
   /// What is told of it to whoever asks for workers.
   func text(at now: Instant) -> String {
-    let what = name.isEmpty ? "what it was given" : "operations of \(name)"
+    let what = stage.map { "operations of \($0.text)" } ?? "what it was given"
     let next =
       phase == .resting
       ? "is tried again in \(max(until - now, .zero).secondsRoundedUp) s"
@@ -138,8 +138,8 @@ extension Scheduler {
       guard trouble.stages.count < Limits.troubledStagesKept else { return }
       let graph = id.graph.number
       let stage = graphs[graph].stageNumber(of: id.index)
-      let name = "\(graph)/\(graphs[graph].stages[stage].template.name)"
-      trouble.stages[first] = Abstention(name: name, reason: reason)
+      let name = StageName(graph: id.graph, name: graphs[graph].stages[stage].template.name)
+      trouble.stages[first] = Abstention(stage: name, reason: reason)
     }
     trouble.stages[first]?.reason = reason
     switch trouble.stages[first]?.phase {
@@ -171,7 +171,8 @@ extension Scheduler {
     abstention.until = now + min(Limits.firstRest * factor, Limits.longestRest)
     abstentionEnds.insert(AbstentionEnd(until: abstention.until, seat: seat, stage: stage))
     guard abstention.rests == Limits.restsBeforeSetAside else { return }
-    note(.unable(WorkerID(seat), what: abstention.name, abstention.reason))
+    troubleChanges.append(
+      .workerSetAside(WorkerID(seat), abstention.stage, reason: abstention.reason))
   }
 
   /// An attempt has begun, as far as its worker knows: whether it could be started at all shows
@@ -204,7 +205,7 @@ extension Scheduler {
     rest(seat, first, &trouble.stages[first]!, at: now)
     trouble.blamedInARow += 1
     if trouble.blamedInARow >= Limits.stagesBeforeRest, trouble.whole == nil {
-      trouble.whole = Abstention(name: "", reason: trouble.stages[first]!.reason)
+      trouble.whole = Abstention(reason: trouble.stages[first]!.reason)
       rest(seat, nil, &trouble.whole!, at: now)
     }
     seats[seat].trouble = trouble
@@ -225,10 +226,11 @@ extension Scheduler {
   /// It has run an operation of a stage; of graphs that have ended nothing more can be tried.
   private mutating func endTrouble(of seat: UInt32, with first: OperationID) {
     guard var trouble = seats[seat].trouble else { return }
+    noteResumed(seat, trouble.whole)
+    noteResumed(seat, trouble.stages[first])
     trouble.stages[first] = nil
     forgetEndedGraphs(&trouble)
     trouble.blamedInARow = 0
-    if trouble.whole?.isLasting == true { note(.back(WorkerID(seat))) }
     trouble.whole = nil
     seats[seat].trouble = trouble.isOver ? nil : trouble
     renewWithheld(seat)
@@ -238,8 +240,20 @@ extension Scheduler {
     trouble.stages = trouble.stages.filter { graphs.contains($0.key.graph.number) }
   }
 
+  /// Who was told that a worker is set aside is told of the end of it.
+  private mutating func noteResumed(_ seat: UInt32, _ abstention: Abstention?) {
+    guard let abstention, abstention.isLasting else { return }
+    troubleChanges.append(.workerResumed(WorkerID(seat), abstention.stage))
+  }
+
   /// Whatever it could not start counts no more.
   mutating func endTrouble(of seat: UInt32) {
+    guard var trouble = seats[seat].trouble else { return }
+    forgetEndedGraphs(&trouble)
+    noteResumed(seat, trouble.whole)
+    for (_, abstention) in trouble.stages.sorted(by: { $0.key < $1.key }) {
+      noteResumed(seat, abstention)
+    }
     seats[seat].trouble = nil
     renewWithheld(seat)
   }
@@ -267,7 +281,8 @@ extension StartTrouble {
   /// The worst of it that the worker is to blame for.
   var worst: Abstention? {
     whole
-      ?? stages.values.filter { $0.rests > 0 }.max { ($0.rests, $1.name) < ($1.rests, $0.name) }
+      ?? stages.filter { $0.value.rests > 0 }
+      .max { ($0.value.rests, $1.key) < ($1.value.rests, $0.key) }?.value
   }
 }
 
@@ -430,25 +445,13 @@ extension Abstention {
 
 // MARK: - What is told
 
-/// What the log is told of workers beside their coming and going.
-public enum WorkerNotice: Equatable, Sendable {
-  /// It is given nothing of a stage (GRAPH/STAGE), or nothing at all (""), for longer and longer,
-  /// and why.
-  case unable(WorkerID, what: String, String)
-  /// It is given everything again.
-  case back(WorkerID)
-}
-
 extension Scheduler {
-  /// Where nobody asks for them, the first ones are kept.
-  private mutating func note(_ notice: WorkerNotice) {
-    if notices.count < Limits.workers { notices.append(notice) }
-  }
-
-  /// What was noticed since the last call.
-  public mutating func takeNotices() -> [WorkerNotice] {
-    if notices.isEmpty { return [] }
-    defer { notices.removeAll() }
-    return notices
+  /// What the turn has shown of workers; a look at each change, of which there are no more than the
+  /// turn has heard reports.
+  mutating func commitTroubles(into turn: inout Turn) {
+    if troubleChanges.isEmpty { return }
+    let changes = troubleChanges
+    troubleChanges.removeAll()
+    for change in changes { commit(change, into: &turn) }
   }
 }

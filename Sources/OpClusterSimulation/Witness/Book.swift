@@ -14,6 +14,8 @@ struct Book: Sendable {
   /// By graph number; nothing at 0.
   var graphs: [GraphEntry?] = [nil]
   var graphByKey: [SubmissionKey: GraphID] = [:]
+  /// What the machines have, by their workers' names.
+  var labelsByName: [String: [Label]] = [:]
   /// By worker number.
   var seats: [UInt32: SeatEntry] = [:]
   var queues: [UInt32: QueueEntry] = [0: QueueEntry(QueueSettings(name: "default"))]
@@ -41,6 +43,7 @@ struct Book: Sendable {
 
   struct SeatEntry: Sendable {
     var session: WorkerSession
+    var labels: [Label] = []
     var isLost = false
   }
   struct QueueEntry: Sendable {

@@ -57,8 +57,8 @@ extension Book {
     case .queueChanged(let id, let settings): changeQueue(id.number, settings)
     case .queueRemoved(let id):
       if let name = queues[id.number]?.settings.name { queueByName[name] = nil }
-    case .workerJoined(let worker, _, let session):
-      seats[worker.number] = SeatEntry(session: session)
+    case .workerJoined(let worker, let name, let session):
+      seats[worker.number] = SeatEntry(session: session, labels: labelsByName[name] ?? [])
     case .workerLost(let worker): lose(worker, .lost)
     case .workerLeft(let worker): lose(worker, .recalled)
     case .graphSuspended(let graph, let isSuspended):
@@ -86,8 +86,8 @@ extension Book {
       lastPlace += 1
       self[id].priority = priority
       self[id].place = lastPlace
-    case .started, .workerDraining, .restoredGraph, .restoredEnding, .restoredCounters,
-      .restoredKeys, .keysDated, .graphsRemoved:
+    case .started, .workerDraining, .workerSetAside, .workerResumed, .restoredGraph,
+      .restoredEnding, .restoredCounters, .restoredKeys, .keysDated, .graphsRemoved:
       break
     }
   }
@@ -234,9 +234,19 @@ extension Book {
     if seats[worker.number].map({ $0.isLost }) ?? true {
       complain("I7", "\(shown(id)) is handed to worker \(worker.number), which is not there")
     }
+    checkLabels(id, worker)
     self[id].attempt += 1
     self[id].worker = worker.number
     self[id].handedOver = commit
+  }
+
+  /// S146: a worker has the labels that an operation asks for, and those of its queue's pool.
+  private mutating func checkLabels(_ id: OperationID, _ worker: WorkerID) {
+    let own = template(of: id)?.requirements ?? []
+    let pool = queues[self[id].queue]?.settings.pool ?? []
+    let labels = seats[worker.number]?.labels ?? []
+    if (own + pool).allSatisfy({ $0.isMet(by: labels) }) { return }
+    complain("S146", "\(shown(id)) is handed to worker \(worker.number), which lacks a label")
   }
 
   /// Its attempt is nobody's any more.

@@ -44,8 +44,9 @@ public enum SimulationCoverage {
   private static let effectNames =
     [
       "started", "submitted", "enqueued", "queueCreated", "queueChanged", "queueRemoved",
-      "workerJoined", "workerLost", "workerLeft", "workerDraining", "dispatched", "recalled",
-      "executing", "succeeded", "finished", "attemptFailed", "cancelled", "dependencyAdded",
+      "workerJoined", "workerLost", "workerLeft", "workerDraining", "workerSetAside",
+      "workerResumed", "dispatched", "recalled", "executing", "succeeded", "finished",
+      "attemptFailed", "cancelled", "dependencyAdded",
       "dependencyRemoved", "prioritySet", "held", "released", "moved", "blocksAdded",
       "graphSuspended",
     ].map { "record \($0)" }

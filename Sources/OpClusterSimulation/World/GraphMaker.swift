@@ -41,6 +41,7 @@ struct GraphMaker {
     if chance.percent(40) {
       var own = QueueSettings(name: "own", qos: chance.pick(QualityOfService.allCases))
       if chance.percent(70) { own.maximumConcurrent = UInt32(chance.between(1, 3)) }
+      if plan.poolPercent > 0, chance.percent(plan.poolPercent) { own.pool = Plan.pool }
       submission.queues.append(.own(own))
     }
   }

@@ -60,6 +60,8 @@ struct Plan: Sendable, Equatable {
   var slowSyncPermille = 0
   /// Syncs that last up to several leases: the disk delays answers, and nothing else.
   var stalledSyncPermille = 0
+  /// Of a hundred queues so many have a pool: their operations go to workers in the zone alone.
+  var poolPercent = 0
   /// Of a hundred templates so many cannot be started at a worker, at each others.
   var unablePercent = 0
 
@@ -92,6 +94,7 @@ struct Plan: Sendable, Equatable {
     makeFaults(&chance)
     var lack = Chance(seed, purpose: 2)
     if lack.percent(12) { unablePercent = lack.pick([10, 30, 60, 100]) }
+    if lack.percent(25) { poolPercent = lack.pick([20, 60]) }
   }
 
   /// Whether a folder or a program is missing at a worker that operations of a template want.
@@ -111,6 +114,8 @@ struct Plan: Sendable, Equatable {
     unablePercent = 0
   }
 
+  /// Met by the first worker at least, so that everything can end.
+  static let pool = [LabelRequirement(key: "zone", values: ["a"])]
   static let plainType = OperationType(name: "plain")
   static let rareType = OperationType(name: "rare")
 

@@ -110,6 +110,9 @@ extension World {
       settings.maximumConcurrent = UInt32(clients[at].chance.between(0, 3))
     }
     settings.isSuspended = clients[at].chance.percent(10)
+    if plan.poolPercent > 0, clients[at].chance.percent(plan.poolPercent) {
+      settings.pool = Plan.pool
+    }
     return settings
   }
 
@@ -125,6 +128,9 @@ extension World {
     }
     if clients[at].chance.percent(15) {
       change.qos = clients[at].chance.pick(QualityOfService.allCases)
+    }
+    if plan.poolPercent > 0, clients[at].chance.percent(40) {
+      change.pool = clients[at].chance.percent(plan.poolPercent) ? Plan.pool : []
     }
     return change
   }

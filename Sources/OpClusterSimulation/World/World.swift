@@ -106,6 +106,7 @@ final class World {
       workers.append(Worker(name: "w\(at)", machine: machine))
     }
     book.hasUnableWorkers = plan.unablePercent > 0
+    for worker in workers { book.labelsByName[worker.name] = worker.machine.labels }
   }
 
   var wall: WallTime { WallTime(milliseconds: now.nanoseconds / 1_000_000) }

@@ -108,6 +108,10 @@ private struct EventColumns {
     case .dependencyRemoved(let operation): dependencies.append(operation)
     case .enqueued(let queue): proto.enqueuedIn.append(queue.number)
     case .queueCount(let count): proto.queueCount.append(count)
+    case .workerSetAside(let stage, let reason):
+      proto.stage.append(stage?.proto ?? ProtoStageName())
+      proto.trouble.append(clipped(reason, to: Limits.diagnosticBytes))
+    case .workerResumed(let stage): proto.stage.append(stage?.proto ?? ProtoStageName())
     case .isReady, .isExecuting, .completion, .isHeld, .graphSuspended, .graphFinished,
       .queueRemoved, .workerLost, .workerDraining, .workerLeft:
       break
@@ -171,6 +175,8 @@ extension Event.Kind {
     case .workerLost: .workerLost
     case .workerDraining: .workerDraining
     case .workerLeft: .workerLeft
+    case .workerSetAside: .workerSetAside
+    case .workerResumed: .workerResumed
     }
   }
 }

@@ -67,6 +67,8 @@ private struct EventReader {
   private var dependencyPolicies: Supply<ProtoEdgePolicy>
   private var enqueuedIn: Supply<UInt32>
   private var queueCounts: Supply<UInt32>
+  private var stages: Supply<ProtoStageName>
+  private var troubles: Supply<String>
 
   init(_ proto: ProtoEvents, _ limit: Int) throws(WireError) {
     kinds = try opaque(proto.kinds, limit, "events.kinds")
@@ -104,6 +106,8 @@ private struct EventReader {
     dependencyPolicies = Supply(proto.dependencyPolicy, "events.dependency_policy")
     enqueuedIn = Supply(proto.enqueuedIn, "events.enqueued_in")
     queueCounts = Supply(proto.queueCount, "events.queue_count")
+    stages = Supply(proto.stage, "events.stage")
+    troubles = Supply(proto.trouble, "events.trouble")
     try checkTotal(limit)
   }
 
@@ -223,8 +227,18 @@ private struct EventReader {
     case .workerLost: return .workerLost
     case .workerDraining: return .workerDraining
     case .workerLeft: return .workerLeft
+    case .workerSetAside:
+      let reason = try text(troubles.take(), Limits.diagnosticBytes, "events.trouble")
+      return .workerSetAside(try stage(), reason: reason)
+    case .workerResumed: return .workerResumed(try stage())
     default: return try steeredKind(kind)
     }
+  }
+
+  /// nil: anything.
+  private mutating func stage() throws(WireError) -> StageName? {
+    let stage = try stages.take()
+    return stage.graph == 0 ? nil : try StageName(proto: stage)
   }
 
   /// What somebody asked for, one by one.
@@ -259,5 +273,7 @@ private struct EventReader {
     try dependencyPolicies.checkUsed()
     try enqueuedIn.checkUsed()
     try queueCounts.checkUsed()
+    try stages.checkUsed()
+    try troubles.checkUsed()
   }
 }

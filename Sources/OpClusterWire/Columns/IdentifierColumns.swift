@@ -128,6 +128,19 @@ extension OperationID: WireConvertible {
   }
 }
 
+extension StageName: WireConvertible {
+  var proto: ProtoStageName {
+    var proto = ProtoStageName()
+    proto.graph = graph.number
+    proto.name = clipped(name, to: Limits.nameBytes)
+    return proto
+  }
+  init(proto: ProtoStageName) throws(WireError) {
+    let name = try OpClusterWire.text(proto.name, Limits.nameBytes, "stage_name.name")
+    self.init(graph: GraphID(proto.graph), name: name)
+  }
+}
+
 extension AttemptID: WireConvertible {
   var proto: ProtoAttempt {
     var proto = ProtoAttempt()

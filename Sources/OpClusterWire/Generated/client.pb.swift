@@ -264,6 +264,10 @@ nonisolated enum ProtoEventKind: SwiftProtobuf.Enum, Swift.CaseIterable {
 
   /// Has an entry in queue_count.
   case queueCount // = 30
+
+  /// Both have an entry in stage, the first one in trouble, too.
+  case workerSetAside // = 31
+  case workerResumed // = 32
   case UNRECOGNIZED(Int)
 
   init() {
@@ -302,6 +306,8 @@ nonisolated enum ProtoEventKind: SwiftProtobuf.Enum, Swift.CaseIterable {
     case 28: self = .dependencyRemoved
     case 29: self = .enqueued
     case 30: self = .queueCount
+    case 31: self = .workerSetAside
+    case 32: self = .workerResumed
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -338,6 +344,8 @@ nonisolated enum ProtoEventKind: SwiftProtobuf.Enum, Swift.CaseIterable {
     case .dependencyRemoved: return 28
     case .enqueued: return 29
     case .queueCount: return 30
+    case .workerSetAside: return 31
+    case .workerResumed: return 32
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -374,6 +382,8 @@ nonisolated enum ProtoEventKind: SwiftProtobuf.Enum, Swift.CaseIterable {
     .dependencyRemoved,
     .enqueued,
     .queueCount,
+    .workerSetAside,
+    .workerResumed,
   ]
 
 }
@@ -2898,6 +2908,18 @@ nonisolated struct ProtoEvents: @unchecked Sendable {
     set {_uniqueStorage()._queueCount = newValue}
   }
 
+  /// What a worker is not given, or is again; of graph 0: anything.
+  var stage: [ProtoStageName] {
+    get {_storage._stage}
+    set {_uniqueStorage()._stage = newValue}
+  }
+
+  /// Why it is set aside.
+  var trouble: [String] {
+    get {_storage._trouble}
+    set {_uniqueStorage()._trouble = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -2922,7 +2944,7 @@ nonisolated extension ProtoGraphState: SwiftProtobuf._ProtoNameProviding {
 }
 
 nonisolated extension ProtoEventKind: SwiftProtobuf._ProtoNameProviding {
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0EVENT_KIND_UNSPECIFIED\0\u{1}EVENT_KIND_READY\0\u{1}EVENT_KIND_NOT_READY\0\u{1}EVENT_KIND_EXECUTING\0\u{1}EVENT_KIND_NOT_EXECUTING\0\u{1}EVENT_KIND_FINISHED\0\u{1}EVENT_KIND_CANCELLED\0\u{1}EVENT_KIND_ATTEMPT_STARTED\0\u{1}EVENT_KIND_ATTEMPT_ENDED\0\u{1}EVENT_KIND_COMPLETION\0\u{1}EVENT_KIND_PRIORITY\0\u{1}EVENT_KIND_GRAPH_SUBMITTED\0\u{1}EVENT_KIND_GRAPH_SUSPENDED\0\u{1}EVENT_KIND_GRAPH_RESUMED\0\u{1}EVENT_KIND_GRAPH_SUCCEEDED\0\u{1}EVENT_KIND_GRAPH_FAILED\0\u{1}EVENT_KIND_GRAPH_CANCELLED\0\u{1}EVENT_KIND_QUEUE_CREATED\0\u{1}EVENT_KIND_QUEUE_CHANGED\0\u{1}EVENT_KIND_QUEUE_REMOVED\0\u{1}EVENT_KIND_WORKER_JOINED\0\u{2}\u{2}EVENT_KIND_WORKER_LOST\0\u{1}EVENT_KIND_WORKER_DRAINING\0\u{1}EVENT_KIND_WORKER_LEFT\0\u{1}EVENT_KIND_HELD\0\u{1}EVENT_KIND_RELEASED\0\u{1}EVENT_KIND_DEPENDENCY_ADDED\0\u{1}EVENT_KIND_DEPENDENCY_REMOVED\0\u{1}EVENT_KIND_ENQUEUED\0\u{1}EVENT_KIND_QUEUE_COUNT\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0EVENT_KIND_UNSPECIFIED\0\u{1}EVENT_KIND_READY\0\u{1}EVENT_KIND_NOT_READY\0\u{1}EVENT_KIND_EXECUTING\0\u{1}EVENT_KIND_NOT_EXECUTING\0\u{1}EVENT_KIND_FINISHED\0\u{1}EVENT_KIND_CANCELLED\0\u{1}EVENT_KIND_ATTEMPT_STARTED\0\u{1}EVENT_KIND_ATTEMPT_ENDED\0\u{1}EVENT_KIND_COMPLETION\0\u{1}EVENT_KIND_PRIORITY\0\u{1}EVENT_KIND_GRAPH_SUBMITTED\0\u{1}EVENT_KIND_GRAPH_SUSPENDED\0\u{1}EVENT_KIND_GRAPH_RESUMED\0\u{1}EVENT_KIND_GRAPH_SUCCEEDED\0\u{1}EVENT_KIND_GRAPH_FAILED\0\u{1}EVENT_KIND_GRAPH_CANCELLED\0\u{1}EVENT_KIND_QUEUE_CREATED\0\u{1}EVENT_KIND_QUEUE_CHANGED\0\u{1}EVENT_KIND_QUEUE_REMOVED\0\u{1}EVENT_KIND_WORKER_JOINED\0\u{2}\u{2}EVENT_KIND_WORKER_LOST\0\u{1}EVENT_KIND_WORKER_DRAINING\0\u{1}EVENT_KIND_WORKER_LEFT\0\u{1}EVENT_KIND_HELD\0\u{1}EVENT_KIND_RELEASED\0\u{1}EVENT_KIND_DEPENDENCY_ADDED\0\u{1}EVENT_KIND_DEPENDENCY_REMOVED\0\u{1}EVENT_KIND_ENQUEUED\0\u{1}EVENT_KIND_QUEUE_COUNT\0\u{1}EVENT_KIND_WORKER_SET_ASIDE\0\u{1}EVENT_KIND_WORKER_RESUMED\0")
 }
 
 nonisolated extension ProtoEventSubject: SwiftProtobuf._ProtoNameProviding {
@@ -6667,7 +6689,7 @@ nonisolated extension ProtoEventBatch: SwiftProtobuf.Message, SwiftProtobuf._Mes
 
 nonisolated extension ProtoEvents: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Events"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}kinds\0\u{3}first_sequence\0\u{3}sequence_delta\0\u{3}commit_delta\0\u{3}time_delta\0\u{3}commit_count\0\u{1}subject\0\u{3}subject_count\0\u{1}operations\0\u{3}operation_sequence\0\u{1}thing\0\u{1}outcome\0\u{1}reason\0\u{3}reason_count\0\u{1}attempt\0\u{1}worker\0\u{1}cause\0\u{1}priority\0\u{3}operations_submitted\0\u{1}queue\0\u{3}worker_name\0\u{1}length\0\u{1}dependency\0\u{3}dependency_policy\0\u{3}enqueued_in\0\u{3}queue_count\0\u{c}\u{1b}\u{15}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}kinds\0\u{3}first_sequence\0\u{3}sequence_delta\0\u{3}commit_delta\0\u{3}time_delta\0\u{3}commit_count\0\u{1}subject\0\u{3}subject_count\0\u{1}operations\0\u{3}operation_sequence\0\u{1}thing\0\u{1}outcome\0\u{1}reason\0\u{3}reason_count\0\u{1}attempt\0\u{1}worker\0\u{1}cause\0\u{1}priority\0\u{3}operations_submitted\0\u{1}queue\0\u{3}worker_name\0\u{1}length\0\u{1}dependency\0\u{3}dependency_policy\0\u{3}enqueued_in\0\u{3}queue_count\0\u{1}stage\0\u{1}trouble\0\u{c}\u{1d}\u{13}")
 
   fileprivate class _StorageClass {
     var _kinds: Data = Data()
@@ -6696,6 +6718,8 @@ nonisolated extension ProtoEvents: SwiftProtobuf.Message, SwiftProtobuf._Message
     var _dependencyPolicy: [ProtoEdgePolicy] = []
     var _enqueuedIn: [UInt32] = []
     var _queueCount: [UInt32] = []
+    var _stage: [ProtoStageName] = []
+    var _trouble: [String] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -6732,6 +6756,8 @@ nonisolated extension ProtoEvents: SwiftProtobuf.Message, SwiftProtobuf._Message
       _dependencyPolicy = source._dependencyPolicy
       _enqueuedIn = source._enqueuedIn
       _queueCount = source._queueCount
+      _stage = source._stage
+      _trouble = source._trouble
     }
   }
 
@@ -6776,6 +6802,8 @@ nonisolated extension ProtoEvents: SwiftProtobuf.Message, SwiftProtobuf._Message
         case 24: try { try decoder.decodeRepeatedEnumField(value: &_storage._dependencyPolicy) }()
         case 25: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._enqueuedIn) }()
         case 26: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._queueCount) }()
+        case 27: try { try decoder.decodeRepeatedMessageField(value: &_storage._stage) }()
+        case 28: try { try decoder.decodeRepeatedStringField(value: &_storage._trouble) }()
         default: break
         }
       }
@@ -6866,6 +6894,12 @@ nonisolated extension ProtoEvents: SwiftProtobuf.Message, SwiftProtobuf._Message
       if !_storage._queueCount.isEmpty {
         try visitor.visitPackedUInt32Field(value: _storage._queueCount, fieldNumber: 26)
       }
+      if !_storage._stage.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._stage, fieldNumber: 27)
+      }
+      if !_storage._trouble.isEmpty {
+        try visitor.visitRepeatedStringField(value: _storage._trouble, fieldNumber: 28)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -6901,6 +6935,8 @@ nonisolated extension ProtoEvents: SwiftProtobuf.Message, SwiftProtobuf._Message
         if _storage._dependencyPolicy != rhs_storage._dependencyPolicy {return false}
         if _storage._enqueuedIn != rhs_storage._enqueuedIn {return false}
         if _storage._queueCount != rhs_storage._queueCount {return false}
+        if _storage._stage != rhs_storage._stage {return false}
+        if _storage._trouble != rhs_storage._trouble {return false}
         return true
       }
       if !storagesAreEqual {return false}

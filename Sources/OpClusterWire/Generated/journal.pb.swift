@@ -358,6 +358,22 @@ nonisolated struct ProtoFacts: Sendable {
     set {body = .graphsRemoved(newValue)}
   }
 
+  var workerSetAside: ProtoWorkerTrouble {
+    get {
+      if case .workerSetAside(let v)? = body {return v}
+      return ProtoWorkerTrouble()
+    }
+    set {body = .workerSetAside(newValue)}
+  }
+
+  var workerResumed: ProtoWorkerTrouble {
+    get {
+      if case .workerResumed(let v)? = body {return v}
+      return ProtoWorkerTrouble()
+    }
+    set {body = .workerResumed(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -403,10 +419,40 @@ nonisolated struct ProtoFacts: Sendable {
     case keysDated(Int64)
     /// What is kept of graphs that ended was given up.
     case graphsRemoved(ProtoRemovedGraphs)
+    case workerSetAside(ProtoWorkerTrouble)
+    case workerResumed(ProtoWorkerTrouble)
 
   }
 
   init() {}
+}
+
+/// A worker that could not start what others ran, or can again.
+nonisolated struct ProtoWorkerTrouble: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var worker: UInt32 = 0
+
+  /// None: whatever it is given.
+  var stage: ProtoStageName {
+    get {_stage ?? ProtoStageName()}
+    set {_stage = newValue}
+  }
+  /// Returns true if `stage` has been explicitly set.
+  var hasStage: Bool {self._stage != nil}
+  /// Clears the value of `stage`. Subsequent reads from it will return its default value.
+  mutating func clearStage() {self._stage = nil}
+
+  /// What it said of the last one.
+  var reason: String = String()
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
+  fileprivate var _stage: ProtoStageName? = nil
 }
 
 nonisolated struct ProtoRemovedGraphs: Sendable {
@@ -1063,7 +1109,7 @@ nonisolated extension ProtoTurn: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
 
 nonisolated extension ProtoFacts: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Facts"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}started\0\u{1}submitted\0\u{1}enqueued\0\u{3}queue_created\0\u{3}queue_changed\0\u{3}queue_removed\0\u{3}worker_joined\0\u{3}worker_lost\0\u{3}worker_left\0\u{1}dispatched\0\u{1}recalled\0\u{1}executing\0\u{1}succeeded\0\u{1}finished\0\u{3}attempt_failed\0\u{1}cancelled\0\u{3}dependency_added\0\u{3}dependency_removed\0\u{3}priority_set\0\u{3}graph_suspended\0\u{4}\u{2}restored_graph\0\u{3}restored_ending\0\u{3}restored_counters\0\u{1}held\0\u{1}released\0\u{1}moved\0\u{3}blocks_added\0\u{3}worker_draining\0\u{1}begun\0\u{3}restored_keys\0\u{3}keys_dated\0\u{3}graphs_removed\0\u{c}\u{15}\u{1}\u{c}\"\u{1e}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}started\0\u{1}submitted\0\u{1}enqueued\0\u{3}queue_created\0\u{3}queue_changed\0\u{3}queue_removed\0\u{3}worker_joined\0\u{3}worker_lost\0\u{3}worker_left\0\u{1}dispatched\0\u{1}recalled\0\u{1}executing\0\u{1}succeeded\0\u{1}finished\0\u{3}attempt_failed\0\u{1}cancelled\0\u{3}dependency_added\0\u{3}dependency_removed\0\u{3}priority_set\0\u{3}graph_suspended\0\u{4}\u{2}restored_graph\0\u{3}restored_ending\0\u{3}restored_counters\0\u{1}held\0\u{1}released\0\u{1}moved\0\u{3}blocks_added\0\u{3}worker_draining\0\u{1}begun\0\u{3}restored_keys\0\u{3}keys_dated\0\u{3}graphs_removed\0\u{3}worker_set_aside\0\u{3}worker_resumed\0\u{c}\u{15}\u{1}\u{c}$\u{1c}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1457,6 +1503,32 @@ nonisolated extension ProtoFacts: SwiftProtobuf.Message, SwiftProtobuf._MessageI
           self.body = .graphsRemoved(v)
         }
       }()
+      case 34: try {
+        var v: ProtoWorkerTrouble?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .workerSetAside(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .workerSetAside(v)
+        }
+      }()
+      case 35: try {
+        var v: ProtoWorkerTrouble?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .workerResumed(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .workerResumed(v)
+        }
+      }()
       default: break
       }
     }
@@ -1596,6 +1668,14 @@ nonisolated extension ProtoFacts: SwiftProtobuf.Message, SwiftProtobuf._MessageI
       guard case .graphsRemoved(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 33)
     }()
+    case .workerSetAside?: try {
+      guard case .workerSetAside(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 34)
+    }()
+    case .workerResumed?: try {
+      guard case .workerResumed(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 35)
+    }()
     case nil: break
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -1603,6 +1683,50 @@ nonisolated extension ProtoFacts: SwiftProtobuf.Message, SwiftProtobuf._MessageI
 
   static func ==(lhs: ProtoFacts, rhs: ProtoFacts) -> Bool {
     if lhs.body != rhs.body {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoWorkerTrouble: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".WorkerTrouble"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}worker\0\u{1}stage\0\u{1}reason\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.worker) }()
+      case 2: try { try decoder.decodeSingularMessageField(value: &self._stage) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.reason) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if self.worker != 0 {
+      try visitor.visitSingularUInt32Field(value: self.worker, fieldNumber: 1)
+    }
+    try { if let v = self._stage {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    } }()
+    if !self.reason.isEmpty {
+      try visitor.visitSingularStringField(value: self.reason, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: ProtoWorkerTrouble, rhs: ProtoWorkerTrouble) -> Bool {
+    if lhs.worker != rhs.worker {return false}
+    if lhs._stage != rhs._stage {return false}
+    if lhs.reason != rhs.reason {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -111,6 +111,11 @@ extension ProtoFacts {
     case .workerLost(let worker): workerLost = worker.number
     case .workerLeft(let worker): workerLeft = worker.number
     case .workerDraining(let worker): workerDraining = worker.number
+    case .workerSetAside(let worker, let stage, let reason):
+      workerSetAside = ProtoWorkerTrouble(worker, stage)
+      workerSetAside.reason = clipped(reason, to: Limits.diagnosticBytes)
+    case .workerResumed(let worker, let stage):
+      workerResumed = ProtoWorkerTrouble(worker, stage)
     default: setOperations(record)
     }
   }
@@ -160,11 +165,24 @@ extension ProtoFacts {
       graphSuspended.graph = graph.number
       graphSuspended.isSuspended = isSuspended
     case .started, .submitted, .enqueued, .queueCreated, .queueChanged, .queueRemoved,
-      .workerJoined, .workerLost, .workerLeft, .workerDraining, .dispatched, .recalled,
-      .executing, .succeeded, .finished, .attemptFailed, .cancelled, .restoredGraph,
-      .restoredEnding, .restoredCounters, .restoredKeys, .keysDated, .graphsRemoved:
+      .workerJoined, .workerLost, .workerLeft, .workerDraining, .workerSetAside, .workerResumed,
+      .dispatched, .recalled, .executing, .succeeded, .finished, .attemptFailed, .cancelled,
+      .restoredGraph, .restoredEnding, .restoredCounters, .restoredKeys, .keysDated,
+      .graphsRemoved:
       preconditionFailure("a record of another group: \(record)")
     }
+  }
+}
+
+extension ProtoWorkerTrouble {
+  fileprivate init(_ worker: WorkerID, _ stage: StageName?) {
+    self.init()
+    self.worker = worker.number
+    if let stage { self.stage = stage.proto }
+  }
+
+  fileprivate func stageName() throws(WireError) -> StageName? {
+    hasStage ? try StageName(proto: stage) : nil
   }
 }
 
@@ -199,6 +217,11 @@ extension Record {
     case .workerLost(let worker): self = .workerLost(WorkerID(worker))
     case .workerLeft(let worker): self = .workerLeft(WorkerID(worker))
     case .workerDraining(let worker): self = .workerDraining(WorkerID(worker))
+    case .workerSetAside(let fact):
+      let reason = try text(fact.reason, Limits.diagnosticBytes, "worker_set_aside.reason")
+      self = .workerSetAside(WorkerID(fact.worker), try fact.stageName(), reason: reason)
+    case .workerResumed(let fact):
+      self = .workerResumed(WorkerID(fact.worker), try fact.stageName())
     default: self = try Record(operations: body)
     }
   }
@@ -250,9 +273,10 @@ extension Record {
     case .graphSuspended(let fact):
       self = .graphSuspended(GraphID(fact.graph), fact.isSuspended)
     case .started, .begun, .submitted, .enqueued, .queueCreated, .queueChanged, .queueRemoved,
-      .workerJoined, .workerLost, .workerLeft, .workerDraining, .dispatched, .recalled,
-      .executing, .succeeded, .finished, .attemptFailed, .cancelled, .restoredGraph,
-      .restoredEnding, .restoredCounters, .restoredKeys, .keysDated, .graphsRemoved:
+      .workerJoined, .workerLost, .workerLeft, .workerDraining, .workerSetAside, .workerResumed,
+      .dispatched, .recalled, .executing, .succeeded, .finished, .attemptFailed, .cancelled,
+      .restoredGraph, .restoredEnding, .restoredCounters, .restoredKeys, .keysDated,
+      .graphsRemoved:
       preconditionFailure("a fact of another group")
     }
   }

@@ -57,11 +57,19 @@ struct QueueCreate: Command {
   @Option(help: "Which queues go first, and how the operations are scheduled.")
   var qos: ServiceWord = .default
   @Flag(help: "Start nothing until it is resumed.") var suspended = false
+  @Option(
+    help: ArgumentHelp(
+      "Run its operations only on workers with this label; may be repeated.",
+      valueName: "key=value"))
+  var require: [Assignment] = []
   @OptionGroup(title: "Common options") var global: GlobalOptions
+
+  func validate() throws { try require.checkLabels() }
 
   func perform(_ console: Console) async throws -> ExitStatus {
     let settings = QueueSettings(
-      name: name, qos: qos.value, maximumConcurrent: maxConcurrent, isSuspended: suspended)
+      name: name, qos: qos.value, maximumConcurrent: maxConcurrent, isSuspended: suspended,
+      pool: require.requirements)
     return try await changeQueue(name, "created", .createQueue(settings), console)
   }
 }
@@ -79,13 +87,30 @@ struct QueueSet: Command {
   @Option(help: "Which queues go first.") var qos: ServiceWord?
   @Option(name: .customLong("name"), help: ArgumentHelp("Another name.", valueName: "name"))
   var newName: String?
+  @Option(
+    help: ArgumentHelp(
+      "Run its operations only on workers with this label, in place of those it requires now; "
+        + "may be repeated. The queue has to be empty.",
+      valueName: "key=value"))
+  var require: [Assignment] = []
+  @Flag(help: "Run its operations on any worker again. The queue has to be empty.")
+  var noRequire = false
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
+  func validate() throws {
+    try require.checkLabels()
+    if noRequire, !require.isEmpty {
+      throw ValidationError("--no-require and --require exclude each other")
+    }
+  }
+
   func perform(_ console: Console) async throws -> ExitStatus {
-    let change = QueueChange(newName: newName, qos: qos?.value, limit: maxConcurrent?.value)
+    let pool = noRequire ? [] : require.isEmpty ? nil : require.requirements
+    let change = QueueChange(
+      newName: newName, qos: qos?.value, limit: maxConcurrent?.value, pool: pool)
     guard change != QueueChange() else {
       throw Failure.usage(
-        "nothing to change", hint: "give --max-concurrent, --qos or --name")
+        "nothing to change", hint: "give --max-concurrent, --qos, --require or --name")
     }
     return try await changeQueue(newName ?? name, "changed", .changeQueue(name, change), console)
   }

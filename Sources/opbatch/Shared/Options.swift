@@ -2,6 +2,7 @@
 // ArgumentParser before anything else happens.
 
 import ArgumentParser
+import OpClusterModel
 
 /// The options of every command.
 struct GlobalOptions: ParsableArguments {
@@ -94,6 +95,26 @@ struct Assignment: Equatable, Sendable, ExpressibleByArgument {
     guard let sign = argument.firstIndex(of: "="), sign != argument.startIndex else { return nil }
     key = String(argument[..<sign])
     value = String(argument[argument.index(after: sign)...])
+  }
+}
+
+extension [Assignment] {
+  /// As labels that a worker must have, all of them.
+  var requirements: [LabelRequirement] {
+    map { LabelRequirement(key: $0.key, values: [$0.value]) }
+  }
+
+  /// Of `--label` and `--require`.
+  func checkLabels() throws(ValidationError) {
+    guard count <= Limits.labelsPerThing else {
+      throw ValidationError("more than \(Limits.labelsPerThing) labels")
+    }
+    for assignment in self
+    where assignment.key.utf8.count > Limits.labelBytes
+      || assignment.value.utf8.count > Limits.labelBytes
+    {
+      throw ValidationError("a label has at most \(Limits.labelBytes) bytes")
+    }
   }
 }
 

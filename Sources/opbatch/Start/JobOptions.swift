@@ -47,15 +47,8 @@ struct JobOptions: ParsableArguments {
     guard retry <= Self.mostRetries else {
       throw ValidationError("--retry is 0 to \(Self.mostRetries)")
     }
-    guard require.count <= Limits.labelsPerThing, label.count <= Limits.labelsPerThing else {
-      throw ValidationError("more than \(Limits.labelsPerThing) labels")
-    }
-    for assignment in require + label
-    where assignment.key.utf8.count > Limits.labelBytes
-      || assignment.value.utf8.count > Limits.labelBytes
-    {
-      throw ValidationError("a label has at most \(Limits.labelBytes) bytes")
-    }
+    try require.checkLabels()
+    try label.checkLabels()
     _ = try resource.namedAmounts()
     if let queue, !(1...Limits.nameBytes).contains(queue.utf8.count) {
       throw ValidationError("a queue's name has 1 to \(Limits.nameBytes) bytes")
@@ -71,9 +64,7 @@ struct JobOptions: ParsableArguments {
       cpus: cpus?.value ?? ResourceAmount(1), memoryBytes: memory?.bytes ?? 0,
       gpus: gpus?.value ?? .zero,
       custom: (try? resource.namedAmounts()) ?? [])
-    submission.templates[0].requirements = require.map {
-      LabelRequirement(key: $0.key, values: [$0.value])
-    }
+    submission.templates[0].requirements = require.requirements
     submission.templates[0].retry = RetryPolicy(maximum: retry)
     submission.labels = label.map { Label(key: $0.key, value: $0.value) }
     if let queue { submission.queues = [.named(queue)] }

@@ -24,7 +24,8 @@ enum Placement {
     var names: [Wish: (first: String, more: Int)] = [:]
     for template in submission.templates where template.count > 0 && template.work != .nothing {
       let wish = Wish(
-        work: template.work, demand: template.demand, requirements: template.requirements)
+        work: template.work, demand: template.demand,
+        requirements: template.requirements + pool(of: template, submission))
       if names[wish] != nil {
         names[wish]?.more += 1
       } else if wishes.count < wishesCompared {
@@ -47,6 +48,16 @@ enum Placement {
       sentences = sentences.prefix(sentencesShown) + ["… and \(shownCount(hidden)) more like these"]
     }
     return sentences
+  }
+
+  /// Labels that a queue of the graph's own requires; those of the cluster's are not known here.
+  private static func pool(
+    of template: OperationTemplate, _ submission: GraphSubmission
+  ) -> [LabelRequirement] {
+    guard submission.queues.indices.contains(Int(template.queue)),
+      case .own(let settings) = submission.queues[Int(template.queue)]
+    else { return [] }
+    return settings.pool
   }
 
   /// Why no worker can run it; nil: one can.
