@@ -1,6 +1,7 @@
 // Which coordinator a program speaks to, and who said so: the program itself, the environment, a
-// configuration file, the cluster of `opbatch up`. Reads small files; any thread.
+// configuration file, a coordinator of this user on this machine. Reads small files; any thread.
 
+import OpClusterFolders
 import OpClusterKeys
 import OpClusterModel
 
@@ -21,6 +22,9 @@ public struct ClusterAddress: Hashable, Sendable {
     case key(String)
     /// The cluster in the background.
     case up
+    /// A coordinator that this user runs on this machine, with its journal where it is if nobody
+    /// says otherwise.
+    case serving
 
     /// For messages, and for `opbatch config show --origin`.
     public var text: String {
@@ -30,6 +34,7 @@ public struct ClusterAddress: Hashable, Sendable {
       case .file(let path): path
       case .key(let path): "the key in \(path)"
       case .up: "opbatch up"
+      case .serving: "opcoord serve of this user on this machine"
       }
     }
   }
@@ -44,8 +49,8 @@ public struct ClusterAddress: Hashable, Sendable {
   public static func configured() throws(ClientError) -> String? { try find()?.text }
 
   /// The one to use: `flag`, else the environment, else the user's or the machine's configuration
-  /// file, else the one that the key was made for, else the cluster in the background; nil when
-  /// there is none of them.
+  /// file, else the one that the key was made for, else the cluster in the background, else the
+  /// coordinator that this user runs on this machine; nil when there is none of them.
   ///
   /// - Throws: `.badConfiguration` when a configuration file cannot be understood, or others could
   ///   have made the folder of the cluster in the background.
@@ -67,6 +72,14 @@ public struct ClusterAddress: Hashable, Sendable {
     if let own = try? folder.own(), let text = own.coordinator, own.role != .worker {
       return ClusterAddress(text: text, origin: .key(folder.path))
     }
-    return try BackgroundCluster.running().map { ClusterAddress(text: $0.address, origin: .up) }
+    if let cluster = try BackgroundCluster.running() {
+      return ClusterAddress(text: cluster.address, origin: .up)
+    }
+    do throws(FolderError) {
+      return try CoordinatorRecord.current()
+        .map { ClusterAddress(text: $0.client, origin: .serving) }
+    } catch {
+      throw ClientError(error, advice: "name the coordinator with --coordinator")
+    }
   }
 }

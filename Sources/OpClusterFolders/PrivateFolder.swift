@@ -110,29 +110,53 @@ public struct PrivateFolder: Sendable {
   private static let useName = "in-use"
 
   /// Says that this process uses the folder, until the value goes or the process ends, however it
-  /// does. The file appears with its lock: who finds it without has found what is left of a
-  /// process.
-  public func use() throws(FolderError) -> FolderLock {
-    let fresh = file(".\(Self.useName).\(getpid())")
-    let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
-    let descriptor = unsafe open(fresh, flags, 0o600)
-    guard descriptor >= 0 else { throw .machine("make \(fresh)", errno) }
-    let lock = FolderLock(descriptor)
-    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { throw .machine("lock \(fresh)", errno) }
-    guard unsafe rename(fresh, file(Self.useName)) == 0 else {
-      throw .machine("make \(file(Self.useName))", errno)
-    }
-    return lock
-  }
+  /// does.
+  public func use() throws(FolderError) -> FolderLock { try hold(Self.useName, with: []) }
 
   /// Whether a process used it once, and none does now.
   public var isLeftOver: Bool {
     guard (try? check()) != nil else { return false }
+    return heldness(of: Self.useName) == .left
+  }
+
+  /// Puts a file there that counts until the value goes or the process ends, however it does. It
+  /// appears with its lock: who finds it without has found what is left of a process.
+  func hold(_ name: String, with bytes: [UInt8]) throws(FolderError) -> FolderLock {
+    let fresh = file(".\(name).\(getpid())")
+    let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
+    _ = unsafe unlink(fresh)
+    let descriptor = unsafe open(fresh, flags, 0o600)
+    guard descriptor >= 0 else { throw .machine("make \(fresh)", errno) }
+    let lock = FolderLock(descriptor)
+    do throws(FolderError) {
+      // Whatever the mask of modes says.
+      guard fchmod(descriptor, 0o600) == 0 else { throw .machine("protect \(fresh)", errno) }
+      try Self.write(bytes, to: descriptor, fresh)
+      guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+        throw .machine("lock \(fresh)", errno)
+      }
+      guard unsafe rename(fresh, file(name)) == 0 else {
+        throw .machine("make \(file(name))", errno)
+      }
+    } catch {
+      _ = unsafe unlink(fresh)
+      throw error
+    }
+    return lock
+  }
+
+  /// Whether the process still runs that holds a file.
+  func isHeld(_ name: String) -> Bool { heldness(of: name) == .held }
+
+  private enum Heldness { case missing, left, held }
+
+  private func heldness(of name: String) -> Heldness {
     let flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
-    let descriptor = unsafe open(file(Self.useName), flags)
-    guard descriptor >= 0 else { return false }
+    let descriptor = unsafe open(file(name), flags)
+    guard descriptor >= 0 else { return .missing }
     defer { close(descriptor) }
-    return flock(descriptor, LOCK_EX | LOCK_NB) == 0
+    // Shared, so that those who look at the same moment do not take each other for the holder.
+    return flock(descriptor, LOCK_SH | LOCK_NB) == 0 ? .left : .held
   }
 }
 

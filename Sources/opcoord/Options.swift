@@ -162,7 +162,7 @@ struct Configuration {
     switch setting {
     case .client: return "tcp://127.0.0.1:7420"
     case .worker: return "tcp://127.0.0.1:7421"
-    case .state: return defaultState
+    case .state: return CoordinatorRecord.defaultFolder
     case .keys: return KeyFolder.standard.path
     case .heartbeat: return times.heartbeat
     case .suspect: return times.suspect
@@ -185,5 +185,4 @@ struct Configuration {
     }
   }
 
-  private static var defaultState: String { "\(UserFolders.state)/opcluster/coordinator" }
 }

@@ -46,13 +46,28 @@ struct Serve: ParsableCommand {
     } catch {
       fail("\(error)", status: 74)
     }
+    var record: FolderLock?
     let end = coordinator.run(
       handlesSignals: true, lifeline: untilStdinCloses ? 0 : nil, service: service
-    ) {
-      StandardStream.output.write($0.line)
+    ) { ready in
+      record = Self.record(ready)
+      StandardStream.output.write(ready.line)
     }
+    if record != nil { CoordinatorRecord.remove(from: coordinator.settings.stateFolder) }
     if case .failed(let error) = end { fail(error.description, status: end.status) }
     Kernel.endProcess(end.status)
+  }
+
+  /// So that commands of this user on this machine need not be told where it is.
+  private static func record(_ ready: CoordinatorReady) -> FolderLock? {
+    do throws(FolderError) {
+      return try CoordinatorRecord(client: ready.clientEndpoint.fromThisMachine.address)
+        .keep(in: ready.stateFolder)
+    } catch {
+      StandardStream.error.write(
+        "opcoord: commands on this machine have to be told of it with --coordinator: \(error)")
+      return nil
+    }
   }
 
   /// Where anything is served over TCP; made at the first start.

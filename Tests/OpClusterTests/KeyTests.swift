@@ -106,6 +106,13 @@ import Testing
       let result = try await site.opbatch("main", "run", "--", "/bin/echo", "hello")
       #expect(result.status == 0, "\(result.error) \(worker.error)")
       #expect(result.output.contains("hello"))
+      // Nor need they be told where it is, while it serves.
+      let named = try await site.run("opbatch", home: "main", ["config", "show", "--origin"])
+      #expect(named.output.contains("opcoord serve of this user"), "\(named.output)")
+      let found = try await site.run("opbatch", home: "main", ["ls", "-o", "name"])
+      #expect(found.status == 0, "\(found.error)")
+      let stranger = try await site.run("opbatch", home: "nobody", ["ls"])
+      #expect(stranger.status == 69, "\(stranger.error)")
       let listed = try await site.opcoord("key", "ls", "-o", "name")
       #expect(listed.output == "local")
     }

@@ -32,7 +32,7 @@ struct Doctor: Command {
       else {
         report.add(
           .bad, "configuration",
-          "no coordinator is named, and no cluster of 'opbatch up' is running",
+          "no coordinator is named, and none of yours is running on this machine",
           "'opbatch up' starts one on this machine; else write 'coordinator: ADDRESS' into "
             + "~/.config/opcluster/config.yaml or set \(ClusterAddress.variable)")
         return .unreachable

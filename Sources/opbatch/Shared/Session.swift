@@ -23,7 +23,7 @@ extension Command {
     guard let address = try ClusterAddress.find(flag: global.coordinator, keys: global.keys) else {
       throw Failure(
         .unreachable, code: "unreachable",
-        "no coordinator is configured, and no cluster of 'opbatch up' is running",
+        "no coordinator is configured, and none of yours is running on this machine",
         hint: "start one with 'opbatch up', or name one with --coordinator or "
           + ClusterAddress.variable)
     }

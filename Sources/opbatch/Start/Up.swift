@@ -96,7 +96,7 @@ struct Status: Command {
     guard let address = try ClusterAddress.find(flag: global.coordinator, keys: global.keys) else {
       throw Failure(
         .unreachable, code: "unreachable",
-        "no coordinator is configured, and no cluster of 'opbatch up' is running",
+        "no coordinator is configured, and none of yours is running on this machine",
         hint: "'opbatch up' starts one")
     }
     let (workers, graphs) = try await withConnection { connection in
