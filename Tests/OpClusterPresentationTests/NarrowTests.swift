@@ -44,6 +44,23 @@ struct NarrowTests {
     for line in frame { #expect(displayWidth(line) <= 60) }
   }
 
+  /// A sentence of a worker, unlike the end of a stderr, is wrapped and never cut.
+  @Test func theWorkersOwnWordsAreWhole() {
+    var row = Sample.failed
+    var result = AttemptResult()
+    result.cause = .cannotStart
+    result.diagnostic =
+      "the working directory \"/nowhere/that/is/on/this/machine\" cannot be entered (No such file "
+      + "or directory); create it before the operation runs"
+    row.result = result
+    let page = failurePage(row, style)
+    for line in page { #expect(displayWidth(line) <= 60, "\(line)") }
+    let words = page.joined(separator: " ").split(separator: " ").filter { $0 != "│" }
+    #expect(words.joined(separator: " ").contains(result.diagnostic), "\(page)")
+    #expect(result.wordsOfWorker == result.diagnostic)
+    #expect(Sample.failed.result?.wordsOfWorker == nil, "the end of a stderr is no reason")
+  }
+
   /// What is with a worker and has not begun is called so in the live table, too.
   @Test func dispatchedIsDispatched() {
     let stage = Sample.stage("many", 10, first: 0, [.ready: 2, .dispatched: 3, .waiting: 5])

@@ -33,6 +33,15 @@ struct BrokenWorkerTests {
       let rows = try await connection.operations(.graph(graph))
       #expect(rows.count == 60 && rows.allSatisfy { $0.state == .succeeded })
       await connection.close()
+      // What nobody can start says so once, with what the workers said.
+      try write(
+        "version: 1\noperations:\n  a: {array: 1-3, workdir: /none-of-us, run: [\"true\"]}\n",
+        to: path)
+      let failed = try await cluster.opbatch("submit", path, "--wait", "-o", "name")
+      #expect(failed.status != 0)
+      let why = try await cluster.opbatch("why", "last")
+      #expect(why.output.contains("3 failed"), "\(why.output)")
+      #expect(why.output.contains("\"/none-of-us\" cannot be entered"), "\(why.output)")
       let listed = try await cluster.opbatch("worker", "ls", "-o", "json")
       #expect(listed.output.contains("cannot be entered"), "\(listed.output)")
       let shown = try await cluster.opbatch("worker", "ls")

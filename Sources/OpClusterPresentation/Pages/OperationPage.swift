@@ -179,7 +179,7 @@ private func diagnostic(
         hidden > 0
           ? "  the last \(diagnosticLines) lines that are known"
           : result.isOfProcess ? "  stderr" : "  it said"))
-    page.quote(Array(lines.suffix(diagnosticLines)))
+    page.quote(Array(lines.suffix(diagnosticLines)), isProse: !result.isOfProcess)
   }
   guard result.cause.hasStatus, keepsLogs else { return }
   page.blank()

@@ -34,10 +34,11 @@ struct Page {
     if values.count > 20 { pair("", "… \(shownCount(values.count - 20, "more line"))", .faint) }
   }
 
-  /// Lines of somebody else's text behind a bar, cut to the width.
-  mutating func quote(_ quoted: [String], indent: Int = 4) {
+  /// Lines of somebody else's text behind a bar, cut to the width; sentences are wrapped instead.
+  mutating func quote(_ quoted: [String], isProse: Bool = false, indent: Int = 4) {
     let bar = style.usesUnicode ? "│ " : "| "
-    for text in quoted {
+    let room = style.width.map { max($0 - indent - bar.count, 10) }
+    for text in isProse ? quoted.flatMap({ wrap($0, to: room) }) : quoted {
       let line = StyledLine([.init(blanks(indent) + bar, .faint), .init(text)])
       lines.append(line.text(style, cut: true))
     }

@@ -135,6 +135,13 @@ extension AttemptResult {
   /// Whether a process came to this end, so that the diagnostic is the end of its stderr.
   var isOfProcess: Bool { exitStatus != 0 || signal != 0 }
 
+  /// Why its worker says that it ended, in a line; nil where a process said something, or nothing
+  /// is known beyond `sentence`.
+  public var wordsOfWorker: String? {
+    guard !cause.hasStatus, !spokenOf.isEmpty, spokenOf != sentence else { return nil }
+    return spokenOf
+  }
+
   /// What a type or blocks say of their failure, in a line.
   fileprivate var spokenOf: String {
     truncate(safeLines(diagnostic).first ?? "", to: 200)

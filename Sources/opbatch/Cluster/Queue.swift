@@ -70,7 +70,7 @@ struct QueueCreate: Command {
     let settings = QueueSettings(
       name: name, qos: qos.value, maximumConcurrent: maxConcurrent, isSuspended: suspended,
       pool: require.requirements)
-    return try await changeQueue(name, "created", .createQueue(settings), console)
+    return try await changeNamed("queue", name, "created", .createQueue(settings), console)
   }
 }
 
@@ -112,7 +112,8 @@ struct QueueSet: Command {
       throw Failure.usage(
         "nothing to change", hint: "give --max-concurrent, --qos, --require or --name")
     }
-    return try await changeQueue(newName ?? name, "changed", .changeQueue(name, change), console)
+    return try await changeNamed(
+      "queue", newName ?? name, "changed", .changeQueue(name, change), console)
   }
 }
 
@@ -124,7 +125,7 @@ struct QueueSuspend: Command {
 
   func perform(_ console: Console) async throws -> ExitStatus {
     let change = QueueChange(isSuspended: true)
-    return try await changeQueue(name, "suspended", .changeQueue(name, change), console)
+    return try await changeNamed("queue", name, "suspended", .changeQueue(name, change), console)
   }
 }
 
@@ -136,7 +137,7 @@ struct QueueResume: Command {
 
   func perform(_ console: Console) async throws -> ExitStatus {
     let change = QueueChange(isSuspended: false)
-    return try await changeQueue(name, "resumed", .changeQueue(name, change), console)
+    return try await changeNamed("queue", name, "resumed", .changeQueue(name, change), console)
   }
 }
 
@@ -167,6 +168,6 @@ struct QueueRemove: Command {
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
   func perform(_ console: Console) async throws -> ExitStatus {
-    try await changeQueue(name, "removed", .removeQueue(name), console)
+    try await changeNamed("queue", name, "removed", .removeQueue(name), console)
   }
 }

@@ -54,23 +54,6 @@ extension Command {
       try console.write(bytes: listing.take())
     }
   }
-
-  /// Sends one change and says that it is done.
-  func changeQueue(
-    _ name: String, _ word: String, _ request: ClientRequest, _ console: Console
-  ) async throws -> ExitStatus {
-    try await withConnection { connection in
-      _ = try await ask(connection, request)
-      switch console.format {
-      case .name: try console.writeLine(name)
-      case .table: try console.writeLine("queue \(safe(name)) \(word)")
-      case .json, .jsonl:
-        try console.write(
-          jsonDocument { json in json.object("queue") { $0.field("name", name) } })
-      }
-      return .success
-    }
-  }
 }
 
 /// A quality of service as it is written on the command line.

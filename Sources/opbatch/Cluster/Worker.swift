@@ -61,17 +61,8 @@ struct WorkerDrain: Command {
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
   func perform(_ console: Console) async throws -> ExitStatus {
-    try await withConnection { connection in
-      _ = try await ask(connection, .drainWorker(name))
-      switch console.format {
-      case .name: try console.writeLine(name)
-      case .table: try console.writeLine("worker \(safe(name)) takes nothing new and then leaves")
-      case .json, .jsonl:
-        try console.write(
-          jsonDocument { json in json.object("worker") { $0.field("name", name) } })
-      }
-      return .success
-    }
+    try await changeNamed(
+      "worker", name, "takes nothing new and then leaves", .drainWorker(name), console)
   }
 }
 
@@ -86,17 +77,7 @@ struct WorkerResume: Command {
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
   func perform(_ console: Console) async throws -> ExitStatus {
-    try await withConnection { connection in
-      _ = try await ask(connection, .resumeWorker(name))
-      switch console.format {
-      case .name: try console.writeLine(name)
-      case .table: try console.writeLine("worker \(safe(name)) takes work")
-      case .json, .jsonl:
-        try console.write(
-          jsonDocument { json in json.object("worker") { $0.field("name", name) } })
-      }
-      return .success
-    }
+    try await changeNamed("worker", name, "takes work", .resumeWorker(name), console)
   }
 }
 
@@ -108,17 +89,7 @@ struct WorkerForget: Command {
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
   func perform(_ console: Console) async throws -> ExitStatus {
-    try await withConnection { connection in
-      _ = try await ask(connection, .forgetWorker(name))
-      switch console.format {
-      case .name: try console.writeLine(name)
-      case .table: try console.writeLine("worker \(safe(name)) is forgotten")
-      case .json, .jsonl:
-        try console.write(
-          jsonDocument { json in json.object("worker") { $0.field("name", name) } })
-      }
-      return .success
-    }
+    try await changeNamed("worker", name, "is forgotten", .forgetWorker(name), console)
   }
 }
 
@@ -127,7 +98,7 @@ extension Command {
     guard case .workers(let rows) = try await ask(connection, .workers) else {
       throw Failure.unexpectedReply("workers")
     }
-    return rows
+    return rows.sorted { comesBefore($0.name, $1.name) }
   }
 
   fileprivate func showWorkers(_ rows: [WorkerRow], _ console: Console) throws {

@@ -54,7 +54,7 @@ struct WhySummary {
     if [.failed, .timedOut, .lost].contains(state) {
       let (rows, _) = try await reader.firstOperations(selection, limit: Limits.rowsPerReply)
       for row in rows {
-        places.insert(grouping.add(state, OperationPath(row).description, [sentence(of: row)]))
+        places.insert(grouping.add(state, OperationPath(row).description, lines(of: row)))
       }
       seen = UInt32(clamping: rows.count)
     } else {
@@ -73,10 +73,12 @@ struct WhySummary {
     return reasons.isEmpty ? row.lines : reasons
   }
 
-  private static func sentence(of row: OperationRow) -> String {
+  /// How it ended, and what its worker said of that.
+  private static func lines(of row: OperationRow) -> [String] {
     let reason = shortReason(row)
     let sentence = reason.isEmpty ? "it has ended: \(row.state.rawValue)" : reason
-    return row.attempt > 1 ? "\(sentence), in attempt \(row.attempt)" : sentence
+    let ending = row.attempt > 1 ? "\(sentence), in attempt \(row.attempt)" : sentence
+    return [ending] + [row.result?.wordsOfWorker].compactMap(\.self)
   }
 }
 
