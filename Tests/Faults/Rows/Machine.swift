@@ -50,8 +50,8 @@ final class Machine: Sendable {
     "LANG=C.UTF-8",
   ]
 
-  /// Runs a text of the shell in it; answers what it wrote to both streams, without the last line
-  /// break. Throws when it fails.
+  /// Runs a text of the shell in it; answers what it wrote to its standard output, without the last
+  /// line breaks. Throws when it fails, with what it wrote to both streams.
   @discardableResult
   func say(_ text: String, within limit: Duration = .seconds(120)) async throws -> String {
     guard let enter = Surroundings.program("nsenter") else {
@@ -62,9 +62,11 @@ final class Machine: Sendable {
       "said-\(UInt32.random(in: 0 ... .max))", enter, words, environment: Self.environment,
       folder: folder, input: "/dev/null")
     let status = try await command.ended(within: limit)
-    let all = command.output + command.error
-    guard status == 0 else { throw Trouble("'\(text)' ended with \(status): \(all)") }
-    return String(all.trimmingPrefix { $0 == "\n" }.reversed().trimmingPrefix("\n").reversed())
+    let output = command.output
+    guard status == 0 else {
+      throw Trouble("'\(text)' ended with \(status): \(output)\(command.error)")
+    }
+    return String(output.trimmingPrefix { $0 == "\n" }.reversed().trimmingPrefix("\n").reversed())
   }
 
   /// A property of a unit, such as `ActiveState`.

@@ -5,6 +5,8 @@
 # communication and the network.
 set -e
 mount --make-rprivate /
+# Of the processes of this machine: programs that are run here look their own threads up.
+mount -t proc proc /proc
 mount -t tmpfs tmpfs /mnt
 mkdir /mnt/upper /mnt/work /mnt/root
 mount -t overlay overlay -o lowerdir=/,upperdir=/mnt/upper,workdir=/mnt/work /mnt/root
