@@ -44,19 +44,17 @@ public struct ClusterKeys: Sendable {
 
   /// Makes a key of our own, has it added by an invitation, and keeps it.
   ///
-  /// - Parameter name: What it is to be called, unless the invitation says so.
+  /// - Parameters:
+  ///   - name: What it is to be called, unless the invitation says so.
+  ///   - bearer: Who is going to use it.
   /// - Throws: `.keyRefused` for an invitation that was used or has expired, `.badConfiguration`
   ///   for a folder that holds a key already, and what `connect` throws.
   public static func join(
-    _ token: JoinToken, name: String, in folder: KeyFolder, coordinator: String? = nil
+    _ token: JoinToken, name: String, in folder: KeyFolder, for bearer: KeyFolder.Bearer = .client,
+    coordinator: String? = nil
   ) async throws(ClientError) -> OwnKey {
-    let known: OwnKey?
-    do throws(KeyError) { known = try folder.own() } catch { throw ClientError(error) }
-    if let known {
-      throw ClientError(
-        .badConfiguration, "\(folder.path) holds the key of '\(known.name)' already",
-        hint: "name another folder with --keys")
-    }
+    // Before the invitation is used up.
+    do throws(KeyError) { try folder.checkVacant(for: bearer) } catch { throw ClientError(error) }
     var own = OwnKey(name: name, server: token.server)
     let keys = ClusterKeys(
       name: "invitation", socketKeys: .client(token.pair, server: token.server))
@@ -82,7 +80,7 @@ public struct ClusterKeys: Sendable {
     own.name = given
     own.role = role
     own.coordinator = coordinator ?? (role == .worker ? nil : token.clientAddress)
-    do throws(KeyError) { try folder.keep(own) } catch { throw ClientError(error) }
+    do throws(KeyError) { try folder.keep(own, for: bearer) } catch { throw ClientError(error) }
     return own
   }
 }

@@ -1,17 +1,19 @@
-// The folder of keys: one cluster, one identity. Read and changed by commands and daemons at their
-// start and by the coordinator while it runs. Blocking, small files; any thread.
+// The folder of keys: one cluster, and who we are there. Read and changed by commands and daemons
+// at their start and by the coordinator while it runs. Blocking, small files; any thread.
 
 public import OpClusterFolders
 public import OpClusterModel
 public import OpClusterZeroMQ
 
-/// `own.key`: who we are. At a coordinator also `server.key` and `allowed`: who it is, and whom it
-/// lets in. The folder has mode 0700 and its files 0600, or nothing in it is used (G39).
+/// `own.key`: who we are to the cluster, and `worker.key`: who the workers of this account are. At
+/// a coordinator also `server.key` and `allowed`: who it is, and whom it lets in. The folder has
+/// mode 0700 and its files 0600, or nothing in it is used (G39).
 public struct KeyFolder: Sendable {
   private let folder: PrivateFolder
   public var path: String { folder.path }
 
   static let ownName = "own.key"
+  static let workerName = "worker.key"
   static let serverName = "server.key"
   static let allowedName = "allowed"
 
@@ -22,41 +24,89 @@ public struct KeyFolder: Sendable {
     KeyFolder("\(UserFolders.configuration)/opcluster/keys")
   }
 
-  // MARK: - Our own key
+  // MARK: - Our own keys
+
+  /// Who uses a key: one account may submit and serve.
+  public enum Bearer: Sendable, CaseIterable {
+    case client, worker
+
+    var fileName: String { self == .client ? KeyFolder.ownName : KeyFolder.workerName }
+    private var other: Bearer { self == .client ? .worker : .client }
+
+    /// Where a key may be, the bearer's own file first: an admin's serves both, and workers of
+    /// earlier releases have theirs in `own.key`.
+    fileprivate var files: [(name: String, roles: [Role])] {
+      [
+        (fileName, Role.allCases),
+        (other.fileName, self == .client ? [.admin] : [.worker, .admin]),
+      ]
+    }
+  }
+
+  /// Where the bearer's key is, whether there is one or not.
+  public func file(of bearer: Bearer) -> String { folder.file(bearer.fileName) }
 
   /// nil when there is none.
-  public func own() throws(KeyError) -> OwnKey? {
-    guard let text = try text(of: Self.ownName) else { return nil }
-    return try OwnKey(parsing: text, folder.file(Self.ownName))
+  ///
+  /// - Parameter isCertain: Not one that may be the other's.
+  public func own(
+    for bearer: Bearer = .client, isCertain: Bool = false
+  ) throws(KeyError) -> OwnKey? {
+    try located(bearer, isCertain: isCertain)?.own
+  }
+
+  /// Of a key that an administrator added by hand nobody has told the role here: in the other's
+  /// file it is taken for the bearer's own only where there is nothing better.
+  private func located(
+    _ bearer: Bearer, isCertain: Bool = false
+  ) throws(KeyError) -> (own: OwnKey, path: String)? {
+    for (name, roles) in bearer.files {
+      guard let text = try text(of: name) else { continue }
+      let own = try OwnKey(parsing: text, folder.file(name))
+      let isUsable = own.role.map(roles.contains) ?? (name == bearer.fileName || !isCertain)
+      if isUsable { return (own, folder.file(name)) }
+    }
+    return nil
   }
 
   /// What a client or a worker connects with.
-  public func clientKeys() throws(KeyError) -> (name: String, keys: SocketKeys) {
-    guard let own = try own() else {
+  public func clientKeys(
+    for bearer: Bearer = .client
+  ) throws(KeyError) -> (name: String, keys: SocketKeys) {
+    guard let (own, path) = try located(bearer) else {
       throw KeyError(
-        .missing, "there is no key in \(path), and over TCP there is no way without one",
+        .missing,
+        "there is no key in \(self.path), and over TCP there is no way without one",
         hint: "ask the cluster's administrator for an invitation ('opcoord key invite'), or name "
           + "another folder with --keys")
     }
     guard let server = own.server else {
       throw KeyError(
-        .missing, "\(folder.file(Self.ownName)) does not say the key of the coordinator",
+        .missing, "\(path) does not say the key of the coordinator",
         hint: "'opcoord key show' prints it there; here: opbatch key new --server 'KEY'")
     }
     return (own.name, .client(own.pair, server: server))
   }
 
   /// Never in place of another one.
-  public func keep(_ own: OwnKey, replacing: Bool = false) throws(KeyError) {
+  public func keep(_ own: OwnKey, for bearer: Bearer = .client) throws(KeyError) {
     try make()
     try exclusively { () throws(KeyError) in
-      if !replacing, let known = try self.own() {
-        throw KeyError(
-          .refused, "\(path) holds the key of '\(known.name)' already",
-          hint: "name another folder with --keys, or remove \(folder.file(Self.ownName))")
-      }
-      try replace(Self.ownName, with: Array(own.revealedText.utf8))
+      try checkVacant(for: bearer)
+      try replace(bearer.fileName, with: Array(own.revealedText.utf8))
     }
+  }
+
+  /// Throws where the bearer has a key.
+  public func checkVacant(for bearer: Bearer) throws(KeyError) {
+    guard let (known, file) = try located(bearer, isCertain: true) else { return }
+    // As earlier releases kept it.
+    let isWorkers = bearer == .client && known.role == .worker
+    throw KeyError(
+      .refused, "\(path) holds the key of '\(known.name)' already",
+      hint: isWorkers
+        ? "it is a worker's; give it the name that it has now: mv \(file) \(self.file(of: .worker))"
+        : "name another folder with --keys, or remove \(file)")
   }
 
   // MARK: - The coordinator's
@@ -122,7 +172,8 @@ public struct KeyFolder: Sendable {
       if let pair = try server() {
         return ServerKeys(pair: pair, allowed: try allowed(), areNew: false)
       }
-      if let own = try own() {
+      for bearer in Bearer.allCases {
+        guard let own = try own(for: bearer) else { continue }
         throw KeyError(
           .missing, "\(path) has no server.key, but the key of '\(own.name)' in another cluster",
           hint: "name another folder for this coordinator with --keys")

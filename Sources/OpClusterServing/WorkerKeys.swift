@@ -14,16 +14,17 @@ extension Serve {
   func useKeys(_ configuration: inout WorkerConfiguration, _ settings: WorkerSettings) {
     let folder = settings.text(.keys, flag: keys).map { KeyFolder($0) } ?? .standard
     do throws(KeyError) {
-      let own = try folder.own()
-      if own == nil, let source = try joinSource(settings) {
+      let known = try folder.own(for: .worker, isCertain: true)
+      if known == nil, let source = try joinSource(settings) {
         joinAndStartAgain(try token(source), folder, configuration.coordinator, settings)
       }
-      if let own, join ?? joinFile != nil {
+      let own = try folder.own(for: .worker)
+      if let own = known, join ?? joinFile != nil {
         StandardStream.error.write(
           "\(Program.name): the invitation is not used: \(folder.path) holds the key of "
-            + "'\(own.name)' already; to join anew, remove \(folder.path)/own.key first")
+            + "'\(own.name)' already; to join anew, remove its file there first")
       }
-      configuration.keys = try folder.clientKeys().keys
+      configuration.keys = try folder.clientKeys(for: .worker).keys
       let isNamed = settings.text(.name, flag: name) != nil
       if let own, own.role == .worker, !isNamed, !own.name.covers(workerName: configuration.name) {
         configuration.name = own.name
@@ -88,7 +89,7 @@ extension Serve {
         do throws(ClientError) {
           return .success(
             try await ClusterKeys.join(
-              token, name: name, in: folder, coordinator: coordinator.address))
+              token, name: name, in: folder, for: .worker, coordinator: coordinator.address))
         } catch {
           return .failure(error)
         }
@@ -99,7 +100,7 @@ extension Serve {
     switch result {
     case .success(let own):
       StandardStream.error.write(
-        "\(Program.name): joined as '\(own.name)'; the key is in \(folder.path)")
+        "\(Program.name): joined as '\(own.name)'; the key is \(folder.file(of: .worker))")
       let code = OwnProcess.startAgain(
         without: ["--join", "--join-file"], [.join, .joinFile].map(\WorkerSetting.variable))
       fail("cannot start again: error \(code); start without the invitation", status: 74)

@@ -47,6 +47,54 @@ import Testing
     #expect(try keys.own()?.name == "anna")
   }
 
+  // One account submits and has workers; each finds its own key, whichever was first.
+  @Test(arguments: [true, false]) func bothOfOneAccount(isWorkerFirst: Bool) throws {
+    let folder = try TestFolder()
+    let keys = KeyFolder(folder.path)
+    let server = KeyPair.random().publicKey
+    let client = OwnKey(name: "anna", role: .submitter, server: server)
+    let worker = OwnKey(name: "w1", role: .worker, server: server)
+    if isWorkerFirst { try keys.keep(worker, for: .worker) }
+    try keys.keep(client)
+    if !isWorkerFirst {
+      #expect(try keys.own(for: .worker) == nil)
+      try keys.keep(worker, for: .worker)
+    }
+    #expect(try keys.clientKeys().name == "anna")
+    #expect(try keys.clientKeys(for: .worker).name == "w1")
+    for bearer in KeyFolder.Bearer.allCases {
+      let error = #expect(throws: KeyError.self) { try keys.keep(worker, for: bearer) }
+      #expect(error?.hint.contains(keys.file(of: bearer)) == true)
+    }
+  }
+
+  // What earlier releases left: a worker's key in own.key. It goes on serving, and says where it
+  // belongs when a client wants the place.
+  @Test func aWorkersKeyInTheClientsFile() throws {
+    let folder = try TestFolder()
+    let keys = KeyFolder(folder.path)
+    try keys.keep(OwnKey(name: "w1", role: .worker, server: KeyPair.random().publicKey))
+    #expect(try keys.clientKeys(for: .worker).name == "w1")
+    let error = #expect(throws: KeyError.self) { try keys.checkVacant(for: .client) }
+    #expect(error?.hint.contains("mv \(folder.path)/own.key \(folder.path)/worker.key") == true)
+    #expect(throws: KeyError.self) { try keys.checkVacant(for: .worker) }
+  }
+
+  // An admin's serves both; of one whose role is not known here a worker with an invitation makes
+  // no use.
+  @Test func oneForBoth() throws {
+    let folder = try TestFolder()
+    let admin = KeyFolder("\(folder.path)/a")
+    try admin.keep(OwnKey(name: "root", role: .admin), for: .worker)
+    #expect(try admin.own()?.name == "root")
+    let unknown = KeyFolder("\(folder.path)/b")
+    try unknown.keep(OwnKey(name: "added"))
+    #expect(try unknown.own(for: .worker)?.name == "added")
+    #expect(try unknown.own(for: .worker, isCertain: true) == nil)
+    try unknown.keep(OwnKey(name: "w1", role: .worker), for: .worker)
+    #expect(try unknown.own(for: .worker)?.name == "w1")
+  }
+
   @Test func missing() throws {
     let folder = try TestFolder()
     let error = #expect(throws: KeyError.self) { _ = try KeyFolder(folder.path).clientKeys() }

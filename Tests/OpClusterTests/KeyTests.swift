@@ -255,6 +255,14 @@ import Testing
       #expect(foreign.status == 64 && foreign.error.contains("for the role submitter"))
       let joined = try await site.run("opbatch", home: "uta", ["key", "join", other])
       #expect(joined.status == 0, "\(joined.error)")
+      // The account of a worker submits, too.
+      let third = try await invite("--role", "submitter", "--name", "fern")
+      let own = try #require(third.split(separator: " ").dropFirst().first.map(String.init))
+      let beside = try await site.run("opbatch", home: "far", ["key", "join", own])
+      #expect(beside.status == 0, "\(beside.error)")
+      let submitted = try await site.run(
+        "opbatch", home: "far", ["run", "--", "/bin/echo", "ours"])
+      #expect(submitted.status == 0 && submitted.output.contains("ours"), "\(submitted.error)")
       // The key knows where its coordinator is.
       let result = try await site.run("opbatch", home: "uta", ["run", "--", "/bin/echo", "there"])
       #expect(result.status == 0, "\(result.error)")

@@ -85,7 +85,7 @@ extension WorkerLoop {
         .forbidden,
         "what listens at \(address) hung up during the handshake: it has another key than the "
           + "coordinator that ours is for",
-        hint: "check the address, and the line 'server' of own.key against 'opcoord key show'")
+        hint: "check the address, and the line 'server' of the key against 'opcoord key show'")
       warnOnce(refusal.message)
       if !hasServed { keyRefusal = refusal }
     case .foreignServer:
