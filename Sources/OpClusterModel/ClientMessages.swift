@@ -27,7 +27,10 @@ public enum ClientRequest: Hashable, Sendable {
   case changeQueue(String, QueueChange)
   /// Only an empty one (S5).
   case removeQueue(String)
-  case addDependency(from: OperationID, to: OperationID, EdgePolicy)
+  /// - Parameter allowsCycle: One that closes a circle is taken as well: nobody in it becomes ready
+  ///   until it is broken (S32).
+  case addDependency(
+    from: OperationID, to: OperationID, EdgePolicy, allowsCycle: Bool = false)
   case removeDependency(from: OperationID, to: OperationID)
   case setPriority(OperationTarget, Priority)
   /// Closes (true) or opens the hold gate of what has not started (S44).

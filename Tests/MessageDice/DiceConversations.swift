@@ -167,7 +167,9 @@ extension Dice {
     case 6: .createQueue(settings())
     case 7: .changeQueue(text(), queueChange())
     case 8: .removeQueue(text())
-    case 9: .addDependency(from: operation(), to: operation(), member(EdgePolicy.self))
+    case 9:
+      .addDependency(
+        from: operation(), to: operation(), member(EdgePolicy.self), allowsCycle: bool())
     case 10: .removeDependency(from: operation(), to: operation())
     case 11: .setPriority(target(), member(Priority.self))
     case 12: .hold(target(), bool())

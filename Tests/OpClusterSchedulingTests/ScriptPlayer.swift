@@ -174,7 +174,8 @@ struct ScriptPlayer {
       let need = words[1].split(separator: ":").map(String.init)
       guard let from = names.operation(need[0]) else { throw ScriptError("no \(need[0])") }
       let policy = need.count == 2 ? try edgePolicy(need[1]) : .finished
-      return .addDependency(from: from, to: try id(0), policy)
+      return .addDependency(
+        from: from, to: try id(0), policy, allowsCycle: words.last == "cycles")
     case "undepend": return .removeDependency(from: try id(1), to: try id(0))
     case "priority":
       let word = words.last ?? ""

@@ -139,9 +139,9 @@ public final class OperationCluster: Sendable {
 
   /// Whether operations may wait for each other in a circle, as Foundation's may: then none of them
   /// becomes ready until one is cancelled, or a dependency is taken back. Off unless set: a circle
-  /// is refused as `cycle`. Counts for what this program adds from then on, and is told as a
-  /// warning where the cluster's errors go; a dependency that is added to what is in a queue
-  /// already closes no circle in any case.
+  /// is refused as `cycle`. Counts for the operations and dependencies that this program adds
+  /// from then on, and is told as a warning where the cluster's errors go. A circle that a barrier
+  /// closes when something enters its queue later is refused in any case.
   public var allowsCycles: Bool {
     get { acceptsCycles.load(ordering: .acquiring) }
     set { acceptsCycles.store(newValue, ordering: .releasing) }

@@ -86,13 +86,35 @@ extension OperationCluster {
     guard let otherID = other.id else {
       throw ClusterError(.unknownDependency, "'\(other)' is on its way to the cluster")
     }
-    let took = try ask(.addDependency(from: otherID, to: id, condition)).effect
+    let took = try addDependency(from: otherID, to: id, condition)
     if took {
       operation.life.withLock {
         $0.dependencies.append(Dependency(operation: other, condition: condition))
       }
     }
     return took
+  }
+}
+
+extension OperationCluster {
+  /// Where circles are allowed, one that closes one is asked for again, with a warning (S32).
+  private func addDependency(
+    from other: OperationID, to id: OperationID, _ condition: EdgePolicy
+  ) throws(ClusterError) -> Bool {
+    do throws(ClusterError) {
+      return try ask(.addDependency(from: other, to: id, condition)).effect
+    } catch  where error.code == .cycle && allowsCycles {
+      let took = try ask(.addDependency(from: other, to: id, condition, allowsCycle: true)).effect
+      if took { warn(ofCycle: error, among: "a dependency that was added") }
+      return took
+    }
+  }
+
+  /// Tells of a circle that was taken because this program allows them.
+  func warn(ofCycle error: ClusterError, among what: String) {
+    let warning = ClusterError(
+      .cycle, "accepted: \(error.message)", hint: "cancel one of them, or take a dependency back")
+    report(warning, of: what)
   }
 }
 

@@ -132,10 +132,7 @@ extension OperationCluster {
       if !self.isLocal { graph.key = self.newKey() }
       self.backend.send(.submit(graph)) { result in
         if case .success = result.refused {
-          let warning = ClusterError(
-            .cycle, "accepted: \(error.message)",
-            hint: "cancel one of them, or take a dependency back")
-          self.report(warning, of: "operations that were added")
+          self.warn(ofCycle: error, among: "operations that were added")
         }
         handler(result.refused)
       }

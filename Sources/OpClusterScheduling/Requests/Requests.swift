@@ -49,9 +49,9 @@ extension Scheduler {
       return try change(asker, queue(named: name), wanted, into: &turn)
     case .removeQueue(let name):
       return try remove(queue(named: name), into: &turn)
-    case .addDependency(let from, let to, let policy):
+    case .addDependency(let from, let to, let policy, let allowsCycle):
       try checkOwn([to.graph], of: asker)
-      return try addDependency(asker, request, from, to, policy, into: &turn)
+      return try addDependency(asker, request, from, to, policy, allowsCycle, into: &turn)
     case .removeDependency(let from, let to):
       try checkOwn([to.graph], of: asker)
       return try removeDependency(asker, request, from, to, into: &turn)
@@ -339,7 +339,7 @@ extension Scheduler {
 
   private mutating func addDependency(
     _ asker: Asker, _ request: ClientRequest, _ from: OperationID, _ to: OperationID,
-    _ policy: EdgePolicy, into turn: inout Turn
+    _ policy: EdgePolicy, _ allowsCycle: Bool, into turn: inout Turn
   ) throws(Refusal) -> ClientReply? {
     if from == to { throw Refusal(.selfDependency, "\(shown(to)) cannot wait for itself") }
     try checkKnown(from)
@@ -353,7 +353,7 @@ extension Scheduler {
     if cell.phase == .executing || cell.phase == .finished { return .effect(false) }
     let stage = graphs[to.graph.number].stageNumber(of: to.index)
     if graphs[to.graph.number].stages[stage].template.wantsInputs { try checkOutput(of: from) }
-    if let path = cycle(ifWaiting: to, on: from) {
+    if !allowsCycle, let path = cycle(ifWaiting: to, on: from) {
       throw Refusal(
         .cycle, "this would be a cycle: \(path.map { shown($0) }.joined(separator: " ← "))",
         operations: path)

@@ -11,8 +11,10 @@ extension ClientRequest {
       proto.operations = ProtoOperations(operations)
       proto.queue = queue
       return .enqueue(proto)
-    case .addDependency(let from, let to, let policy):
-      return .addDependency(ProtoDependency(from, to, policy))
+    case .addDependency(let from, let to, let policy, let allowsCycle):
+      var proto = ProtoDependency(from, to, policy)
+      proto.allowsCycle = allowsCycle
+      return .addDependency(proto)
     case .removeDependency(let from, let to):
       return .removeDependency(ProtoDependency(from, to, .finished))
     case .addBlocks(let operation, let blocks):
@@ -67,7 +69,8 @@ extension ClientRequest {
     case .addDependency(let proto):
       self = .addDependency(
         from: try OperationID(proto: proto.from), to: try OperationID(proto: proto.to),
-        try EdgePolicy(proto: proto.policy, "add_dependency.policy"))
+        try EdgePolicy(proto: proto.policy, "add_dependency.policy"),
+        allowsCycle: proto.allowsCycle)
     case .removeDependency(let proto):
       self = .removeDependency(
         from: try OperationID(proto: proto.from), to: try OperationID(proto: proto.to))

@@ -1233,6 +1233,9 @@ nonisolated struct ProtoDependency: Sendable {
 
   var policy: ProtoEdgePolicy = .unspecified
 
+  /// One that closes a circle is taken as well.
+  var allowsCycle: Bool = false
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -4165,7 +4168,7 @@ nonisolated extension ProtoQueuePool: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
 nonisolated extension ProtoDependency: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Dependency"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}from\0\u{1}to\0\u{1}policy\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}from\0\u{1}to\0\u{1}policy\0\u{3}allows_cycle\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4176,6 +4179,7 @@ nonisolated extension ProtoDependency: SwiftProtobuf.Message, SwiftProtobuf._Mes
       case 1: try { try decoder.decodeSingularMessageField(value: &self._from) }()
       case 2: try { try decoder.decodeSingularMessageField(value: &self._to) }()
       case 3: try { try decoder.decodeSingularEnumField(value: &self.policy) }()
+      case 4: try { try decoder.decodeSingularBoolField(value: &self.allowsCycle) }()
       default: break
       }
     }
@@ -4195,6 +4199,9 @@ nonisolated extension ProtoDependency: SwiftProtobuf.Message, SwiftProtobuf._Mes
     if self.policy != .unspecified {
       try visitor.visitSingularEnumField(value: self.policy, fieldNumber: 3)
     }
+    if self.allowsCycle != false {
+      try visitor.visitSingularBoolField(value: self.allowsCycle, fieldNumber: 4)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4202,6 +4209,7 @@ nonisolated extension ProtoDependency: SwiftProtobuf.Message, SwiftProtobuf._Mes
     if lhs._from != rhs._from {return false}
     if lhs._to != rhs._to {return false}
     if lhs.policy != rhs.policy {return false}
+    if lhs.allowsCycle != rhs.allowsCycle {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
