@@ -36,6 +36,43 @@ private func poll(_ what: String, _ condition: () -> Bool) throws {
 }
 
 extension WorkerTests {
+  // A program that just ends cannot remove its folder: the next one does, and touches nothing else.
+  @Test func laneFoldersAreLeftToTheNext() throws {
+    let base = "/tmp/worker-test-\(String(UInt64.random(in: 0...(.max)), radix: 36))"
+    #expect(unsafe mkdir(base, 0o700) == 0)
+    defer { _ = Folders.removeTree(base) }
+    /// As a lane of long ago has left it.
+    func folder(_ name: String, isOld: Bool = true, files: [String] = ["lock", "trees"]) -> String {
+      let path = "\(base)/\(name)"
+      #expect(unsafe mkdir(path, 0o700) == 0)
+      for file in files { Folders.append("x", to: "\(path)/\(file)") }
+      let then = timespec(tv_sec: time(nil) - (isOld ? 3_600 : 0), tv_nsec: 0)
+      #expect(unsafe utimensat(AT_FDCWD, path, [then, then], 0) == 0)
+      return path
+    }
+    let left = [folder("opcluster-17-abc"), folder("opcluster-99999999-0")]
+    let held = folder("opcluster-18-abc")
+    let lock = unsafe open("\(held)/lock", O_RDWR | O_CLOEXEC)
+    #expect(lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0)
+    defer { close(lock) }
+    let runs = folder("opcluster-19-abc")
+    let trees = unsafe open("\(runs)/trees", O_RDWR | O_CLOEXEC)
+    #expect(trees >= 0 && flock(trees, LOCK_SH | LOCK_NB) == 0)
+    defer { close(trees) }
+    let others = [
+      held, runs, folder("opcluster-20-abc", isOld: false), folder("opcluster-21-abc", files: []),
+      folder("opcluster-abc"), folder("opcluster-x-abc"), folder("opcluster-22-abc-d"),
+      folder("22-abc"),
+    ]
+    let link = "\(base)/opcluster-23-abc"
+    #expect(unsafe symlink(others[7], link) == 0)
+    LaneFolder.removeAbandoned(beside: "\(base)/opcluster-1-own")
+    for path in left { #expect(Folders.owner(of: path) == nil, "\(path) is left") }
+    for path in others + [link] { #expect(Folders.owner(of: path) != nil, "\(path) is gone") }
+    LaneFolder.removeAbandoned(beside: held)
+    #expect(Folders.owner(of: held) != nil)
+  }
+
   // A command with its values and outputs, and a block operation.
   @Test func laneEndToEnd() throws {
     let ends = LaneEnds()

@@ -185,6 +185,22 @@ enum Folders {
     return names
   }
 
+  /// Whether it is a folder, no link, of this user, in which nobody else can put anything.
+  static func isOwnFolder(_ path: String) -> Bool {
+    var information = stat()
+    guard unsafe lstat(path, &information) == 0 else { return false }
+    return information.st_mode & S_IFMT == S_IFDIR && information.st_uid == geteuid()
+      && information.st_mode & 0o022 == 0
+  }
+
+  /// Whether a file is there, and nobody holds its lock.
+  static func isUnlocked(_ path: String) -> Bool {
+    let descriptor = unsafe open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+    guard descriptor >= 0 else { return false }
+    defer { close(descriptor) }
+    return flock(descriptor, LOCK_EX | LOCK_NB) == 0
+  }
+
   /// Seconds since a folder's content last changed.
   static func age(of path: String) -> Int64? {
     var information = stat()

@@ -37,7 +37,7 @@ public final class CommandLane: Sendable {
     onProgress: @escaping @Sendable (AttemptID, Double, String) -> Void = { _, _, _ in },
     onEnd: @escaping @Sendable (AttemptID, AttemptResult) -> Void
   ) throws(WorkerError) {
-    let folder = Self.freshFolder()
+    let folder = LaneFolder.fresh
     self.folder = folder
     self.onEnd = onEnd
     do throws(SocketError) {
@@ -113,12 +113,5 @@ public final class CommandLane: Sendable {
     guard isFirst else { return }
     _ = orders.post(.end)
     if !thread.isCurrent { thread.join() }
-  }
-
-  private static func freshFolder() -> String {
-    let given = OwnProcess.variable("TMPDIR") ?? ""
-    let base = given.hasPrefix("/") ? given : "/tmp"
-    return "\(base)/opcluster-\(MachineResources.processNumber)-"
-      + String(UInt64.random(in: 0...UInt64.max), radix: 36)
   }
 }
