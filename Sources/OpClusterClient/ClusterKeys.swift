@@ -79,7 +79,9 @@ public struct ClusterKeys: Sendable {
     }
     own.name = given
     own.role = role
-    own.coordinator = coordinator ?? (role == .worker ? nil : token.clientAddress)
+    // Where a worker has joined is no address of clients, and it is told its own at each start.
+    let joinedAt = bearer == .client ? coordinator : nil
+    own.coordinator = role == .worker ? nil : joinedAt ?? token.clientAddress
     do throws(KeyError) { try folder.keep(own, for: bearer) } catch { throw ClientError(error) }
     return own
   }

@@ -26,29 +26,36 @@ public struct CoordinatorRecord: Hashable, Sendable {
     try PrivateFolder(folder).hold(Self.name, with: Array("\(client)\n\(machine)\n".utf8))
   }
 
-  public static func remove(from folder: String) { PrivateFolder(folder).remove(name) }
-
   /// What is said by a process of this user that still runs, on this machine; nil if there is none.
   ///
   /// - Throws: where others could have written it.
   public static func current(
     in folder: String = defaultFolder
   ) throws(FolderError) -> CoordinatorRecord? {
-    let folder = PrivateFolder(folder)
-    guard let bytes = try folder.read(name, limit: longest), folder.isHeld(name) else { return nil }
+    // The folder is the journal's, and looked at as that is: links of ours lead on.
+    let place = PrivateFolder(folder)
+    guard case .success = FileFacts.of(place.file(name)) else { return nil }
+    if let problem = TrustedPath.problem(ofFolder: folder) { throw problem }
+    let path = place.file(name)
+    guard let bytes = try OwnFiles.contents(ofPrivate: path, limit: longest), place.isHeld(name)
+    else { return nil }
     let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
     guard lines.count == 2, !thisMachine.isEmpty, lines[1] == thisMachine else { return nil }
     return CoordinatorRecord(client: lines[0])
   }
 
-  /// Empty where nobody can tell.
+  /// Its start, and its network: containers share the one and not the other. Empty where nobody
+  /// can tell.
   private static let thisMachine: String = {
+    var name = [CChar](repeating: 0, count: 64)
+    let length = unsafe readlink("/proc/self/ns/net", &name, name.count)
     let descriptor = unsafe open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { return "" }
+    guard length > 0, descriptor >= 0 else { return "" }
     defer { close(descriptor) }
     var buffer = [UInt8](repeating: 0, count: 64)
     let count = unsafe read(descriptor, &buffer, buffer.count)
-    let bytes = buffer.prefix(max(count, 0)).prefix { $0 > 0x20 }
-    return String(decoding: bytes, as: UTF8.self)
+    let start = buffer.prefix(max(count, 0)).prefix { $0 > 0x20 }
+    let network = name.prefix(length).map(UInt8.init(bitPattern:))
+    return String(decoding: start + [UInt8(ascii: "/")] + network, as: UTF8.self)
   }()
 }

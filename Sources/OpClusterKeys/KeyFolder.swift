@@ -55,6 +55,9 @@ public struct KeyFolder: Sendable {
     try located(bearer, isCertain: isCertain)?.own
   }
 
+  /// Where that is; nil when there is none.
+  public func place(for bearer: Bearer) throws(KeyError) -> String? { try located(bearer)?.path }
+
   /// Of a key that an administrator added by hand nobody has told the role here: in the other's
   /// file it is taken for the bearer's own only where there is nothing better.
   private func located(
@@ -74,6 +77,14 @@ public struct KeyFolder: Sendable {
     for bearer: Bearer = .client
   ) throws(KeyError) -> (name: String, keys: SocketKeys) {
     guard let (own, path) = try located(bearer) else {
+      let other: Bearer = bearer == .worker ? .client : .worker
+      if let known = try text(of: other.fileName), !known.isEmpty {
+        throw KeyError(
+          .missing,
+          "\(file(of: other)) is \(other == .worker ? "a worker's" : "no worker's"), and there is "
+            + "no \(bearer.fileName) beside it",
+          hint: "join with an invitation: " + (bearer == .worker ? "--join" : "opbatch key join"))
+      }
       throw KeyError(
         .missing,
         "there is no key in \(self.path), and over TCP there is no way without one",

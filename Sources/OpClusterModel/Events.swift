@@ -66,7 +66,8 @@ public struct Event: Hashable, Sendable {
     ///
     /// - Parameter reason: What it said of the last one; at most `Limits.diagnosticBytes`.
     case workerSetAside(StageName?, reason: String)
-    /// It is given that again.
+    /// It is given that again. Nobody is told where its graph, the worker or the coordinator has
+    /// ended meanwhile: that ends it as well.
     case workerResumed(StageName?)
   }
 }

@@ -20,9 +20,10 @@ extension Serve {
       }
       let own = try folder.own(for: .worker)
       if let own = known, join ?? joinFile != nil {
+        let path = try folder.place(for: .worker) ?? folder.path
         StandardStream.error.write(
-          "\(Program.name): the invitation is not used: \(folder.path) holds the key of "
-            + "'\(own.name)' already; to join anew, remove its file there first")
+          "\(Program.name): the invitation is not used: \(path) holds the key of '\(own.name)' "
+            + "already; to join anew, remove it first")
       }
       configuration.keys = try folder.clientKeys(for: .worker).keys
       let isNamed = settings.text(.name, flag: name) != nil

@@ -38,11 +38,6 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
   public var isNumeric: Bool { host?.kind != .name }
   /// Whether it stands for all interfaces of this machine.
   public var isWildcard: Bool { host?.isWildcard ?? false }
-  /// The same, as this machine itself reaches it.
-  public var fromThisMachine: Endpoint {
-    guard let host, let port, host.isWildcard else { return self }
-    return Endpoint(host: host.kind == .version6 ? .loopback6 : .loopback4, port: port)
-  }
   /// Whether only this machine can get there.
   public var isLoopback: Bool { host?.isLoopback ?? true }
 

@@ -53,7 +53,8 @@ struct Serve: ParsableCommand {
       record = Self.record(ready)
       StandardStream.output.write(ready.line)
     }
-    if record != nil { CoordinatorRecord.remove(from: coordinator.settings.stateFolder) }
+    // What is left of it without its lock says nothing; the folder may be another's by now.
+    withExtendedLifetime(record) {}
     if case .failed(let error) = end { fail(error.description, status: end.status) }
     Kernel.endProcess(end.status)
   }
@@ -61,7 +62,7 @@ struct Serve: ParsableCommand {
   /// So that commands of this user on this machine need not be told where it is.
   private static func record(_ ready: CoordinatorReady) -> FolderLock? {
     do throws(FolderError) {
-      return try CoordinatorRecord(client: ready.clientEndpoint.fromThisMachine.address)
+      return try CoordinatorRecord(client: ready.clientEndpoint.seenFromHere.address)
         .keep(in: ready.stateFolder)
     } catch {
       StandardStream.error.write(

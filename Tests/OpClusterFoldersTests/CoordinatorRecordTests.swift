@@ -21,8 +21,22 @@ import Testing
     #expect(FileManager.default.fileExists(atPath: "\(folder)/serving"))
     lock = try record.keep(in: folder)
     #expect(try CoordinatorRecord.current(in: folder) == record)
-    CoordinatorRecord.remove(from: folder)
-    #expect(try CoordinatorRecord.current(in: folder) == nil)
+    withExtendedLifetime(lock) {}
+  }
+
+  @Test("Where a journal can be, it can be found; without one nothing is looked at")
+  func foldersOfJournals() throws {
+    let room = try Room()
+    let record = CoordinatorRecord(client: "tcp://127.0.0.1:7420")
+    let folder = room.folder("readable", 0o755)
+    let link = "\(room.path)/link"
+    #expect(unsafe symlink(folder, link) == 0)
+    let lock = try record.keep(in: folder)
+    #expect(try CoordinatorRecord.current(in: folder) == record)
+    #expect(try CoordinatorRecord.current(in: link) == record)
+    withExtendedLifetime(lock) {}
+    #expect(try CoordinatorRecord.current(in: room.folder("open", 0o777)) == nil)
+    #expect(try CoordinatorRecord.current(in: "\(room.path)/none") == nil)
   }
 
   @Test("A home may be on many machines") func isOfThisMachine() throws {

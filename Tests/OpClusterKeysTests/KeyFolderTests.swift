@@ -58,6 +58,8 @@ import Testing
     try keys.keep(client)
     if !isWorkerFirst {
       #expect(try keys.own(for: .worker) == nil)
+      let error = #expect(throws: KeyError.self) { _ = try keys.clientKeys(for: .worker) }
+      #expect(error?.message.contains("own.key is no worker's") == true)
       try keys.keep(worker, for: .worker)
     }
     #expect(try keys.clientKeys().name == "anna")
@@ -78,6 +80,17 @@ import Testing
     let error = #expect(throws: KeyError.self) { try keys.checkVacant(for: .client) }
     #expect(error?.hint.contains("mv \(folder.path)/own.key \(folder.path)/worker.key") == true)
     #expect(throws: KeyError.self) { try keys.checkVacant(for: .worker) }
+  }
+
+  // G39: as the others are.
+  @Test func anOpenKeyOfAWorker() throws {
+    let folder = try TestFolder()
+    let keys = KeyFolder(folder.path)
+    try keys.keep(OwnKey(name: "w1", role: .worker), for: .worker)
+    #expect(folder.mode(of: "worker.key") == 0o600)
+    #expect(unsafe chmod("\(folder.path)/worker.key", 0o640) == 0)
+    let error = #expect(throws: KeyError.self) { _ = try keys.own(for: .worker) }
+    #expect(error?.message.contains("worker.key has mode 0640") == true)
   }
 
   // An admin's serves both; of one whose role is not known here a worker with an invitation makes

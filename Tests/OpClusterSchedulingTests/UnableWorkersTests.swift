@@ -247,8 +247,14 @@ extension World {
     world.tick(after: Limits.firstRest)
     #expect(world.workers[0].held.isEmpty, "twice as long")
     world.tick(after: Limits.firstRest)
+    #expect(world.endAll(0, unable) == 1)
+    // From the third rest on observers are told, and of the end of that.
+    #expect(world.setAside.contains(.workerSetAside(nil, reason: unable.diagnostic)))
+    #expect(!world.setAside.contains(.workerResumed(nil)))
+    world.tick(after: Limits.firstRest * 4)
     #expect(world.endAll(0) >= 1)
     #expect(world.row(0)?.isSetAside == false)
+    #expect(world.setAside.count { $0 == .workerResumed(nil) } == 1)
     #expect(world.brokenInvariant == nil)
   }
 
@@ -328,6 +334,34 @@ extension World {
     world.endAll(0, unable)
     world.tick(after: Limits.firstRest)
     return world
+  }
+
+  // It runs something again and leaves in one turn: that is told, and nothing of who is not there.
+  @Test func nothingIsToldOfWhoHasGone() throws {
+    var world = worldBeforeATry()
+    for rests in 2...Limits.restsBeforeSetAside {
+      #expect(world.endAll(0, unable) == 1, "\(rests)")
+      for _ in 0..<(1 << (rests - 1)) {
+        world.tick(after: Limits.firstRest)
+        world.report(0)
+        world.report(1)
+      }
+    }
+    #expect(world.setAside.count == 1)
+    let tried = try #require(world.workers[0].held.first?.attempt.operation)
+    world.start(0, tried)
+    world.end(0, tried, .success)
+    let next = world.nextReport(of: 0)
+    let report = try #require(next)
+    let goodbye = Input.worker(world.workers[0].peer, .goodbye)
+    world.step { scheduler, turn in
+      scheduler.handle(report, into: &turn)
+      scheduler.handle(goodbye, into: &turn)
+    }
+    #expect(world.events.contains { $0.kind == .workerLeft })
+    #expect(world.setAside.count == 1)
+    #expect(world.brokenInvariant == nil)
+    #expect(world.replayed().snapshot() == world.scheduler.snapshot())
   }
 
   // A try that is never heard of does not last for ever; one that runs for so long that it would

@@ -1,6 +1,7 @@
 // The command lane: work of attempts in a program that is no worker.
 
 import Glibc
+import Logging
 import OpClusterModel
 import OpClusterWire
 import OpClusterZeroMQ
@@ -42,11 +43,11 @@ extension WorkerTests {
     #expect(unsafe mkdir(base, 0o700) == 0)
     defer { _ = Folders.removeTree(base) }
     /// As a lane of long ago has left it.
-    func folder(_ name: String, isOld: Bool = true, files: [String] = ["lock", "trees"]) -> String {
+    func folder(_ name: String, isOld: Bool = true, files: [String] = ["lock"]) -> String {
       let path = "\(base)/\(name)"
       #expect(unsafe mkdir(path, 0o700) == 0)
       for file in files { Folders.append("x", to: "\(path)/\(file)") }
-      let then = timespec(tv_sec: time(nil) - (isOld ? 3_600 : 0), tv_nsec: 0)
+      let then = timespec(tv_sec: time(nil) - (isOld ? 25 * 3_600 : 3_600), tv_nsec: 0)
       #expect(unsafe utimensat(AT_FDCWD, path, [then, then], 0) == 0)
       return path
     }
@@ -55,22 +56,19 @@ extension WorkerTests {
     let lock = unsafe open("\(held)/lock", O_RDWR | O_CLOEXEC)
     #expect(lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0)
     defer { close(lock) }
-    let runs = folder("opcluster-19-abc")
-    let trees = unsafe open("\(runs)/trees", O_RDWR | O_CLOEXEC)
-    #expect(trees >= 0 && flock(trees, LOCK_SH | LOCK_NB) == 0)
-    defer { close(trees) }
     let others = [
-      held, runs, folder("opcluster-20-abc", isOld: false), folder("opcluster-21-abc", files: []),
+      held, folder("opcluster-20-abc", isOld: false), folder("opcluster-21-abc", files: []),
       folder("opcluster-abc"), folder("opcluster-x-abc"), folder("opcluster-22-abc-d"),
       folder("22-abc"),
     ]
     let link = "\(base)/opcluster-23-abc"
-    #expect(unsafe symlink(others[7], link) == 0)
-    LaneFolder.removeAbandoned(beside: "\(base)/opcluster-1-own")
-    for path in left { #expect(Folders.owner(of: path) == nil, "\(path) is left") }
+    #expect(unsafe symlink(others[6], link) == 0)
+    #expect(LaneFolder.abandoned(beside: "\(base)/opcluster-1-own").sorted() == left.sorted())
+    #expect(LaneFolder.abandoned(beside: left[0]) == [left[1]])
+    let scratch = try Scratch("\(base)/opcluster-1-own", logger: Logger(label: "test"))
+    for path in left { scratch.removeLater(path) }
+    try poll("what was left is gone") { left.allSatisfy { Folders.owner(of: $0) == nil } }
     for path in others + [link] { #expect(Folders.owner(of: path) != nil, "\(path) is gone") }
-    LaneFolder.removeAbandoned(beside: held)
-    #expect(Folders.owner(of: held) != nil)
   }
 
   // A command with its values and outputs, and a block operation.

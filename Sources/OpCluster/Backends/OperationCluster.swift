@@ -103,7 +103,8 @@ public final class OperationCluster: Sendable {
   /// A cluster by the address of its coordinator.
   ///
   /// - Parameter address: `tcp://HOST:PORT` or `ipc:///PATH`; nil: the one that is configured
-  ///   (`OPBATCH_COORDINATOR`, the configuration file, or the one that `opbatch up` started).
+  ///   (`OPBATCH_COORDINATOR`, the configuration file, the one that `opbatch up` started, or one
+  ///   that this user serves on this machine).
   /// - Parameter keys: The folder of our key, for TCP; nil: the one that is configured
   ///   (`OPBATCH_KEYS`, the configuration file, or `$XDG_CONFIG_HOME/opcluster/keys`).
   /// - Throws: `unreachable`, `badAddress`, `badConfiguration` without a key or with one that

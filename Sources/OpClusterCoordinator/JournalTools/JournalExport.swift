@@ -87,7 +87,8 @@ public enum JournalExport {
     case .workerLeft(let worker): "worker_left worker=\(worker.number)"
     case .workerDraining(let worker): "worker_draining worker=\(worker.number)"
     case .workerSetAside(let worker, let stage, let reason):
-      "worker_set_aside worker=\(worker.number) stage=\(stage?.text ?? "") reason=\(reason)"
+      "worker_set_aside worker=\(worker.number) stage=\(stage?.text ?? "") "
+        + "reason=\(reason.withoutTerminalOrders())"
     case .workerResumed(let worker, let stage):
       "worker_resumed worker=\(worker.number) stage=\(stage?.text ?? "")"
     case .graphSuspended(let graph, let isSuspended):

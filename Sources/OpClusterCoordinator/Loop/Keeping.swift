@@ -68,9 +68,10 @@ extension CoordinatorLoop {
   /// The log's lines about workers that came, went or were set aside in this turn.
   private func tellOfWorkers() {
     for line in workerLines.lines(of: turn.events) {
+      var facts: Logger.Metadata = ["worker": "\(line.name)", "number": "\(line.worker.number)"]
+      if let reason = line.what.reason { facts["reason"] = "\(reason)" }
       logger.log(
-        level: line.what.isWarning ? .warning : .info, "\(line.what.text)",
-        metadata: ["worker": "\(line.name)", "number": "\(line.worker.number)"])
+        level: line.what.isWarning ? .warning : .info, "\(line.what.text)", metadata: facts)
     }
   }
 

@@ -21,15 +21,16 @@ struct WorkerLines {
         case .joined, .draining, .left, .resumed: false
         }
       }
+      /// What the worker said.
+      var reason: String? { if case .setAside(_, let reason) = self { reason } else { nil } }
       var text: String {
         switch self {
         case .joined: "a worker has joined"
         case .lost: "a worker is lost: not heard in time, or started anew"
         case .draining: "a worker is draining"
         case .left: "a worker has left"
-        case .setAside(let stage, let reason):
-          "a worker cannot start \(Self.given(stage)), and others can: it is given none for a "
-            + "while: \(reason)"
+        case .setAside(let stage, _):
+          "a worker cannot start \(Self.given(stage)), and others can: it is given none for a while"
         case .resumed(let stage): "a worker is given \(Self.given(stage)) again"
         }
       }

@@ -71,7 +71,7 @@ extension Scheduler {
     case .drainWorker(let name):
       return try drain(name, into: &turn)
     case .resumeWorker(let name):
-      return try resume(name)
+      return try resume(name, into: &turn)
     case .forgetWorker(let name):
       return try forget(name)
     case .removeGraphs(let graphs):

@@ -56,6 +56,11 @@ extension [LabelRequirement] {
         .limitExceeded, "a pool of \(count) labels; at most \(Limits.labelsPerThing)",
         hint: "give the workers one label that stands for them all")
     }
+    if Set(map(\.key)).count < count {
+      throw Refusal(
+        .badRequest, "the pool names a label twice",
+        hint: "give each key once, with all values of which a worker must have one")
+    }
     for requirement in self where requirement.key.isEmpty || requirement.values.isEmpty {
       throw Refusal(
         .badRequest, "the pool's label '\(requirement.key)' has no key, or no value",

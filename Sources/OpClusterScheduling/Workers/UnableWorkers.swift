@@ -240,7 +240,8 @@ extension Scheduler {
     trouble.stages = trouble.stages.filter { graphs.contains($0.key.graph.number) }
   }
 
-  /// Who was told that a worker is set aside is told of the end of it.
+  /// Who was told that a worker is set aside is told of the end of it. The end of the graph, of the
+  /// worker or of the coordinator ends it, too, and says so itself.
   private mutating func noteResumed(_ seat: UInt32, _ abstention: Abstention?) {
     guard let abstention, abstention.isLasting else { return }
     troubleChanges.append(.workerResumed(WorkerID(seat), abstention.stage))
@@ -259,13 +260,16 @@ extension Scheduler {
   }
 
   /// By a client's wish: it is well again.
-  mutating func resume(_ name: String) throws(Refusal) -> ClientReply {
+  mutating func resume(_ name: String, into turn: inout Turn) throws(Refusal) -> ClientReply {
     guard let worker = seatByName[name], seats.contains(worker.number) else {
       throw Refusal(
         .unknownWorker, "there is no worker \(name)", hint: "see them with: opbatch worker ls")
     }
     endTrouble(of: worker.number)
-    return .done(lastCommit)
+    if troubleChanges.isEmpty { return .done(lastCommit) }
+    // Whoever is told that it takes work finds that in the events.
+    commitTroubles(into: &turn)
+    return .done(turn.commit)
   }
 }
 
@@ -452,6 +456,13 @@ extension Scheduler {
     if troubleChanges.isEmpty { return }
     let changes = troubleChanges
     troubleChanges.removeAll()
-    for change in changes { commit(change, into: &turn) }
+    for change in changes {
+      switch change {
+      // It is lost, or has left, in this very turn: whatever it was not given ended with that.
+      case .workerSetAside(let worker, _, _), .workerResumed(let worker, _):
+        if seats.contains(worker.number) { commit(change, into: &turn) }
+      default: preconditionFailure("not about what a worker is given: \(change)")
+      }
+    }
   }
 }

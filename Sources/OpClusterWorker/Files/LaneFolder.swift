@@ -13,14 +13,13 @@ enum LaneFolder {
       + String(UInt64.random(in: 0...UInt64.max), radix: 36)
   }
 
-  /// Removes what processes of this user have left beside a folder and use no more. Costs a look at
-  /// each name there, once in the life of a lane.
-  static func removeAbandoned(beside folder: String) {
-    guard let slash = folder.lastIndex(of: "/") else { return }
+  /// What processes of this user have left beside a folder and use no more. Costs a look at each
+  /// name there, once in the life of a lane.
+  static func abandoned(beside folder: String) -> [String] {
+    guard let slash = folder.lastIndex(of: "/") else { return [] }
     let base = String(folder[..<slash])
-    for name in Folders.names(in: base) where isName(name) && "\(base)/\(name)" != folder {
-      if isAbandoned("\(base)/\(name)") { _ = Folders.removeTree("\(base)/\(name)") }
-    }
+    return Folders.names(in: base).filter(isName).map { "\(base)/\($0)" }
+      .filter { $0 != folder && isAbandoned($0) }
   }
 
   /// `opcluster-PROCESS-RANDOM`
@@ -31,12 +30,13 @@ enum LaneFolder {
     return parts.count == 2 && !parts[0].isEmpty && parts[0].allSatisfy(\.isWholeNumber)
   }
 
-  /// Long enough to be made and locked: nobody looks at one that is just being made.
-  private static let youngest: Int64 = 60
+  /// In seconds. Where there are no cgroups, something that a killed program ran may live on in its
+  /// folder, and nobody can tell.
+  private static let youngest: Int64 = 24 * 3_600
 
-  /// Of nobody else, not young, and locked neither by its process nor by a tree of processes.
+  /// Of nobody else, not young, and not locked by its process.
   private static func isAbandoned(_ path: String) -> Bool {
     Folders.isOwnFolder(path) && Folders.age(of: path) ?? 0 > youngest
-      && ["lock", "trees"].allSatisfy { Folders.isUnlocked("\(path)/\($0)") }
+      && Folders.isUnlocked("\(path)/lock")
   }
 }

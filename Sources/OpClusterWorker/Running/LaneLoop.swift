@@ -61,7 +61,7 @@ final class LaneLoop {
     }
     // Programs like this one have no guard: what the last one left is the next one's to sweep.
     ProcessHost.removeAbandonedGroups()
-    LaneFolder.removeAbandoned(beside: folder)
+    for left in LaneFolder.abandoned(beside: folder) { scratch.removeLater(left) }
     do {
       // The kernel kills the main processes with this thread, should the program be killed.
       let host = try ProcessHost(fence: fence, adoptsOrphans: false)

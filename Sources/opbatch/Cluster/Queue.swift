@@ -64,7 +64,7 @@ struct QueueCreate: Command {
   var require: [Assignment] = []
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
-  func validate() throws { try require.checkLabels() }
+  func validate() throws { try require.checkPool() }
 
   func perform(_ console: Console) async throws -> ExitStatus {
     let settings = QueueSettings(
@@ -98,7 +98,7 @@ struct QueueSet: Command {
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
   func validate() throws {
-    try require.checkLabels()
+    try require.checkPool()
     if noRequire, !require.isEmpty {
       throw ValidationError("--no-require and --require exclude each other")
     }

@@ -104,6 +104,14 @@ extension [Assignment] {
     map { LabelRequirement(key: $0.key, values: [$0.value]) }
   }
 
+  /// Of `--require` for a queue.
+  func checkPool() throws(ValidationError) {
+    try checkLabels()
+    if Set(map(\.key)).count < count {
+      throw ValidationError("--require names a label twice")
+    }
+  }
+
   /// Of `--label` and `--require`.
   func checkLabels() throws(ValidationError) {
     guard count <= Limits.labelsPerThing else {
