@@ -301,7 +301,7 @@ import Testing
       #expect(user.output.contains("submitter"))
       let worker = try await shell(
         try await invite("worker").line
-          + " --allow-root --name pipe --exit-when-unreachable 1", "pipe")
+          + " --allow-root --name pipe --exit-when-unreachable 60", "pipe")
       try await eventually("the worker serves", details: { worker.error }) {
         worker.output.contains("serving")
       }
