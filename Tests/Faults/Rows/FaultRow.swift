@@ -73,10 +73,6 @@ struct Scale: Sendable {
     isShort ? short : max(short, Int(Double(full) * part))
   }
 
-  /// How long something may take, in seconds. The short form runs beside other tests on machines of
-  /// any load: it shows that it happens, the whole row shows when.
-  func allowed(_ seconds: Double) -> Double { isShort ? seconds + 15 : seconds }
-
   /// The load of the table, or a small one.
   var load: LoadShape {
     isShort

@@ -20,7 +20,6 @@ extension Trial {
     _ cluster: Cluster, limit: Double, growth: Int = 64, resource: String? = nil,
     _ body: @Sendable () async throws -> Void
   ) async throws {
-    let limit = scale.allowed(limit)
     let process = try cluster.process("opcoord")
     let bystander = try await Bystander(on: cluster, resource: resource)
     for _ in 0..<3 { _ = try await bystander.isServed() }
