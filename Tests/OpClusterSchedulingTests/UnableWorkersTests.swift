@@ -109,6 +109,52 @@ extension World {
     #expect(world.holder(of: operation(1, 0)) == first)
   }
 
+  /// What becomes of others than the worker that cannot start an operation, until they are back.
+  enum Absence: CaseIterable { case silent, disconnected, notYetBack }
+
+  // The others are silent for a moment, as on a machine under load, or have yet to come back to a
+  // coordinator that was started anew: one broken worker is not taken for all of them.
+  @Test(arguments: Absence.allCases, [true, false])
+  func whoIsExpectedIsWaitedFor(absence: Absence, comesBack: Bool) throws {
+    let timing = Timing()
+    var world = World(timing: timing)
+    world.join("broken", cpus: 1)
+    world.submit(1)
+    world.join("healthy", cpus: 1)
+    let id = operation(1, 0)
+    switch absence {
+    case .silent:
+      while !world.scheduler.seats[2].isSuspect {
+        world.tick(after: timing.heartbeat)
+        world.report(0)
+      }
+    case .disconnected: world.input(.gone(world.workers[1].peer))
+    case .notYetBack:
+      world.scheduler = world.replayed()
+      for at in world.workers.indices { world.workers[at].peer.number += 1000 }
+      world.beginLife()
+      world.greet(0)
+    }
+    world.endAll(0, unable)
+    #expect(world.endings.isEmpty && world.holder(of: id) == nil, "it waits for the other")
+    if comesBack {
+      if absence == .silent { world.report(1) } else { world.greet(1) }
+      #expect(world.holder(of: id) == 1)
+      world.endAll(1)
+    } else {
+      var waited = Span.zero
+      while world.endings.isEmpty, waited < timing.lost + timing.resync {
+        world.tick(after: timing.heartbeat)
+        world.report(0)
+        waited = waited + timing.heartbeat
+        world.endAll(0, unable)
+      }
+    }
+    let outcome = comesBack ? Outcome.succeeded : .failed
+    #expect(world.endings.map(\.outcomes) == [[outcome.rawValue]])
+    #expect(world.brokenInvariant == nil)
+  }
+
   // `Limits.workersThatAgree`, or as many as there are: then it is the operation's own fault.
   @Test(arguments: [1, 2, Limits.workersThatAgree, Limits.workersThatAgree + 2])
   func whatNobodyCanStartFails(workers: Int) throws {

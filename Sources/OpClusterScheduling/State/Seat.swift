@@ -90,10 +90,8 @@ struct Seat: Blankable {
   /// …or nothing at all.
   var isResting = false
 
-  /// Connected, and to stay.
-  var isThere: Bool { peer != nil && !isSuspect && !isDraining }
-  /// Whether new work may go to it.
-  var takesWork: Bool { isThere && !isResting }
+  /// Whether new work may go to it: it is connected, heard of, and to stay.
+  var takesWork: Bool { peer != nil && !isSuspect && !isDraining && !isResting }
 
   var free: Resources { Seat.free(capacity, taken) }
 

@@ -109,13 +109,15 @@ extension Scheduler {
     return false
   }
 
-  /// Whether a worker, busy or not, may be given an operation before long.
+  /// Whether a worker may be given an operation before long: busy or not, and silent or not as
+  /// long as it is not lost, since a moment's silence of the others must not make one broken worker
+  /// the only witness. A look at workers until one is found.
   func isAnyAble(_ id: OperationID, besides unable: [UInt32]) -> Bool {
     let first = firstOfStage(id)
     return seats.numbers.contains { number in
-      guard seats[number].isThere, !unable.contains(number), couldRun(number, id) else {
-        return false
-      }
+      guard !seats[number].isDraining, !unable.contains(number) else { return false }
+      // What it has is not known before it has said hello to this life of the coordinator.
+      guard couldRun(number, id) || !seats[number].wasHeard else { return false }
       guard let trouble = seats[number].trouble else { return true }
       return trouble.whole?.isLasting != true && trouble.stages[first]?.isLasting != true
     }
