@@ -11,6 +11,7 @@ import PackageDescription
 //   hands       Wire Journal   Wire Processes   Wire Manif.  Wire ZeroMQ     Wire
 //               ZeroMQ Keys    ZeroMQ Keys      ZeroMQ Keys  –               –
 //   ground      Folders, below ZeroMQ, Keys, Journal, Worker and Client
+//   questions   Queries, below Scheduling, Coordinator, Local and opbatch
 //   words       Model ─────────────┴────────────────┴────────────┴───────────────┘
 //
 //   examples    opexamples, opexampleworker; OpClusterExamples on OpCluster; ExampleMaterials
@@ -54,8 +55,13 @@ let package = Package(
     // words
     .target(name: "OpClusterModel"),
 
+    // What questions mean, and rows and sentences of what has ended.
+    .target(name: "OpClusterQueries", dependencies: ["OpClusterModel"]),
+
     // brains
-    .target(name: "OpClusterScheduling", dependencies: ["OpClusterModel", heap, deque]),
+    .target(
+      name: "OpClusterScheduling",
+      dependencies: ["OpClusterQueries", "OpClusterModel", heap, deque]),
     .target(name: "OpClusterExecution", dependencies: ["OpClusterModel", heap, deque]),
 
     // hands
@@ -82,8 +88,8 @@ let package = Package(
     .target(
       name: "OpClusterCoordinator",
       dependencies: [
-        "OpClusterScheduling", "OpClusterWire", "OpClusterJournal", "OpClusterKeys",
-        "OpClusterFolders", "OpClusterZeroMQ", "OpClusterModel", deque, logging,
+        "OpClusterScheduling", "OpClusterQueries", "OpClusterWire", "OpClusterJournal",
+        "OpClusterKeys", "OpClusterFolders", "OpClusterZeroMQ", "OpClusterModel", deque, logging,
       ]),
     .target(
       name: "OpClusterWorker",
@@ -107,8 +113,8 @@ let package = Package(
     .target(
       name: "OpClusterLocal",
       dependencies: [
-        "OpClusterScheduling", "OpClusterExecution", "OpClusterOperations", "OpClusterWorker",
-        "OpClusterWire", "OpClusterZeroMQ", "OpClusterModel", deque,
+        "OpClusterScheduling", "OpClusterQueries", "OpClusterExecution", "OpClusterOperations",
+        "OpClusterWorker", "OpClusterWire", "OpClusterZeroMQ", "OpClusterModel", deque,
       ]),
     .target(
       name: "OpClusterSimulation",
@@ -150,7 +156,8 @@ let package = Package(
       name: "opbatch",
       dependencies: [
         "OpClusterClient", "OpClusterFolders", "OpClusterKeys", "OpClusterManifest",
-        "OpClusterPresentation", "OpClusterWire", "OpClusterZeroMQ", "OpClusterModel", arguments,
+        "OpClusterPresentation", "OpClusterQueries", "OpClusterWire", "OpClusterZeroMQ",
+        "OpClusterModel", arguments,
       ]),
     .executableTarget(name: "opsim", dependencies: ["OpClusterSimulation", arguments]),
     .executableTarget(
@@ -175,8 +182,10 @@ let package = Package(
       name: "ProcessStandIn", dependencies: ["OpClusterProcesses", "CallFilter"],
       path: "Tests/ProcessStandIn"),
     .testTarget(
+      name: "OpClusterQueriesTests", dependencies: ["OpClusterQueries", "OpClusterModel"]),
+    .testTarget(
       name: "OpClusterSchedulingTests",
-      dependencies: ["ScenarioBody", "OpClusterScheduling", "OpClusterModel"],
+      dependencies: ["ScenarioBody", "OpClusterScheduling", "OpClusterQueries", "OpClusterModel"],
       exclude: ["Scripts"]),
     .testTarget(
       name: "OpClusterExecutionTests", dependencies: ["OpClusterExecution", "OpClusterModel"]),
@@ -254,7 +263,8 @@ let package = Package(
       name: "OpClusterCoordinatorTests",
       dependencies: [
         "OpClusterFolders", "OpClusterKeys", "OpClusterCoordinator", "OpClusterScheduling",
-        "OpClusterWire", "OpClusterZeroMQ", "OpClusterJournal", "OpClusterModel", "OpClusterClient",
+        "OpClusterQueries", "OpClusterWire", "OpClusterZeroMQ", "OpClusterJournal",
+        "OpClusterModel", "OpClusterClient",
         "MessageDice",
         "RealCluster",
       ]),

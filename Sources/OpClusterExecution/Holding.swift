@@ -249,11 +249,6 @@ extension ExecutionCore {
 extension ExecutionCore.Template {
   /// The number that people see for an element (`OP_INDEX`).
   func shownIndex(of operation: OperationID) -> UInt32 {
-    var rest = operation.index &- firstIndex
-    for run in indexRuns {
-      if rest < run.count { return run.first &+ rest &* run.step }
-      rest -= run.count
-    }
-    return rest &+ 1
+    indexRuns.number(ofElement: operation.index &- firstIndex)
   }
 }

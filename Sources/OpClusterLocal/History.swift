@@ -3,6 +3,7 @@
 
 import DequeModule
 import OpClusterModel
+import OpClusterQueries
 import OpClusterScheduling
 
 struct History: Sendable {
@@ -79,42 +80,23 @@ struct History: Sendable {
   func living(_ graph: GraphID) -> GraphSubmission? { submissions[graph] }
   func graph(_ graph: GraphID) -> EndedGraphMemory? { ended[graph] }
 
-  /// The ended graphs that a selection means, ascending.
+  /// The ended graphs that a selection means, ascending. Costs a look at all that are remembered,
+  /// unless it means one alone.
   func graphs(_ selection: Selection) -> [EndedGraphMemory] {
-    switch selection.graphs {
-    case .active: return []
-    case .all: return order.sorted().compactMap { ended[$0] }
-    case .last(let back):
-      guard back < newest.number else { return [] }
-      return ended[GraphID(newest.number - back)].map { [$0] } ?? []
-    case .numbers(let ranges):
-      if ranges.count == 1, ranges[0].first == ranges[0].last {
-        return ended[ranges[0].first].map { [$0] } ?? []
-      }
-      return order.sorted().filter { graph in
-        ranges.contains { $0.first <= graph && graph <= $0.last }
-      }.compactMap { ended[$0] }
+    if selection.graphs == .active { return [] }
+    let wanted = GraphSet(selection.graphs, living: [], last: newest.number)
+    if wanted.ranges.count == 1, wanted.openFrom == nil,
+      wanted.ranges[0].lowerBound == wanted.ranges[0].upperBound
+    {
+      return ended[GraphID(wanted.ranges[0].lowerBound)].map { [$0] } ?? []
     }
+    return order.sorted().filter { wanted.contains($0.number) }.compactMap { ended[$0] }
   }
 
   /// Adds what the operation's attempts came to; the list of them only to a single row.
   func addAttempts(to row: inout OperationRow, isSingle: Bool) {
-    if let known = attempts[row.id], let newest = known.last {
-      if isSingle { row.attempts = known }
-      if row.isFinished {
-        row.result = newest.result
-        row.attempt = max(row.attempt, newest.run)
-        row.workerName = newest.workerName
-        if row.reason == nil, row.isCancelled { row.reason = newest.reason }
-        row.readyAt = newest.readyAt
-        row.startedAt = newest.result.startedAt
-        row.finishedAt = newest.result.endedAt
-      }
-    }
-    if row.isFinished, let line = end(of: row.id) {
-      if let reason = line.reason { row.reason = reason }
-      row.finishedAt = line.result.endedAt
-    }
+    for line in attempts[row.id] ?? [] { row.add(line, isSingle: isSingle) }
+    if row.isFinished, let line = end(of: row.id) { row.add(line, isSingle: isSingle) }
   }
 
   /// How an operation ended that no attempt ended.
@@ -123,48 +105,22 @@ struct History: Sendable {
     return unattempted[id.graph]?.last { $0.members.contains(id.index) }
   }
 
-  func explanation(of row: OperationRow) -> Explanation {
+  func explanation(of row: OperationRow, in graph: EndedGraphMemory) -> Explanation {
     var row = row
     addAttempts(to: &row, isSingle: false)
-    var lines: [String] = []
-    switch row.reason {
-    case .dependency(let on, let outcome)?:
-      lines.append(
-        "\(shown(on)) ended as \(StateWord(outcome).rawValue), so its edge could never be met")
-    case .request(let text)?:
-      lines.append(text.isEmpty ? "somebody cancelled it" : "somebody cancelled it: \(text)")
-    case .failurePolicy?:
-      lines.append("the on_failure or max_failures of its graph, group or array took effect")
-    case nil: break
-    }
-    if let result = row.result, !result.isSuccess, !result.diagnostic.isEmpty {
-      lines.append("attempt \(row.attempt) said: \(result.diagnostic)")
-    }
-    lines.append("it has ended: \(row.state.rawValue)")
-    return Explanation(
-      operation: row.id, shown: shown(row.id), state: row.state, lines: lines)
+    return graph.view.explanation(of: row) { path(of: $0) }
   }
 
-  /// `12/align/3`, as far as the graph is remembered.
-  private func shown(_ id: OperationID) -> String {
-    let submission = ended[id.graph]?.submission ?? submissions[id.graph]
-    var first: UInt32 = 0
-    for template in submission?.templates ?? [] {
-      if id.index < first + template.count {
-        let path = "\(id.graph.number)/\(template.name)"
-        return template.isArray
-          ? "\(path)/\(template.shownIndex(ofElement: id.index - first))" : path
-      }
-      first += template.count
-    }
-    return "\(id.graph.number)/#\(id.index)"
+  /// nil where the graph is not remembered. Only for a few: costs a look at all of its stages.
+  private func path(of id: OperationID) -> String? {
+    if let memory = ended[id.graph] { return memory.view.path(of: id.index) }
+    return submissions[id.graph].map { GraphOutline($0, graph: id.graph).path(of: id.index) }
   }
 }
 
 /// One graph that has ended. An object: there are thousands, in tables that grow.
 final class EndedGraphMemory: Sendable {
-  let graph: GraphID
-  let submission: GraphSubmission
+  let view: EndedGraphView
   let ending: GraphEnding
   /// How operations ended that no attempt ended, ascending.
   let unattempted: [AttemptHistory]
@@ -175,8 +131,9 @@ final class EndedGraphMemory: Sendable {
     graph: GraphID, submission: GraphSubmission, ending: GraphEnding,
     unattempted: [AttemptHistory]
   ) {
-    self.graph = graph
-    self.submission = submission
+    view = EndedGraphView(
+      GraphOutline(submission, graph: graph), outcomes: ending.outcomes,
+      submittedAt: ending.submittedAt)
     self.ending = ending
     self.unattempted = unattempted
     var weight = 1_024 + ending.outcomes.count + unattempted.count * 512
@@ -199,55 +156,19 @@ final class EndedGraphMemory: Sendable {
     return unattempted[low]
   }
 
+  var graph: GraphID { view.graph }
+  var submission: GraphSubmission { view.outline.submission }
+
   func matchesAsGraph(_ selection: Selection) -> Bool {
-    let row = ending.structure.row
-    let isWanted =
-      selection.states.isEmpty || selection.states.contains { $0.rawValue == row.state.rawValue }
-    return isWanted && selection.labels.allSatisfy { row.labels.contains($0) }
+    ending.structure.row.state.isMeant(by: selection.states)
+      && OperationFilter.carries(selection.labels, view)
   }
 
   /// The operations that are meant, ascending.
-  func rows(_ selection: Selection, after: OperationID?, limit: Int) -> [OperationRow] {
-    var rows: [OperationRow] = []
-    let numbers = ElementNumbers(selection.elements)
-    for (template, stage) in zip(submission.templates, ending.structure.stages) {
-      if let name = selection.operation, name != template.name { continue }
-      if let queue = selection.queue, queue != stage.queue { continue }
-      if let priority = selection.priority, priority != template.priority { continue }
-      guard
-        selection.labels.allSatisfy({
-          template.labels.contains($0) || submission.labels.contains($0)
-        })
-      else { continue }
-      for element in 0..<template.count where rows.count < limit {
-        let id = OperationID(graph: graph, index: stage.firstIndex + element)
-        if let after, id <= after { continue }
-        let shown = template.shownIndex(ofElement: element)
-        guard numbers.contains(shown) else { continue }
-        let row = row(id, template, stage, shown)
-        if selection.states.isEmpty || selection.states.contains(row.state) { rows.append(row) }
-      }
-    }
-    return rows
-  }
-
-  private func row(
-    _ id: OperationID, _ template: OperationTemplate, _ stage: GraphStructure.Stage,
-    _ shown: UInt32
-  ) -> OperationRow {
-    let outcome = Outcome(rawValue: ending.outcomes[Int(id.index)]) ?? .lost
-    var row = OperationRow(
-      id: id, name: template.name, index: template.isArray ? shown : nil,
-      state: StateWord(outcome))
-    row.isReady = true
-    row.isFinished = true
-    row.isCancelled = outcome == .cancelled || outcome == .skipped
-    row.outcome = outcome
-    row.queue = stage.queue
-    row.priority = template.priority
-    row.qos = template.qos ?? .default
-    row.submittedAt = ending.submittedAt
-    return row
+  func rows(_ filter: OperationFilter, after: OperationID?, limit: Int) -> [OperationRow] {
+    guard let after, after.graph == graph else { return view.rows(filter, from: 0, limit: limit) }
+    let (first, isBeyond) = after.index.addingReportingOverflow(1)
+    return isBeyond ? [] : view.rows(filter, from: first, limit: limit)
   }
 }
 

@@ -1,6 +1,7 @@
 // Which requests are questions, and which make no sense in one process.
 
 import OpClusterModel
+import OpClusterQueries
 import OpClusterScheduling
 
 extension ClientRequest {
@@ -88,10 +89,6 @@ extension Brains {
     }
   }
 
-  private func bounded(_ limit: UInt32) -> Int {
-    limit == 0 ? Limits.rowsPerReply : min(Int(limit), Limits.rowsPerReply)
-  }
-
   private func graphs(
     _ selection: Selection, _ after: GraphID?, _ limit: UInt32
   ) throws(Refusal) -> ClientReply {
@@ -106,14 +103,15 @@ extension Brains {
     for ended in history.graphs(selection) where after.map({ $0 < ended.graph }) ?? true {
       if ended.matchesAsGraph(selection) { rows.append(ended.ending.structure.row) }
     }
-    return .graphs(page(&rows, limit, \.graph), more: more || rows.count > bounded(limit))
+    return .graphs(
+      page(&rows, limit, \.graph), more: more || rows.count > Limits.rowsPerReply(asked: limit))
   }
 
   private func page<Row, Key: Comparable>(
     _ rows: inout [Row], _ limit: UInt32, _ key: KeyPath<Row, Key>
   ) -> [Row] {
     rows.sort { $0[keyPath: key] < $1[keyPath: key] }
-    return Array(rows.prefix(bounded(limit)))
+    return Array(rows.prefix(Limits.rowsPerReply(asked: limit)))
   }
 
   private func operations(
@@ -133,16 +131,17 @@ extension Brains {
       refusal = error
     }
     var known = false
+    let filter = OperationFilter(selection)
     for ended in history.graphs(selection) {
       known = true
       if let after, ended.graph < after.graph { continue }
-      rows += ended.rows(selection, after: after, limit: bounded(limit) + 1)
+      rows += ended.rows(filter, after: after, limit: Limits.rowsPerReply(asked: limit) + 1)
     }
     if let refusal, !known { throw refusal }
     let isSingle = limit == 1 || (rows.count == 1 && !more)
     var shown = page(&rows, limit, \.id)
     for at in shown.indices { history.addAttempts(to: &shown[at], isSingle: isSingle) }
-    return .operations(shown, more: more || rows.count > bounded(limit))
+    return .operations(shown, more: more || rows.count > Limits.rowsPerReply(asked: limit))
   }
 
   private func structure(
@@ -162,13 +161,17 @@ extension Brains {
     do throws(Refusal) {
       return try scheduler.answer(question, at: now)
     } catch {
-      let rows = history.graphs(selection).flatMap {
-        $0.rows(selection, after: nil, limit: EndedGraphMemory.explained + 1)
+      let filter = OperationFilter(selection)
+      var found: [Explanation] = []
+      for ended in history.graphs(selection) where found.count <= EndedGraphMemory.explained {
+        let rows = ended.rows(
+          filter, after: nil, limit: EndedGraphMemory.explained + 1 - found.count)
+        found += rows.map { history.explanation(of: $0, in: ended) }
       }
-      if rows.isEmpty { throw error }
+      if found.isEmpty { throw error }
       return .explanations(
-        rows.prefix(EndedGraphMemory.explained).map { history.explanation(of: $0) },
-        more: rows.count > EndedGraphMemory.explained)
+        Array(found.prefix(EndedGraphMemory.explained)),
+        more: found.count > EndedGraphMemory.explained)
     }
   }
 

@@ -241,7 +241,7 @@ extension LocalCluster {
     return OperationContext(
       attempt: attempt, run: ready.run, name: template.name,
       graphName: template.graphName,
-      index: template.isArray ? template.shownIndex(ofElement: element) : nil,
+      index: template.isArray ? template.indexRuns.number(ofElement: element) : nil,
       queueName: ready.queueName ?? template.queueName, inputs: ready.inputs, home: .local(self),
       scratch: .temporary,
       // The context holds the cluster anyway, as its home.
@@ -357,18 +357,6 @@ extension LocalCluster {
     }
     for start in starts { run(start) }
     post(.wake)
-  }
-}
-
-extension TemplateAnnouncement {
-  /// The number that people see for an element, counted from 0 inside the template.
-  func shownIndex(ofElement element: UInt32) -> UInt32 {
-    var rest = element
-    for run in indexRuns {
-      if rest < run.count { return run.first &+ rest &* run.step }
-      rest -= run.count
-    }
-    return element + 1
   }
 }
 

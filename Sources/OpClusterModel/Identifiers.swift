@@ -22,6 +22,11 @@ public struct OperationID: Hashable, Comparable, Sendable {
   }
 }
 
+extension OperationID {
+  /// `12/#70`, where nobody knows the operation's name.
+  public var numbered: String { "\(graph.number)/#\(index)" }
+}
+
 /// A stage as people name it: `3/align`. Its graph may have ended.
 public struct StageName: Hashable, Sendable {
   public var graph: GraphID
@@ -32,6 +37,10 @@ public struct StageName: Hashable, Sendable {
     self.name = name
   }
   public var text: String { "\(graph.number)/\(name)" }
+  /// An operation of it: `3/align/7`, or `3/align` where it has one alone.
+  ///
+  /// - Parameter element: The number that people see; nil for a plain operation.
+  public func path(element: UInt32?) -> String { element.map { "\(text)/\($0)" } ?? text }
 }
 
 /// One start of an operation: "12nd operation of graph 3, second attempt". Attempts count from 1

@@ -71,6 +71,10 @@ public enum Limits {
   public static let entriesPerMessage = 65_536
   /// Rows of one reply; a client asks for the next page.
   public static let rowsPerReply = 1_000
+  /// Rows of the reply to whoever asked for so many; 0: as many as there may be.
+  public static func rowsPerReply(asked: UInt32) -> Int {
+    asked == 0 ? rowsPerReply : min(Int(asked), rowsPerReply)
+  }
   /// Events a subscriber may have outstanding before it must grant more credit.
   public static let eventCredit: UInt32 = 65_536
   /// A subscriber grants anew when it has read so many, or a quarter of its credit…

@@ -144,7 +144,28 @@ public struct IndexRun: Hashable, Sendable {
   }
 }
 
+extension [IndexRun] {
+  /// The number of an element of an array that is numbered so, counted from 0 over all runs; what
+  /// no run numbers is counted from 1.
+  public func number(ofElement element: UInt32) -> UInt32 {
+    var rest = element
+    for run in self {
+      if rest < run.count { return run.first &+ rest &* run.step }
+      rest -= run.count
+    }
+    return element &+ 1
+  }
+}
+
 extension GraphSubmission {
+  /// Index of the first operation of each template, and the number of operations at the end.
+  public var firstIndices: [UInt32] {
+    var firsts: [UInt32] = [0]
+    firsts.reserveCapacity(templates.count + 1)
+    for at in templates.indices { firsts.append(firsts[at].saturatingAdd(templates[at].count)) }
+    return firsts
+  }
+
   /// Queues that come with it.
   public var ownQueueCount: Int {
     queues.count { if case .own = $0 { true } else { false } }
@@ -154,12 +175,7 @@ extension GraphSubmission {
 extension OperationTemplate {
   /// The number that people see for an element, counted from 0 inside the template.
   public func shownIndex(ofElement element: UInt32) -> UInt32 {
-    var rest = element
-    for run in indexRuns {
-      if rest < run.count { return run.first &+ rest &* run.step }
-      rest -= run.count
-    }
-    return element + 1
+    indexRuns.number(ofElement: element)
   }
 
   /// The element that people mean by a number; nil when there is none.

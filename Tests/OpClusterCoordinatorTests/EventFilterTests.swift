@@ -1,31 +1,12 @@
 // Which graphs and events a selection means.
 
 import OpClusterModel
+import OpClusterQueries
 import Testing
 
 @testable import OpClusterCoordinator
 
 @Suite struct EventFilterTests {
-  // MARK: - Graphs
-
-  private func range(_ first: UInt32, _ last: UInt32) -> Selection.ClosedRangeOfGraphs {
-    Selection.ClosedRangeOfGraphs(GraphID(first), GraphID(last))
-  }
-
-  @Test func rangesAreJoined() {
-    let set = GraphSet(ranges: [7...9, 1...2, 3...3, 8...12])
-    #expect(set.ranges == [1...3, 7...12])
-    #expect((0...14).filter { set.contains($0) } == [1, 2, 3, 7, 8, 9, 10, 11, 12])
-    #expect(set.next(from: 4) == 7 && set.next(from: 8) == 8 && set.next(from: 13) == nil)
-  }
-
-  /// Nothing comes after the last number there is: what lies in a range up to it belongs to it.
-  @Test func rangesUpToTheLastNumber() {
-    let set = GraphSet(ranges: [7...UInt32.max, 9...9, 1...2])
-    #expect(set.ranges == [1...2, 7...UInt32.max])
-    #expect(set.contains(100) && !set.contains(3))
-  }
-
   /// As few runs as may be, and the same numbers (G29).
   @Test func runsAreJoined() {
     var random = SystemRandomNumberGenerator()
@@ -49,22 +30,6 @@ import Testing
 
   private func numbers(_ runs: [IndexRun]) -> Set<UInt32> {
     Set(runs.flatMap { run in (0..<run.count).map { run.first + $0 * max(run.step, 1) } })
-  }
-
-  @Test func selectionsBecomeNumbers() {
-    let living = [GraphID(2), GraphID(5)]
-    let numbers = GraphSet(.numbers([range(1, 3), range(9, 8)]), living: living, last: 6)
-    #expect(numbers.ranges == [1...3])
-    #expect(GraphSet(.last(back: 1), living: living, last: 6).ranges == [5...5])
-    #expect(GraphSet(.last(back: 6), living: living, last: 6).ranges.isEmpty)
-    #expect(GraphSet(.all, living: living, last: 6).contains(4_000_000))
-  }
-
-  /// `active` means those that live and every one to come.
-  @Test func activeIncludesTheFuture() {
-    let set = GraphSet(.active, living: [GraphID(2), GraphID(5)], last: 6)
-    #expect((1...9).filter { set.contains($0) } == [2, 5, 7, 8, 9])
-    #expect(set.next(from: 3) == 5 && set.next(from: 6) == 7)
   }
 
   // MARK: - Events
@@ -155,8 +120,9 @@ import Testing
     var second = OperationTemplate(name: "b", count: 4, work: .command)
     second.isArray = true
     submission.templates = [OperationTemplate(name: "a", count: 3, work: .command), second]
-    let selection = Selection(
-      graphs: .numbers([range(3, 3)]), operation: "b", elements: [IndexRun(first: 1, count: 2)])
+    var selection = Selection.graph(GraphID(3))
+    selection.operation = "b"
+    selection.elements = [IndexRun(first: 1, count: 2)]
     var filter = filter(selection)
     let whole = run(3, 1, 5, .isReady(true), from: 100)
     #expect(filter.unknownGraph(of: whole) == GraphID(3))
@@ -168,6 +134,23 @@ import Testing
     #expect(parts(filter, single(.graph(GraphID(3)), .graphSuspended(true))).count == 1)
     filter.learn(.nothing, of: GraphID(3))
     #expect(parts(filter, single(.graph(GraphID(3)), .graphSuspended(true))).isEmpty)
+  }
+
+  /// A subscription by a pattern is told of every operation that has such a name (S97).
+  @Test(arguments: [("s*", [0..<4]), ("?olve", [3..<4]), ("*", [0..<6])])
+  func patterns(pattern: String, expected: [Range<UInt32>]) throws {
+    var submission = GraphSubmission(name: "g")
+    submission.templates = [("split", 3), ("solve", 1), ("join", 2)].map { name, count in
+      OperationTemplate(name: name, count: count, work: .command)
+    }
+    var selection = Selection.graph(GraphID(3))
+    selection.operation = pattern
+    let scope = try EventFilter.Scope(selection, submission, graph: GraphID(3))
+    guard case .operations(let ranges) = scope else {
+      Issue.record("\(scope)")
+      return
+    }
+    #expect(ranges.flatMap { $0 } == expected.flatMap { $0 })
   }
 
   @Test func labelsOfTheGraphOrTheTemplate() throws {

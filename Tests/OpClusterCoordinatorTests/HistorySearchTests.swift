@@ -3,6 +3,7 @@
 
 import OpClusterJournal
 import OpClusterModel
+import OpClusterQueries
 import OpClusterWire
 import Testing
 
@@ -145,19 +146,5 @@ private final class Archive {
       return
     }
     #expect(refusal.code == .unknownOperation)
-  }
-}
-
-@Suite struct GraphSetTests {
-  /// Against going through the numbers one by one.
-  @Test func nextAndContains() {
-    let set = GraphSet(ranges: [7...9, 2...3, 20...20, 10...11], openFrom: 30)
-    let members = (0...40).filter { [2, 3, 7, 8, 9, 10, 11, 20].contains($0) || $0 >= 30 }
-    for number: UInt32 in 0...40 {
-      #expect(set.contains(number) == members.contains(Int(number)))
-      #expect(set.next(from: number).map(Int.init) == members.first { $0 >= Int(number) })
-    }
-    #expect(GraphSet(ranges: [2...3]).next(from: 4) == nil)
-    #expect(GraphSet(ranges: []).next(from: 0) == nil)
   }
 }

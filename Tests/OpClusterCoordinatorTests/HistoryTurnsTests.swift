@@ -1,6 +1,7 @@
 // Whose question to the history is answered next, and how many may wait (G27, G29). Pure.
 
 import OpClusterModel
+import OpClusterQueries
 import OpClusterScheduling
 import Testing
 

@@ -3,6 +3,7 @@
 
 import OpClusterJournal
 import OpClusterModel
+import OpClusterQueries
 import OpClusterScheduling
 import OpClusterWire
 import Testing

@@ -2,6 +2,7 @@
 // they leave it unused (S104, S115, G28). The journal is a list of runs.
 
 import OpClusterModel
+import OpClusterQueries
 import OpClusterScheduling
 import Testing
 

@@ -40,4 +40,40 @@ import Testing
         == "\(id.number)/b ended as cancelled, so its edge could never be met")
     await program.cluster.close()
   }
+
+  @Test("S97: a selection means the same before and after its graph's end")
+  func selections() async throws {
+    let program = Program()
+    try await program.queue("q", isSuspended: true)
+    var graph = GraphSubmission(name: "selected")
+    graph.queues = [.named("q"), .own(QueueSettings(name: "own"))]
+    graph.labels = [Label(key: "project", value: "x")]
+    graph.templates = ["split", "solve", "join"].map { program.template($0) { _ in } }
+    graph.templates[1].queue = 1
+    graph.templates[1].labels = [Label(key: "kind", value: "y")]
+    graph.groupEdges = [
+      GroupEdge(from: 0, to: 1, policy: .succeeded), GroupEdge(from: 1, to: 2, policy: .succeeded),
+    ]
+    let id = try await program.submit(graph)
+    func selected(_ change: (inout Selection) -> Void) async throws -> [String] {
+      var selection = Selection.graph(id)
+      change(&selection)
+      let question = ClientRequest.operations(selection, after: nil, limit: 0)
+      guard case .operations(let rows, _) = try await program.ask(question) else { return [] }
+      return rows.map(\.name)
+    }
+    func ask() async throws -> [[String]] {
+      [
+        try await selected { $0.operation = "s*" }, try await selected { $0.queue = "own" },
+        try await selected { $0.labels = graph.labels + graph.templates[1].labels },
+        try await selected { $0.operation = "?oin" },
+      ]
+    }
+    let living = try await ask()
+    #expect(living == [["split", "solve"], ["solve"], ["solve"], ["join"]])
+    _ = try await program.ask(.changeQueue("q", QueueChange(isSuspended: false)))
+    try await program.witness.waitForEnd(of: (0..<3).map { OperationID(graph: id, index: $0) })
+    #expect(try await ask() == living)
+    await program.cluster.close()
+  }
 }

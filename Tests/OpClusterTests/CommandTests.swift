@@ -201,12 +201,58 @@ import Testing
 
   /// One document, without nulls, with the schema's name.
   private func read(_ cluster: Cluster, _ arguments: String...) async throws -> JSONValue {
+    try await read(cluster, arguments)
+  }
+
+  private func read(_ cluster: Cluster, _ arguments: [String]) async throws -> JSONValue {
     let program = try cluster.startOpbatch(arguments + ["-o", "json"])
     #expect(try await program.ended() == 0, "\(arguments): \(program.error)")
     let value = try JSONValue(program.output)
     #expect(value["schema"].text == "opbatch/v1")
     #expect(!value.hasNull)
     return value
+  }
+
+  /// A pattern, or a graph's own queue, means the same before and after the graph's end (S97).
+  @Test func selectorsMeanTheSameAfterTheEnd() async throws {
+    let scene = try await scene("patterns")
+    let cluster = scene.cluster
+    let path = try manifest(
+      scene,
+      """
+      version: 1
+      queues: {own: {max_concurrent: 1}}
+      operations:
+        start: {array: 1-2, run: "true"}
+        solve: {queue: own, needs: start, not_before: 1h, run: "true"}
+        end: {needs: solve, run: "true"}
+      """)
+    let name = try await cluster.opbatch("submit", path, "-o", "name").output
+    let graph = String(name.prefix { $0 != "\n" })
+    func names(_ arguments: String...) async throws -> [String] {
+      let listed = try await read(cluster, arguments)
+      return listed["operations"].elements.compactMap { $0["id"].text }
+    }
+    func ask() async throws -> [[String]] {
+      [
+        try await names("ls", "\(graph)/s*"), try await names("ls", "\(graph)/s????/2"),
+        try await names("ls", graph, "--queue", "own"),
+        try await names("ls", graph, "--queue", "\(graph)/own"),
+      ]
+    }
+    let living = try await ask()
+    #expect(
+      living == [
+        ["\(graph)/start/1", "\(graph)/start/2", "\(graph)/solve"], ["\(graph)/start/2"],
+        ["\(graph)/solve"], ["\(graph)/solve"],
+      ])
+    #expect(try await cluster.opbatch("release", "\(graph)/solve").status == 0)
+    #expect(try await cluster.opbatch("wait", graph).status == 0)
+    #expect(try await ask() == living)
+    #expect(try await cluster.opbatch("why", "\(graph)/s*").status == 0)
+    let told = try await cluster.opbatch("events", "\(graph)/s*", "-o", "jsonl").output
+    let lines = told.split(separator: "\n").filter { $0.contains("\"is_finished\"") }
+    #expect(lines.count == 3 && lines.allSatisfy { $0.contains("\(graph)/s") }, "\(told)")
   }
 
   /// `events -f` says where the past ends.

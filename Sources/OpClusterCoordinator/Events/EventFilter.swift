@@ -2,6 +2,7 @@
 // The same value filters live events on the loop's thread and the backlog on the reader's. Pure.
 
 import OpClusterModel
+import OpClusterQueries
 
 struct EventFilter: Sendable, Equatable {
   /// Which operations of one graph are meant.
@@ -166,29 +167,22 @@ extension EventFilter.Scope {
   init(
     _ selection: Selection, _ submission: GraphSubmission, graph: GraphID
   ) throws(Refusal) {
-    let ofGraph = selection.labels.allSatisfy { submission.labels.contains($0) }
-    let isWhole =
-      selection.operation == nil && selection.elements.isEmpty && selection.queue == nil
-      && selection.priority == nil
-    if isWhole, ofGraph {
+    let filter = OperationFilter(selection)
+    if filter.isWhole, selection.labels.allSatisfy({ submission.labels.contains($0) }) {
       self = .everything
       return
     }
-    let outline = GraphOutline(submission, graph: graph)
     var ranges: [Range<UInt32>] = []
-    let numbers = ElementNumbers(selection.elements)
-    for stage in outline.submission.templates.indices where outline.matches(selection, stage) {
-      outline.forEachRange(of: stage, numbers) { range in
-        ranges.append(range)
-        return ranges.count <= Limits.partsPerScope
-      }
-      guard ranges.count <= Limits.partsPerScope else {
-        throw Refusal(
-          .limitExceeded,
-          "the subscription selects more than \(Limits.partsPerScope) separate parts of graph "
-            + "\(graph.number)",
-          hint: "select whole arrays or ranges of elements")
-      }
+    filter.forEachRange(of: GraphOutline(submission, graph: graph)) { range in
+      ranges.append(range)
+      return ranges.count <= Limits.partsPerScope
+    }
+    guard ranges.count <= Limits.partsPerScope else {
+      throw Refusal(
+        .limitExceeded,
+        "the subscription selects more than \(Limits.partsPerScope) separate parts of graph "
+          + "\(graph.number)",
+        hint: "select whole arrays or ranges of elements")
     }
     self = ranges.isEmpty ? .nothing : .operations(ranges)
   }
@@ -229,8 +223,7 @@ extension [IndexRun] {
         others.insert(run)
       }
     }
-    // As ranges of graphs are joined: neighbours and those that overlap.
-    let ranges = GraphSet(ranges: gapless).ranges
+    let ranges = NumberRanges(gapless).ranges
     let joined = ranges.flatMap { range -> [IndexRun] in
       let more = range.upperBound - range.lowerBound
       guard more == .max else { return [IndexRun(first: range.lowerBound, count: more + 1)] }

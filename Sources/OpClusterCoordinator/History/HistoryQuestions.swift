@@ -3,6 +3,7 @@
 
 import OpClusterJournal
 import OpClusterModel
+import OpClusterQueries
 
 /// A question to the history. Each is answered once, unless whoever asked has gone.
 enum HistoryQuestion: Sendable {

@@ -3,6 +3,7 @@
 
 import OpClusterJournal
 import OpClusterModel
+import OpClusterQueries
 import OpClusterWire
 
 /// Not copyable: it holds the connection of its thread.

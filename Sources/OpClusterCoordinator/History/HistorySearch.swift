@@ -4,6 +4,7 @@
 // when it is its turn again. On the reader's thread.
 
 import OpClusterModel
+import OpClusterQueries
 import OpClusterWire
 
 /// How far a search has come.
@@ -149,11 +150,7 @@ extension HistoryReader {
     guard row.state.isMeant(by: selection.states) else { return nil }
     if selection.labels.allSatisfy({ row.labels.contains($0) }) { return row }
     guard let outline = try outline(of: graph) else { return nil }
-    let templates = outline.submission.templates
-    let isTemplates = selection.labels.allSatisfy { label in
-      templates.contains { $0.labels.contains(label) }
-    }
-    return isTemplates ? row : nil
+    return OperationFilter.carries(selection.labels, outline) ? row : nil
   }
 }
 
@@ -164,6 +161,7 @@ struct OperationSearch: Sendable {
   private let after: OperationID?
   private let limit: Int
   private var rows: [OperationRow] = []
+  private let filter: OperationFilter
   /// Living ones, not yet among the rows.
   private var rest: ArraySlice<OperationRow>
   private let livingMore: Bool
@@ -176,6 +174,7 @@ struct OperationSearch: Sendable {
   ) {
     self.after = after
     self.limit = limit
+    filter = OperationFilter(question.selection)
     rest = living[...]
     self.livingMore = livingMore
     ended = question.ended(from: max(after?.graph.number ?? 1, 1))
@@ -193,7 +192,7 @@ struct OperationSearch: Sendable {
       }
       guard let graph = ended else { return try page(question, &reader, more: false) }
       if reader.isSpent { return nil }
-      if let found = try EndedGraphPage(graph, question.selection, &reader) {
+      if let found = try EndedGraphPage(graph, filter, &reader) {
         let first = after.flatMap { $0.graph == graph ? $0.index.addingOne : nil } ?? 0
         // One more than there is room for says whether there is more.
         rows += found.rows(from: first, limit: limit - rows.count + 1)
@@ -227,7 +226,7 @@ extension HistoryReader {
     else { return }
     let template = outline.submission.templates[stage]
     row.command = template.payload
-    let element = Int(row.id.index - outline.firsts[stage])
+    let element = Int(row.id.index - outline.indices(of: stage).lowerBound)
     if element < template.elementArguments.count {
       row.commandArgument = template.elementArguments[element]
     }
@@ -309,10 +308,14 @@ extension OperationRow {
 /// Why operations that have ended did so.
 struct ExplanationSearch: Sendable {
   private var explanations: [Explanation] = []
+  private let filter: OperationFilter
   /// The next graph that is looked at.
   private var ended: GraphID?
 
-  fileprivate init(_ question: RowsQuestion) { ended = question.ended(from: 1) }
+  fileprivate init(_ question: RowsQuestion) {
+    filter = OperationFilter(question.selection)
+    ended = question.ended(from: 1)
+  }
 
   fileprivate mutating func step(
     _ question: RowsQuestion, _ reader: inout HistoryReader
@@ -320,7 +323,7 @@ struct ExplanationSearch: Sendable {
     let most = CoordinatorLimits.explanations
     while let graph = ended {
       if reader.isSpent { return nil }
-      if let page = try EndedGraphPage(graph, question.selection, &reader) {
+      if let page = try EndedGraphPage(graph, filter, &reader) {
         var rows = page.rows(from: 0, limit: most + 1)
         let more = explanations.count + rows.count > most
         rows = Array(rows.prefix(most - explanations.count))
@@ -365,28 +368,4 @@ extension [OperationRow] {
 
 extension UInt32 {
   fileprivate var addingOne: UInt32 { self == .max ? self : self + 1 }
-}
-
-extension OperationRow {
-  /// Takes in the end of one of its attempts; they come oldest first.
-  fileprivate mutating func add(_ line: AttemptHistory, isSingle: Bool) {
-    guard line.isAttempt else { return addEnd(line) }
-    if isSingle { attempts.append(line) }
-    guard isFinished || line.run == attempt else { return }
-    attempt = line.run
-    result = line.result
-    workerName = line.workerName
-    if line.readyAt != .unknown { readyAt = line.readyAt }
-    if let reason = line.reason, isCancelled { self.reason = reason }
-    if line.result.startedAt != .unknown { startedAt = line.result.startedAt }
-    if isFinished, line.result.endedAt != .unknown { finishedAt = line.result.endedAt }
-  }
-
-  /// Takes in an end that was not an attempt's.
-  private mutating func addEnd(_ line: AttemptHistory) {
-    guard isFinished else { return }
-    if let reason = line.reason { self.reason = reason }
-    if line.result.cause != .none { result = line.result }
-    finishedAt = line.result.endedAt
-  }
 }

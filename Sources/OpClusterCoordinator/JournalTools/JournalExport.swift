@@ -130,7 +130,7 @@ public enum JournalExport {
     }
   }
 
-  private static func text(_ id: OperationID) -> String { "\(id.graph.number)/#\(id.index)" }
+  private static func text(_ id: OperationID) -> String { id.numbered }
 
   private static func text(_ runs: OperationRuns) -> String {
     let ranges = (0..<runs.runCount).map { at in

@@ -112,7 +112,7 @@ extension CoordinatorLoop {
         metadata: [
           "worker": "\(scheduler.workerName(at: lie.peer) ?? "unknown")",
           "key": "\(known.principal.name ?? "none")",
-          "attempt": "\(operation.graph.number)/#\(operation.index) \(lie.attempt.attempt)",
+          "attempt": "\(operation.numbered) \(lie.attempt.attempt)",
           "so_far": "\(count)",
         ])
       if isLast { putOutWorker(lie.peer) }

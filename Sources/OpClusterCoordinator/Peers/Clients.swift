@@ -4,6 +4,7 @@
 import Logging
 import OpClusterJournal
 import OpClusterModel
+import OpClusterQueries
 import OpClusterScheduling
 
 /// What a client wants to know, to be answered at the end of the turn.
@@ -95,14 +96,17 @@ extension CoordinatorLoop {
     case (.graphs(let wanted, let after, let limit), .success(.graphs(let rows, let more))):
       if wanted.graphs == .active { return nil }
       selection = wanted
-      part = .graphs(after: after, limit: bounded(limit), rows: rows, more: more)
+      let limit = Limits.rowsPerReply(asked: limit)
+      part = .graphs(after: after, limit: limit, rows: rows, more: more)
     case (.operations(let wanted, let after, let limit), .success(.operations(let rows, let more))):
       if wanted.graphs == .active, !rows.contains(where: { $0.attempt > 0 }) { return nil }
       selection = wanted
-      part = .operations(after: after, limit: bounded(limit), rows: rows, more: more)
+      let limit = Limits.rowsPerReply(asked: limit)
+      part = .operations(after: after, limit: limit, rows: rows, more: more)
     case (.operations(let wanted, let after, let limit), .failure):
       selection = wanted
-      part = .operations(after: after, limit: bounded(limit), rows: [], more: false)
+      let limit = Limits.rowsPerReply(asked: limit)
+      part = .operations(after: after, limit: limit, rows: [], more: false)
     case (.structure(let wanted), .failure):
       selection = wanted
       part = .structure
@@ -135,10 +139,6 @@ extension CoordinatorLoop {
     return RowsQuestion(
       peer: peer, request: request, what: part, selection: selection, graphs: graphs,
       living: living, last: last, lastEvent: scheduler.lastEvent, otherwise: otherwise)
-  }
-
-  private func bounded(_ limit: UInt32) -> Int {
-    limit == 0 ? Limits.rowsPerReply : min(Int(limit), Limits.rowsPerReply)
   }
 
   // MARK: - The history

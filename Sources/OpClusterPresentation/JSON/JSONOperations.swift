@@ -55,7 +55,7 @@ extension JSONText {
       field("reason", reason.word)
       if case .request(let text) = reason, !text.isEmpty { field("reason_detail", text) }
       if case .dependency(let id, let outcome) = reason {
-        let shown = row.needs.first { $0.id == id }?.shown ?? "\(id.graph.number)/#\(id.index)"
+        let shown = row.needs.first { $0.id == id }?.shown ?? id.numbered
         field("reason_detail", "\(shown) \(StateWord(outcome).rawValue)")
       }
     } else if let cause = row.result?.cause, cause != .none {

@@ -22,7 +22,7 @@ public struct ShownBlock: Hashable, Sendable {
 extension OperationRow {
   /// How people name an operation that this row speaks of: by the needs if it is among them.
   func shown(_ id: OperationID) -> String {
-    needs.first { $0.id == id }?.shown ?? "\(id.graph.number)/#\(id.index)"
+    needs.first { $0.id == id }?.shown ?? id.numbered
   }
 }
 

@@ -17,8 +17,7 @@ public struct OperationPath: Hashable, Sendable, CustomStringConvertible {
   }
   public var description: String {
     guard let name else { return "\(graph.number)" }
-    guard let element else { return "\(graph.number)/\(safe(name))" }
-    return "\(graph.number)/\(safe(name))/\(element)"
+    return StageName(graph: graph, name: safe(name)).path(element: element)
   }
 }
 
@@ -53,7 +52,7 @@ public struct StageIndex: Sendable {
 
   /// `12/align/3`; `12/#70` for an index that the graph does not have.
   public func path(of index: UInt32) -> String {
-    guard let at = stage(of: index) else { return "\(graph.number)/#\(index)" }
+    guard let at = stage(of: index) else { return OperationID(graph: graph, index: index).numbered }
     let stage = stages[at]
     let element = stage.isArray ? stage.shownIndex(ofElement: index - stage.firstIndex) : nil
     return OperationPath(graph: graph, name: stage.name, element: element).description
@@ -63,11 +62,6 @@ public struct StageIndex: Sendable {
 extension GraphStructure.Stage {
   /// The number that people see for an element, counted from 0 inside the stage.
   public func shownIndex(ofElement element: UInt32) -> UInt32 {
-    var rest = element
-    for run in indexRuns {
-      if rest < run.count { return run.first &+ rest &* run.step }
-      rest -= run.count
-    }
-    return element &+ 1
+    indexRuns.number(ofElement: element)
   }
 }

@@ -304,7 +304,7 @@ extension Scheduler {
     if graphs.contains(id.graph.number), id.index < graphs[id.graph.number].operationCount {
       return graphs[id.graph.number].shown(id.index)
     }
-    return "\(id.graph.number)/#\(id.index)"
+    return id.numbered
   }
 }
 

@@ -9,17 +9,14 @@ import OpClusterModel
 
 struct CycleSearch {
   private let submission: GraphSubmission
-  private var firsts: [UInt32] = []
+  /// And the number of operations at the end.
+  private let firsts: [UInt32]
   private let operations: Int
 
   init(_ submission: GraphSubmission) {
     self.submission = submission
-    var total: UInt32 = 0
-    for template in submission.templates {
-      firsts.append(total)
-      total += template.count
-    }
-    operations = Int(total)
+    firsts = submission.firstIndices
+    operations = Int(firsts.last ?? 0)
   }
 
   /// The names along one cycle, first and last the same; nil when there is none.
@@ -80,7 +77,7 @@ struct CycleSearch {
   private func name(ofNode node: Int) -> String {
     if node >= operations { return submission.templates[node - operations].name }
     var stage = 0
-    while stage + 1 < firsts.count, Int(firsts[stage + 1]) <= node { stage += 1 }
+    while stage + 1 < submission.templates.count, Int(firsts[stage + 1]) <= node { stage += 1 }
     let template = submission.templates[stage]
     guard template.isArray || template.count > 1 else { return template.name }
     return "\(template.name)/\(template.shownIndex(ofElement: UInt32(node) - firsts[stage]))"

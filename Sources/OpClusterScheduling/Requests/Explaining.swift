@@ -2,6 +2,7 @@
 
 import HeapModule
 import OpClusterModel
+import OpClusterQueries
 
 extension Scheduler {
   func explain(_ selection: Selection, at now: Instant) throws(Refusal) -> ClientReply {
@@ -20,7 +21,7 @@ extension Scheduler {
     let stage = graphs[graph].stageNumber(of: id.index)
     var lines: [String] = []
     if cell.isCancelled, let reason = graphs[graph].reason(of: id.index) {
-      lines.append(sentence(reason))
+      lines.append(reason.sentence(hasEnded: false) { shown($0) })
     }
     if cell.isTimed, let left = timeLeft(id.graph, stage, at: now) {
       lines.append(
@@ -33,9 +34,9 @@ extension Scheduler {
     case .declared:
       lines.append("it is in no queue yet; nothing starts it until somebody enqueues it")
     case .waiting:
-      lines += waitingLines(id, stage)
+      lines += waitingLines(id, stage, at: now)
     case .ready:
-      lines += readyLines(id, stage)
+      lines += readyLines(id, stage, at: now)
     case .dispatched:
       let name = seats.find(cell.worker)?.name ?? "a worker"
       lines.append(
@@ -62,18 +63,7 @@ extension Scheduler {
       + "restart the machine: until then the worker gives what they take to nobody"
   }
 
-  private func sentence(_ reason: CancelReason) -> String {
-    switch reason {
-    case .request(let text):
-      text.isEmpty ? "somebody cancelled it" : "somebody cancelled it: \(text)"
-    case .dependency(let on, let outcome):
-      "\(shown(on)) ended as \(StateWord(outcome).rawValue), so its edge can never be met"
-    case .failurePolicy:
-      "the on_failure or max_failures of its graph, group or array took effect"
-    }
-  }
-
-  private func waitingLines(_ id: OperationID, _ stage: Int) -> [String] {
+  private func waitingLines(_ id: OperationID, _ stage: Int, at now: Instant) -> [String] {
     let graph = id.graph.number
     var lines: [String] = []
     for edge in graphs[graph].stages[stage].incoming where edge.match == .all {
@@ -95,7 +85,7 @@ extension Scheduler {
     lines += blockedBy(id, stage)
     if graphs[graph].isSuspended { lines.append(suspendedLine(graph)) }
     // Not for want of room: it will not run when all of that has come about, either (S61).
-    if isUnplaceable(id) { lines += placementLines(id) }
+    if isUnplaceable(id) { lines += placementLines(id, at: now) }
     return lines
   }
 
@@ -116,10 +106,10 @@ extension Scheduler {
     "its graph is suspended; resume it with: opbatch resume \(graph)"
   }
 
-  private func readyLines(_ id: OperationID, _ stage: Int) -> [String] {
+  private func readyLines(_ id: OperationID, _ stage: Int, at now: Instant) -> [String] {
     let graph = id.graph.number
     // That nobody can run it stays true whatever else holds it back (S61).
-    let lines = isUnplaceable(id) ? placementLines(id) : []
+    let lines = isUnplaceable(id) ? placementLines(id, at: now) : []
     if graphs[graph].isSuspended { return lines + [suspendedLine(graph)] }
     let queue = queues[graphs[graph].queue(of: id.index, stage: stage).number]
     let name = queue.settings.name
@@ -134,33 +124,56 @@ extension Scheduler {
       return lines + ["max_parallel: \(bound) of its elements run already"]
     }
     if lines.isEmpty, let doubt = doubtLine(id) { return [doubt] }
-    return abstentionLines(id) + (lines.isEmpty ? placementLines(id) : lines)
+    return abstentionLines(id) + (lines.isEmpty ? placementLines(id, at: now) : lines)
   }
 
+  /// Whether no worker could run it, of those that stay: silent, away or resting ones will be back
+  /// or be lost, and are none of the reasons. A look at each worker.
   private func isUnplaceable(_ id: OperationID) -> Bool {
-    let workers = seats.numbers.filter { seats[$0].takesWork }
-    return !wanted(by: id).isInside && !workers.isEmpty
-      && !workers.contains { couldRun($0, id) }
+    let staying = seats.numbers.filter { !seats[$0].isDraining }
+    return !wanted(by: id).isInside && !staying.isEmpty
+      && staying.allSatisfy { seats[$0].wasHeard && !couldRun($0, id) }
   }
 
-  private func placementLines(_ id: OperationID) -> [String] {
-    let wanted = wanted(by: id)
-    let workers = seats.numbers.filter { seats[$0].takesWork }
-    if workers.isEmpty {
-      return ["no worker is connected; start one with: opworker serve"]
+  /// Why an operation in line is with no worker; a look at each of them.
+  private func placementLines(_ id: OperationID, at now: Instant) -> [String] {
+    let staying = seats.numbers.filter { !seats[$0].isDraining }
+    if staying.isEmpty {
+      let reason = seats.count == 0 ? "no worker is connected" : "every worker is leaving"
+      return [reason + "; start one with: opworker serve"]
     }
-    if workers.contains(where: { couldRun($0, id) }) {
+    let known = staying.filter { seats[$0].wasHeard }
+    let able = known.filter { couldRun($0, id) }
+    if able.contains(where: { seats[$0].takesWork }) {
       return ["every worker that could run it is busy; it is in line"]
     }
-    var lines = ["no connected worker can run it (it stands in nobody's way):"]
-    if let common = commonLack(wanted, workers) { return lines + [common] }
-    for worker in workers.prefix(8) {
-      let obstacle = wanted.obstacle(at: seats[worker])
-      lines.append("worker \(seats[worker].name): \(obstacle.sentence(wanted, at: seats[worker]))")
+    if !able.isEmpty {
+      return listed(able) { "worker \(seats[$0].name) could run it, \(absence(of: $0, at: now))" }
     }
-    let hidden = workers.count - 8
-    if hidden > 0 { lines.append("and \(hidden) more workers") }
+    if known.count < staying.count {
+      return ["the coordinator was started anew, and not all workers are back yet"]
+    }
+    let lines = ["no connected worker can run it (it stands in nobody's way):"]
+    let wanted = wanted(by: id)
+    if let common = commonLack(wanted, known) { return lines + [common] }
     return lines
+      + listed(known) { number in
+        let obstacle = wanted.obstacle(at: seats[number])
+        return "worker \(seats[number].name): \(obstacle.sentence(wanted, at: seats[number]))"
+      }
+  }
+
+  /// Why a worker is given nothing now, though it stays.
+  private func absence(of number: UInt32, at now: Instant) -> String {
+    let silence = max(now - seats[number].lastHeard, .zero).secondsRoundedUp
+    if seats[number].peer == nil { return "and its connection is gone for \(silence) s" }
+    if seats[number].isSuspect { return "and has not been heard of for \(silence) s" }
+    return seats[number].trouble?.whole.map { "but " + $0.text(at: now) } ?? "and takes nothing"
+  }
+
+  private func listed(_ workers: [UInt32], line: (UInt32) -> String) -> [String] {
+    let hidden = workers.count - 8
+    return workers.prefix(8).map(line) + (hidden > 0 ? ["and \(hidden) more workers"] : [])
   }
 
   private func executingLines(
@@ -175,7 +188,7 @@ extension Scheduler {
     if cell.flags.contains(.retrying) {
       if cell.worker != 0 { return ["attempt \(cell.run) is with worker \(name)"] }
       return ["attempt \(cell.run) ended without success; it is in line for another"]
-        + (avoidanceLine(id).map { [$0] } ?? []) + abstentionLines(id) + placementLines(id)
+        + (avoidanceLine(id).map { [$0] } ?? []) + abstentionLines(id) + placementLines(id, at: now)
     }
     if cell.isCancelled { return ["worker \(name) has been told to stop it"] }
     return ["worker \(name) runs attempt \(cell.run)"]

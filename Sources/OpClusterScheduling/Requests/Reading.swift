@@ -16,11 +16,11 @@ extension Scheduler {
         (after.map { $0 < id } ?? true)
           && state(of: graphs[id.number]).isMeant(by: selection.states)
       }
-      let limit = bounded(limit)
+      let limit = Limits.rowsPerReply(asked: limit)
       return .graphs(
         chosen.prefix(limit).map { row(of: $0) }, more: chosen.count > limit)
     case .operations(let selection, let after, let limit):
-      return try operationRows(selection, after, bounded(limit))
+      return try operationRows(selection, after, Limits.rowsPerReply(asked: limit))
     case .structure(let selection):
       guard let graph = try resolveGraphs(selection).first else {
         throw Refusal(.unknownGraph, "no living graph matches")
@@ -33,7 +33,7 @@ extension Scheduler {
     case .submission(let graph):
       return try submission(of: graph)
     case .queues(let name, let after, let limit):
-      return queueRows(name, after, bounded(limit))
+      return queueRows(name, after, Limits.rowsPerReply(asked: limit))
     case .workers:
       return .workers(workers(at: now) + downWorkers.rows(at: now))
     case .ping:
@@ -46,10 +46,6 @@ extension Scheduler {
   /// The workers that are there or away, not those that were lost or have left.
   public func workers(at now: Instant) -> [WorkerRow] {
     seats.numbers.map { row(ofSeat: $0, at: now) }
-  }
-
-  private func bounded(_ limit: UInt32) -> Int {
-    limit == 0 ? Limits.rowsPerReply : min(Int(limit), Limits.rowsPerReply)
   }
 
   /// Costs a page, however many queues there are.
@@ -150,7 +146,7 @@ extension Scheduler {
       needs.append(
         OperationRow.Need(
           id: graph.operation(from.firstIndex),
-          shown: "\(id.graph.number)/\(from.template.name)", policy: edge.policy))
+          shown: StageName(graph: id.graph, name: from.template.name).text, policy: edge.policy))
     }
     graph.forEachDependency(of: id.index) { on, policy in
       if needs.count < 100 {

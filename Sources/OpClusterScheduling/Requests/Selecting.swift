@@ -2,6 +2,7 @@
 // the history.
 
 public import OpClusterModel
+import OpClusterQueries
 
 extension Scheduler {
   /// Living graphs of a selection, by number.
@@ -15,10 +16,8 @@ extension Scheduler {
       case .numbers(let named): living(among: named)
       }
     return numbers.map { GraphID($0) }.filter { id in
-      selection.labels.allSatisfy { graphs[id.number].submission.labels.contains($0) }
-        || selection.labels.allSatisfy { label in
-          graphs[id.number].stages.contains { $0.template.labels.contains(label) }
-        }
+      selection.labels.isEmpty
+        || OperationFilter.carries(selection.labels, LivingGraphView(id, self))
     }
   }
 
@@ -55,11 +54,11 @@ extension Scheduler {
 
   /// Operations of a selection, by graph and ascending.
   func resolve(_ selection: Selection) throws(Refusal) -> [OperationRuns] {
-    let wanted = WantedOperations(selection)
+    let filter = OperationFilter(selection)
     var chosen: [OperationRuns] = []
     for id in try resolveGraphs(selection) {
       var runs = OperationRuns(graph: id)
-      forEachOperation(of: id, wanted) { index in
+      filter.forEachOperation(of: LivingGraphView(id, self)) { index in
         runs.append(index)
         return true
       }
@@ -74,7 +73,7 @@ extension Scheduler {
   func firstOperations(
     _ selection: Selection, after: OperationID?, limit: Int
   ) throws(Refusal) -> (operations: [OperationID], more: Bool) {
-    let wanted = WantedOperations(selection)
+    let filter = OperationFilter(selection)
     var found: [OperationID] = []
     var more = false
     for id in try resolveGraphs(selection) where !more {
@@ -83,7 +82,7 @@ extension Scheduler {
         if id < after.graph || after.index == .max { continue }
         first = after.index + 1
       }
-      forEachOperation(of: id, wanted, from: first) { index in
+      filter.forEachOperation(of: LivingGraphView(id, self), from: first) { index in
         more = found.count == limit
         if !more { found.append(OperationID(graph: id, index: index)) }
         return !more
@@ -95,65 +94,6 @@ extension Scheduler {
 
   private static var noOperation: Refusal {
     Refusal(.unknownOperation, "no living operation matches")
-  }
-
-  /// Calls `body` with the operations of a graph that are meant, ascending, while it returns true.
-  private func forEachOperation(
-    of id: GraphID, _ wanted: WantedOperations, from first: UInt32 = 0, _ body: (UInt32) -> Bool
-  ) {
-    let graph = id.number
-    guard first < graphs[graph].operationCount else { return }
-    let queues = wanted.selection.queue.map { name in
-      [name, "\(graph)/\(name)"].compactMap { queueByName[$0] }
-    }
-    for stage in graphs[graph].stageNumber(of: first)..<graphs[graph].stages.count
-    where isWanted(graph, stage, wanted, queues) {
-      let start = graphs[graph].stages[stage].firstIndex
-      let goesOn = graphs[graph].stages[stage].template.forEachElements(
-        from: max(first, start) - start, numbered: wanted.numbers
-      ) { elements in
-        for element in elements where matches(graph, stage, start + element, wanted, queues) {
-          if !body(start + element) { return false }
-        }
-        return true
-      }
-      if !goesOn { return }
-    }
-  }
-
-  /// Whether any operation of a stage may be meant.
-  private func isWanted(
-    _ graph: UInt32, _ stage: Int, _ wanted: WantedOperations, _ queues: [QueueID]?
-  ) -> Bool {
-    let selection = wanted.selection
-    let own = graphs[graph].stages[stage]
-    if let pattern = wanted.pattern, !pattern.matches(own.template.name) { return false }
-    if !selection.states.isEmpty, !selection.states.contains(where: { own.counts[$0] > 0 }) {
-      return false
-    }
-    if let queues, graphs[graph].enqueuedIn.isEmpty, !queues.contains(own.queue) { return false }
-    if let priority = selection.priority, graphs[graph].changes.isEmpty,
-      own.template.priority != priority
-    {
-      return false
-    }
-    return selection.labels.allSatisfy {
-      own.template.labels.contains($0) || graphs[graph].submission.labels.contains($0)
-    }
-  }
-
-  private func matches(
-    _ graph: UInt32, _ stage: Int, _ index: UInt32, _ wanted: WantedOperations,
-    _ queues: [QueueID]?
-  ) -> Bool {
-    let states = wanted.selection.states
-    if !states.isEmpty, !states.contains(graphs[graph].cell(index).word) { return false }
-    // What has ended, or was never enqueued, may name a queue that is gone.
-    if let queues, !queues.contains(graphs[graph].queue(of: index, stage: stage)) { return false }
-    if let priority = wanted.selection.priority {
-      return graphs[graph].priority(of: index, stage: stage) == priority
-    }
-    return true
   }
 
   /// Every unfinished operation now in a queue, barriers included (S95).
@@ -175,15 +115,41 @@ extension Scheduler {
   }
 }
 
-/// A selection as it is looked for.
-private struct WantedOperations {
-  let selection: Selection
-  let pattern: NamePattern?
-  let numbers: ElementNumbers
+/// A living graph, as questions see it.
+struct LivingGraphView: GraphView {
+  private let living: Graph
+  private let queues: Registry<Queue>
 
-  init(_ selection: Selection) {
-    self.selection = selection
-    pattern = selection.operation.map { NamePattern($0) }
-    numbers = ElementNumbers(selection.elements)
+  init(_ id: GraphID, _ scheduler: Scheduler) {
+    living = scheduler.graphs[id.number]
+    queues = scheduler.queues
+  }
+
+  var graph: GraphID { living.id }
+  var labels: [Label] { living.submission.labels }
+  var stageCount: Int { living.stages.count }
+  func template(of stage: Int) -> OperationTemplate { living.stages[stage].template }
+  func indices(of stage: Int) -> Range<UInt32> { living.stages[stage].indices }
+  func stage(of index: UInt32) -> Int? {
+    index < living.operationCount ? living.stageNumber(of: index) : nil
+  }
+  func queueName(of stage: Int) -> String { name(of: living.stages[stage].queue) }
+
+  func state(of index: UInt32) -> StateWord { living.cell(index).word }
+  func mayHave(_ states: [StateWord], stage: Int) -> Bool {
+    states.contains { living.stages[stage].counts[$0] > 0 }
+  }
+  var hasMoved: Bool { !living.enqueuedIn.isEmpty }
+  var hasOwnPriorities: Bool { !living.changes.isEmpty }
+  func queueName(of index: UInt32, stage: Int) -> String {
+    name(of: living.queue(of: index, stage: stage))
+  }
+  func priority(of index: UInt32, stage: Int) -> Priority {
+    living.priority(of: index, stage: stage)
+  }
+
+  /// What has ended, or was never enqueued, may name a queue that is gone.
+  private func name(of queue: QueueID) -> String {
+    queues.find(queue.number)?.settings.name ?? ""
   }
 }

@@ -150,9 +150,9 @@ struct Graph: Blankable {
   /// `12/align/3`, or `12/align`.
   func shown(_ index: UInt32) -> String {
     let stage = stages[stageNumber(of: index)]
-    let path = "\(id.number)/\(stage.template.name)"
-    guard stage.template.isArray else { return path }
-    return "\(path)/\(stage.template.shownIndex(ofElement: stage.element(index)))"
+    return StageName(graph: id, name: stage.template.name).path(
+      element: stage.template.isArray
+        ? stage.template.shownIndex(ofElement: stage.element(index)) : nil)
   }
 
   func reason(of index: UInt32) -> CancelReason? {

@@ -12,12 +12,7 @@ struct LoweredEdges {
   /// Duplicates are dropped (S30); what is refused has been refused before.
   init(_ submission: GraphSubmission) {
     if submission.elementEdges.from.isEmpty, submission.groupEdges.isEmpty { return }
-    var firsts: [UInt32] = []
-    var total: UInt32 = 0
-    for template in submission.templates {
-      firsts.append(total)
-      total += template.count
-    }
+    let firsts = submission.firstIndices
     var edges = submission.elementEdges
     if edges.policies.count == 1 {
       edges.policies = Array(repeating: edges.policies[0], count: edges.count)
@@ -38,8 +33,8 @@ struct LoweredEdges {
     }
     edges.dropDuplicates()
     dependencies = EdgeTable(
-      operations: Int(total), keys: edges.to, values: edges.from, edges: edges)
-    dependents = dependencies.inverted(operations: Int(total))
+      operations: Int(firsts[firsts.count - 1]), keys: edges.to, values: edges.from, edges: edges)
+    dependents = dependencies.inverted(operations: Int(firsts[firsts.count - 1]))
   }
 
   private struct GroupPair: Hashable {

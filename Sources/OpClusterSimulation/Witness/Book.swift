@@ -127,7 +127,7 @@ struct Book: Sendable {
     guard contains(id), let graph = graphs[Int(id.graph.number)] else { return nil }
     return graph.submission.templates[graph.templates[Int(id.index)]]
   }
-  func shown(_ id: OperationID) -> String { "\(id.graph.number)/#\(id.index)" }
+  func shown(_ id: OperationID) -> String { id.numbered }
 
   /// Whether an attempt is held by this session, as far as is durable.
   func isCurrent(_ attempt: AttemptID, at session: WorkerSession) -> Bool {

@@ -19,12 +19,7 @@ final class PreparedTemplate: Sendable {
 
   /// The element's number as people see it.
   func shownIndex(of operation: OperationID) -> UInt32 {
-    var rest = operation.index &- announcement.firstIndex
-    for run in announcement.indexRuns {
-      if rest < run.count { return run.first &+ rest &* run.step }
-      rest -= run.count
-    }
-    return rest &+ 1
+    announcement.indexRuns.number(ofElement: operation.index &- announcement.firstIndex)
   }
 
   /// From the start to being asked to stop: what the template says, else the command itself.

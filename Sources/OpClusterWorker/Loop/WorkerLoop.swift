@@ -311,7 +311,7 @@ final class WorkerLoop {
 
   /// As a selector: the worker knows no names.
   private static func shown(_ attempt: AttemptID) -> String {
-    "\(attempt.operation.graph.number)/#\(attempt.operation.index)"
+    attempt.operation.numbered
   }
 
   private func noteUnkillable(_ attempt: AttemptID) {

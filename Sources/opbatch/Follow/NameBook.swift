@@ -103,7 +103,7 @@ struct NameBook: EventNames {
     if let known = graphs[operation.graph], let index = known {
       return index.path(of: operation.index)
     }
-    return "\(operation.graph.number)/#\(operation.index)"
+    return operation.numbered
   }
   func name(of queue: QueueID) -> String { (queues[queue] ?? nil) ?? "#\(queue.number)" }
   func name(of worker: WorkerID) -> String { (workers[worker] ?? nil) ?? "#\(worker.number)" }

@@ -2,29 +2,21 @@
 // run again and all that depends on it. Values only.
 
 import OpClusterModel
+import OpClusterQueries
 
 struct RetryPlan {
-  private let submission: GraphSubmission
+  private let outline: GraphOutline
   /// Raw outcomes by index; 0 for none.
   private let outcomes: [UInt8]
-  private let graph: GraphID
-  /// Index of the first operation of each template.
-  private let firsts: [UInt32]
 
   init(_ submission: GraphSubmission, _ outcomes: [UInt8], of graph: GraphID) {
-    self.submission = submission
+    outline = GraphOutline(submission, graph: graph)
     self.outcomes = outcomes
-    self.graph = graph
-    var next: UInt32 = 0
-    firsts = submission.templates.map { template in
-      defer { next += template.count }
-      return next
-    }
   }
 
   /// `chosen` nil: the whole graph, which with `onlyFailed` is what did not succeed.
   func reused(again chosen: Set<UInt32>?, onlyFailed: Bool) -> OperationRuns {
-    var runs = OperationRuns(graph: graph)
+    var runs = OperationRuns(graph: outline.graph)
     guard chosen != nil || onlyFailed else { return runs }
     let isAgain = chosen.map(withDependents) ?? []
     for (index, outcome) in outcomes.enumerated() where outcome == Outcome.succeeded.rawValue {
@@ -36,7 +28,8 @@ struct RetryPlan {
 
   /// By index: whether it is chosen, or depends on what is, directly or through others.
   private func withDependents(_ chosen: Set<UInt32>) -> [Bool] {
-    var marks = Array(repeating: false, count: submission.operationCount)
+    let submission = outline.submission
+    var marks = Array(repeating: false, count: Int(outline.operationCount))
     var work = chosen.filter { $0 < UInt32(marks.count) }.sorted()
     for index in work { marks[Int(index)] = true }
     func reach(_ index: UInt32) {
@@ -52,14 +45,15 @@ struct RetryPlan {
     var isWhole = Array(repeating: false, count: edges.count)
     while let index = work.popLast() {
       for to in singles[index] ?? [] { reach(to) }
-      let stage = stage(of: index)
-      for edge in edges[stage] where Int(edge.to) < firsts.count {
+      guard let stage = outline.stage(of: index) else { continue }
+      for edge in edges[stage] where Int(edge.to) < edges.count {
         let to = Int(edge.to)
+        let dependents = outline.indices(of: to)
         if edge.match == .sameIndex {
-          reach(firsts[to] + (index - firsts[stage]))
+          reach(dependents.lowerBound + (index - outline.indices(of: stage).lowerBound))
         } else if !isWhole[to] {
           isWhole[to] = true
-          for dependent in 0..<submission.templates[to].count { reach(firsts[to] + dependent) }
+          for dependent in dependents { reach(dependent) }
         }
       }
     }
@@ -68,21 +62,10 @@ struct RetryPlan {
 
   /// Who waits for a single operation, by its index.
   private func singleEdges() -> [UInt32: [UInt32]] {
-    let edges = submission.elementEdges
+    let edges = outline.submission.elementEdges
     var found: [UInt32: [UInt32]] = [:]
     for (from, to) in zip(edges.from, edges.to) { found[from, default: []].append(to) }
     return found
-  }
-
-  /// The last template that begins at or before an index; empty ones begin where the next does.
-  private func stage(of index: UInt32) -> Int {
-    var low = 0
-    var high = firsts.count
-    while high - low > 1 {
-      let middle = (low + high) / 2
-      if firsts[middle] <= index { low = middle } else { high = middle }
-    }
-    return low
   }
 }
 

@@ -1,0 +1,29 @@
+// What the attempts of an operation came to, in its row.
+
+package import OpClusterModel
+
+extension OperationRow {
+  /// Takes in the end of one of its attempts, or an end without one; they come oldest first.
+  ///
+  /// - Parameter isSingle: Whether the row is asked for alone, and lists all attempts.
+  package mutating func add(_ line: AttemptHistory, isSingle: Bool) {
+    guard line.isAttempt else { return addEnd(line) }
+    if isSingle { attempts.append(line) }
+    guard isFinished || line.run == attempt else { return }
+    attempt = line.run
+    result = line.result
+    workerName = line.workerName
+    if line.readyAt != .unknown { readyAt = line.readyAt }
+    if let reason = line.reason, isCancelled { self.reason = reason }
+    if line.result.startedAt != .unknown { startedAt = line.result.startedAt }
+    if isFinished, line.result.endedAt != .unknown { finishedAt = line.result.endedAt }
+  }
+
+  /// Takes in an end that was not an attempt's.
+  private mutating func addEnd(_ line: AttemptHistory) {
+    guard isFinished else { return }
+    if let reason = line.reason { self.reason = reason }
+    if line.result.cause != .none { result = line.result }
+    finishedAt = line.result.endedAt
+  }
+}
