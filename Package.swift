@@ -167,7 +167,8 @@ let package = Package(
         arguments,
       ]),
 
-    // tests, a target for each of the above
+    // tests, a target for each of the above; all of them can say which rules they check
+    .target(name: "Citations", path: "Tests/Citations"),
     .testTarget(name: "TidyTests"),
     .target(
       name: "ScenarioBody", dependencies: ["OpClusterModel"], path: "Tests/ScenarioBody"),
@@ -361,5 +362,6 @@ for target in package.targets where target.type != .system {
     .strictMemorySafety(),
     .treatAllWarnings(as: .error),
   ]
+  if target.type == .test { target.dependencies.append("Citations") }
   if hasMutants { target.swiftSettings?.append(.define("MUTANTS")) }
 }

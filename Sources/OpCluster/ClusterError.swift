@@ -1,4 +1,4 @@
-// The one error of this library: what is wrong, in the words of semantics.md (S145), and what to
+// The one error of this library: what is wrong, in the words of Semantics.md (S145), and what to
 // do.
 // Plain values.
 

@@ -143,7 +143,7 @@ extension ExecutionCore {
     }
   }
 
-  /// Orders of the present conversation, each number once, in order (guarantees 4.4, hole 1).
+  /// Orders of the present conversation, each number once, in order (Simulation.md, hole 1).
   private mutating func obey(
     _ orders: WorkerOrders, at now: Instant, into effects: inout [ExecutionEffect]
   ) {

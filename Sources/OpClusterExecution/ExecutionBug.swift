@@ -1,5 +1,5 @@
-// Deliberate bugs by which the simulation shows that it would notice real ones (guarantees.md
-// 4.4). They exist in a build with OPCLUSTER_MUTANTS=1 alone, which no product is made with:
+// Deliberate bugs by which the simulation shows that it would notice real ones (Simulation.md).
+// They exist in a build with OPCLUSTER_MUTANTS=1 alone, which no product is made with:
 // elsewhere `isPlanted` is false before the program begins.
 
 #if MUTANTS
@@ -7,9 +7,9 @@
 #endif
 
 package enum ExecutionBug: Int, Sendable, CaseIterable {
-  /// What a welcome says is another's now is kept (guarantees.md 4.4, hole 1).
+  /// What a welcome says is another's now is kept (Simulation.md, hole 1).
   case staleKept
-  /// What came once is taken in again, orders as well as attempts (guarantees.md 4.4, hole 2).
+  /// What came once is taken in again, orders as well as attempts (Simulation.md, hole 2).
   case forgottenAttempts
   /// S147: something starts although the lease may have run out.
   case startsWithoutLease

@@ -34,7 +34,7 @@ struct Link: Sendable {
   /// Welcomes so far: before the first there is nothing to be orphaned from.
   var welcomes: UInt64 = 0
   private var failures: UInt32 = 0
-  /// Steps the jitter; seeded by the body (house rule 7).
+  /// Steps the jitter; seeded by the body.
   private var chance: UInt64
 
   init(chance: UInt64, at now: Instant) {

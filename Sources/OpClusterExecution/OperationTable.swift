@@ -1,5 +1,5 @@
 // Finds an operation's slot and remembers, for as long as its graph lives, the highest attempt this
-// session has seen of it: no attempt is started twice (guarantees 4.4, hole 2). Owned by the core.
+// session has seen of it: no attempt is started twice (Simulation.md, hole 2). Owned by the core.
 //
 // Operations are dense in their graph, so a graph is an array of pages, and a page is made when
 // the first of its operations arrives: 16 bytes for each operation, bounded by what was sent.

@@ -18,7 +18,7 @@ public struct ConfigurationError: Error, Hashable, Sendable, CustomStringConvert
   }
 
   public var description: String { hint.isEmpty ? message : "\(message); \(hint)" }
-  /// The status of the process (interface.md).
+  /// The status of the process (Operating.md, exit codes).
   public var status: Int32 { 78 }
 }
 

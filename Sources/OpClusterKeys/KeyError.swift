@@ -33,7 +33,7 @@ public struct KeyError: Error, Hashable, Sendable, CustomStringConvertible {
 
   public var description: String { hint.isEmpty ? message : "\(message); \(hint)" }
 
-  /// The status of the process (interface.md).
+  /// The status of the process (Operating.md, exit codes).
   public var status: Int32 {
     switch kind {
     case .exposed, .missing, .malformed: 78

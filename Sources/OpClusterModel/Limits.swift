@@ -1,4 +1,4 @@
-// Every bound in one place (house rule 11). A number here is what a peer may send, what a
+// Every bound in one place. A number here is what a peer may send, what a
 // buffer may hold, or how long something may take. Tests stand at each limit and one past it.
 
 public enum Limits {

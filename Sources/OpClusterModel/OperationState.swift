@@ -1,6 +1,6 @@
 // The states an operation can be in and how it can end, as every reader sees them.
 
-/// The phase of an operation (the table at the head of semantics.md).
+/// The phase of an operation (the table at the head of Semantics.md).
 public enum Phase: UInt8, Sendable, CaseIterable {
   /// Known, in no queue.
   case declared
@@ -16,7 +16,7 @@ public enum Phase: UInt8, Sendable, CaseIterable {
   case finished
 }
 
-/// How an operation ended (S18). `skipped` is semantics.md's cancelled(dependency), `timedOut` is
+/// How an operation ended (S18). `skipped` is Semantics.md's cancelled(dependency), `timedOut` is
 /// a failed one with that cause.
 public enum Outcome: UInt8, Sendable, CaseIterable {
   case succeeded = 1

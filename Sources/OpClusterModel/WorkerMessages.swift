@@ -104,7 +104,7 @@ public struct WorkerReport: Hashable, Sendable {
 }
 
 /// Names a conversation between two lives: orders of another one are not obeyed (section 4.4 of
-/// guarantees.md, hole 1).
+/// Simulation.md, hole 1).
 public struct Conversation: Hashable, Sendable {
   public var epoch: Epoch
   public var session: WorkerSession

@@ -1,4 +1,4 @@
-// What a worker is told where: flag, environment, configuration file, in this order (interface.md).
+// What a worker is told where: flag, environment, configuration file, in this order.
 // Read once at the start, on the starting thread.
 
 public import OpClusterKeys

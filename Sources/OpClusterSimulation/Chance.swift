@@ -1,5 +1,5 @@
 // Chance from a seed, the same on every machine and in every process. Used by the simulated world
-// alone; brains have no chance of their own (house rule 7).
+// alone; brains have no chance of their own.
 
 import OpClusterModel
 

@@ -4,7 +4,7 @@ public import OpClusterModel
 
 /// What a seed broke.
 public struct Violation: Hashable, Sendable {
-  /// The invariant of guarantees.md 4.3, or the rule: `I4`, `S91`…
+  /// The invariant of Simulation.md, or the rule: `I4`, `S91`…
   public var rule: String
   public var text: String
   /// Virtual time.

@@ -25,7 +25,7 @@ public struct Socket: ~Copyable {
   private let keys: SocketKeys?
   let handle: SocketHandle
 
-  /// Opens a socket with every setting fixed (guarantees, section 5); the only way to get one.
+  /// Opens a socket with every setting fixed (ZeroMQ.md); the only way to get one.
   ///
   /// - Parameters:
   ///   - role: Router or dealer, and the largest message it accepts.

@@ -33,7 +33,7 @@ final class Gate: Sendable {
   func open() { semaphore.signal() }
 }
 
-/// What a case found: every claim of conformance.md that did not hold.
+/// What a case found: every claim of ConformanceCases.md that did not hold.
 final class Findings: Sendable {
   private let kept = Mutex<[String]>([])
   var broken: [String] { kept.withLock { $0 } }

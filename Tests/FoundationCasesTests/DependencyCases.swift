@@ -1,4 +1,4 @@
-// The cases of conformance.md about life and dependencies, on Foundation's own queue.
+// The cases of ConformanceCases.md about life and dependencies, on Foundation's own queue.
 
 import Foundation
 

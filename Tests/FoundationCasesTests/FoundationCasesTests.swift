@@ -1,7 +1,8 @@
-// Foundation's own OperationQueue through the cases of conformance.md that one process can run
+// Foundation's own OperationQueue through the cases of ConformanceCases.md that one process can run
 // (levels L and LK), and what the README says of it: the table there is the expectation here.
 // OpCluster runs the same cases in OpClusterConformanceTests.
 
+import Citations
 import Foundation
 import Testing
 
@@ -27,14 +28,14 @@ struct FoundationCase: CustomTestStringConvertible, Sendable {
 }
 
 @Suite(.serialized) struct FoundationCases {
-  /// conformance.md's cases of level L or LK.
+  /// ConformanceCases.md's cases of level L or LK.
   private static let level: Set<Int> = [
     1, 4, 5, 10, 13, 14, 17, 18, 20, 21, 22, 23, 24, 25, 29, 30, 32, 33, 34, 38, 39, 43, 44, 45, 47,
     52,
   ]
 
-  /// S127: there is nothing of this kind to imitate here.
-  @Test func foundationHasNoInvocationOperation() {
+  /// There is nothing of this kind to imitate here.
+  @Test(.checks("S127")) func foundationHasNoInvocationOperation() {
     for name in ["NSInvocationOperation", "Foundation.NSInvocationOperation"] {
       #expect(NSClassFromString(name) == nil)
     }
@@ -99,8 +100,8 @@ struct FoundationCase: CustomTestStringConvertible, Sendable {
     await #expect(processExitsWith: .failure) { OperationQueue().maxConcurrentOperationCount = -5 }
   }
 
-  // C18: a watchdog ends the process that waits for itself.
-  @Test func dependingOnItselfHangs() async {
+  // A watchdog ends the process that waits for itself.
+  @Test(.checks("C18")) func dependingOnItselfHangs() async {
     await #expect(processExitsWith: .exitCode(3)) {
       Thread {
         Thread.sleep(forTimeInterval: 5)

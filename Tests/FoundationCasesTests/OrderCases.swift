@@ -1,5 +1,5 @@
-// The cases of conformance.md about order, limits, suspension and barriers, on Foundation's own
-// queue.
+// The cases of ConformanceCases.md about order, limits, suspension and barriers, on Foundation's
+// own queue.
 
 import Foundation
 

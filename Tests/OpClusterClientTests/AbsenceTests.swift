@@ -1,5 +1,6 @@
 // A coordinator that is away for long, or comes back as another: what ends, and what goes on.
 
+import Citations
 import OpClusterModel
 import Synchronization
 import Testing
@@ -24,9 +25,9 @@ import Testing
     ]
   }
 
-  /// S141: requests and streams are told that the coordinator stays away; an observation, by which
+  /// Requests and streams are told that the coordinator stays away; an observation, by which
   /// a program waits, goes on when it is back.
-  @Test func observationsOutlastIt() async throws {
+  @Test(.checks("S141")) func observationsOutlastIt() async throws {
     let first = try await FakeCoordinator.start(Self.script)
     let connection = try await ClusterConnection.connect(
       to: first.address, deadline: .seconds(3), patience: .milliseconds(300))
@@ -70,8 +71,8 @@ import Testing
     }
   }
 
-  /// S141: a coordinator that will not have us any more ends every wait, and is told of once.
-  @Test func waitsEndWithTheConnection() async throws {
+  /// A coordinator that will not have us any more ends every wait, and is told of once.
+  @Test(.checks("S141")) func waitsEndWithTheConnection() async throws {
     let first = try await FakeCoordinator.start(Self.waiting)
     let cluster = try await OperationCluster.connect(to: first.address)
     let notes = Notes()

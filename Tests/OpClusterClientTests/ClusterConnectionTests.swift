@@ -1,5 +1,6 @@
 // Requests over a real socket pair: answers, refusals, time, loss, repetition.
 
+import Citations
 import OpClusterClient
 import OpClusterModel
 import Synchronization
@@ -76,8 +77,8 @@ import Testing
     }
   }
 
-  /// G32: told apart from a coordinator that is away.
-  @Test func otherVersion() async throws {
+  /// Told apart from a coordinator that is away.
+  @Test(.checks("G32")) func otherVersion() async throws {
     let refusal = Refusal(.versionMismatch, "speaks 2 to 3", hint: "upgrade")
     let fake = try await FakeCoordinator.start(
       Script(onHello: { _ in [.reply(RequestID(0), .refused(refusal))] }))
@@ -132,8 +133,8 @@ import Testing
     fake.stop()
   }
 
-  /// G34: what is safe is sent again on a fresh connection, what is not fails.
-  @Test func lossOfTheConnection() async throws {
+  /// What is safe is sent again on a fresh connection, what is not fails.
+  @Test(.checks("G34")) func lossOfTheConnection() async throws {
     let first = try await FakeCoordinator.start(Script { _, _, _ in [] })
     let connection = try await ClusterConnection.connect(to: first.address)
     var submission = GraphSubmission(key: SubmissionKey("k"), name: "g")
@@ -205,8 +206,8 @@ import Testing
     fake.stop()
   }
 
-  /// The bound, and one past it (G27).
-  @Test func tooManyAtOnce() async throws {
+  /// The bound, and one past it.
+  @Test(.checks("G27")) func tooManyAtOnce() async throws {
     let fake = try await FakeCoordinator.start(Script { _, _, _ in [] })
     let connection = try await ClusterConnection.connect(to: fake.address)
     let tally = Tally()

@@ -1,5 +1,6 @@
 // Subscriptions over a real socket pair: order, credit, loss, end.
 
+import Citations
 import OpClusterClient
 import OpClusterModel
 import Testing
@@ -117,8 +118,8 @@ import Testing
     second.stop()
   }
 
-  /// G28: no more comes than the reader takes; what it takes is granted again.
-  @Test func creditFollowsTheReader() async throws {
+  /// No more comes than the reader takes; what it takes is granted again.
+  @Test(.checks("G28")) func creditFollowsTheReader() async throws {
     let fake = try await FakeCoordinator.start(
       Script { id, request, _ in
         guard case .subscribe(let wish) = request else { return [] }
@@ -175,8 +176,8 @@ import Testing
     fake.stop()
   }
 
-  /// G28: put out by the coordinator, it comes back by itself.
-  @Test func evictedSubscription() async throws {
+  /// Put out by the coordinator, it comes back by itself.
+  @Test(.checks("G28")) func evictedSubscription() async throws {
     let fake = try await FakeCoordinator.start(
       Script { id, request, position in
         guard case .subscribe(let wish) = request else { return [] }

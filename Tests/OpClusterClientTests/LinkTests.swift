@@ -1,5 +1,6 @@
 // The link's clockwork, without a clock.
 
+import Citations
 import OpClusterModel
 import Testing
 
@@ -42,8 +43,8 @@ import Testing
     #expect(link.due(at: Self.at(12_000), isAwaited: true) == .ping)
   }
 
-  /// A19: own back-off, growing, bounded, spread by chance.
-  @Test func backoffGrowsToItsBound() {
+  /// Own back-off, growing, bounded, spread by chance.
+  @Test(.checks("A19")) func backoffGrowsToItsBound() {
     var link = Self.open()
     var now = Instant.zero
     var pauses: [Int64] = []

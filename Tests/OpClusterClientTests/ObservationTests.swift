@@ -1,5 +1,6 @@
 // Events that are handed over as they come: before later replies, credit, end.
 
+import Citations
 import OpClusterClient
 import OpClusterModel
 import Synchronization
@@ -95,10 +96,10 @@ import Testing
       subject: .graph(GraphID(graph)), kind: kind)
   }
 
-  /// G19, S115: graph 5 was accepted while its answer was lost, graph 4 is known. When the answer
+  /// Graph 5 was accepted while its answer was lost, graph 4 is known. When the answer
   /// comes, the subscription has passed the events of graph 5: they are told after all, and nothing
   /// of graph 4 a second time.
-  @Test func acceptedWithoutAnAnswer() async throws {
+  @Test(.checks("S115", "G19")) func acceptedWithoutAnAnswer() async throws {
     let first = try await FakeCoordinator.start(
       Script { id, request, _ in
         guard case .subscribe(let wish) = request else { return [] }

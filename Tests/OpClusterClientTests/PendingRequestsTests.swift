@@ -1,5 +1,6 @@
 // What becomes of requests and subscriptions, without a socket.
 
+import Citations
 import OpClusterModel
 import Testing
 
@@ -42,9 +43,9 @@ import Testing
     .refused(Refusal(.busy, "too much", retryAfter: wait))
   }
 
-  /// G27: asked again after the time that the coordinator named, in the old order; nothing that
+  /// Asked again after the time that the coordinator named, in the old order; nothing that
   /// waited behind it overtakes.
-  @Test func askedAgainWhenTheCoordinatorIsBusy() {
+  @Test(.checks("G27")) func askedAgainWhenTheCoordinatorIsBusy() {
     var requests = PendingRequests()
     for number in 1...4 { requests.add(Self.request(UInt64(number), isRepeatable: false)) }
     for _ in 0..<3 {
@@ -68,9 +69,9 @@ import Testing
     #expect(order == [2, 3, 4])
   }
 
-  /// G27: without room for more operations only submissions wait, in their order; what may make
+  /// Without room for more operations only submissions wait, in their order; what may make
   /// room goes at once, or nobody could ever make any.
-  @Test func onlySubmissionsWaitForRoom() {
+  @Test(.checks("G27")) func onlySubmissionsWaitForRoom() {
     var requests = PendingRequests()
     for number in 1...3 { requests.add(Self.request(UInt64(number), isSubmission: true)) }
     requests.add(Self.request(4, isRepeatable: false))
@@ -238,8 +239,8 @@ import Testing
   }
 
   /// Delivered and not read counts against the credit of the next subscription: never more than
-  /// one credit's worth of events is kept (G28).
-  @Test func creditAfterALoss() async throws {
+  /// one credit's worth of events is kept.
+  @Test(.checks("G28")) func creditAfterALoss() async throws {
     let feed = EventFeed(credit: 8) {}
     var subscriptions = Subscriptions()
     var last: UInt64 = 0
@@ -291,8 +292,8 @@ import Testing
     return (feed, subscriptions, last)
   }
 
-  /// G29: a coordinator with many subscribers waits for grants of `Limits.eventsPerGrant`.
-  @Test(arguments: [(Limits.eventCredit, Limits.eventsPerGrant), (40, 10), (1, 1)])
+  /// A coordinator with many subscribers waits for grants of `Limits.eventsPerGrant`.
+  @Test(.checks("G29"), arguments: [(Limits.eventCredit, Limits.eventsPerGrant), (40, 10), (1, 1)])
   func grantsComeEarly(credit: UInt32, least: UInt32) async throws {
     var (feed, subscriptions, last) = Self.subscribed(credit: credit)
     var read: UInt64 = 0

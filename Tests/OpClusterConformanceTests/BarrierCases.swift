@@ -1,5 +1,6 @@
 // Conformance cases C45 to C50: barriers.
 
+import Citations
 import OpCluster
 import OpClusterModel
 import RealCluster
@@ -7,8 +8,8 @@ import Testing
 
 extension Conformance {
   @Suite struct Barriers {
-    /// S39, S77, S78, S81: after everything added before it, before everything added after it.
-    @Test("C45 order", arguments: Setting.all)
+    /// After everything added before it, before everything added after it.
+    @Test("C45 order", .checks("S39", "S77", "S78", "S81"), arguments: Setting.all)
     func c45(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let (queue, sink) = (stage.queue, stage.sink)
@@ -37,8 +38,8 @@ extension Conformance {
       }
     }
 
-    /// S79: exclusive in its own queue alone.
-    @Test("C46 other queue unaffected") func c46() async throws {
+    /// Exclusive in its own queue alone.
+    @Test("C46 other queue unaffected", .checks("S79")) func c46() async throws {
       try await onStage(.cluster) { stage in
         let other = stage.newQueue("other")
         let barrier = stage.gate("b")
@@ -53,8 +54,8 @@ extension Conformance {
       }
     }
 
-    /// S80: each separates what was added before it from what was added after it.
-    @Test("C47 two barriers", arguments: Setting.all)
+    /// Each separates what was added before it from what was added after it.
+    @Test("C47 two barriers", .checks("S80"), arguments: Setting.all)
     func c47(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let queue = stage.queue
@@ -68,8 +69,8 @@ extension Conformance {
       }
     }
 
-    /// S83: what is added while the barrier runs waits for it, and overtakes nobody.
-    @Test("C48 added while the barrier runs") func c48() async throws {
+    /// What is added while the barrier runs waits for it, and overtakes nobody.
+    @Test("C48 added while the barrier runs", .checks("S83")) func c48() async throws {
       try await onStage(.cluster) { stage in
         let (queue, sink) = (stage.queue, stage.sink)
         let (high, normal) = (stage.mark("high"), stage.mark("normal"))
@@ -86,8 +87,8 @@ extension Conformance {
       }
     }
 
-    /// S82: a barrier obeys suspension like anything else.
-    @Test("C49 suspended empty queue", arguments: Setting.all)
+    /// A barrier obeys suspension like anything else.
+    @Test("C49 suspended empty queue", .checks("S82"), arguments: Setting.all)
     func c49(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let queue = stage.newQueue("suspended", isSuspended: true)
@@ -101,8 +102,8 @@ extension Conformance {
       }
     }
 
-    /// S85: a cancelled follower does not wait for the barrier; the barrier stays.
-    @Test("C50a cancelled follower") func c50a() async throws {
+    /// A cancelled follower does not wait for the barrier; the barrier stays.
+    @Test("C50a cancelled follower", .checks("S85", "C50")) func c50a() async throws {
       try await onStage(.cluster) { stage in
         let (gate, barrier, follower) = (stage.gate("g"), stage.mark("b"), stage.mark("f"))
         try await stage.queue.addOperation(gate)
@@ -118,8 +119,8 @@ extension Conformance {
       }
     }
 
-    /// S84, S95: a cancelled barrier separates nothing any more.
-    @Test("C50b cancelled barrier") func c50b() async throws {
+    /// A cancelled barrier separates nothing any more.
+    @Test("C50b cancelled barrier", .checks("S84", "S95", "C50")) func c50b() async throws {
       try await onStage(.cluster) { stage in
         let (gate, barrier, next) = (stage.gate("g"), stage.mark("b"), stage.mark("n"))
         try await stage.queue.addOperation(gate)

@@ -1,6 +1,7 @@
 // Conformance cases C35 and C36: between queues, and what no worker can take. Over daemons of their
 // own: one slot, and a worker that comes late.
 
+import Citations
 import ConformanceOperations
 import OpCluster
 import OpClusterModel
@@ -9,9 +10,9 @@ import Testing
 
 extension Conformance {
   @Suite struct BetweenQueues {
-    /// S50, S60: the queue of the better service goes first, whatever the levels inside; equal ones
+    /// The queue of the better service goes first, whatever the levels inside; equal ones
     /// take turns, however short what they run is.
-    @Test("C35 two queues, one free slot", arguments: [true, false])
+    @Test("C35 two queues, one free slot", .checks("S50", "S60"), arguments: [true, false])
     func c35(_ differ: Bool) async throws {
       try await onOneSlot(.cluster) { stage in
         let holding = stage.newQueue("holding")
@@ -46,9 +47,9 @@ extension Conformance {
       }
     }
 
-    /// S61, S128: what no live worker can run is passed over and says so; a worker that has the
+    /// What no live worker can run is passed over and says so; a worker that has the
     /// type may come later.
-    @Test("C36 unplaceable op is passed over") func c36() async throws {
+    @Test("C36 unplaceable op is passed over", .checks("S61", "S128")) func c36() async throws {
       try await onOwnCluster(workers: 1) { stage, processes in
         let queue = stage.newQueue("one", limit: 1)
         let rare = ClusterOperation(Rare(sink: stage.sink.path, text: "x"), name: "x")

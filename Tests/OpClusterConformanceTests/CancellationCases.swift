@@ -1,5 +1,6 @@
 // Conformance cases C51 to C55: cancellation.
 
+import Citations
 import ConformanceOperations
 import OpCluster
 import OpClusterModel
@@ -9,8 +10,8 @@ import Testing
 
 extension Conformance {
   @Suite struct Cancellation {
-    /// S90, S103, S107: flagged, ready, finished; never executing.
-    @Test("C51 cancel waiting op") func c51() async throws {
+    /// Flagged, ready, finished; never executing.
+    @Test("C51 cancel waiting op", .checks("S90", "S103", "S107")) func c51() async throws {
       try await onStage(.cluster) { stage in
         let (gate, b) = (stage.gate("g"), stage.mark("b"))
         let completions = Mutex(0)
@@ -38,8 +39,8 @@ extension Conformance {
       }
     }
 
-    /// S88, S89: a finished one is not cancelled any more; a second request changes nothing.
-    @Test("C52 cancel finished, and twice", arguments: Setting.all)
+    /// A finished one is not cancelled any more; a second request changes nothing.
+    @Test("C52 cancel finished, and twice", .checks("S88", "S89"), arguments: Setting.all)
     func c52(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let suspended = stage.newQueue("suspended", isSuspended: true)
@@ -59,8 +60,8 @@ extension Conformance {
       }
     }
 
-    /// S87, S92, S100: the flag reaches it; it is executing until it returns.
-    @Test("C53 executing op polls") func c53() async throws {
+    /// The flag reaches it; it is executing until it returns.
+    @Test("C53 executing op polls", .checks("S87", "S92", "S100")) func c53() async throws {
       try await onStage(.cluster) { stage in
         let (poll, b) = (stage.poll("g"), stage.mark("b"))
         try b.addDependency(poll)
@@ -81,9 +82,11 @@ extension Conformance {
       }
     }
 
-    /// S99, S100, S138: the cancellation came first, so it counts; what was returned is passed to
+    /// The cancellation came first, so it counts; what was returned is passed to
     /// nobody.
-    @Test("C54 completed although cancelled") func c54() async throws {
+    @Test("C54 completed although cancelled", .checks("S99", "S100", "S138")) func c54()
+      async throws
+    {
       try await onStage(.cluster) { stage in
         let (gate, look) = (stage.gate("g", value: 5), stage.look())
         try look.addDependency(gate)
@@ -101,8 +104,8 @@ extension Conformance {
       }
     }
 
-    /// S97: a group is cancelled in one commit, and each member's verdict is told.
-    @Test("C55 cancel group by tag and priority") func c55() async throws {
+    /// A group is cancelled in one commit, and each member's verdict is told.
+    @Test("C55 cancel group by tag and priority", .checks("S97")) func c55() async throws {
       try await onStage(.cluster) { stage in
         let tags = ["tag": stage.queue.name]
         func tagged(_ operation: ClusterOperation) -> ClusterOperation {

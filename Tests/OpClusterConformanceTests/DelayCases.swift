@@ -1,5 +1,6 @@
 // Delayed and periodic operations (S150), in this process and on workers.
 
+import Citations
 import ConformanceOperations
 import OpCluster
 import OpClusterClient
@@ -10,8 +11,10 @@ import Testing
 
 extension Conformance {
   @Suite struct Delays {
-    /// S44, S46, S150: it is held and says so, others pass by, and it goes by itself.
-    @Test(arguments: Setting.everywhere) func aDelayPasses(_ setting: Setting) async throws {
+    /// It is held and says so, others pass by, and it goes by itself.
+    @Test(.checks("S44", "S46", "S150"), arguments: Setting.everywhere) func aDelayPasses(
+      _ setting: Setting
+    ) async throws {
       try await onStage(setting) { stage in
         let late = stage.mark("late")
         late.notBefore = .delay(.milliseconds(400))
@@ -36,9 +39,11 @@ extension Conformance {
       }
     }
 
-    /// S44, S150: released by hand it starts at once, cancelled it ends at once; a time that has
+    /// Released by hand it starts at once, cancelled it ends at once; a time that has
     /// passed is none.
-    @Test(arguments: Setting.all) func aHandIsQuicker(_ setting: Setting) async throws {
+    @Test(.checks("S44", "S150"), arguments: Setting.all) func aHandIsQuicker(_ setting: Setting)
+      async throws
+    {
       try await onStage(setting) { stage in
         let (released, cancelled, past) = (stage.mark("r"), stage.mark("c"), stage.mark("p"))
         for operation in [released, cancelled] { operation.notBefore = .delay(.seconds(3_600)) }
@@ -58,9 +63,11 @@ extension Conformance {
       }
     }
 
-    /// S11, S150: every occurrence is an operation of its own; the handle cancels what is still to
+    /// Every occurrence is an operation of its own; the handle cancels what is still to
     /// come, and what has come to its moment goes on.
-    @Test(arguments: Setting.everywhere) func aSchedule(_ setting: Setting) async throws {
+    @Test(.checks("S11", "S150"), arguments: Setting.everywhere) func aSchedule(_ setting: Setting)
+      async throws
+    {
       try await onStage(setting) { stage in
         let made = Mutex<[ClusterOperation]>([])
         let schedule = try await stage.queue.schedule(every: .milliseconds(100), after: .zero) {
@@ -90,8 +97,10 @@ extension Conformance {
       }
     }
 
-    /// S150: one occurrence after a delay, cancelled before its moment; what is wrong is thrown.
-    @Test(arguments: Setting.all) func onceAfterADelay(_ setting: Setting) async throws {
+    /// One occurrence after a delay, cancelled before its moment; what is wrong is thrown.
+    @Test(.checks("S150"), arguments: Setting.all) func onceAfterADelay(_ setting: Setting)
+      async throws
+    {
       try await onStage(setting) { stage in
         let mark = stage.mark("m")
         let schedule = try await stage.queue.schedule(after: .milliseconds(100), mark)
@@ -114,10 +123,10 @@ extension Conformance {
       }
     }
 
-    /// S150, G31: the wait goes on where the coordinator is killed and started again. In between,
+    /// The wait goes on where the coordinator is killed and started again. In between,
     /// and only there, the wall clock counts: monotonic clocks of two lives say nothing of each
     /// other. What has not been started is neither early nor lost.
-    @Test func aDelaySurvivesTheCoordinator() async throws {
+    @Test(.checks("S150", "G31")) func aDelaySurvivesTheCoordinator() async throws {
       try await onOwnCluster(workers: 1) { stage, processes in
         let (short, long) = (stage.mark("short"), stage.mark("long"))
         let began = ContinuousClock.now

@@ -1,5 +1,6 @@
 // C13 to C21: dependencies, given before and after the operations were added (S20 to S38).
 
+import Citations
 import ConformanceOperations
 import OpCluster
 import OpClusterClient
@@ -12,9 +13,8 @@ extension Conformance {
     ///      ┌─ B ─┐
     ///   A ─┤     ├─ D
     ///      └─ C ─┘
-    ///
     /// S20, S21, S114
-    @Test("C13 diamond", arguments: Setting.allCases)
+    @Test("C13 diamond", .checks("S20", "S21", "S114"), arguments: Setting.allCases)
     func c13(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let operations = ["A", "B", "C", "D"].map(stage.mark)
@@ -31,7 +31,7 @@ extension Conformance {
     }
 
     /// S27, S38
-    @Test("C14 dependency already finished", arguments: Setting.all)
+    @Test("C14 dependency already finished", .checks("S27", "S38"), arguments: Setting.all)
     func c14(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let (a, b) = (stage.mark("a"), stage.mark("b"))
@@ -50,7 +50,9 @@ extension Conformance {
     }
 
     /// S22, S23, S27, S29
-    @Test("C15 earlier submission, failed outcome, policy succeeded")
+    @Test(
+      "C15 earlier submission, failed outcome, policy succeeded",
+      .checks("S22", "S23", "S27", "S29"))
     func c15() async throws {
       try await onStage(.cluster) { stage in
         let a = stage.fail("e", name: "a")
@@ -75,7 +77,7 @@ extension Conformance {
     }
 
     /// S28, S58
-    @Test("C16 unknown id")
+    @Test("C16 unknown id", .checks("S28", "S58"))
     func c16() async throws {
       try await onStage(.cluster) { stage in
         try await stage.makeQueue()
@@ -98,7 +100,7 @@ extension Conformance {
     }
 
     /// S30
-    @Test("C17 duplicate edge", arguments: Setting.all)
+    @Test("C17 duplicate edge", .checks("S30"), arguments: Setting.all)
     func c17(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let (a, b) = (stage.mark("a"), stage.mark("b"))
@@ -119,8 +121,8 @@ extension Conformance {
       }
     }
 
-    /// S30: the coordinator itself refuses, whoever asks.
-    @Test("C17 duplicate edge with two policies in one message")
+    /// The coordinator itself refuses, whoever asks.
+    @Test("C17 duplicate edge with two policies in one message", .checks("S30"))
     func c17Raw() async throws {
       try await onStage(.cluster) { stage in
         try await stage.makeQueue()
@@ -137,7 +139,7 @@ extension Conformance {
     }
 
     /// S31
-    @Test("C18 self edge", arguments: Setting.all)
+    @Test("C18 self edge", .checks("S31"), arguments: Setting.all)
     func c18(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let a = stage.mark("a")
@@ -153,7 +155,7 @@ extension Conformance {
     }
 
     /// S32
-    @Test("C19 cycle refused")
+    @Test("C19 cycle refused", .checks("S32"))
     func c19() async throws {
       try await onStage(.cluster) { stage in
         let (a, b, c) = (stage.mark("a"), stage.mark("b"), stage.mark("c"))
@@ -181,7 +183,7 @@ extension Conformance {
     }
 
     /// S37
-    @Test("C20 remove the last unfinished edge", arguments: Setting.all)
+    @Test("C20 remove the last unfinished edge", .checks("S37"), arguments: Setting.all)
     func c20(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let (x, b) = (stage.mark("x"), stage.mark("b"))
@@ -201,7 +203,7 @@ extension Conformance {
     }
 
     /// S34
-    @Test("C21 edge added before start", arguments: Setting.all)
+    @Test("C21 edge added before start", .checks("S34"), arguments: Setting.all)
     func c21(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let (a, b) = (stage.mark("a"), stage.mark("b"))

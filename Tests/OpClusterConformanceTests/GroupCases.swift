@@ -1,5 +1,6 @@
 // Conformance cases C56 to C58: completion, data passing, block groups.
 
+import Citations
 import ConformanceOperations
 import OpCluster
 import OpClusterModel
@@ -9,8 +10,9 @@ import Testing
 
 extension Conformance {
   @Suite struct Groups {
-    /// S110, S111, S112: nobody waits for a completion function, and it takes no slot of the queue.
-    @Test("C56 completion does not delay") func c56() async throws {
+    /// Nobody waits for a completion function, and it takes no slot of the queue.
+    @Test("C56 completion does not delay", .checks("S110", "S111", "S112")) func c56() async throws
+    {
       try await onStage(.cluster) { stage in
         let queue = stage.newQueue("one", limit: 1)
         let (a, b) = (stage.mark("a"), stage.mark("b"))
@@ -28,9 +30,9 @@ extension Conformance {
       }
     }
 
-    /// S135, S136, S138, S139, S140: direct dependencies alone, in order of addition; what was set
+    /// Direct dependencies alone, in order of addition; what was set
     /// comes first; what is required and absent fails the operation before its main.
-    @Test("C57 inputs") func c57() async throws {
+    @Test("C57 inputs", .checks("S135", "S136", "S138", "S139", "S140")) func c57() async throws {
       try await onStage(.cluster) { stage in
         let (a, b, c) = (stage.ret(1, name: "a"), stage.ret(2, name: "b"), stage.ret(3, name: "c"))
         let (d, e) = (stage.look(name: "d"), stage.look(name: "e"))
@@ -66,8 +68,8 @@ extension Conformance {
       }
     }
 
-    /// S67, S118, S120, S123: one slot, ends with its last block, fails when one has failed.
-    @Test("C58 block group", arguments: Setting.all)
+    /// One slot, ends with its last block, fails when one has failed.
+    @Test("C58 block group", .checks("S67", "S118", "S120", "S123"), arguments: Setting.all)
     func c58(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let queue = stage.newQueue("one", limit: 1)
@@ -97,8 +99,8 @@ extension Conformance {
       }
     }
 
-    /// S121: there is nothing to wait for.
-    @Test("C58 a group without blocks", arguments: Setting.all)
+    /// There is nothing to wait for.
+    @Test("C58 a group without blocks", .checks("S121"), arguments: Setting.all)
     func c58Empty(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let empty = ClusterOperation.blocks(name: "empty")
@@ -109,8 +111,8 @@ extension Conformance {
       }
     }
 
-    /// S119, S122: one processor, so one block at a time; what has not begun is skipped.
-    @Test("C58 a group is cancelled", arguments: Setting.all)
+    /// One processor, so one block at a time; what has not begun is skipped.
+    @Test("C58 a group is cancelled", .checks("S119", "S122"), arguments: Setting.all)
     func c58Cancelled(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let group = ClusterOperation.blocks(name: "group")

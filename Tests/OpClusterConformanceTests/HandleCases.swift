@@ -1,5 +1,6 @@
 // Handles of one queue: each is the queue, from its first moment, in one program and in several.
 
+import Citations
 import OpCluster
 import OpClusterModel
 import RealCluster
@@ -18,7 +19,9 @@ extension Conformance {
     }
 
     /// S3, S71 to S74, S141
-    @Test("S3, S72, S141: a second handle sees and steers", arguments: Setting.all)
+    @Test(
+      "S3, S72, S141: a second handle sees and steers", .checks("S71", "S73", "S74"),
+      arguments: Setting.all)
     func second(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let queue = stage.newQueue("first", limit: 3, isSuspended: true)
@@ -58,7 +61,8 @@ extension Conformance {
     }
 
     /// S3, S145
-    @Test("S3: settings given for a queue that exists apply", arguments: Setting.all)
+    @Test(
+      "S3: settings given for a queue that exists apply", .checks("S145"), arguments: Setting.all)
     func given(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let queue = stage.newQueue("given", limit: 5)
@@ -79,7 +83,7 @@ extension Conformance {
     }
 
     /// S3, S146
-    @Test("S146: an operation's own queue is its queue", arguments: [Setting.local])
+    @Test("S146: an operation's own queue is its queue", .checks("S3"), arguments: [Setting.local])
     func context(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let queue = stage.newQueue("own", limit: 4)
@@ -116,7 +120,8 @@ extension Conformance {
     }
 
     /// S19, S95
-    @Test("S95: cancelling where there is nothing is no error", arguments: Setting.all)
+    @Test(
+      "S95: cancelling where there is nothing is no error", .checks("S19"), arguments: Setting.all)
     func nothing(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let queue = ClusterOperationQueue(name: "never-\(stage.queue.name)", on: stage.cluster)
@@ -213,7 +218,9 @@ extension Conformance {
     }
 
     /// S28, S29
-    @Test("S28: what is added waits for another one by way of a fresh one", arguments: Setting.all)
+    @Test(
+      "S28: what is added waits for another one by way of a fresh one", .checks("S29"),
+      arguments: Setting.all)
     func byWayOfAFreshOne(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let (a, between, c) = (stage.mark("a"), stage.mark("between"), stage.mark("c"))

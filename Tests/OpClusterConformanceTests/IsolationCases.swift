@@ -1,6 +1,7 @@
 // Operations that want a process of their own, in a program that is its own cluster: a program of
 // the library is started, and what it says is read.
 
+import Citations
 import FoundationEssentials
 import RealCluster
 import Testing
@@ -17,9 +18,9 @@ import Testing
     return program.output.split(separator: "\n").map(String.init)
   }
 
-  /// S92: they run in children that are used again; a crash is their own, and what heeds nothing is
+  /// They run in children that are used again; a crash is their own, and what heeds nothing is
   /// killed when its grace is over. Those that the children would not know are refused.
-  @Test("isolated types of a program") func withDoor() async throws {
+  @Test("isolated types of a program", .checks("S92")) func withDoor() async throws {
     let lines = try await lines([])
     #expect(
       lines.dropLast(2) == [

@@ -1,6 +1,7 @@
 // C22 to C28: dependencies that come too late, and dependencies of what is cancelled, suspended or
 // fails (S23 to S43).
 
+import Citations
 import ConformanceOperations
 import OpCluster
 import OpClusterModel
@@ -10,7 +11,7 @@ import Testing
 extension Conformance {
   @Suite struct LateDependencies {
     /// S35, S43
-    @Test("C22 edge added while executing", arguments: Setting.all)
+    @Test("C22 edge added while executing", .checks("S35", "S43"), arguments: Setting.all)
     func c22(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let (a, g) = (stage.mark("a"), stage.gate("g"))
@@ -33,7 +34,7 @@ extension Conformance {
     }
 
     /// S36, S75
-    @Test("C23 edge added to a cancelled operation", arguments: Setting.all)
+    @Test("C23 edge added to a cancelled operation", .checks("S36", "S75"), arguments: Setting.all)
     func c23(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let (a, b) = (stage.mark("a"), stage.mark("b"))
@@ -51,7 +52,9 @@ extension Conformance {
     }
 
     /// S24, S92, S94
-    @Test("C24 cancel does not unblock before finish", arguments: Setting.all)
+    @Test(
+      "C24 cancel does not unblock before finish", .checks("S24", "S92", "S94"),
+      arguments: Setting.all)
     func c24(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let (g, b) = (stage.gate("g"), stage.mark("b"))
@@ -71,7 +74,7 @@ extension Conformance {
     }
 
     /// S26, S76
-    @Test("C25 dependency in a suspended queue", arguments: Setting.all)
+    @Test("C25 dependency in a suspended queue", .checks("S26", "S76"), arguments: Setting.all)
     func c25(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let suspended = stage.newQueue("q1", isSuspended: true)
@@ -89,9 +92,8 @@ extension Conformance {
     }
 
     /// a(fail) ── b ── c ── d, where b and c want a success.
-    ///
     /// S23, S109
-    @Test("C26 policy cascade")
+    @Test("C26 policy cascade", .checks("S23", "S109"))
     func c26() async throws {
       try await onStage(.cluster) { stage in
         let a = stage.fail("e", name: "a")
@@ -126,9 +128,9 @@ extension Conformance {
       }
     }
 
-    /// S25, S93: on a cluster a declared operation finishes when it is cancelled; an object in this
+    /// On a cluster a declared operation finishes when it is cancelled; an object in this
     /// process does so when it is added.
-    @Test("C27 cancelled declared operation", arguments: Setting.all)
+    @Test("C27 cancelled declared operation", .checks("S25", "S93"), arguments: Setting.all)
     func c27(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let (x, b) = (stage.mark("x"), stage.mark("b"))
@@ -148,9 +150,8 @@ extension Conformance {
     }
 
     /// A ── B ── C and A ── C.
-    ///
     /// S40
-    @Test("C28 redundant edge kept")
+    @Test("C28 redundant edge kept", .checks("S40"))
     func c28() async throws {
       try await onStage(.cluster) { stage in
         let (a, b, c) = (stage.gate("A"), stage.gate("B"), stage.gate("C"))

@@ -1,5 +1,6 @@
 // C1 to C12: the life of one operation, in this process and on a cluster (S4 to S19).
 
+import Citations
 import ConformanceOperations
 import OpCluster
 import OpClusterClient
@@ -12,7 +13,7 @@ import Testing
 extension Conformance {
   @Suite struct LifeCycle {
     /// S6, S49
-    @Test("C1 fresh operation", arguments: Setting.all)
+    @Test("C1 fresh operation", .checks("S6", "S49"), arguments: Setting.all)
     func c1(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let operation = stage.mark("a")
@@ -38,7 +39,7 @@ extension Conformance {
     }
 
     /// S9, S106, S109, S116
-    @Test("C2 normal event sequence")
+    @Test("C2 normal event sequence", .checks("S9", "S106", "S109", "S116"))
     func c2() async throws {
       try await onStage(.cluster) { stage in
         let operation = stage.mark("a")
@@ -64,8 +65,8 @@ extension Conformance {
       }
     }
 
-    /// S8, S9: as another client sees it, and as the objects do.
-    @Test("C3 flags never overlap")
+    /// As another client sees it, and as the objects do.
+    @Test("C3 flags never overlap", .checks("S8", "S9"))
     func c3() async throws {
       try await onStage(.cluster) { stage in
         let operations = (0..<200).map { stage.ret($0, name: "r\($0)") }
@@ -106,7 +107,7 @@ extension Conformance {
     }
 
     /// S11, S145
-    @Test("C4 no reuse", arguments: Setting.all)
+    @Test("C4 no reuse", .checks("S11", "S145"), arguments: Setting.all)
     func c4(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let operation = stage.mark("a")
@@ -127,7 +128,9 @@ extension Conformance {
     }
 
     /// S11, S58, S145
-    @Test("C5 twice in one queue, in two queues, in one batch", arguments: Setting.all)
+    @Test(
+      "C5 twice in one queue, in two queues, in one batch", .checks("S11", "S58", "S145"),
+      arguments: Setting.all)
     func c5(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let other = stage.newQueue("q2")
@@ -150,8 +153,8 @@ extension Conformance {
       }
     }
 
-    /// S11, S148: a client that lost the reply sends its submission again.
-    @Test("C6 same request repeated")
+    /// A client that lost the reply sends its submission again.
+    @Test("C6 same request repeated", .checks("S11", "S148"))
     func c6() async throws {
       try await onStage(.cluster) { stage in
         try await stage.makeQueue(isSuspended: true)
@@ -178,7 +181,7 @@ extension Conformance {
     }
 
     /// S10, S16, S18, S22
-    @Test("C7 thrown error finishes")
+    @Test("C7 thrown error finishes", .checks("S10", "S16", "S18", "S22"))
     func c7() async throws {
       try await onStage(.cluster) { stage in
         let (x, y) = (stage.fail("e"), stage.mark("y"))
@@ -203,7 +206,7 @@ extension Conformance {
     }
 
     /// S16, S70, S147
-    @Test("C8 death of the worker process, onWorkerLost: fail")
+    @Test("C8 death of the worker process, onWorkerLost: fail", .checks("S16", "S70", "S147"))
     func c8() async throws {
       try await onOwnCluster { stage, _ in
         let queue = stage.newQueue("one", limit: 1)
@@ -231,7 +234,7 @@ extension Conformance {
     }
 
     /// S8, S12, S147
-    @Test("C9 attempts are one life")
+    @Test("C9 attempts are one life", .checks("S8", "S12", "S147"))
     func c9() async throws {
       try await onOwnCluster { stage, _ in
         let (x, y) = (stage.kill("x", runs: [1, 2], value: 7), stage.mark("y"))
@@ -262,9 +265,8 @@ extension Conformance {
     ///     a ─┐
     ///     b ─┼─ j ── d
     ///     c ─┘
-    ///
     /// S4, S20, S21
-    @Test("C10 noop join", arguments: Setting.allCases)
+    @Test("C10 noop join", .checks("S4", "S20", "S21"), arguments: Setting.allCases)
     func c10(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let gates = ["a", "b", "c"].map { stage.gate($0) }
@@ -292,7 +294,7 @@ extension Conformance {
     }
 
     /// S5
-    @Test("C11 client leaves")
+    @Test("C11 client leaves", .checks("S5"))
     func c11() async throws {
       try await onStage(.cluster) { stage in
         let processes = try #require(stage.processes)
@@ -326,7 +328,7 @@ extension Conformance {
     }
 
     /// S5, S19
-    @Test("C12 queue deletion")
+    @Test("C12 queue deletion", .checks("S5", "S19"))
     func c12() async throws {
       try await onStage(.cluster) { stage in
         let queue = stage.newQueue("doomed")

@@ -1,5 +1,6 @@
 // Conformance cases C37 to C44: the limit of a queue, and its suspension.
 
+import Citations
 import ConformanceOperations
 import OpCluster
 import OpClusterClient
@@ -10,8 +11,8 @@ import Testing
 
 extension Conformance {
   @Suite struct Limits {
-    /// S59, S63, S68: over all workers together, never more, and in the end as many.
-    @Test("C37 peak over workers") func c37() async throws {
+    /// Over all workers together, never more, and in the end as many.
+    @Test("C37 peak over workers", .checks("S59", "S63", "S68")) func c37() async throws {
       try await onStage(.cluster) { stage in
         let queue = stage.newQueue("three", limit: 3)
         try await queue.addOperations((1...30).map { stage.gate("g\($0)") })
@@ -27,8 +28,8 @@ extension Conformance {
       }
     }
 
-    /// S66: raising starts more at once; lowering stops nothing, and holds back what comes next.
-    @Test("C38 raise and lower while running", arguments: Setting.all)
+    /// Raising starts more at once; lowering stops nothing, and holds back what comes next.
+    @Test("C38 raise and lower while running", .checks("S66"), arguments: Setting.all)
     func c38(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let queue = stage.newQueue("q", limit: 1)
@@ -58,8 +59,8 @@ extension Conformance {
       }
     }
 
-    /// S65, S145: nothing starts at zero; what is below −1 is refused and changes nothing.
-    @Test("C39 zero and negative", arguments: Setting.all)
+    /// Nothing starts at zero; what is below −1 is refused and changes nothing.
+    @Test("C39 zero and negative", .checks("S65", "S145"), arguments: Setting.all)
     func c39(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let queue = stage.newQueue("none", limit: 0)
@@ -74,8 +75,8 @@ extension Conformance {
       }
     }
 
-    /// S67, S131: what has returned and not finished keeps its slot.
-    @Test("C40 asynchronous op keeps its slot") func c40() async throws {
+    /// What has returned and not finished keeps its slot.
+    @Test("C40 asynchronous op keeps its slot", .checks("S67", "S131")) func c40() async throws {
       try await onStage(.cluster) { stage in
         let queue = stage.newQueue("one", limit: 1)
         let (gate, mark) = (stage.asyncGate("g", value: 3), stage.mark("b"))
@@ -96,8 +97,8 @@ extension Conformance {
       }
     }
 
-    /// S69: it finishes in the commit that cancels it.
-    @Test("C41 cancelled op needs no slot") func c41() async throws {
+    /// It finishes in the commit that cancels it.
+    @Test("C41 cancelled op needs no slot", .checks("S69")) func c41() async throws {
       try await onStage(.cluster) { stage in
         let queue = stage.newQueue("one", limit: 1)
         let other = stage.newQueue("other")
@@ -117,9 +118,9 @@ extension Conformance {
   }
 
   @Suite struct Suspension {
-    /// S71, S72, S74: after the answer nothing starts; what it lists as executing ends. Repeated
+    /// After the answer nothing starts; what it lists as executing ends. Repeated
     /// where everything had run before the suspension came.
-    @Test("C42 suspend closes the gap") func c42() async throws {
+    @Test("C42 suspend closes the gap", .checks("S71", "S72", "S74")) func c42() async throws {
       for turn in 1...50 {
         let wasInTheMiddle = Mutex(false)
         try await onStage(.cluster) { stage in
@@ -163,8 +164,8 @@ extension Conformance {
       return isInTheMiddle
     }
 
-    /// S75: cancelled and ready, but neither finished nor gone.
-    @Test("C43 suspended: cancelled op stays", arguments: Setting.all)
+    /// Cancelled and ready, but neither finished nor gone.
+    @Test("C43 suspended: cancelled op stays", .checks("S75"), arguments: Setting.all)
     func c43(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let queue = stage.newQueue("suspended", isSuspended: true)
@@ -186,8 +187,8 @@ extension Conformance {
       }
     }
 
-    /// S47, S52, S73: everything can be changed, and selection happens afresh.
-    @Test("C44 reconfigure while suspended", arguments: Setting.all)
+    /// Everything can be changed, and selection happens afresh.
+    @Test("C44 reconfigure while suspended", .checks("S47", "S52", "S73"), arguments: Setting.all)
     func c44(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let queue = stage.newQueue("suspended", isSuspended: true)

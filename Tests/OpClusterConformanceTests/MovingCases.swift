@@ -1,5 +1,6 @@
 // Between queues, beyond the list: an operation that was moved to another queue before its start.
 
+import Citations
 import ConformanceOperations
 import OpCluster
 import OpClusterModel
@@ -7,9 +8,9 @@ import Testing
 
 extension Conformance {
   @Suite struct Moving {
-    /// S51, S146: an element that was moved runs in, and is told, its own queue; its neighbours
+    /// An element that was moved runs in, and is told, its own queue; its neighbours
     /// theirs. Both queues count what is in them.
-    @Test("an element in another queue", arguments: Setting.all)
+    @Test("an element in another queue", .checks("S51", "S146"), arguments: Setting.all)
     func moved(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let from = stage.newQueue("from", isSuspended: true)
@@ -37,8 +38,8 @@ extension Conformance {
       }
     }
 
-    /// S46: how long an operation stood ready is known when it has ended, its graph too.
-    @Test("waiting time", arguments: Setting.all)
+    /// How long an operation stood ready is known when it has ended, its graph too.
+    @Test("waiting time", .checks("S46"), arguments: Setting.all)
     func waiting(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let one = stage.newQueue("one", limit: 1)

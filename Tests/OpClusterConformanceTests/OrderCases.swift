@@ -1,5 +1,6 @@
 // Conformance cases C29 to C34: what is ready, and which of what is ready goes first.
 
+import Citations
 import OpCluster
 import OpClusterModel
 import RealCluster
@@ -7,8 +8,10 @@ import Testing
 
 extension Conformance {
   @Suite struct Order {
-    /// S46: what is not ready is passed over, also where one runs at a time.
-    @Test("C29 limit 1 is not first in, first out for what is not ready", arguments: Setting.all)
+    /// What is not ready is passed over, also where one runs at a time.
+    @Test(
+      "C29 limit 1 is not first in, first out for what is not ready", .checks("S46"),
+      arguments: Setting.all)
     func c29(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let queue = stage.newQueue("one", limit: 1)
@@ -24,8 +27,8 @@ extension Conformance {
       }
     }
 
-    /// S47: the level, then the place in line.
-    @Test("C30 all five levels plus ties", arguments: Setting.all)
+    /// The level, then the place in line.
+    @Test("C30 all five levels plus ties", .checks("S47"), arguments: Setting.all)
     func c30(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let queue = stage.newQueue("levels", limit: 1, isSuspended: true)
@@ -46,9 +49,9 @@ extension Conformance {
       }
     }
 
-    /// S48: any number is pulled toward normal to the first level met. The wire knows the five
+    /// Any number is pulled toward normal to the first level met. The wire knows the five
     /// levels alone, so that nothing else can be reported.
-    @Test("C31 wire priorities") func c31() async throws {
+    @Test("C31 wire priorities", .checks("S48")) func c31() async throws {
       try await onStage(.cluster) { stage in
         let queue = stage.newQueue("numbers", isSuspended: true)
         let marks = [10_000, 5, 3, -3, -6, -9].map { number in
@@ -69,8 +72,8 @@ extension Conformance {
       }
     }
 
-    /// S46, S53: priority never makes others wait for one that is not ready.
-    @Test("C32 high but unready does not stall low", arguments: Setting.all)
+    /// Priority never makes others wait for one that is not ready.
+    @Test("C32 high but unready does not stall low", .checks("S46", "S53"), arguments: Setting.all)
     func c32(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let queue = stage.newQueue("one", limit: 1)
@@ -87,8 +90,8 @@ extension Conformance {
       }
     }
 
-    /// S54: a dependent of a high level does not lift what it depends on.
-    @Test("C33 no inheritance", arguments: Setting.all)
+    /// A dependent of a high level does not lift what it depends on.
+    @Test("C33 no inheritance", .checks("S54"), arguments: Setting.all)
     func c33(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let queue = stage.newQueue("one", limit: 1, isSuspended: true)
@@ -103,9 +106,11 @@ extension Conformance {
       }
     }
 
-    /// S55, S56: quality of service is the scheduling class of the job, and no order in a queue:
+    /// Quality of service is the scheduling class of the job, and no order in a queue:
     /// not with limit 1, and not with limit 2 where one slot keeps the order visible.
-    @Test("C34 quality of service does not order a queue", arguments: Setting.all)
+    @Test(
+      "C34 quality of service does not order a queue", .checks("S55", "S56"), arguments: Setting.all
+    )
     func c34(_ setting: Setting) async throws {
       try await onOneSlot(setting) { stage in
         for limit in [1, 2] {

@@ -1,5 +1,6 @@
 // The pool of a queue: labels that a worker must have, as a property of the queue.
 
+import Citations
 import OpCluster
 import OpClusterModel
 import RealCluster
@@ -111,8 +112,8 @@ extension Conformance {
     #expect(try await operation.waitUntilFinished(timeout: patience))
   }
 
-  /// S145, S146: at `Limits.labelsPerThing` and beyond, and what says nothing.
-  @Test("S145: a pool that cannot be is refused") func bounds() async throws {
+  /// At `Limits.labelsPerThing` and beyond, and what says nothing.
+  @Test("S145: a pool that cannot be is refused", .checks("S146")) func bounds() async throws {
     let cluster = OperationCluster.local(slots: 2)
     let queue = ClusterOperationQueue(name: "q", on: cluster)
     func pool(_ count: Int) -> [LabelRequirement] {

@@ -1,5 +1,6 @@
 // Conformance cases C59 and C60: waits, and the progress of a queue.
 
+import Citations
 import ConformanceOperations
 import OpCluster
 import OpClusterModel
@@ -10,7 +11,7 @@ import Testing
 extension Conformance {
   @Suite struct Waits {
     /// S142 (a): what waits for itself is told so, and goes on.
-    @Test("C59a an operation waits for itself", arguments: Setting.all)
+    @Test("C59a an operation waits for itself", .checks("S142"), arguments: Setting.all)
     func c59a(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let waiter = stage.steer("waiter", .waitForItself)
@@ -22,7 +23,7 @@ extension Conformance {
     }
 
     /// S142 (b): its dependent cannot end before it does.
-    @Test("C59b an operation waits for its dependent", arguments: Setting.all)
+    @Test("C59b an operation waits for its dependent", .checks("S142"), arguments: Setting.all)
     func c59b(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let (waiter, between) = (stage.steer("waiter", .waitForMember(2)), stage.join("between"))
@@ -37,7 +38,7 @@ extension Conformance {
     }
 
     /// S142 (c): its own queue is not empty as long as it is in it.
-    @Test("C59c an operation waits for its own queue", arguments: Setting.all)
+    @Test("C59c an operation waits for its own queue", .checks("S142"), arguments: Setting.all)
     func c59c(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let waiter = stage.steer("waiter", .waitForOwnQueue)
@@ -49,7 +50,8 @@ extension Conformance {
     }
 
     /// S141, S142 (d): a client may wait for what will not come; its time runs out, nothing else.
-    @Test("C59d a client waits for a suspended queue", arguments: Setting.all)
+    @Test(
+      "C59d a client waits for a suspended queue", .checks("S141", "S142"), arguments: Setting.all)
     func c59d(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let queue = stage.newQueue("suspended", isSuspended: true)
@@ -65,7 +67,9 @@ extension Conformance {
     }
 
     /// S141 (e): what an executing operation adds is waited for, too.
-    @Test("C59e a client waits while an operation adds a child", arguments: Setting.all)
+    @Test(
+      "C59e a client waits while an operation adds a child", .checks("S141"), arguments: Setting.all
+    )
     func c59e(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         // Limit 1: the child cannot begin before its parent has ended.
@@ -83,8 +87,8 @@ extension Conformance {
       }
     }
 
-    /// S143, S144: mains that ended count once each, whatever came of them; a barrier never does.
-    @Test("C60 progress", arguments: Setting.all)
+    /// Mains that ended count once each, whatever came of them; a barrier never does.
+    @Test("C60 progress", .checks("S143", "S144"), arguments: Setting.all)
     func c60(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let (queue, progress) = (stage.queue, stage.queue.progress)

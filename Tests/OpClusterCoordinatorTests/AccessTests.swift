@@ -1,5 +1,6 @@
 // What the coordinator knows of its list of keys when the kernel tells it nothing.
 
+import Citations
 import FoundationEssentials
 import Logging
 import OpClusterFolders
@@ -11,9 +12,9 @@ import Testing
 @testable import OpClusterCoordinator
 
 @Suite struct AccessTests {
-  /// G37: another folder in the place of the watched one counts, though nothing in the watched one
+  /// Another folder in the place of the watched one counts, though nothing in the watched one
   /// has changed.
-  @Test func aReplacedFolderIsRead() throws {
+  @Test(.checks("G37")) func aReplacedFolderIsRead() throws {
     let folder = try TestFolder()
     let path = "\(folder.path)/keys"
     let keys = KeyFolder(path)
@@ -38,9 +39,9 @@ import Testing
     #expect(access.principal(of: anna) == .removed)
   }
 
-  /// G37: a list that is being replaced may be missing or empty for a moment; nobody is put out by
+  /// A list that is being replaced may be missing or empty for a moment; nobody is put out by
   /// that. Found by row F59, which puts the file behind a link.
-  @Test func aListThatIsGoneChangesNothing() throws {
+  @Test(.checks("G37", "F59")) func aListThatIsGoneChangesNothing() throws {
     let folder = try TestFolder()
     let keys = KeyFolder("\(folder.path)/keys")
     let server = try keys.prepareServer(at: .now).pair

@@ -1,6 +1,7 @@
 // Workers and followers over real sockets: restarts of either side, logs, events under load, and a
 // follower that does not read.
 
+import Citations
 import OpClusterCoordinator
 import OpClusterJournal
 import OpClusterModel
@@ -10,8 +11,8 @@ import Testing
 
 @Suite struct ConversationTests {
   /// A greeted client that claims other versions later is put out with everything of it: a
-  /// subscription of it would take its share of the events on their way for ever (G27).
-  @Test func aSecondHelloOfOtherVersionsLeavesNothing() throws {
+  /// subscription of it would take its share of the events on their way for ever.
+  @Test(.checks("G27")) func aSecondHelloOfOtherVersionsLeavesNothing() throws {
     let service = try Service(.memory(.init()), in: TestFolder())
     let client = try TestClient(service)
     let wish = EventSubscription(number: 1, selection: Selection(graphs: .all))
@@ -30,8 +31,8 @@ import Testing
     }
   }
 
-  /// G24: what ran while the coordinator was away goes on, and its result counts.
-  @Test func aWorkerOutlivesTheCoordinator() throws {
+  /// What ran while the coordinator was away goes on, and its result counts.
+  @Test(.checks("G24")) func aWorkerOutlivesTheCoordinator() throws {
     let folder = try TestFolder()
     var service = try Service(.disk, in: folder)
     var client = try TestClient(service)
@@ -53,8 +54,8 @@ import Testing
     #expect(row.map(\.attempt) == [1])
   }
 
-  /// G22: a worker that says nothing is lost after the time for it, and its work goes elsewhere.
-  @Test func aSilentWorkerIsLost() throws {
+  /// A worker that says nothing is lost after the time for it, and its work goes elsewhere.
+  @Test(.checks("G22")) func aSilentWorkerIsLost() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder()) {
       $0.timing.heartbeat = .milliseconds(50)
       $0.timing.suspect = .milliseconds(300)
@@ -130,9 +131,11 @@ import Testing
     #expect(unknown.code == .noSuchLog)
   }
 
-  /// S104, S115: followers from the beginning, from the middle and from now on see the same list,
+  /// Followers from the beginning, from the middle and from now on see the same list,
   /// gapless, while it grows; with a credit that must be renewed all the time.
-  @Test(arguments: [false, true]) func followersSeeEverythingOnce(isOnDisk: Bool) throws {
+  @Test(.checks("S104", "S115"), arguments: [false, true]) func followersSeeEverythingOnce(
+    isOnDisk: Bool
+  ) throws {
     let service = try Service(isOnDisk ? .disk : .memory(MemoryDisk()), in: TestFolder())
     let client = try TestClient(service)
     let worker = try TestWorker(service, cpus: 64)
@@ -158,9 +161,9 @@ import Testing
     #expect(followers[1].sequences.first == 151)
   }
 
-  /// G28: a follower that leaves its events is put out with the place to resume from; the others
+  /// A follower that leaves its events is put out with the place to resume from; the others
   /// are served.
-  @Test func aFollowerThatDoesNotReadIsPutOut() throws {
+  @Test(.checks("G28")) func aFollowerThatDoesNotReadIsPutOut() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder()) {
       $0.timing.heartbeat = .milliseconds(100)
       $0.subscriberPatience = .milliseconds(300)

@@ -1,6 +1,7 @@
 // What a coordinator says when its disk is not what it was: a damaged history is no smaller truth,
 // a folder that was taken away ends it.
 
+import Citations
 import FoundationEssentials
 import OpClusterCoordinator
 import OpClusterJournal
@@ -21,8 +22,8 @@ import Testing
     service.stop()
   }
 
-  /// G6: without the cells of an index no ended graph is found, and SQLite notices nothing.
-  @Test func aLostIndexIsNoSmallerTruth() throws {
+  /// Without the cells of an index no ended graph is found, and SQLite notices nothing.
+  @Test(.checks("G6")) func aLostIndexIsNoSmallerTruth() throws {
     let folder = try TestFolder()
     try populate(folder)
     let url = URL(fileURLWithPath: database(folder))
@@ -52,9 +53,11 @@ import Testing
     #expect(values.historyProblem?.contains("damaged") == true)
   }
 
-  /// G1, G7: the folder removed under an idle coordinator, and under one that is asked to
+  /// The folder removed under an idle coordinator, and under one that is asked to
   /// acknowledge.
-  @Test(arguments: [false, true]) func aRemovedFolderEndsIt(_ isAsked: Bool) throws {
+  @Test(.checks("G1", "G7"), arguments: [false, true]) func aRemovedFolderEndsIt(_ isAsked: Bool)
+    throws
+  {
     let folder = try TestFolder()
     let service = try Service(.disk, in: folder)
     let client = try TestClient(service)

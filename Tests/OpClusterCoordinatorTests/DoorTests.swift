@@ -1,5 +1,6 @@
 // What a peer may say, case by case (G27, G32, G36): the door is one pure function.
 
+import Citations
 import OpClusterModel
 import OpClusterZeroMQ
 import Testing
@@ -58,8 +59,8 @@ import Testing
     #expect(code(verdict(.request(.ping), inFlight: limit)) == .busy)
   }
 
-  /// G8: only what needs new room is refused.
-  @Test func aFullDiskRefusesSubmissions() {
+  /// Only what needs new room is refused.
+  @Test(.checks("G8")) func aFullDiskRefusesSubmissions() {
     var load = Load.none
     load.isDiskFull = true
     #expect(code(verdict(.request(Self.submit), load: load)) == .busy)
@@ -134,8 +135,8 @@ import Testing
     #expect(verdict(.workerHello(name: "w2", owner: "w2"), by: admin) == .allowed)
   }
 
-  /// G37: who was put out is told which of the two it was.
-  @Test func changesAreTold() {
+  /// Who was put out is told which of the two it was.
+  @Test(.checks("G37")) func changesAreTold() {
     let before = Principal.known(name: "anna", role: .admin)
     let removed = Door.keyChanged(before, .removed)
     #expect(removed.code == .forbidden)

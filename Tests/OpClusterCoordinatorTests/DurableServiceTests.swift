@@ -1,6 +1,7 @@
 // What outlives a coordinator on a real disk: state, history, events; and what it does with a
 // folder that is in use or damaged.
 
+import Citations
 import FoundationEssentials
 import OpClusterCoordinator
 import OpClusterJournal
@@ -79,8 +80,8 @@ import Testing
     }
   }
 
-  /// G1, G4: the same is read after a restart; a repeated submission is recognised (G19).
-  @Test func restartKeepsEverything() throws {
+  /// The same is read after a restart; a repeated submission is recognised.
+  @Test(.checks("G1", "G4", "G19")) func restartKeepsEverything() throws {
     let folder = try TestFolder()
     var service = try Service(.disk, in: folder)
     try populate(service)
@@ -106,8 +107,8 @@ import Testing
     #expect(refusal.code == .conflict)
   }
 
-  /// G9: snapshots are taken while it runs, turns dropped, and the same is read after a restart.
-  @Test func snapshotsKeepEverything() throws {
+  /// Snapshots are taken while it runs, turns dropped, and the same is read after a restart.
+  @Test(.checks("G9")) func snapshotsKeepEverything() throws {
     let folder = try TestFolder()
     var service = try Service(.disk, in: folder) { $0.snapshotTurns = 3 }
     try populate(service)
@@ -221,8 +222,8 @@ import Testing
     }
   }
 
-  /// F31: one process at a time; the second names the first and leaves with 73.
-  @Test func theFolderIsInUse() throws {
+  /// One process at a time; the second names the first and leaves with 73.
+  @Test(.checks("F31")) func theFolderIsInUse() throws {
     let folder = try TestFolder()
     let service = try Service(.disk, in: folder)
     do {
@@ -234,8 +235,8 @@ import Testing
     #expect(service.end == nil)
   }
 
-  /// G6: a turn that means nothing is named; nothing on disk changes.
-  @Test func anUnreadableTurnIsNamed() throws {
+  /// A turn that means nothing is named; nothing on disk changes.
+  @Test(.checks("G6")) func anUnreadableTurnIsNamed() throws {
     let folder = try TestFolder()
     let path = "\(folder.path)/state"
     let opened = try SQLiteJournal.open(

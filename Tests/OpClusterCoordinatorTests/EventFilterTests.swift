@@ -1,5 +1,6 @@
 // Which graphs and events a selection means.
 
+import Citations
 import OpClusterModel
 import OpClusterQueries
 import Testing
@@ -7,8 +8,8 @@ import Testing
 @testable import OpClusterCoordinator
 
 @Suite struct EventFilterTests {
-  /// As few runs as may be, and the same numbers (G29).
-  @Test func runsAreJoined() {
+  /// As few runs as may be, and the same numbers.
+  @Test(.checks("G29")) func runsAreJoined() {
     var random = SystemRandomNumberGenerator()
     for _ in 0..<300 {
       let runs = (0..<Int.random(in: 1...6, using: &random)).map { _ in
@@ -136,8 +137,8 @@ import Testing
     #expect(parts(filter, single(.graph(GraphID(3)), .graphSuspended(true))).isEmpty)
   }
 
-  /// A subscription by a pattern is told of every operation that has such a name (S97).
-  @Test(arguments: [("s*", [0..<4]), ("?olve", [3..<4]), ("*", [0..<6])])
+  /// A subscription by a pattern is told of every operation that has such a name.
+  @Test(.checks("S97"), arguments: [("s*", [0..<4]), ("?olve", [3..<4]), ("*", [0..<6])])
   func patterns(pattern: String, expected: [Range<UInt32>]) throws {
     var submission = GraphSubmission(name: "g")
     submission.templates = [("split", 3), ("solve", 1), ("join", 2)].map { name, count in

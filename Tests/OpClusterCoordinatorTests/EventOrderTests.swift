@@ -1,6 +1,7 @@
 // What a client is told in which order, over real sockets: the events of a turn come before the
 // replies of that turn, so that a library which applies them shows a caller its own effect (S3).
 
+import Citations
 import OpClusterCoordinator
 import OpClusterJournal
 import OpClusterModel
@@ -42,7 +43,7 @@ import Testing
   }
 
   // S3
-  @Test func eventsComeBeforeTheReplyOfTheirTurn() throws {
+  @Test(.checks("S3")) func eventsComeBeforeTheReplyOfTheirTurn() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder())
     let client = try TestClient(service)
     guard case .subscribed = try client.ask(.subscribe(Self.everything)) else {
@@ -58,8 +59,8 @@ import Testing
     }
   }
 
-  // S3: also where several turns become durable at once.
-  @Test func eachReplyFollowsItsOwnTurn() throws {
+  // Also where several turns become durable at once.
+  @Test(.checks("S3")) func eachReplyFollowsItsOwnTurn() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder())
     let journal = try #require(service.journal)
     let client = try TestClient(service)
@@ -78,8 +79,8 @@ import Testing
     #expect(try hear(client, replies: 5) == expected)
   }
 
-  // S104 S115: what others did before is not told, whatever the disk was at.
-  @Test func fromNowOnBeginsAfterItsAnswer() throws {
+  // What others did before is not told, whatever the disk was at.
+  @Test(.checks("S104", "S115")) func fromNowOnBeginsAfterItsAnswer() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder())
     let journal = try #require(service.journal)
     let other = try TestClient(service)

@@ -1,5 +1,6 @@
 // Times by which an exclusive operation could be alive at two workers at once are refused (G16).
 
+import Citations
 import OpClusterCoordinator
 import OpClusterJournal
 import OpClusterModel
@@ -19,8 +20,8 @@ import Testing
     return settings.problem
   }
 
-  // G16: FENCE + 2 s < 0.99 LOST, at the limit and past it.
-  @Test func fenceLeavesTimeToDie() throws {
+  // FENCE + 2 s < 0.99 LOST, at the limit and past it.
+  @Test(.checks("G16")) func fenceLeavesTimeToDie() throws {
     #expect(try Self.problem(fence: .seconds(10)) == nil)
     #expect(try Self.problem(fence: .milliseconds(12_849)) == nil)
     #expect(try Self.problem(fence: .milliseconds(12_850))?.contains("fence + 2") == true)
@@ -33,8 +34,8 @@ import Testing
     #expect(try Self.problem(fence: Span(nanoseconds: .max)) != nil)
   }
 
-  // G16: where there is no fence, what needs one is refused with what to do.
-  @Test func withoutAFenceNothingExclusiveIsTaken() throws {
+  // Where there is no fence, what needs one is refused with what to do.
+  @Test(.checks("G16")) func withoutAFenceNothingExclusiveIsTaken() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder()) { $0.timing.fence = .zero }
     let client = try TestClient(service)
     var graph = GraphSubmission(name: "g")

@@ -1,6 +1,7 @@
 // Hostile peers on real sockets (G33, F46, F49, F51, F54 in small): whatever they do, the others
 // are answered. What messages may do to the brains is the business of FuzzWorld.
 
+import Citations
 import MessageDice
 import OpClusterJournal
 import OpClusterModel
@@ -33,8 +34,8 @@ import Testing
     [service.ready.clientEndpoint.address, service.ready.workerEndpoint.address]
   }
 
-  /// F46: bytes that are no ZMTP, or only begin to be, and peers that say nothing more.
-  @Test func garbageBeforeTheHandshake() throws {
+  /// Bytes that are no ZMTP, or only begin to be, and peers that say nothing more.
+  @Test(.checks("F46")) func garbageBeforeTheHandshake() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder())
     let others = try Others(service)
     var dice = MessageDice.Dice(seed: 46)
@@ -91,8 +92,8 @@ import Testing
   }
 
   /// What a worker says of attempts that it never had cannot be late: it is put out. Late words are
-  /// none, however many (S17).
-  @Test func aWorkerThatLiesIsPutOut() throws {
+  /// none, however many.
+  @Test(.checks("S17")) func aWorkerThatLiesIsPutOut() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder())
     let client = try TestClient(service)
     let worker = try TestWorker(service, name: "honest")
@@ -122,8 +123,8 @@ import Testing
     #expect(try client.awaitEnd(of: graph).counts[.succeeded] == 1)
   }
 
-  /// F49: no frame, one, two hundred, empty ones, ends that never come, too large.
-  @Test func framesOfEveryNumberAndSize() throws {
+  /// No frame, one, two hundred, empty ones, ends that never come, too large.
+  @Test(.checks("F49")) func framesOfEveryNumberAndSize() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder())
     let others = try Others(service)
     let hello = Wire.encode(ClientMessage.hello(ClientHello(build: "raw")))
@@ -194,8 +195,8 @@ import Testing
     try others.areServed("words out of order")
   }
 
-  /// F49: seeded changes of good messages, over the sockets, to both doors.
-  @Test func changedMessages() throws {
+  /// Seeded changes of good messages, over the sockets, to both doors.
+  @Test(.checks("F49")) func changedMessages() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder())
     let others = try Others(service)
     var dice = MessageDice.Dice(seed: 49)
@@ -214,9 +215,9 @@ import Testing
     try others.areServed("changed messages")
   }
 
-  /// F49: pages behind the last number that there can be; the list of all is merged from what lives
+  /// Pages behind the last number that there can be; the list of all is merged from what lives
   /// and what has ended.
-  @Test func pagesBehindTheLast() throws {
+  @Test(.checks("F49")) func pagesBehindTheLast() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder())
     let others = try Others(service)
     let all = Selection(graphs: .all)
@@ -228,8 +229,8 @@ import Testing
     try others.areServed("pages behind the last")
   }
 
-  /// F51: a client floods while the disk hangs, and vanishes. Nobody else notices.
-  @Test func aFloodThatVanishes() throws {
+  /// A client floods while the disk hangs, and vanishes. Nobody else notices.
+  @Test(.checks("F51")) func aFloodThatVanishes() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder())
     let others = try Others(service)
     let journal = try #require(service.journal)
@@ -257,7 +258,7 @@ import Testing
   }
 
   /// F54 in small: connections that do nothing cost the others nothing.
-  @Test func idleConnections() throws {
+  @Test(.checks("F54")) func idleConnections() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder())
     let others = try Others(service)
     var peers: [RawPeer] = []

@@ -1,6 +1,7 @@
 // Outputs that have no room in the coordinator's memory, through the body (G29): what a client is
 // told of them, over a restart too.
 
+import Citations
 import OpClusterCoordinator
 import OpClusterJournal
 import OpClusterModel
@@ -30,7 +31,7 @@ import Testing
   }
 
   // G29 G4 S138
-  @Test func whoCannotReadIsTold() throws {
+  @Test(.checks("S138", "G4", "G29")) func whoCannotReadIsTold() throws {
     let folder = try TestFolder()
     var service = try Service(.disk, in: folder)
     var client = try TestClient(service)

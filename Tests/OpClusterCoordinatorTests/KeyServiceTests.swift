@@ -1,6 +1,7 @@
 // A coordinator over TCP with real keys: who is served, who is told what, and what changes while it
 // serves (G35, G36, G37, G19, F47).
 
+import Citations
 import FoundationEssentials
 import OpClusterJournal
 import OpClusterKeys
@@ -26,8 +27,8 @@ import Testing
     return try dealer.receive().map { try Wire.decodeClientAnswer($0) }
   }
 
-  // G35: with a gate that lets in everybody it does not serve.
-  @Test func anOpenGateServesNobody() throws {
+  // With a gate that lets in everybody it does not serve.
+  @Test(.checks("G35")) func anOpenGateServesNobody() throws {
     let error = #expect(throws: Service.NotServing.self) {
       _ = try GuardedService { $0.admitsAll = true }
     }
@@ -45,7 +46,7 @@ import Testing
   }
 
   // G36, each role over the wire.
-  @Test func roles() throws {
+  @Test(.checks("G36")) func roles() throws {
     let guarded = try GuardedService()
     let anna = try TestClient(guarded.service, keys: guarded.key("anna", .submitter))
     guard case .accepted = try anna.ask(.submit(chainGraph("g"))) else {
@@ -74,8 +75,8 @@ import Testing
     #expect(code(try hello(worker)) == .forbidden)
   }
 
-  // G36: under its own name, at the workers' address, and nowhere else.
-  @Test func workers() throws {
+  // Under its own name, at the workers' address, and nowhere else.
+  @Test(.checks("G36")) func workers() throws {
     let guarded = try GuardedService()
     let keys = try guarded.key("w1", .worker)
     func answer(_ keys: SocketKeys, _ name: String) throws -> CoordinatorMessage? {
@@ -101,9 +102,9 @@ import Testing
     }
   }
 
-  // G36: a worker's name belongs to the longest key that covers it, also to one that is added
+  // A worker's name belongs to the longest key that covers it, also to one that is added
   // later.
-  @Test func namesBelongToTheLongestKey() throws {
+  @Test(.checks("G36")) func namesBelongToTheLongestKey() throws {
     let guarded = try GuardedService()
     let short = try guarded.key("g", .worker)
     func greeted(_ keys: SocketKeys, _ name: String) throws -> Dealer {
@@ -134,8 +135,8 @@ import Testing
     #expect(try refusal(greeted(long, "g-2")) == nil)
   }
 
-  // G37, F47: a removed key's session is told and not heard any more, its new ones are refused.
-  @Test func revoked() throws {
+  // A removed key's session is told and not heard any more, its new ones are refused.
+  @Test(.checks("G37", "F47")) func revoked() throws {
     let guarded = try GuardedService()
     let keys = try guarded.key("anna", .submitter)
     let anna = try TestClient(guarded.service, keys: keys)
@@ -172,8 +173,8 @@ import Testing
     #expect(try Dealer(guarded.service.ready.clientEndpoint, keys: keys).nextEvent() == .connected)
   }
 
-  // G19: keys of submissions are each client's own.
-  @Test func submissionKeysByPrincipal() throws {
+  // Keys of submissions are each client's own.
+  @Test(.checks("G19")) func submissionKeysByPrincipal() throws {
     let guarded = try GuardedService()
     let anna = try TestClient(guarded.service, keys: guarded.key("anna", .submitter))
     let bert = try TestClient(guarded.service, keys: guarded.key("bert", .submitter))
@@ -189,9 +190,9 @@ import Testing
     #expect(first != second)
   }
 
-  // G36, G39: workers may run an operation as its submitter's account, so that nobody names
+  // Workers may run an operation as its submitter's account, so that nobody names
   // himself, and nobody adds to what another's account runs.
-  @Test func whoseWorkItIs() throws {
+  @Test(.checks("G36", "G39")) func whoseWorkItIs() throws {
     let guarded = try GuardedService()
     let anna = try TestClient(guarded.service, keys: guarded.key("anna", .submitter))
     let bert = try TestClient(guarded.service, keys: guarded.key("bert", .submitter))

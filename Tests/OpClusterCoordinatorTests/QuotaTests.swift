@@ -1,6 +1,7 @@
 // Quotas of principals, the bounds of what waits for a peer, for the disk and for the history: each
 // at its limit and one past it (G27, G29). Pure, but for the last.
 
+import Citations
 import Glibc
 import OpClusterJournal
 import OpClusterModel
@@ -102,9 +103,9 @@ import Testing
     #expect(book.lackOfRoom(for: 1, bytes: most * 3, by: one) == nil)
   }
 
-  /// S120: blocks that are added to operations count like those that came with them, by whoever
+  /// Blocks that are added to operations count like those that came with them, by whoever
   /// adds them, up to `Limits.pendingBytesPerPrincipal`, and until the graph has ended.
-  @Test func addedBlocks() {
+  @Test(.checks("S120")) func addedBlocks() {
     var book = QuotaBook(Quotas())
     let most = Limits.pendingBytesPerPrincipal
     book.began(GraphID(1), operations: 10, bytes: 100, by: one)
@@ -302,8 +303,8 @@ import Testing
 
 /// Quotas over real sockets.
 @Suite struct QuotaServiceTests {
-  /// G27, G29: refused with the time to come again; obeyed, it is taken; the others never notice.
-  @Test func aFloodIsToldToWait() throws {
+  /// Refused with the time to come again; obeyed, it is taken; the others never notice.
+  @Test(.checks("G27", "G29")) func aFloodIsToldToWait() throws {
     let service = try Service(.memory(.init()), in: TestFolder()) {
       $0.quotas.requestsPerSecond = 4
     }
@@ -361,8 +362,8 @@ import Testing
     }
   }
 
-  /// G29: queues that a client makes are its own until they are removed, by whomever.
-  @Test func queuesAreGivenBack() throws {
+  /// Queues that a client makes are its own until they are removed, by whomever.
+  @Test(.checks("G29")) func queuesAreGivenBack() throws {
     let service = try Service(.memory(.init()), in: TestFolder()) { $0.quotas.queues = 2 }
     let client = try TestClient(service)
     for name in ["a", "b"] {

@@ -1,6 +1,7 @@
 // Graphs that are run again, and runs as people count them, through the body: history, logs, and
 // what a worker is told.
 
+import Citations
 import OpClusterCoordinator
 import OpClusterJournal
 import OpClusterModel
@@ -17,9 +18,9 @@ import Testing
     return submission
   }
 
-  // S11: living and ended graphs come back as they were submitted, and run again without what
+  // Living and ended graphs come back as they were submitted, and run again without what
   // succeeded; the history knows both lives.
-  @Test func whatFailedRunsAgain() throws {
+  @Test(.checks("S11")) func whatFailedRunsAgain() throws {
     let folder = try TestFolder()
     var service = try Service(.disk, in: folder)
     var client = try TestClient(service)
@@ -63,8 +64,8 @@ import Testing
     #expect(refusal.code == .unknownGraph)
   }
 
-  // S12 C9: a recall and a loss on the way; history, rows and logs count runs.
-  @Test func runsAreCountedNotLeases() throws {
+  // A recall and a loss on the way; history, rows and logs count runs.
+  @Test(.checks("S12", "C9")) func runsAreCountedNotLeases() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder())
     let client = try TestClient(service)
     let worker = try TestWorker(service)
@@ -102,8 +103,8 @@ import Testing
     #expect(row.attempts.map(\.attempt.attempt) == [2, 3])
   }
 
-  // S146: what an operation's context needs comes with the welcome and the template.
-  @Test func aWorkerIsToldWhatTheContextNeeds() throws {
+  // What an operation's context needs comes with the welcome and the template.
+  @Test(.checks("S146")) func aWorkerIsToldWhatTheContextNeeds() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder())
     let client = try TestClient(service)
     let worker = try TestWorker(service)

@@ -1,5 +1,6 @@
 // A whole coordinator from outside: what clients and workers see, and what outlives it.
 
+import Citations
 import OpClusterCoordinator
 import OpClusterJournal
 import OpClusterModel
@@ -8,8 +9,8 @@ import OpClusterZeroMQ
 import Testing
 
 @Suite struct ServiceTests {
-  /// G32: the hello comes first; who speaks another protocol learns both ranges.
-  @Test func helloFirst() throws {
+  /// The hello comes first; who speaks another protocol learns both ranges.
+  @Test(.checks("G32")) func helloFirst() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder())
     let early = try Dealer(service.ready.clientEndpoint)
     try early.send(Wire.encode(ClientMessage.request(RequestID(7), .ping)))
@@ -52,8 +53,8 @@ import Testing
     #expect(epoch == Epoch(1) && lastEvent == 0 && commit == CommitIndex(1))
   }
 
-  /// G1, G3: nobody hears of a submission before it is durable, and a worker gets nothing of it.
-  @Test func persistsBeforeItSpeaks() throws {
+  /// Nobody hears of a submission before it is durable, and a worker gets nothing of it.
+  @Test(.checks("G1", "G3")) func persistsBeforeItSpeaks() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder())
     let client = try TestClient(service)
     let watcher = try TestClient(service)
@@ -86,8 +87,8 @@ import Testing
     journal.commit()
   }
 
-  /// G1: what was not durable is gone, what was acknowledged is there.
-  @Test func keepsWhatItAcknowledged() throws {
+  /// What was not durable is gone, what was acknowledged is there.
+  @Test(.checks("G1")) func keepsWhatItAcknowledged() throws {
     let disk = MemoryDisk()
     let folder = try TestFolder()
     var service = try Service(.memory(disk), in: folder)
@@ -104,8 +105,8 @@ import Testing
     #expect(try client.submit(chainGraph("next")) == GraphID(kept.number + 1))
   }
 
-  /// G7: a failed write ends the service with 74, and nothing more is said.
-  @Test func endsWhenTheDiskFails() throws {
+  /// A failed write ends the service with 74, and nothing more is said.
+  @Test(.checks("G7")) func endsWhenTheDiskFails() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder())
     let client = try TestClient(service)
     let journal = try #require(service.journal)
@@ -121,9 +122,9 @@ import Testing
     #expect(try !client.hasReply(to: request, within: 50))
   }
 
-  /// G8: submissions are refused while the disk is nearly full; what runs goes on; service resumes
+  /// Submissions are refused while the disk is nearly full; what runs goes on; service resumes
   /// by itself.
-  @Test func aNearlyFullDiskRefusesSubmissions() throws {
+  @Test(.checks("G8")) func aNearlyFullDiskRefusesSubmissions() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder()) {
       $0.timing.heartbeat = .milliseconds(50)
     }
@@ -150,8 +151,8 @@ import Testing
     }
   }
 
-  /// G27: a journal that takes no more stops the loop from listening, and nothing is lost by it.
-  @Test func aFullJournalHoldsEverythingBack() throws {
+  /// A journal that takes no more stops the loop from listening, and nothing is lost by it.
+  @Test(.checks("G27")) func aFullJournalHoldsEverythingBack() throws {
     var bounds = JournalSettings()
     bounds.queueTurns = 1
     let service = try Service(.memory(MemoryDisk()), in: TestFolder(), bounds: bounds)
@@ -197,8 +198,8 @@ import Testing
     #expect(ended.finishedAt > .unknown)
   }
 
-  /// G33: what is not understood is counted, answered once and harms nobody else.
-  @Test func garbageIsHarmless() throws {
+  /// What is not understood is counted, answered once and harms nobody else.
+  @Test(.checks("G33")) func garbageIsHarmless() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder())
     let client = try TestClient(service)
     var generator = SystemRandomNumberGenerator()
@@ -219,8 +220,8 @@ import Testing
     }
   }
 
-  /// G27: more requests than are allowed at once are turned away, the others answered.
-  @Test func requestsInFlightAreBounded() throws {
+  /// More requests than are allowed at once are turned away, the others answered.
+  @Test(.checks("G27")) func requestsInFlightAreBounded() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder())
     let client = try TestClient(service)
     let journal = try #require(service.journal)

@@ -1,6 +1,7 @@
 // People who share a cluster: whose graphs a submitter's key may change, and graphs that are
 // removed for good.
 
+import Citations
 import OpClusterJournal
 import OpClusterModel
 import Testing
@@ -16,8 +17,8 @@ import Testing
     .cancel(.selection(.graph(graph)), reason: "", grace: nil)
   }
 
-  // G36: a submitter changes its own graphs, where the coordinator is not told otherwise.
-  @Test(arguments: Steering.allCases)
+  // A submitter changes its own graphs, where the coordinator is not told otherwise.
+  @Test(.checks("G36"), arguments: Steering.allCases)
   func whoseGraphs(steering: Steering) throws {
     let guarded = try GuardedService { $0.steering = steering }
     let anna = try TestClient(guarded.service, keys: guarded.key("anna", .submitter))

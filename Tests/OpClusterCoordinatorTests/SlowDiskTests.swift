@@ -1,5 +1,6 @@
 // What is answered while the disk is slow, and what clients are told of it (G3).
 
+import Citations
 import OpClusterJournal
 import OpClusterModel
 import OpClusterWire
@@ -8,9 +9,9 @@ import Testing
 @testable import OpClusterCoordinator
 
 @Suite struct SlowDiskTests {
-  /// G3: while the disk is slow, a question is answered if nothing undurable could be in the
+  /// While the disk is slow, a question is answered if nothing undurable could be in the
   /// answer; the others wait, and clients are told for what.
-  @Test func aSlowDiskHoldsUpWhatDependsOnIt() throws {
+  @Test(.checks("G3")) func aSlowDiskHoldsUpWhatDependsOnIt() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder()) {
       $0.diskPatience = .milliseconds(1)
     }

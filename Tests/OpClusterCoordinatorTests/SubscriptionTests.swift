@@ -1,6 +1,7 @@
 // Who is told what, without a socket: gapless, never twice, within the credit, and put out when
 // they leave it unused (S104, S115, G28). The journal is a list of runs.
 
+import Citations
 import OpClusterModel
 import OpClusterQueries
 import OpClusterScheduling
@@ -110,8 +111,8 @@ import Testing
     #expect(world.readings.isEmpty)
   }
 
-  /// S115: what was decided before is not told, and the answer waits until it is durable.
-  @Test func fromNowOnIsAfterWhatIsDecided() {
+  /// What was decided before is not told, and the answer waits until it is durable.
+  @Test(.checks("S115")) func fromNowOnIsAfterWhatIsDecided() {
     var world = World()
     world.happen([3])
     world.subscribe(decided: 5)
@@ -140,8 +141,8 @@ import Testing
     #expect(world.sequences == [1])
   }
 
-  /// However many follow, the events of one message are in memory at once (G29).
-  @Test func manyAreFlushedOneAfterTheOther() {
+  /// However many follow, the events of one message are in memory at once.
+  @Test(.checks("G29")) func manyAreFlushedOneAfterTheOther() {
     var subscriptions = Subscriptions(told: 0)
     var effects: [Subscriptions.Effect] = []
     let peers = (1...3).map { PeerID(UInt64($0)) }
@@ -315,8 +316,8 @@ import Testing
     #expect(world.subscriptions.isEmpty)
   }
 
-  /// G28: put out when both the time and the backlog are over their bounds, with the last sequence.
-  @Test func evictsWhoTakesNothing() {
+  /// Put out when both the time and the backlog are over their bounds, with the last sequence.
+  @Test(.checks("G28")) func evictsWhoTakesNothing() {
     var world = World()
     world.subscribe(credit: 2)
     world.happen([100])
@@ -365,9 +366,9 @@ import Testing
     #expect(world.batches.dropFirst().map(\.first) == [0, UInt64(Limits.entriesPerMessage)])
   }
 
-  /// G29: all together have no more on their way than a bound, in equal shares of no less than
+  /// All together have no more on their way than a bound, in equal shares of no less than
   /// `Limits.leastEventShare`; what one has read is sent to it again.
-  @Test(arguments: [1, 4, 40]) func manyShareTheWay(count: Int) {
+  @Test(.checks("G29"), arguments: [1, 4, 40]) func manyShareTheWay(count: Int) {
     let onTheirWay = Limits.eventsOnTheirWay / 16
     var world = World()
     world.subscriptions = Subscriptions(told: 0, eventsOnTheirWay: onTheirWay)

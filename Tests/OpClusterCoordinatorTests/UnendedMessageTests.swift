@@ -1,6 +1,7 @@
 // A key that is let in and sends a message that never ends (A4, G33): it is cut, by the bytes that
 // the kernel has taken in for it, and nobody else notices.
 
+import Citations
 import OpClusterJournal
 import OpClusterKeys
 import OpClusterModel
@@ -10,7 +11,7 @@ import Testing
 
 @testable import OpClusterCoordinator
 
-@Suite struct UnendedMessageTests {
+@Suite(.checks("G33", "A4")) struct UnendedMessageTests {
   // Who obeys never comes near it.
   @Test func theBoundIsBeyondWhatPeersHaveOnTheirWay() throws {
     let guarded = try GuardedService { settings in

@@ -1,6 +1,7 @@
 // The samples of "Data along dependencies", "Writing a worker" and "Coming from OperationQueue", as
 // they are run.
 
+import Citations
 import Dispatch
 import FoundationEssentials
 import OpCluster
@@ -26,7 +27,7 @@ import Testing
   }
 
   // S136, S138
-  @Test func ownInputWins() async throws {
+  @Test(.checks("S136", "S138")) func ownInputWins() async throws {
     let read = ClusterOperation(returning: { _ in Page(text: "from the dependency") })
     let title = ClusterOperation(Title(page: Page(text: "own")))
     let given = ClusterOperation(Title())
@@ -39,7 +40,7 @@ import Testing
   }
 
   // S138
-  @Test func aRequiredInputIsMissed() async throws {
+  @Test(.checks("S138")) func aRequiredInputIsMissed() async throws {
     let count = ClusterOperation(CountWords())
     try await queue.addOperation(count)
     try await count.waitUntilFinished()
@@ -61,8 +62,8 @@ import Testing
     #expect(try await difference.output(of: Difference.self) == 3)
   }
 
-  // S131, S132: the asynchronous type does no more than keep and use its token.
-  @Test func patience() async throws {
+  // The asynchronous type does no more than keep and use its token.
+  @Test(.checks("S131", "S132")) func patience() async throws {
     let sum = ClusterOperation(PatientSum(numbers: [4, 5]))
     let answer = ClusterOperation(Answer(milliseconds: 1))
     try await queue.addOperations([sum, answer])
@@ -71,8 +72,8 @@ import Testing
     #expect(answer.isAsynchronous)
   }
 
-  // S92: a test cannot be started as a child of itself.
-  @Test func withoutDoor() async throws {
+  // A test cannot be started as a child of itself.
+  @Test(.checks("S92")) func withoutDoor() async throws {
     let video = ClusterOperation(DecodeVideo(path: "a.mp4"))
     let error = await #expect(throws: ClusterError.self) { try await queue.addOperation(video) }
     #expect(error?.message.contains("runAsChildIfAsked") == true)

@@ -1,6 +1,7 @@
 // The samples of "The life of an operation", "Queues and order" and "Cancellation", as they are
 // run.
 
+import Citations
 import OpCluster
 import Testing
 
@@ -77,7 +78,7 @@ import Testing
   }
 
   // S150
-  @Test func scheduling() async throws {
+  @Test(.checks("S150")) func scheduling() async throws {
     // snippet: schedule
     let report = ClusterOperation(name: "report") { _ in }
     report.notBefore = .delay(.milliseconds(100))

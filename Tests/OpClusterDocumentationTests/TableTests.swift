@@ -1,5 +1,6 @@
 // Claims of the table "Coming from OperationQueue" that no other test makes.
 
+import Citations
 import OpCluster
 import OpClusterModel
 import Synchronization
@@ -9,7 +10,7 @@ import Testing
   let queue = ClusterOperationQueue(on: .local())
 
   // S6, S49, S57
-  @Test func freshObjectsHaveApplesDefaults() {
+  @Test(.checks("S6", "S49", "S57")) func freshObjectsHaveApplesDefaults() {
     let operation = ClusterOperation()
     let flags = operation.flags
     #expect(flags.isReady && !flags.isExecuting && !flags.isFinished && !flags.isCancelled)
@@ -21,7 +22,7 @@ import Testing
   }
 
   // S2
-  @Test func namesAreLabelsAndNumbersAreNot() async throws {
+  @Test(.checks("S2")) func namesAreLabelsAndNumbersAreNot() async throws {
     let twins = [ClusterOperation(name: "twin"), ClusterOperation(name: "twin")]
     try await queue.addOperations(twins)
     try await queue.waitUntilAllOperationsAreFinished()
@@ -32,7 +33,7 @@ import Testing
   }
 
   // S113
-  @Test func theLastCompletionBlockBeforeTheEndRuns() async throws {
+  @Test(.checks("S113")) func theLastCompletionBlockBeforeTheEndRuns() async throws {
     let calls = Calls()
     let operation = ClusterOperation { _ in }
     operation.completionBlock = { calls.add("replaced") }

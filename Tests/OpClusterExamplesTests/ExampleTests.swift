@@ -1,6 +1,7 @@
 // The five classic programs, the same body on all three backends: what comes out is what a reader
 // of the examples is promised.
 
+import Citations
 import ExampleMaterials
 import FoundationEssentials
 import OpCluster
@@ -10,8 +11,10 @@ import RealCluster
 import Testing
 
 @Suite(.serialized, .timeLimit(.minutes(30))) struct Examples {
-  // S64, S109: a limit of the queue; a completion block for each that ended.
-  @Test(arguments: Backend.allCases) func downloadsKeepTheirLimit(_ backend: Backend) async throws {
+  // A limit of the queue; a completion block for each that ended.
+  @Test(.checks("S64", "S109"), arguments: Backend.allCases) func downloadsKeepTheirLimit(
+    _ backend: Backend
+  ) async throws {
     try await backend.run { cluster, folder in
       var files = ["/0": Array("half of this".utf8)]
       for number in 1...12 { files["/\(number)"] = Array("file \(number)".utf8) }
@@ -32,8 +35,10 @@ import Testing
     }
   }
 
-  // S87, S109: the one that executes is cancelled by its id, and leaves the table.
-  @Test(arguments: Backend.allCases) func aDownloadIsCancelled(_ backend: Backend) async throws {
+  // The one that executes is cancelled by its id, and leaves the table.
+  @Test(.checks("S87", "S109"), arguments: Backend.allCases) func aDownloadIsCancelled(
+    _ backend: Backend
+  ) async throws {
     try await backend.run { cluster, folder in
       let server = try WebServer(["/slow": Array("1234".utf8)], stuck: ["/slow"])
       defer { server.stop() }
@@ -54,8 +59,10 @@ import Testing
     }
   }
 
-  // S130, S131: what depends on an asynchronous operation waits for its answer.
-  @Test(arguments: Backend.allCases) func pairsAreAdded(_ backend: Backend) async throws {
+  // What depends on an asynchronous operation waits for its answer.
+  @Test(.checks("S130", "S131"), arguments: Backend.allCases) func pairsAreAdded(_ backend: Backend)
+    async throws
+  {
     try await backend.run { cluster, _ in
       let result = try await sumOfPairs([(1, 5), (5, 8), (6, 1), (3, 9)], on: cluster)
       #expect(result.sums == [6, 13, 7, 12])
@@ -63,8 +70,10 @@ import Testing
     }
   }
 
-  // S87, S100: cancelled in the middle, of something that would go on for years.
-  @Test(arguments: Backend.allCases) func aSumIsCancelled(_ backend: Backend) async throws {
+  // Cancelled in the middle, of something that would go on for years.
+  @Test(.checks("S87", "S100"), arguments: Backend.allCases) func aSumIsCancelled(
+    _ backend: Backend
+  ) async throws {
     try await backend.run { cluster, _ in
       #expect(try await sum(of: [1, 2, 3, 4], turns: 10, on: cluster) == 100)
       let cancelled = try await sum(
@@ -73,8 +82,10 @@ import Testing
     }
   }
 
-  // S136: the filter and the writer find their inputs by type; S22: a broken one costs itself.
-  @Test(arguments: Backend.allCases) func imagesBecomeMiniatures(_ backend: Backend) async throws {
+  // The filter and the writer find their inputs by type; S22: a broken one costs itself.
+  @Test(.checks("S22", "S136"), arguments: Backend.allCases) func imagesBecomeMiniatures(
+    _ backend: Backend
+  ) async throws {
     try await backend.run { cluster, folder in
       for place in ToyTown.allCases {
         try place.picture(width: 120, height: 80).writePNG(to: "\(folder)/\(place).png")
@@ -96,7 +107,9 @@ import Testing
   }
 
   // S22, S136
-  @Test(arguments: Backend.allCases) func anArchiveIsUnpacked(_ backend: Backend) async throws {
+  @Test(.checks("S22", "S136"), arguments: Backend.allCases) func anArchiveIsUnpacked(
+    _ backend: Backend
+  ) async throws {
     try await backend.run { cluster, folder in
       let archive = try TarArchive.packed([("a", [1, 2, 3]), ("b/c", Array("hello".utf8))])
       let server = try WebServer(["/archive.tar": archive])

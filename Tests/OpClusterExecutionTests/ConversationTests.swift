@@ -1,5 +1,6 @@
-// The conversation: numbers, gaps, silence, backing off, the holes of guarantees 4.4.
+// The conversation: numbers, gaps, silence, backing off, the holes of Simulation.md.
 
+import Citations
 import OpClusterExecution
 import OpClusterModel
 import Testing
@@ -45,8 +46,8 @@ import Testing
     #expect(rig.trace() == ["launch 0.2", "report 4: started 0.2"])
   }
 
-  // S146: what is said again is the same and nothing to learn, but for the name of its queue.
-  @Test func aRenamedQueueIsLearnt() {
+  // What is said again is the same and nothing to learn, but for the name of its queue.
+  @Test(.checks("S146")) func aRenamedQueueIsLearnt() {
     var rig = Self.started(cpus: 2, 2)
     rig.order { $0.templates = [Rig.template()] }
     #expect(rig.trace() == [])
@@ -58,8 +59,8 @@ import Testing
     #expect(rig.running.count == 2)
   }
 
-  // S146: an element that was moved goes with the name of its own queue.
-  @Test func aMovedElementKeepsTheNameOfItsQueue() {
+  // An element that was moved goes with the name of its own queue.
+  @Test(.checks("S146")) func aMovedElementKeepsTheNameOfItsQueue() {
     var rig = Self.started(cpus: 4, 1)
     var moved = Rig.dispatch(1)
     moved.queueName = "other"
@@ -67,8 +68,8 @@ import Testing
     #expect(rig.launches.map(\.queueName) == [nil, "other", nil])
   }
 
-  // S13: a copy of one that runs is answered with its present state.
-  @Test func aCopyOfARunningOneIsAnswered() {
+  // A copy of one that runs is answered with its present state.
+  @Test(.checks("S13")) func aCopyOfARunningOneIsAnswered() {
     var rig = Self.started()
     rig.order { $0.dispatches = [Rig.dispatch(0)] }
     #expect(rig.trace() == ["report 3: already 0"])
@@ -87,9 +88,9 @@ import Testing
     #expect(rig.trace() == ["renew", "hello held=1 executing=0"])
   }
 
-  // G34, S115: everything unacknowledged is told again after a new welcome, in order; what is
+  // Everything unacknowledged is told again after a new welcome, in order; what is
   // stale is not, and what has ended is still the worker's until then.
-  @Test func unacknowledgedReportsAreToldAgain() {
+  @Test(.checks("S115", "G34", "A9")) func unacknowledgedReportsAreToldAgain() {
     var rig = Self.started(cpus: 4, 4)
     rig.end(0)
     rig.end(1, Rig.failure())
@@ -159,8 +160,8 @@ import Testing
     #expect(rig.running == [Rig.attempt(0)])
   }
 
-  // S13: without a lease nothing new starts; with the coordinator back it does.
-  @Test func nothingStartsWithoutALease() {
+  // Without a lease nothing new starts; with the coordinator back it does.
+  @Test(.checks("S13")) func nothingStartsWithoutALease() {
     var rig = Self.started(2)
     rig.advance(.seconds(6))
     rig.end(0)
@@ -169,8 +170,8 @@ import Testing
     #expect(rig.running == [Rig.attempt(1)])
   }
 
-  // G24: what runs goes on without a coordinator, for `orphan`, then it is stopped.
-  @Test func orphan() {
+  // What runs goes on without a coordinator, for `orphan`, then it is stopped.
+  @Test(.checks("G24")) func orphan() {
     var rig = Self.started(2)
     rig.advance(.seconds(24 * 3600 - 5))
     #expect(!rig.lines.contains("stop 0"))
@@ -212,8 +213,8 @@ import Testing
     #expect(rig.core.conversation == nil)
   }
 
-  // G32: a coordinator that chooses a version which was not offered is not served.
-  @Test func welcomeInAnotherVersion() {
+  // A coordinator that chooses a version which was not offered is not served.
+  @Test(.checks("G32")) func welcomeInAnotherVersion() {
     var rig = Rig()
     while rig.messages.isEmpty { rig.passTime() }
     let conversation = Conversation(epoch: Epoch(1), session: WorkerSession(5), increment: 1)

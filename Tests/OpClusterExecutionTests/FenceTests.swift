@@ -1,6 +1,7 @@
 // Exclusive operations at the worker's brain (G16): they run under a lease that is counted from
 // what the coordinator is known to have heard, and are killed when it runs out.
 
+import Citations
 import OpClusterExecution
 import OpClusterModel
 import Testing
@@ -35,9 +36,9 @@ extension Rig {
 }
 
 @Suite struct FenceTests {
-  // G16: FENCE after the last contact the exclusive one is killed without grace; the other runs on
-  // (G24). Its end counts against nobody.
-  @Test func killedAtTheFence() {
+  // FENCE after the last contact the exclusive one is killed without grace; the other runs on
+  //. Its end counts against nobody.
+  @Test(.checks("G16", "G24")) func killedAtTheFence() {
     var rig = Rig.withBothKinds()
     let contact = rig.core.contact
     #expect(contact != nil && contact! <= rig.now)

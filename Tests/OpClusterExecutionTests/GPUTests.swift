@@ -1,5 +1,6 @@
 // Gpus have an identity: two attempts at once never have the same one, whatever ends them.
 
+import Citations
 import OpClusterModel
 import Testing
 
@@ -133,8 +134,8 @@ import Testing
     #expect(Self.gpus(of: 2, rig) == [0])
   }
 
-  // S47: what waits for a whole gpu is not passed by for ever by those that break each in turn.
-  @Test func partsDoNotStarveWholes() {
+  // What waits for a whole gpu is not passed by for ever by those that break each in turn.
+  @Test(.checks("S47")) func partsDoNotStarveWholes() {
     var rig = Rig(cpus: 32, gpus: 4)
     rig.welcome()
     rig.order { orders in

@@ -1,5 +1,6 @@
 // The table of transitions: which events a state obeys at all.
 
+import Citations
 import OpClusterModel
 import Testing
 
@@ -14,8 +15,8 @@ import Testing
     .acknowledged,
   ]
 
-  // S7, S8: nothing comes back to life; only a ready one is launched; nothing launched is undone.
-  @Test func legalTransitions() {
+  // Nothing comes back to life; only a ready one is launched; nothing launched is undone.
+  @Test(.checks("S7", "S8")) func legalTransitions() {
     for state in Self.states {
       for event in Self.events {
         let (next, action) = state.after(event)
@@ -29,8 +30,8 @@ import Testing
     }
   }
 
-  // S147: whatever it is, a stale attempt is gone.
-  @Test func abandonEndsEverything() {
+  // Whatever it is, a stale attempt is gone.
+  @Test(.checks("S147")) func abandonEndsEverything() {
     for state in Self.states { #expect(state.after(.abandon).0 == .absent) }
   }
 

@@ -1,5 +1,6 @@
 // S151: operations that wait for others of the same worker.
 
+import Citations
 import OpClusterExecution
 import OpClusterModel
 import Testing
@@ -29,8 +30,8 @@ import Testing
     #expect(rig.trace() == ["launch 3", "report 5: finished 1 ok, started 3"])
   }
 
-  // What the local dependencies left is added to the inputs, in order of addition (S135).
-  @Test func outputsReachTheDependent() {
+  // What the local dependencies left is added to the inputs, in order of addition.
+  @Test(.checks("S135")) func outputsReachTheDependent() {
     var rig = Rig()
     rig.welcome()
     var third = Rig.dispatch(2, awaits: [0, 1])
@@ -72,8 +73,8 @@ import Testing
     #expect(rig.trace().filter { $0.hasPrefix("launch") } == ["launch 0.2", "launch 1"])
   }
 
-  // A cancelled one does not satisfy `succeeded`, and its output is not passed on (S100).
-  @Test func aCancelledSuccessIsNoSuccess() {
+  // A cancelled one does not satisfy `succeeded`, and its output is not passed on.
+  @Test(.checks("S100")) func aCancelledSuccessIsNoSuccess() {
     var rig = Rig()
     rig.welcome()
     rig.order {

@@ -1,6 +1,7 @@
 // A coordinator that does everything at random, from a seed, over a link that breaks: whatever it
 // does, the promises of the worker hold. A failing seed is named in the message.
 
+import Citations
 import OpClusterExecution
 import OpClusterModel
 import Testing
@@ -199,7 +200,7 @@ struct World {
 @Suite struct RandomWorldTests {
   // G14 (each attempt at most once), S115 (each end told until acknowledged), S148 (recalled never
   // launched), S151 (awaits never violated).
-  @Test(arguments: 0..<60) func promisesHold(seed: Int) {
+  @Test(.checks("S115", "S148", "S151", "G14"), arguments: 0..<60) func promisesHold(seed: Int) {
     var world = World(seed: UInt64(seed))
     for _ in 0..<150 where world.problems.isEmpty { world.step() }
     if world.problems.isEmpty { world.heal() }

@@ -1,5 +1,6 @@
 // Scripts with their expected traces: the tour of what a worker's brain does.
 
+import Citations
 import OpClusterExecution
 import OpClusterModel
 import Testing
@@ -23,8 +24,8 @@ import Testing
     #expect(rig.core.counts.unacknowledged == 0)
   }
 
-  // S149: what has ended before its report leaves is told once.
-  @Test func aFinishImpliesItsStart() {
+  // What has ended before its report leaves is told once.
+  @Test(.checks("S149")) func aFinishImpliesItsStart() {
     var rig = Rig()
     rig.welcome()
     _ = rig.trace()
@@ -39,9 +40,8 @@ import Testing
   }
 
   // S47, once more at the worker: priority, then place; and what fits.
-  //
   //   one cpu; 0 runs; 1 (normal, place 1)  2 (high, place 2)  3 (normal, place 0)
-  @Test func orderByPriorityThenPlace() {
+  @Test(.checks("S47")) func orderByPriorityThenPlace() {
     var rig = Rig(cpus: 1)
     rig.welcome()
     rig.order {
@@ -56,11 +56,10 @@ import Testing
     #expect(rig.launches.map(\.attempt.operation.index) == [2, 3, 0, 1])
   }
 
-  // S50, S60: queues of equal service take turns, whatever the levels in them; inside each the
+  // Queues of equal service take turns, whatever the levels in them; inside each the
   // level counts. One that had nothing ready takes its turn after those that wait.
-  //
   //   one cpu; 0 runs; queue 1 has 1 2 3, of which 3 is high; queue 2 has 4 5 (very low)
-  @Test func queuesOfEqualServiceTakeTurns() {
+  @Test(.checks("S50", "S60")) func queuesOfEqualServiceTakeTurns() {
     var rig = Rig(cpus: 1)
     rig.welcome()
     rig.order {
@@ -83,10 +82,9 @@ import Testing
     #expect(rig.launches.map(\.attempt.operation.index) == [0, 3, 4, 1, 6, 5, 2])
   }
 
-  // S60: the better service first, also where it comes later and asks for something else.
-  //
+  // The better service first, also where it comes later and asks for something else.
   //   two cpus; 0 (two cpus) runs; 1 2 of a background queue; 3 (two cpus) of an initiated one
-  @Test func theBetterServiceGoesFirst() {
+  @Test(.checks("S60")) func theBetterServiceGoesFirst() {
     var rig = Rig(cpus: 2)
     rig.welcome()
     rig.order {
@@ -146,8 +144,8 @@ import Testing
     #expect(rig.running == [0, 8].map { Rig.attempt($0) })
   }
 
-  // S91, S148: a recall of what is unstarted gives it back; of what runs it comes too late.
-  @Test func recalls() {
+  // A recall of what is unstarted gives it back; of what runs it comes too late.
+  @Test(.checks("S91", "S148")) func recalls() {
     var rig = Rig(cpus: 1)
     rig.welcome()
     rig.order {
@@ -165,8 +163,8 @@ import Testing
     #expect(rig.core.counts.held == 0)
   }
 
-  // S92, G20: cancel → stop → grace → kill; the answer is repeated when the order is.
-  @Test func cancelOfARunningOne() {
+  // Cancel → stop → grace → kill; the answer is repeated when the order is.
+  @Test(.checks("S92", "G20")) func cancelOfARunningOne() {
     var rig = Rig()
     rig.welcome()
     rig.order {
@@ -191,8 +189,8 @@ import Testing
     #expect(rig.trace().last?.hasSuffix("finished 0 none stopped forced") == true)
   }
 
-  // S91: a cancel of an unstarted one is answered like a recall.
-  @Test func cancelOfAHeldOne() {
+  // A cancel of an unstarted one is answered like a recall.
+  @Test(.checks("S91")) func cancelOfAHeldOne() {
     var rig = Rig(cpus: 1)
     rig.welcome()
     rig.order {
@@ -207,8 +205,8 @@ import Testing
     #expect(rig.core.counts.held == 0)
   }
 
-  // G21: its own time limit, then the grace that its command asks for.
-  @Test func timeout() {
+  // Its own time limit, then the grace that its command asks for.
+  @Test(.checks("G21")) func timeout() {
     var rig = Rig()
     rig.welcome()
     rig.order { $0.templates = [Rig.template()] }
@@ -225,8 +223,10 @@ import Testing
     #expect(rig.trace().last?.hasSuffix("finished 0 timeout") == true)
   }
 
-  // G33: a timeout, a grace and a cancel's grace at the end of their type never come.
-  @Test(arguments: [Span.longest, Span(nanoseconds: .max)]) func endlessTimes(time: Span) throws {
+  // A timeout, a grace and a cancel's grace at the end of their type never come.
+  @Test(.checks("G33"), arguments: [Span.longest, Span(nanoseconds: .max)]) func endlessTimes(
+    time: Span
+  ) throws {
     var rig = Rig()
     rig.welcome()
     rig.order { $0.templates = [Rig.template()] }
@@ -241,8 +241,8 @@ import Testing
     #expect(rig.core.counts.held == 0)
   }
 
-  // S147: killed and forgotten, nothing reported; its room comes back when it has ended.
-  @Test func staleIsKilledAndForgotten() {
+  // Killed and forgotten, nothing reported; its room comes back when it has ended.
+  @Test(.checks("S147")) func staleIsKilledAndForgotten() {
     var rig = Rig(cpus: 1)
     rig.welcome()
     rig.order {
@@ -274,9 +274,9 @@ import Testing
     #expect(rig.core.exit == .drained)
   }
 
-  // S148: it leaves by its own wish. The coordinator hears of that at once and in each report; what
+  // It leaves by its own wish. The coordinator hears of that at once and in each report; what
   // runs ends, what has not started goes back, and a stop may still follow.
-  @Test func leavingByItsOwnWish() {
+  @Test(.checks("S148")) func leavingByItsOwnWish() {
     var rig = Rig(cpus: 1)
     rig.welcome()
     rig.order {
@@ -423,9 +423,9 @@ import Testing
     #expect(rig.running.count == 3)
   }
 
-  // G27: while so much is reported and not acknowledged, nothing new starts; `unacknowledgedBytes`
+  // While so much is reported and not acknowledged, nothing new starts; `unacknowledgedBytes`
   // is the built-in bound.
-  @Test func startsNothingWhileReportsPileUp() {
+  @Test(.checks("G27")) func startsNothingWhileReportsPileUp() {
     var settings = ExecutionSettings()
     #expect(settings.maximumUnacknowledgedBytes == Limits.unacknowledgedBytes)
     // What a start and an end with such an output weigh, and one byte.

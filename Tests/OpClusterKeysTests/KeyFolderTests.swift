@@ -1,5 +1,6 @@
 // Keys at rest: made once, read only when nobody else can, changed as a whole (G39, F59).
 
+import Citations
 import FoundationEssentials
 import Glibc
 import OpClusterFolders
@@ -82,8 +83,8 @@ import Testing
     #expect(throws: KeyError.self) { try keys.checkVacant(for: .worker) }
   }
 
-  // G39: as the others are.
-  @Test func anOpenKeyOfAWorker() throws {
+  // As the others are.
+  @Test(.checks("G39")) func anOpenKeyOfAWorker() throws {
     let folder = try TestFolder()
     let keys = KeyFolder(folder.path)
     try keys.keep(OwnKey(name: "w1", role: .worker), for: .worker)
@@ -118,8 +119,8 @@ import Testing
     #expect(other?.description.contains("coordinator") == true)
   }
 
-  // F59: the path, what is wrong, and what to do; and nothing of the content.
-  @Test(arguments: [0o644, 0o640, 0o660, 0o604, 0o700, 0o4600] as [mode_t])
+  // The path, what is wrong, and what to do; and nothing of the content.
+  @Test(.checks("F59"), arguments: [0o644, 0o640, 0o660, 0o604, 0o700, 0o4600] as [mode_t])
   func openFiles(mode: mode_t) throws {
     let folder = try TestFolder()
     let keys = KeyFolder(folder.path)

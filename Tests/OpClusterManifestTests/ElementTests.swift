@@ -29,7 +29,7 @@ import Testing
       compile("version: 1\noperations: {a: {run: x, array: '\(text)'}}").errors.count == 1)
   }
 
-  /// The limit itself, and one past it (house rule 11).
+  /// The limit itself, and one past it.
   @Test func theLargestArray() throws {
     let compiled = compile("version: 1\noperations: {a: {run: x, array: 1-4000000}}")
     #expect(try compiled.template("a").count == 4_000_000)

@@ -1,6 +1,7 @@
 // Manifests that mean harm: numbers without end, arrays without end, names that steer terminals.
 // None of them traps, takes long, or gets through (G33, G38, F58).
 
+import Citations
 import OpClusterModel
 import Testing
 
@@ -41,11 +42,13 @@ import Testing
     }
   }
 
-  /// F58: names are of the characters that can harm nobody; what is said about them neither.
-  @Test(arguments: [
-    "../../x", "a\\0b", "$(touch x)", "a b", "a\\nb", "\\e[2J", "\\x9b31m", "\\u202e", "a/b", "",
-    "'", String(repeating: "n", count: 129),
-  ])
+  /// Names are of the characters that can harm nobody; what is said about them neither.
+  @Test(
+    .checks("F58"),
+    arguments: [
+      "../../x", "a\\0b", "$(touch x)", "a b", "a\\nb", "\\e[2J", "\\x9b31m", "\\u202e", "a/b", "",
+      "'", String(repeating: "n", count: 129),
+    ])
   func namesThatHarm(name: String) {
     for text in [
       "operations: {\"\(name)\": {run: x}}",

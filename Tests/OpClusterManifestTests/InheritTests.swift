@@ -1,5 +1,6 @@
 // `env: {inherit: […]}`: variables of who submits, put into the submission as they are.
 
+import Citations
 import OpClusterModel
 import Testing
 
@@ -67,8 +68,8 @@ import Testing
     }
   }
 
-  // G38: folders that depend on where one is are left behind.
-  @Test func aPathOfAPerson() throws {
+  // Folders that depend on where one is are left behind.
+  @Test(.checks("G38")) func aPathOfAPerson() throws {
     let some = Self.compiled("inherit: [PATH]", path: "bin:/usr/bin::/bin:~/bin:")
     #expect(try value(some, "a", "PATH") == "/usr/bin:/bin")
     #expect(some.errors == [] && some.warnings.count == 2)

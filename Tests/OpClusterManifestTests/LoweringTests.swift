@@ -1,6 +1,7 @@
 // What becomes of declarations: queues, settings, join points, what comes last, and files on a
 // real disk.
 
+import Citations
 import FoundationEssentials
 import OpClusterModel
 import Testing
@@ -190,9 +191,9 @@ import Testing
     #expect(found == ["cannot read 'in/a.bin': it is not UTF-8"])
   }
 
-  // G38: a relative output starts from the operation's own working directory, else from the
+  // A relative output starts from the operation's own working directory, else from the
   // manifest's folder, and the worker is told which folder it may not leave.
-  @Test func whereOutputsStart() throws {
+  @Test(.checks("G38")) func whereOutputsStart() throws {
     let compiled = compile(
       """
       version: 1

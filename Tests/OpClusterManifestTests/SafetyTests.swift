@@ -1,6 +1,7 @@
 // What a manifest may not ask of a worker is told at `opbatch check`, and what is exclusive (G16,
 // G38, F58).
 
+import Citations
 import OpClusterModel
 import Testing
 
@@ -11,8 +12,10 @@ import Testing
     compile("version: 1\nenv: {\(line)}\noperations: {a: {run: x}}").errors
   }
 
-  // G38, F58: nothing that steers the loader, no folder that depends on where one is.
-  @Test(arguments: ["LD_PRELOAD: /x.so", "LD_LIBRARY_PATH: /x", "LD_: x", "GLIBC_TUNABLES: a=b"])
+  // Nothing that steers the loader, no folder that depends on where one is.
+  @Test(
+    .checks("G38", "F58"),
+    arguments: ["LD_PRELOAD: /x.so", "LD_LIBRARY_PATH: /x", "LD_: x", "GLIBC_TUNABLES: a=b"])
   func theLoaderIsNotSteered(line: String) {
     #expect(Self.errors(env: line).first?.contains("may not be set") == true)
   }
@@ -29,8 +32,8 @@ import Testing
     #expect(Self.errors(env: "LDX: x, MY_LD_: x") == [])
   }
 
-  // G16: said in either place, inherited, and taken back.
-  @Test func exclusive() throws {
+  // Said in either place, inherited, and taken back.
+  @Test(.checks("G16")) func exclusive() throws {
     let compiled = compile(
       """
       version: 1

@@ -1,6 +1,7 @@
 // With what a shell text is called, so that a script that fails is not taken for one that succeeds,
 // and when a pipe is spoken of.
 
+import Citations
 import OpClusterModel
 import Testing
 
@@ -61,10 +62,12 @@ import Testing
     }
   }
 
-  /// G33: a word costs what it is long, wherever it stands. (Quadratic, these would take minutes.)
-  @Test(arguments: [
-    "x", "\"x\"", "'x'", "${A:-x}", "$(x)", "`x`", "[[ x ]]", "case a in x) b;; esac",
-  ])
+  /// A word costs what it is long, wherever it stands. (Quadratic, these would take minutes.)
+  @Test(
+    .checks("G33"),
+    arguments: [
+      "x", "\"x\"", "'x'", "${A:-x}", "$(x)", "`x`", "[[ x ]]", "case a in x) b;; esac",
+    ])
   func longWords(around: String) {
     var scanner = ShellScanner()
     scanner.read(around.replacing("x", with: String(repeating: "x", count: 1_000_000)))

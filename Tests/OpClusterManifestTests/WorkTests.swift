@@ -1,5 +1,6 @@
 // What operations run besides one command: calls with their times, blocks, groups.
 
+import Citations
 import FoundationEssentials
 import OpClusterModel
 import Testing
@@ -7,8 +8,8 @@ import Testing
 @testable import OpClusterManifest
 
 @Suite struct WorkTests {
-  /// S125: the type with its version, the times on the template.
-  @Test func aCallHasItsTimes() throws {
+  /// The type with its version, the times on the template.
+  @Test(.checks("S125")) func aCallHasItsTimes() throws {
     let compiled = compile(
       """
       version: 1
@@ -91,8 +92,8 @@ import Testing
     #expect(element.command.hasSuffix("sum p 2\n(call noop)"))
   }
 
-  /// S118: what is said of the operation is said of each block, the times of the whole.
-  @Test func blocksAreMadeOfCommandsAndCalls() throws {
+  /// What is said of the operation is said of each block, the times of the whole.
+  @Test(.checks("S118")) func blocksAreMadeOfCommandsAndCalls() throws {
     let compiled = compile(
       """
       version: 1

@@ -1,5 +1,6 @@
 // Operations that end through a token (S130 to S134).
 
+import Citations
 import OpClusterModel
 import OpClusterOperations
 import Synchronization
@@ -47,8 +48,8 @@ struct Handover: AsynchronousOperation {
     throw Trouble(depth: 99)
   }
 
-  // S131, S133: it is executing until the token says otherwise, and the first word counts.
-  @Test func firstWordCounts() async throws {
+  // It is executing until the token says otherwise, and the first word counts.
+  @Test(.checks("S131", "S133")) func firstWordCounts() async throws {
     let ends = try start(Handover(key: "first"))
     let token = try await token("first")
     #expect(ends.all.isEmpty)
@@ -83,8 +84,8 @@ struct Handover: AsynchronousOperation {
     }
   }
 
-  // A lost callback is a failure, not an operation that hangs for ever (S16).
-  @Test func letGo() async throws {
+  // A lost callback is a failure, not an operation that hangs for ever.
+  @Test(.checks("S16")) func letGo() async throws {
     let end = try await start(Handover(key: "gone", letsGo: true)).wait(for: 1)[0]
     #expect(end.cause == .failed)
     #expect(end.diagnostic == CompletionForgotten().description)
@@ -103,8 +104,8 @@ struct Handover: AsynchronousOperation {
     #expect(try await start(both).wait(for: 1)[0].isSuccess)
   }
 
-  // S134: to cancel it ends nothing; its author is told, and ends it when the work has stopped.
-  @Test func cancellationEndsNothing() async throws {
+  // To cancel it ends nothing; its author is told, and ends it when the work has stopped.
+  @Test(.checks("S134")) func cancellationEndsNothing() async throws {
     let registry = {
       var registry = OperationRegistry()
       registry.add(Handover.self)

@@ -1,5 +1,6 @@
 // Cancellation is a flag, a cancelled task and a call (S87, S91, S92, S134).
 
+import Citations
 import OpClusterModel
 import OpClusterOperations
 import Testing
@@ -26,8 +27,8 @@ import Testing
     }
   }
 
-  // S87: by looking at the flag, by an await that throws.
-  @Test(arguments: [Obey.Order.waitForFlag, .waitForTask])
+  // By looking at the flag, by an await that throws.
+  @Test(.checks("S87"), arguments: [Obey.Order.waitForFlag, .waitForTask])
   func stopsWhenItLooks(_ order: Obey.Order) async throws {
     let running = try Running(
       Rig.registry, Obey.operationType, OperationArgument.encode(Obey(order: order)))
@@ -39,8 +40,8 @@ import Testing
     #expect(running.ends.all.count == 1)
   }
 
-  // S92, S134: it goes on until it returns, and what it returns is told.
-  @Test func goesOnUntilItReturns() async throws {
+  // It goes on until it returns, and what it returns is told.
+  @Test(.checks("S92", "S134")) func goesOnUntilItReturns() async throws {
     let registry = OperationRegistry()
     let gate = Gate()
     let begun = Notes<Bool>()
@@ -60,8 +61,8 @@ import Testing
     #expect(try OutputValue.decode(String.self, from: end.output) == "cancelled: true true")
   }
 
-  // S91: what was cancelled before it began never runs its work.
-  @Test func cancelledBeforeItBegan() async throws {
+  // What was cancelled before it began never runs its work.
+  @Test(.checks("S91")) func cancelledBeforeItBegan() async throws {
     let registry = OperationRegistry()
     let number = registry.add(closure: { _ in
       Issue.record("it ran")

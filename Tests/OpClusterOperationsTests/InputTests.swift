@@ -1,5 +1,6 @@
 // Inputs from dependencies (S135 to S140): by wrapper, by name, by operation, by type.
 
+import Citations
 import OpClusterModel
 import OpClusterOperations
 import OpClusterWire
@@ -14,15 +15,15 @@ import Testing
     return try OutputValue.decode(Picture.self, from: result.output).name
   }
 
-  // S136: what was set wins.
-  @Test func ownInputFirst() async throws {
+  // What was set wins.
+  @Test(.checks("S136")) func ownInputFirst() async throws {
     let inputs = [try Rig.input("fetch", dog)]
     #expect(try await darkened(Darken(picture: cat), inputs) == "cat-1")
     #expect(try await darkened(Darken(), inputs) == "dog-1")
   }
 
-  // S135, S136: the first in order of addition that succeeded and left such a value.
-  @Test func firstProviderWins() async throws {
+  // The first in order of addition that succeeded and left such a value.
+  @Test(.checks("S135", "S136")) func firstProviderWins() async throws {
     let inputs = [
       try Rig.input("text", "hello"), try Rig.input("empty", NoOutput()),
       try Rig.input("failed", cat, outcome: .failed),
@@ -37,8 +38,8 @@ import Testing
     #expect(try await darkened(Darken(), Array(inputs.dropLast(2))) == "none-1")
   }
 
-  // S138: a required input that is absent is the end, without main.
-  @Test func requiredInput() async throws {
+  // A required input that is absent is the end, without main.
+  @Test(.checks("S138")) func requiredInput() async throws {
     let there = try await Rig.run(Publish(), Rig.context([try Rig.input("fetch", cat)]))
     #expect(try OutputValue.decode(String.self, from: there.output) == "published cat")
     var own = Publish()
@@ -114,8 +115,8 @@ import Testing
     }
   }
 
-  // S135: all that is known of a dependency.
-  @Test func dependencies() throws {
+  // All that is known of a dependency.
+  @Test(.checks("S135")) func dependencies() throws {
     let context = Rig.context([
       try Rig.input("fetch", cat, at: 4), try Rig.input("tiles", dog, at: 6, element: 2),
       try Rig.input("broken", dog, at: 8, outcome: .timedOut),

@@ -1,5 +1,6 @@
 // Typed outputs and their envelope.
 
+import Citations
 import FoundationEssentials
 import OpClusterModel
 import OpClusterOperations
@@ -24,8 +25,8 @@ import Testing
     try OutputValue.decode(Value.self, from: OutputValue.encode(value)) == value
   }
 
-  // S126: any value comes back as it was.
-  @Test func valuesComeBack() throws {
+  // Any value comes back as it was.
+  @Test(.checks("S126")) func valuesComeBack() throws {
     #expect(try round(Report()))
     #expect(try round(7) && round("text") && round(true) && round(0.1) && round([1, 2]))
     #expect(

@@ -1,13 +1,14 @@
 // What a registry offers and how it tells types apart.
 
+import Citations
 import OpClusterModel
 import Testing
 
 @testable import OpClusterOperations
 
 @Suite struct RegistryTests {
-  // S128: what is offered, in order; a type that is added again takes the place of the first.
-  @Test func offers() {
+  // What is offered, in order; a type that is added again takes the place of the first.
+  @Test(.checks("S128")) func offers() {
     var registry = Rig.registry
     registry.add(Darken.self)
     #expect(
@@ -33,8 +34,8 @@ import Testing
     }
   }
 
-  // S128: tried elsewhere, and people are told why.
-  @Test func unknownTypes() async throws {
+  // Tried elsewhere, and people are told why.
+  @Test(.checks("S128")) func unknownTypes() async throws {
     var other = Darken.operationType
     other.fingerprint ^= 1
     for (type, text) in [
@@ -51,8 +52,8 @@ import Testing
     #expect(try await Rig.run(OperationType(name: "test.darken"), one).isSuccess)
   }
 
-  // S4: no task, no context, no JSON.
-  @Test func noopEndsAtOnce() {
+  // No task, no context, no JSON.
+  @Test(.checks("S4")) func noopEndsAtOnce() {
     let started = OperationRegistry().start(
       OperationType(name: "noop"), argument: Array("{{{".utf8), context: neverMade(),
       qos: .default
@@ -91,8 +92,8 @@ import Testing
     #expect(try await Rig.run(SleepOperation(seconds: 0.001)).isSuccess)
   }
 
-  // S124: a closure stays in its process, under its number.
-  @Test func closures() async throws {
+  // A closure stays in its process, under its number.
+  @Test(.checks("S124")) func closures() async throws {
     let registry = OperationRegistry()
     let notes = Notes<Int>()
     let number = registry.add(closure: { _ in

@@ -1,5 +1,6 @@
 // How an attempt runs and what becomes of what it returns and throws.
 
+import Citations
 import FoundationEssentials
 import Logging
 import OpClusterModel
@@ -7,8 +8,8 @@ import OpClusterOperations
 import Testing
 
 @Suite struct RunningTests {
-  // S125, S126: the properties go there, the value comes back; the times are told.
-  @Test func valueComesBack() async throws {
+  // The properties go there, the value comes back; the times are told.
+  @Test(.checks("S125", "S126")) func valueComesBack() async throws {
     let result = try await Rig.run(Darken(amount: 3, picture: Picture(name: "cat")))
     #expect(result.isSuccess && result.diagnostic.isEmpty)
     #expect(
@@ -17,16 +18,18 @@ import Testing
     #expect(result.endedAt >= result.startedAt)
   }
 
-  // S16, S129, S138: whatever is thrown is an end, and its kind is told apart.
-  @Test(arguments: [
-    (Obey.Order.fail, FailureCause.failed, "trouble 3"), (.refuse, .badArgument, "no"),
-    (.missInput, .missingInput, "'nobody' left no String; it has no dependencies"),
-    (.throwCancellation, .failed, "CancellationError()"),
-    (
-      .tooLarge, .badOutput,
-      "its output has 65559 bytes, more than 65536; leave a reference to larger data"
-    ),
-  ])
+  // Whatever is thrown is an end, and its kind is told apart.
+  @Test(
+    .checks("S16", "S129", "S138"),
+    arguments: [
+      (Obey.Order.fail, FailureCause.failed, "trouble 3"), (.refuse, .badArgument, "no"),
+      (.missInput, .missingInput, "'nobody' left no String; it has no dependencies"),
+      (.throwCancellation, .failed, "CancellationError()"),
+      (
+        .tooLarge, .badOutput,
+        "its output has 65559 bytes, more than 65536; leave a reference to larger data"
+      ),
+    ])
   func thrownErrors(_ order: Obey.Order, _ cause: FailureCause, _ text: String) async throws {
     let result = try await Rig.run(Obey(order: order))
     #expect(result.cause == cause)
@@ -50,12 +53,14 @@ import Testing
     #expect(result.diagnostic.allSatisfy { $0 == "é" || $0 == "x" })
   }
 
-  // S129: never a crash, always a place.
-  @Test(arguments: [
-    (#"{"order": "fly"}"#, "order: "), ("{}", "'order' is missing"), ("", "'order' is missing"),
-    ("[]", "the argument is not that of Obey: "), (#"{"order": 3}"#, "order: "),
-    ("{", "the argument is not that of Obey: "), ("\u{0}", "the argument is not that of Obey: "),
-  ])
+  // Never a crash, always a place.
+  @Test(
+    .checks("S129"),
+    arguments: [
+      (#"{"order": "fly"}"#, "order: "), ("{}", "'order' is missing"), ("", "'order' is missing"),
+      ("[]", "the argument is not that of Obey: "), (#"{"order": 3}"#, "order: "),
+      ("{", "the argument is not that of Obey: "), ("\u{0}", "the argument is not that of Obey: "),
+    ])
   func badArguments(_ argument: String, _ text: String) async throws {
     let result = try await Rig.run(Obey.operationType, Array(argument.utf8))
     #expect(result.cause == .badArgument)
@@ -93,8 +98,8 @@ import Testing
     #expect(try await Rig.run(Obey(order: .folder)).cause == .failed)
   }
 
-  // S146: the counterpart of OperationQueue.current.
-  @Test func contextOfTheTask() async throws {
+  // The counterpart of OperationQueue.current.
+  @Test(.checks("S146")) func contextOfTheTask() async throws {
     #expect(OperationContext.current == nil)
     let registry = OperationRegistry()
     let number = registry.add(closure: { context in

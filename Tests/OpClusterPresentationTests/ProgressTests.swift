@@ -1,5 +1,6 @@
 // The live view: counts moved by events, lines at the right moments, frames replaced in place.
 
+import Citations
 import OpClusterModel
 import OpClusterPresentation
 import Testing
@@ -14,8 +15,8 @@ struct ProgressTests {
       subject: .operation(id, sequence: 1), kind: kind)
   }
 
-  /// S116: what the snapshot contains is not counted again.
-  @Test func eventsMoveTheCountsOnce() {
+  /// What the snapshot contains is not counted again.
+  @Test(.checks("S116")) func eventsMoveTheCountsOnce() {
     var structure = Sample.rnaseq
     structure.lastEvent = 10
     var progress = GraphProgress(structure)

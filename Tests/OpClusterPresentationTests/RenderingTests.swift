@@ -1,5 +1,6 @@
 // What people see, compared as whole texts, and what must hold for every one of them.
 
+import Citations
 import OpClusterModel
 import OpClusterPresentation
 import Testing
@@ -16,7 +17,7 @@ struct RenderingTests {
   }
 
   /// G38, and no blanks at the ends of lines.
-  @Test func noTextSteersTheTerminalOrEndsInBlanks() {
+  @Test(.checks("G38")) func noTextSteersTheTerminalOrEndsInBlanks() {
     for (name, text) in Renderings.all {
       for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
         #expect(!line.hasSuffix(" "), "\(name): '\(line)'")

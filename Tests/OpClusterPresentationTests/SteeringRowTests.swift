@@ -1,5 +1,6 @@
 // What rows say besides their state: progress, what is in the way, what became of blocks.
 
+import Citations
 import OpClusterModel
 import OpClusterPresentation
 import Testing
@@ -31,7 +32,7 @@ struct SteeringRowTests {
   }
 
   /// S39, S86.
-  @Test func whatIsInTheWayIsNamed() throws {
+  @Test(.checks("S39", "S86")) func whatIsInTheWayIsNamed() throws {
     var row = row(.waiting)
     let barrier = OperationID(graph: GraphID(7), index: 0)
     row.blockedBy = [barrier]
@@ -43,7 +44,7 @@ struct SteeringRowTests {
   }
 
   /// S123.
-  @Test func blocksAreShownByPosition() throws {
+  @Test(.checks("S123")) func blocksAreShownByPosition() throws {
     var row = row(.failed)
     var result = AttemptResult()
     result.cause = .failed

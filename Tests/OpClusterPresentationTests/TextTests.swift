@@ -1,5 +1,6 @@
 // The small parts: widths, cutting, control characters, numbers and times as people read them.
 
+import Citations
 import OpClusterModel
 import OpClusterPresentation
 import Testing
@@ -25,7 +26,7 @@ struct TextTests {
   }
 
   /// G38.
-  @Test func controlCharactersBecomeVisible() {
+  @Test(.checks("G38")) func controlCharactersBecomeVisible() {
     #expect(safe("plain") == "plain")
     #expect(safe("a\u{1b}[31mb\nc\td\re\0") == "a\\x1b[31mb\\nc\\td\\re\\x00")
     #expect(safe("a\u{9b}31m\u{7f}") == "a\\x9b31m\\x7f")

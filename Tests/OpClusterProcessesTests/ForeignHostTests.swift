@@ -1,6 +1,7 @@
 // A host in somebody else's program: no subreaper, no reaping of strangers, with and without
 // cgroups; and the channel to a child.
 
+import Citations
 import Glibc
 import Testing
 
@@ -19,8 +20,8 @@ extension ProcessTests {
     }
     private struct Late: Error {}
 
-    // G20: the main process's group and session go with it, whoever is their parent by then.
-    @Test(arguments: [true, false])
+    // The main process's group and session go with it, whoever is their parent by then.
+    @Test(.checks("G20"), arguments: [true, false])
     func treesEnd(useGroups: Bool) throws {
       let fence = try #require(ProcessFence(worker: "foreign"))
       let host = try ProcessHost(

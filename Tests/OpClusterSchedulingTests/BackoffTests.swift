@@ -1,6 +1,7 @@
 // How long the next attempt waits, with numbers at the ends of their types, live and at replay
 // (G4, G33).
 
+import Citations
 import OpClusterModel
 import Testing
 
@@ -12,8 +13,10 @@ import Testing
     Span(nanoseconds: .max),
   ]
 
-  /// G33, G4: no wait that can be asked for ends a coordinator, now or whenever it starts again.
-  @Test(arguments: spans, spans) func noWaitIsTooLong(backoff: Span, maximum: Span) {
+  /// No wait that can be asked for ends a coordinator, now or whenever it starts again.
+  @Test(.checks("G4", "G33"), arguments: spans, spans) func noWaitIsTooLong(
+    backoff: Span, maximum: Span
+  ) {
     for percent: UInt32 in [0, 1, 100, 200, .max] {
       var world = World()
       let worker = world.join("w1")

@@ -1,5 +1,6 @@
 // Bounds of the cluster as a whole, at the limit and one past it (G27, G29).
 
+import Citations
 import OpClusterModel
 import Testing
 
@@ -48,8 +49,8 @@ import Testing
     #expect(scheduler.queues.count == Limits.queues)
   }
 
-  /// `Limits.endedGraphsRemembered`: of one graph more, the oldest can no longer be cited (S27).
-  @Test func endedGraphsRemembered() {
+  /// `Limits.endedGraphsRemembered`: of one graph more, the oldest can no longer be cited.
+  @Test(.checks("S27")) func endedGraphsRemembered() {
     let (scheduler, _) = inOneTurn { scheduler, turn in
       for number in 0...UInt64(Limits.endedGraphsRemembered) {
         var graph = GraphSubmission(name: "g")
@@ -74,8 +75,8 @@ import Testing
     return nil
   }
 
-  // G33 G38: names that would end a path, move a cursor or show other text than is there.
-  @Test func namesAreCheckedWhoeverSendsThem() {
+  // Names that would end a path, move a cursor or show other text than is there.
+  @Test(.checks("G33", "G38")) func namesAreCheckedWhoeverSendsThem() {
     let bad = ["a/b", "a\nb", "\u{1B}[2J", "a\u{7F}", "\u{202E}cba", "a\0"]
     for name in bad + ["", String(repeating: "n", count: Limits.nameBytes + 1)] {
       let shown = name.debugDescription
@@ -100,8 +101,8 @@ import Testing
     #expect(refusal { $0.labels = [Label(key: "team/part", value: "")] } == nil)
   }
 
-  // G33: numbers have an end, and who asks beyond it is refused; nothing traps.
-  @Test func numbersHaveAnEnd() {
+  // Numbers have an end, and who asks beyond it is refused; nothing traps.
+  @Test(.checks("G33")) func numbersHaveAnEnd() {
     var world = World()
     var submission = graph(["a"])
     submission.queues = [.own(QueueSettings(name: "own"))]
@@ -137,8 +138,8 @@ import Testing
     }
   }
 
-  // G29: queues that come with graphs count toward `Limits.queues`, and go with them.
-  @Test func queuesOfGraphsAreCounted() {
+  // Queues that come with graphs count toward `Limits.queues`, and go with them.
+  @Test(.checks("G29")) func queuesOfGraphsAreCounted() {
     var world = World()
     world.checksEveryTurn = false
     var submission = graph(["a"])

@@ -2,6 +2,7 @@
 // has a change here that is made alone, and must be another content. A field that is added to the
 // model and not counted has none, and fails the test.
 
+import Citations
 import OpClusterModel
 import Testing
 
@@ -283,8 +284,8 @@ import Testing
     #expect(GraphSubmission(name: "g").earlierContentHash == 0xC7D3_254C_97B6_714C)
   }
 
-  // G39: the digest of FIPS 180-4, over one block and two.
-  @Test func digestsOfSecrets() {
+  // The digest of FIPS 180-4, over one block and two.
+  @Test(.checks("G39")) func digestsOfSecrets() {
     func hex(_ text: String) -> String {
       SecretDigest.words(of: text).map { word in
         let digits = String(word, radix: 16)
@@ -298,8 +299,8 @@ import Testing
         == "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1")
   }
 
-  // G19: a key of before the upgrade is the same, and one whose earlier form is another is not.
-  @Test func keysOfEarlierReleases() {
+  // A key of before the upgrade is the same, and one whose earlier form is another is not.
+  @Test(.checks("G19")) func keysOfEarlierReleases() {
     var world = World()
     let graph = Self.keyed(Self.held)
     let earlier = Record.submitted(
@@ -315,8 +316,8 @@ import Testing
     #expect(refusal.code == .conflict)
   }
 
-  // G19: another `require`, `gpus` or `retry` under the same key.
-  @Test func fieldsThatWereForgotten() {
+  // Another `require`, `gpus` or `retry` under the same key.
+  @Test(.checks("G19")) func fieldsThatWereForgotten() {
     var world = World()
     let graph = Self.keyed(Self.held)
     world.ask(.submit(graph))

@@ -1,6 +1,7 @@
 // What many different demands cost (G29): a turn looks at what it does and not at what waits, and
 // a demand is forgotten with the last operation that made it. Steps are counted, not time.
 
+import Citations
 import OpClusterModel
 import Testing
 
@@ -35,9 +36,10 @@ import Testing
     return world.scheduler.assignmentPass.steps - before
   }
 
-  // G29 S47 S61: another operation costs as much beside 20,000 demands as beside 200, but for the
+  // Another operation costs as much beside 20,000 demands as beside 200, but for the
   // depth of a tree.
-  @Test(arguments: [200, 1_600, 20_000]) func aTurnCostsNoMoreWhereManyDemandsWait(count: Int) {
+  @Test(.checks("S47", "S61", "G29"), arguments: [200, 1_600, 20_000])
+  func aTurnCostsNoMoreWhereManyDemandsWait(count: Int) {
     var world = World()
     world.checksEveryTurn = false
     world.join("w1")
@@ -47,9 +49,9 @@ import Testing
     #expect(most < 200, "\(most) steps beside \(count) demands")
   }
 
-  // G29 S60: another operation costs as much beside 5,000 queues in which nobody is in line, made
+  // Another operation costs as much beside 5,000 queues in which nobody is in line, made
   // by clients or come with graphs, as beside none.
-  @Test func aTurnCostsNoMoreWhereQueuesAreEmpty() {
+  @Test(.checks("S60", "G29")) func aTurnCostsNoMoreWhereQueuesAreEmpty() {
     var world = World()
     world.checksEveryTurn = false
     world.join("w1")
@@ -68,9 +70,9 @@ import Testing
     #expect(world.brokenInvariant == nil)
   }
 
-  // G29 S61: what no worker can run costs nothing while others run, whether for its amounts or for
+  // What no worker can run costs nothing while others run, whether for its amounts or for
   // what it requires; and it goes when a worker comes that can run it.
-  @Test func whatFitsNowhereCostsNothing() {
+  @Test(.checks("S61", "G29")) func whatFitsNowhereCostsNothing() {
     var world = World()
     world.checksEveryTurn = false
     world.join("w1")
@@ -95,8 +97,8 @@ import Testing
     #expect(world.workers[2].held[0].attempt.operation == operation(1, 0))
   }
 
-  // G29: many that wait for one licence, each with another demand, are looked at once and no more.
-  @Test func aLicenceThatIsTakenClosesItsKind() {
+  // Many that wait for one licence, each with another demand, are looked at once and no more.
+  @Test(.checks("G29")) func aLicenceThatIsTakenClosesItsKind() {
     var world = World()
     world.checksEveryTurn = false
     var worker = FakeWorker(name: "w1", session: WorkerSession(1), peer: PeerID(100))
@@ -114,8 +116,8 @@ import Testing
     #expect(most < 200, "\(most) steps")
   }
 
-  // G29: demands go with the graphs that made them, and what was in line with them.
-  @Test func demandsAreForgottenWithTheirGraphs() {
+  // Demands go with the graphs that made them, and what was in line with them.
+  @Test(.checks("G29")) func demandsAreForgottenWithTheirGraphs() {
     var world = World()
     world.checksEveryTurn = false
     world.join("w1")
@@ -134,8 +136,8 @@ import Testing
     #expect(world.scheduler.brokenInvariant() == nil)
   }
 
-  // G29: numbers of demands are used again while others live on.
-  @Test func theNumberOfADemandIsUsedAgain() {
+  // Numbers of demands are used again while others live on.
+  @Test(.checks("G29")) func theNumberOfADemandIsUsedAgain() {
     var world = World()
     world.checksEveryTurn = false
     world.ask(.submit(distinct(3)))
@@ -150,8 +152,8 @@ import Testing
     #expect(world.workers[0].held.map(\.attempt.operation.index) == [0, 1, 2])
   }
 
-  // G29: a line forgets what has left it, however often one comes and goes; a replay as well.
-  @Test func lineIsSweptWhereMuchHasLeft() {
+  // A line forgets what has left it, however often one comes and goes; a replay as well.
+  @Test(.checks("G29")) func lineIsSweptWhereMuchHasLeft() {
     var world = World()
     world.checksEveryTurn = false
     world.ask(.submit(graph(["a", "b"])))

@@ -1,14 +1,15 @@
 // Slots of demands are used again, and nothing of the one before is believed of the next.
 
+import Citations
 import OpClusterModel
 import Testing
 
 @testable import OpClusterScheduling
 
 @Suite struct DemandSlotTests {
-  /// S4, S151: what runs inside the coordinator goes to no worker, not ahead of time either, where
+  /// What runs inside the coordinator goes to no worker, not ahead of time either, where
   /// the slot of its demand was that of one which the worker served. (Found by seed 61.)
-  @Test func insideAfterServed() {
+  @Test(.checks("S4", "S151")) func insideAfterServed() {
     var world = World()
     let worker = world.join("w1")
     world.ask(.submit(graph(["a", "b", "c"])))

@@ -1,6 +1,7 @@
 // Workers that were lost stay in the list, with the reason and since when, until they come back or
 // are forgotten.
 
+import Citations
 import OpClusterModel
 import Testing
 
@@ -22,8 +23,8 @@ extension World {
 }
 
 @Suite struct DownWorkersTests {
-  // S147: lost by silence.
-  @Test func aLostWorkerIsListedAsDown() throws {
+  // Lost by silence.
+  @Test(.checks("S147")) func aLostWorkerIsListedAsDown() throws {
     var world = World()
     world.join("a")
     world.join("b")
@@ -51,16 +52,16 @@ extension World {
     #expect(world.rows().map(\.state) == [.down])
   }
 
-  // S148: who leaves in good order is not down.
-  @Test func whoLeavesIsNotDown() throws {
+  // Who leaves in good order is not down.
+  @Test(.checks("S148")) func whoLeavesIsNotDown() throws {
     var world = World()
     let at = world.join("a")
     world.input(.worker(world.workers[at].peer, .goodbye))
     #expect(world.rows() == [])
   }
 
-  // S150: one that does not come back after a start of the coordinator.
-  @Test func whoDoesNotComeBackAfterAStart() throws {
+  // One that does not come back after a start of the coordinator.
+  @Test(.checks("S150")) func whoDoesNotComeBackAfterAStart() throws {
     var world = World()
     world.join("a")
     world.beginLife()

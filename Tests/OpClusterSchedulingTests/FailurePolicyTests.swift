@@ -1,6 +1,7 @@
 // Failure policies and local unblocking (S151): what a worker may have unblocked by itself when its
 // graph stops has started behind a real success, or comes back and never starts.
 
+import Citations
 import OpClusterModel
 import Testing
 
@@ -60,9 +61,9 @@ import Testing
     #expect(world.cell(2, 2)?.isCancelled == true && world.cell(2, 3)?.isCancelled == false)
   }
 
-  // G10, S22, S114: a had succeeded before the policy could reach it, and what its worker started
+  // A had succeeded before the policy could reach it, and what its worker started
   // behind that has started behind a success, for every observer. z is not ended while it runs.
-  @Test(arguments: [FailurePolicy.stop, .cancel])
+  @Test(.checks("S22", "S114", "G10"), arguments: [FailurePolicy.stop, .cancel])
   func whatHasStartedStartedBehindASuccess(_ failurePolicy: FailurePolicy) {
     var world = world(.succeeded, failurePolicy)
     fail(&world)
@@ -121,9 +122,9 @@ import Testing
     #expect(world.endings.last?.outcomes == outcomes(.failed, .succeeded, .cancelled, .succeeded))
   }
 
-  // G4, S150: a life that ends meanwhile leaves the same conclusion to the next one, with or
+  // A life that ends meanwhile leaves the same conclusion to the next one, with or
   // without a snapshot in between.
-  @Test(arguments: [true, false])
+  @Test(.checks("S150", "G4"), arguments: [true, false])
   func theNextLifeGoesOnWithIt(hasSnapshot: Bool) {
     var world = world(.finished)
     world.start(0, Self.a)
@@ -149,9 +150,9 @@ import Testing
     #expect(world.endings.last?.outcomes == outcomes(.failed, .cancelled, .cancelled, .succeeded))
   }
 
-  // G4: what was left to run when its graph, or its part of it, stopped is tried again after a
+  // What was left to run when its graph, or its part of it, stopped is tried again after a
   // failure, in the next life of the coordinator as in this one.
-  @Test(arguments: [true, false], [true, false])
+  @Test(.checks("G4"), arguments: [true, false], [true, false])
   func whatIsTriedAgainIsSpared(isRestarted: Bool, isPart: Bool) {
     var world = World()
     world.join("w1")
@@ -187,9 +188,9 @@ import Testing
     #expect(world.endings.last?.outcomes == outcomes(.failed, .succeeded))
   }
 
-  // S151: what also waits for another graph is not handed over ahead, since a cancellation there
+  // What also waits for another graph is not handed over ahead, since a cancellation there
   // would not know of it.
-  @Test func edgesFromElsewhereDoNotGoAhead() {
+  @Test(.checks("S151")) func edgesFromElsewhereDoNotGoAhead() {
     var world = world(.succeeded)
     var other = graph(["x", "y"], [("x", "y")])
     other.externalEdges = [ExternalEdge(from: Self.a, to: 1, policy: .succeeded)]

@@ -1,5 +1,6 @@
 // The simplest graphs, from submission to the end, with every turn's invariants checked.
 
+import Citations
 import OpClusterModel
 import Testing
 
@@ -7,7 +8,7 @@ import Testing
 
 @Suite struct FirstSteps {
   // S9 S106 S109 S114
-  @Test func oneOperationRunsAndItsEventsComeInOrder() {
+  @Test(.checks("S9", "S106", "S109", "S114")) func oneOperationRunsAndItsEventsComeInOrder() {
     var world = World()
     world.join("w1")
     let reply = world.ask(.submit(graph(["a"])))
@@ -24,7 +25,7 @@ import Testing
   }
 
   //   a → b, a → c, b → d, c → d          S20 S21 S114
-  @Test func diamond() {
+  @Test(.checks("S20", "S21", "S114")) func diamond() {
     var world = World()
     world.join("w1")
     world.join("w2")
@@ -37,8 +38,8 @@ import Testing
     #expect(order.sorted() == [0, 1, 2, 3])
   }
 
-  // W6: an array that waits costs its stage and nothing else; when it is ready, one run.
-  @Test func aLargeArrayMaterialisesOnlyWhatIsTouched() {
+  // An array that waits costs its stage and nothing else; when it is ready, one run.
+  @Test(.checks("W6")) func aLargeArrayMaterialisesOnlyWhatIsTouched() {
     var world = World()
     world.checksEveryTurn = false
     var submission = GraphSubmission(name: "large")
@@ -58,7 +59,7 @@ import Testing
   }
 
   // S22 S23
-  @Test func aFailureSkipsWhatNeededItsSuccess() {
+  @Test(.checks("S22", "S23")) func aFailureSkipsWhatNeededItsSuccess() {
     var world = World()
     world.join("w1")
     world.ask(.submit(graph(["a", "b", "c"], [("a", "b"), ("b", "c")])))
@@ -69,7 +70,7 @@ import Testing
   }
 
   // S4
-  @Test func aJoinPointNeedsNoWorker() {
+  @Test(.checks("S4")) func aJoinPointNeedsNoWorker() {
     var world = World()
     var submission = graph(["a", "b"], [("a", "b")])
     submission.templates[0].work = .nothing

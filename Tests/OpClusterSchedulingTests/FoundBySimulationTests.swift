@@ -1,12 +1,13 @@
 // Bugs that a seed of the simulated world found, each as the shortest story that shows it.
 
+import Citations
 import OpClusterModel
 import Testing
 
 @testable import OpClusterScheduling
 
 @Suite struct FoundBySimulation {
-  // Hole 1 of guarantees 4.4: a conversation's name is used once, also by a session that was lost
+  // Hole 1 of Simulation.md: a conversation's name is used once, also by a session that was lost
   // and comes back in the same life of the coordinator.
   @Test func conversationsAreNeverNumberedAgain() {
     var world = World()
@@ -21,8 +22,8 @@ import Testing
     #expect(world.workers[worker].conversation != first)
   }
 
-  // S148: the order to leave is told again when a conversation takes the place of another.
-  @Test func drainOutlivesTheConversation() {
+  // The order to leave is told again when a conversation takes the place of another.
+  @Test(.checks("S148")) func drainOutlivesTheConversation() {
     var world = World()
     let worker = world.join("w1")
     world.ask(.drainWorker("w1"))
@@ -39,8 +40,8 @@ import Testing
     #expect(restored.seats[1].isDraining && world.replayed().seats[1].isDraining)
   }
 
-  // S23, S27, S28: an edge on an operation that ended otherwise skips a declared dependent, too.
-  @Test func declaredOperationsAreSkippedForWhatEndedBefore() {
+  // An edge on an operation that ended otherwise skips a declared dependent, too.
+  @Test(.checks("S23", "S27", "S28")) func declaredOperationsAreSkippedForWhatEndedBefore() {
     var world = World()
     let worker = world.join("w1")
     world.ask(.submit(graph(["a", "b"], [("a", "b")])))
@@ -56,9 +57,9 @@ import Testing
     #expect(world.cell(2, 1)?.phase == .declared)
   }
 
-  // S33: a barrier that enters a queue waits for what is before it there, so that must not wait
+  // A barrier that enters a queue waits for what is before it there, so that must not wait
   // for the barrier.
-  @Test func enqueuingABarrierBehindItsDependentIsRefused() {
+  @Test(.checks("S33")) func enqueuingABarrierBehindItsDependentIsRefused() {
     var world = World()
     var submission = graph(["b", "x"], [("b", "x")])
     submission.templates[0].isBarrier = true
@@ -77,9 +78,9 @@ import Testing
     }
   }
 
-  // S5, S28: a queue may go while a graph that names it has not been enqueued; what is enqueued
+  // A queue may go while a graph that names it has not been enqueued; what is enqueued
   // elsewhere runs there.
-  @Test func declaredOperationsSurviveTheirQueue() {
+  @Test(.checks("S5", "S28")) func declaredOperationsSurviveTheirQueue() {
     var world = World()
     let worker = world.join("w1")
     world.ask(.createQueue(QueueSettings(name: "short")))
@@ -98,8 +99,8 @@ import Testing
     #expect(world.scheduler.graphs.numbers.isEmpty)
   }
 
-  // G4: a snapshot knows queues by their number, whatever they are called by now.
-  @Test func snapshotsOutliveTheNameOfAQueue() {
+  // A snapshot knows queues by their number, whatever they are called by now.
+  @Test(.checks("G4")) func snapshotsOutliveTheNameOfAQueue() {
     var world = World()
     world.ask(.createQueue(QueueSettings(name: "old", maximumConcurrent: 1)))
     var submission = graph(["a", "b"])
@@ -113,8 +114,8 @@ import Testing
     #expect(restored.snapshot() == world.scheduler.snapshot())
   }
 
-  // G34: the last orders of a conversation may be lost without a gap that would show it.
-  @Test func lostLastOrdersAreNoticed() {
+  // The last orders of a conversation may be lost without a gap that would show it.
+  @Test(.checks("G34")) func lostLastOrdersAreNoticed() {
     var world = World()
     let worker = world.join("w1")
     world.ask(.submit(graph(["a"])))
@@ -133,8 +134,8 @@ import Testing
     #expect(world.scheduler.graphs.numbers.isEmpty)
   }
 
-  // S147: a suspect is not spoken to, so that its own lease runs out before it is lost.
-  @Test func suspectsAreLeftInSilence() {
+  // A suspect is not spoken to, so that its own lease runs out before it is lost.
+  @Test(.checks("S147")) func suspectsAreLeftInSilence() {
     var world = World()
     world.join("w1")
     for _ in 0..<4 { world.tick(after: .seconds(1)) }
@@ -145,8 +146,8 @@ import Testing
     #expect(next.map { $0 > world.now } ?? false)
   }
 
-  // G4: graphs that end in one turn are remembered in one order, however the state came about.
-  @Test func graphsEndInOneOrder() {
+  // Graphs that end in one turn are remembered in one order, however the state came about.
+  @Test(.checks("G4")) func graphsEndInOneOrder() {
     var world = World()
     world.ask(.changeQueue("default", QueueChange(isSuspended: true)))
     for _ in 0..<2 { world.ask(.submit(graph(["a"]))) }
@@ -163,8 +164,8 @@ import Testing
     #expect(restored.snapshot() == world.scheduler.snapshot())
   }
 
-  // S148: a hello that comes twice does not take back what was handed over after the first.
-  @Test func aDoubledHelloChangesNothing() {
+  // A hello that comes twice does not take back what was handed over after the first.
+  @Test(.checks("S148")) func aDoubledHelloChangesNothing() {
     var world = World()
     world.ask(.submit(graph(["a"])))
     let worker = world.join("w1")
@@ -178,8 +179,8 @@ import Testing
     #expect(world.workers[worker].conversation == conversation)
   }
 
-  // S36, S37: an edge that was taken away and added again holds, and lets go.
-  @Test func anEdgeMayComeBack() {
+  // An edge that was taken away and added again holds, and lets go.
+  @Test(.checks("S36", "S37")) func anEdgeMayComeBack() {
     var world = World()
     world.ask(.submit(graph(["a", "b"], [("a", "b")])))
     world.ask(.removeDependency(from: operation(1, 0), to: operation(1, 1)))
@@ -191,8 +192,8 @@ import Testing
     #expect(world.scheduler.graphs.numbers.isEmpty)
   }
 
-  // G4: a snapshot knows that an edge on an earlier graph was taken away.
-  @Test func snapshotsKnowRemovedEdgesOnOtherGraphs() {
+  // A snapshot knows that an edge on an earlier graph was taken away.
+  @Test(.checks("G4")) func snapshotsKnowRemovedEdgesOnOtherGraphs() {
     var world = World()
     world.ask(.submit(graph(["a"])))
     var second = graph(["b"])
@@ -229,9 +230,9 @@ import Testing
     }
   }
 
-  // S72: a suspension that is asked for again after a restart is answered when what a worker held
+  // A suspension that is asked for again after a restart is answered when what a worker held
   // is back, and not before.
-  @Test func aRepeatedSuspensionWaitsForWhatIsHeld() {
+  @Test(.checks("S72")) func aRepeatedSuspensionWaitsForWhatIsHeld() {
     var world = World()
     let worker = world.join("w1")
     world.ask(.submit(graph(["a"])))
@@ -248,10 +249,10 @@ import Testing
     #expect(world.replies[world.lastRequest] == .suspended(executing: []))
   }
 
-  // S151: what was handed over ahead may wait at its worker for an end that it will never see. The
+  // What was handed over ahead may wait at its worker for an end that it will never see. The
   // recall is forgotten with the coordinator's life, so what comes back with dependencies is asked
   // for again.
-  @Test func whatMayWaitInVainIsRecalledAfterARestart() {
+  @Test(.checks("S151")) func whatMayWaitInVainIsRecalledAfterARestart() {
     var world = World()
     let worker = world.join("w1", cpus: 1)
     var submission = graph(["a", "b"])
@@ -271,9 +272,9 @@ import Testing
     #expect(world.scheduler.graphs.numbers.isEmpty)
   }
 
-  // S5, S72: what was kept back by a suspended graph may have ended, and its queue may be gone,
+  // What was kept back by a suspended graph may have ended, and its queue may be gone,
   // when the graph goes on.
-  @Test(arguments: [UInt32(1), 3])
+  @Test(.checks("S5", "S72"), arguments: [UInt32(1), 3])
   func resumingAfterTheQueueIsGone(count: UInt32) {
     var world = World()
     world.ask(.createQueue(QueueSettings(name: "short")))
@@ -293,8 +294,8 @@ import Testing
     #expect(world.scheduler.graphs.numbers.isEmpty)
   }
 
-  // S5: the same where they were cancelled before what they waited for had ended.
-  @Test func dependenciesEndAfterTheQueueIsGone() {
+  // The same where they were cancelled before what they waited for had ended.
+  @Test(.checks("S5")) func dependenciesEndAfterTheQueueIsGone() {
     var world = World()
     let worker = world.join("w1")
     world.ask(.createQueue(QueueSettings(name: "short")))
@@ -313,9 +314,9 @@ import Testing
     #expect(world.scheduler.graphs.numbers.isEmpty)
   }
 
-  // S151: when an operation comes back unstarted, so does what went along with it, step by step:
+  // When an operation comes back unstarted, so does what went along with it, step by step:
   // it would keep the room that its dependency may need.
-  @Test func whatWentAlongComesBackWithIt() {
+  @Test(.checks("S151")) func whatWentAlongComesBackWithIt() {
     var world = World()
     world.join("w1", cpus: 1)
     world.ask(.submit(many(100)))

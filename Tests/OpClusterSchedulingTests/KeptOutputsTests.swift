@@ -1,6 +1,7 @@
 // What is kept of outputs, bounded in bytes (G27, G29): at each limit and past it, and what those
 // hear who would have read what is not kept.
 
+import Citations
 import DequeModule
 import OpClusterModel
 import Testing
@@ -105,8 +106,8 @@ import Testing
   }
 
   /// Past the limit an operation succeeds and the history has its output; who reads it in the graph
-  /// fails and hears why, who would cite it is refused, and a replay comes to the same (G4).
-  @Test func whatHasNoRoomIsTold() throws {
+  /// fails and hears why, who would cite it is refused, and a replay comes to the same.
+  @Test(.checks("G4")) func whatHasNoRoomIsTold() throws {
     var world = world()
     let count = UInt32(Limits.keptOutputBytesPerPrincipal / Limits.outputBytes) + 20
     world.ask(.submit(submission("g", count)))
@@ -146,8 +147,8 @@ import Testing
   }
 
   /// What is run again takes along what there is; where it was let go, what would read it refuses,
-  /// and what only waits does not (S11).
-  @Test func runAgain() {
+  /// and what only waits does not.
+  @Test(.checks("S11")) func runAgain() {
     for (letGo, reads, isTaken) in [
       (false, true, true), (true, true, false), (true, false, true),
     ] {
@@ -202,8 +203,8 @@ import Testing
   }
 
   /// `Limits.rememberedOutputBytes`: at it all stay; past it the oldest lose their outputs, and
-  /// nothing else; what a living graph cites stays (S27). A snapshot holds what is left.
-  @Test func rememberedOutputBytes() {
+  /// nothing else; what a living graph cites stays. A snapshot holds what is left.
+  @Test(.checks("S27")) func rememberedOutputBytes() {
     var world = world()
     var reader = GraphSubmission(name: "reader")
     reader.templates = [noops("n")]

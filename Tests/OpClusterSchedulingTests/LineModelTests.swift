@@ -1,6 +1,7 @@
 // The line of a queue against a model that looks at everything: every choice compared, whatever is
 // added, taken, taken away, set aside, and whatever fits.
 
+import Citations
 import OpClusterModel
 import Testing
 
@@ -54,7 +55,7 @@ import Testing
   }
 
   // S47 S51 S61
-  @Test(arguments: 0..<200)
+  @Test(.checks("S47", "S51", "S61"), arguments: 0..<200)
   func everyChoiceIsTheModels(seed: UInt64) {
     var chance = Seeded(state: seed)
     var trial = Trial()

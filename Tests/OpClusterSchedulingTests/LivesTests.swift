@@ -1,6 +1,7 @@
 // A journal that went back (G12 to G14, S150): who was told what it does not know is told to begin
 // anew; everybody else goes on, whatever was copied, cut or restarted.
 
+import Citations
 import OpClusterModel
 import Testing
 
@@ -58,8 +59,8 @@ extension World {
     #expect(world.brokenInvariant == nil)
   }
 
-  // Who was told nothing after the copy goes on as after any restart (G24).
-  @Test func whoKnowsNoMoreGoesOn() throws {
+  // Who was told nothing after the copy goes on as after any restart.
+  @Test(.checks("G24")) func whoKnowsNoMoreGoesOn() throws {
     var world = World()
     let worker = world.join("w1")
     let graph = try world.submit(["kept"])
@@ -154,9 +155,9 @@ extension World {
     #expect(!world.scheduler.knows(EventMark(life: foreign, sequence: 1)))
   }
 
-  // G16: a worker of the lost future may still run what is exclusive: it begins here once that
+  // A worker of the lost future may still run what is exclusive: it begins here once that
   // one's lease must have run out, and who asks is told why it waits.
-  @Test func exclusiveOnesWaitForTheLost() throws {
+  @Test(.checks("G16")) func exclusiveOnesWaitForTheLost() throws {
     var world = World()
     try world.submit(["lock"], isExclusive: true)
     world.restore(without: 0, isMarked: true)

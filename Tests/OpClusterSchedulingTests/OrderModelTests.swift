@@ -1,13 +1,14 @@
 // Order and cascade against models so simple that they can be believed: random graphs, one seed
 // each, every single decision compared.
 
+import Citations
 import OpClusterModel
 import Testing
 
 @testable import OpClusterScheduling
 
 @Suite struct AgainstModels {
-  /// The choice rule as semantics.md has it: S47, S51 and S52 in four lines.
+  /// The choice rule as Semantics.md has it: S47, S51 and S52 in four lines.
   private struct Line {
     struct Entry {
       var id: OperationID
@@ -26,8 +27,8 @@ import Testing
     }
   }
 
-  // S46 S47 S51 S52 S58 S59: one worker with one slot is given exactly what the rule says.
-  @Test(arguments: 0..<120)
+  // One worker with one slot is given exactly what the rule says.
+  @Test(.checks("S46", "S47", "S51", "S52", "S58", "S59"), arguments: 0..<120)
   func dispatchOrderFollowsPriorityThenPlace(seed: UInt64) {
     var chance = Seeded(state: seed)
     var world = World()
@@ -127,9 +128,9 @@ import Testing
     }
   }
 
-  // S20 S21 S22 S23 S109: every outcome, nobody skipped ever runs, and a skip shares the commit of
+  // Every outcome, nobody skipped ever runs, and a skip shares the commit of
   // the first finish that makes it certain.
-  @Test(arguments: 1000..<1120)
+  @Test(.checks("S20", "S21", "S22", "S23", "S109"), arguments: 1000..<1120)
   func skipsCascadeByTheEdges(seed: UInt64) {
     var chance = Seeded(state: seed)
     let cascade = randomCascade(&chance)
@@ -193,8 +194,8 @@ import Testing
     }
   }
 
-  // S110 S114 S106: in the list of events, too, nothing is ready before what it waits for ended.
-  @Test(arguments: 2000..<2060)
+  // In the list of events, too, nothing is ready before what it waits for ended.
+  @Test(.checks("S106", "S110", "S114"), arguments: 2000..<2060)
   func eventsTellCausesFirst(seed: UInt64) {
     var chance = Seeded(state: seed)
     var cascade = randomCascade(&chance)

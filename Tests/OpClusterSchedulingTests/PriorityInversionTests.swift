@@ -1,6 +1,7 @@
 // How often something begins while something better waits: workers fetch ahead, and what is better
 // must not wait behind that. Fake workers that order what they hold by the rule, in virtual time.
 
+import Citations
 import OpClusterModel
 import Testing
 
@@ -80,8 +81,8 @@ private struct Course {
 }
 
 @Suite struct PriorityInversionTests {
-  // S47: after short work a worker holds much; what is better goes there at once, and first.
-  @Test(arguments: [(1, 1), (2, 2), (3, 4)])
+  // After short work a worker holds much; what is better goes there at once, and first.
+  @Test(.checks("S47"), arguments: [(1, 1), (2, 2), (3, 4)])
   func whatIsBetterDoesNotWaitBehindWhatWasFetched(workers: Int, cpus: Int64) {
     var course = Course(workers: workers, cpus: cpus)
     course.submit(UInt32(workers) * UInt32(cpus) * 150, .low)
@@ -98,8 +99,8 @@ private struct Course {
     #expect(course.world.scheduler.brokenInvariant() == nil)
   }
 
-  // S47: short work becomes long. What was fetched for the speed before comes back, or goes last.
-  @Test(arguments: [1, 7, 23, 48, 60, 90])
+  // Short work becomes long. What was fetched for the speed before comes back, or goes last.
+  @Test(.checks("S47"), arguments: [1, 7, 23, 48, 60, 90])
   func shortWorkBecomesLong(after moment: Int) {
     var course = Course(workers: 2, cpus: 2)
     course.submit(400, .low)
@@ -142,8 +143,8 @@ private struct Course {
     #expect(seat.room(for: high, at: .zero) == 600)
   }
 
-  // S50 S60: two queues of one service, of unlike levels, take turns at a worker that is fast.
-  @Test func levelsOfOtherQueuesDoNotCompare() throws {
+  // Two queues of one service, of unlike levels, take turns at a worker that is fast.
+  @Test(.checks("S50", "S60")) func levelsOfOtherQueuesDoNotCompare() throws {
     var course = Course(workers: 1, cpus: 1)
     for (queue, priority) in [("high", Priority.veryHigh), ("low", .veryLow)] {
       course.world.ask(.createQueue(QueueSettings(name: queue)))
@@ -156,8 +157,8 @@ private struct Course {
     #expect(course.world.scheduler.brokenInvariant() == nil)
   }
 
-  // S52: a change of what is held, and of its queue, is counted.
-  @Test func changesOfWhatIsHeld() throws {
+  // A change of what is held, and of its queue, is counted.
+  @Test(.checks("S52")) func changesOfWhatIsHeld() throws {
     var course = Course(workers: 1, cpus: 1)
     course.world.checksEveryTurn = true
     course.submit(100, .low)

@@ -1,6 +1,7 @@
 // Random graphs, random workers, random requests: after every turn the invariants hold, replaying
 // the journal gives the same state, and in the end everything has ended.
 
+import Citations
 import OpClusterModel
 import Testing
 
@@ -22,7 +23,7 @@ struct Seeded: RandomNumberGenerator {
 
 @Suite struct RandomWorld {
   // G4 S7 S8 S96 S148 S149, whatever the order of things
-  @Test(arguments: 0..<150)
+  @Test(.checks("S7", "S8", "S96", "S148", "S149", "G4"), arguments: 0..<150)
   func everythingEndsAndReplays(seed: UInt64) {
     var chance = Seeded(state: seed)
     var world = World()
@@ -194,8 +195,8 @@ struct Seeded: RandomNumberGenerator {
     }
   }
 
-  // G4: at any moment, not only in the end; and a snapshot gives the same again.
-  @Test(arguments: 200..<260)
+  // At any moment, not only in the end; and a snapshot gives the same again.
+  @Test(.checks("G4"), arguments: 200..<260)
   func snapshotsAndReplaysAgreeInTheMiddle(seed: UInt64) {
     var chance = Seeded(state: seed)
     var world = World()

@@ -1,6 +1,7 @@
 // Things by ascending number, against a table: what is found, in which order, and that memory is
 // what lives, however old the oldest is (G29).
 
+import Citations
 import Testing
 
 @testable import OpClusterScheduling
@@ -11,8 +12,8 @@ import Testing
     static var blank: Thing { Thing(name: 0) }
   }
 
-  // G29: seeds differ in how much goes, and in the gaps between numbers.
-  @Test(arguments: 0..<60) func findsWhatIsThere(seed: UInt64) {
+  // Seeds differ in how much goes, and in the gaps between numbers.
+  @Test(.checks("G29"), arguments: 0..<60) func findsWhatIsThere(seed: UInt64) {
     var chance = Seeded(state: seed)
     var registry = Registry<Thing>()
     var model: [UInt32: UInt32] = [:]
@@ -43,8 +44,8 @@ import Testing
     for number in registry.numbers { #expect(registry[number].name == number) }
   }
 
-  // G29: one that stays costs no more because a hundred thousand came and went since.
-  @Test func anOldOneKeepsNoRoomForOthers() {
+  // One that stays costs no more because a hundred thousand came and went since.
+  @Test(.checks("G29")) func anOldOneKeepsNoRoomForOthers() {
     var registry = Registry<Thing>()
     registry.insert(Thing(name: 1), number: 1)
     for number in UInt32(2)...100_000 {

@@ -1,6 +1,7 @@
 // Ended graphs are removed: by whom, when not, and what of them is left; and whose graphs a client
 // may change at all.
 
+import Citations
 import OpClusterModel
 import Testing
 
@@ -58,8 +59,8 @@ private func code(_ reply: ClientReply?) -> Refusal.Code? {
     #expect(world.ask(.removeGraphs([])) == .changed(0, unchanged: 0))
   }
 
-  // S27: what a living graph still depends on stays.
-  @Test func whatIsCitedStays() throws {
+  // What a living graph still depends on stays.
+  @Test(.checks("S27")) func whatIsCitedStays() throws {
     var world = World()
     world.join("w")
     world.submit()
@@ -80,8 +81,8 @@ private func code(_ reply: ClientReply?) -> Refusal.Code? {
     #expect(code(world.ask(.removeGraphs(many + [GraphID(1)]))) == .limitExceeded)
   }
 
-  // G36: whose it was is known of graphs that have ended, too.
-  @Test func ownAlone() throws {
+  // Whose it was is known of graphs that have ended, too.
+  @Test(.checks("G36")) func ownAlone() throws {
     var world = World()
     world.join("w")
     world.submit("anna")
@@ -116,8 +117,8 @@ private func code(_ reply: ClientReply?) -> Refusal.Code? {
     .cancel(.dependents(of: operation(2, 0)), reason: "", grace: nil),
   ]
 
-  // G36: nothing of another's graph is changed, and what would be is told whose it is.
-  @Test(arguments: changes.indices)
+  // Nothing of another's graph is changed, and what would be is told whose it is.
+  @Test(.checks("G36"), arguments: changes.indices)
   func anothersIsRefused(at: Int) throws {
     var world = World()
     world.submit("anna")

@@ -1,6 +1,7 @@
 // A state that was restored from a snapshot goes on exactly as the one that it was taken from:
 // what became of the past in another order must not show later (G4).
 
+import Citations
 import OpClusterModel
 import Testing
 
@@ -33,8 +34,8 @@ import Testing
     #expect(live.lastEvent == again.lastEvent)
   }
 
-  // G4 S23 S75: x waits for both; whichever ends first is its reason.
-  @Test func cancelledMembersEndInOneOrder() {
+  // X waits for both; whichever ends first is its reason.
+  @Test(.checks("S23", "S75", "G4")) func cancelledMembersEndInOneOrder() {
     var world = World()
     world.ask(.changeQueue("default", QueueChange(isSuspended: true)))
     var submission = graph(["a", "b", "x", "rest"], [("a", "x"), ("b", "x")])
@@ -46,9 +47,9 @@ import Testing
     expectSame(world, after: .changeQueue("default", QueueChange(isSuspended: false)))
   }
 
-  // G4 S23: y waits for both; the one that ends first is its reason, in whatever order the edges
+  // Y waits for both; the one that ends first is its reason, in whatever order the edges
   // were given.
-  @Test func dependentsEndInOneOrder() {
+  @Test(.checks("S23", "G4")) func dependentsEndInOneOrder() {
     var world = World()
     var submission = graph(["a", "b", "c", "y"])
     submission.elementEdges = ElementEdges(
@@ -60,8 +61,8 @@ import Testing
       world, after: .cancel(.operations([operation(1, 0)]), reason: "", grace: nil))
   }
 
-  // G4 S23: the same where the edges were added later, and lead to other graphs.
-  @Test func dependentsElsewhereEndInOneOrder() {
+  // The same where the edges were added later, and lead to other graphs.
+  @Test(.checks("S23", "G4")) func dependentsElsewhereEndInOneOrder() {
     var world = World()
     var first = graph(["a", "rest"])
     first.templates[1].isHeld = true
@@ -75,8 +76,8 @@ import Testing
       world, after: .cancel(.operations([operation(1, 0)]), reason: "", grace: nil))
   }
 
-  // G4 S77: its own number is lower than that of what it has come to wait for.
-  @Test func aMovedBarrierStillWaits() {
+  // Its own number is lower than that of what it has come to wait for.
+  @Test(.checks("S77", "G4")) func aMovedBarrierStillWaits() {
     var world = World()
     world.ask(.createQueue(QueueSettings(name: "other")))
     var submission = graph(["barrier", "a"])
@@ -93,8 +94,8 @@ import Testing
     expectSame(world, after: .cancel(.operations([operation(1, 1)]), reason: "", grace: nil))
   }
 
-  // G4 S5: all that it had was moved away, and then it was removed.
-  @Test func aQueueThatIsGoneIsRestoredAsNone() {
+  // All that it had was moved away, and then it was removed.
+  @Test(.checks("S5", "G4")) func aQueueThatIsGoneIsRestoredAsNone() {
     var world = World()
     world.ask(.createQueue(QueueSettings(name: "other")))
     var submission = graph(["first"])

@@ -1,6 +1,7 @@
 // G39: secret values in the coordinator: who is told them, who may use those of an ended graph
 // again, and that they are there after a restart.
 
+import Citations
 import OpClusterModel
 import Testing
 
@@ -122,8 +123,8 @@ import Testing
     #expect(code(world.ask(.submit(many))) == nil)
   }
 
-  /// G19: another value under the same key is another content.
-  @Test func anotherValueIsAnotherContent() {
+  /// Another value under the same key is another content.
+  @Test(.checks("G19")) func anotherValueIsAnotherContent() {
     var world = world()
     var keyed = graph()
     keyed.key = SubmissionKey("k")

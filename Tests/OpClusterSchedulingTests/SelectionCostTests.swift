@@ -2,6 +2,7 @@
 // element, and nobody looks beyond the rows that are asked for. Compared with the plain rule; looks
 // are counted, not time.
 
+import Citations
 import OpClusterModel
 import Testing
 
@@ -27,8 +28,8 @@ import Testing
     }
   }
 
-  // G29 S97: the same elements as by looking at each run for each number.
-  @Test(arguments: 0..<300) func elementsAreThoseOfTheRuns(seed: UInt64) {
+  // The same elements as by looking at each run for each number.
+  @Test(.checks("S97", "G29"), arguments: 0..<300) func elementsAreThoseOfTheRuns(seed: UInt64) {
     var chance = Seeded(state: seed)
     let runs = randomRuns(&chance, most: 6)
     let numbers = ElementNumbers(runs)
@@ -52,8 +53,8 @@ import Testing
     #expect(found == expected, "seed \(seed)")
   }
 
-  // G29: as many looks as there are runs, though the array is long; one where one is asked for.
-  @Test func manyRunsInALongArray() {
+  // As many looks as there are runs, though the array is long; one where one is asked for.
+  @Test(.checks("G29")) func manyRunsInALongArray() {
     var template = noops("t", 1_000_000)
     template.isArray = true
     let runs = (0..<UInt32(Limits.indexRunsPerSelection)).map {
@@ -79,16 +80,16 @@ import Testing
     #expect(same.ranges.ranges == [1...9_999])
   }
 
-  // G29: different steps are what costs; they are few.
-  @Test func stepsAreCounted() {
+  // Different steps are what costs; they are few.
+  @Test(.checks("G29")) func stepsAreCounted() {
     let most = UInt32(Limits.indexStepsPerSelection)
     let runs = (0..<most).map { IndexRun(first: 1, count: 3, step: $0 + 2) }
     #expect(ElementNumbers.steps(in: runs + runs) == Limits.indexStepsPerSelection)
     #expect(ElementNumbers.steps(in: [IndexRun(first: 1, count: 1, step: 9)]) == 0)
   }
 
-  // S97 S61: pages of a listing say the same as all of it, whatever is asked for.
-  @Test(arguments: 0..<40) func pagesAreTheWhole(seed: UInt64) {
+  // Pages of a listing say the same as all of it, whatever is asked for.
+  @Test(.checks("S61", "S97"), arguments: 0..<40) func pagesAreTheWhole(seed: UInt64) {
     var chance = Seeded(state: seed)
     var world = World()
     world.join("w1")

@@ -1,13 +1,14 @@
 // Workers that are lost before they could say what they had started.
 
+import Citations
 import OpClusterModel
 import Testing
 
 @testable import OpClusterScheduling
 
 @Suite struct SilentStarts {
-  // G17 F10: an operation whose first act is to kill its worker is given up after five of them.
-  @Test func whatKillsItsWorkerSilentlyIsCounted() {
+  // An operation whose first act is to kill its worker is given up after five of them.
+  @Test(.checks("G17", "F10")) func whatKillsItsWorkerSilentlyIsCounted() {
     var world = World()
     var poison = graph(["poison"])
     poison.templates[0].maximumLosses = 5
@@ -21,8 +22,8 @@ import Testing
     #expect(world.brokenInvariant == nil)
   }
 
-  // S12: what must not run twice is lost with its worker, started or not.
-  @Test func whatMustNotRunTwiceIsNotRepeated() {
+  // What must not run twice is lost with its worker, started or not.
+  @Test(.checks("S12")) func whatMustNotRunTwiceIsNotRepeated() {
     var world = World()
     var once = graph(["once"])
     once.templates[0].maximumLosses = 0
@@ -33,8 +34,8 @@ import Testing
     #expect(world.kinds(1, 0).contains(.attemptStarted(1, WorkerID(1))))
   }
 
-  // S12 G17: what only stood in the lost worker's line is not to blame.
-  @Test func whatHadNoRoomIsNotCounted() {
+  // What only stood in the lost worker's line is not to blame.
+  @Test(.checks("S12", "G17")) func whatHadNoRoomIsNotCounted() {
     var world = World()
     var many = GraphSubmission(name: "many")
     many.templates = [noops("many", 600)]

@@ -1,18 +1,18 @@
 // The struct that exists a million times stays small (W6).
 
+import Citations
 import OpClusterModel
 import Testing
 
 @testable import OpClusterScheduling
 
 @Suite struct Sizes {
-  // W6
-  @Test func aCellFitsIntoTwentyFourBytes() {
+  @Test(.checks("W6")) func aCellFitsIntoTwentyFourBytes() {
     #expect(MemoryLayout<OperationCell>.stride <= 24)
   }
 
-  // W6: an array that waits has no cells at all, however long it is.
-  @Test func aWaitingArrayCostsNoCells() {
+  // An array that waits has no cells at all, however long it is.
+  @Test(.checks("W6")) func aWaitingArrayCostsNoCells() {
     var world = World()
     world.checksEveryTurn = false
     var submission = GraphSubmission(name: "waiting")

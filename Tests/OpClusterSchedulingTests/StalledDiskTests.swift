@@ -1,6 +1,7 @@
 // A disk that takes seconds for a sync delays what claims a fact and nothing else: heartbeats go
-// on, and nobody is lost for our own silence (guarantees 2, F51).
+// on, and nobody is lost for our own silence (Guarantees.md, F51).
 
+import Citations
 import OpClusterModel
 import Testing
 
@@ -90,8 +91,8 @@ import Testing
     #expect(world.events.contains { $0.kind == .workerLost })
   }
 
-  // G22: once it has left, what the disk does with the next commit is no reason to be silent.
-  @Test func heartbeatsFollowAWelcomeThatHasLeft() {
+  // Once it has left, what the disk does with the next commit is no reason to be silent.
+  @Test(.checks("G22")) func heartbeatsFollowAWelcomeThatHasLeft() {
     var world = World()
     let worker = world.join("w1")
     world.workers[worker].peer = PeerID(900)
@@ -115,8 +116,8 @@ import Testing
     #expect(world.events.contains { $0.kind == .workerLost })
   }
 
-  // The scheduler asks for no turn at once, again and again, while a welcome waits (G30).
-  @Test func waitingIsNotABusyLoop() throws {
+  // The scheduler asks for no turn at once, again and again, while a welcome waits.
+  @Test(.checks("G30")) func waitingIsNotABusyLoop() throws {
     var world = World()
     let before = world.scheduler.lastCommit
     world.join("w1")

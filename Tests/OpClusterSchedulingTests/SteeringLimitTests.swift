@@ -1,6 +1,7 @@
 // Bounds of what steers many operations at once, at the limit and one past it, and names that are
 // patterns.
 
+import Citations
 import OpClusterModel
 import Testing
 
@@ -19,7 +20,7 @@ import Testing
   }
 
   // S97 S145
-  @Test func anExplicitSetHasABound() {
+  @Test(.checks("S97", "S145")) func anExplicitSetHasABound() {
     let limit = UInt32(Limits.operationsPerTarget)
     var world = world(holding: limit + 1)
     let all = (0...limit).map { operation(1, $0) }
@@ -36,7 +37,7 @@ import Testing
   }
 
   // S58 S145
-  @Test func enqueueingHasABound() {
+  @Test(.checks("S58", "S145")) func enqueueingHasABound() {
     var world = World()
     world.checksEveryTurn = false
     let limit = UInt32(Limits.operationsPerTarget)
@@ -58,8 +59,8 @@ import Testing
     #expect(world.scheduler.queues[0].members == limit)
   }
 
-  // S150: what comes to its moment in one turn; one past the limit follows in the next, at once.
-  @Test func releasesOfATurnHaveABound() {
+  // What comes to its moment in one turn; one past the limit follows in the next, at once.
+  @Test(.checks("S150")) func releasesOfATurnHaveABound() {
     let limit = UInt32(Limits.releasesPerTurn)
     var world = World()
     world.checksEveryTurn = false
@@ -77,8 +78,8 @@ import Testing
     #expect(world.scheduler.brokenInvariant() == nil)
   }
 
-  // S150: as far away as may be, and a nanosecond further.
-  @Test func delaysHaveABound() {
+  // As far away as may be, and a nanosecond further.
+  @Test(.checks("S150")) func delaysHaveABound() {
     var world = World()
     var submission = GraphSubmission(name: "far")
     submission.templates = [noops("x", 1)]
@@ -93,8 +94,8 @@ import Testing
     }
   }
 
-  // S120: an element's own argument and the blocks that were added go together, and have one bound.
-  @Test func blocksOfAnArrayAreJoined() {
+  // An element's own argument and the blocks that were added go together, and have one bound.
+  @Test(.checks("S120")) func blocksOfAnArrayAreJoined() {
     var world = World()
     let worker = world.join("w1")
     var submission = GraphSubmission(name: "g")
@@ -117,8 +118,8 @@ import Testing
     #expect(arguments == [[1, 2] + most, [3]])
   }
 
-  // S120: what it came with counts too.
-  @Test func blocksHaveABound() {
+  // What it came with counts too.
+  @Test(.checks("S120")) func blocksHaveABound() {
     var world = world(holding: 1, work: .blocks([]))
     let most = Array(repeating: UInt8(1), count: Limits.payloadBytes)
     guard case .done = world.ask(.addBlocks(operation(1, 0), most)) else {
@@ -138,8 +139,8 @@ import Testing
     #expect(!world.scheduler.graphs.contains(1))
   }
 
-  // S97: a whole stage is gone through once, however many wait for all of it.
-  @Test func dependentsOfLargeStagesAreFoundOnce() {
+  // A whole stage is gone through once, however many wait for all of it.
+  @Test(.checks("S97")) func dependentsOfLargeStagesAreFoundOnce() {
     var world = World()
     world.checksEveryTurn = false
     var submission = GraphSubmission(name: "wide")
@@ -153,18 +154,21 @@ import Testing
   }
 
   // S97
-  @Test(arguments: [
-    ("align", "align", true), ("align", "aligned", false), ("al*", "align", true),
-    ("al*", "al", true), ("*", "", true), ("?", "", false), ("?", "é", true), ("??", "a", false),
-    ("*a*b", "xaxxb", true), ("*a*b", "xaxxbc", false), ("a**c", "ac", true), ("", "a", false),
-    ("*.fastq?", "r.fastq1", true), ("a?c", "abc", true), ("a?c", "a*c", true), ("a*", "ba", false),
-  ])
+  @Test(
+    .checks("S97"),
+    arguments: [
+      ("align", "align", true), ("align", "aligned", false), ("al*", "align", true),
+      ("al*", "al", true), ("*", "", true), ("?", "", false), ("?", "é", true), ("??", "a", false),
+      ("*a*b", "xaxxb", true), ("*a*b", "xaxxbc", false), ("a**c", "ac", true), ("", "a", false),
+      ("*.fastq?", "r.fastq1", true), ("a?c", "abc", true), ("a?c", "a*c", true),
+      ("a*", "ba", false),
+    ])
   func patterns(pattern: String, name: String, isMeant: Bool) {
     #expect(NamePattern(pattern).matches(name) == isMeant)
   }
 
-  // S97: what looks like a pattern means itself first, and no length of it takes for ever.
-  @Test func patternsOfPatterns() {
+  // What looks like a pattern means itself first, and no length of it takes for ever.
+  @Test(.checks("S97")) func patternsOfPatterns() {
     #expect(NamePattern("a?*").matches("a?*"))
     #expect(!NamePattern("align").isPattern)
     let stars = String(repeating: "*a", count: 60)

@@ -1,6 +1,7 @@
 // G19: how long a key stands for its graph: as long as the graph lives, and seven days from its
 // end, over restarts by replay and by snapshot; and what a million of them cost.
 
+import Citations
 import OpClusterModel
 import Testing
 
@@ -41,8 +42,9 @@ import Testing
     return (graph.number, repeated)
   }
 
-  // G19: to the millisecond, in the same life and in later ones; then the key is free.
-  @Test(arguments: [false, true]) func sevenDaysFromTheEnd(bySnapshot: Bool) throws {
+  // To the millisecond, in the same life and in later ones; then the key is free.
+  @Test(.checks("G19"), arguments: [false, true]) func sevenDaysFromTheEnd(bySnapshot: Bool) throws
+  {
     var world = world()
     world.ask(.submit(keyed("k")))
     world.wallShift += 500
@@ -68,8 +70,8 @@ import Testing
     #expect(world.brokenInvariant == nil)
   }
 
-  // G19: a graph that lives keeps its key, however long, and however many others come.
-  @Test func keysOfGraphsThatLive() throws {
+  // A graph that lives keeps its key, however long, and however many others come.
+  @Test(.checks("G19")) func keysOfGraphsThatLive() throws {
     var world = world()
     world.ask(.submit(keyed("k", isHeld: true)))
     world.wallShift += 100 * life
@@ -80,8 +82,8 @@ import Testing
     #expect(world.brokenInvariant == nil)
   }
 
-  // G19: nothing in an old journal says when graphs ended; the next life begins to count.
-  @Test func journalsOfEarlierReleases() throws {
+  // Nothing in an old journal says when graphs ended; the next life begins to count.
+  @Test(.checks("G19")) func journalsOfEarlierReleases() throws {
     var world = world()
     world.ask(.submit(keyed("k")))
     world.runAll()
@@ -100,8 +102,8 @@ import Testing
     #expect(try #require(graph(old.ask(.submit(keyed("k"))))) == (2, false))
   }
 
-  // G19: a snapshot of an earlier release has the keys with the ends of their graphs.
-  @Test func snapshotsOfEarlierReleases() throws {
+  // A snapshot of an earlier release has the keys with the ends of their graphs.
+  @Test(.checks("G19")) func snapshotsOfEarlierReleases() throws {
     var ending = EndedGraph(
       graph: GraphID(4), key: SubmissionKey("k"), fingerprint: keyed("k").earlierContentHash,
       outcome: .succeeded, operationCount: 1, outcomes: [0], outputs: [])
@@ -120,8 +122,8 @@ import Testing
     #expect(try #require(graph(world.ask(.submit(keyed("k"))))) == (5, false))
   }
 
-  // G19: `Limits.keysPerFact`: so many in one fact of a snapshot, the rest in further ones.
-  @Test func snapshotsOfManyKeys() {
+  // `Limits.keysPerFact`: so many in one fact of a snapshot, the rest in further ones.
+  @Test(.checks("G19")) func snapshotsOfManyKeys() {
     var world = world()
     let count = Limits.keysPerFact + 1
     for number in 1...count {

@@ -1,13 +1,14 @@
 // When a worker has to give unstarted operations back, and when it must not.
 
+import Citations
 import OpClusterModel
 import Testing
 
 @testable import OpClusterScheduling
 
 @Suite struct Surplus {
-  // S47 S148: a worker whose other slot has been busy for long still starts what fits.
-  @Test func whatFitsBesideALongOperationIsNotRecalled() {
+  // A worker whose other slot has been busy for long still starts what fits.
+  @Test(.checks("S47", "S148")) func whatFitsBesideALongOperationIsNotRecalled() {
     var world = World()
     world.join("w1", cpus: 2)
     world.ask(.submit(graph(["long"])))
@@ -38,8 +39,8 @@ import Testing
     return world
   }
 
-  // S47 S148: what was fetched ahead stays while nobody else could take it.
-  @Test func whatNobodyElseCanTakeStays() {
+  // What was fetched ahead stays while nobody else could take it.
+  @Test(.checks("S47", "S148")) func whatNobodyElseCanTakeStays() {
     var world = slowWorld()
     let held = world.workers[0].held.count
     #expect(held > 2, "short operations are fetched ahead")
@@ -48,8 +49,8 @@ import Testing
     #expect(world.workers[0].held.count == held)
   }
 
-  // S47: another worker takes as many as it has room for, and no more come back.
-  @Test func whatAnotherWorkerCanTakeComesBack() {
+  // Another worker takes as many as it has room for, and no more come back.
+  @Test(.checks("S47")) func whatAnotherWorkerCanTakeComesBack() {
     var world = slowWorld()
     let held = world.workers[0].held.count
     world.tick(after: .milliseconds(500))
@@ -63,8 +64,8 @@ import Testing
     #expect(world.brokenInvariant == nil)
   }
 
-  // S47: a higher level does not wait behind what was fetched ahead.
-  @Test func aHigherLevelOvertakesWhatWasFetchedAhead() {
+  // A higher level does not wait behind what was fetched ahead.
+  @Test(.checks("S47")) func aHigherLevelOvertakesWhatWasFetchedAhead() {
     var world = slowWorld(of: 3_000)
     var urgent = graph(["urgent"])
     urgent.templates[0].priority = .veryHigh

@@ -1,4 +1,4 @@
-// The coordinator's mind against semantics.md, in scripts that people read. Every rule of that
+// The coordinator's mind against Semantics.md, in scripts that people read. Every rule of that
 // document which the scheduler decides has a case under `Scripts`, named by the rules it shows.
 //
 //   == diamond (S20 S21)          a case: an empty cluster

@@ -1,5 +1,5 @@
 // The simulator under test itself: every deliberate bug must be noticed. One that is not means
-// that an invariant is missing (guarantees.md 4.4). Those in the brains need a build of their own:
+// that an invariant is missing (Simulation.md). Those in the brains need a build of their own:
 // `deploy/mutants`.
 
 import OpClusterSimulation

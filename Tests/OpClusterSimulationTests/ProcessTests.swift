@@ -1,5 +1,5 @@
-// The same seeds in two processes: hashing is seeded anew in each, and must not show (house rule 7,
-// guarantees.md 4.1).
+// The same seeds in two processes: hashing is seeded anew in each, and must not show
+// (Simulation.md).
 
 import FoundationEssentials
 import RealCluster

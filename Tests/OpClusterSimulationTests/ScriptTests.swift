@@ -7,7 +7,7 @@ import Testing
 @testable import OpClusterSimulation
 
 @Suite struct Scripts {
-  // guarantees.md 4.5: the script is the same world as the seed that it was recorded from.
+  // Simulation.md: the script is the same world as the seed that it was recorded from.
   @Test(arguments: [UInt64(2), 3, 5, 8, 13, 21])
   func aRecordingIsTheSameWorld(seed: UInt64) throws {
     let (report, script) = Simulation.record(seed: seed)

@@ -1,6 +1,7 @@
 // The journal as an administrator handles it, on real folders under load: backed up while the
 // coordinator works, restored elsewhere, compacted, cut (G1, G6, G9).
 
+import Citations
 import FoundationEssentials
 import Glibc
 import OpClusterClient
@@ -53,9 +54,9 @@ import Testing
   }
 
   /// A restore under living workers and clients: what they were told after the backup they forget,
-  /// processes included, and everything ends once (G12 to G14). A follower is told that its place
+  /// processes included, and everything ends once. A follower is told that its place
   /// is none of this log.
-  @Test func aRestoreUnderLivingWorkers() async throws {
+  @Test(.checks("G12", "G13", "G14")) func aRestoreUnderLivingWorkers() async throws {
     try await Cluster.with(Cluster.Shape(workers: 2)) { cluster in
       let (state, copy) = ("\(cluster.folder)/state", "\(cluster.folder)/copy")
       let scene = try await Scene("restore", on: cluster)
@@ -135,8 +136,8 @@ import Testing
     }
   }
 
-  /// G9: compaction refuses a journal in use, keeps what G1 and G12 need, and may be killed.
-  @Test func compactionKeepsHistoryAndSurvivesKills() async throws {
+  /// Compaction refuses a journal in use, keeps what G1 and G12 need, and may be killed.
+  @Test(.checks("G1", "G9", "G12")) func compactionKeepsHistoryAndSurvivesKills() async throws {
     try await Cluster.with(Cluster.Shape(workers: 1)) { cluster in
       let state = "\(cluster.folder)/state"
       let scene = try await Scene("compact", on: cluster)
@@ -175,8 +176,8 @@ import Testing
     }
   }
 
-  /// G6: a damaged journal is refused and named, and an explicit order cuts it.
-  @Test func aDamagedJournalIsCutByOrder() async throws {
+  /// A damaged journal is refused and named, and an explicit order cuts it.
+  @Test(.checks("G6")) func aDamagedJournalIsCutByOrder() async throws {
     try await Cluster.with(Cluster.Shape(workers: 0)) { cluster in
       let state = "\(cluster.folder)/state"
       let scene = try await Scene("cut", on: cluster)
@@ -229,9 +230,9 @@ import Testing
     }
   }
 
-  /// G6, G9: a cut below the snapshot is refused in words that name what can be done; nothing is
+  /// A cut below the snapshot is refused in words that name what can be done; nothing is
   /// changed, and the coordinator serves as before.
-  @Test func aCutBelowTheSnapshotIsRefused() async throws {
+  @Test(.checks("G6", "G9")) func aCutBelowTheSnapshotIsRefused() async throws {
     try await Cluster.with(Cluster.Shape(workers: 0)) { cluster in
       let state = "\(cluster.folder)/state"
       let scene = try await Scene("below", on: cluster)

@@ -1,13 +1,14 @@
 // Conformance cases C45 to C55: barriers and cancellation, over real daemons.
 
+import Citations
 import OpClusterClient
 import OpClusterModel
 import RealCluster
 import Testing
 
 @Suite(.sharedCluster, .serialized) struct BarrierCases {
-  /// C45: a barrier waits for all before it and holds all behind it (S39, S77, S78, S81).
-  @Test func c45() async throws {
+  /// A barrier waits for all before it and holds all behind it.
+  @Test(.checks("S39", "S77", "S78", "S81", "C45")) func c45() async throws {
     let scene = try await SharedCluster.scene("c45")
     let queue = try await scene.queue()
     let members = try await scene.submit { plan in
@@ -35,8 +36,8 @@ import Testing
     for name in ["H", "N"] { #expect(try await scene.row(members[name]).needs.isEmpty) }
   }
 
-  /// C46: a barrier concerns its own queue only (S79).
-  @Test func c46() async throws {
+  /// A barrier concerns its own queue only.
+  @Test(.checks("S79", "C46")) func c46() async throws {
     let scene = try await SharedCluster.scene("c46")
     let (one, two) = (try await scene.queue("one"), try await scene.queue("two"))
     let first = try await scene.submit { try $0.add("B", .gate, queue: one, barrier: true) }
@@ -51,8 +52,8 @@ import Testing
     try await scene.ended(first)
   }
 
-  /// C47: two barriers keep everything in line (S80).
-  @Test func c47() async throws {
+  /// Two barriers keep everything in line.
+  @Test(.checks("S80", "C47")) func c47() async throws {
     let scene = try await SharedCluster.scene("c47")
     let queue = try await scene.queue()
     let members = try await scene.submit { plan in
@@ -64,8 +65,8 @@ import Testing
     #expect(scene.trace == ["p1", "B1", "p2", "B2", "p3"])
   }
 
-  /// C48: added while the barrier runs: behind it (S83).
-  @Test func c48() async throws {
+  /// Added while the barrier runs: behind it.
+  @Test(.checks("S83", "C48")) func c48() async throws {
     let scene = try await SharedCluster.scene("c48")
     let queue = try await scene.queue()
     let first = try await scene.submit { plan in
@@ -83,8 +84,8 @@ import Testing
     #expect(scene.trace == ["B+", "B-", "H", "N"])
   }
 
-  /// C50a: a follower that is cancelled ends at once, the barrier still waits (S84, S85).
-  @Test func c50a() async throws {
+  /// A follower that is cancelled ends at once, the barrier still waits.
+  @Test(.checks("S84", "S85", "C50a")) func c50a() async throws {
     let scene = try await SharedCluster.scene("c50a")
     let queue = try await scene.queue()
     let members = try await scene.submit { plan in
@@ -101,8 +102,8 @@ import Testing
     #expect(scene.trace == ["g+", "g-", "B"])
   }
 
-  /// C50b: all of a queue is cancelled, its barrier too: it holds nobody any more (S84, S85, S95).
-  @Test func c50b() async throws {
+  /// All of a queue is cancelled, its barrier too: it holds nobody any more.
+  @Test(.checks("S84", "S85", "S95", "C50b")) func c50b() async throws {
     let scene = try await SharedCluster.scene("c50b")
     let queue = try await scene.queue()
     let members = try await scene.submit { plan in
@@ -120,8 +121,8 @@ import Testing
     #expect(scene.trace == ["g+", "n", "g-"])
   }
 
-  /// C51: a waiting operation is cancelled: no execution, one completion (S90, S103, S107).
-  @Test func c51() async throws {
+  /// A waiting operation is cancelled: no execution, one completion.
+  @Test(.checks("S90", "S103", "S107", "C51")) func c51() async throws {
     let scene = try await SharedCluster.scene("c51")
     let members = try await scene.submit { plan in
       try plan.add("g", .gate)
@@ -140,8 +141,8 @@ import Testing
     #expect(scene.trace == ["g+", "g-"])
   }
 
-  /// C52: what has ended cannot be cancelled, and nothing is cancelled twice (S88, S89).
-  @Test func c52() async throws {
+  /// What has ended cannot be cancelled, and nothing is cancelled twice.
+  @Test(.checks("S88", "S89", "C52")) func c52() async throws {
     let scene = try await SharedCluster.scene("c52")
     let queue = try await scene.queue(suspended: true)
     let done = try await scene.submit { try $0.add("z", .mark, queue: "default") }
@@ -163,8 +164,8 @@ import Testing
     #expect(try await scene.life(members, "b").count { $0 == "isCancelled" } == 1)
   }
 
-  /// C55: a group by its label, in whatever state its members are (S97).
-  @Test func c55() async throws {
+  /// A group by its label, in whatever state its members are.
+  @Test(.checks("S97", "C55")) func c55() async throws {
     let scene = try await SharedCluster.scene("c55")
     let queue = try await scene.queue()
     let tag = Label(key: "tag", value: "x")

@@ -1,6 +1,7 @@
 // The first hour of a batch user, against real daemons: one command with everything it asks for,
 // complete listings, what is told of a graph that does not come to its end.
 
+import Citations
 import FoundationEssentials
 import Glibc
 import OpClusterModel
@@ -110,8 +111,8 @@ import Testing
     #expect(try await scene.cluster.opbatch("run", "-m", many).output.contains("hidden") == false)
   }
 
-  /// G26: after a command that failed without a word, the next one in its slot has its log.
-  @Test func logsAfterFailures() async throws {
+  /// After a command that failed without a word, the next one in its slot has its log.
+  @Test(.checks("G26")) func logsAfterFailures() async throws {
     let scene = try await scene("after-failures")
     let path = try manifest(
       scene, "version: 1\noperations: {a: {array: 1-12, run: 'true'}, b: {run: 'exit 3'}}")
@@ -215,8 +216,8 @@ import Testing
     #expect(lines.last?["graph"]["state"].text == "failed")
   }
 
-  /// S11: what is taken over shows where it ran, and its logs are those of the run.
-  @Test func whatIsTakenOverShowsItsSource() async throws {
+  /// What is taken over shows where it ran, and its logs are those of the run.
+  @Test(.checks("S11")) func whatIsTakenOverShowsItsSource() async throws {
     let scene = try await scene("taken")
     let cluster = scene.cluster
     let ok = "\(scene.folder)/ok"

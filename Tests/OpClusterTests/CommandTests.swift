@@ -1,6 +1,7 @@
 // `opbatch` as scripts use it, against real daemons: its statuses, the keys of its JSON, Ctrl-C,
-// and what it says to mistakes (interface.md, section 1).
+// and what it says to mistakes.
 
+import Citations
 import FoundationEssentials
 import Glibc
 import OpClusterModel
@@ -91,8 +92,8 @@ import Testing
       try await cluster.opbatch("ls", variables: ["OPBATCH_COORDINATOR=nonsense"]).status == 78)
   }
 
-  /// F31: a second coordinator on the same folder leaves it alone.
-  @Test func aSecondCoordinatorIsRefused() async throws {
+  /// A second coordinator on the same folder leaves it alone.
+  @Test(.checks("F31")) func aSecondCoordinatorIsRefused() async throws {
     let scene = try await scene("second")
     let second = try ChildProgram(
       "second", try Cluster.executable("opcoord"),
@@ -213,8 +214,8 @@ import Testing
     return value
   }
 
-  /// A pattern, or a graph's own queue, means the same before and after the graph's end (S97).
-  @Test func selectorsMeanTheSameAfterTheEnd() async throws {
+  /// A pattern, or a graph's own queue, means the same before and after the graph's end.
+  @Test(.checks("S97")) func selectorsMeanTheSameAfterTheEnd() async throws {
     let scene = try await scene("patterns")
     let cluster = scene.cluster
     let path = try manifest(

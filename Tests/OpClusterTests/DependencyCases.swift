@@ -1,16 +1,16 @@
 // Conformance cases C13 to C26: dependencies, over real daemons.
 
+import Citations
 import OpClusterClient
 import OpClusterModel
 import RealCluster
 import Testing
 
 @Suite(.sharedCluster, .serialized) struct DependencyCases {
-  /// C13: a diamond over three workers (S20, S21, S114).
-  ///
+  /// A diamond over three workers.
   ///     A ─┬─ B ─┬─ D
   ///        └─ C ─┘
-  @Test func c13() async throws {
+  @Test(.checks("S20", "S21", "S114", "C13")) func c13() async throws {
     let scene = try await SharedCluster.scene("c13")
     let members = try await scene.submit { plan in
       try plan.add("A", .mark)
@@ -24,8 +24,8 @@ import Testing
     #expect(scene.trace.sorted() == ["A", "B", "C", "D"])
   }
 
-  /// C14: a dependency that has ended already, in an earlier graph (S27, S38).
-  @Test func c14() async throws {
+  /// A dependency that has ended already, in an earlier graph.
+  @Test(.checks("S27", "S38", "C14")) func c14() async throws {
     let scene = try await SharedCluster.scene("c14")
     let first = try await scene.submit { try $0.add("a", .mark) }
     try await scene.ended(first)
@@ -36,8 +36,8 @@ import Testing
     #expect(try await scene.life(second, "b").first == "ready true")
   }
 
-  /// C15: policies against the failure of an earlier submission (S22, S23, S27, S29).
-  @Test func c15() async throws {
+  /// Policies against the failure of an earlier submission.
+  @Test(.checks("S22", "S23", "S27", "S29", "C15")) func c15() async throws {
     let scene = try await SharedCluster.scene("c15")
     let first = try await scene.submit { try $0.add("a", .fail) }
     try await scene.ended(first)
@@ -54,8 +54,8 @@ import Testing
     #expect(try await !scene.life(second, "b").contains("executing true"))
   }
 
-  /// C16: an id that was never issued: nothing of the batch exists (S28, S58).
-  @Test func c16() async throws {
+  /// An id that was never issued: nothing of the batch exists.
+  @Test(.checks("S28", "S58", "C16")) func c16() async throws {
     let scene = try await SharedCluster.scene("c16")
     let unknown = OperationID(graph: GraphID(999_999), index: 0)
     let before = try await scene.connection.graphs(Selection(graphs: .all)).count
@@ -73,8 +73,8 @@ import Testing
     #expect(scene.trace.isEmpty)
   }
 
-  /// C17: the same edge twice is one; with two policies it is a conflict (S30).
-  @Test func c17() async throws {
+  /// The same edge twice is one; with two policies it is a conflict.
+  @Test(.checks("S30", "C17")) func c17() async throws {
     let scene = try await SharedCluster.scene("c17")
     let members = try await scene.submit { plan in
       try plan.add("a", .mark)
@@ -93,8 +93,8 @@ import Testing
     #expect(refusal.code == .conflictingEdge)
   }
 
-  /// C24: a cancelled operation that still runs does not release its dependents (S24, S92, S94).
-  @Test func c24() async throws {
+  /// A cancelled operation that still runs does not release its dependents.
+  @Test(.checks("S24", "S92", "S94", "C24")) func c24() async throws {
     let scene = try await SharedCluster.scene("c24")
     let members = try await scene.submit { plan in
       try plan.add("g", .deafGate)
@@ -112,8 +112,8 @@ import Testing
     #expect(try await scene.row(members["g"]).outcome == .cancelled)
   }
 
-  /// C25: a dependency in a suspended queue (S26, S76).
-  @Test func c25() async throws {
+  /// A dependency in a suspended queue.
+  @Test(.checks("S26", "S76", "C25")) func c25() async throws {
     let scene = try await SharedCluster.scene("c25")
     let held = try await scene.queue("held", suspended: true)
     let free = try await scene.queue("free")
@@ -129,8 +129,8 @@ import Testing
     #expect(scene.trace == ["a", "b"])
   }
 
-  /// C26: skipping goes down the chain until an edge takes it (S23, S109).
-  @Test func c26() async throws {
+  /// Skipping goes down the chain until an edge takes it.
+  @Test(.checks("S23", "S109", "C26")) func c26() async throws {
     let scene = try await SharedCluster.scene("c26")
     let members = try await scene.submit { plan in
       try plan.add("a", .fail)

@@ -2,6 +2,7 @@
 // turns people away, serves those who were there, and takes new ones when others have left
 // (A7, G30).
 
+import Citations
 import FoundationEssentials
 import Glibc
 import OpClusterClient
@@ -9,7 +10,7 @@ import OpClusterModel
 import RealCluster
 import Testing
 
-@Suite struct DescriptorLimitTests {
+@Suite(.checks("G30", "A7")) struct DescriptorLimitTests {
   /// Processor time of a process so far, in seconds.
   private func processorTime(of process: pid_t) -> Double {
     let fields = text(of: "/proc/\(process)/stat").split(separator: ")").last?.split(

@@ -1,6 +1,7 @@
 // `deploy/install` and `deploy/package` into a folder of the test, with stand-ins for the programs,
 // and what systemd says about the units that come out of it (G40).
 
+import Citations
 import FoundationEssentials
 import Glibc
 import RealCluster
@@ -136,8 +137,9 @@ import Testing
 
   private static let analyze = "/usr/bin/systemd-analyze"
 
-  /// G40: 3.0 for the coordinator; the worker's is what running others' commands leaves.
+  /// 3.0 for the coordinator; the worker's is what running others' commands leaves.
   @Test(
+    .checks("G40"),
     .enabled(if: FileManager.default.isExecutableFile(atPath: analyze)),
     arguments: [("opcoord", "20"), ("opworker", "25")])
   func unitsAreHardened(unit: String, threshold: String) async throws {

@@ -1,6 +1,7 @@
 // Keys with real daemons and commands over TCP: one machine needs no step, another needs one line,
 // and whoever is not let in is told why and what to do (G35, G36, G37, G39, F46, F47, F59).
 
+import Citations
 import FoundationEssentials
 import Glibc
 import OpClusterClient
@@ -118,8 +119,8 @@ import Testing
     }
   }
 
-  /// F47: each its own message and 77, or 69 where nobody is.
-  @Test func whoIsNotLetIn() async throws {
+  /// Each its own message and 77, or 69 where nobody is.
+  @Test(.checks("F47")) func whoIsNotLetIn() async throws {
     try await Self.with { site in
       let server = try await site.opcoord("key", "show").output
       // No key at all.
@@ -174,8 +175,8 @@ import Testing
     }
   }
 
-  /// G39, F59: the exact path, and no start.
-  @Test func unsafeFiles() async throws {
+  /// The exact path, and no start.
+  @Test(.checks("G39", "F59")) func unsafeFiles() async throws {
     try await Self.with { site in
       let own = "\(site.keys(of: "main"))/own.key"
       #expect(unsafe chmod(own, 0o644) == 0)

@@ -1,5 +1,6 @@
 // Conformance cases C2 to C16 that concern the life of single operations, over real daemons.
 
+import Citations
 import FoundationEssentials
 import OpClusterClient
 import OpClusterModel
@@ -7,8 +8,8 @@ import RealCluster
 import Testing
 
 @Suite(.sharedCluster, .serialized) struct LifeCycleCases {
-  /// C2: the normal sequence of events (S9, S106, S109, S116).
-  @Test func c2() async throws {
+  /// The normal sequence of events.
+  @Test(.checks("S9", "S106", "S109", "S116", "C2")) func c2() async throws {
     let scene = try await SharedCluster.scene("c2")
     let since = try await scene.connection.lastEvent()
     let members = try await scene.submit { try $0.add("a", .mark) }
@@ -31,8 +32,8 @@ import Testing
     #expect(try await scene.row(members["a"]).outcome == .succeeded)
   }
 
-  /// C3: no sample shows executing and finished both, nothing leaves finished (S8, S9).
-  @Test func c3() async throws {
+  /// No sample shows executing and finished both, nothing leaves finished.
+  @Test(.checks("S8", "S9", "C3")) func c3() async throws {
     let scene = try await SharedCluster.scene("c3")
     let members = try await scene.submit { plan in
       for number in 1...200 { try plan.add("n\(number)", .call("noop")) }
@@ -48,8 +49,8 @@ import Testing
     }
   }
 
-  /// C6: the same request twice is one graph with one answer (S11, S148, G19).
-  @Test func c6() async throws {
+  /// The same request twice is one graph with one answer.
+  @Test(.checks("S11", "S148", "G19", "C6")) func c6() async throws {
     let scene = try await SharedCluster.scene("c6")
     let queue = try await scene.queue(suspended: true)
     var plan = Plan(scene)
@@ -73,8 +74,8 @@ import Testing
     #expect(refusal.code == .conflict)
   }
 
-  /// C7: a failure finishes, and `finished` edges go on (S10, S16, S18, S22).
-  @Test func c7() async throws {
+  /// A failure finishes, and `finished` edges go on.
+  @Test(.checks("S10", "S16", "S18", "S22", "C7")) func c7() async throws {
     let scene = try await SharedCluster.scene("c7")
     let members = try await scene.submit { plan in
       try plan.add("x", .fail)
@@ -88,8 +89,8 @@ import Testing
     #expect(scene.trace == ["y"])
   }
 
-  /// C10: a join point waits for all and needs no worker (S4, S20, S21).
-  @Test func c10() async throws {
+  /// A join point waits for all and needs no worker.
+  @Test(.checks("S4", "S20", "S21", "C10")) func c10() async throws {
     let scene = try await SharedCluster.scene("c10")
     let members = try await scene.submit { plan in
       for name in ["a", "b", "c"] { try plan.add(name, .gate) }
@@ -111,8 +112,8 @@ import Testing
     #expect(try await scene.row(members["j"]).workerName.isEmpty)
   }
 
-  /// C11: nothing depends on the client (S5).
-  @Test func c11() async throws {
+  /// Nothing depends on the client.
+  @Test(.checks("S5", "C11")) func c11() async throws {
     let scene = try await SharedCluster.scene("c11")
     try scene.makeGate("g")
     let lines = scene.preamble.split(separator: "\n").map { "      \($0)\n" }.joined()
@@ -143,8 +144,8 @@ import Testing
     #expect(rows.map(\.outcome) == [.succeeded, .succeeded])
   }
 
-  /// C31: any number is pulled to one of the five levels (S48).
-  @Test func c31() async throws {
+  /// Any number is pulled to one of the five levels.
+  @Test(.checks("S48", "C31")) func c31() async throws {
     let scene = try await SharedCluster.scene("c31")
     let queue = try await scene.queue(suspended: true)
     let given = [10_000, 5, 3, -3, -6, -9]

@@ -1,5 +1,6 @@
 // Conformance cases C37 to C44: limits and suspension, over real daemons.
 
+import Citations
 import OpClusterClient
 import OpClusterModel
 import RealCluster
@@ -15,8 +16,8 @@ import Testing
     }
   }
 
-  /// C37: a limit holds over all workers, and is reached (S59, S63, S68).
-  @Test func c37() async throws {
+  /// A limit holds over all workers, and is reached.
+  @Test(.checks("S59", "S63", "S68", "C37")) func c37() async throws {
     let scene = try await SharedCluster.scene("c37")
     let queue = try await scene.queue(limit: 3)
     let names = (1...30).map { "g\($0)" }
@@ -39,8 +40,8 @@ import Testing
     #expect(Self.running(scene.trace).max() == 3)
   }
 
-  /// C38: a limit raised and lowered while operations run (S66).
-  @Test func c38() async throws {
+  /// A limit raised and lowered while operations run.
+  @Test(.checks("S66", "C38")) func c38() async throws {
     let scene = try await SharedCluster.scene("c38")
     let queue = try await scene.queue(limit: 1)
     let names = (1...8).map { "g\($0)" }
@@ -64,8 +65,8 @@ import Testing
     #expect(Self.running(scene.trace).max() == 4)
   }
 
-  /// C39: nothing starts at 0; a limit that is none is refused and changes nothing (S65, S145).
-  @Test func c39() async throws {
+  /// Nothing starts at 0; a limit that is none is refused and changes nothing.
+  @Test(.checks("S65", "S145", "C39")) func c39() async throws {
     let scene = try await SharedCluster.scene("c39")
     let queue = try await scene.queue(limit: 0)
     let members = try await scene.submit { plan in
@@ -82,8 +83,8 @@ import Testing
     #expect(try await scene.row(ofQueue: queue).settings.maximumConcurrent == 2)
   }
 
-  /// C41: what is cancelled needs no slot to end (S69).
-  @Test func c41() async throws {
+  /// What is cancelled needs no slot to end.
+  @Test(.checks("S69", "C41")) func c41() async throws {
     let scene = try await SharedCluster.scene("c41")
     let queue = try await scene.queue(limit: 1)
     let members = try await scene.submit { plan in
@@ -100,9 +101,9 @@ import Testing
     try await scene.ended(members)
   }
 
-  /// C42: after the answer to a suspension nothing starts; what ran goes on; nothing is lost or
-  /// repeated (S71, S72, S74).
-  @Test func c42() async throws {
+  /// After the answer to a suspension nothing starts; what ran goes on; nothing is lost or
+  /// repeated.
+  @Test(.checks("S71", "S72", "S74", "C42")) func c42() async throws {
     let scene = try await SharedCluster.scene("c42")
     let queue = try await scene.queue(limit: 6)
     let names = (1...100).map { "m\($0)" }
@@ -129,8 +130,8 @@ import Testing
     #expect(!starts.contains { $0 > answered && $0 <= resuming })
   }
 
-  /// C43: what is cancelled in a suspended queue stays until it is resumed (S75).
-  @Test func c43() async throws {
+  /// What is cancelled in a suspended queue stays until it is resumed.
+  @Test(.checks("S75", "C43")) func c43() async throws {
     let scene = try await SharedCluster.scene("c43")
     let queue = try await scene.queue(suspended: true)
     let members = try await scene.submit { plan in
@@ -148,8 +149,8 @@ import Testing
     #expect(scene.trace == ["c"])
   }
 
-  /// C44: a suspended queue takes every change before it goes on (S47, S52, S73).
-  @Test func c44() async throws {
+  /// A suspended queue takes every change before it goes on.
+  @Test(.checks("S47", "S52", "S73", "C44")) func c44() async throws {
     let scene = try await SharedCluster.scene("c44")
     let queue = try await scene.queue(suspended: true)
     let first = try await scene.submit { plan in

@@ -1,13 +1,14 @@
 // Conformance cases C29 to C36: who is next, over real daemons.
 
+import Citations
 import OpClusterClient
 import OpClusterModel
 import RealCluster
 import Testing
 
 @Suite(.sharedCluster, .serialized) struct OrderCases {
-  /// C29: limit 1 does not make a queue first in, first out for what is not ready (S46).
-  @Test func c29() async throws {
+  /// Limit 1 does not make a queue first in, first out for what is not ready.
+  @Test(.checks("S46", "C29")) func c29() async throws {
     let scene = try await SharedCluster.scene("c29")
     let queue = try await scene.queue(limit: 1)
     let n = try await scene.declared("n")
@@ -26,8 +27,8 @@ import Testing
     #expect(scene.trace == ["one", "three", "n", "two"])
   }
 
-  /// C30: five levels, and the order of addition inside each (S47).
-  @Test func c30() async throws {
+  /// Five levels, and the order of addition inside each.
+  @Test(.checks("S47", "C30")) func c30() async throws {
     let scene = try await SharedCluster.scene("c30")
     let queue = try await scene.queue(limit: 1, suspended: true)
     let levels = Priority.allCases.sorted()
@@ -45,8 +46,8 @@ import Testing
     #expect(scene.trace == levels.reversed().flatMap { ["\($0)-a", "\($0)-b"] })
   }
 
-  /// C32: one that is not ready stalls nobody, however high (S46, S53).
-  @Test func c32() async throws {
+  /// One that is not ready stalls nobody, however high.
+  @Test(.checks("S46", "S53", "C32")) func c32() async throws {
     let scene = try await SharedCluster.scene("c32")
     let queue = try await scene.queue(limit: 1)
     let n = try await scene.declared("n")
@@ -65,8 +66,8 @@ import Testing
     try await scene.ended(members)
   }
 
-  /// C33: priority is not handed on to dependencies (S54).
-  @Test func c33() async throws {
+  /// Priority is not handed on to dependencies.
+  @Test(.checks("S54", "C33")) func c33() async throws {
     let scene = try await SharedCluster.scene("c33")
     let queue = try await scene.queue(limit: 1, suspended: true)
     let members = try await scene.submit { plan in
@@ -79,8 +80,9 @@ import Testing
     #expect(scene.trace == ["N", "L", "H"])
   }
 
-  /// C34: quality of service sets the class of the job, not its place in the queue (S55, S56).
-  @Test(arguments: [false, true]) func c34(oneSlot: Bool) async throws {
+  /// Quality of service sets the class of the job, not its place in the queue.
+  @Test(.checks("S55", "S56", "C34"), arguments: [false, true]) func c34(oneSlot: Bool) async throws
+  {
     let scene = try await SharedCluster.scene("c34-\(oneSlot)")
     let queue = try await scene.queue(limit: oneSlot ? 2 : 1, suspended: true)
     let own = try await scene.ordinaryNiceness()
@@ -102,9 +104,9 @@ import Testing
     #expect(rows.allSatisfy { $0.priority == .normal })
   }
 
-  /// C36: what no worker can take is passed over and explained, and runs when one can (S61, S128).
+  /// What no worker can take is passed over and explained, and runs when one can.
   /// A resource stands for the function: workers that are started here have no others.
-  @Test func c36() async throws {
+  @Test(.checks("S61", "S128", "C36")) func c36() async throws {
     let scene = try await SharedCluster.scene("c36")
     let queue = try await scene.queue(limit: 1)
     let rare = Resources(

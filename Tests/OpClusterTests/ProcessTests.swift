@@ -1,6 +1,7 @@
 // What real commands do to a worker: trees that must end, deaf ones, timeouts, streams, outputs,
 // memory (F16, F17, G20, G21, G26).
 
+import Citations
 import OpClusterClient
 import OpClusterModel
 import OpClusterWire
@@ -8,8 +9,8 @@ import RealCluster
 import Testing
 
 @Suite(.sharedCluster, .serialized) struct ProcessTests {
-  /// F16: cancelling reaches what has made itself a daemon (G20).
-  @Test func cancelReachesDaemonisedChildren() async throws {
+  /// Cancelling reaches what has made itself a daemon.
+  @Test(.checks("G20", "F16")) func cancelReachesDaemonisedChildren() async throws {
     let scene = try await SharedCluster.scene("f16")
     try scene.makeGate("hang")
     let work = """
@@ -29,8 +30,8 @@ import Testing
     #expect(try await scene.cluster.opbatch("wait", "\(members.graph.number)").status == 2)
   }
 
-  /// F17: who is deaf to TERM is killed after the grace that the operation names, and this is told.
-  @Test func aDeafOperationIsKilledAfterItsGrace() async throws {
+  /// Who is deaf to TERM is killed after the grace that the operation names, and this is told.
+  @Test(.checks("F17")) func aDeafOperationIsKilledAfterItsGrace() async throws {
     let scene = try await SharedCluster.scene("f17")
     try scene.makeGate("hang")
     let members = try await scene.submit { plan in
@@ -53,8 +54,8 @@ import Testing
     #expect(row.result?.signal == 9)
   }
 
-  /// G21: a timeout ends the tree, as a failure of its own kind.
-  @Test func aTimeoutEndsTheTree() async throws {
+  /// A timeout ends the tree, as a failure of its own kind.
+  @Test(.checks("G21")) func aTimeoutEndsTheTree() async throws {
     let scene = try await SharedCluster.scene("timeout")
     try scene.makeGate("hang")
     let members = try await scene.submit { plan in
@@ -130,8 +131,8 @@ import Testing
     #expect(operations.first?["output"]["word"].text == "two words; $HOME")
   }
 
-  /// G26: the peak of the tree's memory and its processor time are told.
-  @Test func memoryIsMeasured() async throws {
+  /// The peak of the tree's memory and its processor time are told.
+  @Test(.checks("G26")) func memoryIsMeasured() async throws {
     let scene = try await SharedCluster.scene("memory")
     let members = try await scene.submit { plan in
       // A pipe's tail is kept in memory: more than the worker ever had, or it could not be told.
@@ -143,8 +144,8 @@ import Testing
     #expect(result.processorMicroseconds > 0)
   }
 
-  /// G26: a process that dies of a signal is told as such.
-  @Test func signalsAreTold() async throws {
+  /// A process that dies of a signal is told as such.
+  @Test(.checks("G26")) func signalsAreTold() async throws {
     let scene = try await SharedCluster.scene("signals")
     let members = try await scene.submit { try $0.add("x", .shell("kill -SEGV $$")) }
     try await scene.ended(members)

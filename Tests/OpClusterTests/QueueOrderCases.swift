@@ -1,13 +1,15 @@
 // Conformance case C35: between queues, over real daemons. It needs a cluster of one slot.
 
+import Citations
 import OpClusterClient
 import OpClusterModel
 import Testing
 
 @Suite(.tinyCluster, .serialized) struct QueueOrderCases {
-  /// C35: between queues the better service goes first; equals take turns (S50, S60), whatever the
+  /// Between queues the better service goes first; equals take turns, whatever the
   /// levels in them and however short they are.
-  @Test(arguments: [true, false]) func c35(differ: Bool) async throws {
+  @Test(.checks("S50", "S60", "C35"), arguments: [true, false]) func c35(differ: Bool) async throws
+  {
     let scene = try await SharedCluster.scene("c35-\(differ)")
     let first = try await scene.queue("one", qos: differ ? .background : .default)
     let second = try await scene.queue("two", qos: differ ? .userInitiated : .default)

@@ -1,6 +1,7 @@
 // Real graphs over real daemons: a recorded run of another system, and one of the shape of an
 // astronomer's mosaic while a worker and the coordinator are killed.
 
+import Citations
 import FoundationEssentials
 import OpClusterModel
 import RealCluster
@@ -22,7 +23,7 @@ import Testing
 
   /// F1, F7 in the middle of a graph: nothing is lost, and nothing is repeated but what ran on the
   /// worker that was killed.
-  @Test func aMosaicSurvivesItsDaemons() async throws {
+  @Test(.checks("F1", "F7")) func aMosaicSurvivesItsDaemons() async throws {
     try await Cluster.with { cluster in
       let scene = try await Scene("mosaic", on: cluster)
       var replay = try await Replay(try Self.mosaic(scene), in: scene)

@@ -25,7 +25,7 @@ private struct ProcessSetting: ScenarioSetting {
     let row = try #require(
       try await scene.connection.graphs(Selection(graphs: .last(back: 0))).first, "\(ran.error)")
     #expect(row.name == scenario.name)
-    // The command's own word for how the graph ended (interface.md, exit codes).
+    // The command's own word for how the graph ended (Operating.md, exit codes).
     #expect((ran.status == 0) == (row.state == .succeeded), "\(ran.status): \(ran.error)")
     let operations = try await scene.connection.operations(.graph(row.graph))
     return ScenarioReport(

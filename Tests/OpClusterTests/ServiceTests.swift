@@ -1,6 +1,7 @@
 // The daemons as services: whom they tell, whom they refuse, in which folders, and how a worker
 // leaves (G39, G40, S148).
 
+import Citations
 import FoundationEssentials
 import Glibc
 import OpClusterClient
@@ -33,8 +34,8 @@ import Testing
     ]
   }
 
-  /// G40: nobody serves as root by accident. The refusal says what to do, and nothing was made.
-  @Test(.enabled(if: geteuid() == 0)) func rootIsRefused() async throws {
+  /// Nobody serves as root by accident. The refusal says what to do, and nothing was made.
+  @Test(.checks("G40"), .enabled(if: geteuid() == 0)) func rootIsRefused() async throws {
     try await Self.withFolder { folder in
       let coordinator = try Self.start(
         "opcoord", Self.serving(folder).filter { $0 != "--allow-root" }, in: folder)
@@ -49,8 +50,8 @@ import Testing
     }
   }
 
-  /// G39, F59: folders that others can write to are refused by name, and left as they are.
-  @Test func unsafeFoldersAreRefused() async throws {
+  /// Folders that others can write to are refused by name, and left as they are.
+  @Test(.checks("G39", "F59")) func unsafeFoldersAreRefused() async throws {
     try await Self.withFolder { folder in
       func refused(_ arguments: [String], naming path: String) async throws {
         let coordinator = try Self.start("opcoord", arguments, in: folder)
@@ -78,8 +79,8 @@ import Testing
     }
   }
 
-  /// G23: the loops themselves feed the watchdog, so that one that stands still is noticed.
-  @Test func theServiceManagerIsTold() async throws {
+  /// The loops themselves feed the watchdog, so that one that stands still is noticed.
+  @Test(.checks("G23")) func theServiceManagerIsTold() async throws {
     try await Self.withFolder { folder in
       let manager = try ServiceManager("\(folder)/notify")
       let variables = ["NOTIFY_SOCKET=\(folder)/notify", "WATCHDOG_USEC=200000"]
@@ -122,9 +123,9 @@ import Testing
     }
   }
 
-  /// S148: a worker that is stopped as a service finishes what runs, and what it has not started
+  /// A worker that is stopped as a service finishes what runs, and what it has not started
   /// goes elsewhere at once.
-  @Test func aStoppedServiceDrains() async throws {
+  @Test(.checks("S148")) func aStoppedServiceDrains() async throws {
     try await Cluster.with(Cluster.Shape(workers: 1, slots: 1, workerFlags: [["--drain", "600"]])) {
       cluster in
       let scene = try await Scene("drain", on: cluster)

@@ -1,6 +1,7 @@
 // The steering commands of `opbatch` against real daemons: running again, holding, moving,
 // barriers, dependents, calls, and what rows say about blocks.
 
+import Citations
 import OpClusterModel
 import RealCluster
 import Testing
@@ -24,8 +25,8 @@ import Testing
     return try JSONValue(said.output)["operations"].elements
   }
 
-  /// S11: what succeeded is taken over with its outputs, the rest runs.
-  @Test func retryRunsWhatIsAskedFor() async throws {
+  /// What succeeded is taken over with its outputs, the rest runs.
+  @Test(.checks("S11")) func retryRunsWhatIsAskedFor() async throws {
     let scene = try await scene("retry")
     let ok = "\(scene.folder)/ok"
     let graph = try await submit(
@@ -59,7 +60,7 @@ import Testing
   }
 
   /// S44, S97; and moving between queues.
-  @Test func operationsAreHeldMovedAndReleased() async throws {
+  @Test(.checks("S44", "S97")) func operationsAreHeldMovedAndReleased() async throws {
     let scene = try await scene("hold")
     let cluster = scene.cluster
     let queue = "moved-\(scene.folder.split(separator: "/").last ?? "")"
@@ -96,9 +97,9 @@ import Testing
     #expect(try await cluster.opbatch("queue", "rm", queue).status == 0)
   }
 
-  /// S145, S146: what a queue requires of workers is made, shown, changed while it is empty, and
+  /// What a queue requires of workers is made, shown, changed while it is empty, and
   /// obeyed.
-  @Test func aQueueKeepsToItsWorkers() async throws {
+  @Test(.checks("S145", "S146")) func aQueueKeepsToItsWorkers() async throws {
     let scene = try await scene("require")
     let cluster = scene.cluster
     let queue = "kept-\(scene.folder.split(separator: "/").last ?? "")"
@@ -156,8 +157,8 @@ import Testing
     #expect(try await scene.cluster.opbatch("wait", graph).status == 0)
   }
 
-  /// S97: all that depends on it, not itself.
-  @Test func dependentsAreCancelled() async throws {
+  /// All that depends on it, not itself.
+  @Test(.checks("S97")) func dependentsAreCancelled() async throws {
     let scene = try await scene("dependents")
     let cluster = scene.cluster
     let graph = try await submit(
@@ -180,7 +181,7 @@ import Testing
   }
 
   /// S77, S86.
-  @Test func aBarrierWaitsForWhatIsInItsQueue() async throws {
+  @Test(.checks("S77", "S86")) func aBarrierWaitsForWhatIsInItsQueue() async throws {
     let scene = try await scene("barrier")
     let cluster = scene.cluster
     let queue = "barred-\(scene.folder.split(separator: "/").last ?? "")"
@@ -204,7 +205,7 @@ import Testing
   }
 
   /// S125 to S129.
-  @Test func aCallGivesItsOutput() async throws {
+  @Test(.checks("S125", "S126", "S127", "S128", "S129")) func aCallGivesItsOutput() async throws {
     let scene = try await scene("call")
     let cluster = scene.cluster
     let said = try await cluster.opbatch("run", "--call", "noop")
@@ -223,7 +224,8 @@ import Testing
   }
 
   /// S118 to S123, and a time for a call.
-  @Test func manifestsRunBlocksGroupsAndTimedCalls() async throws {
+  @Test(.checks("S118", "S119", "S120", "S121", "S122", "S123"))
+  func manifestsRunBlocksGroupsAndTimedCalls() async throws {
     let scene = try await scene("blocks")
     let graph = try await submit(
       scene,
@@ -260,8 +262,8 @@ import Testing
     #expect(page.output.contains("BLOCK"), "\(page.output)")
   }
 
-  /// S44, S150: a delay and a time in a manifest; the words of `why`, `show` and `ls`.
-  @Test func whatMayNotStartYet() async throws {
+  /// A delay and a time in a manifest; the words of `why`, `show` and `ls`.
+  @Test(.checks("S44", "S150")) func whatMayNotStartYet() async throws {
     let scene = try await scene("not-before")
     let graph = try await submit(
       scene,
@@ -288,9 +290,9 @@ import Testing
     #expect(rest.status == 0, "\(rest.error)")
   }
 
-  /// S138: outputs of a command in the input of a call, of the kind that they are; what is not
+  /// Outputs of a command in the input of a call, of the kind that they are; what is not
   /// there fails the call without a retry.
-  @Test func outputsInTheInputOfACall() async throws {
+  @Test(.checks("S138")) func outputsInTheInputOfACall() async throws {
     let scene = try await scene("call-input")
     let graph = try await submit(
       scene,

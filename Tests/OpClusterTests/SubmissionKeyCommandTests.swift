@@ -1,6 +1,7 @@
 // G19 with the real `opbatch`: the same key from another folder is another content only where the
 // content uses the folder.
 
+import Citations
 import FoundationEssentials
 import RealCluster
 import Testing
@@ -28,8 +29,8 @@ import Testing
     return ("\(scene.folder)/home", "\(scene.folder)/home/deeper")
   }
 
-  // G19: calls, and commands that name their folder, by itself or from the manifest's.
-  @Test func contentThatUsesNoFolder() async throws {
+  // Calls, and commands that name their folder, by itself or from the manifest's.
+  @Test(.checks("G19")) func contentThatUsesNoFolder() async throws {
     let scene = try await SharedCluster.scene("keys-apart")
     let (home, deeper) = try folders(scene)
     let key = "apart-\(scene.folder)"
@@ -53,8 +54,8 @@ import Testing
     }
   }
 
-  // G19: a command runs in the folder that it was submitted from: there it is another content.
-  @Test func contentThatUsesTheFolder() async throws {
+  // A command runs in the folder that it was submitted from: there it is another content.
+  @Test(.checks("G19")) func contentThatUsesTheFolder() async throws {
     let scene = try await SharedCluster.scene("keys-within")
     let (home, deeper) = try folders(scene)
     let key = "within-\(scene.folder)"

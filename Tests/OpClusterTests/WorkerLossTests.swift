@@ -1,14 +1,15 @@
 // Workers that are killed: what becomes of their processes and of their operations (C8, C9, F7,
 // G17, G22, G25).
 
+import Citations
 import OpClusterClient
 import OpClusterModel
 import RealCluster
 import Testing
 
 @Suite struct WorkerLossTests {
-  /// C8: with no restarts allowed, the loss ends the operation, and the slot is free (S16, S70).
-  @Test func c8() async throws {
+  /// With no restarts allowed, the loss ends the operation, and the slot is free.
+  @Test(.checks("S16", "S70", "C8")) func c8() async throws {
     try await Cluster.with { cluster in
       let scene = try await Scene("c8", on: cluster)
       for gate in ["go", "hang"] { try scene.makeGate(gate) }
@@ -32,8 +33,8 @@ import Testing
     }
   }
 
-  /// C9: attempts are one life (S8, S12, S147).
-  @Test func c9() async throws {
+  /// Attempts are one life.
+  @Test(.checks("S8", "S12", "S147", "C9")) func c9() async throws {
     try await Cluster.with { cluster in
       let scene = try await Scene("c9", on: cluster)
       let work = """
@@ -68,9 +69,9 @@ import Testing
     }
   }
 
-  /// F7: nothing of an operation outlives its killed worker by 2 s, wherever it has moved; the
-  /// operation runs again elsewhere after the lease (G22, G25).
-  @Test func childrenEndWithTheirWorker() async throws {
+  /// Nothing of an operation outlives its killed worker by 2 s, wherever it has moved; the
+  /// operation runs again elsewhere after the lease.
+  @Test(.checks("G22", "G25", "F7")) func childrenEndWithTheirWorker() async throws {
     try await Cluster.with { cluster in
       let scene = try await Scene("f7", on: cluster)
       let work = """
@@ -106,8 +107,8 @@ import Testing
   }
 
   /// A worker that comes back under its name before its lease is over gives its operations free at
-  /// once: its new life does not know them (S147).
-  @Test func aRestartedWorkerDoesNotWaitForTheLease() async throws {
+  /// once: its new life does not know them.
+  @Test(.checks("S147")) func aRestartedWorkerDoesNotWaitForTheLease() async throws {
     var shape = Cluster.Shape()
     shape.workers = 1
     shape.timing = ["--heartbeat", "0.2", "--suspect", "200", "--lost", "300", "--grace", "3"]

@@ -1,11 +1,13 @@
 // A short selection of FuzzWorld's cases for every test run; FuzzRunner runs millions.
 
+import Citations
 import FuzzWorld
 import Testing
 
 @Suite struct HostileTrafficTests {
-  /// G33, F49, F52: no message of any role, changed, repeated or made up, breaks an invariant.
-  @Test(.timeLimit(.minutes(30)), arguments: 0..<5) func nothingBreaks(block: UInt64) {
+  /// No message of any role, changed, repeated or made up, breaks an invariant.
+  @Test(.checks("G33", "F49", "F52"), .timeLimit(.minutes(30)), arguments: 0..<5)
+  func nothingBreaks(block: UInt64) {
     var total = FuzzReport()
     for seed in 0..<12 where total.problem == nil {
       total.add(FuzzCase.run(seed: block * 1_000 + UInt64(seed)))

@@ -1,5 +1,6 @@
-// Limits of submissions and of what hangs on operations, at each and one past it (house rule 11).
+// Limits of submissions and of what hangs on operations, at each and one past it.
 
+import Citations
 import MessageDice
 import OpClusterModel
 import SwiftProtobuf
@@ -53,8 +54,8 @@ import Testing
     }
   }
 
-  // G29: runs of element numbers, and steps among them.
-  @Test func runsOfOneSelection() {
+  // Runs of element numbers, and steps among them.
+  @Test(.checks("G29")) func runsOfOneSelection() {
     func problem(_ runs: [IndexRun]) -> WireError.Problem? {
       let selection = Selection(graphs: .active, elements: runs)
       let bytes = Wire.encode(
@@ -75,8 +76,8 @@ import Testing
     #expect(problem(steps) == .beyond(limit: Limits.indexStepsPerSelection))
   }
 
-  // G19: keys in one fact of a snapshot.
-  @Test func keysOfOneFact() throws {
+  // Keys in one fact of a snapshot.
+  @Test(.checks("G19")) func keysOfOneFact() throws {
     func problem(_ count: Int) -> WireError.Problem? {
       let key = KeptKey(
         key: SubmissionKey("k"), graph: GraphID(1), fingerprint: 1, operations: 1, since: .unknown)

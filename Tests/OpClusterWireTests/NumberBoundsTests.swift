@@ -1,6 +1,7 @@
 // Numbers at the ends of their types: bounded where they are decoded, and in every sum behind that
 // (G33). Each of these ended a daemon or a command once.
 
+import Citations
 import OpClusterModel
 import OpClusterPresentation
 import SwiftProtobuf
@@ -13,8 +14,8 @@ import Testing
     .min, .min + 1, -(1 << 62), -1, 0, 1, 1 << 32, 1 << 61, 1 << 62, .max - 1, .max,
   ]
 
-  /// G33: moments and lengths never leave their bounds, however they are added up.
-  @Test func sumsOfTimesEndAtTheirBounds() {
+  /// Moments and lengths never leave their bounds, however they are added up.
+  @Test(.checks("G33")) func sumsOfTimesEndAtTheirBounds() {
     #expect(Span.longest.nanoseconds == Limits.longestSpanNanoseconds)
     #expect(Span(nanoseconds: Limits.longestSpanNanoseconds + 1) == .longest)
     #expect(Span(nanoseconds: Limits.longestSpanNanoseconds - 1) < .longest)
@@ -49,8 +50,8 @@ import Testing
     #expect(Int64(saturating: Double(Int64.max)) == .max && UInt8(saturating: 255.9) == 255)
   }
 
-  /// G33: a worker's report of times of ±2⁶³ and of odd numbers is told as the nearest that is one.
-  @Test(arguments: ends) func aReportsNumbersAreBounded(end: Int64) throws {
+  /// A worker's report of times of ±2⁶³ and of odd numbers is told as the nearest that is one.
+  @Test(.checks("G33"), arguments: ends) func aReportsNumbersAreBounded(end: Int64) throws {
     var proto = ProtoAttemptResults([])
     proto.count = 2
     proto.exitStatus = [Int32(truncatingIfNeeded: end), .min]
@@ -76,8 +77,8 @@ import Testing
     }
   }
 
-  /// G33: a piece of a log says where it lies, which its reader adds its length to.
-  @Test func aLogsPlacesAreBounded() throws {
+  /// A piece of a log says where it lies, which its reader adds its length to.
+  @Test(.checks("G33")) func aLogsPlacesAreBounded() throws {
     var proto = ProtoLogChunk()
     proto.offset = .max
     proto.size = .max
@@ -86,9 +87,9 @@ import Testing
     #expect(chunk.offset == Limits.measuredAmount && chunk.size == Limits.measuredAmount)
   }
 
-  /// G33: times that a submission asks for are lengths that can be waited for; negative ones are
+  /// Times that a submission asks for are lengths that can be waited for; negative ones are
   /// refused.
-  @Test func aSubmissionsTimesAreBounded() throws {
+  @Test(.checks("G33")) func aSubmissionsTimesAreBounded() throws {
     var proto = ProtoTemplate()
     proto.name = "a"
     proto.count = 1
@@ -108,9 +109,9 @@ import Testing
     }
   }
 
-  /// G33: counts of a graph that no submission can have are told as the largest that it can, and
+  /// Counts of a graph that no submission can have are told as the largest that it can, and
   /// can be added up.
-  @Test func countsOfRowsAreBounded() throws {
+  @Test(.checks("G33")) func countsOfRowsAreBounded() throws {
     var proto = ProtoGraphRow()
     proto.name = "g"
     proto.state = .running

@@ -1,6 +1,7 @@
 // Everything that is encoded is decoded as the same word: every case of every word, by chance
 // from seeds.
 
+import Citations
 import MessageDice
 import OpClusterModel
 import OpClusterWire
@@ -110,8 +111,8 @@ import Testing
   }
 
   /// A submission that is encoded already is taken as it is, here another one. In the turn it
-  /// stands as the message that it was in older journals: field 2, its length, its bytes (G32).
-  @Test func submissionsAreEncodedOnce() throws {
+  /// stands as the message that it was in older journals: field 2, its length, its bytes.
+  @Test(.checks("G32")) func submissionsAreEncodedOnce() throws {
     for seed in 0..<100 {
       var dice = Dice(seed: UInt64(seed))
       let (graph, submission) = (dice.graph(), dice.submission())
@@ -165,8 +166,8 @@ import Testing
     }
   }
 
-  /// A worker joins the template's blocks and those that were added later as bytes (S120).
-  @Test func joinedBlocks() throws {
+  /// A worker joins the template's blocks and those that were added later as bytes.
+  @Test(.checks("S120")) func joinedBlocks() throws {
     for seed in 0..<300 {
       var dice = Dice(seed: UInt64(seed))
       let parts = dice.many { dice in dice.many { $0.block() } }
@@ -196,8 +197,8 @@ import Testing
     }
   }
 
-  /// A fingerprint is the same for the same content and for no other (G19).
-  @Test func fingerprints() throws {
+  /// A fingerprint is the same for the same content and for no other.
+  @Test(.checks("G19")) func fingerprints() throws {
     var seen: Set<UInt64> = []
     for seed in 0..<300 {
       var dice = Dice(seed: UInt64(seed))

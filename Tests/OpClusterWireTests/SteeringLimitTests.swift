@@ -1,6 +1,7 @@
 // Limits of what steers operations, of blocks, and of what is told about operations: at each and
-// one past it (house rule 11), and what contradicts itself.
+// one past it, and what contradicts itself.
 
+import Citations
 import MessageDice
 import OpClusterModel
 import Testing
@@ -118,8 +119,8 @@ import Testing
     }
   }
 
-  /// The limits hold for joined lists as for single ones (S120).
-  @Test func joinedBlocksAtTheLimit() throws {
+  /// The limits hold for joined lists as for single ones.
+  @Test(.checks("S120")) func joinedBlocksAtTheLimit() throws {
     let half = Array(
       repeating: OperationBlock.call(OperationType(name: "t"), argument: []),
       count: Limits.blocksPerOperation / 2)

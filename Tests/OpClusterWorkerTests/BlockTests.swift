@@ -1,5 +1,6 @@
 // Block operations from end to end: several commands and calls, one operation, one slot.
 
+import Citations
 import Glibc
 import OpClusterModel
 import OpClusterWire
@@ -20,9 +21,9 @@ extension FakeCoordinator {
 }
 
 extension WorkerTests {
-  // S118, S119, S120, S123: commands and calls mixed, further ones with the dispatch, results by
+  // Commands and calls mixed, further ones with the dispatch, results by
   // position, all output in the attempt's own files.
-  @Test func blocksEndToEnd() throws {
+  @Test(.checks("S118", "S119", "S120", "S123")) func blocksEndToEnd() throws {
     let coordinator = try FakeCoordinator()
     let worker = try TestWorker(coordinator.endpoint)
     let template = FakeCoordinator.blocks([
@@ -78,8 +79,8 @@ extension WorkerTests {
     withExtendedLifetime(worker) {}
   }
 
-  // S119: at most `width` at once, the processors asked for; and really that many.
-  @Test func blocksSideBySide() throws {
+  // At most `width` at once, the processors asked for; and really that many.
+  @Test(.checks("S119")) func blocksSideBySide() throws {
     let coordinator = try FakeCoordinator()
     let worker = try TestWorker(coordinator.endpoint)
     // Each waits until another is there, and says how many it saw.
@@ -101,8 +102,8 @@ extension WorkerTests {
     #expect(BlockRun.width(.zero) == 1)
   }
 
-  // S123: a failed block fails the operation after all have returned; each one's end is told.
-  @Test func aBlockFails() throws {
+  // A failed block fails the operation after all have returned; each one's end is told.
+  @Test(.checks("S123")) func aBlockFails() throws {
     let coordinator = try FakeCoordinator()
     let worker = try TestWorker(coordinator.endpoint)
     let result = try coordinator.run(
@@ -128,7 +129,7 @@ extension WorkerTests {
   }
 
   // S121; what cannot be read, and what leaves too much.
-  @Test func unusualBlocks() throws {
+  @Test(.checks("S121")) func unusualBlocks() throws {
     let coordinator = try FakeCoordinator()
     let worker = try TestWorker(coordinator.endpoint)
     let none = try coordinator.run(FakeCoordinator.blocks([]))
@@ -143,8 +144,8 @@ extension WorkerTests {
     withExtendedLifetime(worker) {}
   }
 
-  // What has ended is told while others run (S118).
-  @Test func blocksTellTheirProgress() throws {
+  // What has ended is told while others run.
+  @Test(.checks("S118")) func blocksTellTheirProgress() throws {
     let coordinator = try FakeCoordinator()
     let worker = try TestWorker(coordinator.endpoint)
     let attempt = FakeCoordinator.attempt(0)
@@ -171,8 +172,8 @@ extension WorkerTests {
     #expect(coordinator.result(attempt)?.cause == .failed)
   }
 
-  // S122: blocks that have not begun are skipped; those that have are asked to stop.
-  @Test func blocksAreCancelled() throws {
+  // Blocks that have not begun are skipped; those that have are asked to stop.
+  @Test(.checks("S122")) func blocksAreCancelled() throws {
     let coordinator = try FakeCoordinator()
     let worker = try TestWorker(coordinator.endpoint)
     let attempt = FakeCoordinator.attempt(0)
@@ -197,8 +198,8 @@ extension WorkerTests {
     #expect(Folders.size(of: "\(worker.folder)/never") == nil)
   }
 
-  // G20, G21: the template's time reaches all blocks, and so does the kill.
-  @Test func blocksRunOutOfTime() throws {
+  // The template's time reaches all blocks, and so does the kill.
+  @Test(.checks("G20", "G21")) func blocksRunOutOfTime() throws {
     let coordinator = try FakeCoordinator()
     let worker = try TestWorker(coordinator.endpoint)
     let stubborn = FakeCoordinator.shell(

@@ -1,5 +1,6 @@
 // The built command itself: exit codes, the line when it serves, what is left after kill -9.
 
+import Citations
 import Glibc
 import Logging
 import OpClusterModel
@@ -223,8 +224,8 @@ extension WorkerTests {
     #expect(command.error.split(separator: "\n").count { $0.contains(words) } == 1)
   }
 
-  // G25: killed, it leaves nothing behind, neither children nor those that left their session.
-  @Test func nothingOutlivesAKilledWorker() throws {
+  // Killed, it leaves nothing behind, neither children nor those that left their session.
+  @Test(.checks("G25")) func nothingOutlivesAKilledWorker() throws {
     let coordinator = try FakeCoordinator()
     let folder = try TestWorker.freshFolder()
     defer { Folders.removeTree(folder) }

@@ -1,5 +1,6 @@
 // Commands from end to end: real processes, real sockets.
 
+import Citations
 import Glibc
 import OpClusterModel
 import OpClusterWire
@@ -13,7 +14,7 @@ import Testing
 
 extension WorkerTests {
   // Environment, streams, outputs, logs also after the end.
-  @Test func commandEndToEnd() throws {
+  @Test(.checks("G15")) func commandEndToEnd() throws {
     let coordinator = try FakeCoordinator()
     let worker = try TestWorker(coordinator.endpoint)
     var specification = FakeCoordinator.shell(
@@ -56,9 +57,9 @@ extension WorkerTests {
     #expect(Folders.names(in: "\(worker.folder)/12").sorted() == ["7.1.err", "7.1.out"])
   }
 
-  // G26: the memory of a short operation is its own or not told, never the worker's; that of a
+  // The memory of a short operation is its own or not told, never the worker's; that of a
   // large one is told, and by a cgroup where there is one also that of a small one.
-  @Test func memoryIsTheOperationsOwn() throws {
+  @Test(.checks("G26")) func memoryIsTheOperationsOwn() throws {
     let coordinator = try FakeCoordinator()
     let worker = try TestWorker(coordinator.endpoint)
     func bytes(_ position: UInt32, _ words: [String], memory: Int64 = 0) throws -> UInt64 {
@@ -107,8 +108,8 @@ extension WorkerTests {
     #expect(try worker.end(coordinator) == .stopped)
   }
 
-  // `${{ needs.OP.outputs.KEY }}`, quoted, from a dependency of the same worker (S151, S135).
-  @Test func outputsOfALocalDependency() throws {
+  // `${{ needs.OP.outputs.KEY }}`, quoted, from a dependency of the same worker.
+  @Test(.checks("S135", "S151")) func outputsOfALocalDependency() throws {
     let coordinator = try FakeCoordinator()
     let worker = try TestWorker(coordinator.endpoint)
     try coordinator.until("a welcome") { coordinator.conversation != nil }
@@ -175,8 +176,8 @@ extension WorkerTests {
     withExtendedLifetime(worker) {}
   }
 
-  // What a command leaves closed, or beside its folder, no later one finds (G38).
-  @Test func nothingIsLeftForTheNextOne() throws {
+  // What a command leaves closed, or beside its folder, no later one finds.
+  @Test(.checks("G38")) func nothingIsLeftForTheNextOne() throws {
     let coordinator = try FakeCoordinator()
     let worker = try TestWorker(coordinator.endpoint)
     let unreadable =
@@ -239,9 +240,9 @@ extension WorkerTests {
     #expect(String(decoding: old.bytes, as: UTF8.self) == "first\n")
   }
 
-  // G38: a relative output stays in the working directory, whatever links are in it; what leads out
+  // A relative output stays in the working directory, whatever links are in it; what leads out
   // is refused with the reason, and nothing is made there.
-  @Test func relativeOutputsStay() throws {
+  @Test(.checks("G38")) func relativeOutputsStay() throws {
     let coordinator = try FakeCoordinator()
     let worker = try TestWorker(coordinator.endpoint)
     let (folder, outside) = ("\(worker.folder)/work", "\(worker.folder)/outside")
@@ -315,8 +316,8 @@ extension WorkerTests {
     withExtendedLifetime(worker) {}
   }
 
-  // G20: the whole tree, also what left its session, after the grace; OP_CANCELLED appears.
-  @Test func cancelEndsTheTree() throws {
+  // The whole tree, also what left its session, after the grace; OP_CANCELLED appears.
+  @Test(.checks("G20")) func cancelEndsTheTree() throws {
     let coordinator = try FakeCoordinator()
     let worker = try TestWorker(coordinator.endpoint)
     let mark = "86400.\(UInt32.random(in: 0...UInt32.max))"
@@ -350,8 +351,8 @@ extension WorkerTests {
     #expect(Folders.text(of: seen) != nil)
   }
 
-  // G21: its own time limit, then its own grace.
-  @Test func timeout() throws {
+  // Its own time limit, then its own grace.
+  @Test(.checks("G21")) func timeout() throws {
     let coordinator = try FakeCoordinator()
     let worker = try TestWorker(coordinator.endpoint)
     let result = try coordinator.run(
@@ -364,8 +365,8 @@ extension WorkerTests {
     withExtendedLifetime(worker) {}
   }
 
-  // S55: quality of service is the scheduling class of the job.
-  @Test func qualityOfServiceIsNiceness() throws {
+  // Quality of service is the scheduling class of the job.
+  @Test(.checks("S55")) func qualityOfServiceIsNiceness() throws {
     let coordinator = try FakeCoordinator()
     let worker = try TestWorker(coordinator.endpoint)
     let result = try coordinator.run(

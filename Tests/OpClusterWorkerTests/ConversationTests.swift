@@ -1,5 +1,6 @@
 // The body's conversation with its coordinator: silence, return, stop, refusal; registered types.
 
+import Citations
 import Glibc
 import OpClusterModel
 import OpClusterOperations
@@ -25,8 +26,8 @@ extension WorkerTests {
   static let noop = FakeCoordinator.template(
     isArray: true, work: .call(OperationType(name: "noop")), payload: [])
 
-  // The hello says what the worker is; the types it has come along (S128).
-  @Test func hello() throws {
+  // The hello says what the worker is; the types it has come along.
+  @Test(.checks("S128")) func hello() throws {
     let coordinator = try FakeCoordinator()
     let worker = try TestWorker(coordinator.endpoint) {
       $0.labels = [Label(key: "disk", value: "fast")]
@@ -73,8 +74,8 @@ extension WorkerTests {
     withExtendedLifetime(worker) {}
   }
 
-  // S128, S129: types and arguments that do not fit; S87: a cancel is a flag.
-  @Test func registeredTypes() throws {
+  // Types and arguments that do not fit; S87: a cancel is a flag.
+  @Test(.checks("S87", "S128", "S129")) func registeredTypes() throws {
     let coordinator = try FakeCoordinator()
     var types = OperationRegistry()
     types.add(PatientOperation.self)
@@ -112,8 +113,8 @@ extension WorkerTests {
     #expect(Folders.age(of: "\(worker.folder)/tasks/12.5.1") == nil)
   }
 
-  // G24, G34: the coordinator falls silent; work goes on; a new conversation, and the end is told.
-  @Test func silenceKeepsWorkAndTellsItsEnd() throws {
+  // The coordinator falls silent; work goes on; a new conversation, and the end is told.
+  @Test(.checks("G24", "G34")) func silenceKeepsWorkAndTellsItsEnd() throws {
     let coordinator = try FakeCoordinator()
     coordinator.timing.suspect = .milliseconds(400)
     let worker = try TestWorker(coordinator.endpoint)
@@ -143,8 +144,8 @@ extension WorkerTests {
     #expect(coordinator.result(FakeCoordinator.attempt(0))?.isSuccess == true)
   }
 
-  // S147: stale in the welcome is killed, and nobody hears of it.
-  @Test func staleIsKilled() throws {
+  // Stale in the welcome is killed, and nobody hears of it.
+  @Test(.checks("S147")) func staleIsKilled() throws {
     let coordinator = try FakeCoordinator()
     coordinator.timing.suspect = .milliseconds(400)
     let worker = try TestWorker(coordinator.endpoint)

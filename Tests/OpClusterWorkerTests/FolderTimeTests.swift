@@ -1,13 +1,15 @@
 // The age of a folder whose owner set its time to the end of the type (G33).
 
+import Citations
 import Glibc
 import Testing
 
 @testable import OpClusterWorker
 
 @Suite struct FolderTimeTests {
-  /// G33: such a folder has some age, and nobody's process ends.
-  @Test(arguments: [Int.min, Int.min / 2, -1, Int.max / 2, .max]) func anyTimeIsAnAge(seconds: Int)
+  /// Such a folder has some age, and nobody's process ends.
+  @Test(.checks("G33"), arguments: [Int.min, Int.min / 2, -1, Int.max / 2, .max])
+  func anyTimeIsAnAge(seconds: Int)
     throws
   {
     // Memory file systems keep any time; others the nearest that they can.

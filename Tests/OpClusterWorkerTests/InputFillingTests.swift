@@ -1,5 +1,6 @@
 // Inputs of calls with outputs of dependencies, filled in at the start of an attempt.
 
+import Citations
 import OpClusterModel
 import OpClusterOperations
 import OpClusterWire
@@ -99,8 +100,8 @@ extension WorkerTests {
     withExtendedLifetime(worker) {}
   }
 
-  // S138: what is not there ends the attempt before main, in a way that is not retried.
-  @Test func aMissingOutputFailsTheAttempt() throws {
+  // What is not there ends the attempt before main, in a way that is not retried.
+  @Test(.checks("S138")) func aMissingOutputFailsTheAttempt() throws {
     let coordinator = try FakeCoordinator()
     var types = OperationRegistry()
     types.add(Echo.self)

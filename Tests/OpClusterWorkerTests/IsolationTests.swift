@@ -1,6 +1,7 @@
 // Types that run in child processes of the worker, and worker programs as users write them: the
 // stand-in serves a coordinator of the test.
 
+import Citations
 import Glibc
 import OpClusterModel
 import OpClusterOperations
@@ -65,8 +66,8 @@ private final class StandIn {
 }
 
 extension WorkerTests {
-  // S92: what an isolated type is told and says; its process is used again.
-  @Test func isolatedTypes() throws {
+  // What an isolated type is told and says; its process is used again.
+  @Test(.checks("S92")) func isolatedTypes() throws {
     let standIn = try StandIn()
     let first = try standIn.describe("one")
     let attempt = FakeCoordinator.attempt(0)
@@ -121,8 +122,8 @@ extension WorkerTests {
     #expect(try see(2) == two, "the same process")
   }
 
-  // S16: a crash is the attempt's own; the cause tells crash, kill and exit apart.
-  @Test func aCrashInAChild() throws {
+  // A crash is the attempt's own; the cause tells crash, kill and exit apart.
+  @Test(.checks("S16")) func aCrashInAChild() throws {
     let standIn = try StandIn()
     let pid = try standIn.describe("before")[5]
     let crash = try standIn.run("trap")
@@ -142,8 +143,8 @@ extension WorkerTests {
     #expect(standIn.process.ended() == nil)
   }
 
-  // S92: one that heeds nothing is killed after its grace, with all that it has started.
-  @Test func aDeafChildIsKilled() throws {
+  // One that heeds nothing is killed after its grace, with all that it has started.
+  @Test(.checks("S92")) func aDeafChildIsKilled() throws {
     let standIn = try StandIn()
     let attempt = try standIn.start("deaf")
     #expect(!processes(with: "\(standIn.folder)/deaf").isEmpty)
@@ -157,8 +158,8 @@ extension WorkerTests {
     #expect(try standIn.describe("next")[0] == "next")
   }
 
-  // S87: one that looks at its flag ends by itself, and its process lives.
-  @Test func aChildHeedsItsFlag() throws {
+  // One that looks at its flag ends by itself, and its process lives.
+  @Test(.checks("S87")) func aChildHeedsItsFlag() throws {
     let standIn = try StandIn()
     let pid = try standIn.describe("before")[5]
     let attempt = try standIn.start("heed")
@@ -172,7 +173,7 @@ extension WorkerTests {
   }
 
   // S118 with S92: blocks of isolated types have a process each, while they run side by side.
-  @Test func isolatedBlocks() throws {
+  @Test(.checks("S92", "S118")) func isolatedBlocks() throws {
     let standIn = try StandIn()
     let block = OperationBlock.call(
       OperationType(name: "stand-in.describe"), argument: Array("{\"word\":\"w\"}".utf8))
@@ -192,8 +193,8 @@ extension WorkerTests {
     #expect(second.contains("it crashed"))
   }
 
-  // G25: children do not outlive a worker that is killed.
-  @Test func childrenDoNotOutliveTheWorker() throws {
+  // Children do not outlive a worker that is killed.
+  @Test(.checks("G25")) func childrenDoNotOutliveTheWorker() throws {
     let standIn = try StandIn()
     _ = try standIn.start("deaf")
     let mark = "\(standIn.folder)/"

@@ -1,5 +1,6 @@
 // Times and numbers that a template and a dispatch bring for every kind of work.
 
+import Citations
 import OpClusterModel
 import OpClusterWire
 import OpClusterZeroMQ
@@ -8,8 +9,8 @@ import Testing
 @testable import OpClusterWorker
 
 extension WorkerTests {
-  // G21: what the template says wins over what the command says.
-  @Test func theTemplatesTimeWins() throws {
+  // What the template says wins over what the command says.
+  @Test(.checks("G21")) func theTemplatesTimeWins() throws {
     let coordinator = try FakeCoordinator()
     let worker = try TestWorker(coordinator.endpoint)
     var template = FakeCoordinator.command(
@@ -27,9 +28,9 @@ extension WorkerTests {
     withExtendedLifetime(worker) {}
   }
 
-  // S87, G21: a call that runs out of time is asked to stop, keeps its slot until it returns, and
+  // A call that runs out of time is asked to stop, keeps its slot until it returns, and
   // ends as a timeout.
-  @Test func aCallRunsOutOfTime() throws {
+  @Test(.checks("S87", "G21")) func aCallRunsOutOfTime() throws {
     let coordinator = try FakeCoordinator()
     let worker = try TestWorker(coordinator.endpoint) {
       $0.capacity = Resources(cpus: ResourceAmount(1), memoryBytes: 1 << 30)
@@ -47,7 +48,7 @@ extension WorkerTests {
   }
 
   // `Dispatch.run` is what a command is told; the attempt's own number stays in files and fences.
-  @Test func runsAreCountedAsPeopleDo() throws {
+  @Test(.checks("G15")) func runsAreCountedAsPeopleDo() throws {
     let coordinator = try FakeCoordinator()
     let worker = try TestWorker(coordinator.endpoint)
     try coordinator.until("a welcome") { coordinator.conversation != nil }

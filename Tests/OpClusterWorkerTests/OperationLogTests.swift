@@ -1,5 +1,6 @@
 // What registered operations log is in their own logs, and the age at which logs go.
 
+import Citations
 import Glibc
 import Logging
 import OpClusterModel
@@ -69,8 +70,8 @@ extension WorkerTests {
     #expect(try worker.end(coordinator) == .stopped)
   }
 
-  // G26: no more than a command may write; a mark says so, once.
-  @Test func anOperationsLogHasAnEnd() throws {
+  // No more than a command may write; a mark says so, once.
+  @Test(.checks("G26")) func anOperationsLogHasAnEnd() throws {
     let folder = try TestWorker.freshFolder()
     defer { Folders.removeTree(folder) }
     let path = "\(folder)/1/2.1.err"

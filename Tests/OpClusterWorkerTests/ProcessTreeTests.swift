@@ -1,6 +1,7 @@
 // Process trees at the worker: leases of exclusive operations, limits, kills in time, and what each
 // failure to start is called (G16, G20, G21, G26, G40; F8, F15, F17).
 
+import Citations
 import Glibc
 import OpClusterModel
 import OpClusterOperations
@@ -57,9 +58,9 @@ private let canBound: Bool = {
 }()
 
 extension WorkerTests {
-  // G16, F35: cut off, the worker ends what is exclusive at the fence, says so when it is back, and
-  // counts it against nobody; what is not exclusive runs on (G24).
-  @Test func exclusiveEndsAtTheFence() throws {
+  // Cut off, the worker ends what is exclusive at the fence, says so when it is back, and
+  // counts it against nobody; what is not exclusive runs on.
+  @Test(.checks("G16", "G24", "F35")) func exclusiveEndsAtTheFence() throws {
     let coordinator = try FakeCoordinator()
     coordinator.timing.fence = .seconds(1)
     let worker = try TestWorker(coordinator.endpoint)
@@ -86,8 +87,8 @@ extension WorkerTests {
     withExtendedLifetime(worker) {}
   }
 
-  // G16, F8: a worker that is stopped does not keep its guard from it, with cgroups and without.
-  @Test(arguments: geteuid() == 0 ? [true, false] : [true])
+  // A worker that is stopped does not keep its guard from it, with cgroups and without.
+  @Test(.checks("G16", "F8"), arguments: geteuid() == 0 ? [true, false] : [true])
   func exclusiveEndsThoughItsWorkerIsStopped(hasGroups: Bool) throws {
     let coordinator = try FakeCoordinator()
     coordinator.timing.fence = .seconds(1)
@@ -130,8 +131,8 @@ extension WorkerTests {
     #expect(hasGroups || process.error.contains("no cgroup here"))
   }
 
-  // G16: where neither a cgroup nor a reaper ends a tree surely, nothing exclusive is begun.
-  @Test(.enabled(if: geteuid() == 0, "hides folders, which takes root"))
+  // Where neither a cgroup nor a reaper ends a tree surely, nothing exclusive is begun.
+  @Test(.checks("G16"), .enabled(if: geteuid() == 0, "hides folders, which takes root"))
   func exclusiveIsRefusedWhereNothingEndsIt() throws {
     let coordinator = try FakeCoordinator()
     let process = try OpworkerProcess(
@@ -190,9 +191,9 @@ extension WorkerTests {
     withExtendedLifetime(worker) {}
   }
 
-  // G16: a registered operation that is exclusive runs in a process of its own whatever its type
+  // A registered operation that is exclusive runs in a process of its own whatever its type
   // says, and nothing of it is left when its end is told.
-  @Test func exclusiveCallsRunInChildren() throws {
+  @Test(.checks("G16")) func exclusiveCallsRunInChildren() throws {
     let coordinator = try FakeCoordinator()
     let process = try OpworkerProcess(program: "WorkerStandIn") { folder in
       [
@@ -225,8 +226,10 @@ extension WorkerTests {
     withExtendedLifetime(worker) {}
   }
 
-  // F15: the bomb fails with its limit named, and its neighbour does not notice.
-  @Test(.disabled(if: !canBound, "no cgroup hierarchy with memory and pids can be written"))
+  // The bomb fails with its limit named, and its neighbour does not notice.
+  @Test(
+    .checks("F15"),
+    .disabled(if: !canBound, "no cgroup hierarchy with memory and pids can be written"))
   func forkBomb() throws {
     let coordinator = try FakeCoordinator()
     let worker = try TestWorker(coordinator.endpoint) { $0.limits.processes = 50 }
@@ -272,8 +275,8 @@ extension WorkerTests {
     withExtendedLifetime((worker, lenient)) {}
   }
 
-  // F17: KILL comes at the grace, not half a second before or after.
-  @Test func killAtTheGrace() throws {
+  // KILL comes at the grace, not half a second before or after.
+  @Test(.checks("F17")) func killAtTheGrace() throws {
     let coordinator = try FakeCoordinator()
     let worker = try TestWorker(coordinator.endpoint)
     let seconds = uniqueSleep()

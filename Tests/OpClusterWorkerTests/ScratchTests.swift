@@ -1,5 +1,6 @@
 // The worker's folder without a worker: which slots are given out again, and when (G38).
 
+import Citations
 import Glibc
 import Logging
 import OpClusterModel
@@ -56,8 +57,8 @@ import Testing
     }
   }
 
-  // G25: what an earlier worker started is waited for as long as a reaper of it lives.
-  @Test func reapersOfAnEarlierWorker() throws {
+  // What an earlier worker started is waited for as long as a reaper of it lives.
+  @Test(.checks("G25")) func reapersOfAnEarlierWorker() throws {
     try Self.withScratch { scratch in
       #expect(scratch.awaitTrees(within: .zero))
       let other = unsafe open("\(scratch.path)/trees", O_RDWR | O_CLOEXEC)

@@ -1,5 +1,6 @@
 // What is pure in the body: rendering, quoting, outputs, the argument of `sleep`, times.
 
+import Citations
 import OpClusterModel
 import OpClusterWire
 import OpClusterZeroMQ
@@ -8,8 +9,8 @@ import Testing
 @testable import OpClusterWorker
 
 @Suite struct TextTests {
-  // G38: no value is a part of the text that a shell parses; equal ones are one variable.
-  @Test func valuesReachShellsByTheirEnvironment() throws {
+  // No value is a part of the text that a shell parses; equal ones are one variable.
+  @Test(.checks("G38")) func valuesReachShellsByTheirEnvironment() throws {
     let values = AttemptValues(index: 7, elements: ["it's $(x)", "it's $(x)", ""], inputs: [])
     func place(_ at: Int) -> CommandText.Segment { .value(.element(at), quoting: .shell) }
     let text = CommandText(segments: [

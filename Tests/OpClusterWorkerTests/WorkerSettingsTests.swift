@@ -1,4 +1,4 @@
-// What a worker is told by flags, environment and files, in this order (interface.md).
+// What a worker is told by flags, environment and files, in this order.
 
 import Glibc
 import OpClusterKeys

@@ -1,9 +1,10 @@
 // Connections of a router are counted, and those beyond a bound are cut (A7, G30).
 
+import Citations
 import OpClusterZeroMQ
 import Testing
 
-@Suite struct ConnectionCensusTests {
+@Suite(.checks("G30", "A7")) struct ConnectionCensusTests {
   /// At the bound everybody is served, one past it is cut, and has a place when another one left.
   @Test func cutsTheNewest() throws {
     let router = try openRouter()

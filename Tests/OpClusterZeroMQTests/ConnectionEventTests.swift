@@ -1,5 +1,6 @@
 // What a dealer learns about its connection, so that its owner can open a fresh socket (A6, A19).
 
+import Citations
 import Glibc
 import Testing
 
@@ -142,8 +143,8 @@ import Testing
     }
   }
 
-  // A2: one fresh socket per session; each is a new peer, and libzmq's memory for old ones is free.
-  @Test func freshSocketPerSession() throws {
+  // One fresh socket per session; each is a new peer, and libzmq's memory for old ones is free.
+  @Test(.checks("A2")) func freshSocketPerSession() throws {
     let router = try openRouter()
     let session = try Session(endpoint: router.bind(anyPort()))
     for _ in 0..<50 {

@@ -1,12 +1,13 @@
 // Who is at the other end of a router's connection, and the end that is made of it.
 
+import Citations
 import Glibc
 import Testing
 
 @testable import OpClusterZeroMQ
 
-@Suite struct ConnectionOriginTests {
-  /// A21: one connection ends, the others go on.
+@Suite(.checks("A21")) struct ConnectionOriginTests {
+  /// One connection ends, the others go on.
   private func oneIsCut(_ endpoint: Endpoint, process: Int32?) throws {
     let router = try openRouter()
     try router.watchConnections()

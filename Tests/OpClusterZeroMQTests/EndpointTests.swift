@@ -1,5 +1,6 @@
 // Which addresses are accepted, how they are spelled afterwards, and what is said about the rest.
 
+import Citations
 import OpClusterZeroMQ
 import Testing
 
@@ -29,8 +30,10 @@ import Testing
     #expect(try Endpoint(address) == endpoint)
   }
 
-  // A22: schemes that libzmq itself would take.
-  @Test(arguments: ["udp", "pgm", "epgm", "norm", "tipc", "vmci", "ws", "wss", "TCP", "", "http"])
+  // Schemes that libzmq itself would take.
+  @Test(
+    .checks("A22"),
+    arguments: ["udp", "pgm", "epgm", "norm", "tipc", "vmci", "ws", "wss", "TCP", "", "http"])
   func otherSchemes(scheme: String) {
     #expect(throws: EndpointError.unsupportedScheme(scheme)) {
       try Endpoint("\(scheme)://127.0.0.1:7700")

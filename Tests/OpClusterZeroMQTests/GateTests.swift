@@ -1,6 +1,7 @@
 // Real handshakes over TCP: who is let in, who is not, and what each is told (G35, G37, F46, F47).
 
 import CZeroMQ
+import Citations
 import Glibc
 import Testing
 
@@ -44,8 +45,8 @@ import Testing
 
   private static let refused = ConnectionEvent.handshakeFailed(.notAuthorized(status: 400))
 
-  // G35, G36, A5: the key comes with each message, whether the socket was polled before or not.
-  @Test func admitted() throws {
+  // The key comes with each message, whether the socket was polled before or not.
+  @Test(.checks("G35", "G36", "A5")) func admitted() throws {
     let server = try Server("admitted")
     let dealer = try server.connect()
     #expect(try nextEvent(dealer) == .connected)
@@ -62,8 +63,8 @@ import Testing
     #expect(server.gate.counts == Gate.Counts(admitted: 1))
   }
 
-  // F47: an unknown key is told at once, and who came is kept for the owner to look at.
-  @Test func unknownKey() throws {
+  // An unknown key is told at once, and who came is kept for the owner to look at.
+  @Test(.checks("F47")) func unknownKey() throws {
     let server = try Server("unknown")
     let stranger = KeyPair.random()
     let start = MonotonicClock.now()
@@ -78,8 +79,8 @@ import Testing
     #expect(server.gate.counts == Gate.Counts(refused: 1))
   }
 
-  // F47: a server with another key hangs up; nothing says so (A6), but it is told within 3 s.
-  @Test func wrongServerKey() throws {
+  // A server with another key hangs up; nothing says so, but it is told within 3 s.
+  @Test(.checks("F47", "A6")) func wrongServerKey() throws {
     let server = try Server("wrong-server")
     let start = MonotonicClock.now()
     let dealer = try server.connect(server: KeyPair.random().publicKey)
@@ -94,8 +95,8 @@ import Testing
     #expect(server.gate.counts == Gate.Counts())
   }
 
-  // G37: whom a gate admits changes while it serves; new connections feel it at once.
-  @Test func revokedAndAdmittedLater() throws {
+  // Whom a gate admits changes while it serves; new connections feel it at once.
+  @Test(.checks("G37")) func revokedAndAdmittedLater() throws {
     let server = try Server("revoked")
     let late = KeyPair.random()
     #expect(try nextEvent(server.connect(late)) == Self.refused)
@@ -107,9 +108,9 @@ import Testing
     #expect(try nextEvent(server.connect(late)) == Self.refused)
   }
 
-  // G35: behind a gate that nobody keeps open, behind one that is gone, and where there never was
+  // Behind a gate that nobody keeps open, behind one that is gone, and where there never was
   // one, nobody is let in, and nothing is answered that could be taken for a refusal of the key.
-  @Test(arguments: [true, false])
+  @Test(.checks("G35"), arguments: [true, false])
   func nobodyAnswers(isGateThere: Bool) throws {
     var server: Server? = try Server("closed-\(isGateThere)", isOpen: false)
     let keys = server!.keys
@@ -158,9 +159,9 @@ import Testing
     _ = try Gate(domain: "one") { _ in true }
   }
 
-  // G35: the proof that a server makes at its start, with a gate as it should be, one that lets
+  // The proof that a server makes at its start, with a gate as it should be, one that lets
   // everybody in, one that says nothing, and a server that is not there.
-  @Test func proof() throws {
+  @Test(.checks("G35")) func proof() throws {
     let closed = try Server("proof-closed")
     #expect(try GateProof.attempt(at: closed.endpoint, server: closed.keys.publicKey) == .closed)
     let open = try Server("proof-open") { _ in true }

@@ -1,5 +1,6 @@
 // Keys as values: their spelling, their pairs, and that a secret stays one.
 
+import Citations
 import Testing
 
 @testable import OpClusterZeroMQ
@@ -46,7 +47,7 @@ import Testing
   }
 
   // G39
-  @Test func secretsStaySecret() {
+  @Test(.checks("G39")) func secretsStaySecret() {
     let pair = KeyPair.random()
     let secret = pair.secretKey.revealedText
     var dumped = ""

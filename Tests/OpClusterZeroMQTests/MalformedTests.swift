@@ -2,6 +2,7 @@
 // through the raw C API, because `Socket` cannot.
 
 import CZeroMQ
+import Citations
 import Glibc
 import Testing
 
@@ -58,7 +59,7 @@ import Testing
 
   // A2, ROUTER_HANDOVER=0: who names itself is not listened to, cannot take another's place, and
   // disturbs nobody.
-  @Test func samePeerNameTwice() throws {
+  @Test(.checks("A2")) func samePeerNameTwice() throws {
     let router = try openRouter()
     let bound = try router.bind(anyPort())
     let first = try openDealer()

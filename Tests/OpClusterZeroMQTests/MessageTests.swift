@@ -1,6 +1,7 @@
 // Messages between routers and dealers: round trips, back-pressure, peers that are gone, limits.
 
 import CZeroMQ
+import Citations
 import Glibc
 import Testing
 
@@ -42,8 +43,8 @@ import Testing
     }
   }
 
-  // A3: ROUTER_MANDATORY tells that a peer is gone, or never was there.
-  @Test func unreachable() throws {
+  // ROUTER_MANDATORY tells that a peer is gone, or never was there.
+  @Test(.checks("A3")) func unreachable() throws {
     let router = try openRouter()
     let bound = try router.bind(anyPort())
     #expect(router.send([1], to: RoutingID(number: 1)) == .unreachable)
@@ -56,8 +57,8 @@ import Testing
     #expect(router.send([3], to: peer) == .unreachable)
   }
 
-  // A3, A20: at the high-water mark nothing is lost, in either direction.
-  @Test func dealerFillsUp() throws {
+  // At the high-water mark nothing is lost, in either direction.
+  @Test(.checks("A3", "A20")) func dealerFillsUp() throws {
     let router = try openRouter()
     let dealer = try openDealer()
     try dealer.connect(router.bind(anyPort()))
@@ -121,8 +122,8 @@ import Testing
     return bytes
   }
 
-  // A20: a dealer without a server keeps nothing.
-  @Test func dealerWithoutServer() throws {
+  // A dealer without a server keeps nothing.
+  @Test(.checks("A20")) func dealerWithoutServer() throws {
     let dealer = try openDealer()
     #expect(dealer.send([1]) == .wouldBlock)
     try dealer.connect(Endpoint("ipc:///nowhere/at/all"))
@@ -164,8 +165,8 @@ import Testing
     #expect(router.receive() == .nothing)
   }
 
-  // A2: connections are told apart although nobody names itself.
-  @Test func manyPeers() throws {
+  // Connections are told apart although nobody names itself.
+  @Test(.checks("A2")) func manyPeers() throws {
     let router = try openRouter()
     let bound = try router.bind(anyPort())
     let first = try openDealer()

@@ -1,5 +1,6 @@
 // The poller wakes for everything it is told about, sees no ghosts, and keeps deadlines.
 
+import Citations
 import Glibc
 import Synchronization
 import Testing
@@ -52,8 +53,8 @@ import Testing
     #expect(poller.readiness(of: mailboxItem) == .readable)
   }
 
-  // A13: libzmq's descriptor is edge-triggered; messages left behind are still seen.
-  @Test func messagesLeftBehind() throws {
+  // Libzmq's descriptor is edge-triggered; messages left behind are still seen.
+  @Test(.checks("A13")) func messagesLeftBehind() throws {
     let router = try openRouter()
     let dealer = try openDealer()
     try dealer.connect(router.bind(anyPort()))
@@ -149,8 +150,8 @@ import Testing
     thread.join()
   }
 
-  // A14: signals interrupt the sleep, not the wait.
-  @Test func interrupted() throws {
+  // Signals interrupt the sleep, not the wait.
+  @Test(.checks("A14")) func interrupted() throws {
     signal(SIGUSR2) { _ in }
     let isOver = Atomic<Bool>(false)
     let shared = Shared(isOver: isOver)

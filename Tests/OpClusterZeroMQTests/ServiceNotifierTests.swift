@@ -1,5 +1,6 @@
 // What a service manager is told, read from a real datagram socket; time is the test's.
 
+import Citations
 import Glibc
 import Testing
 
@@ -41,8 +42,8 @@ private struct ManagerSocket: ~Copyable {
 }
 
 @Suite struct ServiceNotifierTests {
-  // G23: fed at half of the manager's time, by whoever has the loop's time, once it serves.
-  @Test(arguments: [true, false])
+  // Fed at half of the manager's time, by whoever has the loop's time, once it serves.
+  @Test(.checks("G23"), arguments: [true, false])
   func readyStatusAndWatchdog(isAbstract: Bool) throws {
     try withFolder { folder in
       let name = isAbstract ? "@opcluster-test-\(getpid())" : "\(folder)/notify"
@@ -103,8 +104,8 @@ private struct ManagerSocket: ~Copyable {
     }
   }
 
-  // G39, F59: in a folder that others can write to, a socket could be replaced.
-  @Test func socketFoldersOfOthers() throws {
+  // In a folder that others can write to, a socket could be replaced.
+  @Test(.checks("G39", "F59")) func socketFoldersOfOthers() throws {
     try withFolder { folder in
       let endpoint = try Endpoint("ipc://\(folder)/s")
       #expect(endpoint.folderProblem == nil)

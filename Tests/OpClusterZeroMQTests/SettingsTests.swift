@@ -1,6 +1,7 @@
-// Every setting that is fixed in code, read back from libzmq (guarantees, section 5).
+// Every setting that is fixed in code, read back from libzmq (ZeroMQ.md).
 
 import CZeroMQ
+import Citations
 import Glibc
 import Testing
 
@@ -16,7 +17,7 @@ import Testing
   ]
 
   // A1, A8, A10, A15, A19
-  @Test func router() throws {
+  @Test(.checks("A1", "A8", "A10", "A15", "A19")) func router() throws {
     let socket = try Socket(role: .router(maximumMessageBytes: 4 << 20))
     for (option, value) in Self.common { #expect(try socket.option(option) == value, "\(option)") }
     #expect(try socket.option(.maximumMessageBytes) == 4 << 20)
@@ -24,15 +25,15 @@ import Testing
   }
 
   // A1, A10, A15, A19, A20
-  @Test func dealer() throws {
+  @Test(.checks("A1", "A10", "A15", "A19", "A20")) func dealer() throws {
     let socket = try Socket(role: .dealer(maximumMessageBytes: 1 << 20))
     for (option, value) in Self.common { #expect(try socket.option(option) == value, "\(option)") }
     #expect(try socket.option(.maximumMessageBytes) == 1 << 20)
     #expect(try socket.option(.immediate) == 1)
   }
 
-  // A6, A22: over TCP there is a mechanism, a domain, and no way around the handler.
-  @Test func keysOverTCP() throws {
+  // Over TCP there is a mechanism, a domain, and no way around the handler.
+  @Test(.checks("A6", "A22")) func keysOverTCP() throws {
     let router = try openRouter()
     let dealer = try openDealer()
     for socket in [router.handle, dealer.handle] {
@@ -60,8 +61,8 @@ import Testing
     return Array(bytes.prefix(size))
   }
 
-  // A2: no routing id of our own choice.
-  @Test func noRoutingID() throws {
+  // No routing id of our own choice.
+  @Test(.checks("A2")) func noRoutingID() throws {
     let socket = try openDealer()
     var name = [UInt8](repeating: 0, count: 255)
     var size = name.count
@@ -102,14 +103,14 @@ import Testing
   }
 
   // A16
-  @Test func context() {
+  @Test(.checks("A16")) func context() {
     #expect(Context.shared.configuredIOThreads == 1)
     #expect(Context.shared.configuredMaximumSockets == 16_384)
     #expect(Context.shared === Context.shared)
   }
 
   // A13
-  @Test func usedOnAnotherThread() async {
+  @Test(.checks("A13")) func usedOnAnotherThread() async {
     await #expect(processExitsWith: .failure) {
       let socket = try openDealer()
       nonisolated(unsafe) let handle = socket.handle

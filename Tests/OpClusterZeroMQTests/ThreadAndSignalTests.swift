@@ -1,5 +1,6 @@
 // Dedicated threads, signals as descriptors, and the clocks.
 
+import Citations
 import Glibc
 import Synchronization
 import Testing
@@ -58,7 +59,7 @@ import Testing
   }
 
   // A14. On a thread of its own, because a test's thread should not keep signals blocked.
-  @Test func signals() throws {
+  @Test(.checks("A14")) func signals() throws {
     let delivered = Box<[DeliveredSignal]>([])
     let thread = try startThread(name: "signals") {
       do {

@@ -1,5 +1,6 @@
 // What connections have sent and nobody has heard, by the kernel's count (A4, G33).
 
+import Citations
 import Testing
 
 @testable import OpClusterZeroMQ
@@ -60,8 +61,8 @@ import Testing
     }
   }
 
-  // G33: by whom, as far as the gate can tell.
-  @Test func keysByAddress() throws {
+  // By whom, as far as the gate can tell.
+  @Test(.checks("G33")) func keysByAddress() throws {
     let gate = try Gate(domain: "keys-by-address") { _ in true }
     gate.open(until: .max)
     let (first, second) = (KeyPair.random().publicKey, KeyPair.random().publicKey)

@@ -1,5 +1,6 @@
 // How the doctor judges figures: at each bound and past it.
 
+import Citations
 import OpClusterModel
 import Testing
 
@@ -12,8 +13,8 @@ import Testing
     return report.findings.first?.state
   }
 
-  // G31: the clock is for display, so that a wrong one is never bad, only worth a word.
-  @Test func clocks() {
+  // The clock is for display, so that a wrong one is never bad, only worth a word.
+  @Test(.checks("G31")) func clocks() {
     func judged(_ theirs: Int64, _ here: Int64, _ trip: Duration = .zero)
       -> DoctorReport.Finding.State?
     {

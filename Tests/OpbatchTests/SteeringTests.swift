@@ -1,6 +1,7 @@
 // The words of the steering commands, and which operations a graph that runs again takes over.
 
 import ArgumentParser
+import Citations
 import OpClusterModel
 import Testing
 
@@ -77,8 +78,8 @@ import Testing
     #expect(throws: Failure.self) { try CallRequest.input(long + " ") }
   }
 
-  /// S77: what goes into the queue is a barrier, with and without a command.
-  @Test func barriers() {
+  /// What goes into the queue is a barrier, with and without a command.
+  @Test(.checks("S77")) func barriers() {
     let empty = QueueBarrier.submission(queue: "io", command: [])
     #expect(empty.templates.map(\.isBarrier) == [true])
     #expect(empty.templates[0].work == .nothing)
@@ -122,7 +123,7 @@ import Testing
   private static let good = Array(repeating: Outcome.succeeded, count: 9)
 
   /// S11.
-  @Test func whatIsTakenOver() {
+  @Test(.checks("S11")) func whatIsTakenOver() {
     var mixed = Self.good
     mixed[1] = .failed
     mixed[4] = .skipped

@@ -1,4 +1,4 @@
-// Every limit of Limits.swift is named by a test that stands at it (house rule 11), or listed
+// Every limit of Limits.swift is named by a test that stands at it, or listed
 // here with the reason. The list may only shrink.
 
 import Testing

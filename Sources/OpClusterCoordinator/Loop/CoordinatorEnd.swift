@@ -9,7 +9,7 @@ public enum CoordinatorEnd: Sendable {
   case stopped
   case failed(CoordinatorError)
 
-  /// The status of the process (interface.md, exit codes).
+  /// The status of the process (Operating.md, exit codes).
   public var status: Int32 {
     switch self {
     case .stopped: 0

@@ -1,5 +1,5 @@
-// Deliberate bugs by which the simulation shows that it would notice real ones (guarantees.md
-// 4.4). They exist in a build with OPCLUSTER_MUTANTS=1 alone, which no product is made with:
+// Deliberate bugs by which the simulation shows that it would notice real ones (Simulation.md).
+// They exist in a build with OPCLUSTER_MUTANTS=1 alone, which no product is made with:
 // elsewhere `isPlanted` is false before the program begins.
 
 #if MUTANTS

@@ -24,7 +24,7 @@ enum Step: CaseIterable {
 }
 
 enum LifeCycle {
-  /// The phase after `step`, or nil where semantics.md's table (S7) has no such arrow. The
+  /// The phase after `step`, or nil where Semantics.md's table (S7) has no such arrow. The
   /// attempts of a retried operation do not move it: it stays executing (S12).
   static func next(_ phase: Phase, _ step: Step) -> Phase? {
     StepCount.add(phase, step)

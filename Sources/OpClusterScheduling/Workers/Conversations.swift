@@ -158,7 +158,7 @@ extension Scheduler {
       let attempt = AttemptID(operation: id, attempt: cell.attempt)
       if claimed.contains(attempt) { continue }
       if cell.isHeldUnstarted {
-        // The dispatch never arrived: it can never start there (hole 1 of guarantees 4.4).
+        // The dispatch never arrived: it can never start there (hole 1 of Simulation.md).
         turn.note(.recalled, id)
         giveBack(id, into: &turn)
       } else {
@@ -267,8 +267,6 @@ extension Scheduler {
     return seat.peer != nil && durable < seat.welcomedIn
   }
 
-  /// Whatever orders were decided meanwhile: they may wait for the disk, a heartbeat claims nothing
-  /// and does not, so that the worker does not look for another connection (F51).
   /// Heartbeats alone, while nothing can be decided because the disk has to catch up (G22): who is
   /// not spoken to gives up what it runs. Changes no fact.
   public mutating func keepTalking(_ durable: CommitIndex, into turn: inout Turn) {
@@ -277,6 +275,8 @@ extension Scheduler {
     }
   }
 
+  /// Whatever orders were decided meanwhile: they may wait for the disk. A heartbeat claims nothing
+  /// and does not wait, so that the worker does not look for another connection (F51).
   private mutating func beat(_ number: UInt32, into turn: inout Turn) {
     // Not to a suspect: a worker that hears and is not heard would keep its lease past its loss
     // (S147), and would not look for a better line.

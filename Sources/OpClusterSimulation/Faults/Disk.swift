@@ -32,10 +32,10 @@ struct Disk: Sendable {
   /// Written, not yet synced; the first `syncing` of them are in the sync that runs.
   private var unsynced: [WrittenTurn] = []
   private(set) var syncing = 0
-  /// Taken while running; in force when everything it contains is durable.
   /// What a crash left of the first turn that it lost.
   private var torn: WrittenTurn?
   private var isLosing = false
+  /// Taken while running; in force when everything it contains is durable.
   private var pendingSnapshot: (commit: CommitIndex, bytes: [UInt8])?
   private(set) var durable = CommitIndex(0)
   /// Nothing but the reserve is free until then.

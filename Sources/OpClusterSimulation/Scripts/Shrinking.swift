@@ -1,5 +1,5 @@
 // Makes a failing world small: a script that breaks the same rule with as little as possible going
-// wrong (guarantees.md 4.5). Fault classes go one at a time, then everything after some moment,
+// wrong (Simulation.md). Fault classes go one at a time, then everything after some moment,
 // then workers and requests, then the rest in ever smaller pieces.
 
 import OpClusterModel

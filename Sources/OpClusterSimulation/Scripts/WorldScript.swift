@@ -1,7 +1,7 @@
 // A world without chance: its cluster, everything that goes wrong and when, what becomes of each
 // message and sync that is not simply carried, and what clients ask. Recorded from a seed, made
 // smaller by `Shrinking`, kept as a file and replayed: a seed's meaning changes with every change
-// of this code, a script's does not (guarantees.md 4.5).
+// of this code, a script's does not (Simulation.md).
 
 import OpClusterModel
 

@@ -1,5 +1,5 @@
 // The witness: what is durable, and what really started and ended. It knows the rules of
-// guarantees.md 4.3 and none of the brains' code; everything that becomes durable, is launched,
+// Simulation.md and none of the brains' code; everything that becomes durable, is launched,
 // ends or is answered passes here, and whatever may not be is a problem. Owned by the world.
 
 import OpClusterModel

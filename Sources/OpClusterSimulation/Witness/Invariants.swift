@@ -1,9 +1,9 @@
-// The invariants of guarantees.md 4.3 in one table: what is meant, which file looks, and when. A
+// The invariants of Simulation.md in one table: what is meant, which file looks, and when. A
 // test reads the files and finds each name there.
 
 /// One invariant that the simulated world watches.
 public struct Invariant: Sendable {
-  /// As in guarantees.md 4.3, or the number of a rule of behaviour.
+  /// As in Simulation.md, or the number of a rule of behaviour.
   public var name: String
   public var meaning: String
   /// In the folder of this target.

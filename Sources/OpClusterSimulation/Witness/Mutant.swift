@@ -1,5 +1,5 @@
 // Deliberate bugs: a standing test that the checks of the simulated world would notice real ones.
-// One that survives means a missing invariant (guarantees.md 4.4). Some are planted in the bodies
+// One that survives means a missing invariant (Simulation.md). Some are planted in the bodies
 // of the simulated world, in any build; the others in the brains themselves, where the real bug
 // would be, in a build that no product is made with.
 

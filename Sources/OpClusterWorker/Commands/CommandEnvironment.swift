@@ -1,10 +1,10 @@
-// What a command is told by its environment (interface.md). Part of `CommandRunner`.
+// What a command is told by its environment. Part of `CommandRunner`.
 
 import OpClusterModel
 import OpClusterProcesses
 
 extension CommandRunner {
-  /// The clean environment with what interface.md promises to an operation.
+  /// The clean environment with what Manifest.md promises to an operation.
   func environment(
     _ job: Job, _ command: CommandSpecification, _ values: AttemptValues, _ slot: SlotPaths,
     _ references: [(name: String, value: String)]

@@ -109,7 +109,7 @@ public enum WorkerExit: Hashable, Sendable {
   /// No coordinator for longer than its patience.
   case unreachable
 
-  /// The status of the process (interface.md).
+  /// The status of the process (Operating.md, exit codes).
   public var status: Int32 {
     switch self {
     case .stopped, .drained: 0
@@ -146,7 +146,7 @@ public struct WorkerError: Error, Hashable, Sendable, CustomStringConvertible {
     self.description = description
   }
 
-  /// The status of the process (interface.md).
+  /// The status of the process (Operating.md, exit codes).
   public var status: Int32 {
     switch kind {
     case .configuration: 78

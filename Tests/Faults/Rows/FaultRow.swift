@@ -4,7 +4,7 @@
 import Glibc
 import RealCluster
 
-/// One fault to survive (guarantees, section 3).
+/// One fault to survive (Faults.md).
 struct FaultRow: Sendable {
   /// `F1`
   var number: String

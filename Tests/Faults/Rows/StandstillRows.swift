@@ -11,7 +11,7 @@ import Synchronization
 let standstillRows: [FaultRow] = [
   FaultRow(
     number: "G23", name: "worker whose loop hangs while libzmq's thread lives",
-    promise: "G12 G13 G14 G22 G23",
+    promise: "G12 G13 G14 G22 G23 A11",
     injection: "one thread of a worker is held by ptrace for longer than the lease",
     needs: [.tracing], isShort: true, run: loopHangs),
   FaultRow(
