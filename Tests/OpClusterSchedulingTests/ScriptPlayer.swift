@@ -360,7 +360,7 @@ struct ScriptPlayer {
       }
       if !held.awaits.isEmpty { throw ScriptError("\(name) still waits at \(name0)") }
       world.start(at, id)
-    case "end", "fail", "stop", "fail-badly", "fail-unknown", "fail-missing":
+    case "end", "fail", "stop", "fail-badly", "fail-unknown", "fail-missing", "fail-stopped":
       guard world.workers[at].executing.contains(where: { $0.operation == id }) else {
         throw ScriptError("\(name0) does not run \(name)")
       }
@@ -393,6 +393,7 @@ struct ScriptPlayer {
     case "fail-badly": result.cause = .badArgument
     case "fail-unknown": result.cause = .unknownType
     case "fail-missing": result.cause = .missingInput
+    case "fail-stopped": result.cause = .workerStopped
     case "stop": result.wasStopped = true
     default: break
     }

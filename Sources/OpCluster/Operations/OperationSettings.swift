@@ -17,7 +17,8 @@ public struct OperationSettings: Hashable, Sendable {
   public var requirements: [LabelRequirement] = []
   /// Further attempts after failures; none unless said otherwise (S12).
   public var retry: RetryPolicy = .never
-  /// Losses of a worker before the operation ends as lost; 0 is Apple's "main runs at most once".
+  /// Losses of a worker before the operation ends as lost; 0 is Apple's "main runs at most once":
+  /// not again after an orderly stop of its worker, either (S12).
   public var maximumLosses: UInt32 = Limits.lossesBeforeGivingUp
   /// Never two process trees of it at once, whatever becomes of its worker (G16). A registered
   /// operation then runs in a child process of its worker, whatever its type says.

@@ -35,6 +35,8 @@ package enum SchedulingBug: Int, Sendable, CaseIterable {
   case believedMarks
   /// S146: whoever has room is given an operation, whatever its queue's pool is.
   case forgottenPools
+  /// S12: what its worker stopped is run again, though it must not run twice.
+  case repeatedStops
 }
 
 #if MUTANTS

@@ -138,9 +138,10 @@ extension Scheduler {
     return switch result.cause {
     case .none: .cancelled
     case .timeout: .timedOut
-    case .lost: .lost
+    // Final for what must not run twice alone.
+    case .lost, .workerStopped: .lost
     case .failed, .signal, .outOfMemory, .cannotStart, .badArgument, .unknownType,
-      .missingInput, .badOutput, .workerStopped:
+      .missingInput, .badOutput:
       .failed
     }
   }

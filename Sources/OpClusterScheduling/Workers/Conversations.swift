@@ -18,6 +18,7 @@ extension Scheduler {
     case .report(let report): take(report, from: worker, peer, into: &turn)
     case .logChunk: break
     case .goodbye:
+      endWhatMayNotRepeat(at: worker, into: &turn)
       commit(.workerLeft(worker), into: &turn)
       turn.afterDurable.append(.close(peer))
     }
@@ -466,6 +467,27 @@ extension Scheduler {
       tryAgain(id, cause: result.cause, delay: .zero, into: &turn)
       if !turn.isReplay { recallAhead(of: id, into: &turn) }
     }
+  }
+
+  /// What runs at a worker that leaves in good order is no loss, but it is not run twice where no
+  /// loss is allowed. A fact of its own, so that earlier journals mean what they meant (S12).
+  private mutating func endWhatMayNotRepeat(at worker: WorkerID, into turn: inout Turn) {
+    for id in heldBy(worker) {
+      let cell = graphs[id.graph.number].cell(id.index)
+      guard cell.phase == .executing, !cell.isHeldUnstarted, !cell.isCancelled, runsOnce(id)
+      else { continue }
+      var result = AttemptResult()
+      result.cause = .workerStopped
+      note(result, of: id, ends: true, by: worker, into: &turn)
+      commit(.finished(id, result), into: &turn)
+    }
+  }
+
+  /// Whether no run of it may follow one that its worker did not bring to an end.
+  func runsOnce(_ id: OperationID) -> Bool {
+    let graph = id.graph.number
+    return graphs[graph].stages[graphs[graph].stageNumber(of: id.index)].template.maximumLosses == 0
+      && !SchedulingBug.repeatedStops.isPlanted
   }
 
   /// S12: a loss is not the operation's fault until it has happened too often.

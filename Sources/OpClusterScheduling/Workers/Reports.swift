@@ -177,7 +177,7 @@ extension Scheduler {
   ) -> Bool {
     let stage = graphs[id.graph.number].stageNumber(of: id.index)
     let policy = graphs[id.graph.number].stages[stage].template.retry
-    if result.cause == .workerStopped { return true }
+    if result.cause == .workerStopped { return !runsOnce(id) }
     // Another attempt would be given the same argument and the same outputs (S129, S138).
     if result.wasStopped || result.cause == .badArgument || result.cause == .missingInput {
       return false

@@ -31,11 +31,28 @@ extension Book {
     }
     launched[attempt] = launch.session
     guard isCurrent(attempt, at: launch.session) else { return judgeLate(launch, name) }
+    if runsTwice(attempt) {
+      complain("S12", "\(name) is a second run, and there must be one alone")
+    }
     expectNeedsEnded(launch, name)
     expectQueueAllows(id, name)
     expectBarriersKept(id, name)
     if self[id].isHeld { complain("S44", "\(name) starts, but it is held") }
     if self[id].isSealed { complain("S91", "\(name) starts after its cancellation was answered") }
+  }
+
+  /// Whether an operation that no loss and no failure repeats was run before.
+  private func runsTwice(_ attempt: AttemptID) -> Bool {
+    guard let template = template(of: attempt.operation), template.maximumLosses == 0,
+      template.retry.maximum == 0, attempt.attempt > 1
+    else { return false }
+    return (1..<attempt.attempt).contains { number in
+      let earlier = AttemptID(operation: attempt.operation, attempt: number)
+      guard launched[earlier] != nil else { return false }
+      // What could not be started has not run.
+      let cause = endings[earlier]?.result.cause
+      return cause != .cannotStart && cause != .unknownType
+    }
   }
 
   /// Whether an attempt has ended for everybody, its worker heard.

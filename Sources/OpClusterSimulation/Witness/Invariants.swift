@@ -50,6 +50,7 @@ public struct Invariant: Sendable {
     of("G22", "no false loss", "Witness/Checks", "every loss"),
     of("G30", "no busy loop", "World/CoordinatorShell", "every turn"),
     of("G32", "another version is told so", "Faults/Nemesis", "every stranger"),
+    of("S12", "what must not run twice does not", "Witness/BookLaunches", everyLaunch),
     of("S63", "limits of queues hold", "Witness/BookLaunches", everyLaunch),
     of("S72", "nothing starts in what is suspended", "Witness/BookLaunches", everyLaunch),
     of("S77", "barriers hold", "Witness/BookLaunches", everyLaunch),

@@ -42,7 +42,8 @@ public enum Mutant: String, Sendable, CaseIterable {
   // In the coordinator's brain, see `SchedulingBug`
   case unfencedResults, sameEpoch, earlyBarrier, miscountedLimit, unwrittenCancel, staleReadiness
   case unreadContent, uncountedLosses, levelledPriorities
-  case hastyPolicies, unspokenOrders, blamedWelcomes, believedMarks, forgottenPools
+  case hastyPolicies, unspokenOrders, blamedWelcomes, believedMarks, forgottenPools,
+    repeatedStops
 
   // In the worker's brain, see `ExecutionBug`
   case staleKept, forgottenAttempts, startsWithoutLease
