@@ -119,7 +119,7 @@ import Testing
   }
 
   /// No more comes than the reader takes; what it takes is granted again.
-  @Test(.checks("G28")) func creditFollowsTheReader() async throws {
+  @Test(.checks("G27")) func creditFollowsTheReader() async throws {
     let fake = try await FakeCoordinator.start(
       Script { id, request, _ in
         guard case .subscribe(let wish) = request else { return [] }

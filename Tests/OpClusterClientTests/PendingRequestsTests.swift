@@ -240,7 +240,7 @@ import Testing
 
   /// Delivered and not read counts against the credit of the next subscription: never more than
   /// one credit's worth of events is kept.
-  @Test(.checks("G28")) func creditAfterALoss() async throws {
+  @Test(.checks("G27")) func creditAfterALoss() async throws {
     let feed = EventFeed(credit: 8) {}
     var subscriptions = Subscriptions()
     var last: UInt64 = 0
@@ -293,7 +293,7 @@ import Testing
   }
 
   /// A coordinator with many subscribers waits for grants of `Limits.eventsPerGrant`.
-  @Test(.checks("G29"), arguments: [(Limits.eventCredit, Limits.eventsPerGrant), (40, 10), (1, 1)])
+  @Test(.checks("G27"), arguments: [(Limits.eventCredit, Limits.eventsPerGrant), (40, 10), (1, 1)])
   func grantsComeEarly(credit: UInt32, least: UInt32) async throws {
     var (feed, subscriptions, last) = Self.subscribed(credit: credit)
     var read: UInt64 = 0

@@ -1,6 +1,5 @@
 // Requests without waiting: their order, what is held back, and that each is answered once.
 
-import Citations
 import OpClusterModel
 import Synchronization
 import Testing
@@ -48,7 +47,7 @@ import Testing
   }
 
   /// What the coordinator would not understand never leaves, and costs nobody the connection.
-  @Test(.checks("G33")) func whatCannotBeReadIsRefusedHere() async throws {
+  @Test func whatCannotBeReadIsRefusedHere() async throws {
     let fake = try await FakeCoordinator.start(
       Script { id, _, _ in [.reply(id, .graphs([], more: false))] })
     let connection = try await ClusterConnection.connect(to: fake.address)

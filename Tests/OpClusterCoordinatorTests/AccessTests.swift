@@ -41,7 +41,7 @@ import Testing
 
   /// A list that is being replaced may be missing or empty for a moment; nobody is put out by
   /// that. Found by row F59, which puts the file behind a link.
-  @Test(.checks("G37", "F59")) func aListThatIsGoneChangesNothing() throws {
+  @Test(.checks("G37")) func aListThatIsGoneChangesNothing() throws {
     let folder = try TestFolder()
     let keys = KeyFolder("\(folder.path)/keys")
     let server = try keys.prepareServer(at: .now).pair

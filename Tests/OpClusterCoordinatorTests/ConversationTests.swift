@@ -12,7 +12,7 @@ import Testing
 @Suite struct ConversationTests {
   /// A greeted client that claims other versions later is put out with everything of it: a
   /// subscription of it would take its share of the events on their way for ever.
-  @Test(.checks("G27")) func aSecondHelloOfOtherVersionsLeavesNothing() throws {
+  @Test(.checks("G32", "G33")) func aSecondHelloOfOtherVersionsLeavesNothing() throws {
     let service = try Service(.memory(.init()), in: TestFolder())
     let client = try TestClient(service)
     let wish = EventSubscription(number: 1, selection: Selection(graphs: .all))

@@ -55,7 +55,7 @@ import Testing
 
   /// The folder removed under an idle coordinator, and under one that is asked to
   /// acknowledge.
-  @Test(.checks("G1", "G7"), arguments: [false, true]) func aRemovedFolderEndsIt(_ isAsked: Bool)
+  @Test(.checks("G7", "F63"), arguments: [false, true]) func aRemovedFolderEndsIt(_ isAsked: Bool)
     throws
   {
     let folder = try TestFolder()

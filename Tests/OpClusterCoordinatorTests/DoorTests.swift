@@ -36,7 +36,7 @@ import Testing
     #expect(verdict(.request(.ping)) == .allowed)
   }
 
-  @Test func versionsMustMeet() {
+  @Test(.checks("G32")) func versionsMustMeet() {
     let newer = ClientHello(versions: ProtocolVersions(lowest: 2, highest: 3))
     let both = ClientHello(versions: ProtocolVersions(lowest: 1, highest: 3))
     #expect(code(verdict(.clientHello(newer), greeted: false)) == .versionMismatch)
@@ -87,7 +87,7 @@ import Testing
 
   /// Everything that can be said, by every role, strangers and those who were removed: allowed
   /// exactly where the table says so.
-  @Test func rolesByMessage() {
+  @Test(.checks("G36")) func rolesByMessage() {
     for saying in EverySaying.all {
       let allowed = saying.allowedTo
       for role in Role.allCases {
@@ -108,7 +108,7 @@ import Testing
   }
 
   /// An invitation says hello, enrols, and nothing else.
-  @Test func invitations() {
+  @Test(.checks("G36")) func invitations() {
     let invited = Principal.invited(KeyPair.random().publicKey)
     for saying in EverySaying.all {
       let isAllowed = verdict(saying.saying, greeted: true, by: invited) == .allowed
@@ -118,7 +118,7 @@ import Testing
   }
 
   /// A worker's key serves under its own name only; an admin's under any.
-  @Test func workersServeUnderTheirOwnName() {
+  @Test(.checks("G36")) func workersServeUnderTheirOwnName() {
     let key = Principal.known(name: "w1", role: .worker)
     for name in ["w1", "w1-2", "w1.gpu", "w1:3"] {
       #expect(verdict(.workerHello(name: name, owner: "w1"), by: key) == .allowed, "\(name)")

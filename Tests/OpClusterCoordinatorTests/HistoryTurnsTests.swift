@@ -1,5 +1,6 @@
 // Whose question to the history is answered next, and how many may wait (G27, G29). Pure.
 
+import Citations
 import OpClusterModel
 import OpClusterQueries
 import OpClusterScheduling
@@ -57,7 +58,7 @@ extension HistoryQuestion {
   }
 }
 
-@Suite struct HistoryTurnsTests {
+@Suite(.checks("G29")) struct HistoryTurnsTests {
   private let one = HistoryTurns.Asker.principal(.key("one"))
   private let other = HistoryTurns.Asker.principal(.key("other"))
   private let empty = HistoryQuestion.numbered(0).bytes

@@ -66,7 +66,7 @@ import Testing
 
   /// A connection that never says hello is in nobody's quota: it ends after a while, whether it
   /// says nothing or something else. Who was greeted may be silent.
-  @Test func connectionsWithoutAHello() throws {
+  @Test(.checks("G33", "A21")) func connectionsWithoutAHello() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder()) { settings in
       settings.greetingPatience = .milliseconds(500)
     }
@@ -93,7 +93,7 @@ import Testing
 
   /// What a worker says of attempts that it never had cannot be late: it is put out. Late words are
   /// none, however many.
-  @Test(.checks("S17")) func aWorkerThatLiesIsPutOut() throws {
+  @Test(.checks("S17", "G13", "G33", "X4")) func aWorkerThatLiesIsPutOut() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder())
     let client = try TestClient(service)
     let worker = try TestWorker(service, name: "honest")
@@ -160,7 +160,7 @@ import Testing
   }
 
   /// Messages that are whole, and come when nobody may say them.
-  @Test func wordsOutOfOrder() throws {
+  @Test(.checks("G33")) func wordsOutOfOrder() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder())
     let others = try Others(service)
     let attempt = AttemptID(operation: OperationID(graph: GraphID(1), index: 0), attempt: 1)
@@ -217,7 +217,7 @@ import Testing
 
   /// Pages behind the last number that there can be; the list of all is merged from what lives
   /// and what has ended.
-  @Test(.checks("F49")) func pagesBehindTheLast() throws {
+  @Test(.checks("X1")) func pagesBehindTheLast() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder())
     let others = try Others(service)
     let all = Selection(graphs: .all)

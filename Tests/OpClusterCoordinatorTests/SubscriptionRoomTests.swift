@@ -1,6 +1,7 @@
 // What subscriptions may take of the coordinator's memory: what they select, and what is found out
 // for them, bounded for each, for each principal and for all together (G29).
 
+import Citations
 import OpClusterJournal
 import OpClusterModel
 import OpClusterQueries
@@ -10,7 +11,7 @@ import Testing
 
 @testable import OpClusterCoordinator
 
-@Suite struct SubscriptionRoomTests {
+@Suite(.checks("G29")) struct SubscriptionRoomTests {
   /// A selection of so many graphs that do not touch.
   private static func filter(graphs count: Int) -> EventFilter {
     let graphs = (0..<UInt32(count)).map { number in

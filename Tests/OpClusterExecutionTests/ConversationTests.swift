@@ -141,7 +141,7 @@ import Testing
   }
 
   // The coordinator is silent: a fresh socket after `suspect`, retries further and further apart.
-  @Test func silenceRenews() {
+  @Test(.checks("G22", "A19")) func silenceRenews() {
     var rig = Self.started()
     let heard = rig.now
     rig.advance(.seconds(4))
@@ -161,7 +161,7 @@ import Testing
   }
 
   // Without a lease nothing new starts; with the coordinator back it does.
-  @Test(.checks("S13")) func nothingStartsWithoutALease() {
+  @Test(.checks("S13", "G22")) func nothingStartsWithoutALease() {
     var rig = Self.started(2)
     rig.advance(.seconds(6))
     rig.end(0)

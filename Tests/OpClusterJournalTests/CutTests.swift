@@ -166,7 +166,7 @@ import Testing
     #expect(bytes(folder.database) == before)
   }
 
-  @Test("a damaged write-ahead log can be cut at the last turn before the damage (G5, G6)")
+  @Test("a damaged write-ahead log can be cut at the last turn before the damage (G6)")
   func damagedLog() throws {
     let (copy, sizes) = try crashedJournal(turns: 9)
     var log = bytes(copy.log)

@@ -28,7 +28,7 @@ import Testing
     #expect(pairs.allSatisfy { $0.told == $0.found })
   }
 
-  @Test("a crash at any commit loses nothing that was reported, whatever else runs (G1, G9, F1)")
+  @Test("a crash at any commit loses nothing that was reported, whatever else runs (G1, G9, F2)")
   func survivesCrashes() throws {
     let folder = try TestFolder()
     let recorder = Recorder()
@@ -68,7 +68,7 @@ import Testing
   }
 
   @Test(
-    "a full disk fails once, acknowledges nothing more, and keeps what it acknowledged (G7, G8)")
+    "a full disk fails once, acknowledges nothing more, and keeps what it acknowledged (G7)")
   func failsOnce() throws {
     let folder = try TestFolder()
     let recorder = Recorder()
@@ -138,7 +138,7 @@ import Testing
     #expect(try remains(of: copy).get() == 1)
   }
 
-  @Test("the folder is for its owner only, and a second opener is told who has it (F31, F59)")
+  @Test("the folder is for its owner only, and a second opener is told who has it (G39, F31)")
   func guardsFolder() throws {
     let outer = try TestFolder()
     let path = outer.path + "/state"

@@ -66,7 +66,7 @@ import Testing
     #expect(try remains(of: folder).get() == 5)
   }
 
-  @Test("a commit that no longer looks like one is noticed by the pages written again (G5, G6)")
+  @Test("a commit that no longer looks like one is noticed by the pages written again (G6)")
   func unmarkedCommit() throws {
     let (folder, ends) = try log(commits: 6)
     let whole = bytes(folder.log)

@@ -95,7 +95,7 @@ import Testing
     try expectRefusal(folder, "an old mark")
   }
 
-  @Test("a log that another program has merged into the database is no loss (G4)")
+  @Test("a log that another program has merged into the database is no loss (G1, G6)")
   func mergedByOthers() throws {
     let folder = try killedJournal(turns: 33)
     do {
@@ -107,7 +107,7 @@ import Testing
     #expect(try JournalTools.verify(folder: folder.path).lastSequence == 33)
   }
 
-  @Test("a life that ended in good order needs no log, and no mark of another life counts (G4)")
+  @Test("a life that ended in good order needs no log, and no mark of another life counts (G6)")
   func otherLives() throws {
     let folder = try TestFolder()
     let recorder = Recorder()

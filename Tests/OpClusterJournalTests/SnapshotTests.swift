@@ -1,5 +1,6 @@
 // Snapshots beside live appends, and what a person does to a journal from outside.
 
+import Citations
 import FoundationEssentials
 import OpClusterJournal
 import Synchronization
@@ -63,7 +64,7 @@ import Testing
     #expect(try JournalTools.read(folder: copy.path).allParts() == [[1], [2]])
   }
 
-  @Test("backup and compaction keep everything; the backup is a journal of its own")
+  @Test("backup and compaction keep everything; the backup is a journal of its own", .checks("G9"))
   func backsUp() throws {
     let folder = try TestFolder()
     let target = try TestFolder()

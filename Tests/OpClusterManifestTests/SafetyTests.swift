@@ -33,7 +33,7 @@ import Testing
   }
 
   // Said in either place, inherited, and taken back.
-  @Test(.checks("G16")) func exclusive() throws {
+  @Test func exclusive() throws {
     let compiled = compile(
       """
       version: 1

@@ -64,7 +64,7 @@ import Testing
 
   /// A word costs what it is long, wherever it stands. (Quadratic, these would take minutes.)
   @Test(
-    .checks("G33"),
+    .checks("F58"),
     arguments: [
       "x", "\"x\"", "'x'", "${A:-x}", "$(x)", "`x`", "[[ x ]]", "case a in x) b;; esac",
     ])

@@ -188,7 +188,7 @@ import Testing
     "origin": { $0.origin = "/home/somebody/else" },
   ]
 
-  @Test func everyFieldIsContent() throws {
+  @Test(.checks("G19")) func everyFieldIsContent() throws {
     let changes = Self.ofGraphs.merging(Self.ofTemplates) { first, _ in first }
     let found = Fields.paths(in: Self.sample)
     let known = Set(changes.keys).union(Self.uncounted.keys)
@@ -211,7 +211,7 @@ import Testing
   }
 
   /// Every case of what is one of several is told from the others.
-  @Test func everyCaseIsContent() {
+  @Test(.checks("G19")) func everyCaseIsContent() {
     let works: [Work] = [.nothing, .command, .call(OperationType(name: "")), .blocks([])]
     let moments: [NotBefore?] = [nil, .after(.zero), .at(.unknown)]
     let reasons: [[RetryPolicy.Reason]] = [
@@ -285,7 +285,7 @@ import Testing
   }
 
   // The digest of FIPS 180-4, over one block and two.
-  @Test(.checks("G39")) func digestsOfSecrets() {
+  @Test(.checks("G19")) func digestsOfSecrets() {
     func hex(_ text: String) -> String {
       SecretDigest.words(of: text).map { word in
         let digits = String(word, radix: 16)

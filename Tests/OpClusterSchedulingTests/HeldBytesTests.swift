@@ -1,11 +1,12 @@
 // What a worker holds unstarted, bounded in number and in bytes (G27): at each limit and past it.
 
+import Citations
 import OpClusterModel
 import Testing
 
 @testable import OpClusterScheduling
 
-@Suite struct HeldBytesTests {
+@Suite(.checks("G27")) struct HeldBytesTests {
   private let inputs = Limits.outputBytes
 
   /// An operation with an output, and readers that need no capacity and bring it along.

@@ -8,7 +8,7 @@ import Testing
 
 @testable import OpClusterScheduling
 
-@Suite struct KeptOutputsTests {
+@Suite(.checks("G29")) struct KeptOutputsTests {
   /// What an entry of the table costs beside the output.
   private let entry = 64
   private let output = [UInt8](repeating: 1, count: Limits.outputBytes)

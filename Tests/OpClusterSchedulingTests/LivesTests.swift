@@ -37,7 +37,7 @@ extension World {
   fileprivate func refusalCodes(_ at: Int) -> [Refusal.Code] { workers[at].refusals.map(\.code) }
 }
 
-@Suite struct LivesTests {
+@Suite(.checks("G12")) struct LivesTests {
   // What a worker was told after the copy was taken the restored journal does not know.
   @Test func whoKnowsMoreIsToldToBeginAnew() throws {
     var world = World()

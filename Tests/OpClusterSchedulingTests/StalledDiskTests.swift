@@ -7,7 +7,7 @@ import Testing
 
 @testable import OpClusterScheduling
 
-@Suite struct StalledDisk {
+@Suite(.checks("G22")) struct StalledDisk {
   // Every turn has orders, and all of them wait for the disk: whoever hears nothing else looks for
   // another connection after SUSPECT.
   @Test func heartbeatsGoOnWhileOrdersWait() {

@@ -152,7 +152,7 @@ import Testing
 
   /// `Limits.keysForgottenAtOnce`: however many are over, a turn lets go of so many; the others
   /// are over nevertheless.
-  @Test func keysThatAreOver() {
+  @Test(.checks("G19")) func keysThatAreOver() {
     var keys = SubmissionKeys()
     let count = 10 * Limits.keysForgottenAtOnce
     for number in 1...count {
@@ -200,7 +200,7 @@ import Testing
 
   /// `Limits.submissionKeysPerPrincipal` and `Limits.submissionKeysRemembered`: at each and one
   /// past it; a million take as long each as a thousand do, and what they take is bounded.
-  @Test func aMillionKeys() {
+  @Test(.checks("G19")) func aMillionKeys() {
     var keys = SubmissionKeys()
     var number: UInt32 = 0
     func add(_ owner: String) {

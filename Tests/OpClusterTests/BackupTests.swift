@@ -20,7 +20,7 @@ import Testing
 
   /// Back up under load, lose the machine, restore elsewhere: what was acknowledged before the
   /// backup began is there, once, and work goes on.
-  @Test func aBackupUnderLoadIsRestored() async throws {
+  @Test(.checks("G12")) func aBackupUnderLoadIsRestored() async throws {
     try await Cluster.with(Cluster.Shape(workers: 1)) { cluster in
       let (state, copy) = ("\(cluster.folder)/state", "\(cluster.folder)/copy")
       let load = SubmissionLoad(cluster)
@@ -109,7 +109,7 @@ import Testing
 
   /// The same of a plain copy of the folder, made while the coordinator was stopped, and restored
   /// when later lives have gone on: nothing in the copy says that it is one.
-  @Test func aPlainCopyIsRestored() async throws {
+  @Test(.checks("G12")) func aPlainCopyIsRestored() async throws {
     try await Cluster.with(Cluster.Shape(workers: 1)) { cluster in
       let state = "\(cluster.folder)/state"
       let scene = try await Scene("plain", on: cluster)

@@ -1,5 +1,6 @@
 // A coordinator that is killed under load and started again (F1, G1, G12, G19, G24).
 
+import Citations
 import OpClusterClient
 import OpClusterModel
 import RealCluster
@@ -9,7 +10,7 @@ import Testing
 @Suite struct CoordinatorCrashTests {
   /// Whatever was acknowledged is there after each restart, once; what ran goes on as the same
   /// processes; the same key gives the same graph.
-  @Test func acknowledgedWorkSurvives() async throws {
+  @Test(.checks("G1", "G19", "G24")) func acknowledgedWorkSurvives() async throws {
     try await Cluster.with { cluster in
       let scene = try await Scene("crash", on: cluster)
       let running = try await scene.submit { plan in

@@ -2,6 +2,7 @@
 // needs none of it succeeds. A small tmpfs in a mount namespace of the worker's own, which takes
 // root.
 
+import Citations
 import FoundationEssentials
 import Glibc
 import OpClusterClient
@@ -23,7 +24,8 @@ import Testing
     return shape
   }
 
-  @Test(.enabled(if: geteuid() == 0, "mounts take root")) func operationsSayThatTheDiskIsFull()
+  @Test(.checks("G8"), .enabled(if: geteuid() == 0, "mounts take root"))
+  func operationsSayThatTheDiskIsFull()
     async throws
   {
     try await Cluster.with(Self.shape) { cluster in

@@ -2,6 +2,7 @@
 // both sets, codes of colours and line ends go through the output of every command, with a real
 // cluster that holds them as names, labels, reasons, commands and logs.
 
+import Citations
 import FoundationEssentials
 import OpClusterClient
 import OpClusterModel
@@ -37,7 +38,7 @@ private struct Said {
   }
 }
 
-@Suite struct HostileTextTests {
+@Suite(.checks("G38")) struct HostileTextTests {
   @Test func everyCommandNeutralises() async throws {
     let shape = Cluster.Shape(workers: 1, workerFlags: [["--label", "evil=\(evil)"]])
     try await Cluster.with(shape) { cluster in

@@ -337,7 +337,7 @@ import Testing
   }
 
   /// A token that is an argument is overwritten as soon as the program has it.
-  @Test func argumentsAreOverwritten() async throws {
+  @Test(.checks("G39")) func argumentsAreOverwritten() async throws {
     try await Self.with { site in
       // A coordinator that answers nobody: the program waits, and can be looked at.
       let deaf = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)

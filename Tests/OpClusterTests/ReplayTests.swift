@@ -23,7 +23,7 @@ import Testing
 
   /// F1, F7 in the middle of a graph: nothing is lost, and nothing is repeated but what ran on the
   /// worker that was killed.
-  @Test(.checks("F1", "F7")) func aMosaicSurvivesItsDaemons() async throws {
+  @Test(.checks("G11", "F1")) func aMosaicSurvivesItsDaemons() async throws {
     try await Cluster.with { cluster in
       let scene = try await Scene("mosaic", on: cluster)
       var replay = try await Replay(try Self.mosaic(scene), in: scene)

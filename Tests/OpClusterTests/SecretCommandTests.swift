@@ -1,6 +1,7 @@
 // G39 with real daemons: an operation has its secret values in its environment, and nothing that
 // anybody is shown, nor any log of a daemon, has them.
 
+import Citations
 import FoundationEssentials
 import OpClusterClient
 import OpClusterModel
@@ -16,7 +17,7 @@ import Testing
     #expect(!(said.output + said.error).isEmpty, "\(what) says nothing")
   }
 
-  @Test func onlyTheOperationHasThem() async throws {
+  @Test(.checks("G39")) func onlyTheOperationHasThem() async throws {
     let scene = try await SharedCluster.scene("secrets")
     let cluster = scene.cluster
     try write("FIRST=\(first)\n", to: "\(scene.folder)/secrets.env")

@@ -77,7 +77,7 @@ import Testing
   }
 
   // Keys in one fact of a snapshot.
-  @Test(.checks("G19")) func keysOfOneFact() throws {
+  @Test(.checks("G27")) func keysOfOneFact() throws {
     func problem(_ count: Int) -> WireError.Problem? {
       let key = KeptKey(
         key: SubmissionKey("k"), graph: GraphID(1), fingerprint: 1, operations: 1, since: .unknown)

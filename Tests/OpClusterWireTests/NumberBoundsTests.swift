@@ -111,7 +111,7 @@ import Testing
 
   /// Counts of a graph that no submission can have are told as the largest that it can, and
   /// can be added up.
-  @Test(.checks("G33")) func countsOfRowsAreBounded() throws {
+  @Test(.checks("X1")) func countsOfRowsAreBounded() throws {
     var proto = ProtoGraphRow()
     proto.name = "g"
     proto.state = .running

@@ -112,7 +112,7 @@ import Testing
 
   /// A submission that is encoded already is taken as it is, here another one. In the turn it
   /// stands as the message that it was in older journals: field 2, its length, its bytes.
-  @Test(.checks("G32")) func submissionsAreEncodedOnce() throws {
+  @Test func submissionsAreEncodedOnce() throws {
     for seed in 0..<100 {
       var dice = Dice(seed: UInt64(seed))
       let (graph, submission) = (dice.graph(), dice.submission())
@@ -198,7 +198,7 @@ import Testing
   }
 
   /// A fingerprint is the same for the same content and for no other.
-  @Test(.checks("G19")) func fingerprints() throws {
+  @Test(.checks("S128")) func fingerprints() throws {
     var seen: Set<UInt64> = []
     for seed in 0..<300 {
       var dice = Dice(seed: UInt64(seed))

@@ -1,12 +1,13 @@
 // Messages from any thread to the one that polls: nothing lost, order kept, bounded, few wake-ups.
 
 import CZeroMQ
+import Citations
 import Glibc
 import Testing
 
 @testable import OpClusterZeroMQ
 
-@Suite struct MailboxTests {
+@Suite(.checks("A13")) struct MailboxTests {
   @Test func fourThreads() throws {
     let mailbox = try Mailbox<(thread: Int, number: Int)>(capacity: 1_000)
     let perThread = 20_000

@@ -1,6 +1,5 @@
 // How the doctor judges figures: at each bound and past it.
 
-import Citations
 import OpClusterModel
 import Testing
 
@@ -14,7 +13,7 @@ import Testing
   }
 
   // The clock is for display, so that a wrong one is never bad, only worth a word.
-  @Test(.checks("G31")) func clocks() {
+  @Test func clocks() {
     func judged(_ theirs: Int64, _ here: Int64, _ trip: Duration = .zero)
       -> DoctorReport.Finding.State?
     {

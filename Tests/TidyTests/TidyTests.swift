@@ -72,17 +72,21 @@ import Testing
 
   /// What of libzmq and of the system is never used, because it drops, cannot be used after, or
   /// crashes.
-  @Test(.checks("A12", "A17", "A18")) func whatBitesIsNotUsed() throws {
+  @Test(.checks("A12", "A16", "A17", "A18")) func whatBitesIsNotUsed() throws {
     let banned = [
-      "ZMQ_PUB", "ZMQ_XPUB", "ZMQ_SUB", "ZMQ_XSUB", "zmq_socket_monitor_pipes_stats", " fork()",
+      "zmq_ctx_term", "zmq_ctx_destroy", "ZMQ_PUB", "ZMQ_XPUB", "ZMQ_SUB", "ZMQ_XSUB",
+      "zmq_socket_monitor_pipes_stats", " fork()",
     ]
+    var contexts: [String] = []
     for file in try Tree.swiftFiles() where file.isSource {
       for (number, line) in file.codeLines {
+        if line.contains("zmq_ctx_new") { contexts.append("\(file.path):\(number)") }
         for word in banned where line.contains(word) {
           Issue.record("\(file.path):\(number) has '\(word)'")
         }
       }
     }
+    #expect(contexts.count == 1, "one context a process: \(contexts)")
   }
 
   /// Foundation's own queue is measured and tried beside ours, and both are used in one file.

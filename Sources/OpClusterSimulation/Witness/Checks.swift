@@ -77,7 +77,7 @@ extension World {
     switch message {
     case .welcome(let welcome):
       if foreign[welcome.conversation.session] != nil {
-        fail("G13", "\(welcome.conversation.session) is welcomed, and knows more than the journal")
+        fail("G12", "\(welcome.conversation.session) is welcomed, and knows more than the journal")
       }
       welcomedAt[welcome.conversation.session] = peer
       let lastLook = now - World.spokenWithin

@@ -37,12 +37,12 @@ public struct Invariant: Sendable {
     of("I19", "nothing leaves before it is durable", "Witness/Checks", "every effect"),
     of("G1", "what was durable is there after a crash", "Witness/Checks", "every start"),
     of("G3", "no event without a record", "Witness/Checks", "every turn"),
-    of("G6", "a rotten record is refused and named", "Faults/Nemesis", "every rot"),
+    of("G6", "a rotten record of the world's disk is refused", "Faults/Nemesis", "every rot"),
     of(
       "G12", "who knows more events than a restored journal is told so", "Faults/Restoring",
       "every start"),
     of(
-      "G13", "who was told more than a restored journal knows is not welcomed", "Witness/Checks",
+      "G12", "who was told more than a restored journal knows is not welcomed", "Witness/Checks",
       "every welcome"),
     of(
       "G24", "who was told no more than it goes on", "Witness/Checks", "every refusal"),

@@ -13,7 +13,7 @@ let boundRows: [FaultRow] =
       injection: "as many operations, bytes, names, outputs and subscribers as may be",
       run: memoryAtFullSize),
     FaultRow(
-      number: "G30", name: "an idle coordinator", promise: "G30",
+      number: "G30", name: "an idle coordinator", promise: "G30 A7",
       injection: "a thousand silent connections; more than there are descriptors",
       run: idleProcessor),
   ]

@@ -29,7 +29,7 @@ let diskRows: [FaultRow] = [
       "200 places of the log's last frame, 200 before it; 200 of the database of one that stopped",
     run: bitFlipped),
   FaultRow(
-    number: "F31", name: "two coordinators on one state folder", promise: "G6",
+    number: "F31", name: "two coordinators on one state folder", promise: "",
     injection: "a second opcoord, also with the first one stopped", isShort: true,
     run: secondCoordinator),
 ]

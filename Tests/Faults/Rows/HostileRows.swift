@@ -9,7 +9,7 @@ import RealCluster
 
 let hostileRows: [FaultRow] = [
   FaultRow(
-    number: "F51", name: "flood and vanish while the disk stalls", promise: "G27 G33",
+    number: "F51", name: "flood and vanish while the disk stalls", promise: "G27 G33 G22 A1",
     injection: "every sync takes 2 s; 3,000 submissions without waiting, then kill -9",
     needs: [.compiler], run: floodAndVanish),
   replayRow, greetingRow, keyRow, malformedRow, peerVersionRow, crowdRow, subscriberRow,

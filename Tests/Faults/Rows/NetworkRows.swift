@@ -14,7 +14,7 @@ let networkRows: [FaultRow] = [
     injection: "the cable of a worker (veth of its network namespace) is out for half a lease",
     isShort: true, run: shortPartition),
   FaultRow(
-    number: "F35", name: "partition longer than the lease, healed", promise: "G12 G13 G22",
+    number: "F35", name: "partition longer than the lease, healed", promise: "G12 G13 G22 G16",
     injection: "the cable of a worker is out for four leases; exclusive operations run on it",
     isShort: true, run: longPartition),
   FaultRow(
@@ -22,7 +22,7 @@ let networkRows: [FaultRow] = [
     injection: "50 ms, 50 ms of jitter, 5 % pauses of 0.2 to 0.4 s (a stream's loss)",
     run: badLink),
   FaultRow(
-    number: "F40", name: "thin pipe full of output", promise: "G22 G27",
+    number: "F40", name: "thin pipe full of output", promise: "G22",
     injection: "32 KB a second, logs asked for all the time", run: thinPipe),
 ]
 

@@ -19,7 +19,7 @@ let operationRows: [FaultRow] = [
     number: "F19", name: "huge and malformed output", promise: "G26",
     injection: "5 GB of zeros, endless yes, one line of 1 GB, invalid UTF-8", run: hugeOutput),
   FaultRow(
-    number: "F20", name: "operation that leaves 10,000 orphans", promise: "G25",
+    number: "F20", name: "operation that leaves 10,000 orphans", promise: "G20",
     injection: "(setsid sleep 0.n &) 10,000 times", run: orphans),
 ]
 

@@ -41,7 +41,7 @@ let processRows: [FaultRow] =
       promise: "G11 G14 G17", injection: "50 × kill -9 and start within 10 s",
       isShort: true, run: restartStorm),
     FaultRow(
-      number: "F13", name: "client killed while it submits", promise: "G2 G19",
+      number: "F13", name: "client killed while it submits", promise: "G2 G19 G1",
       injection: "opbatch submit --key K killed after 0 to 0.1 s, repeated until it succeeds",
       isShort: true, run: clientKilled),
   ] + operationRows

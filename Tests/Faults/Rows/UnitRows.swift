@@ -6,7 +6,7 @@ import RealCluster
 let unitRows: [FaultRow] = [
   FaultRow(
     number: "G40-UNITS", name: "the units of deploy/systemd on a machine of their own",
-    promise: "G23 G25 G40",
+    promise: "G23 G25 G40 G21 G24",
     injection: "systemctl stop while an operation runs, KILL of the worker, STOP of the "
       + "coordinator; daemonised children",
     needs: [.ownNamespaces], run: unitsAtWork)

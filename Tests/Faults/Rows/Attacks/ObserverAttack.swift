@@ -10,7 +10,7 @@ import OpClusterZeroMQ
 import RealCluster
 
 let observerAttack = FaultRow(
-  number: "X3", name: "an observer that takes what it can", promise: "G29 G27 G30 G36",
+  number: "X3", name: "an observer that takes what it can", promise: "G29 G27 G36 G33",
   injection: "every request that changes anything; subscriptions and questions with 10,000 runs "
     + "and more; pages of 2^32 rows; connections over which nothing is said",
   isShort: true, run: observe)

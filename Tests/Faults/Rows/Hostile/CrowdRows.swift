@@ -9,7 +9,7 @@ import OpClusterZeroMQ
 import RealCluster
 
 let crowdRow = FaultRow(
-  number: "F54", name: "10,000 idle connections", promise: "G29 G30",
+  number: "F54", name: "10,000 idle connections", promise: "G29",
   injection: "connections that never say a word, beside 60 workers and 150 clients; then a cap by "
     + "source", run: idleCrowd)
 

@@ -6,7 +6,8 @@ import OpClusterZeroMQ
 import RealCluster
 
 let greetingRow = FaultRow(
-  number: "F46", name: "garbage, half greetings, old protocols, NULL, PLAIN", promise: "G33 G35",
+  number: "F46", name: "garbage, half greetings, old protocols, NULL, PLAIN",
+  promise: "G33 G35 A22",
   injection: "200 of each kind at either port, over TCP; one kind says a byte a second",
   isShort: true, run: strangers)
 

@@ -7,7 +7,7 @@ import Glibc
 import RealCluster
 
 let keyRow = FaultRow(
-  number: "F47", name: "wrong, unknown and removed keys, wrong roles", promise: "G35 G36 G37",
+  number: "F47", name: "wrong, unknown and removed keys, wrong roles", promise: "G35 G36 G37 A6",
   injection: "each by opbatch and opworker as people start them", isShort: true, run: wrongKeys)
 
 /// People and machines with a folder of keys each.

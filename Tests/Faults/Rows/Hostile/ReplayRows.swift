@@ -10,7 +10,7 @@ import Synchronization
 
 let replayRow = FaultRow(
   number: "F52", name: "recorded messages again, twice and out of order",
-  promise: "G12 G13 G14 G19",
+  promise: "G12 G13 G14 G19 G34",
   injection: "hellos, ends, acknowledgements of orders, submissions and cancellations, by a tap in "
     + "the links of both workers and of a client; over sessions of workers and lives of opcoord",
   isShort: true, run: replayed)
