@@ -99,7 +99,7 @@ import Testing
   /// Graph 5 was accepted while its answer was lost, graph 4 is known. When the answer
   /// comes, the subscription has passed the events of graph 5: they are told after all, and nothing
   /// of graph 4 a second time.
-  @Test(.checks("S115", "G34")) func acceptedWithoutAnAnswer() async throws {
+  @Test(.checks("S116", "G34")) func acceptedWithoutAnAnswer() async throws {
     let first = try await FakeCoordinator.start(
       Script { id, request, _ in
         guard case .subscribe(let wish) = request else { return [] }

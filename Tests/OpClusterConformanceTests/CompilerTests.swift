@@ -53,7 +53,7 @@ import Testing
       .map { "\($0)/swiftc" }.first { FileManager.default.isExecutableFile(atPath: $0) }
   }
 
-  @Test("S124: what does not compile says what does", .enabled(if: compiler != nil))
+  @Test("what does not compile says what does", .enabled(if: compiler != nil))
   func messages() async throws {
     let lines = Self.wrong.map(\.line)
     let said = try await Self.compile(lines)

@@ -2,6 +2,7 @@
 // case does what its namesake does, in calls of this library. `plain` ones need other names, `try`
 // and `await`, and nothing else; the page for those who come from OperationQueue lists the others.
 
+import Citations
 import FoundationEssentials
 import OpCluster
 import OpClusterOperations
@@ -32,7 +33,9 @@ struct FoundationProgram: CustomTestStringConvertible, Sendable {
 }
 
 @Suite struct FoundationPrograms {
-  @Test("S1, S32, S44, S131, S146: what Foundation tests", arguments: FoundationProgram.all)
+  @Test(
+    "S32, S44, S146: what Foundation tests", .checks("S15", "S130"),
+    arguments: FoundationProgram.all)
   func holds(_ program: FoundationProgram) async throws { try await program.run() }
 
   /// The page names every one that needs more, and counts the others.

@@ -93,7 +93,7 @@ extension Conformance {
 
     /// a(fail) ── b ── c ── d, where b and c want a success.
     /// S23, S109
-    @Test("C26 policy cascade", .checks("S23", "S109"))
+    @Test("C26 policy cascade", .checks("S1", "S23", "S109"))
     func c26() async throws {
       try await onStage(.cluster) { stage in
         let a = stage.fail("e", name: "a")

@@ -154,7 +154,7 @@ extension Conformance {
     }
 
     /// A client that lost the reply sends its submission again.
-    @Test("C6 same request repeated", .checks("S11", "S148"))
+    @Test("C6 same request repeated", .checks("S11"))
     func c6() async throws {
       try await onStage(.cluster) { stage in
         try await stage.makeQueue(isSuspended: true)

@@ -1,6 +1,7 @@
 // What a Swift programmer meets on a cluster in the program itself: the objects inside of their own
 // operations, starting by hand, the main queue, closures, errors that stay themselves.
 
+import Citations
 import Dispatch
 import Glibc
 import OpCluster
@@ -19,7 +20,7 @@ import Testing
     func put(_ operation: ClusterOperation) { self.operation.withLock { $0 = operation } }
   }
 
-  @Test("S9, S106, S98: inside an operation its object executes, and can cancel itself")
+  @Test("S98: inside an operation its object executes, and can cancel itself", .checks("S87"))
   func inside() async throws {
     let cluster = OperationCluster.local(slots: 2)
     let queue = ClusterOperationQueue(on: cluster)
@@ -115,7 +116,9 @@ import Testing
     #expect(try await queue.waitUntilAllOperationsAreFinished(timeout: patience))
   }
 
-  @Test("the main queue runs on the main thread, one at a time; elsewhere there is none")
+  @Test(
+    "the main queue runs on the main thread, one at a time; elsewhere there is none", .checks("S76")
+  )
   func mainQueue() async throws {
     let key = DispatchSpecificKey<Bool>()
     DispatchQueue.main.setSpecific(key: key, value: true)
@@ -186,7 +189,7 @@ import Testing
     #expect(operation.executionBlocks.isEmpty)
   }
 
-  @Test("S1: handles of one queue are equal") func equality() async throws {
+  @Test("handles of one queue are equal", .checks("S2")) func equality() async throws {
     let cluster = OperationCluster.local(slots: 2)
     let first = ClusterOperationQueue(name: "same", on: cluster)
     let second = ClusterOperationQueue(name: "same", on: cluster)

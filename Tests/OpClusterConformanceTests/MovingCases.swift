@@ -10,7 +10,7 @@ extension Conformance {
   @Suite struct Moving {
     /// An element that was moved runs in, and is told, its own queue; its neighbours
     /// theirs. Both queues count what is in them.
-    @Test("an element in another queue", .checks("S51", "S146"), arguments: Setting.all)
+    @Test("an element in another queue", .checks("S19", "S146"), arguments: Setting.all)
     func moved(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let from = stage.newQueue("from", isSuspended: true)
@@ -39,7 +39,7 @@ extension Conformance {
     }
 
     /// How long an operation stood ready is known when it has ended, its graph too.
-    @Test("waiting time", .checks("S46"), arguments: Setting.all)
+    @Test("waiting time", .checks("S42"), arguments: Setting.all)
     func waiting(_ setting: Setting) async throws {
       try await onStage(setting) { stage in
         let one = stage.newQueue("one", limit: 1)

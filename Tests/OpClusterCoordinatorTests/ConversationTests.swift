@@ -133,7 +133,7 @@ import Testing
 
   /// Followers from the beginning, from the middle and from now on see the same list,
   /// gapless, while it grows; with a credit that must be renewed all the time.
-  @Test(.checks("S104", "S115"), arguments: [false, true]) func followersSeeEverythingOnce(
+  @Test(.checks("S116"), arguments: [false, true]) func followersSeeEverythingOnce(
     isOnDisk: Bool
   ) throws {
     let service = try Service(isOnDisk ? .disk : .memory(MemoryDisk()), in: TestFolder())

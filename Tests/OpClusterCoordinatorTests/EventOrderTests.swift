@@ -80,7 +80,7 @@ import Testing
   }
 
   // What others did before is not told, whatever the disk was at.
-  @Test(.checks("S104", "S115")) func fromNowOnBeginsAfterItsAnswer() throws {
+  @Test(.checks("S3", "S115", "S116")) func fromNowOnBeginsAfterItsAnswer() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder())
     let journal = try #require(service.journal)
     let other = try TestClient(service)

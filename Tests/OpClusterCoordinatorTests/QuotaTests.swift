@@ -105,7 +105,7 @@ import Testing
 
   /// Blocks that are added to operations count like those that came with them, by whoever
   /// adds them, up to `Limits.pendingBytesPerPrincipal`, and until the graph has ended.
-  @Test(.checks("S120")) func addedBlocks() {
+  @Test(.checks("G29")) func addedBlocks() {
     var book = QuotaBook(Quotas())
     let most = Limits.pendingBytesPerPrincipal
     book.began(GraphID(1), operations: 10, bytes: 100, by: one)

@@ -54,7 +54,7 @@ import Testing
   }
 
   /// Nobody hears of a submission before it is durable, and a worker gets nothing of it.
-  @Test(.checks("G1", "G3")) func persistsBeforeItSpeaks() throws {
+  @Test(.checks("S115", "G1", "G3")) func persistsBeforeItSpeaks() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder())
     let client = try TestClient(service)
     let watcher = try TestClient(service)

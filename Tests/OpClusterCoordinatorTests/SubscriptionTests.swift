@@ -112,7 +112,7 @@ import Testing
   }
 
   /// What was decided before is not told, and the answer waits until it is durable.
-  @Test(.checks("S115")) func fromNowOnIsAfterWhatIsDecided() {
+  @Test(.checks("S116")) func fromNowOnIsAfterWhatIsDecided() {
     var world = World()
     world.happen([3])
     world.subscribe(decided: 5)
@@ -393,7 +393,7 @@ import Testing
   }
 
   /// Whatever comes in whatever order: every subscriber sees every event once, in order.
-  @Test(arguments: 0..<40 as Range<UInt64>) func anyOrder(seed: UInt64) {
+  @Test(.checks("S116"), arguments: 0..<40 as Range<UInt64>) func anyOrder(seed: UInt64) {
     var dice = Dice(state: seed &+ 1)
     var world = World()
     if seed % 2 == 0 { world.happen([dice.below(5) + 1]) }

@@ -73,7 +73,7 @@ import Testing
   }
 
   // A test cannot be started as a child of itself.
-  @Test(.checks("S92")) func withoutDoor() async throws {
+  @Test(.checks("S145")) func withoutDoor() async throws {
     let video = ClusterOperation(DecodeVideo(path: "a.mp4"))
     let error = await #expect(throws: ClusterError.self) { try await queue.addOperation(video) }
     #expect(error?.message.contains("runAsChildIfAsked") == true)

@@ -12,7 +12,7 @@ import Testing
 
 @Suite(.serialized, .timeLimit(.minutes(30))) struct Examples {
   // A limit of the queue; a completion block for each that ended.
-  @Test(.checks("S64", "S109"), arguments: Backend.allCases) func downloadsKeepTheirLimit(
+  @Test(.checks("S63", "S68", "S109"), arguments: Backend.allCases) func downloadsKeepTheirLimit(
     _ backend: Backend
   ) async throws {
     try await backend.run { cluster, folder in
@@ -60,7 +60,7 @@ import Testing
   }
 
   // What depends on an asynchronous operation waits for its answer.
-  @Test(.checks("S130", "S131"), arguments: Backend.allCases) func pairsAreAdded(_ backend: Backend)
+  @Test(.checks("S131"), arguments: Backend.allCases) func pairsAreAdded(_ backend: Backend)
     async throws
   {
     try await backend.run { cluster, _ in

@@ -16,7 +16,7 @@ import Testing
   ]
 
   // Nothing comes back to life; only a ready one is launched; nothing launched is undone.
-  @Test(.checks("S7", "S8")) func legalTransitions() {
+  @Test(.checks("S13", "S148")) func legalTransitions() {
     for state in Self.states {
       for event in Self.events {
         let (next, action) = state.after(event)
@@ -31,7 +31,7 @@ import Testing
   }
 
   // Whatever it is, a stale attempt is gone.
-  @Test(.checks("S147")) func abandonEndsEverything() {
+  @Test(.checks("S17")) func abandonEndsEverything() {
     for state in Self.states { #expect(state.after(.abandon).0 == .absent) }
   }
 

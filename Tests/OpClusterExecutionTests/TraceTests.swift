@@ -242,7 +242,7 @@ import Testing
   }
 
   // Killed and forgotten, nothing reported; its room comes back when it has ended.
-  @Test(.checks("S147")) func staleIsKilledAndForgotten() {
+  @Test(.checks("S17")) func staleIsKilledAndForgotten() {
     var rig = Rig(cpus: 1)
     rig.welcome()
     rig.order {

@@ -1,11 +1,14 @@
 // What a local cluster remembers of operations after their graph has ended.
 
+import Citations
 import OpClusterLocal
 import OpClusterModel
 import Testing
 
 @Suite struct HistoryTests {
-  @Test("S87, S126: why and when an unstarted operation ended is known after its graph's end")
+  @Test(
+    "why and when an unstarted operation ended is known after its graph's end",
+    .checks("S23", "S90"))
   func unstartedEnds() async throws {
     let program = Program()
     try await program.queue("q", isSuspended: true)

@@ -1,6 +1,7 @@
 // Operations so short that the next ones are left to the runner that is busy: one that turns out to
 // be long holds up nobody, and a stop reaches nobody but the one it is meant for.
 
+import Citations
 import OpClusterLocal
 import OpClusterModel
 import OpClusterOperations
@@ -8,7 +9,7 @@ import Synchronization
 import Testing
 
 @Suite struct ShortOperationsTests {
-  @Test("S63: after many short ones, two that wait for each other run side by side")
+  @Test("after many short ones, two that wait for each other run side by side", .checks("S64"))
   func meeting() async throws {
     let program = Program()
     try await program.queue("two", limit: 2)

@@ -1,5 +1,6 @@
 // Declared operations, starting by hand, registered types, retries, timeouts, closing.
 
+import Citations
 import OpClusterLocal
 import OpClusterModel
 import OpClusterOperations
@@ -74,7 +75,9 @@ private struct Doubling: RegisteredOperation {
     #expect(program.witness.problems == [])
   }
 
-  @Test("S15: what is queued is started by its queue alone") func byHandQueued() async throws {
+  @Test("what is queued is started by its queue alone", .checks("S13", "S126")) func byHandQueued()
+    async throws
+  {
     let program = Program()
     try await program.queue("q", isSuspended: true)
     let id = try await program.add(to: "q") { _ in }
@@ -86,7 +89,7 @@ private struct Doubling: RegisteredOperation {
     }
   }
 
-  @Test("S125, S135: a registered type runs, and its output stays readable") func type()
+  @Test("S125: a registered type runs, and its output stays readable") func type()
     async throws
   {
     let program = Program()

@@ -9,8 +9,7 @@ import Synchronization
 import Testing
 
 @Suite struct TellingTests {
-  @Test("S9, S106: what runs was told to execute, and had its answer") func executes() async throws
-  {
+  @Test("what runs was told to execute, and had its answer") func executes() async throws {
     let program = Program()
     let wrong = Notes()
     for round in 0..<300 {

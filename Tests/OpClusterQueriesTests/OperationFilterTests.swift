@@ -1,5 +1,6 @@
 // What a selection means in a graph: against going through its operations one by one.
 
+import Citations
 import OpClusterModel
 import OpClusterQueries
 import Testing
@@ -84,7 +85,7 @@ import Testing
     return EndedGraphView(outline, outcomes: outcomes, submittedAt: .unknown)
   }
 
-  @Test mutating func selectionsMeanWhatTheySay() {
+  @Test(.checks("S97")) mutating func selectionsMeanWhatTheySay() {
     for _ in 0..<4_000 {
       let view = view(submission())
       let selection = selection()

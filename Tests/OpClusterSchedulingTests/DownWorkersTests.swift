@@ -53,7 +53,7 @@ extension World {
   }
 
   // Who leaves in good order is not down.
-  @Test(.checks("S148")) func whoLeavesIsNotDown() throws {
+  @Test func whoLeavesIsNotDown() throws {
     var world = World()
     let at = world.join("a")
     world.input(.worker(world.workers[at].peer, .goodbye))

@@ -63,7 +63,7 @@ import Testing
 
   // A had succeeded before the policy could reach it, and what its worker started
   // behind that has started behind a success, for every observer. z is not ended while it runs.
-  @Test(.checks("S22", "S114", "G10"), arguments: [FailurePolicy.stop, .cancel])
+  @Test(.checks("S114", "S151", "G10"), arguments: [FailurePolicy.stop, .cancel])
   func whatHasStartedStartedBehindASuccess(_ failurePolicy: FailurePolicy) {
     var world = world(.succeeded, failurePolicy)
     fail(&world)

@@ -180,7 +180,7 @@ import Testing
   }
 
   // An edge that was taken away and added again holds, and lets go.
-  @Test(.checks("S36", "S37")) func anEdgeMayComeBack() {
+  @Test(.checks("S34", "S37")) func anEdgeMayComeBack() {
     var world = World()
     world.ask(.submit(graph(["a", "b"], [("a", "b")])))
     world.ask(.removeDependency(from: operation(1, 0), to: operation(1, 1)))
@@ -274,7 +274,7 @@ import Testing
 
   // What was kept back by a suspended graph may have ended, and its queue may be gone,
   // when the graph goes on.
-  @Test(.checks("S5", "S72"), arguments: [UInt32(1), 3])
+  @Test(.checks("S5", "S75"), arguments: [UInt32(1), 3])
   func resumingAfterTheQueueIsGone(count: UInt32) {
     var world = World()
     world.ask(.createQueue(QueueSettings(name: "short")))

@@ -158,7 +158,7 @@ private struct Course {
   }
 
   // A change of what is held, and of its queue, is counted.
-  @Test(.checks("S52")) func changesOfWhatIsHeld() throws {
+  @Test(.checks("S47")) func changesOfWhatIsHeld() throws {
     var course = Course(workers: 1, cpus: 1)
     course.world.checksEveryTurn = true
     course.submit(100, .low)

@@ -23,7 +23,7 @@ struct Seeded: RandomNumberGenerator {
 
 @Suite struct RandomWorld {
   // G4 S7 S8 S96 S148 S149, whatever the order of things
-  @Test(.checks("S7", "S8", "S96", "S148", "S149", "G4"), arguments: 0..<150)
+  @Test(.checks("S1", "S7", "S8", "S148", "S149", "G4"), arguments: 0..<150)
   func everythingEndsAndReplays(seed: UInt64) {
     var chance = Seeded(state: seed)
     var world = World()

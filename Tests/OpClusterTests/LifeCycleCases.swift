@@ -50,7 +50,7 @@ import Testing
   }
 
   /// The same request twice is one graph with one answer.
-  @Test(.checks("S11", "S148", "G19", "C6")) func c6() async throws {
+  @Test(.checks("S11", "G19", "C6")) func c6() async throws {
     let scene = try await SharedCluster.scene("c6")
     let queue = try await scene.queue(suspended: true)
     var plan = Plan(scene)

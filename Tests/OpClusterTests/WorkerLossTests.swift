@@ -9,7 +9,7 @@ import Testing
 
 @Suite struct WorkerLossTests {
   /// With no restarts allowed, the loss ends the operation, and the slot is free.
-  @Test(.checks("S16", "S70", "C8")) func c8() async throws {
+  @Test(.checks("S12", "S70", "S147", "C8")) func c8() async throws {
     try await Cluster.with { cluster in
       let scene = try await Scene("c8", on: cluster)
       for gate in ["go", "hang"] { try scene.makeGate(gate) }

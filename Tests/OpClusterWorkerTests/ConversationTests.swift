@@ -145,7 +145,7 @@ extension WorkerTests {
   }
 
   // Stale in the welcome is killed, and nobody hears of it.
-  @Test(.checks("S147")) func staleIsKilled() throws {
+  @Test(.checks("S17")) func staleIsKilled() throws {
     let coordinator = try FakeCoordinator()
     coordinator.timing.suspect = .milliseconds(400)
     let worker = try TestWorker(coordinator.endpoint)

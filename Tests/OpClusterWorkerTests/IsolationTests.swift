@@ -67,7 +67,7 @@ private final class StandIn {
 
 extension WorkerTests {
   // What an isolated type is told and says; its process is used again.
-  @Test(.checks("S92")) func isolatedTypes() throws {
+  @Test(.checks("S146")) func isolatedTypes() throws {
     let standIn = try StandIn()
     let first = try standIn.describe("one")
     let attempt = FakeCoordinator.attempt(0)
@@ -173,7 +173,7 @@ extension WorkerTests {
   }
 
   // S118 with S92: blocks of isolated types have a process each, while they run side by side.
-  @Test(.checks("S92", "S118")) func isolatedBlocks() throws {
+  @Test(.checks("S16", "S118", "S123")) func isolatedBlocks() throws {
     let standIn = try StandIn()
     let block = OperationBlock.call(
       OperationType(name: "stand-in.describe"), argument: Array("{\"word\":\"w\"}".utf8))

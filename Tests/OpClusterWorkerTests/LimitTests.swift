@@ -30,7 +30,7 @@ extension WorkerTests {
 
   // A call that runs out of time is asked to stop, keeps its slot until it returns, and
   // ends as a timeout.
-  @Test(.checks("S87", "G21")) func aCallRunsOutOfTime() throws {
+  @Test(.checks("S10", "G21")) func aCallRunsOutOfTime() throws {
     let coordinator = try FakeCoordinator()
     let worker = try TestWorker(coordinator.endpoint) {
       $0.capacity = Resources(cpus: ResourceAmount(1), memoryBytes: 1 << 30)

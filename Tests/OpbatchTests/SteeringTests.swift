@@ -79,7 +79,7 @@ import Testing
   }
 
   /// What goes into the queue is a barrier, with and without a command.
-  @Test(.checks("S77")) func barriers() {
+  @Test func barriers() {
     let empty = QueueBarrier.submission(queue: "io", command: [])
     #expect(empty.templates.map(\.isBarrier) == [true])
     #expect(empty.templates[0].work == .nothing)

@@ -38,6 +38,8 @@ func host(_ way: String) -> ProcessHost {
 
 /// Starts the operation under a guard and waits to be killed.
 func work(_ way: String, _ text: String, isExclusive: Bool = false) -> Never {
+  // Who runs the tests with nohup has these ignored, and so would we, for ever.
+  for deadly in [SIGHUP, SIGINT, SIGTERM] { signal(deadly, SIG_DFL) }
   let host = host(way)
   do {
     let watcher = try ProcessGuard.start(for: host)

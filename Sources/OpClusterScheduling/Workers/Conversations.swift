@@ -350,7 +350,9 @@ extension Scheduler {
     for id in heldBy(worker) {
       let cell = graphs[id.graph.number].cell(id.index)
       if cell.isHeldUnstarted {
-        if !cell.flags.contains(.ahead), !cell.flags.contains(.recalling) { held.append(id) }
+        // What is being recalled will hardly have begun, but what must not run twice may have.
+        let isOut = cell.flags.contains(.ahead) || cell.flags.contains(.recalling)
+        if !isOut || (runsOnce(id) && !cell.flags.contains(.ahead)) { held.append(id) }
       } else {
         free.take(demand(of: id))
       }

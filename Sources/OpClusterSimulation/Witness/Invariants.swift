@@ -39,11 +39,8 @@ public struct Invariant: Sendable {
     of("G3", "no event without a record", "Witness/Checks", "every turn"),
     of("G6", "a rotten record of the world's disk is refused", "Faults/Nemesis", "every rot"),
     of(
-      "G12", "who knows more events than a restored journal is told so", "Faults/Restoring",
-      "every start"),
-    of(
-      "G12", "who was told more than a restored journal knows is not welcomed", "Witness/Checks",
-      "every welcome"),
+      "G12", "who was told more than a restored journal knows is told so, and not welcomed",
+      "Witness/Checks", "every start and welcome"),
     of(
       "G24", "who was told no more than it goes on", "Witness/Checks", "every refusal"),
     of("G20", "an answered cancellation is durable", "Witness/Checks", "every answer"),
