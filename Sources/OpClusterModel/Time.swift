@@ -81,7 +81,8 @@ public struct Span: Hashable, Comparable, Sendable {
   public var secondsRoundedUp: Int64 { wholeSeconds + (nanoseconds % 1_000_000_000 > 0 ? 1 : 0) }
 }
 
-/// Wall-clock time for people: milliseconds since 1970, UTC. Nothing is ever decided by it (G31).
+/// Wall-clock time: milliseconds since 1970, UTC. It is for people. It decides what outlives a
+/// start of the coordinator: how long keys and invitations count, and `not_before` (G31).
 /// From 1970 to `Limits.latestWallMilliseconds`, so that every one of them has a date.
 public struct WallTime: Hashable, Comparable, Sendable {
   public let milliseconds: Int64
