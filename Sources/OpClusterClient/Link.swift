@@ -54,8 +54,6 @@ struct Link {
   }
 
   var isOpen: Bool { phase == .open }
-  /// A socket exists.
-  var isEngaged: Bool { if case .away = phase { false } else { true } }
 
   mutating func socketOpened(deadline: Instant) { phase = .connecting(deadline: deadline) }
 

@@ -85,22 +85,6 @@ public enum Kernel {
     }
   }
 
-  /// Writes a file that is made for its owner alone; the answer is an `errno`, 0 for success.
-  public static func replaceFile(_ path: String, with bytes: [UInt8]) -> Int32 {
-    let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { return errno }
-    defer { close(descriptor) }
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let count = unsafe rest.withUnsafeBytes { bytes in
-        unsafe Glibc.write(descriptor, bytes.baseAddress, bytes.count)
-      }
-      guard count > 0 else { return errno }
-      rest = rest.dropFirst(count)
-    }
-    return fsync(descriptor) == 0 ? 0 : errno
-  }
-
   /// Takes what a descriptor offers and says whether its other end is closed.
   static func hasEnded(_ descriptor: Int32) -> Bool {
     var buffer = [UInt8](repeating: 0, count: 4_096)

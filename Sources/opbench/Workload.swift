@@ -24,11 +24,6 @@ enum Workload: String, CaseIterable {
     }
   }
 
-  /// What the floor of this workload is, if it has one.
-  var floorTitle: String {
-    self == .processes ? "bare posix_spawn loops, one per worker" : ""
-  }
-
   /// Figures of one fresh cluster, by series.
   func measureCluster() async throws -> [(String, Double)] {
     switch self {

@@ -39,8 +39,6 @@ public struct Table: Sendable {
     rows.append(cells.map { StyledLine.Piece(safe($0.text), $0.tone) })
   }
 
-  public var rowCount: Int { rows.count }
-
   /// Title and rows, no blanks at the ends. `titled` is false for the later pages of a listing.
   public func lines(_ style: Style, titled: Bool = true) -> [String] {
     let layout = layout(style)

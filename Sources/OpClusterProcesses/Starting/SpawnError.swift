@@ -32,16 +32,6 @@ public enum SpawnError: Error, Equatable, Sendable {
     default: nil
     }
   }
-
-  /// Whether the same start may succeed later, or on another machine, without being changed.
-  public var isTemporary: Bool {
-    switch self {
-    case .refused(_, let error), .file(_, let error), .input(_, let error):
-      [EAGAIN, ENOMEM, EMFILE, ENFILE, ENOSPC, EDQUOT, EIO].contains(error)
-    case .notExecutable(_, let error): [ETXTBSY, EAGAIN, ENOMEM, EIO].contains(error)
-    default: false
-    }
-  }
 }
 
 extension SpawnError: CustomStringConvertible {

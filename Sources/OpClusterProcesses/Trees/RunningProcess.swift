@@ -66,9 +66,6 @@ final class RunningProcess {
     }
   }
 
-  /// Whether there is something to kill or to wait for beside the main process.
-  var isSettling: Bool { isCondemned || mainEnd != nil }
-
   /// What the caller is told; to be asked when the tree is gone.
   func ended(leftSomethingBehind: Bool) -> EndedProcess {
     let end = mainEnd ?? MainEnd(status: .unknown)

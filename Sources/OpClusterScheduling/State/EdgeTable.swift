@@ -57,7 +57,6 @@ struct EdgeTable: Sendable {
   }
 
   var isEmpty: Bool { targets.isEmpty }
-  var edgeCount: Int { targets.count }
 
   /// Positions of the edges of one operation, for `self[position]`.
   func range(of index: UInt32) -> Range<Int> {
