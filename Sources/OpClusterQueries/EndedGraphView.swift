@@ -26,6 +26,7 @@ package struct EndedGraphView: GraphView, Sendable {
   package var labels: [Label] { outline.labels }
   package var stageCount: Int { outline.stageCount }
   package func template(of stage: Int) -> OperationTemplate { outline.template(of: stage) }
+  package func labels(of stage: Int) -> [Label] { outline.labels(of: stage) }
   package func indices(of stage: Int) -> Range<UInt32> { outline.indices(of: stage) }
   package func stage(of index: UInt32) -> Int? { outline.stage(of: index) }
   package func queueName(of stage: Int) -> String { outline.queueName(of: stage) }
@@ -89,12 +90,15 @@ package struct EndedGraphView: GraphView, Sendable {
 
   // MARK: - Dependencies
 
-  /// At most a hundred each; one on all elements of a stage is named once. Costs the group edges
-  /// for each row, and the other edges once.
+  /// At most a hundred each; one on all elements of a stage is named once. Costs all edges once and
+  /// those of its stage for each row.
   private func addNeeds(to rows: inout [OperationRow]) {
+    if rows.isEmpty { return }
+    var incoming: [Int: [GroupEdge]] = [:]
+    for edge in outline.submission.groupEdges { incoming[Int(edge.to), default: []].append(edge) }
     for at in rows.indices {
       guard let stage = stage(of: rows[at].id.index) else { continue }
-      for edge in outline.submission.groupEdges where Int(edge.to) == stage {
+      for edge in incoming[stage] ?? [] {
         let from = indices(of: Int(edge.from)).lowerBound
         switch edge.match {
         case .all:

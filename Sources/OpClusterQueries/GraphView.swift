@@ -10,6 +10,8 @@ package protocol GraphShape {
   var labels: [Label] { get }
   var stageCount: Int { get }
   func template(of stage: Int) -> OperationTemplate
+  /// The template's own, without a copy of all of it.
+  func labels(of stage: Int) -> [Label]
   func indices(of stage: Int) -> Range<UInt32>
   /// The stage of an operation; nil for an index that the graph does not have. Costs a search by
   /// halving.

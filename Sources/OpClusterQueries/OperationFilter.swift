@@ -26,7 +26,7 @@ package struct OperationFilter: Sendable {
   package static func carries(_ labels: [Label], _ shape: some GraphShape) -> Bool {
     labels.allSatisfy { label in
       shape.labels.contains(label)
-        || (0..<shape.stageCount).contains { shape.template(of: $0).labels.contains(label) }
+        || (0..<shape.stageCount).contains { shape.labels(of: $0).contains(label) }
     }
   }
 

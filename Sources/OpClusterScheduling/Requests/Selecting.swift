@@ -129,6 +129,7 @@ struct LivingGraphView: GraphView {
   var labels: [Label] { living.submission.labels }
   var stageCount: Int { living.stages.count }
   func template(of stage: Int) -> OperationTemplate { living.stages[stage].template }
+  func labels(of stage: Int) -> [Label] { living.stages[stage].template.labels }
   func indices(of stage: Int) -> Range<UInt32> { living.stages[stage].indices }
   func stage(of index: UInt32) -> Int? {
     index < living.operationCount ? living.stageNumber(of: index) : nil
