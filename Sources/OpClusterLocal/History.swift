@@ -164,11 +164,15 @@ final class EndedGraphMemory: Sendable {
       && OperationFilter.carries(selection.labels, view)
   }
 
-  /// The operations that are meant, ascending.
+  /// The operations that are meant, ascending. Without their dependencies, which a program knows
+  /// itself; why something was skipped is remembered apart.
   func rows(_ filter: OperationFilter, after: OperationID?, limit: Int) -> [OperationRow] {
-    guard let after, after.graph == graph else { return view.rows(filter, from: 0, limit: limit) }
-    let (first, isBeyond) = after.index.addingReportingOverflow(1)
-    return isBeyond ? [] : view.rows(filter, from: first, limit: limit)
+    var first: UInt32 = 0
+    if let after, after.graph == graph {
+      guard after.index < .max else { return [] }
+      first = after.index + 1
+    }
+    return view.rows(filter, from: first, limit: limit, hasNeeds: false)
   }
 }
 

@@ -128,6 +128,7 @@ public enum FailureCause: UInt8, Sendable, CaseIterable {
   case missingInput
   /// Its outputs are too large or malformed.
   case badOutput
-  /// The worker process ended it in an orderly stop; not counted against the operation.
+  /// The worker process ended it in an orderly stop, or its guard did not let it begin. Not counted
+  /// against the operation, unless it must not run twice (S12).
   case workerStopped
 }

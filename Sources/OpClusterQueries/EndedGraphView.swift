@@ -58,14 +58,19 @@ package struct EndedGraphView: GraphView, Sendable {
 
   /// Rows of what is meant with an index of at least `first`, ascending. What attempts came to is
   /// not in them yet.
-  package func rows(_ filter: OperationFilter, from first: UInt32, limit: Int) -> [OperationRow] {
+  ///
+  /// - Parameter hasNeeds: Whether dependencies are told, and what made operations be skipped; that
+  ///   costs all edges of the graph.
+  package func rows(
+    _ filter: OperationFilter, from first: UInt32, limit: Int, hasNeeds: Bool = true
+  ) -> [OperationRow] {
     var rows: [OperationRow] = []
     if limit == 0 { return rows }
     filter.forEachOperation(of: self, from: first) { index in
       rows.append(row(of: index))
       return rows.count < limit
     }
-    addNeeds(to: &rows)
+    if hasNeeds { addNeeds(to: &rows) }
     return rows
   }
 
@@ -90,6 +95,8 @@ package struct EndedGraphView: GraphView, Sendable {
 
   // MARK: - Dependencies
 
+  private static let needsShown = 100
+
   /// At most a hundred each; one on all elements of a stage is named once. Costs all edges once and
   /// those of its stage for each row.
   private func addNeeds(to rows: inout [OperationRow]) {
@@ -101,12 +108,13 @@ package struct EndedGraphView: GraphView, Sendable {
       for edge in incoming[stage] ?? [] {
         let from = indices(of: Int(edge.from)).lowerBound
         switch edge.match {
-        case .all:
+        case .all where rows[at].needs.count < Self.needsShown:
           let name = StageName(graph: graph, name: template(of: Int(edge.from)).name)
           rows[at].need(OperationID(graph: graph, index: from), name.text, edge.policy)
-        case .sameIndex:
+        case .sameIndex where rows[at].needs.count < Self.needsShown:
           let index = from + (rows[at].id.index - indices(of: stage).lowerBound)
           rows[at].need(OperationID(graph: graph, index: index), path(of: index), edge.policy)
+        case .all, .sameIndex: break
         }
       }
     }
@@ -121,12 +129,14 @@ package struct EndedGraphView: GraphView, Sendable {
     var position: [UInt32: Int] = [:]
     for at in rows.indices { position[rows[at].id.index] = at }
     for edge in 0..<edges.count {
-      guard let at = position[edges.to[edge]] else { continue }
+      guard let at = position[edges.to[edge]], rows[at].needs.count < Self.needsShown
+      else { continue }
       let from = edges.from[edge]
       rows[at].need(OperationID(graph: graph, index: from), path(of: from), edges.policy(edge))
     }
     for edge in outline.submission.externalEdges {
-      guard let at = position[edge.to] else { continue }
+      guard let at = position[edge.to], rows[at].needs.count < Self.needsShown
+      else { continue }
       rows[at].need(edge.from, edge.from.numbered, edge.policy)
     }
   }
@@ -178,7 +188,7 @@ package struct EndedGraphView: GraphView, Sendable {
 extension OperationRow {
   fileprivate mutating func need(_ id: OperationID, _ shown: String, _ policy: EdgePolicy) {
     // The same edge may have been submitted twice (S30).
-    guard needs.count < 100, !needs.contains(where: { $0.id == id }) else { return }
+    guard !needs.contains(where: { $0.id == id }) else { return }
     needs.append(Need(id: id, shown: shown, policy: policy))
   }
 }

@@ -37,10 +37,11 @@ package struct OperationFilter: Sendable {
   package func forEachRange(
     of shape: some GraphShape, from first: UInt32 = 0, _ body: (Range<UInt32>) -> Bool
   ) -> Bool {
+    let queue = WantedQueue(selection.queue, in: shape.graph)
     for stage in 0..<shape.stageCount {
       let template = shape.template(of: stage)
       guard means(template, shape), meansPriority(template.priority),
-        meansQueue(shape.queueName(of: stage), shape.graph)
+        queue.isMeant(by: shape.queueName(of: stage))
       else { continue }
       if !forEachRange(of: stage, template, shape, from: first, body) { return false }
     }
@@ -55,14 +56,14 @@ package struct OperationFilter: Sendable {
     of view: some GraphView, from first: UInt32 = 0, _ body: (UInt32) -> Bool
   ) -> Bool {
     guard let begin = view.stage(of: first) else { return true }
+    let queue = WantedQueue(selection.queue, in: view.graph)
     let comparesQueues = selection.queue != nil && view.hasMoved
     let comparesPriorities = selection.priority != nil && view.hasOwnPriorities
-    for stage in begin..<view.stageCount {
+    for stage in begin..<view.stageCount
+    where selection.states.isEmpty || view.mayHave(selection.states, stage: stage) {
       let template = view.template(of: stage)
-      guard means(template, view),
-        selection.states.isEmpty || view.mayHave(selection.states, stage: stage),
-        comparesPriorities || meansPriority(template.priority),
-        comparesQueues || meansQueue(view.queueName(of: stage), view.graph)
+      guard means(template, view), comparesPriorities || meansPriority(template.priority),
+        comparesQueues || queue.isMeant(by: view.queueName(of: stage))
       else { continue }
       let goesOn = forEachRange(of: stage, template, view, from: first) { range in
         for index in range {
@@ -72,7 +73,7 @@ package struct OperationFilter: Sendable {
           if comparesPriorities, !meansPriority(view.priority(of: index, stage: stage)) {
             continue
           }
-          if comparesQueues, !meansQueue(view.queueName(of: index, stage: stage), view.graph) {
+          if comparesQueues, !queue.isMeant(by: view.queueName(of: index, stage: stage)) {
             continue
           }
           if !body(index) { return false }
@@ -106,10 +107,19 @@ package struct OperationFilter: Sendable {
   private func meansPriority(_ priority: Priority) -> Bool {
     selection.priority.map { $0 == priority } ?? true
   }
+}
 
-  /// A queue that came with a graph is called by its own name inside of it.
-  private func meansQueue(_ name: String, _ graph: GraphID) -> Bool {
-    guard let wanted = selection.queue else { return true }
-    return name == wanted || name == StageName(graph: graph, name: wanted).text
+/// The queue of a selection, as it may be called in one graph.
+private struct WantedQueue {
+  /// Empty: any queue is meant. One that came with the graph is called by its own name in it.
+  private let names: [String]
+
+  init(_ wanted: String?, in graph: GraphID) {
+    names = wanted.map { [$0, StageName(graph: graph, name: $0).text] } ?? []
+  }
+
+  /// What is gone has no name, and nobody means it.
+  func isMeant(by name: String) -> Bool {
+    names.isEmpty || (!name.isEmpty && names.contains(name))
   }
 }

@@ -67,7 +67,7 @@ import Testing
     operation.settings.resources = Resources(
       cpus: ResourceAmount(4), memoryBytes: 2_000_000_000)
     operation.settings.requirements = [LabelRequirement(key: "disk", values: ["ssd"])]
-    operation.settings.maximumLosses = 0  // never run again after a lost worker
+    operation.settings.maximumLosses = 0  // never run again where its worker is lost or stopped
     // end
     #expect(operation.settings.resources.memoryBytes == 2_000_000_000)
   }

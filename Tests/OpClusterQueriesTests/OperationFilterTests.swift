@@ -130,6 +130,21 @@ import Testing
     #expect(!OperationFilter.carries([Label(key: "kind", value: "x")], outline))
   }
 
+  /// A queue that is gone has no name, and no selection means it (an unset variable of a script).
+  @Test func noNameIsNoQueue() {
+    var submission = GraphSubmission(name: "g")
+    submission.queues = [.named("")]
+    submission.templates = [OperationTemplate(name: "t", work: .command)]
+    var selection = Selection(graphs: .all)
+    selection.queue = ""
+    var isMeant = false
+    OperationFilter(selection).forEachRange(of: GraphOutline(submission, graph: GraphID(1))) { _ in
+      isMeant = true
+      return true
+    }
+    #expect(!isMeant)
+  }
+
   @Test func paths() {
     var submission = GraphSubmission(name: "g")
     submission.templates = [

@@ -151,6 +151,7 @@ struct LivingGraphView: GraphView {
 
   /// What has ended, or was never enqueued, may name a queue that is gone.
   private func name(of queue: QueueID) -> String {
-    queues.find(queue.number)?.settings.name ?? ""
+    // Without a copy of the queue.
+    queues.contains(queue.number) ? queues[queue.number].settings.name : ""
   }
 }

@@ -351,8 +351,8 @@ extension Scheduler {
       let cell = graphs[id.graph.number].cell(id.index)
       if cell.isHeldUnstarted {
         // What is being recalled will hardly have begun, but what must not run twice may have.
-        let isOut = cell.flags.contains(.ahead) || cell.flags.contains(.recalling)
-        if !isOut || (runsOnce(id) && !cell.flags.contains(.ahead)) { held.append(id) }
+        let isSpared = cell.flags.contains(.recalling) && !runsOnce(id)
+        if !cell.flags.contains(.ahead), !isSpared { held.append(id) }
       } else {
         free.take(demand(of: id))
       }

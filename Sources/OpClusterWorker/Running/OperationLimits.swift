@@ -66,7 +66,8 @@ extension SpawnError {
 
   /// The end of an attempt whose process could not be started.
   var problem: AttemptProblem {
-    // Not its fault: it goes elsewhere, or comes back when the worker is heard again.
+    // Not its fault: it goes elsewhere, or comes back when the worker is heard again; but for what
+    // must not run twice, since nobody else can tell that it has not begun (S12).
     let cause: FailureCause = self == .leaseOver ? .workerStopped : .cannotStart
     var message = description
     if case .notFound = self { message += "; " + Self.pathHint }
