@@ -16,7 +16,7 @@ let networkRows: [FaultRow] = [
   FaultRow(
     number: "F35", name: "partition longer than the lease, healed", promise: "G12 G13 G22 G16",
     injection: "the cable of a worker is out for four leases; exclusive operations run on it",
-    run: longPartition),
+    isShort: true, run: longPartition),
   FaultRow(
     number: "F37", name: "bad link", promise: "G22",
     injection: "50 ms, 50 ms of jitter, 5 % pauses of 0.2 to 0.4 s (a stream's loss)",
