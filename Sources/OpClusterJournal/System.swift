@@ -192,26 +192,28 @@ enum FileSystem {
     return overflow ? .max : bytes
   }
 
-  /// Hands over a file in pieces of `size` bytes, the last one shorter; false from `visit` ends it.
-  /// Does nothing for a file that does not exist.
+  /// Hands over a file in pieces, the first one of `first` bytes, each further one as long as
+  /// `visit` has answered to the one before it, the last one shorter; nil ends it. Does nothing
+  /// for a file that does not exist.
   static func forEachPiece(
-    of path: String, first: Int, size: Int, _ visit: ([UInt8]) -> Bool
+    of path: String, first: Int, _ visit: ([UInt8]) -> Int?
   ) throws(JournalError) {
     guard let file = unsafe fopen(path, "re") else {
       if errno == ENOENT { return }
       throw .system("open", path, errno: errno)
     }
     defer { unsafe fclose(file) }
-    var wanted = first
-    while true {
+    var next: Int? = first
+    while let wanted = next {
       var piece = [UInt8](repeating: 0, count: wanted)
       let count = unsafe piece.withUnsafeMutableBytes {
         unsafe fread($0.baseAddress!, 1, wanted, file)
       }
       if unsafe ferror(file) != 0 { throw .system("read", path, errno: EIO) }
+      if count == 0 { return }
       if count < wanted { piece.removeLast(wanted - count) }
-      if count == 0 || !visit(piece) || count < wanted { return }
-      wanted = size
+      next = visit(piece)
+      if count < wanted { return }
     }
   }
 }

@@ -16,6 +16,8 @@ struct WriteAheadLog {
   /// A transaction with more frames than this may be larger than SQLite's cache: its last frame can
   /// then repeat a page.
   private static let framesWithoutSpilling = 1_000
+  /// How often a log that moves on under the reader is looked at.
+  private static let maximumLooks = 20
 
   private var salts: [UInt8] = []
   private var isBigEndian = false
@@ -28,7 +30,7 @@ struct WriteAheadLog {
   /// The pages behind the last whole commit.
   private var pages: Set<UInt32> = []
   /// The first frame that does not hold, counted from 1.
-  private var broken: Int?
+  private var broken: (number: Int, bytes: [UInt8])?
   /// Whether that one or one behind it marks a commit.
   private var hasBrokenCommit = false
   private var isDamaged = false
@@ -38,37 +40,69 @@ struct WriteAheadLog {
     FileSystem.size(path).map { $0 > headerSize + frameHeaderSize } ?? false
   }
 
+  /// Visits a file in pieces, as `FileSystem.forEachPiece` does.
+  typealias Reading = (
+    _ path: String, _ first: Int, _ visit: ([UInt8]) -> Int?
+  ) throws(JournalError) -> Void
+
+  /// What seemed damaged, with the bytes that said so.
+  private struct Damage: Equatable {
+    let error: JournalError
+    let header: [UInt8]
+    let frame: [UInt8]
+  }
+
   /// How many frames at the end belong to no commit: SQLite will drop them (G5).
-  static func check(_ path: String) throws(JournalError) -> Int {
-    guard hasFrames(path) else { return 0 }
-    var log = WriteAheadLog()
-    var header: [UInt8] = []
-    try FileSystem.forEachPiece(of: path, first: headerSize, size: headerSize) {
-      header = $0
-      return false
+  ///
+  /// A journal in use is written while it is read here: a frame is half there, or the log begins
+  /// anew behind the reader. That moves on, and damage stays: it counts once two looks in a row
+  /// have come to the same bytes under the same header.
+  /// - Throws: `.damaged`, or `.storage` where no two looks agreed.
+  static func check(
+    _ path: String, read: Reading = FileSystem.forEachPiece
+  ) throws(JournalError) -> Int {
+    var seen: Damage?
+    for _ in 0..<maximumLooks {
+      var log = WriteAheadLog()
+      let damage = try log.look(at: path, read)
+      guard let damage else { return max(0, log.lastOwn - log.lastCommit) }
+      if damage == seen { throw damage.error }
+      seen = damage
     }
-    guard log.read(header: header) else {
-      throw .damaged(
+    throw JournalError(
+      kind: .storage, code: 0,
+      message: "\(path) was written so fast that it could not be read as of one moment",
+      advice: "try again when the coordinator has less to do")
+  }
+
+  /// Reads the whole log once.
+  private mutating func look(
+    at path: String, _ read: Reading
+  ) throws(JournalError) -> Damage? {
+    guard Self.hasFrames(path) else { return nil }
+    var header: [UInt8] = []
+    var frameSize: Int?
+    try read(path, Self.headerSize) { piece in
+      guard let size = frameSize else {
+        header = piece
+        if self.read(header: piece) { frameSize = Self.frameHeaderSize + pageSize }
+        return frameSize
+      }
+      if piece.count < size { self.read(torn: piece) }
+      return piece.count == size && self.read(frame: piece) ? size : nil
+    }
+    guard frameSize != nil else {
+      let error = JournalError.damaged(
         "\(path) header", because: "its checksum does not hold, yet frames follow",
         remedy: .cutLog)
+      return Damage(error: error, header: header, frame: [])
     }
-    var isHeader = true
-    let frameSize = frameHeaderSize + log.pageSize
-    try FileSystem.forEachPiece(of: path, first: headerSize, size: frameSize) { piece in
-      if isHeader {
-        isHeader = false
-        return true
-      }
-      if piece.count < frameSize { log.read(torn: piece) }
-      return piece.count == frameSize && log.read(frame: piece)
-    }
-    if log.isDamaged, let frame = log.broken {
-      throw .damaged(
-        "\(path) frame \(frame)",
-        because: "it does not hold, yet what was written after it is there",
-        remedy: .cutLog)
-    }
-    return max(0, log.lastOwn - log.lastCommit)
+    guard isDamaged, let broken else { return nil }
+    let error = JournalError.damaged(
+      "\(path) frame \(broken.number)",
+      because: "it does not hold, yet what was written after it is there",
+      remedy: .cutLog)
+    return Damage(error: error, header: header, frame: broken.bytes)
   }
 
   private mutating func read(header: [UInt8]) -> Bool {
@@ -100,7 +134,7 @@ struct WriteAheadLog {
         }
         return true
       }
-      broken = frame
+      broken = (frame, piece)
     }
     guard isAlmostOurs(piece) else { return true }
     lastOwn = frame

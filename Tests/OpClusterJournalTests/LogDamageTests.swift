@@ -1,6 +1,7 @@
 // Damage in the write-ahead log against what a crash can tear: whatever is flipped, at most the
 // last commit is dropped without a word, and whatever a crash leaves of it, nothing is refused.
 
+import Citations
 import Testing
 
 @testable import OpClusterJournal
@@ -13,18 +14,24 @@ import Testing
     let folder = try TestFolder()
     let recorder = Recorder()
     let journal = try SQLiteJournal.open(folder: folder.path, observer: recorder.observer()).journal
-    var ends: [Int] = []
-    for sequence in 1...commits {
-      let body = [UInt8](repeating: 7, count: sequence % 2 == 0 ? 9_000 : 10)
-      _ = journal.append(
-        turn(sequence, sequence == 3 ? [] : [.stream(first: sequence, count: 1, body: body)]))
-      recorder.waitDurable(sequence)
-      ends.append((bytes(folder.log).count - 32) / Self.frame)
-    }
+    let ends = append(1...commits, to: journal, in: folder, recorder)
     let copy = try TestFolder()
     try folder.copyFiles(to: copy)
     journal.close()
     return (copy, ends)
+  }
+
+  private func append(
+    _ commits: ClosedRange<UInt64>, to journal: SQLiteJournal, in folder: TestFolder,
+    _ recorder: Recorder
+  ) -> [Int] {
+    commits.map { sequence in
+      let body = [UInt8](repeating: 7, count: sequence % 2 == 0 ? 9_000 : 10)
+      _ = journal.append(
+        turn(sequence, sequence == 3 ? [] : [.stream(first: sequence, count: 1, body: body)]))
+      recorder.waitDurable(sequence)
+      return (bytes(folder.log).count - 32) / Self.frame
+    }
   }
 
   private func isRefused(_ log: [UInt8], _ path: String) throws -> Bool {
@@ -105,6 +112,67 @@ import Testing
           }
         }
       }
+    }
+  }
+
+  /// What a reader sees of a log that begins anew while it is read: the old header, the first
+  /// frames of the old log, then those of the new one, and behind them the rest of the old one.
+  @Test("beside a journal that works, nothing of its log seems damaged (G6)", .checks("G6"))
+  func besideAWriter() throws {
+    let folder = try TestFolder()
+    let recorder = Recorder()
+    var settings = JournalSettings()
+    settings.checkpointPages = 20
+    let journal = try SQLiteJournal.open(
+      folder: folder.path, settings: settings, observer: recorder.observer()
+    ).journal
+    let ends = append(1...6, to: journal, in: folder, recorder)
+    let old = bytes(folder.log)
+    _ = append(7...9, to: journal, in: folder, recorder)
+    // What is beyond the wished length is cut off only after the first commit.
+    let begun = bytes(folder.log)
+    let later = begun + old[begun.count...]
+    defer { journal.close() }
+    #expect(old[16..<24] != later[16..<24], "begun anew")
+    for passed in 0...ends[5] {
+      let place = 32 + passed * Self.frame
+      var looks = [old[..<place] + later[place...], later[...]]
+      let dropped = try WriteAheadLog.check(folder.log) { path, first, visit throws(JournalError) in
+        Self.visit(looks.count > 1 ? looks.removeFirst() : looks[0], first, visit)
+      }
+      #expect(dropped == 0, "frame \(passed)")
+    }
+    // One frame of the end was half written when it was read, and those behind it were there.
+    for frame in 0..<ends[4] {
+      var torn = old[...]
+      torn[32 + frame * Self.frame + 2_000] ^= 1
+      var looks = [torn, old[...]]
+      let dropped = try WriteAheadLog.check(folder.log) { path, first, visit throws(JournalError) in
+        Self.visit(looks.count > 1 ? looks.removeFirst() : looks[0], first, visit)
+      }
+      #expect(dropped == 0, "frame \(frame)")
+    }
+    // Whoever never comes to the same end says so, and speaks of no damage.
+    var number = 0
+    let error = #expect(throws: JournalError.self) {
+      try WriteAheadLog.check(folder.log) { path, first, visit throws(JournalError) in
+        var torn = old[...]
+        number += 1
+        torn[32 + number % 4 * Self.frame + 2_000] ^= 1
+        Self.visit(torn, first, visit)
+      }
+    }
+    #expect(error?.kind == .storage && number <= 20)
+  }
+
+  private static func visit(
+    _ bytes: ArraySlice<UInt8>, _ first: Int, _ visit: ([UInt8]) -> Int?
+  ) {
+    var rest = bytes
+    var next: Int? = first
+    while let wanted = next, !rest.isEmpty {
+      next = visit(Array(rest.prefix(wanted)))
+      rest = rest.dropFirst(wanted)
     }
   }
 }
