@@ -33,17 +33,20 @@ public enum JournalTools {
       streamRows: rows.stream, chapterRows: rows.chapters, documentRows: rows.documents)
   }
 
-  /// The snapshot and the turns up to the first that is damaged, for an export: reaching that one
-  /// throws `.damaged`. `lastSequence` says nothing here.
-  public static func readUntilDamage(folder path: String) throws(JournalError) -> Recovered {
-    let folder = try existing(path)
-    return Recovery.content(folder, try Recovery.untilDamage(folder))
+  /// Hands over the snapshot and the turns up to the first that is damaged, for an export: reaching
+  /// that one throws `.damaged`. `lastSequence` says nothing here. As of one moment, as `read` does.
+  public static func readUntilDamage<Result>(
+    folder path: String, _ body: (Recovered) throws -> Result
+  ) throws -> Result {
+    try body(try Recovery.readUntilDamage(try existing(path)))
   }
 
-  /// The verified snapshot and turns.
-  public static func read(folder path: String) throws(JournalError) -> Recovered {
-    let folder = try existing(path)
-    return Recovery.content(folder, try Recovery.verify(folder))
+  /// Hands over the verified snapshot and turns as of one moment: until `body` returns, the
+  /// write-ahead log of a process that uses the journal grows.
+  public static func read<Result>(
+    folder path: String, _ body: (Recovered) throws -> Result
+  ) throws -> Result {
+    try body(try Recovery.read(try existing(path)))
   }
 
   /// Writes a compact copy of the journal, as of one moment, into a new folder and verifies it,
@@ -67,7 +70,7 @@ public enum JournalTools {
     do {
       try makeCopy(of: source, in: target)
       _ = try verify(folder: copy)
-      try check(try read(folder: copy))
+      try read(folder: copy, check)
     } catch {
       target.removeJournal()
       if isLockNew { FileSystem.remove(target.lock) }

@@ -1,6 +1,8 @@
 // Reads a journal back, and verifies every record on the way before anything is opened for
 // writing (G4, G6). Used by open and by the tools, on the calling thread, read-only.
 
+import Synchronization
+
 /// Where a verified journal stands.
 struct Position: Sendable, Equatable {
   var snapshotSequence: UInt64?
@@ -15,19 +17,52 @@ struct Position: Sendable, Equatable {
 }
 
 enum Recovery {
+  /// One moment of a journal, also while another process replaces turns by a snapshot: as long as
+  /// it is there, the write-ahead log of that process grows.
+  final class Moment: Sendable {
+    let mark: LifeMark?
+    private let connection: Mutex<Connection>
+
+    init(_ folder: StateFolder) throws(JournalError) {
+      // What the log must hold is read before the log.
+      mark = LifeMark(FileSystem.begin(of: folder.mark, bytes: LifeMark.size))
+      let connection = try Connection(path: folder.database, access: .readOnly)
+      try connection.execute("BEGIN")
+      self.connection = Mutex(connection)
+    }
+
+    /// One reader after the other.
+    func read<Result, Failure: Error>(
+      _ body: (Connection) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result {
+      try connection.withLock { connection throws(Failure) in try body(connection) }
+    }
+  }
+
   /// Verifies the newest snapshot and every turn behind it.
   static func verify(_ folder: StateFolder) throws(JournalError) -> Position {
     let dropped = try WriteAheadLog.check(folder.writeAheadLog)
-    let mark = LifeMark(FileSystem.begin(of: folder.mark, bytes: LifeMark.size))
-    let connection = try Connection(path: folder.database, access: .readOnly)
-    // One moment of it all, also while another process replaces turns by a snapshot.
-    try connection.execute("BEGIN")
-    var position = try verify(connection)
-    try Life.check(connection, folder, mark, last: position.lastSequence)
-    position.droppedFrames = dropped
-    let home = try connection.number("SELECT value FROM meta WHERE key = 'home'")
-    position.isAtHome = home != nil && home == FileSystem.place(folder.database)
-    return position
+    return try verify(try Moment(folder), folder, dropped: dropped)
+  }
+
+  /// The verified content as of one moment, for whoever does not hold the journal.
+  static func read(_ folder: StateFolder) throws(JournalError) -> Recovered {
+    let dropped = try WriteAheadLog.check(folder.writeAheadLog)
+    let moment = try Moment(folder)
+    return content(folder, try verify(moment, folder, dropped: dropped), moment)
+  }
+
+  private static func verify(
+    _ moment: Moment, _ folder: StateFolder, dropped: Int
+  ) throws(JournalError) -> Position {
+    try moment.read { connection throws(JournalError) in
+      var position = try verify(connection)
+      try Life.check(connection, folder, moment.mark, last: position.lastSequence)
+      position.droppedFrames = dropped
+      let home = try connection.number("SELECT value FROM meta WHERE key = 'home'")
+      position.isAtHome = home != nil && home == FileSystem.place(folder.database)
+      return position
+    }
   }
 
   /// The same of what a connection sees; nothing is said about the file and its log.
@@ -55,19 +90,26 @@ enum Recovery {
   }
 
   /// The newest snapshot, verified, and every turn behind it, which its reader verifies one by one:
-  /// of a damaged journal what comes before the damage can still be read (G6).
-  static func untilDamage(_ folder: StateFolder) throws(JournalError) -> Position {
-    let connection = try Connection(path: folder.database, access: .readOnly)
-    try Schema.check(connection)
-    var position = Position()
-    try findSnapshot(connection, &position)
-    position.lastSequence = UInt64(Int64.max)
-    position.isUntilDamage = true
-    return position
+  /// of a damaged journal what comes before the damage can still be read (G6). As of one moment.
+  static func readUntilDamage(_ folder: StateFolder) throws(JournalError) -> Recovered {
+    let moment = try Moment(folder)
+    let position = try moment.read { connection throws(JournalError) in
+      try Schema.check(connection)
+      var position = Position()
+      try findSnapshot(connection, &position)
+      position.lastSequence = UInt64(Int64.max)
+      position.isUntilDamage = true
+      return position
+    }
+    return content(folder, position, moment)
   }
 
-  /// The verified content as streams; each one reads with a connection of its own.
-  static func content(_ folder: StateFolder, _ position: Position) -> Recovered {
+  /// The verified content as streams.
+  /// - Parameter moment: nil for whoever holds the journal, while nobody writes: each stream then
+  ///   has a connection of its own, and none is left open.
+  static func content(
+    _ folder: StateFolder, _ position: Position, _ moment: Moment? = nil
+  ) -> Recovered {
     Recovered(
       snapshotSequence: position.snapshotSequence, snapshotParts: position.snapshotParts,
       lastSequence: position.lastSequence, lastEpoch: position.lastEpoch,
@@ -75,21 +117,25 @@ enum Recovery {
       isAtHome: position.isAtHome,
       visitParts: { visit in
         guard let sequence = position.snapshotSequence else { return }
-        let connection = try Connection(path: folder.database, access: .readOnly)
-        try forEachPart(connection, Int64(sequence), position.snapshotParts) {
-          try visit($0.bytes(2))
+        try (moment ?? Moment(folder)).read { connection in
+          try forEachPart(connection, Int64(sequence), position.snapshotParts) {
+            try visit($0.bytes(2))
+          }
         }
       },
       visitTurns: { visit in
-        let mark = LifeMark(FileSystem.begin(of: folder.mark, bytes: LifeMark.size))
-        let connection = try Connection(path: folder.database, access: .readOnly)
-        var last = position.snapshotSequence ?? 0
-        try forEachTurn(connection, Int64(last) + 1, through: Int64(position.lastSequence)) {
-          let (sequence, epoch) = (UInt64($0.integer(0)), UInt64($0.integer(1)))
-          try visit(Turn(sequence: sequence, epoch: epoch, body: $0.bytes(3)))
-          last = sequence
+        let moment = try moment ?? Moment(folder)
+        try moment.read { connection in
+          var last = position.snapshotSequence ?? 0
+          try forEachTurn(connection, Int64(last) + 1, through: Int64(position.lastSequence)) {
+            let (sequence, epoch) = (UInt64($0.integer(0)), UInt64($0.integer(1)))
+            try visit(Turn(sequence: sequence, epoch: epoch, body: $0.bytes(3)))
+            last = sequence
+          }
+          if position.isUntilDamage {
+            try Life.check(connection, folder, moment.mark, last: last)
+          }
         }
-        if position.isUntilDamage { try Life.check(connection, folder, mark, last: last) }
       })
   }
 
@@ -240,6 +286,11 @@ enum Recovery {
       }
       try visit(rows)
       expected = sequence + 1
+    }
+    if last < .max, expected <= last {
+      throw JournalError.damaged(
+        "turn \(expected)", because: "it is missing, and so is all behind it up to turn \(last)",
+        remedy: .cut(before: expected))
     }
     if let newest, newest >= expected {
       throw JournalError.damaged(

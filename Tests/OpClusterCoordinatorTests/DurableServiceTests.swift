@@ -114,8 +114,8 @@ import Testing
     try populate(service)
     let before = try view(TestClient(service))
     service.stop()
-    let recovered = try JournalTools.read(folder: "\(folder.path)/state")
-    #expect(try #require(recovered.snapshotSequence) > 3)
+    let snapshot = try JournalTools.read(folder: "\(folder.path)/state") { $0.snapshotSequence }
+    #expect(try #require(snapshot) > 3)
     #expect(try JournalExport.check(folder: "\(folder.path)/state") > 0)
     service = try Service(.disk, in: folder)
     #expect(try view(TestClient(service)) == before)

@@ -63,7 +63,7 @@ import Testing
       for table in ["stream", "chapters", "documents"] {
         let folder = try worked(snapshotTurns: snapshotTurns)
         let state = "\(folder.path)/state"
-        let sound = try JournalTools.read(folder: state)
+        let sound = try JournalTools.verify(folder: state)
         #expect((sound.snapshotSequence == nil) == (snapshotTurns == nil))
         try damage(table, in: state)
         let before = try database(state)
@@ -76,7 +76,8 @@ import Testing
         let target = "\(folder.path)/copy"
         #expect(throws: JournalError.self) { try JournalTools.backup(folder: state, to: target) }
         #expect(!FileManager.default.fileExists(atPath: target))
-        #expect(try JournalTools.read(folder: state).lastSequence == sound.lastSequence)
+        let last = try JournalTools.read(folder: state) { $0.lastSequence }
+        #expect(last == sound.lastSequence)
         try Service(.disk, in: folder).stop()
       }
     }
@@ -133,9 +134,12 @@ import Testing
       }
       _ = try JournalTools.verify(folder: state)
       #expect(try JournalExport.check(folder: state) > 0)
+      var lines = 0
+      try JournalExport.export(folder: state) { _ in lines += 1 }
+      #expect(lines > 0)
     }
     service.stop()
-    #expect(try JournalTools.read(folder: state).snapshotSequence ?? 0 > 10)
+    #expect(try JournalTools.verify(folder: state).snapshotSequence ?? 0 > 10)
   }
 
   @Test("cuts of a real journal leave one that is served, with and without a snapshot (G6, G9)")

@@ -253,7 +253,7 @@ extension JournalError {
   /// What a broken disk says.
   static var test: JournalError {
     do throws(JournalError) {
-      _ = try JournalTools.read(folder: "/proc/1/no-such-journal")
+      _ = try JournalTools.verify(folder: "/proc/1/no-such-journal")
     } catch {
       return error
     }

@@ -57,7 +57,7 @@ import Testing
     let cut = try JournalTools.cut(folder: folder.path, after: 50)
     #expect(cut.lastSequence == 50 && cut.droppedTurns == 12 && cut.isChanged)
     #expect(try remains(of: folder).get() == 50)
-    #expect(try JournalTools.read(folder: folder.path).nextEvent == 51)
+    #expect(try JournalTools.read(folder: folder.path) { $0.nextEvent } == 51)
     #expect(try JournalTools.cut(folder: folder.path, after: 40).droppedTurns == 10)
     let left = try JournalTools.verify(folder: folder.path)
     #expect(left.snapshotSequence == 40 && left.lastSequence == 40 && left.streamRows == 40)
@@ -93,7 +93,7 @@ import Testing
         #expect(!cut.isChanged && cut.lastSequence == 62 && cut.droppedTurns == 0)
         #expect(bytes(folder.database) == before)
       }
-      #expect(try JournalTools.read(folder: folder.path).isAtHome)
+      #expect(try JournalTools.read(folder: folder.path) { $0.isAtHome })
     }
   }
 

@@ -41,7 +41,7 @@ import Testing
       #expect(try remains(of: folder).get() == UInt64(whole), "cut at \(length)")
       // What lies behind the last whole commit is told, unless it is too short to be told from
       // what an earlier log left there.
-      let dropped = try JournalTools.read(folder: folder.path).droppedFrames
+      let dropped = try JournalTools.read(folder: folder.path) { $0.droppedFrames }
       let rest = length - (sizes.last { $0 <= length } ?? 0)
       #expect((dropped > 0) == (rest >= 16), "\(rest) bytes behind a commit, \(dropped) pages")
     }

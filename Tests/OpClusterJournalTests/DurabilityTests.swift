@@ -14,7 +14,7 @@ import Testing
     let recorder = Recorder()
     let seen = Mutex<[(told: UInt64, found: UInt64)]>([])
     let observer = recorder.observer { through in
-      let found = (try? JournalTools.read(folder: folder.path))?.lastSequence ?? 0
+      let found = (try? JournalTools.read(folder: folder.path) { $0.lastSequence }) ?? 0
       seen.withLock { $0.append((through, found)) }
     }
     let journal = try SQLiteJournal.open(folder: folder.path, observer: observer).journal

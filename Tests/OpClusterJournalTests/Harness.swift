@@ -162,12 +162,13 @@ extension Recovered {
 /// What is left of a journal: the number of turns, each as it was written; or a refusal.
 func remains(of folder: TestFolder) throws -> Result<UInt64, JournalError> {
   do {
-    let recovered = try JournalTools.read(folder: folder.path)
-    let turns = try recovered.allTurns()
-    let first = (recovered.snapshotSequence ?? 0) + 1
-    #expect(turns == (first..<(first + UInt64(turns.count))).map { turn($0) })
-    #expect(recovered.lastSequence == first + UInt64(turns.count) - 1)
-    return .success(recovered.lastSequence)
+    return try JournalTools.read(folder: folder.path) { recovered in
+      let turns = try recovered.allTurns()
+      let first = (recovered.snapshotSequence ?? 0) + 1
+      #expect(turns == (first..<(first + UInt64(turns.count))).map { turn($0) })
+      #expect(recovered.lastSequence == first + UInt64(turns.count) - 1)
+      return .success(recovered.lastSequence)
+    }
   } catch let error as JournalError {
     return .failure(error)
   }

@@ -33,7 +33,9 @@ import Testing
     // What is left is printed, and then it is said that it is not all.
     var printed: UInt64 = 0
     #expect(throws: JournalError.self, "\(what)") {
-      try JournalTools.readUntilDamage(folder: folder.path).forEachTurn { printed = $0.sequence }
+      try JournalTools.readUntilDamage(folder: folder.path) { left in
+        try left.forEachTurn { printed = $0.sequence }
+      }
     }
     #expect(try content(of: folder) == before, "\(what)")
     #expect(error.advice.contains("'opcoord journal cut --at \(printed)'"), "\(what): \(error)")

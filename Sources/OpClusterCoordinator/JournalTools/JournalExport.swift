@@ -8,29 +8,19 @@ import OpClusterWire
 
 public enum JournalExport {
   /// Prints every fact: those of the snapshot, then those of the turns behind it, up to the first
-  /// record that is damaged.
+  /// record that is damaged. As of one moment, also beside a coordinator that works.
   ///
   /// - Throws: a `JournalError`, or a `CoordinatorError` that names the record.
   public static func export(folder: String, _ line: (String) -> Void) throws {
-    let content = try JournalTools.readUntilDamage(folder: folder)
-    try forEachRecord(content) { place, record in line("\(place) \(text(record))") }
+    try JournalTools.readUntilDamage(folder: folder) { content in
+      try forEachRecord(content) { place, record in line("\(place) \(text(record))") }
+    }
   }
 
   /// Decodes everything, and checks what a start would check (G6); returns the number of facts.
-  /// Throws as `export` does. Beside a coordinator that works, a new snapshot may replace what is
-  /// being read: then it begins again, a few times.
+  /// Throws as `export` does.
   public static func check(folder: String) throws -> Int {
-    var recovered = try JournalTools.read(folder: folder)
-    for _ in 0..<8 {
-      do {
-        return try check(recovered)
-      } catch {
-        let present = try JournalTools.read(folder: folder)
-        guard present.snapshotSequence != recovered.snapshotSequence else { throw error }
-        recovered = present
-      }
-    }
-    return try check(recovered)
+    try JournalTools.read(folder: folder) { try check($0) }
   }
 
   /// The same of what has been read already.
