@@ -16,7 +16,7 @@ let networkRows: [FaultRow] = [
   FaultRow(
     number: "F35", name: "partition longer than the lease, healed", promise: "G12 G13 G22 G16",
     injection: "the cable of a worker is out for four leases; exclusive operations run on it",
-    isShort: true, run: longPartition),
+    run: longPartition),
   FaultRow(
     number: "F37", name: "bad link", promise: "G22",
     injection: "50 ms, 50 ms of jitter, 5 % pauses of 0.2 to 0.4 s (a stream's loss)",
@@ -29,12 +29,13 @@ let networkRows: [FaultRow] = [
 extension Trial {
   /// The load while `w1` is behind a relay.
   fileprivate func behindRelay(
-    load: LoadShape? = nil, shape link: LinkShape = LinkShape(),
+    load: LoadShape? = nil, shape link: LinkShape = LinkShape(), flags: [String] = [],
     _ fault: @escaping @Sendable (Relay, Cluster, Load) async throws -> Void
   ) async throws {
     let box = Mutex<Relay?>(nil)
     var shape = self.shape()
     shape.routes["w1"] = "ipc://{folder}/relay"
+    shape.timing += flags
     shape.prepare = { folder in
       let relay = try Relay(from: "\(folder)/relay", to: "\(folder)/worker")
       relay.shape = link
@@ -58,15 +59,16 @@ extension Trial {
     _ timing: Times, fence: Double? = nil,
     _ fault: @escaping @Sendable (@escaping Cut, Cluster, Load) async throws -> Void
   ) async throws {
+    let flags = timing.flags + (fence.map { ["--fence", "\($0)"] } ?? [])
     guard Surroundings.hasOwnMounts, Surroundings.program("ip") != nil else {
       note("the link is a relay: network namespaces need root")
-      return try await behindRelay { relay, cluster, load in
+      return try await behindRelay(flags: flags) { relay, cluster, load in
         try await fault({ relay.shape.isCut = $0 }, cluster, load)
       }
     }
     let hosts = Hosts()
     var shape = try hosts.shape(of: self)
-    shape.timing += timing.flags + (fence.map { ["--fence", "\($0)"] } ?? [])
+    shape.timing += flags
     note("the link is the cable between two network namespaces")
     try await underLoad(shape) { cluster, load in
       try await fault({ try await hosts.connect("w1", !$0) }, cluster, load)
