@@ -181,6 +181,12 @@ public struct Scheduler: Sendable {
     apply(record, into: &turn)
     turn.note(record)
   }
+
+  /// The same of one operation; neighbours with the same fact share a record.
+  mutating func commit(_ fact: RunFact, _ id: OperationID, into turn: inout Turn) {
+    apply(fact, to: id, into: &turn)
+    turn.note(fact, id)
+  }
 }
 
 /// Who waits for an answer.

@@ -202,7 +202,6 @@ enum RunFact: Equatable, Sendable {
   case recalled
   case executing
   case succeeded
-  case cancelled(CancelReason)
 
   func record(_ runs: OperationRuns) -> Record {
     switch self {
@@ -210,7 +209,6 @@ enum RunFact: Equatable, Sendable {
     case .recalled: .recalled(runs)
     case .executing: .executing(runs)
     case .succeeded: .succeeded(runs)
-    case .cancelled(let reason): .cancelled(runs, reason)
     }
   }
 }

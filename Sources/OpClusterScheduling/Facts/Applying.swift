@@ -70,13 +70,13 @@ extension Scheduler {
   private mutating func applyToOperations(_ record: Record, into turn: inout Turn) {
     switch record {
     case .dispatched(let worker, let runs):
-      runs.forEachOperation { handOver($0, to: worker, into: &turn) }
+      runs.forEachOperation { apply(.dispatched(worker), to: $0, into: &turn) }
     case .recalled(let runs):
-      runs.forEachOperation { giveBack($0, into: &turn) }
+      runs.forEachOperation { apply(.recalled, to: $0, into: &turn) }
     case .executing(let runs):
-      runs.forEachOperation { begin($0, into: &turn) }
+      runs.forEachOperation { apply(.executing, to: $0, into: &turn) }
     case .succeeded(let runs):
-      runs.forEachOperation { succeed($0, output: nil, into: &turn) }
+      runs.forEachOperation { apply(.succeeded, to: $0, into: &turn) }
     case .finished(let id, let result):
       finishAttempt(id, result, into: &turn)
     case .attemptFailed(let id, let result):
@@ -103,6 +103,17 @@ extension Scheduler {
       .keysDated,
       .graphsRemoved:
       preconditionFailure("not a fact about operations: \(record)")
+    }
+  }
+
+  /// A fact that comes in runs, of one operation.
+  @inline(__always)
+  mutating func apply(_ fact: RunFact, to id: OperationID, into turn: inout Turn) {
+    switch fact {
+    case .dispatched(let worker): handOver(id, to: worker, into: &turn)
+    case .recalled: giveBack(id, into: &turn)
+    case .executing: begin(id, into: &turn)
+    case .succeeded: succeed(id, output: nil, into: &turn)
     }
   }
 

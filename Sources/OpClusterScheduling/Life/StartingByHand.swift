@@ -24,8 +24,7 @@ extension Scheduler {
     try checkStartable(id, liveCell(id))
     commit(.enqueued([id], queue), into: &turn)
     guard dispatch(id, to: worker, awaits: [], into: &turn) else { return false }
-    turn.note(.executing, id)
-    begin(id, into: &turn)
+    commit(.executing, id, into: &turn)
     return true
   }
 

@@ -343,8 +343,7 @@ extension Scheduler {
   private mutating func join(_ run: ReadyRun, _ count: UInt32, into turn: inout Turn) {
     for offset in 0..<count {
       let id = OperationID(graph: run.graph, index: run.first + offset)
-      turn.note(.succeeded, id)
-      succeed(id, output: nil, into: &turn)
+      commit(.succeeded, id, into: &turn)
     }
   }
 
@@ -431,8 +430,7 @@ extension Scheduler {
         return false
       }
     }
-    turn.note(.dispatched(seat), id)
-    handOver(id, to: seat, into: &turn)
+    commit(.dispatched(seat), id, into: &turn)
     let cell = graphs[graph].cell(id.index)
     var order = Dispatch(
       attempt: AttemptID(operation: id, attempt: cell.attempt),

@@ -160,8 +160,7 @@ extension Scheduler {
       if claimed.contains(attempt) { continue }
       if cell.isHeldUnstarted {
         // The dispatch never arrived: it can never start there (hole 1 of Simulation.md).
-        turn.note(.recalled, id)
-        giveBack(id, into: &turn)
+        commit(.recalled, id, into: &turn)
       } else {
         concludeLoss(id, worker, into: &turn)
       }
@@ -333,10 +332,7 @@ extension Scheduler {
 
   /// The lease ran out.
   mutating func lose(_ worker: WorkerID, into turn: inout Turn) {
-    for id in mayHaveStarted(worker) {
-      turn.note(.executing, id)
-      begin(id, into: &turn)
-    }
+    for id in mayHaveStarted(worker) { commit(.executing, id, into: &turn) }
     commit(.workerLost(worker), into: &turn)
   }
 

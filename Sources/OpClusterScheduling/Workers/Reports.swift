@@ -69,8 +69,7 @@ extension Scheduler {
       guard isCurrent(attempt, worker, into: &turn) else { return false }
       let id = attempt.operation
       if graphs[id.graph.number].cell(id.index).isHeldUnstarted {
-        turn.note(.recalled, id)
-        giveBack(id, into: &turn)
+        commit(.recalled, id, into: &turn)
       }
     case .progress(let attempt, let fraction, let text):
       guard isCurrent(attempt, worker, into: &turn) else { return false }
@@ -87,8 +86,7 @@ extension Scheduler {
     guard isCurrent(attempt, worker, into: &turn) else { return }
     let id = attempt.operation
     guard graphs[id.graph.number].cell(id.index).isHeldUnstarted else { return }
-    turn.note(.executing, id)
-    begin(id, into: &turn)
+    commit(.executing, id, into: &turn)
     noteBegin(attempt, at: worker.number, turn.now)
     if graphs[id.graph.number].cell(id.index).isCancelled { sendCancel(id, into: &turn) }
   }
@@ -138,8 +136,7 @@ extension Scheduler {
     if result.isSuccess, result.output.isEmpty {
       noteStart(of: id, at: worker.number, turn.now)
       if result != .success { note(result, of: id, ends: true, by: worker, into: &turn) }
-      turn.note(.succeeded, id)
-      return succeed(id, output: nil, into: &turn)
+      return commit(.succeeded, id, into: &turn)
     }
     if result.cause == .unknownType {
       // Whatever it had announced, it has not got the type: elsewhere, until it says hello again.
