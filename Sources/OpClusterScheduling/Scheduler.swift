@@ -20,7 +20,7 @@ public struct Scheduler: Sendable {
   var counters = Counters()
   var graphs = Registry<Graph>()
   var queues = Registry<Queue>()
-  var seats = Registry<Seat>()
+  var workers = Registry<WorkerRecord>()
   /// Looked up, never iterated.
   var queueByName: [String: QueueID] = [:]
   var ended: [GraphID: EndedGraph] = [:]
@@ -43,17 +43,19 @@ public struct Scheduler: Sendable {
 
   // Not durable
   var timing: Timing
-  var seatByPeer: [PeerID: WorkerID] = [:]
-  /// The newest seat of a name.
-  var seatByName: [String: WorkerID] = [:]
-  var seatBySession: [WorkerSession: WorkerID] = [:]
+  /// One for each of `workers`, under the same number.
+  var conversations = Registry<WorkerConversation>()
+  var workerByPeer: [PeerID: WorkerID] = [:]
+  /// The newest worker of a name.
+  var workerByName: [String: WorkerID] = [:]
+  var workerBySession: [WorkerSession: WorkerID] = [:]
   /// Counts the conversations of this life: a session that was lost and comes back must not find
   /// the number of an earlier one again.
   var lastConversation: UInt32 = 0
   /// Counts how often a worker could give more or less than before in the same conversation.
   var capacityChanges: UInt32 = 0
   /// Those with processes that KILL does not end, few among many.
-  var unwellSeats: Set<UInt32> = []
+  var unwellWorkers: Set<UInt32> = []
   var backoffs: Heap<Backoff> = []
   var alarms: Heap<Alarm> = []
   /// Of workers that could not start something; some are of rests that have ended otherwise.
@@ -134,8 +136,8 @@ public struct Scheduler: Sendable {
     lastTick = turn.now
     alarms = []
     for number in graphs.numbers { setAlarms(GraphID(number), at: turn.now, wall: turn.wall) }
-    for number in seats.numbers {
-      seats[number].lastHeard = turn.now + timing.resync - timing.lost
+    for number in workers.numbers {
+      conversations[number].lastHeard = turn.now + timing.resync - timing.lost
     }
     resumeFailurePolicies(into: &turn)
   }

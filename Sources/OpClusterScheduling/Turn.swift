@@ -30,9 +30,9 @@ public struct Turn: Sendable {
   var openRuns = OpenEventRuns()
   private var openFact: RunFact?
   private var openFactRuns = OperationRuns(graph: GraphID(0))
-  /// Orders of this turn by seat, sent as one message each when the turn closes.
+  /// Orders of this turn by worker, sent as one message each when the turn closes.
   var orders: [PendingOrders] = []
-  /// Seats that were welcomed in this turn.
+  /// Workers that were welcomed in this turn.
   var welcomed: [UInt32] = []
   /// The time from which keys of graphs count that end in this turn; unknown: no fact says it.
   var keysDate = WallTime.unknown
@@ -107,9 +107,9 @@ public struct GraphEnding: Hashable, Sendable {
   public var finishedAt: WallTime
 }
 
-/// Orders collected for one seat during a turn.
+/// Orders collected for one worker during a turn.
 struct PendingOrders: Sendable {
-  var seat: UInt32
+  var worker: UInt32
   var orders: WorkerOrders
 }
 

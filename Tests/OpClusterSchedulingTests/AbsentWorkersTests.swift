@@ -40,7 +40,7 @@ extension World {
   func silentOnes(cpus: Int64) {
     var world = World()
     world.join("a", cpus: 2)
-    while !world.scheduler.seats[1].isSuspect { world.tick(after: .seconds(1)) }
+    while !world.scheduler.conversations[1].isSuspect { world.tick(after: .seconds(1)) }
     world.submit(cpus: cpus)
     if cpus > 2 {
       #expect(world.why().last == "it asks for 4 cpus, and the largest worker has 2")
@@ -68,10 +68,10 @@ extension World {
   @Test func restingOnes() throws {
     var world = World()
     world.join("a")
-    world.scheduler.seats[1].isResting = true
+    world.scheduler.conversations[1].isResting = true
     world.submit()
     #expect(world.why() == ["worker a could run it, and takes nothing"])
-    world.scheduler.seats[1].trouble = StartTrouble(whole: Abstention(reason: "no /data"))
+    world.scheduler.conversations[1].trouble = StartTrouble(whole: Abstention(reason: "no /data"))
     let line = try #require(world.why().first)
     #expect(line.hasPrefix("worker a could run it, but it could not start what it was given"))
     #expect(line.hasSuffix("no /data"))

@@ -31,7 +31,7 @@ import Testing
       if case .toWorker(_, .refused(let refusal)) = effect { refusal } else { nil }
     }
     #expect(refused.map(\.code) == [.limitExceeded])
-    #expect(scheduler.seats.count == Limits.workers)
+    #expect(scheduler.workers.count == Limits.workers)
   }
 
   /// `Limits.queues`, the one that always exists included.

@@ -37,7 +37,7 @@ extension World {
     #expect(down.downReason == "it was not heard of for 16 s")
     #expect(down.downSince == lastHeard)
     #expect(down.lastHeard == .seconds(20))
-    #expect(world.scheduler.workers(at: world.now).map(\.name) == ["a"], "it is no seat any more")
+    #expect(world.scheduler.workers(at: world.now).map(\.name) == ["a"], "it is no worker any more")
   }
 
   @Test func itIsGoneWhenItsNameJoins() throws {

@@ -37,7 +37,7 @@ import Testing
     #expect(world.events.count { $0.kind == .workerDraining } == 1)
     var restored = Scheduler()
     restored.restore(world.scheduler.snapshot(), commit: world.scheduler.lastCommit)
-    #expect(restored.seats[1].isDraining && world.replayed().seats[1].isDraining)
+    #expect(restored.workers[1].isDraining && world.replayed().workers[1].isDraining)
   }
 
   // An edge on an operation that ended otherwise skips a declared dependent, too.

@@ -37,16 +37,16 @@ import Testing
 
   /// At the limit, one byte past it, and the one that always fits.
   @Test func heldBytesPerWorker() {
-    var seat = Seat.blank
-    #expect(seat.hasRoom(for: Limits.heldBytesPerWorker * 2))
-    #expect(seat.count(fitting: Limits.heldBytesPerWorker * 2) == 1)
-    seat.note(Limits.heldBytesPerWorker - 100, of: operation(1, 0))
-    #expect(seat.hasRoom(for: 100) && !seat.hasRoom(for: 101))
-    #expect(seat.count(fitting: 25) == 4 && seat.count(fitting: 0) == .max)
-    seat.forgetBytes(of: operation(1, 1))
-    #expect(!seat.hasRoom(for: 101))
-    seat.forgetBytes(of: operation(1, 0))
-    #expect(seat.heldBytes == 0)
+    var worker = WorkerConversation.blank
+    #expect(worker.hasRoom(for: Limits.heldBytesPerWorker * 2))
+    #expect(worker.count(fitting: Limits.heldBytesPerWorker * 2) == 1)
+    worker.note(Limits.heldBytesPerWorker - 100, of: operation(1, 0))
+    #expect(worker.hasRoom(for: 100) && !worker.hasRoom(for: 101))
+    #expect(worker.count(fitting: 25) == 4 && worker.count(fitting: 0) == .max)
+    worker.letGo(operation(1, 1))
+    #expect(!worker.hasRoom(for: 101))
+    worker.letGo(operation(1, 0))
+    #expect(worker.heldBytes == 0)
   }
 
   /// Readers that all fit into the worker's capacity are handed over as far as their inputs go;
@@ -71,7 +71,7 @@ import Testing
     world.ask(.cancel(.selection(.graph(GraphID(1))), reason: "", grace: nil))
     world.report(0)
     #expect(world.workers[0].held.isEmpty)
-    #expect(world.scheduler.seats[1].heldBytes == 0)
+    #expect(world.scheduler.conversations[1].heldBytes == 0)
     #expect(world.scheduler.brokenInvariant() == nil)
   }
 
@@ -102,14 +102,14 @@ import Testing
 
   /// However fast a worker is.
   @Test func prefetchPerWorker() {
-    var seat = Seat.blank
+    var worker = WorkerConversation.blank
     for (count, most) in [
       (100_000, 1_000), (Limits.prefetchPerWorker * 100, Limits.prefetchPerWorker),
       (Limits.prefetchPerWorker * 100 + 100, Limits.prefetchPerWorker),
     ] {
       // A rate of so many a second.
-      seat.rate = Double(count)
-      #expect(seat.prefetch(at: seat.busySince) == most)
+      worker.rate = Double(count)
+      #expect(worker.prefetch(at: worker.busySince) == most)
     }
   }
 
@@ -127,7 +127,7 @@ import Testing
       var world = World()
       world.join("w1")
       // Fast enough to be given something ahead of time.
-      world.scheduler.seats[1].rate = 1_000_000
+      world.scheduler.conversations[1].rate = 1_000_000
       world.ask(.submit(graph))
       let last = operation(1, UInt32(count))
       #expect(world.workers[0].held.contains { $0.attempt.operation == last } == goes)

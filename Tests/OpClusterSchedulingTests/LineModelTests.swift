@@ -23,8 +23,8 @@ import Testing
     var serials: [UInt64] = []
     var lastPlace: UInt64 = 0
     var pass: UInt64 = 0
-    var seatsVersion: UInt64 = 0
-    var lastSeatsVersion: UInt64 = 0
+    var workersVersion: UInt64 = 0
+    var lastWorkersVersion: UInt64 = 0
     var lastEver: DemandAmounts?
     /// Classes of levels that were set aside, and until when.
     var aside: [Int: Bool] = [:]
@@ -73,7 +73,7 @@ import Testing
       }
     }
     // In the end everything fits.
-    trial.seatsVersion += 1
+    trial.workersVersion += 1
     runPass(&trial, &chance, "seed \(seed), end", takesAll: true)
     #expect(trial.line.isEmpty, "seed \(seed)")
     #expect(trial.line.runCount == 0, "seed \(seed)")
@@ -140,11 +140,11 @@ import Testing
     _ trial: inout Trial, _ chance: inout Seeded, _ name: String, takesAll: Bool = false
   ) {
     trial.pass += 1
-    if chance.chance(20) { trial.seatsVersion += 1 }
-    let isOther = trial.seatsVersion != trial.lastSeatsVersion
-    trial.lastSeatsVersion = trial.seatsVersion
+    if chance.chance(20) { trial.workersVersion += 1 }
+    let isOther = trial.workersVersion != trial.lastWorkersVersion
+    trial.lastWorkersVersion = trial.workersVersion
     trial.aside = trial.aside.filter { $0.value && !isOther }
-    trial.line.begin(pass: trial.pass, seatsVersion: trial.seatsVersion)
+    trial.line.begin(pass: trial.pass, workersVersion: trial.workersVersion)
     var reach = randomReach(&chance)
     var ever = reach
     if !isOther, let before = trial.lastEver { ever = before }
@@ -168,7 +168,7 @@ import Testing
       guard let found, let expected else { break }
       if !takesAll, chance.chance(30) {
         let isResting = chance.chance(50)
-        trial.line.setAside(found, untilSeatsChange: isResting)
+        trial.line.setAside(found, untilWorkersChange: isResting)
         trial.aside[model.key(expected)] = isResting
       } else {
         let count = 1 + UInt32(chance.below(Int(found.valid)))

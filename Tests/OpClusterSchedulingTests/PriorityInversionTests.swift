@@ -120,27 +120,26 @@ private struct Course {
   // What is better is handed over beside what a worker holds, up to `Limits.heldPerWorker`; the
   // counts by rank follow every change of what is held.
   @Test func ranksAreCounted() {
-    var seat = Seat.blank
-    seat.busySince = .zero
-    seat.rate = 100_000
+    var worker = WorkerRecord.blank
     let (low, high) = (
       Rank(.default, queue: 0, level: 1), Rank(.default, queue: 0, level: 3)
     )
-    #expect(seat.room(for: low, at: .zero) == 1_000)
-    for _ in 0..<1_000 { seat.hold(low) }
-    #expect(seat.room(for: low, at: .zero) == 0 && seat.room(for: high, at: .zero) == 1_000)
-    #expect(seat.room(for: Rank(.background, queue: 2, level: 5), at: .zero) == 0)
+    #expect(worker.room(for: low, within: 1_000) == 1_000)
+    for _ in 0..<1_000 { worker.hold(low) }
+    #expect(
+      worker.room(for: low, within: 1_000) == 0 && worker.room(for: high, within: 1_000) == 1_000)
+    #expect(worker.room(for: Rank(.background, queue: 2, level: 5), within: 1_000) == 0)
     // Levels of other queues do not compare (S50).
-    #expect(seat.room(for: Rank(.default, queue: 1, level: 5), at: .zero) == 0)
-    #expect(seat.room(for: Rank(.userInitiated, queue: 1, level: 0), at: .zero) == 1_000)
-    for _ in 0..<400 { seat.hold(high) }
-    #expect(seat.room(for: high, at: .zero) == 600)
-    for _ in 0..<900 { seat.letGo(low) }
-    #expect(seat.room(for: low, at: .zero) == 500 && seat.held == 500)
-    while seat.held < Limits.heldPerWorker { seat.hold(low) }
-    #expect(seat.room(for: high, at: .zero) == 0)
-    seat.letGo(low)
-    #expect(seat.room(for: high, at: .zero) == 600)
+    #expect(worker.room(for: Rank(.default, queue: 1, level: 5), within: 1_000) == 0)
+    #expect(worker.room(for: Rank(.userInitiated, queue: 1, level: 0), within: 1_000) == 1_000)
+    for _ in 0..<400 { worker.hold(high) }
+    #expect(worker.room(for: high, within: 1_000) == 600)
+    for _ in 0..<900 { worker.letGo(low) }
+    #expect(worker.room(for: low, within: 1_000) == 500 && worker.held == 500)
+    while worker.held < Limits.heldPerWorker { worker.hold(low) }
+    #expect(worker.room(for: high, within: 1_000) == 0)
+    worker.letGo(low)
+    #expect(worker.room(for: high, within: 1_000) == 600)
   }
 
   // Two queues of one service, of unlike levels, take turns at a worker that is fast.

@@ -59,7 +59,7 @@ import Testing
     let first = world.workers[0].peer
     #expect(talk(after: .milliseconds(900)) == [])
     for _ in 0..<30 { #expect(talk(after: .seconds(1)) == [first]) }
-    world.step { scheduler, _ in scheduler.seats[1].isSuspect = true }
+    world.step { scheduler, _ in scheduler.conversations[1].isSuspect = true }
     #expect(talk(after: .seconds(1)) == [])
   }
 

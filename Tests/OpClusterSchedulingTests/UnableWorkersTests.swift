@@ -124,7 +124,7 @@ extension World {
     let id = operation(1, 0)
     switch absence {
     case .silent:
-      while !world.scheduler.seats[2].isSuspect {
+      while !world.scheduler.conversations[2].isSuspect {
         world.tick(after: timing.heartbeat)
         world.report(0)
       }
@@ -453,7 +453,8 @@ extension World {
     world.join("busy", cpus: 1)
     world.submit(200)
     #expect(world.endAll(0, unable) > Limits.unableOperationsKept)
-    let trouble = try #require(world.scheduler.seats[1].trouble ?? world.scheduler.seats[2].trouble)
+    let trouble = try #require(
+      world.scheduler.conversations[1].trouble ?? world.scheduler.conversations[2].trouble)
     #expect(trouble.stages.values.map(\.operations.count) == [Limits.unableOperationsKept])
 
     var many = World()
@@ -462,7 +463,8 @@ extension World {
     for _ in 0..<2 * Limits.troubledStagesKept { many.submit(2) }
     many.checksEveryTurn = false
     for _ in 0..<10 { many.endAll(0, unable) }
-    let known = try #require(many.scheduler.seats[1].trouble ?? many.scheduler.seats[2].trouble)
+    let known = try #require(
+      many.scheduler.conversations[1].trouble ?? many.scheduler.conversations[2].trouble)
     #expect(known.stages.count == Limits.troubledStagesKept)
     #expect(many.scheduler.brokenInvariant() == nil)
   }

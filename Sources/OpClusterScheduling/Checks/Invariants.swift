@@ -5,10 +5,10 @@ import OpClusterModel
 extension Scheduler {
   /// The first thing that does not hold, in words; nil when all is well.
   public func brokenInvariant() -> String? {
-    var seatTotals: [UInt32: SeatTotals] = [:]
+    var workerTotals: [UInt32: WorkerTotals] = [:]
     var queueTotals: [UInt32: QueueTotals] = [:]
     for number in graphs.numbers {
-      if let broken = check(graph: number, &seatTotals, &queueTotals) { return broken }
+      if let broken = check(graph: number, &workerTotals, &queueTotals) { return broken }
     }
     if let broken = checkRunning() { return broken }
     if let broken = checkOutputs() { return broken }
@@ -28,27 +28,30 @@ extension Scheduler {
         return "queue \(queue.settings.name): told \(queue.toldMembers) of \(queue.members)"
       }
     }
-    if unwellSeats != Set(seats.numbers.filter { seats[$0].isUnwell && seats[$0].increment != 0 }) {
-      return "workers with what KILL does not end: listed \(unwellSeats.sorted())"
+    if unwellWorkers
+      != Set(
+        workers.numbers.filter { conversations[$0].isUnwell && conversations[$0].increment != 0 })
+    {
+      return "workers with what KILL does not end: listed \(unwellWorkers.sorted())"
     }
-    for number in seats.numbers {
-      let seat = seats[number]
-      let found = seatTotals[number] ?? SeatTotals()
-      if found.held != seat.held || found.executing != seat.executing {
-        return "worker \(seat.name): \(seat.held)+\(seat.executing), found \(found)"
+    for number in workers.numbers {
+      let (worker, conversation) = (workers[number], conversations[number])
+      let found = workerTotals[number] ?? WorkerTotals()
+      if found.held != worker.held || found.executing != worker.executing {
+        return "worker \(worker.name): \(worker.held)+\(worker.executing), found \(found)"
       }
-      if seat.heldByRank != found.heldByRank {
-        return "worker \(seat.name): \(seat.heldByRank), found \(found.heldByRank)"
+      if worker.heldByRank != found.heldByRank {
+        return "worker \(worker.name): \(worker.heldByRank), found \(found.heldByRank)"
       }
-      if seat.held == 0, seat.heldBytes != 0 {
-        return "worker \(seat.name): \(seat.heldBytes) bytes held in nothing"
+      if worker.held == 0, conversation.heldBytes != 0 {
+        return "worker \(worker.name): \(conversation.heldBytes) bytes held in nothing"
       }
-      if seat.withheld.filter({ isInUse($0) }) != classesWithheld(from: number) {
-        return "worker \(seat.name): withheld \(seat.withheld), wanted "
+      if conversation.withheld.filter({ isInUse($0) }) != classesWithheld(from: number) {
+        return "worker \(worker.name): withheld \(conversation.withheld), wanted "
           + "\(classesWithheld(from: number))"
       }
-      if found.cpus != seat.taken.cpus.tenThousandths {
-        return "worker \(seat.name): \(seat.taken.cpus.units) cpus taken, found \(found.cpus)"
+      if found.cpus != worker.taken.cpus.tenThousandths {
+        return "worker \(worker.name): \(worker.taken.cpus.units) cpus taken, found \(found.cpus)"
       }
     }
     return nil
@@ -94,7 +97,7 @@ extension Scheduler {
     return nil
   }
 
-  private struct SeatTotals: Equatable {
+  private struct WorkerTotals: Equatable {
     var held: UInt32 = 0
     var heldByRank = RankCounts()
     var executing: UInt32 = 0
@@ -110,7 +113,7 @@ extension Scheduler {
   }
 
   private func check(
-    graph number: UInt32, _ seatTotals: inout [UInt32: SeatTotals],
+    graph number: UInt32, _ workerTotals: inout [UInt32: WorkerTotals],
     _ queueTotals: inout [UInt32: QueueTotals]
   ) -> String? {
     let graph = graphs[number]
@@ -122,7 +125,7 @@ extension Scheduler {
         counts[cell.word] += 1
         if cell.phase != .finished { unfinished += 1 }
         if let broken = check(cell, graph, at, index) { return broken }
-        add(cell, graph, at, index, &seatTotals, &queueTotals)
+        add(cell, graph, at, index, &workerTotals, &queueTotals)
       }
       if counts != stage.counts {
         return "\(number)/\(stage.template.name): counts \(stage.counts), found \(counts)"
@@ -175,7 +178,7 @@ extension Scheduler {
 
   private func add(
     _ cell: OperationCell, _ graph: Graph, _ stage: Int, _ index: UInt32,
-    _ seatTotals: inout [UInt32: SeatTotals], _ queueTotals: inout [UInt32: QueueTotals]
+    _ workerTotals: inout [UInt32: WorkerTotals], _ queueTotals: inout [UInt32: QueueTotals]
   ) {
     let queue = graph.queue(of: index, stage: stage).number
     if cell.phase != .finished && cell.phase != .declared {
@@ -191,14 +194,14 @@ extension Scheduler {
     queueTotals[queue, default: QueueTotals()].inFlight += 1
     let demandClass = classes[graph.stages[stage].demandClass].demandClass
     let demand = demandClass.demand.cpus.tenThousandths
-    seatTotals[cell.worker, default: SeatTotals()].cpus += demand
+    workerTotals[cell.worker, default: WorkerTotals()].cpus += demand
     if cell.isHeldUnstarted {
-      seatTotals[cell.worker, default: SeatTotals()].held += 1
+      workerTotals[cell.worker, default: WorkerTotals()].held += 1
       let id = OperationID(graph: graph.id, index: index)
-      seatTotals[cell.worker, default: SeatTotals()].heldByRank.add(rank(of: id, stage))
+      workerTotals[cell.worker, default: WorkerTotals()].heldByRank.add(rank(of: id, stage))
       queueTotals[queue, default: QueueTotals()].held.add(rank(of: id, stage))
     } else {
-      seatTotals[cell.worker, default: SeatTotals()].executing += 1
+      workerTotals[cell.worker, default: WorkerTotals()].executing += 1
     }
   }
 }

@@ -34,7 +34,7 @@ extension Scheduler {
       removeQueue(id)
       emit(.queueRemoved, about: .queue(id), into: &turn)
     case .workerJoined(let id, let name, let session):
-      addSeat(id, name, session, into: &turn)
+      addWorker(id, name, session, into: &turn)
     case .workerLost(let id):
       loseWorker(id, counts: true, into: &turn)
     case .workerLeft(let id):

@@ -10,10 +10,10 @@ extension Scheduler {
     for number in queues.numbers {
       records.append(.queueCreated(QueueID(number), queues[number].settings))
     }
-    for number in seats.numbers {
-      let seat = seats[number]
-      records.append(.workerJoined(seat.id, name: seat.name, seat.session))
-      if seat.isDraining { records.append(.workerDraining(seat.id)) }
+    for number in workers.numbers {
+      let worker = workers[number]
+      records.append(.workerJoined(worker.id, name: worker.name, worker.session))
+      if worker.isDraining { records.append(.workerDraining(worker.id)) }
     }
     let kept = keys.kept
     for first in stride(from: 0, to: kept.count, by: Limits.keysPerFact) {
@@ -196,7 +196,7 @@ extension Scheduler {
 
   // MARK: - What follows from the cells
 
-  /// Everything derived, from nothing: counts, blockers, gates, lines, segments, seats.
+  /// Everything derived, from nothing: counts, blockers, gates, lines, segments, workers.
   private mutating func rebuild() {
     for number in graphs.numbers { recount(number) }
     for number in graphs.numbers { countOpenDependencies(number) }
@@ -316,15 +316,15 @@ extension Scheduler {
   ) {
     graphs[id.graph.number].stages[stage].inFlight += 1
     queues[queue].inFlight += 1
-    guard seats.contains(cell.worker) else { return }
+    guard workers.contains(cell.worker) else { return }
     let demandClass = graphs[id.graph.number].stages[stage].demandClass
-    seats[cell.worker].taken.count(classes[demandClass].demandClass.demand)
+    workers[cell.worker].taken.count(classes[demandClass].demandClass.demand)
     if cell.isHeldUnstarted {
       hold(id, stage, at: cell.worker)
     } else {
-      seats[cell.worker].executing += 1
+      workers[cell.worker].executing += 1
     }
-    seats[cell.worker].holdings.append(id)
+    workers[cell.worker].holdings.append(id)
   }
 }
 

@@ -18,7 +18,7 @@ extension Scheduler {
   ) throws(Refusal) -> Bool {
     turn.commit = CommitIndex(lastCommit.number + 1)
     let queue = try queue(named: name)
-    guard let worker = seatByPeer[peer] else {
+    guard let worker = workerByPeer[peer] else {
       throw Refusal(.workerUnavailable, "there is no worker that could run it")
     }
     try checkStartable(id, liveCell(id))

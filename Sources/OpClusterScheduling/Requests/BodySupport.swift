@@ -32,17 +32,17 @@ extension Scheduler {
 
   /// Where a worker of this name speaks; nil when it is not connected.
   public func peer(ofWorkerNamed name: String) -> PeerID? {
-    guard let worker = seatByName[name] else { return nil }
-    return seats.find(worker.number)?.peer
+    guard let worker = workerByName[name] else { return nil }
+    return conversations.find(worker.number)?.peer
   }
 
   /// What a worker is called; empty: it is gone.
-  public func workerName(_ worker: WorkerID) -> String { seats.find(worker.number)?.name ?? "" }
+  public func workerName(_ worker: WorkerID) -> String { workers.find(worker.number)?.name ?? "" }
 
   /// The name of the worker that speaks there; nil: none does.
   public func workerName(at peer: PeerID) -> String? {
-    guard let worker = seatByPeer[peer] else { return nil }
-    return seats.find(worker.number)?.name
+    guard let worker = workerByPeer[peer] else { return nil }
+    return workers.find(worker.number)?.name
   }
 
   /// The attempt of an operation that a worker holds or runs now; `run` is its number as people
@@ -54,7 +54,7 @@ extension Scheduler {
       operation.index < graphs[operation.graph.number].operationCount
     else { return nil }
     let cell = graphs[operation.graph.number].cell(operation.index)
-    guard cell.worker != 0, let seat = seats.find(cell.worker) else { return nil }
-    return (cell.attempt, cell.run, seat.name)
+    guard cell.worker != 0, let worker = workers.find(cell.worker) else { return nil }
+    return (cell.attempt, cell.run, worker.name)
   }
 }

@@ -88,7 +88,7 @@ extension Scheduler {
   /// What a worker holds is counted by its rank, before and after that changes.
   private mutating func countHeld(_ id: OperationID, isHeld: Bool) {
     let cell = graphs[id.graph.number].cell(id.index)
-    guard cell.worker != 0, cell.isHeldUnstarted, seats.contains(cell.worker) else { return }
+    guard cell.worker != 0, cell.isHeldUnstarted, workers.contains(cell.worker) else { return }
     let stage = graphs[id.graph.number].stageNumber(of: id.index)
     if isHeld { hold(id, stage, at: cell.worker) } else { letGo(id, stage, at: cell.worker) }
   }

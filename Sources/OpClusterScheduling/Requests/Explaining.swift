@@ -38,7 +38,7 @@ extension Scheduler {
     case .ready:
       lines += readyLines(id, stage, at: now)
     case .dispatched:
-      let name = seats.find(cell.worker)?.name ?? "a worker"
+      let name = workers.find(cell.worker)?.name ?? "a worker"
       lines.append(
         cell.flags.contains(.ahead)
           ? "worker \(name) holds it and starts it as soon as its dependencies there end"
@@ -54,11 +54,12 @@ extension Scheduler {
 
   /// What of it KILL does not end, wherever that is: one of its attempts may be over.
   private func unkillableLine(_ id: OperationID) -> String? {
-    let seat = unwellSeats.filter { number in
-      seats[number].unkillable.contains { $0.operation == id }
+    let unwell = unwellWorkers.filter { number in
+      conversations[number].unkillable.contains { $0.operation == id }
     }
-    guard let seat = seat.min() else { return nil }
-    return "KILL does not end its processes on worker \(seats[seat].name): they hang in the kernel "
+    guard let worker = unwell.min() else { return nil }
+    return
+      "KILL does not end its processes on worker \(workers[worker].name): they hang in the kernel "
       + "(state D), mostly in a file system or a device that does not answer; repair that, or "
       + "restart the machine: until then the worker gives what they take to nobody"
   }
@@ -130,25 +131,25 @@ extension Scheduler {
   /// Whether no worker could run it, of those that stay: silent, away or resting ones will be back
   /// or be lost, and are none of the reasons. A look at each worker.
   private func isUnplaceable(_ id: OperationID) -> Bool {
-    let staying = seats.numbers.filter { !seats[$0].isDraining }
+    let staying = workers.numbers.filter { !workers[$0].isDraining }
     return !wanted(by: id).isInside && !staying.isEmpty
-      && staying.allSatisfy { seats[$0].wasHeard && !couldRun($0, id) }
+      && staying.allSatisfy { conversations[$0].wasHeard && !couldRun($0, id) }
   }
 
   /// Why an operation in line is with no worker; a look at each of them.
   private func placementLines(_ id: OperationID, at now: Instant) -> [String] {
-    let staying = seats.numbers.filter { !seats[$0].isDraining }
+    let staying = workers.numbers.filter { !workers[$0].isDraining }
     if staying.isEmpty {
-      let reason = seats.count == 0 ? "no worker is connected" : "every worker is leaving"
+      let reason = workers.count == 0 ? "no worker is connected" : "every worker is leaving"
       return [reason + "; start one with: opworker serve"]
     }
-    let known = staying.filter { seats[$0].wasHeard }
+    let known = staying.filter { conversations[$0].wasHeard }
     let able = known.filter { couldRun($0, id) }
-    if able.contains(where: { seats[$0].takesWork }) {
+    if able.contains(where: { takesWork($0) }) {
       return ["every worker that could run it is busy; it is in line"]
     }
     if !able.isEmpty {
-      return listed(able) { "worker \(seats[$0].name) could run it, \(absence(of: $0, at: now))" }
+      return listed(able) { "worker \(workers[$0].name) could run it, \(absence(of: $0, at: now))" }
     }
     if known.count < staying.count {
       return ["the coordinator was started anew, and not all workers are back yet"]
@@ -158,17 +159,19 @@ extension Scheduler {
     if let common = commonLack(wanted, known) { return lines + [common] }
     return lines
       + listed(known) { number in
-        let obstacle = wanted.obstacle(at: seats[number])
-        return "worker \(seats[number].name): \(obstacle.sentence(wanted, at: seats[number]))"
+        let obstacle = wanted.obstacle(at: conversations[number])
+        return
+          "worker \(workers[number].name): \(obstacle.sentence(wanted, at: conversations[number]))"
       }
   }
 
   /// Why a worker is given nothing now, though it stays.
   private func absence(of number: UInt32, at now: Instant) -> String {
-    let silence = max(now - seats[number].lastHeard, .zero).secondsRoundedUp
-    if seats[number].peer == nil { return "and its connection is gone for \(silence) s" }
-    if seats[number].isSuspect { return "and has not been heard of for \(silence) s" }
-    return seats[number].trouble?.whole.map { "but " + $0.text(at: now) } ?? "and takes nothing"
+    let silence = max(now - conversations[number].lastHeard, .zero).secondsRoundedUp
+    if conversations[number].peer == nil { return "and its connection is gone for \(silence) s" }
+    if conversations[number].isSuspect { return "and has not been heard of for \(silence) s" }
+    return conversations[number].trouble?.whole.map { "but " + $0.text(at: now) }
+      ?? "and takes nothing"
   }
 
   private func listed(_ workers: [UInt32], line: (UInt32) -> String) -> [String] {
@@ -179,7 +182,7 @@ extension Scheduler {
   private func executingLines(
     _ id: OperationID, _ cell: OperationCell, _ stage: Int, at now: Instant
   ) -> [String] {
-    let name = seats.find(cell.worker)?.name ?? "a worker"
+    let name = workers.find(cell.worker)?.name ?? "a worker"
     if cell.flags.contains(.backingOff) {
       let until = backoffs.unordered.first { $0.operation == id }?.until
       let wait = until.map { max($0 - now, .zero) } ?? .zero

@@ -13,8 +13,8 @@ enum Obstacle: Hashable {
   case none
 
   /// `has 2 cpus, it asks for 64`.
-  func sentence(_ wanted: DemandClass, at seat: Seat) -> String {
-    let (demand, capacity) = (wanted.demand, seat.capacity)
+  func sentence(_ wanted: DemandClass, at worker: WorkerConversation) -> String {
+    let (demand, capacity) = (wanted.demand, worker.capacity)
     switch self {
     case .type(let type):
       return "does not have the operation type \(type.name) version \(type.version)"
@@ -38,13 +38,14 @@ enum Obstacle: Hashable {
 extension Scheduler {
   /// What all of these workers have too little of, in one sentence with what the largest has; nil
   /// where they lack different things, or something that is there or not.
-  func commonLack(_ wanted: DemandClass, _ workers: [UInt32]) -> String? {
-    guard let first = workers.first else { return nil }
-    let obstacle = wanted.obstacle(at: seats[first])
-    guard workers.allSatisfy({ wanted.obstacle(at: seats[$0]) == obstacle }) else { return nil }
+  func commonLack(_ wanted: DemandClass, _ candidates: [UInt32]) -> String? {
+    guard let first = candidates.first else { return nil }
+    let obstacle = wanted.obstacle(at: conversations[first])
+    let areAlike = candidates.allSatisfy { wanted.obstacle(at: conversations[$0]) == obstacle }
+    guard areAlike else { return nil }
     func most<Value: Comparable>(_ value: (Resources) -> Value) -> Value {
-      workers.dropFirst().reduce(value(seats[first].capacity)) {
-        max($0, value(seats[$1].capacity))
+      candidates.dropFirst().reduce(value(conversations[first].capacity)) {
+        max($0, value(conversations[$1].capacity))
       }
     }
     func sentence(_ asked: String, _ most: String) -> String {
@@ -66,18 +67,18 @@ extension Scheduler {
 }
 
 extension DemandClass {
-  func obstacle(at seat: Seat) -> Obstacle {
-    for type in types where !seat.types.contains(where: { type.isServed(by: $0) }) {
-      let isKnown = seat.types.contains { $0.name == type.name && $0.version == type.version }
+  func obstacle(at worker: WorkerConversation) -> Obstacle {
+    for type in types where !worker.types.contains(where: { type.isServed(by: $0) }) {
+      let isKnown = worker.types.contains { $0.name == type.name && $0.version == type.version }
       return isKnown ? .schema(type) : .type(type)
     }
-    if demand.cpus > seat.capacity.cpus { return .cpus }
-    if demand.memoryBytes > seat.capacity.memoryBytes { return .memory }
-    if demand.gpus > seat.capacity.gpus { return .gpus }
-    for wanted in demand.custom where wanted.amount > seat.capacity.amount(named: wanted.name) {
+    if demand.cpus > worker.capacity.cpus { return .cpus }
+    if demand.memoryBytes > worker.capacity.memoryBytes { return .memory }
+    if demand.gpus > worker.capacity.gpus { return .gpus }
+    for wanted in demand.custom where wanted.amount > worker.capacity.amount(named: wanted.name) {
       return .resource(wanted.name)
     }
-    for requirement in requirements where !requirement.isMet(by: seat.labels) {
+    for requirement in requirements where !requirement.isMet(by: worker.labels) {
       return .label(requirement)
     }
     return .none

@@ -45,7 +45,7 @@ extension Scheduler {
 
   /// The workers that are there or away, not those that were lost or have left.
   public func workers(at now: Instant) -> [WorkerRow] {
-    seats.numbers.map { row(ofSeat: $0, at: now) }
+    workers.numbers.map { row(ofWorker: $0, at: now) }
   }
 
   /// Costs a page, however many queues there are.
@@ -122,7 +122,7 @@ extension Scheduler {
     row.queue = queues.contains(queue) ? queues[queue].settings.name : ""
     row.priority = graph.priority(of: id.index, stage: number)
     row.qos = stage.template.qos ?? queues.find(queue)?.settings.qos ?? .default
-    row.workerName = seats.find(cell.worker)?.name ?? ""
+    row.workerName = workers.find(cell.worker)?.name ?? ""
     row.attempt = UInt32(cell.runs)
     row.progress = progress[id]
     row.needs = needs(of: id, stage)
@@ -195,19 +195,19 @@ extension Scheduler {
       barriers: queue.barrierCount)
   }
 
-  private func row(ofSeat number: UInt32, at now: Instant) -> WorkerRow {
-    let seat = seats[number]
+  private func row(ofWorker number: UInt32, at now: Instant) -> WorkerRow {
+    let (worker, heard) = (workers[number], conversations[number])
     let state: WorkerRow.State =
-      seat.isDraining
-      ? .draining : seat.peer == nil ? .away : seat.isSuspect ? .suspect : .connected
-    let silence = now - seat.lastHeard
+      worker.isDraining
+      ? .draining : heard.peer == nil ? .away : heard.isSuspect ? .suspect : .connected
+    let silence = now - heard.lastHeard
     var row = WorkerRow(
-      worker: seat.id, name: seat.name, state: state, capacity: seat.offered, free: seat.free,
-      executing: seat.executing, held: seat.held, labels: seat.labels, types: seat.types,
-      lastHeard: seat.wasHeard ? max(silence, .zero) : nil)
-    row.unkillable = UInt32(clamping: seat.unkillable.count)
-    row.trouble = seat.trouble?.worst?.text(at: now) ?? ""
-    row.isSetAside = seat.trouble?.whole != nil
+      worker: worker.id, name: worker.name, state: state, capacity: heard.offered,
+      free: free(number), executing: worker.executing, held: worker.held, labels: heard.labels,
+      types: heard.types, lastHeard: heard.wasHeard ? max(silence, .zero) : nil)
+    row.unkillable = UInt32(clamping: heard.unkillable.count)
+    row.trouble = heard.trouble?.worst?.text(at: now) ?? ""
+    row.isSetAside = heard.trouble?.whole != nil
     return row
   }
 }

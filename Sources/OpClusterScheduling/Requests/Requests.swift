@@ -203,7 +203,7 @@ extension Scheduler {
     var running: [OperationID] = []
     for graph in chosen {
       commit(.graphSuspended(graph, isSuspended), into: &turn)
-      for id in seats.numbers.flatMap({ heldBy(WorkerID($0)) }) where id.graph == graph {
+      for id in workers.numbers.flatMap({ heldBy(WorkerID($0)) }) where id.graph == graph {
         let isHeld = graphs[graph.number].cell(id.index).isHeldUnstarted
         if isHeld { held.append(id) } else { running.append(id) }
       }
@@ -284,7 +284,7 @@ extension Scheduler {
   }
 
   private func executing(in queue: QueueID) -> [OperationID] {
-    seats.numbers.flatMap { heldBy(WorkerID($0)) }.filter { id in
+    workers.numbers.flatMap { heldBy(WorkerID($0)) }.filter { id in
       let graph = id.graph.number
       let stage = graphs[graph].stageNumber(of: id.index)
       return graphs[graph].cell(id.index).phase == .executing
@@ -317,7 +317,7 @@ extension Scheduler {
   private mutating func drain(
     _ name: String, into turn: inout Turn
   ) throws(Refusal) -> ClientReply {
-    guard let worker = seatByName[name], seats.contains(worker.number) else {
+    guard let worker = workerByName[name], workers.contains(worker.number) else {
       throw Refusal(
         .unknownWorker, "there is no worker \(name)", hint: "see them with: opbatch worker ls")
     }
@@ -328,7 +328,7 @@ extension Scheduler {
   /// (S148). False if that was so already.
   @discardableResult
   mutating func startDraining(_ worker: WorkerID, into turn: inout Turn) -> Bool {
-    if seats[worker.number].isDraining { return false }
+    if workers[worker.number].isDraining { return false }
     commit(.workerDraining(worker), into: &turn)
     _ = orders(for: worker, &turn)
     recallSurplus(into: &turn)

@@ -14,7 +14,7 @@ struct LineClass: Sendable {
   var amounts: DemandAmounts
 }
 
-/// Amounts and kinds: of one class, the least of several, or the most that seats could still take.
+/// Amounts and kinds: of one class, the least of several, or the most that workers still take.
 struct DemandAmounts: Hashable, Sendable {
   var cpus: Int64
   var memory: Int64

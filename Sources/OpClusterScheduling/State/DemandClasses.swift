@@ -69,7 +69,7 @@ struct DemandClasses: Sendable {
     var serial: UInt64
     /// Stages that use it.
     var users: Int
-    /// The pass in which it was found that no seat can take any of it.
+    /// The pass in which it was found that no worker can take any of it.
     var fullIn: UInt64 = 0
   }
   private struct KindEntry: Sendable {

@@ -32,11 +32,11 @@ struct Graph: Blankable {
   var outputBytes = 0
   /// Blocks that were added to block operations after their submission (S120).
   var addedBlocks: [UInt32: [UInt8]] = [:]
-  /// Seats that could not start an operation, at most `Limits.workersThatAgree` of each. Not
+  /// Workers that could not start an operation, at most `Limits.workersThatAgree` of each. Not
   /// durable.
   var unable: [UInt32: [UInt32]] = [:]
-  /// Seats at which an operation failed that keeps away from them, at most `Limits.workersAvoided`
-  /// of each. Not durable.
+  /// Workers at which an operation failed that keeps away from them, at most
+  /// `Limits.workersAvoided` of each. Not durable.
   var avoided: [UInt32: [UInt32]] = [:]
   /// Why operations are cancelled, newest last; read for people only.
   var reasons: [ReasonRun] = []

@@ -17,7 +17,7 @@ struct Line: Sendable {
   private static let leastSweep = 1_024
   /// The pass that what was set aside was set aside in.
   private var pass: UInt64 = 0
-  private var seatsVersion: UInt64 = 0
+  private var workersVersion: UInt64 = 0
 
   static func level(of priority: Priority) -> Int {
     if SchedulingBug.levelledPriorities.isPlanted { return 2 }
@@ -43,14 +43,14 @@ struct Line: Sendable {
 
   /// Begins a pass: what was set aside in an earlier one is looked at again, and what no worker
   /// could run only where the workers are others than then.
-  mutating func begin(pass: UInt64, seatsVersion: UInt64) {
+  mutating func begin(pass: UInt64, workersVersion: UInt64) {
     if self.pass == pass { return }
     self.pass = pass
     for level in levels.indices {
       levels[level].returnAside()
-      if self.seatsVersion != seatsVersion { levels[level].wakeResting() }
+      if self.workersVersion != workersVersion { levels[level].wakeResting() }
     }
-    self.seatsVersion = seatsVersion
+    self.workersVersion = workersVersion
   }
 
   /// The first in line among the classes that may fit into the `reach` of their level. `settle` is
@@ -124,7 +124,7 @@ struct Line: Sendable {
   }
 
   /// Passes over a candidate's class in this pass, or until there are other workers.
-  mutating func setAside(_ candidate: Candidate, untilSeatsChange isResting: Bool) {
+  mutating func setAside(_ candidate: Candidate, untilWorkersChange isResting: Bool) {
     levels[candidate.level].setAside(candidate.node, resting: isResting)
   }
 

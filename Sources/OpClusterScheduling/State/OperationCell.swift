@@ -12,7 +12,7 @@ struct Moments: Sendable {
 struct OperationCell: Equatable, Sendable {
   /// Unmet dependencies on single operations. Those on whole stages are counted by the stage.
   var blockers: UInt32 = 0
-  /// The seat (`WorkerID.number`) that holds it; 0 for nobody.
+  /// The worker (`WorkerID.number`) that holds it; 0 for nobody.
   var worker: UInt32 = 0
   /// Number of the newest attempt; 0 before the first.
   var attempt: UInt32 = 0

@@ -64,16 +64,16 @@ extension Scheduler {
   }
 
   /// A worker holds an operation from now on.
-  mutating func hold(_ id: OperationID, _ stage: Int, at seat: UInt32) {
+  mutating func hold(_ id: OperationID, _ stage: Int, at worker: UInt32) {
     let rank = rank(of: id, stage)
-    seats[seat].hold(rank)
+    workers[worker].hold(rank)
     queues[rank.queue].held.add(rank)
   }
 
   /// It is held no more: started, given back, or lost.
-  mutating func letGo(_ id: OperationID, _ stage: Int, at seat: UInt32) {
+  mutating func letGo(_ id: OperationID, _ stage: Int, at worker: UInt32) {
     let rank = rank(of: id, stage)
-    seats[seat].letGo(rank)
+    workers[worker].letGo(rank)
     queues[rank.queue].held.remove(rank)
   }
 

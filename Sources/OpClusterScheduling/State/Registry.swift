@@ -1,4 +1,4 @@
-// Things that come with ascending numbers and go in any order: graphs, queues, seats. Look-up is
+// Things that come with ascending numbers and go in any order: graphs, queues, workers. Look-up is
 // two array accesses where they go about as they came, and halving where few old ones are left
 // among many; memory and iteration are what lives. Iteration is by ascending number, so that
 // behaviour never depends on hashing.

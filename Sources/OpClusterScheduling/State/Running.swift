@@ -97,7 +97,7 @@ extension Scheduler {
     // A queue that runs nothing is suspended by another name (S65); it may go on.
     guard let unstarted, let limit = queues[own.number].settings.maximumConcurrent, limit > 0
     else { return }
-    let holdings = seats.numbers.flatMap { heldBy(WorkerID($0)) }
+    let holdings = workers.numbers.flatMap { heldBy(WorkerID($0)) }
     let waiting = holdings.count { $0 != waiter && waits[$0] != nil && queue(of: $0) == own } + 1
     guard waiting >= Int(limit) else { return }
     let name = queues[own.number].settings.name

@@ -7,7 +7,7 @@ import OpClusterModel
 extension Scheduler {
   /// Looks at what waits for an operation that has just been handed over, and for what goes along.
   mutating func dispatchAhead(
-    after id: OperationID, to seat: WorkerID, into turn: inout Turn
+    after id: OperationID, to worker: WorkerID, into turn: inout Turn
   ) {
     guard aheadPauses == 0, lingering.isEmpty, !graphs[id.graph.number].dependents.isEmpty else {
       return
@@ -20,21 +20,22 @@ extension Scheduler {
       next += 1
       if range.count > Limits.dependenciesForLocalUnblocking { continue }
       for position in range {
-        guard seats[seat.number].held < seats[seat.number].prefetch(at: turn.now) else { return }
+        guard workers[worker.number].held < conversations[worker.number].prefetch(at: turn.now)
+        else { return }
         let index = graphs[graph].dependents[position].index
         let dependent = graphs[graph].operation(index)
-        guard let awaits = localDependencies(of: dependent, at: seat, turn.now) else { continue }
+        guard let awaits = localDependencies(of: dependent, at: worker, turn.now) else { continue }
         let bytes = mostBytes(graph: graph, graphs[graph].stageNumber(of: index))
-        guard seats[seat.number].hasRoom(for: bytes) else { return }
-        if dispatch(dependent, to: seat, awaits: awaits, into: &turn) { work.append(dependent) }
+        guard conversations[worker.number].hasRoom(for: bytes) else { return }
+        if dispatch(dependent, to: worker, awaits: awaits, into: &turn) { work.append(dependent) }
       }
     }
   }
 
-  /// The unfinished dependencies, if the operation may go to that seat ahead of time. Only those of
-  /// which `aheadDependents` knows: not on other graphs, nor added later, nor from array to array.
+  /// The unfinished dependencies, if the operation may go to that worker ahead of time. Only those
+  /// of which `aheadDependents` knows: not on other graphs, nor added later, nor from array to array.
   private mutating func localDependencies(
-    of id: OperationID, at seat: WorkerID, _ now: Instant
+    of id: OperationID, at worker: WorkerID, _ now: Instant
   ) -> [LocalDependency]? {
     let graph = id.graph.number
     let stage = graphs[graph].stageNumber(of: id.index)
@@ -42,7 +43,7 @@ extension Scheduler {
     guard cell.phase == .waiting, cell.losses == 0,
       cell.flags.isDisjoint(with: [.cancelled, .pinned, .held]),
       cell.blockers > 0, cell.blockers <= Limits.dependenciesForLocalUnblocking,
-      mayGoAhead(graph, stage, id.index, seat, now)
+      mayGoAhead(graph, stage, id.index, worker, now)
     else { return nil }
     var awaits: [LocalDependency] = []
     let removed = graphs[graph].removedDependencies[id.index]
@@ -50,37 +51,37 @@ extension Scheduler {
       let edge = graphs[graph].dependencies[position]
       let on = graphs[graph].operation(edge.index)
       if ending(of: on) != nil || removed?.contains(on) == true { continue }
-      guard holds(on, seat, edge.policy) else { return nil }
+      guard holds(on, worker, edge.policy) else { return nil }
       awaits.append(LocalDependency(operation: on, policy: edge.policy))
     }
     return awaits.count == Int(cell.blockers) ? awaits : nil
   }
 
   private mutating func mayGoAhead(
-    _ graph: UInt32, _ stage: Int, _ index: UInt32, _ seat: WorkerID, _ now: Instant
+    _ graph: UInt32, _ stage: Int, _ index: UInt32, _ worker: WorkerID, _ now: Instant
   ) -> Bool {
     guard graphs[graph].stages[stage].gates == 0, !graphs[graph].isSuspended,
       graphs[graph].stages[stage].template.maximumParallel == 0,
       graphs[graph].stages[stage].template.maximumLosses > 0,
       !graphs[graph].stages[stage].template.isBarrier,
       exclusivesFrom == nil || !graphs[graph].stages[stage].template.isExclusive,
-      fits(seat.number, classInLine(graph, stage, index)),
-      seats[seat.number].takesWork
+      fits(worker.number, classInLine(graph, stage, index)),
+      takesWork(worker.number)
     else { return false }
     let queue = graphs[graph].queue(of: index, stage: stage).number
     guard queues[queue].settings.maximumConcurrent == nil, !queues[queue].settings.isSuspended,
-      !queues[queue].hasBarriers, isInPool(seat.number, of: queue)
+      !queues[queue].hasBarriers, isInPool(worker.number, of: queue)
     else { return false }
     let level = Line.level(of: graphs[graph].priority(of: index, stage: stage))
     return !hasWaiting(queue, above: level, at: now)
   }
 
-  /// Whether the seat holds a dependency whose end it can judge itself: `succeeded` always, other
+  /// Whether the worker holds a dependency whose end it can judge itself: `succeeded` always, other
   /// policies only where no further attempt may follow a failure.
-  private func holds(_ id: OperationID, _ seat: WorkerID, _ policy: EdgePolicy) -> Bool {
+  private func holds(_ id: OperationID, _ worker: WorkerID, _ policy: EdgePolicy) -> Bool {
     guard graphs.contains(id.graph.number) else { return false }
     let cell = graphs[id.graph.number].cell(id.index)
-    guard cell.worker == seat.number, !cell.isCancelled, !cell.flags.contains(.recalling)
+    guard cell.worker == worker.number, !cell.isCancelled, !cell.flags.contains(.recalling)
     else { return false }
     let stage = graphs[id.graph.number].stageNumber(of: id.index)
     let template = graphs[id.graph.number].stages[stage].template

@@ -23,11 +23,11 @@ extension Scheduler {
     swap(&pass, &assignmentPass)
     defer { swap(&pass, &assignmentPass) }
     pass.begin()
-    seats.forEachNumber { number in
-      if seats[number].takesWork { pass.seats.append(number) }
+    workers.forEachNumber { number in
+      if takesWork(number) { pass.workers.append(number) }
       return true
     }
-    pass.compareSeats(conversations: lastConversation &+ capacityChanges)
+    pass.compareWorkers(conversations: lastConversation &+ capacityChanges)
     var joined = false
     if isOnly {
       while true {
@@ -98,7 +98,7 @@ extension Scheduler {
   private mutating func serve(
     _ queue: UInt32, atMost share: UInt32, _ pass: inout AssignmentPass, into turn: inout Turn
   ) -> Service {
-    let pool = pass.pool(of: queue, queues[queue].settings) { seats($0, inPoolOf: queue) }
+    let pool = pass.pool(of: queue, queues[queue].settings) { workers($0, inPoolOf: queue) }
     while true {
       let room = queues[queue].room
       if room == 0 { return .nothing }
@@ -138,14 +138,14 @@ extension Scheduler {
         continue
       }
       let doubt = doubt(about: candidate.run)
-      let able = seats(pool ?? pass.seats, ableToStart: candidate.run)
+      let able = workers(pool ?? pass.workers, ableToStart: candidate.run)
       guard
-        let (seat, fitting) = chooseSeat(
+        let (worker, fitting) = chooseWorker(
           candidate, Rank(service, queue: queue, level: candidate.level),
-          seats(able, admitting: doubt),
+          workers(able, admitting: doubt),
           bytes: mostBytes(graph: candidate.run.graph.number, stage), at: turn.now)
       else {
-        if doubt == .none, able.count == (pool ?? pass.seats).count {
+        if doubt == .none, able.count == (pool ?? pass.workers).count {
           passOver(candidate, queue, &line, &pass, pool, at: turn.now)
         } else {
           // It stands in nobody's way.
@@ -158,7 +158,7 @@ extension Scheduler {
       let count = min(wanted, fitting)
       line.take(count, of: candidate)
       swap(&line, &queues[queue].line)
-      dispatch(candidate.run, count, to: seat, into: &turn)
+      dispatch(candidate.run, count, to: worker, into: &turn)
       pass.reach.removeAll(keepingCapacity: true)
       rotation = queue
       return .dispatched
@@ -170,8 +170,8 @@ extension Scheduler {
     _ line: inout Line, _ queue: UInt32, _ room: UInt32, _ pass: inout AssignmentPass,
     _ pool: [UInt32]?, at now: Instant
   ) -> Line.Candidate? {
-    line.begin(pass: pass.number, seatsVersion: pass.seatsVersion)
-    let (seats, closedKinds) = (pool ?? pass.seats, pass.closedKinds)
+    line.begin(pass: pass.number, workersVersion: pass.workersVersion)
+    let (candidates, closedKinds) = (pool ?? pass.workers, pass.closedKinds)
     // What those of a pool could take is no bound for others.
     var (reaches, steps) = (pool == nil ? pass.reach : [:], pass.steps)
     defer {
@@ -181,25 +181,25 @@ extension Scheduler {
     while let candidate = line.first(
       within: { level in
         let rank = reachRank(queue, level: level)
-        var reach = reaches[rank] ?? reach(of: seats, for: rank, at: now)
+        var reach = reaches[rank] ?? reach(of: candidates, for: rank, at: now)
         reaches[rank] = reach
         reach.now.kinds &= ~closedKinds
         return reach
       },
       &steps,
-      settle: { settleHead($0, $1, atMost: min(room, 1024), seats, now) })
+      settle: { settleHead($0, $1, atMost: min(room, 1024), candidates, now) })
     {
       let isFull = classes[candidate.demandClass].fullIn == pass.number
       // Full for others is not full for what goes before its own queue's.
       if !isFull || reachRank(queue, level: candidate.level).queue == queue { return candidate }
-      line.setAside(candidate, untilSeatsChange: false)
+      line.setAside(candidate, untilWorkersChange: false)
     }
     // What has left the line shall not stand for somebody who waits.
-    _ = line.stands(above: -1) { settleHead($0, $1, atMost: 1, seats, now) }
+    _ = line.stands(above: -1) { settleHead($0, $1, atMost: 1, candidates, now) }
     return nil
   }
 
-  /// No seat, or none of the queue's pool, can take any more of a candidate's class in this pass.
+  /// No worker, or none of the queue's pool, can take any more of a candidate's class in this pass.
   private mutating func passOver(
     _ candidate: Line.Candidate, _ queue: UInt32, _ line: inout Line,
     _ pass: inout AssignmentPass, _ pool: [UInt32]?, at now: Instant
@@ -207,16 +207,16 @@ extension Scheduler {
     let number = candidate.demandClass
     if let pool {
       // Others may still take it, of other queues.
-      line.setAside(candidate, untilSeatsChange: !pool.contains { fits($0, number) })
+      line.setAside(candidate, untilWorkersChange: !pool.contains { fits($0, number) })
       return
     }
     classes[number].fullIn = pass.number
     let rank = reachRank(queue, level: candidate.level)
-    if lacksNamed(number, pass.seats, rank, at: now) {
+    if lacksNamed(number, pass.workers, rank, at: now) {
       pass.closedKinds |= classes.bit(ofKind: classes[number].kind)
     }
     line.setAside(
-      candidate, untilSeatsChange: !pass.seats.contains { fits($0, number) })
+      candidate, untilWorkersChange: !pass.workers.contains { fits($0, number) })
   }
 
   /// Whether anything stands in a queue's line above a level.
@@ -317,8 +317,7 @@ extension Scheduler {
     for number in candidates where fits(number, demandClass) {
       eligible += 1
       most = max(
-        most, Seat.free(seats[number].capacity, seats[number].taken).count(fitting: demand))
-      most = max(most, seats[number].room(for: rank, at: now))
+        most, free(number).count(fitting: demand), room(at: number, for: rank, at: now))
     }
     let (useful, isTooMuch) = most.multipliedReportingOverflow(by: max(eligible, 1))
     return isTooMuch ? .max : useful
@@ -349,36 +348,36 @@ extension Scheduler {
 
   // MARK: - Choosing a worker
 
-  /// The seat for operations of a class, and how many of them it takes: the emptiest that can
+  /// The worker for operations of a class, and how many of them it takes: the emptiest that can
   /// start them at once; else one that soon will; else, for a large operation that small ones
   /// would starve, one that keeps its room for it.
   ///
   /// - Parameter bytes: At most what each of them brings along.
-  private func chooseSeat(
+  private func chooseWorker(
     _ candidate: Line.Candidate, _ rank: Rank, _ candidates: [UInt32], bytes: Int, at now: Instant
   ) -> (WorkerID, UInt32)? {
     let demandClass = candidate.demandClass
     let demand = classes[demandClass].demandClass.demand
     var eligible: UInt32 = 0
-    var best: (seat: UInt32, count: UInt32, score: Double)?
-    var next: (seat: UInt32, count: UInt32, score: Double)?
+    var best: (worker: UInt32, count: UInt32, score: Double)?
+    var next: (worker: UInt32, count: UInt32, score: Double)?
     var reserve: UInt32?
     for number in candidates where fits(number, demandClass) {
       // One that was tried in this pass.
-      if seats[number].isResting { continue }
+      if conversations[number].isResting { continue }
       eligible += 1
-      guard seats[number].hasRoom(for: bytes) else { continue }
-      let free = Seat.free(seats[number].capacity, seats[number].taken)
+      guard conversations[number].hasRoom(for: bytes) else { continue }
+      let free = free(number)
       let fitting = free.count(fitting: demand)
-      if fitting > 0, seats[number].reservation == nil {
-        let score = free.cpus.units / max(seats[number].capacity.cpus.units, 0.001)
+      if fitting > 0, conversations[number].reservation == nil {
+        let score = free.cpus.units / max(conversations[number].capacity.cpus.units, 0.001)
         if best.map({ score > $0.score }) ?? true { best = (number, fitting, score) }
         continue
       }
-      let room = seats[number].room(for: rank, at: now)
+      let room = room(at: number, for: rank, at: now)
       if room > 0 {
         if next.map({ Double(room) > $0.score }) ?? true { next = (number, room, Double(room)) }
-      } else if seats[number].held == 0, free.cpus > .zero, reserve == nil {
+      } else if workers[number].held == 0, free.cpus > .zero, reserve == nil {
         reserve = number
       }
     }
@@ -387,37 +386,37 @@ extension Scheduler {
     }
     let share = (candidate.valid + eligible - 1) / max(eligible, 1)
     let isTry = isTry(
-      chosen.seat, OperationID(graph: candidate.run.graph, index: candidate.run.first))
+      chosen.worker, OperationID(graph: candidate.run.graph, index: candidate.run.first))
     let count = isTry ? 1 : min(chosen.count, max(share, 1))
-    return (WorkerID(chosen.seat), min(count, seats[chosen.seat].count(fitting: bytes)))
+    return (WorkerID(chosen.worker), min(count, conversations[chosen.worker].count(fitting: bytes)))
   }
 
   // MARK: - Handing over
 
   private mutating func dispatch(
-    _ run: ReadyRun, _ count: UInt32, to seat: WorkerID, into turn: inout Turn
+    _ run: ReadyRun, _ count: UInt32, to worker: WorkerID, into turn: inout Turn
   ) {
-    if seats[seat.number].held == 0, seats[seat.number].executing == 0 {
-      seats[seat.number].busySince = turn.now
+    if workers[worker.number].held == 0, workers[worker.number].executing == 0 {
+      conversations[worker.number].busySince = turn.now
     }
     noteTry(
-      seat.number, with: OperationID(graph: run.graph, index: run.first), at: turn.now)
+      worker.number, with: OperationID(graph: run.graph, index: run.first), at: turn.now)
     for offset in 0..<count {
       let id = OperationID(graph: run.graph, index: run.first + offset)
-      if dispatch(id, to: seat, awaits: [], into: &turn) {
-        dispatchAhead(after: id, to: seat, into: &turn)
+      if dispatch(id, to: worker, awaits: [], into: &turn) {
+        dispatchAhead(after: id, to: worker, into: &turn)
       }
     }
-    if count == 1, seats[seat.number].held == 1,
-      seats[seat.number].capacity.cpus < seats[seat.number].taken.cpus
+    if count == 1, workers[worker.number].held == 1,
+      conversations[worker.number].capacity.cpus < workers[worker.number].taken.cpus
     {
-      seats[seat.number].reservation = OperationID(graph: run.graph, index: run.first)
+      conversations[worker.number].reservation = OperationID(graph: run.graph, index: run.first)
     }
   }
 
   /// Hands one attempt over; false where it failed for its inputs instead.
   mutating func dispatch(
-    _ id: OperationID, to seat: WorkerID, awaits: [LocalDependency], into turn: inout Turn
+    _ id: OperationID, to worker: WorkerID, awaits: [LocalDependency], into turn: inout Turn
   ) -> Bool {
     let graph = id.graph.number
     let stage = graphs[graph].stageNumber(of: id.index)
@@ -430,7 +429,7 @@ extension Scheduler {
         return false
       }
     }
-    commit(.dispatched(seat), id, into: &turn)
+    commit(.dispatched(worker), id, into: &turn)
     let cell = graphs[graph].cell(id.index)
     var order = Dispatch(
       attempt: AttemptID(operation: id, attempt: cell.attempt),
@@ -440,11 +439,11 @@ extension Scheduler {
     order.run = cell.run
     order.queue = graphs[graph].queue(of: id.index, stage: stage)
     order.service = queues[order.queue.number].settings.qos
-    let at = orders(for: seat, &turn)
-    let announced = announce(stage, of: id, in: order.queue, to: seat, at, &turn)
+    let at = orders(for: worker, &turn)
+    let announced = announce(stage, of: id, in: order.queue, to: worker, at, &turn)
     if announced != order.queue { order.queueName = queues[order.queue.number].settings.name }
     turn.orders[at].orders.dispatches.append(order)
-    seats[seat.number].note(order.bytes, of: id)
+    conversations[worker.number].note(order.bytes, of: id)
     return true
   }
 
@@ -490,18 +489,20 @@ extension Scheduler {
   /// Tells the worker the operation's template, where it does not know it as it is now. Returns the
   /// queue that the template names: its own, or, where that is gone, the operation's.
   private mutating func announce(
-    _ stage: Int, of id: OperationID, in own: QueueID, to seat: WorkerID, _ at: Int,
+    _ stage: Int, of id: OperationID, in own: QueueID, to worker: WorkerID, _ at: Int,
     _ turn: inout Turn
   ) -> QueueID {
     let graph = id.graph
     let usual = graphs[graph.number].stages[stage].queue
     let named = usual == own || queues.contains(usual.number) ? usual : own
     let queueName = queues[named.number].settings.name
-    if seats[seat.number].told(UInt32(stage), of: graph, queue: queueName) { return named }
+    let template = UInt32(stage)
+    if conversations[worker.number].knows(template, of: graph, queue: queueName) { return named }
+    conversations[worker.number].tell(template, of: graph, queue: queueName)
     var announcement = graphs[graph.number].announcement(
       of: stage, queues[own.number].settings.qos)
     announcement.queueName = queueName
-    seats[seat.number].note(announcement.payload.count, of: id)
+    conversations[worker.number].note(announcement.payload.count, of: id)
     turn.orders[at].orders.templates.append(announcement)
     return named
   }

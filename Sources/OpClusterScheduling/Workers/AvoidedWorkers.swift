@@ -15,7 +15,7 @@ extension Scheduler {
       cell.worker != 0, cause != .workerStopped
     else { return }
     var avoided = graphs[graph].avoided[id.index] ?? []
-    avoided.removeAll { $0 == cell.worker || !seats.contains($0) }
+    avoided.removeAll { $0 == cell.worker || !workers.contains($0) }
     if avoided.count >= Limits.workersAvoided { avoided.removeFirst() }
     avoided.append(cell.worker)
     graphs[graph].avoided[id.index] = avoided
@@ -23,7 +23,7 @@ extension Scheduler {
 
   /// Those of a pass at which an operation has not failed; all of them, where no other could take
   /// it before long, or too many wait already. Looks at workers until it finds one that could.
-  func seats(_ candidates: [UInt32], notAvoidedBy id: OperationID) -> [UInt32] {
+  func workers(_ candidates: [UInt32], notAvoidedBy id: OperationID) -> [UInt32] {
     guard !graphs[id.graph.number].avoided.isEmpty,
       let avoided = graphs[id.graph.number].avoided[id.index]
     else { return candidates }
@@ -36,7 +36,7 @@ extension Scheduler {
   /// Why an operation in line waits though there is room; nil where it avoids nobody.
   func avoidanceLine(_ id: OperationID) -> String? {
     guard let avoided = graphs[id.graph.number].avoided[id.index] else { return nil }
-    let names = avoided.compactMap { seats.find($0)?.name }
+    let names = avoided.compactMap { workers.find($0)?.name }
     guard !names.isEmpty, isAnyAble(id, besides: avoided) else { return nil }
     return "avoid_worker: it waits for another worker than \(names.joined(separator: ", ")), where "
       + "it failed"

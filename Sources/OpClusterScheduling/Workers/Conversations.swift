@@ -9,7 +9,7 @@ extension Scheduler {
     _ peer: PeerID, _ message: WorkerMessage, into turn: inout Turn
   ) {
     if case .hello(let hello) = message { return greet(peer, hello, into: &turn) }
-    guard let worker = seatByPeer[peer], seats.contains(worker.number) else {
+    guard let worker = workerByPeer[peer], workers.contains(worker.number) else {
       return turn.refuse(peer, Refusal(.unknownWorker, "say hello first"))
     }
     hear(worker, at: turn.now)
@@ -25,9 +25,9 @@ extension Scheduler {
   }
 
   private mutating func hear(_ worker: WorkerID, at now: Instant) {
-    seats[worker.number].lastHeard = max(seats[worker.number].lastHeard, now)
-    seats[worker.number].wasHeard = true
-    seats[worker.number].isSuspect = false
+    conversations[worker.number].lastHeard = max(conversations[worker.number].lastHeard, now)
+    conversations[worker.number].wasHeard = true
+    conversations[worker.number].isSuspect = false
   }
 
   // MARK: - Hello
@@ -40,24 +40,24 @@ extension Scheduler {
     if let known = hello.known, !knows(known) {
       return turn.refuse(peer, Self.otherHistory("what worker \(hello.name) was told"))
     }
-    if let known = seatBySession[hello.session], seats.contains(known.number) {
+    if let known = workerBySession[hello.session], workers.contains(known.number) {
       // A worker says hello once on a socket: this is the same one again, and what it lists is
       // older than what has been handed over since.
-      if seats[known.number].peer == peer { return }
+      if conversations[known.number].peer == peer { return }
       // Whoever has learnt another's session is still not that worker (G36).
-      guard seats[known.number].name == hello.name else {
+      guard workers[known.number].name == hello.name else {
         return turn.refuse(
           peer, Refusal(.badRequest, "this session belongs to a worker of another name"))
       }
       return welcome(hello, known, peer, version, into: &turn)
     }
-    if let old = seatByName[hello.name], seats.contains(old.number) {
+    if let old = workerByName[hello.name], workers.contains(old.number) {
       if let refusal = refusal(of: hello.name, for: old, at: turn.now) {
         return turn.refuse(peer, refusal)
       }
       lose(old, into: &turn)
     }
-    guard seats.count < Limits.workers else {
+    guard workers.count < Limits.workers else {
       return turn.refuse(
         peer, Refusal(.limitExceeded, "there are \(Limits.workers) workers already"))
     }
@@ -70,9 +70,9 @@ extension Scheduler {
   /// Why another life may not take the place of this one yet. What is exclusive may live on in an
   /// earlier life until its guard has killed it: its lease has to run out (G16).
   private func refusal(of name: String, for old: WorkerID, at now: Instant) -> Refusal? {
-    let silence = now - seats[old.number].lastHeard
+    let silence = now - conversations[old.number].lastHeard
     let patience = timing.heartbeat * 2
-    if seats[old.number].peer != nil, silence < patience {
+    if conversations[old.number].peer != nil, silence < patience {
       return Refusal(
         .busy, "a worker named \(name) is connected",
         hint: "give each worker a name of its own, or wait until the other one is gone")
@@ -115,18 +115,18 @@ extension Scheduler {
     into turn: inout Turn
   ) {
     let number = worker.number
-    if let old = seats[number].peer, old != peer {
-      seatByPeer[old] = nil
+    if let old = conversations[number].peer, old != peer {
+      workerByPeer[old] = nil
       turn.atOnce.append(.close(old))
     }
-    turn.orders.removeAll { $0.seat == number }
-    seatByPeer[peer] = worker
-    let isBackAfterRestart = seats[number].increment == 0
+    turn.orders.removeAll { $0.worker == number }
+    workerByPeer[peer] = worker
+    let isBackAfterRestart = conversations[number].increment == 0
     // By the time it comes round again nobody remembers the first.
     lastConversation = lastConversation == .max ? 1 : lastConversation + 1
-    unwellSeats.remove(number)
+    unwellWorkers.remove(number)
     endTrouble(of: number)
-    seats[number].beginConversation(peer, hello, number: lastConversation, at: turn.now)
+    conversations[number].begin(peer, hello, number: lastConversation, at: turn.now)
     compareWithKinds(number)
     let stale = reconcile(worker, hello, into: &turn)
     var welcome = Welcome(
@@ -134,18 +134,18 @@ extension Scheduler {
       timing: timing, stale: stale, clientEndpoint: clientEndpoint)
     welcome.known = mark(lastCommit)
     turn.afterDurable.append(.toWorker(peer, .welcome(welcome)))
-    seats[number].welcomedIn = turn.commit
+    conversations[number].welcomedIn = turn.commit
     turn.welcomed.append(number)
-    seats[number].lastSpoken = turn.now
+    conversations[number].lastSpoken = turn.now
     // The order to leave may have been lost with the conversation before.
-    if seats[number].isDraining { _ = orders(for: worker, &turn) }
+    if workers[number].isDraining { _ = orders(for: worker, &turn) }
     repeatOrders(to: worker, isBackAfterRestart: isBackAfterRestart, into: &turn)
   }
 
   func conversation(with worker: WorkerID) -> Conversation {
     Conversation(
-      epoch: counters.epoch, session: seats[worker.number].session,
-      increment: seats[worker.number].increment)
+      epoch: counters.epoch, session: workers[worker.number].session,
+      increment: conversations[worker.number].increment)
   }
 
   /// Compares what the worker says it has with what was handed to it. Returns what is no longer
@@ -226,10 +226,11 @@ extension Scheduler {
   // MARK: - Silence
 
   mutating func forgetPeer(_ peer: PeerID) {
-    guard let worker = seatByPeer.removeValue(forKey: peer), seats.contains(worker.number) else {
+    guard let worker = workerByPeer.removeValue(forKey: peer), workers.contains(worker.number)
+    else {
       return
     }
-    if seats[worker.number].peer == peer { seats[worker.number].peer = nil }
+    if conversations[worker.number].peer == peer { conversations[worker.number].peer = nil }
   }
 
   mutating func handleTick(_ durable: CommitIndex, into turn: inout Turn) {
@@ -237,20 +238,22 @@ extension Scheduler {
     let pause = turn.now - lastTick
     lastTick = turn.now
     let isOwnPause = pause > timing.heartbeat * 3
-    for number in seats.numbers {
-      if isOwnPause { seats[number].lastHeard = seats[number].lastHeard + pause }
-      if waitsForWelcome(seats[number], durable) {
-        seats[number].lastHeard = max(seats[number].lastHeard, turn.now)
-        seats[number].lastSpoken = turn.now
+    for number in workers.numbers {
+      if isOwnPause { conversations[number].lastHeard = conversations[number].lastHeard + pause }
+      if waitsForWelcome(number, durable) {
+        conversations[number].lastHeard = max(conversations[number].lastHeard, turn.now)
+        conversations[number].lastSpoken = turn.now
         continue
       }
-      let silence = turn.now - seats[number].lastHeard
+      let silence = turn.now - conversations[number].lastHeard
       if silence > timing.lost {
         lose(WorkerID(number), into: &turn)
         continue
       }
-      if silence > timing.suspect, !seats[number].isSuspect, seats[number].peer != nil {
-        seats[number].isSuspect = true
+      if silence > timing.suspect, !conversations[number].isSuspect,
+        conversations[number].peer != nil
+      {
+        conversations[number].isSuspect = true
       }
       beat(number, into: &turn)
     }
@@ -262,15 +265,15 @@ extension Scheduler {
 
   /// Whether its welcome still waits for the disk: it cannot speak before it has come, so that its
   /// silence is ours (F51).
-  private func waitsForWelcome(_ seat: Seat, _ durable: CommitIndex) -> Bool {
+  private func waitsForWelcome(_ worker: UInt32, _ durable: CommitIndex) -> Bool {
     if SchedulingBug.blamedWelcomes.isPlanted { return false }
-    return seat.peer != nil && durable < seat.welcomedIn
+    return conversations[worker].peer != nil && durable < conversations[worker].welcomedIn
   }
 
   /// Heartbeats alone, while nothing can be decided because the disk has to catch up (G22): who is
   /// not spoken to gives up what it runs. Changes no fact.
   public mutating func keepTalking(_ durable: CommitIndex, into turn: inout Turn) {
-    for number in seats.numbers where !waitsForWelcome(seats[number], durable) {
+    for number in workers.numbers where !waitsForWelcome(number, durable) {
       beat(number, into: &turn)
     }
   }
@@ -280,13 +283,13 @@ extension Scheduler {
   private mutating func beat(_ number: UInt32, into turn: inout Turn) {
     // Not to a suspect: a worker that hears and is not heard would keep its lease past its loss
     // (S147), and would not look for a better line.
-    guard let peer = seats[number].peer, !seats[number].isSuspect,
-      turn.now - seats[number].lastSpoken >= timing.heartbeat
+    guard let peer = conversations[number].peer, !conversations[number].isSuspect,
+      turn.now - conversations[number].lastSpoken >= timing.heartbeat
     else { return }
-    seats[number].lastSpoken = turn.now
+    conversations[number].lastSpoken = turn.now
     var beat = WorkerOrders(
       conversation: conversation(with: WorkerID(number)), number: 0, acknowledged: 0)
-    beat.heard = seats[number].reportTaken
+    beat.heard = conversations[number].reportTaken
     turn.atOnce.append(.toWorker(peer, .orders(beat)))
   }
 
@@ -311,20 +314,23 @@ extension Scheduler {
     if let alarm = alarms.min { consider(alarm.until) }
     if let nextRestEnd { consider(nextRestEnd) }
     if let exclusivesFrom { consider(exclusivesFrom) }
-    seats.forEachNumber { number in
-      let hasPeer = seats[number].peer != nil
-      let isSuspect = seats[number].isSuspect
+    workers.forEachNumber { number in
+      let hasPeer = conversations[number].peer != nil
+      let isSuspect = conversations[number].isSuspect
       if hasPeer, !isSuspect {
-        consider(seats[number].lastSpoken + timing.heartbeat)
+        consider(conversations[number].lastSpoken + timing.heartbeat)
       } else {
         // Whose silence is measured is looked at regularly: a tick that came later would look like
         // a pause of our own, and would prolong it for ever (F6).
         consider(lastTick + timing.heartbeat)
       }
-      consider(seats[number].lastHeard + (isSuspect || !hasPeer ? timing.lost : timing.suspect))
-      let surplus = seats[number].busySince + Span(nanoseconds: Int64(Seat.patience * 1.1e9))
+      consider(
+        conversations[number].lastHeard + (isSuspect || !hasPeer ? timing.lost : timing.suspect))
+      let surplus =
+        conversations[number].busySince
+        + Span(nanoseconds: Int64(WorkerConversation.patience * 1.1e9))
       // Looked at once; what is left after that waits for other things than time.
-      if seats[number].held > 0, hasPeer, surplus > lastTick { consider(surplus) }
+      if workers[number].held > 0, hasPeer, surplus > lastTick { consider(surplus) }
       return true
     }
     return next
@@ -341,7 +347,7 @@ extension Scheduler {
   /// whose first act is to kill its worker cannot do so for ever (G17), and one that is not to be
   /// repeated is not (S12).
   private func mayHaveStarted(_ worker: WorkerID) -> [OperationID] {
-    var free = seats[worker.number].offered
+    var free = conversations[worker.number].offered
     var held: [OperationID] = []
     for id in heldBy(worker) {
       let cell = graphs[id.graph.number].cell(id.index)
@@ -379,29 +385,29 @@ extension Scheduler {
 
   // MARK: - Facts
 
-  mutating func addSeat(
+  mutating func addWorker(
     _ id: WorkerID, _ name: String, _ session: WorkerSession, into turn: inout Turn
   ) {
-    let seat = Seat(id: id, name: name, session: session, heard: turn.now)
-    seats.insert(seat, number: id.number)
+    workers.insert(WorkerRecord(id: id, name: name, session: session), number: id.number)
+    conversations.insert(WorkerConversation(heard: turn.now), number: id.number)
     counters.lastWorker = max(counters.lastWorker, id.number)
-    seatByName[name] = id
-    seatBySession[session] = id
+    workerByName[name] = id
+    workerBySession[session] = id
     downWorkers.remove(name)
     emit(.workerJoined(name: name), about: .worker(id), into: &turn)
   }
 
   /// It gets nothing new from now on, whatever becomes of its conversation (S148).
   mutating func drainWorker(_ id: WorkerID, into turn: inout Turn) {
-    guard seats.contains(id.number) else { return }
-    seats[id.number].isDraining = true
+    guard workers.contains(id.number) else { return }
+    workers[id.number].isDraining = true
     emit(.workerDraining, about: .worker(id), into: &turn)
   }
 
   /// Everything a worker held goes on without it: unstarted attempts are ready again, running
   /// ones go by their policy (S12, S101).
   mutating func loseWorker(_ id: WorkerID, counts: Bool, into turn: inout Turn) {
-    guard seats.contains(id.number) else { return }
+    guard workers.contains(id.number) else { return }
     // In an order that a restored state knows as well: who goes first may be another's reason.
     for operation in heldBy(id).sorted() {
       let cell = graphs[operation.graph.number].cell(operation.index)
@@ -412,34 +418,36 @@ extension Scheduler {
         interrupt(operation, cell, counts: counts, by: id, into: &turn)
       }
     }
-    let seat = seats[id.number]
-    if counts, !turn.isReplay { noteDown(seat, turn) }
-    if let peer = seat.peer { seatByPeer[peer] = nil }
-    if seatByName[seat.name] == id { seatByName[seat.name] = nil }
-    seatBySession[seat.session] = nil
-    unwellSeats.remove(id.number)
-    seats.remove(id.number)
-    turn.orders.removeAll { $0.seat == id.number }
+    let worker = workers[id.number]
+    if counts, !turn.isReplay { noteDown(worker, turn) }
+    if let peer = conversations[id.number].peer { workerByPeer[peer] = nil }
+    if workerByName[worker.name] == id { workerByName[worker.name] = nil }
+    workerBySession[worker.session] = nil
+    unwellWorkers.remove(id.number)
+    workers.remove(id.number)
+    conversations.remove(id.number)
+    turn.orders.removeAll { $0.worker == id.number }
     emit(counts ? .workerLost : .workerLeft, about: .worker(id), into: &turn)
   }
 
-  private mutating func noteDown(_ seat: Seat, _ turn: Turn) {
-    let silence = max(turn.now - seat.lastHeard, .zero)
+  private mutating func noteDown(_ worker: WorkerRecord, _ turn: Turn) {
+    let wasHeard = conversations[worker.id.number].wasHeard
+    let silence = max(turn.now - conversations[worker.id.number].lastHeard, .zero)
     let reason =
-      seat.wasHeard
+      wasHeard
       ? "it was not heard of for \(silence.secondsRoundedUp) s"
       : "it did not come back within \(timing.resync.secondsRoundedUp) s of the coordinator's start"
     // What it was given to come back in is no word of it.
-    let quiet = seat.wasHeard ? silence : .zero
+    let quiet = wasHeard ? silence : .zero
     downWorkers.add(
-      seat.name, seat.id, at: turn.now - quiet,
+      worker.name, worker.id, at: turn.now - quiet,
       since: turn.wall == .unknown ? .unknown : turn.wall - quiet, reason: reason)
   }
 
   /// By a client's wish: it does not come back, and is listed no more.
   mutating func forget(_ name: String) throws(Refusal) -> ClientReply {
     if downWorkers.remove(name) { return .done(lastCommit) }
-    if let worker = seatByName[name], seats.contains(worker.number) {
+    if let worker = workerByName[name], workers.contains(worker.number) {
       throw Refusal(
         .badRequest, "worker \(name) is not down",
         hint: "let it finish and leave with: opbatch worker drain \(name)")
@@ -498,9 +506,9 @@ extension Scheduler {
 
   mutating func forgetAtWorkers(_ graph: GraphID, into turn: inout Turn) {
     if turn.isReplay { return }
-    for number in seats.numbers where seats[number].toldTemplates[graph] != nil {
-      seats[number].toldTemplates[graph] = nil
-      if seats[number].peer == nil { continue }
+    for number in workers.numbers where conversations[number].toldTemplates[graph] != nil {
+      conversations[number].toldTemplates[graph] = nil
+      if conversations[number].peer == nil { continue }
       let at = orders(for: WorkerID(number), &turn)
       turn.orders[at].orders.forgottenGraphs.append(graph)
     }
@@ -509,64 +517,41 @@ extension Scheduler {
   /// A welcome in a turn without facts waits for the commits before it, and for none that follow.
   mutating func settleWelcomes(_ turn: inout Turn) {
     if turn.isDurable { return }
-    for number in turn.welcomed where seats.contains(number) {
-      seats[number].welcomedIn = lastCommit
+    for number in turn.welcomed where workers.contains(number) {
+      conversations[number].welcomedIn = lastCommit
     }
   }
 
   // MARK: - Orders
 
-  /// The orders that this turn has for a seat, begun where there are none.
+  /// The orders that this turn has for a worker, begun where there are none.
   mutating func orders(for worker: WorkerID, _ turn: inout Turn) -> Int {
-    if let at = turn.orders.firstIndex(where: { $0.seat == worker.number }) { return at }
+    if let at = turn.orders.firstIndex(where: { $0.worker == worker.number }) { return at }
     turn.orders.append(
       PendingOrders(
-        seat: worker.number,
+        worker: worker.number,
         orders: WorkerOrders(
           conversation: conversation(with: worker), number: 0, acknowledged: 0)))
     return turn.orders.count - 1
   }
 
-  /// One message per seat and turn, numbered, acknowledging what this turn makes durable.
+  /// One message per worker and turn, numbered, acknowledging what this turn makes durable.
   mutating func sendOrders(into turn: inout Turn) {
     for at in turn.orders.indices {
-      let number = turn.orders[at].seat
-      guard seats.contains(number), let peer = seats[number].peer else { continue }
-      turn.orders[at].orders.acknowledged = seats[number].reportTaken
-      turn.orders[at].orders.heard = seats[number].reportTaken
-      turn.orders[at].orders.drain = seats[number].isDraining
-      if SchedulingBug.unspokenOrders.isPlanted { seats[number].lastSpoken = turn.now }
+      let number = turn.orders[at].worker
+      guard workers.contains(number), let peer = conversations[number].peer else { continue }
+      turn.orders[at].orders.acknowledged = conversations[number].reportTaken
+      turn.orders[at].orders.heard = conversations[number].reportTaken
+      turn.orders[at].orders.drain = workers[number].isDraining
+      if SchedulingBug.unspokenOrders.isPlanted { conversations[number].lastSpoken = turn.now }
       for var part in turn.orders[at].orders.parts() {
-        seats[number].ordersSent += 1
-        part.number = seats[number].ordersSent
+        conversations[number].ordersSent += 1
+        part.number = conversations[number].ordersSent
         part.commit = lastCommit
         turn.afterDurable.append(.toWorker(peer, .orders(part)))
       }
     }
     turn.orders.removeAll(keepingCapacity: true)
-  }
-}
-
-extension Seat {
-  fileprivate mutating func beginConversation(
-    _ peer: PeerID, _ hello: WorkerHello, number: UInt32, at now: Instant
-  ) {
-    self.peer = peer
-    increment = number
-    ordersSent = 0
-    reportTaken = 0
-    ordersTaken = 0
-    ordersBehindSince = now
-    lastHeard = now
-    wasHeard = true
-    isSuspect = false
-    toldTemplates = [:]
-    offered = hello.capacity
-    // Its first report says more.
-    _ = note(unkillable: [], demand: .none)
-    // So that an operation can ask for one worker by name.
-    labels = hello.labels.filter { $0.key != "worker" } + [Label(key: "worker", value: name)]
-    types = hello.types
   }
 }
 

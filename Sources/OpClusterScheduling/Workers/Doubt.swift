@@ -29,8 +29,8 @@ extension Scheduler {
     return UInt32(cell.losses) + 2 >= limit ? .grave : .some
   }
 
-  /// The seats of the pass that may take an operation of such doubt.
-  func seats(_ candidates: [UInt32], admitting doubt: Doubt) -> [UInt32] {
+  /// The workers of the pass that may take an operation of such doubt.
+  func workers(_ candidates: [UInt32], admitting doubt: Doubt) -> [UInt32] {
     if doubt == .none { return candidates }
     return candidates.filter { number in
       heldBy(WorkerID(number)).allSatisfy { other in
@@ -72,8 +72,8 @@ extension Scheduler {
         + "has to end first"
     }
     let doubt = doubt(about: id)
-    let able = seats.numbers.filter { seats[$0].takesWork }
-    guard doubt != .none, !able.isEmpty, seats(able, admitting: doubt).isEmpty else { return nil }
+    let able = workers.numbers.filter { takesWork($0) }
+    guard doubt != .none, !able.isEmpty, workers(able, admitting: doubt).isEmpty else { return nil }
     let losses = graphs[id.graph.number].cell(id.index).losses
     return "its worker was lost \(losses) times: it waits for a worker that holds nothing else "
       + "which may have been the cause"

@@ -5,19 +5,25 @@ import OpClusterModel
 
 extension Scheduler {
   /// Whether a worker could ever run operations of a class.
-  func fits(_ seat: UInt32, _ demandClass: Int) -> Bool {
+  func fits(_ worker: UInt32, _ demandClass: Int) -> Bool {
     let kind = classes[demandClass].kind
-    guard seats[seat].capacity.covers(classes[demandClass].demandClass.demand) else { return false }
+    guard conversations[worker].capacity.covers(classes[demandClass].demandClass.demand) else {
+      return false
+    }
     if kind < DemandClasses.comparedKinds {
-      guard kind < seats[seat].serves.count, seats[seat].serves[kind] else { return false }
+      guard kind < conversations[worker].serves.count, conversations[worker].serves[kind] else {
+        return false
+      }
     } else if !classes.kind(kind).isServed(
-      labels: seats[seat].labels, types: seats[seat].types)
+      labels: conversations[worker].labels, types: conversations[worker].types)
     {
       return false
     }
     let serial = classes[demandClass].serial
-    return (seats[seat].lacks.isEmpty || seats[seat].lacks[demandClass] != serial)
-      && (seats[seat].withheld.isEmpty || seats[seat].withheld[demandClass] != serial)
+    return
+      (conversations[worker].lacks.isEmpty || conversations[worker].lacks[demandClass] != serial)
+      && (conversations[worker].withheld.isEmpty
+        || conversations[worker].withheld[demandClass] != serial)
   }
 
   /// What a line needs to know of a class.
@@ -37,7 +43,7 @@ extension Scheduler {
   mutating func useClass(of template: OperationTemplate) -> Int {
     let (number, newKind) = classes.use(template)
     if let newKind {
-      for seat in seats.numbers { compare(seat, withKind: newKind) }
+      for worker in workers.numbers { compare(worker, withKind: newKind) }
     }
     return number
   }
@@ -50,28 +56,28 @@ extension Scheduler {
   }
 
   /// A worker says what it is: compared with every kind anew.
-  mutating func compareWithKinds(_ seat: UInt32) {
-    seats[seat].serves = []
-    seats[seat].kindBits = 0
-    seats[seat].lacks = [:]
-    for kind in 0..<classes.kindSlots { compare(seat, withKind: kind) }
+  mutating func compareWithKinds(_ worker: UInt32) {
+    conversations[worker].serves = []
+    conversations[worker].kindBits = 0
+    conversations[worker].lacks = [:]
+    for kind in 0..<classes.kindSlots { compare(worker, withKind: kind) }
   }
 
-  private mutating func compare(_ seat: UInt32, withKind kind: Int) {
+  private mutating func compare(_ worker: UInt32, withKind kind: Int) {
     let bit = classes.bit(ofKind: kind)
     guard kind < DemandClasses.comparedKinds else {
       // Looked at when it is asked for.
-      if bit != DemandClasses.insideBit { seats[seat].kindBits |= bit }
+      if bit != DemandClasses.insideBit { conversations[worker].kindBits |= bit }
       return
     }
     let isServed = classes.kind(kind).isServed(
-      labels: seats[seat].labels, types: seats[seat].types)
-    while seats[seat].serves.count <= kind { seats[seat].serves.append(false) }
+      labels: conversations[worker].labels, types: conversations[worker].types)
+    while conversations[worker].serves.count <= kind { conversations[worker].serves.append(false) }
     // The slot may have been that of a kind which it served.
-    seats[seat].serves[kind] = isServed
+    conversations[worker].serves[kind] = isServed
     if bit == DemandClasses.insideBit { return }
-    if classes.hasOwnBit(kind: kind) { seats[seat].kindBits &= ~bit }
-    if isServed { seats[seat].kindBits |= bit }
+    if classes.hasOwnBit(kind: kind) { conversations[worker].kindBits &= ~bit }
+    if isServed { conversations[worker].kindBits |= bit }
   }
 
   // MARK: - Reach
@@ -82,12 +88,12 @@ extension Scheduler {
     let none = DemandAmounts(cpus: 0, memory: 0, gpus: 0, kinds: DemandClasses.insideBit)
     var reach = Reach(now: none, ever: none)
     for number in candidates {
-      let (capacity, kinds) = (seats[number].capacity, seats[number].kindBits)
+      let (capacity, kinds) = (conversations[number].capacity, conversations[number].kindBits)
       reach.ever.raise(by: capacity, kinds: kinds)
-      let free = Seat.free(capacity, seats[number].taken)
+      let free = free(number)
       if takesAny(number, free, rank, at: now) {
         reach.now.raise(by: capacity, kinds: kinds)
-      } else if seats[number].reservation == nil {
+      } else if conversations[number].reservation == nil {
         reach.now.raise(by: free, kinds: kinds)
       }
     }
@@ -96,9 +102,9 @@ extension Scheduler {
 
   /// Whether a worker takes whatever it could ever run: ahead of time, or keeping its room for it.
   private func takesAny(
-    _ seat: UInt32, _ free: Resources, _ rank: Rank, at now: Instant
+    _ worker: UInt32, _ free: Resources, _ rank: Rank, at now: Instant
   ) -> Bool {
-    seats[seat].held == 0 && free.cpus > .zero || seats[seat].room(for: rank, at: now) > 0
+    workers[worker].held == 0 && free.cpus > .zero || room(at: worker, for: rank, at: now) > 0
   }
 
   /// Whether no worker of the pass has enough left of the named resources that a class asks for, so
@@ -109,7 +115,7 @@ extension Scheduler {
     let wanted = classes[demandClass].demandClass.demand.custom
     if wanted.isEmpty || !classes.hasOwnBit(kind: classes[demandClass].kind) { return false }
     return !candidates.contains { number in
-      let free = Seat.free(seats[number].capacity, seats[number].taken)
+      let free = free(number)
       return takesAny(number, free, rank, at: now)
         || wanted.allSatisfy { $0.amount <= free.amount(named: $0.name) }
     }
@@ -121,9 +127,9 @@ struct AssignmentPass: Sendable {
   /// Counts the passes.
   var number: UInt64 = 0
   /// Workers that take new work.
-  var seats: [UInt32] = []
+  var workers: [UInt32] = []
   /// Counts how often these were others, or what they are has changed.
-  var seatsVersion: UInt64 = 0
+  var workersVersion: UInt64 = 0
   private var conversations: UInt32 = 0
   private var earlier: [UInt32] = []
   /// What these could still take of each rank, as far as was asked since that changed.
@@ -141,7 +147,7 @@ struct AssignmentPass: Sendable {
   ) -> [UInt32]? {
     if settings.pool.isEmpty { return nil }
     if let known = pools[queue] { return known }
-    let found = find(seats)
+    let found = find(workers)
     pools[queue] = found
     return found
   }
@@ -151,13 +157,13 @@ struct AssignmentPass: Sendable {
     if !pools.isEmpty { pools.removeAll() }
     reach.removeAll(keepingCapacity: true)
     closedKinds = 0
-    swap(&seats, &earlier)
-    seats.removeAll(keepingCapacity: true)
+    swap(&workers, &earlier)
+    workers.removeAll(keepingCapacity: true)
   }
 
-  /// All seats have been named.
-  mutating func compareSeats(conversations: UInt32) {
-    if seats != earlier || conversations != self.conversations { seatsVersion += 1 }
+  /// All workers have been named.
+  mutating func compareWorkers(conversations: UInt32) {
+    if workers != earlier || conversations != self.conversations { workersVersion += 1 }
     self.conversations = conversations
   }
 }

@@ -1,5 +1,5 @@
-// Slots and seats: what a queue and a worker have given away (S63, S67), changed by the facts that
-// hand an attempt over, begin it, or bring it back.
+// Slots: what a queue and a worker have given away (S63, S67), changed by the facts that hand an
+// attempt over, begin it, or bring it back.
 
 import DequeModule
 import HeapModule
@@ -22,25 +22,25 @@ extension Scheduler {
     graphs[graph].stages[stage].inFlight += 1
     queues[graphs[graph].queue(of: id.index, stage: stage).number].inFlight += 1
     let demandClass = graphs[graph].stages[stage].demandClass
-    seats[worker.number].taken.count(classes[demandClass].demandClass.demand)
+    workers[worker.number].taken.count(classes[demandClass].demandClass.demand)
     hold(id, stage, at: worker.number)
-    seats[worker.number].holdings.append(id)
-    if seats[worker.number].holdings.count > 64 { sweepHoldings(worker) }
+    workers[worker.number].holdings.append(id)
+    if workers[worker.number].holdings.count > 64 { sweepHoldings(worker) }
   }
 
   /// Forgets entries that the worker no longer holds, when they are many.
   private mutating func sweepHoldings(_ worker: WorkerID) {
-    let live = Int(seats[worker.number].held + seats[worker.number].executing)
-    guard seats[worker.number].holdings.count > live * 2 + 64 else { return }
+    let live = Int(workers[worker.number].held + workers[worker.number].executing)
+    guard workers[worker.number].holdings.count > live * 2 + 64 else { return }
     let kept = heldBy(worker)
-    seats[worker.number].holdings.removeAll(keepingCapacity: true)
-    seats[worker.number].holdings.append(contentsOf: kept)
+    workers[worker.number].holdings.removeAll(keepingCapacity: true)
+    workers[worker.number].holdings.append(contentsOf: kept)
   }
 
   /// What a worker holds, in the order in which it was handed over; each operation once.
   func heldBy(_ worker: WorkerID) -> [OperationID] {
     var seen: Set<OperationID> = []
-    return seats[worker.number].holdings.filter { id in
+    return workers[worker.number].holdings.filter { id in
       graphs.contains(id.graph.number)
         && graphs[id.graph.number].cell(id.index).worker == worker.number
         && seen.insert(id).inserted
@@ -54,9 +54,8 @@ extension Scheduler {
     let cell = graphs[graph].cell(id.index)
     if cell.worker != 0 {
       letGo(id, stage, at: cell.worker)
-      seats[cell.worker].forgetBytes(of: id)
-      seats[cell.worker].executing += 1
-      if seats[cell.worker].reservation == id { seats[cell.worker].reservation = nil }
+      conversations[cell.worker].letGo(id)
+      workers[cell.worker].executing += 1
       emit(.attemptStarted(UInt32(cell.runs) + 1, WorkerID(cell.worker)), id, into: &turn)
     }
     graphs[graph].update(id.index) { cell in
@@ -71,20 +70,19 @@ extension Scheduler {
     emit(.isExecuting(true), id, into: &turn)
   }
 
-  /// Nobody holds it any more: seat and slot are free.
+  /// Nobody holds it any more: worker and slot are free.
   mutating func leaveWorker(_ id: OperationID, _ stage: Int) {
     let graph = id.graph.number
     let cell = graphs[graph].cell(id.index)
     if cell.worker == 0 { return }
-    if seats.contains(cell.worker) {
+    if workers.contains(cell.worker) {
       let demandClass = graphs[graph].stages[stage].demandClass
-      seats[cell.worker].taken.take(classes[demandClass].demandClass.demand)
-      if seats[cell.worker].reservation == id { seats[cell.worker].reservation = nil }
+      workers[cell.worker].taken.take(classes[demandClass].demandClass.demand)
+      conversations[cell.worker].letGo(id)
       if cell.isHeldUnstarted {
         letGo(id, stage, at: cell.worker)
-        seats[cell.worker].forgetBytes(of: id)
       } else {
-        seats[cell.worker].executing -= 1
+        workers[cell.worker].executing -= 1
       }
     }
     graphs[graph].update(id.index) { cell in
@@ -159,7 +157,7 @@ extension Scheduler {
 }
 
 extension Resources {
-  /// Adds `demand`: `Seat.taken` counts upwards.
+  /// Adds `demand`: `WorkerRecord.taken` counts upwards.
   mutating func count(_ demand: Resources) {
     cpus = cpus + demand.cpus
     memoryBytes &+= demand.memoryBytes

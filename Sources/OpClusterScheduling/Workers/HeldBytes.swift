@@ -3,19 +3,6 @@
 
 import OpClusterModel
 
-extension Seat {
-  /// Whether so many bytes more may be handed to it unstarted; the first attempt always fits.
-  func hasRoom(for bytes: Int) -> Bool {
-    heldBytes == 0 || heldBytes + bytes <= Limits.heldBytesPerWorker
-  }
-
-  /// How many attempts that bring at most so many bytes each it takes: at least one.
-  func count(fitting bytes: Int) -> UInt32 {
-    guard bytes > 0 else { return .max }
-    return UInt32(max(1, (Limits.heldBytesPerWorker - heldBytes) / bytes))
-  }
-}
-
 extension Scheduler {
   /// At most what an operation of a stage brings along, without looking at each.
   func mostBytes(graph: UInt32, _ stage: Int) -> Int {

@@ -7,24 +7,24 @@ import OpClusterModel
 extension Scheduler {
   /// Whether a worker may be given operations of a queue at all. A look at its labels, where the
   /// queue has a pool.
-  func isInPool(_ seat: UInt32, of queue: UInt32) -> Bool {
+  func isInPool(_ worker: UInt32, of queue: UInt32) -> Bool {
     let pool = queues[queue].settings.pool
     if SchedulingBug.forgottenPools.isPlanted { return true }
-    return pool.isEmpty || pool.allSatisfy { $0.isMet(by: seats[seat].labels) }
+    return pool.isEmpty || pool.allSatisfy { $0.isMet(by: conversations[worker].labels) }
   }
 
   /// Those of a pass that may be given operations of a queue.
-  func seats(_ candidates: [UInt32], inPoolOf queue: UInt32) -> [UInt32] {
+  func workers(_ candidates: [UInt32], inPoolOf queue: UInt32) -> [UInt32] {
     if queues[queue].settings.pool.isEmpty { return candidates }
     return candidates.filter { isInPool($0, of: queue) }
   }
 
   /// Whether a worker could ever run an operation where it is now.
-  func couldRun(_ seat: UInt32, _ id: OperationID) -> Bool {
+  func couldRun(_ worker: UInt32, _ id: OperationID) -> Bool {
     let graph = id.graph.number
     let stage = graphs[graph].stageNumber(of: id.index)
-    return fits(seat, graphs[graph].stages[stage].demandClass)
-      && isInPool(seat, of: graphs[graph].queue(of: id.index, stage: stage).number)
+    return fits(worker, graphs[graph].stages[stage].demandClass)
+      && isInPool(worker, of: graphs[graph].queue(of: id.index, stage: stage).number)
   }
 
   /// What an operation asks of a worker, its queue's pool included.

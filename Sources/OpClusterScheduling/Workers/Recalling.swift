@@ -8,7 +8,7 @@ extension Scheduler {
   mutating func askRecall(_ id: OperationID, into turn: inout Turn) {
     let graph = id.graph.number
     let cell = graphs[graph].cell(id.index)
-    guard cell.isHeldUnstarted, !cell.flags.contains(.recalling), seats.contains(cell.worker)
+    guard cell.isHeldUnstarted, !cell.flags.contains(.recalling), workers.contains(cell.worker)
     else { return }
     graphs[graph].update(id.index) { $0.flags.insert(.recalling) }
     let at = orders(for: WorkerID(cell.worker), &turn)
@@ -25,42 +25,44 @@ extension Scheduler {
   /// draining worker gives back all of them.
   mutating func recallSurplus(into turn: inout Turn) {
     var isNeeded = false
-    seats.forEachNumber { number in
-      guard seats[number].held > 0 else { return true }
+    workers.forEachNumber { number in
+      guard workers[number].held > 0 else { return true }
       isNeeded =
-        seats[number].isDraining
-        || (turn.now - seats[number].busySince).seconds > Seat.patience
+        workers[number].isDraining
+        || (turn.now - conversations[number].busySince).seconds > WorkerConversation.patience
       return !isNeeded
     }
     if !isNeeded { return }
-    for number in seats.numbers where seats[number].held > 0 && seats[number].peer != nil {
-      if seats[number].isDraining {
+    for number in workers.numbers
+    where workers[number].held > 0 && conversations[number].peer != nil {
+      if workers[number].isDraining {
         for id in heldBy(WorkerID(number)) { askRecall(id, into: &turn) }
         continue
       }
-      let isSlow = (turn.now - seats[number].busySince).seconds > Seat.patience
-      guard isSlow, seats[number].free.isOverdrawn else { continue }
+      let isSlow =
+        (turn.now - conversations[number].busySince).seconds > WorkerConversation.patience
+      guard isSlow, free(number).isOverdrawn else { continue }
       recallSurplus(of: number, into: &turn)
     }
   }
 
-  private mutating func recallSurplus(of seat: UInt32, into turn: inout Turn) {
-    let window = seats[seat].prefetch(at: turn.now)
-    var surplus = seats[seat].held - min(window, seats[seat].held)
-    var free = seats[seat].free
+  private mutating func recallSurplus(of worker: UInt32, into turn: inout Turn) {
+    let window = conversations[worker].prefetch(at: turn.now)
+    var surplus = workers[worker].held - min(window, workers[worker].held)
+    var free = free(worker)
     // Recalls that have not been answered yet will use the room as well.
     var used: UInt32 = 0
     // Nothing becomes free meanwhile.
     var rooms: [RoomKey: UInt32] = [:]
     // The lowest service and level first, and among equals the newest.
-    let held = heldBy(WorkerID(seat)).enumerated().map { at, id in
+    let held = heldBy(WorkerID(worker)).enumerated().map { at, id in
       let rank = rank(of: id, graphs[id.graph.number].stageNumber(of: id.index))
       return (id: id, order: (rank.service, rank.level, -at))
     }
     for (id, _) in held.sorted(by: { $0.order < $1.order }) where surplus > 0 && free.isOverdrawn {
       let graph = id.graph.number
       let cell = graphs[graph].cell(id.index)
-      guard cell.isHeldUnstarted, id != seats[seat].reservation else { continue }
+      guard cell.isHeldUnstarted, id != conversations[worker].reservation else { continue }
       let stage = graphs[graph].stageNumber(of: id.index)
       let demandClass = graphs[graph].stages[stage].demandClass
       surplus -= 1
@@ -74,7 +76,7 @@ extension Scheduler {
       let lined = RoomKey(
         demandClass: classInLine(graph, stage, id.index),
         pool: queues[queue].settings.pool.isEmpty ? nil : queue)
-      let room = rooms[lined] ?? room(for: lined, besides: seat)
+      let room = rooms[lined] ?? room(for: lined, besides: worker)
       rooms[lined] = room
       if used < room, graphs[graph].unable[id.index] == nil {
         used += 1
@@ -92,13 +94,13 @@ extension Scheduler {
   }
 
   /// How many operations of a class could start at once on other workers.
-  private func room(for wanted: RoomKey, besides seat: UInt32) -> UInt32 {
+  private func room(for wanted: RoomKey, besides worker: UInt32) -> UInt32 {
     var room: UInt32 = 0
-    for number in seats.numbers
-    where number != seat && seats[number].takesWork && fits(number, wanted.demandClass) {
+    for number in workers.numbers
+    where number != worker && takesWork(number) && fits(number, wanted.demandClass) {
       if let pool = wanted.pool, !isInPool(number, of: pool) { continue }
       let demand = classes[wanted.demandClass].demandClass.demand
-      room += min(seats[number].free.count(fitting: demand), 65_536)
+      room += min(free(number).count(fitting: demand), 65_536)
     }
     return room
   }
@@ -131,9 +133,9 @@ extension Scheduler {
     }
   }
 
-  /// Handed over, unstarted operations of a queue, by seat and time.
+  /// Handed over, unstarted operations of a queue, by worker and time.
   func heldUnstarted(in queue: QueueID) -> [OperationID] {
-    seats.numbers.flatMap { heldBy(WorkerID($0)) }.filter { id in
+    workers.numbers.flatMap { heldBy(WorkerID($0)) }.filter { id in
       let graph = id.graph.number
       let stage = graphs[graph].stageNumber(of: id.index)
       return graphs[graph].cell(id.index).isHeldUnstarted
@@ -145,7 +147,7 @@ extension Scheduler {
   mutating func dropAtWorker(
     _ id: OperationID, _ cell: OperationCell, into turn: inout Turn
   ) {
-    guard cell.worker != 0, seats.contains(cell.worker), !turn.isReplay else { return }
+    guard cell.worker != 0, workers.contains(cell.worker), !turn.isReplay else { return }
     let at = orders(for: WorkerID(cell.worker), &turn)
     turn.orders[at].orders.stale.append(AttemptID(operation: id, attempt: cell.attempt))
   }

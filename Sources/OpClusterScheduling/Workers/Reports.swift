@@ -12,20 +12,24 @@ extension Scheduler {
       lateReports += 1
       return
     }
-    guard report.number == seats[number].reportTaken + 1 else {
-      if report.number <= seats[number].reportTaken { return }
+    guard report.number == conversations[number].reportTaken + 1 else {
+      if report.number <= conversations[number].reportTaken { return }
       let refusal = Refusal(
-        .busy, "report \(report.number) came after \(seats[number].reportTaken): begin anew")
+        .busy, "report \(report.number) came after \(conversations[number].reportTaken): begin anew"
+      )
       return turn.atOnce.append(.toWorker(peer, .refused(refusal)))
     }
-    seats[number].reportTaken = report.number
-    if seats[number].missesOrders(report.ordersTaken, at: turn.now, patience: timing.lost) {
+    conversations[number].reportTaken = report.number
+    conversations[number].note(ordersTaken: report.ordersTaken, at: turn.now)
+    if conversations[number].missesOrders(at: turn.now, patience: timing.lost) {
       let refusal = Refusal(
         .busy, "orders after \(report.ordersTaken) did not arrive: begin anew")
       turn.atOnce.append(.toWorker(peer, .refused(refusal)))
     }
     if report.isLeaving { startDraining(worker, into: &turn) }
-    if seats[number].isUnwell || !report.unkillable.isEmpty || report.unkillableDemand != .none {
+    if conversations[number].isUnwell || !report.unkillable.isEmpty
+      || report.unkillableDemand != .none
+    {
       noteUnkillable(report, at: number)
     }
     if report.entries.isEmpty { return }
@@ -35,14 +39,18 @@ extension Scheduler {
       if isStartOfNext(report.entries, at) { continue }
       if take(report.entries[at], from: worker, into: &turn) { ended += 1 }
     }
-    if ended > 0 { seats[number].noteEnded(ended, at: turn.now) }
+    if ended > 0 { conversations[number].noteEnded(ended, at: turn.now) }
   }
 
   private mutating func noteUnkillable(_ report: WorkerReport, at number: UInt32) {
-    let isOther = seats[number].note(
+    let isOther = conversations[number].note(
       unkillable: report.unkillable, demand: report.unkillableDemand)
     if isOther { capacityChanges &+= 1 }
-    if seats[number].isUnwell { unwellSeats.insert(number) } else { unwellSeats.remove(number) }
+    if conversations[number].isUnwell {
+      unwellWorkers.insert(number)
+    } else {
+      unwellWorkers.remove(number)
+    }
   }
 
   /// A start directly followed by its own end is told by the end alone.
@@ -105,7 +113,7 @@ extension Scheduler {
       }
     }
     lateReports += 1
-    if let peer = seats[worker.number].peer, isLie(attempt, of: worker) {
+    if let peer = conversations[worker.number].peer, isLie(attempt, of: worker) {
       turn.lies.append(Lie(peer: peer, attempt: attempt))
     }
     let at = orders(for: worker, &turn)
@@ -142,9 +150,9 @@ extension Scheduler {
       // Whatever it had announced, it has not got the type: elsewhere, until it says hello again.
       let stage = graphs[id.graph.number].stageNumber(of: id.index)
       let demandClass = graphs[id.graph.number].stages[stage].demandClass
-      seats[worker.number].lacks[demandClass] = classes[demandClass].serial
+      conversations[worker.number].lacks[demandClass] = classes[demandClass].serial
       if let own = graphs[id.graph.number].stages[stage].ownClass {
-        seats[worker.number].lacks[own] = classes[own].serial
+        conversations[worker.number].lacks[own] = classes[own].serial
       }
     }
     if !cell.isCancelled, isTriedElsewhere(id, result, after: worker, at: turn.now) {
@@ -198,7 +206,7 @@ extension Scheduler {
     var line = AttemptHistory(
       attempt: AttemptID(operation: id, attempt: cell.attempt),
       outcome: ends ? outcome : nil, reason: graphs[id.graph.number].reason(of: id.index),
-      workerName: seats.contains(worker.number) ? seats[worker.number].name : "",
+      workerName: workers.contains(worker.number) ? workers[worker.number].name : "",
       result: result)
     line.run = cell.run
     line.readyAt = readyAt(id, graphs[id.graph.number].stageNumber(of: id.index))
@@ -208,7 +216,7 @@ extension Scheduler {
   /// Tells the holder of a running attempt to stop (S92).
   mutating func sendCancel(_ id: OperationID, grace: Span? = nil, into turn: inout Turn) {
     let cell = graphs[id.graph.number].cell(id.index)
-    guard cell.worker != 0, seats.contains(cell.worker) else { return }
+    guard cell.worker != 0, workers.contains(cell.worker) else { return }
     let at = orders(for: WorkerID(cell.worker), &turn)
     turn.orders[at].orders.cancels.append(
       CancelOrder(

@@ -69,17 +69,17 @@ struct Abstention: Sendable {
 /// When a rest or a try is over.
 struct AbstentionEnd: Comparable, Sendable {
   var until: Instant
-  var seat: UInt32
+  var worker: UInt32
   /// The first operation of the stage; nil: everything.
   var stage: OperationID?
-  static func < (a: Self, b: Self) -> Bool { (a.until, a.seat) < (b.until, b.seat) }
+  static func < (a: Self, b: Self) -> Bool { (a.until, a.worker) < (b.until, b.worker) }
 }
 
 /// A start that counts as one from then on: what cannot be started says so sooner.
 struct StartConfirmation: Comparable, Sendable {
   var until: Instant
   var attempt: AttemptID
-  var seat: UInt32
+  var worker: UInt32
   static func < (a: Self, b: Self) -> Bool { (a.until, a.attempt) < (b.until, b.attempt) }
 }
 
@@ -104,7 +104,7 @@ extension Scheduler {
     // They agree: it is the operation's own fault, and no worker's.
     graphs[graph].unable[id.index] = nil
     for number in unable { acquit(number, of: id, first) }
-    seats[worker.number].trouble?.repeatTry(of: first)
+    conversations[worker.number].trouble?.repeatTry(of: first)
     renewWithheld(worker.number)
     return false
   }
@@ -114,11 +114,11 @@ extension Scheduler {
   /// the only witness. A look at workers until one is found.
   func isAnyAble(_ id: OperationID, besides unable: [UInt32]) -> Bool {
     let first = firstOfStage(id)
-    return seats.numbers.contains { number in
-      guard !seats[number].isDraining, !unable.contains(number) else { return false }
+    return workers.numbers.contains { number in
+      guard !workers[number].isDraining, !unable.contains(number) else { return false }
       // What it has is not known before it has said hello to this life of the coordinator.
-      guard couldRun(number, id) || !seats[number].wasHeard else { return false }
-      guard let trouble = seats[number].trouble else { return true }
+      guard couldRun(number, id) || !conversations[number].wasHeard else { return false }
+      guard let trouble = conversations[number].trouble else { return true }
       return trouble.whole?.isLasting != true && trouble.stages[first]?.isLasting != true
     }
   }
@@ -131,9 +131,9 @@ extension Scheduler {
 
   /// It could not start an operation that another one is given now.
   private mutating func noteUnable(
-    _ seat: UInt32, _ id: OperationID, _ first: OperationID, _ reason: String, at now: Instant
+    _ worker: UInt32, _ id: OperationID, _ first: OperationID, _ reason: String, at now: Instant
   ) {
-    var trouble = seats[seat].trouble ?? StartTrouble()
+    var trouble = conversations[worker].trouble ?? StartTrouble()
     if trouble.stages[first] == nil {
       if trouble.stages.count >= Limits.troubledStagesKept { forgetEndedGraphs(&trouble) }
       // The operation does not come back to it in any case.
@@ -149,93 +149,94 @@ extension Scheduler {
       if trouble.stages[first]!.operations.count < Limits.unableOperationsKept {
         trouble.stages[first]!.operations.insert(id)
       }
-    case .tried: rest(seat, first, &trouble.stages[first]!, at: now)
+    case .tried: rest(worker, first, &trouble.stages[first]!, at: now)
     // Under way when the rest began, it says no more than the one before it.
     case .resting, .awaitsTry, nil: break
     }
     if trouble.whole?.phase == .tried {
       trouble.whole!.reason = reason
-      rest(seat, nil, &trouble.whole!, at: now)
+      rest(worker, nil, &trouble.whole!, at: now)
     }
-    seats[seat].trouble = trouble
+    conversations[worker].trouble = trouble
     if trouble.stages[first]!.withholds { standAlone(id) }
-    renewWithheld(seat)
+    renewWithheld(worker)
   }
 
   /// Begins a rest, each twice as long as the one before it.
   private mutating func rest(
-    _ seat: UInt32, _ stage: OperationID?, _ abstention: inout Abstention, at now: Instant
+    _ worker: UInt32, _ stage: OperationID?, _ abstention: inout Abstention, at now: Instant
   ) {
     abstention.rests += 1
     abstention.phase = .resting
     abstention.operations = []
     let factor: Int64 = 1 << Int64(min(abstention.rests - 1, 20))
     abstention.until = now + min(Limits.firstRest * factor, Limits.longestRest)
-    abstentionEnds.insert(AbstentionEnd(until: abstention.until, seat: seat, stage: stage))
+    abstentionEnds.insert(AbstentionEnd(until: abstention.until, worker: worker, stage: stage))
     guard abstention.rests == Limits.restsBeforeSetAside else { return }
     troubleChanges.append(
-      .workerSetAside(WorkerID(seat), abstention.stage, reason: abstention.reason))
+      .workerSetAside(WorkerID(worker), abstention.stage, reason: abstention.reason))
   }
 
   /// An attempt has begun, as far as its worker knows: whether it could be started at all shows
   /// in what is heard next.
-  mutating func noteBegin(_ attempt: AttemptID, at seat: UInt32, _ now: Instant) {
+  mutating func noteBegin(_ attempt: AttemptID, at worker: UInt32, _ now: Instant) {
     let id = attempt.operation
     let isAwaited =
-      isTry(seat, id) || seats[seat].trouble?.stages[firstOfStage(id)] != nil
+      isTry(worker, id) || conversations[worker].trouble?.stages[firstOfStage(id)] != nil
       || graphs[id.graph.number].unable[id.index] != nil
     guard isAwaited else { return }
     startConfirmations.insert(
-      StartConfirmation(until: now + Limits.startIsCertain, attempt: attempt, seat: seat))
+      StartConfirmation(until: now + Limits.startIsCertain, attempt: attempt, worker: worker))
   }
 
   /// An operation really runs, or has run: the worker is able to start such, and those which could
   /// not start this one are to blame. A look at each stage of a worker in trouble.
-  mutating func noteStart(of id: OperationID, at seat: UInt32, _ now: Instant) {
-    if seats[seat].trouble != nil { endTrouble(of: seat, with: firstOfStage(id)) }
+  mutating func noteStart(of id: OperationID, at worker: UInt32, _ now: Instant) {
+    if conversations[worker].trouble != nil { endTrouble(of: worker, with: firstOfStage(id)) }
     guard !graphs[id.graph.number].unable.isEmpty,
       let unable = graphs[id.graph.number].unable.removeValue(forKey: id.index)
     else { return }
-    for number in unable where number != seat { blame(number, for: id, at: now) }
+    for number in unable where number != worker { blame(number, for: id, at: now) }
   }
 
-  private mutating func blame(_ seat: UInt32, for id: OperationID, at now: Instant) {
+  private mutating func blame(_ worker: UInt32, for id: OperationID, at now: Instant) {
     let first = firstOfStage(id)
-    guard seats.contains(seat), var trouble = seats[seat].trouble,
+    guard workers.contains(worker), var trouble = conversations[worker].trouble,
       trouble.stages[first]?.phase == .unsettled
     else { return }
-    rest(seat, first, &trouble.stages[first]!, at: now)
+    rest(worker, first, &trouble.stages[first]!, at: now)
     trouble.blamedInARow += 1
     if trouble.blamedInARow >= Limits.stagesBeforeRest, trouble.whole == nil {
       trouble.whole = Abstention(reason: trouble.stages[first]!.reason)
-      rest(seat, nil, &trouble.whole!, at: now)
+      rest(worker, nil, &trouble.whole!, at: now)
     }
-    seats[seat].trouble = trouble
+    conversations[worker].trouble = trouble
     standAlone(id)
-    renewWithheld(seat)
+    renewWithheld(worker)
   }
 
   /// An operation that it could not start cannot be started anywhere.
-  private mutating func acquit(_ seat: UInt32, of id: OperationID, _ first: OperationID) {
-    guard seats.contains(seat), var abstention = seats[seat].trouble?.stages[first] else { return }
+  private mutating func acquit(_ worker: UInt32, of id: OperationID, _ first: OperationID) {
+    guard workers.contains(worker), var abstention = conversations[worker].trouble?.stages[first]
+    else { return }
     guard abstention.operations.remove(id) != nil else { return }
     let isOver = abstention.phase == .unsettled && abstention.operations.isEmpty
-    seats[seat].trouble?.stages[first] = isOver ? nil : abstention
-    if seats[seat].trouble?.isOver == true { seats[seat].trouble = nil }
-    renewWithheld(seat)
+    conversations[worker].trouble?.stages[first] = isOver ? nil : abstention
+    if conversations[worker].trouble?.isOver == true { conversations[worker].trouble = nil }
+    renewWithheld(worker)
   }
 
   /// It has run an operation of a stage; of graphs that have ended nothing more can be tried.
-  private mutating func endTrouble(of seat: UInt32, with first: OperationID) {
-    guard var trouble = seats[seat].trouble else { return }
-    noteResumed(seat, trouble.whole)
-    noteResumed(seat, trouble.stages[first])
+  private mutating func endTrouble(of worker: UInt32, with first: OperationID) {
+    guard var trouble = conversations[worker].trouble else { return }
+    noteResumed(worker, trouble.whole)
+    noteResumed(worker, trouble.stages[first])
     trouble.stages[first] = nil
     forgetEndedGraphs(&trouble)
     trouble.blamedInARow = 0
     trouble.whole = nil
-    seats[seat].trouble = trouble.isOver ? nil : trouble
-    renewWithheld(seat)
+    conversations[worker].trouble = trouble.isOver ? nil : trouble
+    renewWithheld(worker)
   }
 
   private func forgetEndedGraphs(_ trouble: inout StartTrouble) {
@@ -244,26 +245,26 @@ extension Scheduler {
 
   /// Who was told that a worker is set aside is told of the end of it. The end of the graph, of the
   /// worker or of the coordinator ends it, too, and says so itself.
-  private mutating func noteResumed(_ seat: UInt32, _ abstention: Abstention?) {
+  private mutating func noteResumed(_ worker: UInt32, _ abstention: Abstention?) {
     guard let abstention, abstention.isLasting else { return }
-    troubleChanges.append(.workerResumed(WorkerID(seat), abstention.stage))
+    troubleChanges.append(.workerResumed(WorkerID(worker), abstention.stage))
   }
 
   /// Whatever it could not start counts no more.
-  mutating func endTrouble(of seat: UInt32) {
-    guard var trouble = seats[seat].trouble else { return }
+  mutating func endTrouble(of worker: UInt32) {
+    guard var trouble = conversations[worker].trouble else { return }
     forgetEndedGraphs(&trouble)
-    noteResumed(seat, trouble.whole)
+    noteResumed(worker, trouble.whole)
     for (_, abstention) in trouble.stages.sorted(by: { $0.key < $1.key }) {
-      noteResumed(seat, abstention)
+      noteResumed(worker, abstention)
     }
-    seats[seat].trouble = nil
-    renewWithheld(seat)
+    conversations[worker].trouble = nil
+    renewWithheld(worker)
   }
 
   /// By a client's wish: it is well again.
   mutating func resume(_ name: String, into turn: inout Turn) throws(Refusal) -> ClientReply {
-    guard let worker = seatByName[name], seats.contains(worker.number) else {
+    guard let worker = workerByName[name], workers.contains(worker.number) else {
       throw Refusal(
         .unknownWorker, "there is no worker \(name)", hint: "see them with: opbatch worker ls")
     }
@@ -316,15 +317,16 @@ extension Scheduler {
     let common = graphs[graph].stages[stage].demandClass
     let own = classes.use(common, aloneBy: first)
     graphs[graph].stages[stage].ownClass = own
-    for number in seats.numbers where seats[number].lacks[common] == classes[common].serial {
-      seats[number].lacks[own] = classes[own].serial
+    for number in workers.numbers
+    where conversations[number].lacks[common] == classes[common].serial {
+      conversations[number].lacks[own] = classes[own].serial
     }
   }
 
   /// The classes of which a worker is given nothing. A look at each stage that it could not start.
-  func classesWithheld(from seat: UInt32) -> [Int: UInt64] {
+  func classesWithheld(from worker: UInt32) -> [Int: UInt64] {
     var withheld: [Int: UInt64] = [:]
-    for (first, abstention) in seats[seat].trouble?.stages ?? [:]
+    for (first, abstention) in conversations[worker].trouble?.stages ?? [:]
     where abstention.withholds && graphs.contains(first.graph.number) {
       let stage = graphs[first.graph.number].stageNumber(of: first.index)
       guard let own = graphs[first.graph.number].stages[stage].ownClass else { continue }
@@ -334,28 +336,28 @@ extension Scheduler {
   }
 
   /// Puts into effect what a worker is not given.
-  private mutating func renewWithheld(_ seat: UInt32) {
-    guard seats.contains(seat) else { return }
-    seats[seat].isResting = seats[seat].trouble?.whole?.withholds == true
-    let withheld = classesWithheld(from: seat)
-    if seats[seat].withheld == withheld { return }
-    seats[seat].withheld = withheld
+  private mutating func renewWithheld(_ worker: UInt32) {
+    guard workers.contains(worker) else { return }
+    conversations[worker].isResting = conversations[worker].trouble?.whole?.withholds == true
+    let withheld = classesWithheld(from: worker)
+    if conversations[worker].withheld == withheld { return }
+    conversations[worker].withheld = withheld
     // What fits nowhere waits for this.
     capacityChanges &+= 1
   }
 
   /// Those of a pass that may be given the first operation of a run: an operation that could not be
   /// started goes to others; to all of them, where none could take it any more.
-  func seats(_ candidates: [UInt32], ableToStart run: ReadyRun) -> [UInt32] {
+  func workers(_ candidates: [UInt32], ableToStart run: ReadyRun) -> [UInt32] {
     let id = OperationID(graph: run.graph, index: run.first)
-    let candidates = seats(candidates, notAvoidedBy: id)
+    let candidates = workers(candidates, notAvoidedBy: id)
     guard !graphs[run.graph.number].unable.isEmpty,
       let unable = graphs[run.graph.number].unable[run.first]
     else { return candidates }
     let first = firstOfStage(id)
     let able = candidates.filter { number in
       if unable.contains(number) { return false }
-      let abstention = seats[number].trouble?.stages[first]
+      let abstention = conversations[number].trouble?.stages[first]
       return abstention.map { $0.phase == .unsettled || !$0.withholds } ?? true
     }
     let stage = graphs[run.graph.number].stageNumber(of: run.first)
@@ -366,29 +368,29 @@ extension Scheduler {
   }
 
   /// Whether an operation that is given to a worker shows whether it can start any again.
-  func isTry(_ seat: UInt32, _ id: OperationID) -> Bool {
-    guard let trouble = seats[seat].trouble else { return false }
+  func isTry(_ worker: UInt32, _ id: OperationID) -> Bool {
+    guard let trouble = conversations[worker].trouble else { return false }
     return trouble.whole != nil || (trouble.stages[firstOfStage(id)]?.rests ?? 0) > 0
   }
 
   /// It was given an operation.
-  mutating func noteTry(_ seat: UInt32, with id: OperationID, at now: Instant) {
-    guard var trouble = seats[seat].trouble else { return }
+  mutating func noteTry(_ worker: UInt32, with id: OperationID, at now: Instant) {
+    guard var trouble = conversations[worker].trouble else { return }
     let first = firstOfStage(id)
     // Should it never be heard of: another try.
     let end = now + Limits.longestTry
     if trouble.stages[first]?.phase == .awaitsTry {
       trouble.stages[first]!.phase = .tried
       trouble.stages[first]!.until = end
-      abstentionEnds.insert(AbstentionEnd(until: end, seat: seat, stage: first))
+      abstentionEnds.insert(AbstentionEnd(until: end, worker: worker, stage: first))
     }
     if trouble.whole?.phase == .awaitsTry {
       trouble.whole!.phase = .tried
       trouble.whole!.until = end
-      abstentionEnds.insert(AbstentionEnd(until: end, seat: seat, stage: nil))
+      abstentionEnds.insert(AbstentionEnd(until: end, worker: worker, stage: nil))
     }
-    seats[seat].trouble = trouble
-    renewWithheld(seat)
+    conversations[worker].trouble = trouble
+    renewWithheld(worker)
   }
 
   /// Why an operation in line is not given to some workers; a look at each of them.
@@ -396,10 +398,10 @@ extension Scheduler {
     let first = firstOfStage(id)
     let unable = graphs[id.graph.number].unable[id.index] ?? []
     var lines: [String] = []
-    for number in seats.numbers {
-      guard let abstention = seats[number].trouble?.stages[first] else { continue }
+    for number in workers.numbers {
+      guard let abstention = conversations[number].trouble?.stages[first] else { continue }
       guard unable.contains(number) || abstention.rests > 0 else { continue }
-      lines.append("worker \(seats[number].name) could not start it: \(abstention.reason)")
+      lines.append("worker \(workers[number].name) could not start it: \(abstention.reason)")
     }
     let hidden = lines.count - 8
     return lines.prefix(8) + (hidden > 0 ? ["and \(hidden) more workers could not"] : [])
@@ -413,7 +415,9 @@ extension Scheduler {
   mutating func endRests(at now: Instant) {
     while let first = abstentionEnds.min, first.until <= now {
       abstentionEnds.removeMin()
-      guard seats.contains(first.seat), var trouble = seats[first.seat].trouble else { continue }
+      guard workers.contains(first.worker), var trouble = conversations[first.worker].trouble else {
+        continue
+      }
       if let stage = first.stage {
         guard trouble.stages[stage]?.isOver(at: now) == true else { continue }
         trouble.stages[stage]!.phase = .awaitsTry
@@ -421,18 +425,18 @@ extension Scheduler {
         guard trouble.whole?.isOver(at: now) == true else { continue }
         trouble.whole!.phase = .awaitsTry
       }
-      seats[first.seat].trouble = trouble
-      renewWithheld(first.seat)
+      conversations[first.worker].trouble = trouble
+      renewWithheld(first.worker)
     }
     while let first = startConfirmations.min, first.until <= now {
       startConfirmations.removeMin()
       let id = first.attempt.operation
       guard graphs.contains(id.graph.number) else { continue }
       let cell = graphs[id.graph.number].cell(id.index)
-      guard cell.worker == first.seat, cell.attempt == first.attempt.attempt,
+      guard cell.worker == first.worker, cell.attempt == first.attempt.attempt,
         !cell.isHeldUnstarted
       else { continue }
-      noteStart(of: id, at: first.seat, now)
+      noteStart(of: id, at: first.worker, now)
     }
   }
 
@@ -462,7 +466,7 @@ extension Scheduler {
       switch change {
       // It is lost, or has left, in this very turn: whatever it was not given ended with that.
       case .workerSetAside(let worker, _, _), .workerResumed(let worker, _):
-        if seats.contains(worker.number) { commit(change, into: &turn) }
+        if workers.contains(worker.number) { commit(change, into: &turn) }
       default: preconditionFailure("not about what a worker is given: \(change)")
       }
     }
