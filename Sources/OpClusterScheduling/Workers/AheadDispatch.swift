@@ -33,7 +33,7 @@ extension Scheduler {
   }
 
   /// The unfinished dependencies, if the operation may go to that worker ahead of time. Only those
-  /// of which `aheadDependents` knows: not on other graphs, nor added later, nor from array to array.
+  /// that `aheadDependents` knows: not on other graphs, added later, or from array to array.
   private mutating func localDependencies(
     of id: OperationID, at worker: WorkerID, _ now: Instant
   ) -> [LocalDependency]? {
