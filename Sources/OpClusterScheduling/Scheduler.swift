@@ -16,39 +16,14 @@ import HeapModule
 public import OpClusterModel
 
 public struct Scheduler: Sendable {
-  // Durable: changed by `apply` alone
-  var counters = Counters()
-  var graphs = Registry<Graph>()
-  var queues = Registry<Queue>()
-  var workers = Registry<WorkerRecord>()
-  /// Looked up, never iterated.
-  var queueByName: [String: QueueID] = [:]
-  var ended: [GraphID: EndedGraph] = [:]
-  var endedOrder: Deque<GraphID> = []
-  var keys = SubmissionKeys()
-  /// Commits so far; the next turn with records is one higher.
-  public internal(set) var lastCommit = CommitIndex(0)
-
-  // Derived from the above
-  var classes = DemandClasses()
-  var outputAccounts = OutputAccounts()
-  /// Graphs that have dependencies on others, ascending; some may have ended since.
-  var citing: [UInt32] = []
-  /// Graphs whose last operation ended in this turn.
-  var justEnded: [GraphID] = []
-  /// Graphs in which something failed in this turn.
-  var failedGraphs: [GraphID] = []
-  /// Queues whose count may have changed in this turn, each once.
-  var dirtyQueues: [UInt32] = []
+  /// What the facts come to. Read by the names below; `commit` changes it.
+  var state = ClusterState()
 
   // Not durable
   var timing: Timing
   /// One for each of `workers`, under the same number.
   var conversations = Registry<WorkerConversation>()
   var workerByPeer: [PeerID: WorkerID] = [:]
-  /// The newest worker of a name.
-  var workerByName: [String: WorkerID] = [:]
-  var workerBySession: [WorkerSession: WorkerID] = [:]
   /// Counts the conversations of this life: a session that was lost and comes back must not find
   /// the number of an earlier one again.
   var lastConversation: UInt32 = 0
@@ -75,10 +50,6 @@ public struct Scheduler: Sendable {
   var lingering: [Lingering] = []
   /// In line, but kept out of it until the next turn: no worker was there that may take them.
   var doubtful: [OperationID] = []
-  /// Every queue with somebody in line, ascending; in some of them nobody may be any more.
-  var linedQueues: [UInt32] = []
-  /// Queues whose lines are to be swept.
-  var crowdedQueues: [UInt32] = []
   var rotation: UInt32 = 0
   var lastTick: Instant = .zero
   /// Before this moment exclusive operations may still run of which the journal knows nothing; nil:
@@ -88,8 +59,6 @@ public struct Scheduler: Sendable {
   var mayHaveGoneBack = false
   /// Scratch of `assign`; says nothing between turns.
   var assignmentPass = AssignmentPass()
-  /// Of unfinished operations that became ready by themselves, or execute. Not durable.
-  var moments: [OperationID: Moments] = [:]
   /// What running attempts last said of themselves.
   var progress: [OperationID: OperationRow.Progress] = [:]
   /// What running attempts wait for (S141). Looked up, never iterated.
@@ -99,19 +68,9 @@ public struct Scheduler: Sendable {
   /// Late words from workers, counted (S17).
   public internal(set) var lateReports: UInt64 = 0
 
-  struct Backoff: Comparable, Sendable {
-    var until: Instant
-    var operation: OperationID
-    var attempt: UInt32
-    static func < (a: Self, b: Self) -> Bool {
-      (a.until, a.operation) < (b.until, b.operation)
-    }
-  }
-
   /// An empty cluster with the queue `default`.
   public init(timing: Timing = Timing()) {
     self.timing = timing
-    addQueue(QueueID.main, QueueSettings(name: "default"), owner: nil)
   }
 
   /// The beginning of a new life of the coordinator, after everything was replayed: workers that
@@ -142,12 +101,6 @@ public struct Scheduler: Sendable {
     resumeFailurePolicies(into: &turn)
   }
 
-  public var epoch: Epoch { counters.epoch }
-  public var life: CoordinatorLife {
-    counters.lives.last?.life ?? CoordinatorLife(counters.epoch)
-  }
-  public var lastEvent: UInt64 { counters.lastEvent }
-
   /// Takes one input in. Nothing leaves before `close`.
   public mutating func handle(_ input: Input, into turn: inout Turn) {
     turn.commit = CommitIndex(lastCommit.number + 1)
@@ -166,29 +119,48 @@ public struct Scheduler: Sendable {
     applyFailurePolicies(into: &turn)
     assign(into: &turn)
     commitTroubles(into: &turn)
-    tellQueueCounts(into: &turn)
-    endGraphs(into: &turn)
+    state.tellQueueCounts(into: &turn)
+    // When graphs with keys ended is a fact of its own: their keys live so long from then on.
+    if state.endsKeys { commit(.keysDated(turn.wall), into: &turn) }
+    forgetAtWorkers(state.endGraphs(into: &turn), into: &turn)
     turn.sealRecords()
-    for at in turn.events.indices {
-      turn.events[at].first.sequence = counters.lastEvent + 1
-      counters.lastEvent += UInt64(turn.events[at].count)
-    }
-    if turn.isDurable { lastCommit = turn.commit }
+    state.close(&turn)
     settleWelcomes(&turn)
     sendOrders(into: &turn)
   }
 
   /// Decides a fact: it takes effect and will be journaled.
   mutating func commit(_ record: Record, into turn: inout Turn) {
-    apply(record, into: &turn)
+    state.apply(record, into: &turn)
+    follow(record, into: &turn)
+    takeConsequences(of: &turn)
     turn.note(record)
   }
 
   /// The same of one operation; neighbours with the same fact share a record.
   mutating func commit(_ fact: RunFact, _ id: OperationID, into turn: inout Turn) {
-    apply(fact, to: id, into: &turn)
+    state.apply(fact, to: id, into: &turn)
+    takeConsequences(of: &turn)
     turn.note(fact, id)
   }
+}
+
+// What everybody here may read, and nobody assign.
+extension Scheduler {
+  var counters: Counters { state.counters }
+  var graphs: Registry<Graph> { _read { yield state.graphs } }
+  var queues: Registry<Queue> { _read { yield state.queues } }
+  var workers: Registry<WorkerRecord> { _read { yield state.workers } }
+  var classes: DemandClasses { _read { yield state.classes } }
+  var ended: [GraphID: EndedGraph] { _read { yield state.ended } }
+  var keys: SubmissionKeys { _read { yield state.keys } }
+  var queueByName: [String: QueueID] { _read { yield state.queueByName } }
+  var workerByName: [String: WorkerID] { _read { yield state.workerByName } }
+  var workerBySession: [WorkerSession: WorkerID] { _read { yield state.workerBySession } }
+  var linedQueues: [UInt32] { _read { yield state.linedQueues } }
+  var moments: [OperationID: Moments] { _read { yield state.moments } }
+  /// Commits so far; the next turn with records is one higher.
+  public var lastCommit: CommitIndex { state.lastCommit }
 }
 
 /// Who waits for an answer.

@@ -32,6 +32,8 @@ public struct Turn: Sendable {
   private var openFactRuns = OperationRuns(graph: GraphID(0))
   /// Orders of this turn by worker, sent as one message each when the turn closes.
   var orders: [PendingOrders] = []
+  /// Of the fact that was applied last.
+  var consequences = Consequences()
   /// Workers that were welcomed in this turn.
   var welcomed: [UInt32] = []
   /// The time from which keys of graphs count that end in this turn; unknown: no fact says it.
@@ -188,6 +190,18 @@ extension Turn {
     if SchedulingBug.unwrittenCancel.isPlanted, case .cancelled = record { return }
     sealRecords()
     records.append(record)
+  }
+
+  /// The orders that this turn has for a worker, begun where there are none. In what conversation
+  /// they are given is filled in when they are sent.
+  mutating func orders(for worker: WorkerID) -> Int {
+    if let at = orders.firstIndex(where: { $0.worker == worker.number }) { return at }
+    let unsent = Conversation(epoch: Epoch(0), session: WorkerSession(0), increment: 0)
+    orders.append(
+      PendingOrders(
+        worker: worker.number,
+        orders: WorkerOrders(conversation: unsent, number: 0, acknowledged: 0)))
+    return orders.count - 1
   }
 
   mutating func sealRecords() {

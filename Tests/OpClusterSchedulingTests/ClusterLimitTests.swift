@@ -106,9 +106,9 @@ import Testing
     var world = World()
     var submission = graph(["a"])
     submission.queues = [.own(QueueSettings(name: "own"))]
-    world.scheduler.counters.lastGraph = .max - 1
-    world.scheduler.counters.lastQueue = .max - 1
-    world.scheduler.counters.lastWorker = .max - 1
+    world.scheduler.state.counters.lastGraph = .max - 1
+    world.scheduler.state.counters.lastQueue = .max - 1
+    world.scheduler.state.counters.lastWorker = .max - 1
     world.ask(.submit(submission))
     #expect(world.scheduler.graphs.numbers == [.max])
     for other in [submission, graph(["b"])] {
@@ -130,8 +130,8 @@ import Testing
     world.runAll()
     #expect(world.brokenInvariant == nil)
     #expect(world.scheduler.graphs.numbers.isEmpty)
-    world.scheduler.counters.lastGraph = 5
-    world.scheduler.counters.lastPlace = .max - 1
+    world.scheduler.state.counters.lastGraph = 5
+    world.scheduler.state.counters.lastPlace = .max - 1
     guard case .refused = world.ask(.submit(graph(["c"]))) else {
       Issue.record("accepted beyond the last place")
       return

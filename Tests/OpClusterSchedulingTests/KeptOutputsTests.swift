@@ -51,10 +51,10 @@ import Testing
     var world = world()
     world.ask(.submit(submission("g", 2)))
     let most = free(4) / 2 - entry
-    world.scheduler.keep([UInt8](repeating: 1, count: most), of: operation(1, 0))
-    #expect(world.scheduler.outputAccounts.living == 0)
-    world.scheduler.keep([UInt8](repeating: 1, count: most + 1), of: operation(1, 1))
-    #expect(world.scheduler.outputAccounts.living == 1)
+    world.scheduler.state.keep([UInt8](repeating: 1, count: most), of: operation(1, 0))
+    #expect(world.scheduler.state.outputAccounts.living == 0)
+    world.scheduler.state.keep([UInt8](repeating: 1, count: most + 1), of: operation(1, 1))
+    #expect(world.scheduler.state.outputAccounts.living == 1)
     #expect(world.scheduler.brokenInvariant() == nil)
   }
 
@@ -66,13 +66,13 @@ import Testing
     world.scheduler.own(GraphID(3), by: .key("other"))
     let half = Limits.keptOutputBytesPerPrincipal / 2
     let large = [UInt8](repeating: 1, count: half + free(2) - entry)
-    #expect(world.scheduler.hasRoom(for: large, of: operation(1, 0)))
-    world.scheduler.keep(large, of: operation(1, 0))
-    #expect(world.scheduler.hasRoom(for: large, of: operation(2, 0)))
-    #expect(!world.scheduler.hasRoom(for: large + [1], of: operation(2, 0)))
-    world.scheduler.keep(large, of: operation(2, 0))
-    #expect(!world.scheduler.hasRoom(for: [1], of: operation(1, 1)))
-    #expect(world.scheduler.hasRoom(for: large, of: operation(3, 0)))
+    #expect(world.scheduler.state.hasRoom(for: large, of: operation(1, 0)))
+    world.scheduler.state.keep(large, of: operation(1, 0))
+    #expect(world.scheduler.state.hasRoom(for: large, of: operation(2, 0)))
+    #expect(!world.scheduler.state.hasRoom(for: large + [1], of: operation(2, 0)))
+    world.scheduler.state.keep(large, of: operation(2, 0))
+    #expect(!world.scheduler.state.hasRoom(for: [1], of: operation(1, 1)))
+    #expect(world.scheduler.state.hasRoom(for: large, of: operation(3, 0)))
     #expect(world.scheduler.brokenInvariant() == nil)
   }
 
@@ -82,8 +82,8 @@ import Testing
     world.ask(.submit(submission("g", 1)))
     let most = [UInt8](
       repeating: 1, count: Limits.keptOutputBytesPerPrincipal + free(2) - entry)
-    #expect(world.scheduler.hasRoom(for: most, of: operation(1, 0)))
-    #expect(!world.scheduler.hasRoom(for: most + [1], of: operation(1, 0)))
+    #expect(world.scheduler.state.hasRoom(for: most, of: operation(1, 0)))
+    #expect(!world.scheduler.state.hasRoom(for: most + [1], of: operation(1, 0)))
   }
 
   /// `Limits.keptOutputBytes`: of all together.
@@ -95,14 +95,14 @@ import Testing
     for number in 1...UInt32(owners) {
       world.ask(.submit(submission("g\(number)", 1)))
       world.scheduler.own(GraphID(number), by: .key("\(number)"))
-      #expect(world.scheduler.hasRoom(for: large, of: operation(number, 0)))
-      world.scheduler.keep(large, of: operation(number, 0))
+      #expect(world.scheduler.state.hasRoom(for: large, of: operation(number, 0)))
+      world.scheduler.state.keep(large, of: operation(number, 0))
     }
     world.ask(.submit(submission("last", 1)))
     let small = [UInt8](repeating: 1, count: free(2) - entry)
     let last = operation(UInt32(owners) + 1, 0)
-    #expect(world.scheduler.hasRoom(for: small, of: last))
-    #expect(!world.scheduler.hasRoom(for: small + [1], of: last))
+    #expect(world.scheduler.state.hasRoom(for: small, of: last))
+    #expect(!world.scheduler.state.hasRoom(for: small + [1], of: last))
   }
 
   /// Past the limit an operation succeeds and the history has its output; who reads it in the graph
@@ -119,7 +119,7 @@ import Testing
     let many = kept(world, 1)
     #expect(
       many < Int(count) && many + 1 >= Limits.keptOutputBytesPerPrincipal / (output.count + 64))
-    #expect(world.scheduler.outputAccounts.living <= Limits.keptOutputBytesPerPrincipal)
+    #expect(world.scheduler.state.outputAccounts.living <= Limits.keptOutputBytesPerPrincipal)
     #expect(world.history.allSatisfy { $0.result.output == output })
     #expect(world.cell(1, count - 1)?.ending.outcome == .succeeded)
     var citing = GraphSubmission(name: "cites")
@@ -160,9 +160,9 @@ import Testing
       world.ask(.submit(graph))
       world.runAll { $0.index == 0 ? self.result(100) : .failure() }
       if letGo {
-        world.scheduler.ended[GraphID(1)]?.outputs = []
-        world.scheduler.ended[GraphID(1)]?.outputsAreForgotten = true
-        world.scheduler.outputAccounts.remembered = 0
+        world.scheduler.state.ended[GraphID(1)]?.outputs = []
+        world.scheduler.state.ended[GraphID(1)]?.outputsAreForgotten = true
+        world.scheduler.state.outputAccounts.remembered = 0
       }
       graph.continued = ContinuedGraph(
         graph: GraphID(1), reused: OperationRuns(operation(1, 0)))
@@ -171,7 +171,7 @@ import Testing
       if isTaken, !letGo {
         #expect(world.workers[0].held.first?.inputs.first?.output?.count == 100)
       }
-      if isTaken, letGo { #expect(world.scheduler.lacksOutput(operation(2, 0))) }
+      if isTaken, letGo { #expect(world.scheduler.state.lacksOutput(operation(2, 0))) }
       #expect(world.scheduler.brokenInvariant() == nil)
     }
   }
@@ -183,7 +183,7 @@ import Testing
     let half = Limits.keptOutputBytesPerPrincipal / 2
     let large = [UInt8](repeating: 1, count: half + free(1) - entry)
     world.scheduler.own(GraphID(1), by: .key("one"))
-    world.scheduler.keep(large, of: operation(1, 0))
+    world.scheduler.state.keep(large, of: operation(1, 0))
     var ending = EndedGraph(
       graph: GraphID(9), key: SubmissionKey(""), fingerprint: 0, outcome: .failed,
       operationCount: 1, outcomes: [Outcome.succeeded.rawValue],
@@ -192,11 +192,11 @@ import Testing
     again.templates = [noops("n")]
     again.continued = ContinuedGraph(
       graph: GraphID(9), reused: OperationRuns(operation(9, 0)))
-    world.scheduler.remember(ending)
+    world.scheduler.state.remember(ending)
     #expect(world.scheduler.lackOfRoom(forOutputsOf: again, by: .key("other")) == nil)
     #expect(world.scheduler.lackOfRoom(forOutputsOf: again, by: .key("one")) == nil)
     ending.outputs[0].output += [UInt8](repeating: 1, count: free(2))
-    world.scheduler.remember(ending)
+    world.scheduler.state.remember(ending)
     #expect(world.scheduler.lackOfRoom(forOutputsOf: again, by: .key("other")) == nil)
     let refusal = world.scheduler.lackOfRoom(forOutputsOf: again, by: .key("one"))
     #expect(refusal?.code == .busy && refusal?.lacksRoom == true && refusal?.retryAfter != nil)
@@ -223,14 +223,14 @@ import Testing
         world.ask(.submit(reader))
       }
     }
-    #expect(world.scheduler.outputAccounts.remembered <= Limits.rememberedOutputBytes)
+    #expect(world.scheduler.state.outputAccounts.remembered <= Limits.rememberedOutputBytes)
     #expect(world.scheduler.ended.count == most + 1)
-    let numbers = Array(world.scheduler.endedOrder)
+    let numbers = Array(world.scheduler.state.endedOrder)
     let kept = numbers.filter { world.scheduler.ended[$0]?.outputsAreForgotten == false }
     #expect(kept.first == GraphID(1) && kept.last == numbers.last && kept.count <= most)
     let forgotten = operation(numbers[1].number, 0)
-    #expect(world.scheduler.ending(of: forgotten)?.outcome == .succeeded)
-    #expect(world.scheduler.lacksOutput(forgotten) && !world.scheduler.lacksOutput(operation(1, 0)))
+    #expect(world.scheduler.state.ending(of: forgotten)?.outcome == .succeeded)
+    #expect(world.scheduler.state.lacksOutput(forgotten) && !world.scheduler.state.lacksOutput(operation(1, 0)))
     #expect(world.scheduler.brokenInvariant() == nil)
     #expect(world.replayed().snapshot() == world.scheduler.snapshot())
     var restored = Scheduler()

@@ -40,7 +40,7 @@ private func code(_ reply: ClientReply?) -> Refusal.Code? {
     #expect(world.scheduler.ended.count == 3)
     #expect(world.ask(.removeGraphs([GraphID(2), GraphID(2)])) == .changed(1, unchanged: 0))
     #expect(world.scheduler.ended[GraphID(2)] == nil && world.scheduler.ended.count == 2)
-    #expect(world.scheduler.endedOrder.map(\.number) == [1, 3])
+    #expect(world.scheduler.state.endedOrder.map(\.number) == [1, 3])
     #expect(world.scheduler.takeRemoved() == [GraphID(2)])
     #expect(world.scheduler.takeRemoved() == [])
     // Whoever replays the journal learns the same.

@@ -128,8 +128,8 @@ import Testing
     let count = Limits.keysPerFact + 1
     for number in 1...count {
       let key = SubmissionKey("k\(number)")
-      world.scheduler.keys.begin(key, known(UInt32(number)))
-      world.scheduler.keys.end(key, of: GraphID(UInt32(number)), since: time(number))
+      world.scheduler.state.keys.begin(key, known(UInt32(number)))
+      world.scheduler.state.keys.end(key, of: GraphID(UInt32(number)), since: time(number))
     }
     let snapshot = world.scheduler.snapshot()
     let counts = snapshot.compactMap { record in

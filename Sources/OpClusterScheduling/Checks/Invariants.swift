@@ -66,9 +66,12 @@ extension Scheduler {
   /// Bytes of outputs are counted.
   private func checkOutputs() -> String? {
     let living = graphs.numbers.reduce(0) { $0 + graphs[$1].outputExcess }
-    let remembered = endedOrder.reduce(0) { $0 + (ended[$1]?.outputBytes ?? 0) }
-    if living == outputAccounts.living, remembered == outputAccounts.remembered { return nil }
-    return "outputs: \(outputAccounts.living) and \(outputAccounts.remembered) bytes, found "
+    let remembered = state.endedOrder.reduce(0) { $0 + (ended[$1]?.outputBytes ?? 0) }
+    if living == state.outputAccounts.living, remembered == state.outputAccounts.remembered {
+      return nil
+    }
+    return
+      "outputs: \(state.outputAccounts.living) and \(state.outputAccounts.remembered) bytes, found "
       + "\(living) and \(remembered)"
   }
 
@@ -145,7 +148,7 @@ extension Scheduler {
       return cell.ending.outcome == nil ? "\(name) has ended without an outcome" : nil
     }
     var open: UInt32 = 0
-    graph.forEachDependency(of: index) { on, _ in if ending(of: on) == nil { open += 1 } }
+    graph.forEachDependency(of: index) { on, _ in if state.ending(of: on) == nil { open += 1 } }
     let isClear = open == 0 && graph.stages[stage].gates == 0
     if cell.blockers != open, cell.phase != .executing, !cell.isCancelled {
       return "\(name): \(cell.blockers) blockers, found \(open)"
@@ -198,8 +201,8 @@ extension Scheduler {
     if cell.isHeldUnstarted {
       workerTotals[cell.worker, default: WorkerTotals()].held += 1
       let id = OperationID(graph: graph.id, index: index)
-      workerTotals[cell.worker, default: WorkerTotals()].heldByRank.add(rank(of: id, stage))
-      queueTotals[queue, default: QueueTotals()].held.add(rank(of: id, stage))
+      workerTotals[cell.worker, default: WorkerTotals()].heldByRank.add(state.rank(of: id, stage))
+      queueTotals[queue, default: QueueTotals()].held.add(state.rank(of: id, stage))
     } else {
       workerTotals[cell.worker, default: WorkerTotals()].executing += 1
     }

@@ -1,11 +1,11 @@
 // Facts change state, and nothing else does: the live path decides a fact and applies it, replay
 // applies it with the effects dropped (G4). There is no second state machine.
 
-public import OpClusterModel
+import OpClusterModel
 
-extension Scheduler {
+extension ClusterState {
   /// Takes a committed turn of the journal in.
-  public mutating func replay(_ records: [Record], commit: CommitIndex) {
+  mutating func replay(_ records: [Record], commit: CommitIndex) {
     var turn = Turn()
     turn.isReplay = true
     turn.commit = commit

@@ -3,7 +3,7 @@
 
 import OpClusterModel
 
-extension Scheduler {
+extension ClusterState {
   mutating func emit(_ kind: Event.Kind, _ id: OperationID, into turn: inout Turn) {
     let own = graphs[id.graph.number].update(id.index) { cell in
       cell.eventSequence &+= 1

@@ -6,7 +6,9 @@
 
 public import OpClusterModel
 
-extension Scheduler {
+extension ClusterState {
+  var life: CoordinatorLife { counters.lives.last?.life ?? CoordinatorLife(counters.epoch) }
+
   /// A life begins behind this commit and the events so far.
   mutating func beginLife(_ life: CoordinatorLife, after commit: CommitIndex) {
     counters.epoch = life.epoch
@@ -15,7 +17,7 @@ extension Scheduler {
   }
 
   /// Whether everything that was decided up to the mark is in this journal.
-  public func knows(_ mark: HistoryMark) -> Bool {
+  func knows(_ mark: HistoryMark) -> Bool {
     if SchedulingBug.believedMarks.isPlanted { return true }
     return switch place(of: mark.life) {
     case .untold: true
@@ -25,7 +27,7 @@ extension Scheduler {
   }
 
   /// The same of events.
-  public func knows(_ mark: EventMark) -> Bool {
+  func knows(_ mark: EventMark) -> Bool {
     switch place(of: mark.life) {
     case .untold: mark.sequence <= counters.lastEvent
     case .unknown: false
@@ -53,6 +55,19 @@ extension Scheduler {
   func mark(_ commit: CommitIndex) -> HistoryMark? {
     life.number == 0 ? nil : HistoryMark(life: life, commit: commit)
   }
+
+}
+
+extension Scheduler {
+  public var epoch: Epoch { counters.epoch }
+  public var life: CoordinatorLife { state.life }
+  public var lastEvent: UInt64 { counters.lastEvent }
+
+  /// Whether everything that was decided up to the mark is in this journal.
+  public func knows(_ mark: HistoryMark) -> Bool { state.knows(mark) }
+
+  /// The same of events.
+  public func knows(_ mark: EventMark) -> Bool { state.knows(mark) }
 
   public static func otherHistory(_ whose: String) -> Refusal {
     Refusal(

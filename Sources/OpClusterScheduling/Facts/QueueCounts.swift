@@ -4,7 +4,7 @@
 
 import OpClusterModel
 
-extension Scheduler {
+extension ClusterState {
   /// The count of a queue has just been changed.
   mutating func noteCountChange(_ queue: UInt32) {
     if queues[queue].isCountDirty { return }

@@ -1,11 +1,11 @@
 // Snapshots: the durable state as a short list of facts, and the way back from them (G4, G9).
 
 import DequeModule
-public import OpClusterModel
+import OpClusterModel
 
-extension Scheduler {
+extension ClusterState {
   /// Facts from which `restore` makes this state again.
-  public func snapshot() -> [Record] {
+  func snapshot() -> [Record] {
     var records: [Record] = [.restoredCounters(counters)]
     for number in queues.numbers {
       records.append(.queueCreated(QueueID(number), queues[number].settings))
@@ -35,7 +35,7 @@ extension Scheduler {
   }
 
   /// Makes the state of a snapshot; to be called on an empty scheduler, before any replay.
-  public mutating func restore(_ records: [Record], commit: CommitIndex) {
+  mutating func restore(_ records: [Record], commit: CommitIndex) {
     var turn = Turn()
     turn.isReplay = true
     for record in records {
@@ -270,7 +270,7 @@ extension Scheduler {
   }
 
   /// Of those that are in a queue.
-  private mutating func forEachUnfinished(_ body: (inout Scheduler, OperationID) -> Void) {
+  private mutating func forEachUnfinished(_ body: (inout ClusterState, OperationID) -> Void) {
     for number in graphs.numbers {
       for index in 0..<graphs[number].operationCount {
         let phase = graphs[number].cell(index).phase

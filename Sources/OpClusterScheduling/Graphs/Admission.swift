@@ -259,12 +259,12 @@ extension Scheduler {
       guard edge.to < submission.operationCount else {
         throw Refusal(.unknownDependency, "a dependency names operation \(edge.to) of this graph")
       }
-      if readers.contains(edge.to) { try checkOutput(of: edge.from) }
+      if readers.contains(edge.to) { try state.checkOutput(of: edge.from) }
       let pair = ExternalPair(from: edge.from, to: edge.to)
       if let other = known.updateValue(edge.policy, forKey: pair) {
         throw Refusal(
           other == edge.policy ? .badRequest : .conflictingEdge,
-          "operation \(edge.to) names \(shown(edge.from)) twice", operations: [edge.from])
+          "operation \(edge.to) names \(state.shown(edge.from)) twice", operations: [edge.from])
       }
     }
   }
@@ -285,26 +285,7 @@ extension Scheduler {
         operations: [id])
     }
     throw Refusal(
-      .unknownDependency, "there is no operation \(shown(id))", operations: [id])
-  }
-
-  /// The cell of a living operation.
-  func liveCell(_ id: OperationID) throws(Refusal) -> OperationCell {
-    if graphs.contains(id.graph.number), id.index < graphs[id.graph.number].operationCount {
-      return graphs[id.graph.number].cell(id.index)
-    }
-    if let ended = ended[id.graph], id.index < ended.operationCount {
-      throw Refusal(.alreadyFinished, "operation \(shown(id)) has finished", operations: [id])
-    }
-    throw Refusal(.unknownOperation, "there is no operation \(shown(id))", operations: [id])
-  }
-
-  /// `12/align/3` where it lives, else by number.
-  func shown(_ id: OperationID) -> String {
-    if graphs.contains(id.graph.number), id.index < graphs[id.graph.number].operationCount {
-      return graphs[id.graph.number].shown(id.index)
-    }
-    return id.numbered
+      .unknownDependency, "there is no operation \(state.shown(id))", operations: [id])
   }
 }
 
@@ -338,5 +319,26 @@ extension Label {
   /// It can be shown and asked for.
   fileprivate var isPlain: Bool {
     !key.isEmpty && key.utf8.count <= Limits.nameBytes && key.isPlainText && value.isPlainText
+  }
+}
+
+extension ClusterState {
+  /// The cell of a living operation.
+  func liveCell(_ id: OperationID) throws(Refusal) -> OperationCell {
+    if graphs.contains(id.graph.number), id.index < graphs[id.graph.number].operationCount {
+      return graphs[id.graph.number].cell(id.index)
+    }
+    if let ended = ended[id.graph], id.index < ended.operationCount {
+      throw Refusal(.alreadyFinished, "operation \(shown(id)) has finished", operations: [id])
+    }
+    throw Refusal(.unknownOperation, "there is no operation \(shown(id))", operations: [id])
+  }
+
+  /// `12/align/3` where it lives, else by number.
+  func shown(_ id: OperationID) -> String {
+    if graphs.contains(id.graph.number), id.index < graphs[id.graph.number].operationCount {
+      return graphs[id.graph.number].shown(id.index)
+    }
+    return id.numbered
   }
 }

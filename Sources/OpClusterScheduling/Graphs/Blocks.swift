@@ -7,21 +7,21 @@ extension Scheduler {
   mutating func addBlocks(
     _ id: OperationID, _ bytes: [UInt8], into turn: inout Turn
   ) throws(Refusal) -> ClientReply {
-    let cell = try liveCell(id)
+    let cell = try state.liveCell(id)
     let graph = id.graph.number
     let stage = graphs[graph].stages[graphs[graph].stageNumber(of: id.index)]
     let template = stage.template
     guard case .blocks = template.work else {
-      throw Refusal(.badRequest, "\(shown(id)) is no block operation", operations: [id])
+      throw Refusal(.badRequest, "\(state.shown(id)) is no block operation", operations: [id])
     }
     switch cell.phase {
     case .declared, .waiting, .ready: break
     case .dispatched, .executing:
       throw Refusal(
-        .alreadyStarted, "\(shown(id)) is with a worker and takes no further blocks",
+        .alreadyStarted, "\(state.shown(id)) is with a worker and takes no further blocks",
         hint: "hold it before it starts, or submit another operation", operations: [id])
     case .finished:
-      throw Refusal(.alreadyFinished, "operation \(shown(id)) has finished", operations: [id])
+      throw Refusal(.alreadyFinished, "operation \(state.shown(id)) has finished", operations: [id])
     }
     if bytes.isEmpty { return .done(lastCommit) }
     var known = template.payload.count + (graphs[graph].addedBlocks[id.index]?.count ?? 0)
@@ -30,13 +30,16 @@ extension Scheduler {
     }
     guard known + bytes.count <= Limits.payloadBytes else {
       throw Refusal(
-        .limitExceeded, "the blocks of \(shown(id)) exceed \(Limits.payloadBytes) bytes together",
+        .limitExceeded,
+        "the blocks of \(state.shown(id)) exceed \(Limits.payloadBytes) bytes together",
         operations: [id])
     }
     commit(.blocksAdded(id, bytes), into: &turn)
     return .done(turn.commit)
   }
+}
 
+extension ClusterState {
   mutating func addBlocks(_ bytes: [UInt8], to id: OperationID) {
     guard graphs.contains(id.graph.number) else { return }
     graphs[id.graph.number].addedBlocks[id.index, default: []] += bytes

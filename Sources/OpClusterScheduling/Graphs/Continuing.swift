@@ -35,7 +35,7 @@ extension Scheduler {
     guard lacks else { return }
     for at in 0..<reused.runCount {
       for index in reused.run(at) {
-        try checkOutput(of: OperationID(graph: known.graph, index: index))
+        try state.checkOutput(of: OperationID(graph: known.graph, index: index))
       }
     }
   }
@@ -101,12 +101,36 @@ extension Scheduler {
         let word = Outcome(rawValue: known.outcome(of: index) & 0x7F).map { StateWord($0) }
         throw Refusal(
           .badRequest,
-          "operation \(shown(id)) ended as \(word?.rawValue ?? "unknown"): only what succeeded "
-            + "can be taken over", hint: "let it run again", operations: [id])
+          "operation \(state.shown(id)) ended as \(word?.rawValue ?? "unknown"): only what "
+            + "succeeded can be taken over", hint: "let it run again", operations: [id])
       }
     }
   }
 
+  // MARK: - Run again
+
+  /// A living graph as it was submitted, and how its operations have ended so far. What the
+  /// history keeps is closer to the original.
+  func submission(of id: GraphID) throws(Refusal) -> ClientReply {
+    guard let graph = graphs.find(id.number) else {
+      throw Refusal(
+        .unknownGraph, "there is no graph \(id.number)", hint: "see them with: opbatch ls -a")
+    }
+    return .submission(
+      graph.fullSubmission.withoutSecrets,
+      outcomes: (0..<graph.operationCount).map { graph.cell($0).ending.rawValue & 0x7F })
+  }
+}
+
+extension Graph {
+  /// Whether an operation was taken over from the graph that this one continues.
+  fileprivate func isReused(_ index: UInt32) -> Bool {
+    let cell = cell(index)
+    return cell.phase == .finished && cell.ending.outcome == .succeeded && cell.runs == 0
+  }
+}
+
+extension ClusterState {
   // MARK: - The fact
 
   /// Makes what is taken over finished, before anything is queued or opened.
@@ -130,7 +154,7 @@ extension Scheduler {
   }
 
   /// With them goes that some are not kept.
-  private mutating func takeOutputs(of continued: ContinuedGraph, to id: GraphID) {
+  mutating func takeOutputs(of continued: ContinuedGraph, to id: GraphID) {
     guard let known = ended[continued.graph] else { return }
     for entry in known.outputs where graphs[id.number].isReused(entry.index) {
       keep(entry.output, of: OperationID(graph: id, index: entry.index))
@@ -141,7 +165,7 @@ extension Scheduler {
     }
   }
 
-  private mutating func finishReused(_ graph: UInt32, _ index: UInt32) {
+  mutating func finishReused(_ graph: UInt32, _ index: UInt32) {
     let stage = graphs[graph].stageNumber(of: index)
     let before = graphs[graph].cell(index).word
     graphs[graph].update(index) { cell in
@@ -173,7 +197,7 @@ extension Scheduler {
   }
 
   /// Edges on one operation.
-  private mutating func releaseSingle(_ graph: UInt32, _ index: UInt32, _ impossible: inout [End]) {
+  mutating func releaseSingle(_ graph: UInt32, _ index: UInt32, _ impossible: inout [End]) {
     let end = reusedEnd(graph, index)
     for position in graphs[graph].dependents.range(of: index) {
       let edge = graphs[graph].dependents[position]
@@ -186,7 +210,7 @@ extension Scheduler {
     }
   }
 
-  private mutating func meet(
+  mutating func meet(
     _ graph: UInt32, _ dependent: UInt32, _ policy: EdgePolicy, _ end: End,
     _ impossible: inout [End]
   ) {
@@ -200,7 +224,7 @@ extension Scheduler {
   }
 
   /// Edges on a whole stage.
-  private mutating func releaseWhole(
+  mutating func releaseWhole(
     _ graph: UInt32, _ stage: Int, _ impossible: inout [End]
   ) {
     let from = graphs[graph].stages[stage]
@@ -218,30 +242,8 @@ extension Scheduler {
     }
   }
 
-  private func reusedEnd(_ graph: UInt32, _ index: UInt32) -> End {
+  func reusedEnd(_ graph: UInt32, _ index: UInt32) -> End {
     End(
       id: graphs[graph].operation(index), ending: OperationCell.Ending(.succeeded), reason: nil)
-  }
-
-  // MARK: - Run again
-
-  /// A living graph as it was submitted, and how its operations have ended so far. What the
-  /// history keeps is closer to the original.
-  func submission(of id: GraphID) throws(Refusal) -> ClientReply {
-    guard let graph = graphs.find(id.number) else {
-      throw Refusal(
-        .unknownGraph, "there is no graph \(id.number)", hint: "see them with: opbatch ls -a")
-    }
-    return .submission(
-      graph.fullSubmission.withoutSecrets,
-      outcomes: (0..<graph.operationCount).map { graph.cell($0).ending.rawValue & 0x7F })
-  }
-}
-
-extension Graph {
-  /// Whether an operation was taken over from the graph that this one continues.
-  fileprivate func isReused(_ index: UInt32) -> Bool {
-    let cell = cell(index)
-    return cell.phase == .finished && cell.ending.outcome == .succeeded && cell.runs == 0
   }
 }

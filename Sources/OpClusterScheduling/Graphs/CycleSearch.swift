@@ -142,7 +142,7 @@ struct CycleSearch {
   }
 }
 
-extension Scheduler {
+extension ClusterState {
   /// The cycle that an edge would close, from the dependent through what waits for it back to
   /// itself; nil if it closes none. Follows edges on operations, on stages, and barriers (S33).
   func cycle(ifWaiting dependent: OperationID, on dependency: OperationID) -> [OperationID]? {

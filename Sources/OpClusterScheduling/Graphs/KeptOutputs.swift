@@ -85,7 +85,7 @@ extension EndedGraph {
   }
 }
 
-extension Scheduler {
+extension ClusterState {
   // MARK: - Living graphs
 
   /// Keeps what an operation left; an empty one says that it left something which is not kept.
@@ -123,14 +123,14 @@ extension Scheduler {
 
   /// Says whose graph it is, in this life of the coordinator; counts its outputs with those of its
   /// owner's others (G29).
-  public mutating func own(_ graph: GraphID, by owner: GraphOwner) {
+  mutating func own(_ graph: GraphID, by owner: GraphOwner) {
     guard graphs.contains(graph.number) else { return }
     outputAccounts.own(graph, by: owner, bytes: graphs[graph.number].outputExcess)
   }
 
   /// Why there is no room for what a graph that is run again would take over (S11, G29); nil where
   /// there is.
-  public func lackOfRoom(
+  func lackOfRoom(
     forOutputsOf submission: GraphSubmission, by owner: GraphOwner
   ) -> Refusal? {
     guard let continued = submission.continued, let known = ended[continued.graph] else {
@@ -222,5 +222,22 @@ extension Scheduler {
     throw Refusal(
       .expired, "the output of \(shown(id)) is not kept any more, so nothing can read it",
       hint: "run it again, or let it leave a file and read that", operations: [id])
+  }
+}
+
+// What the coordinator's loop asks and says of outputs.
+extension Scheduler {
+  /// Says whose graph it is, in this life of the coordinator; counts its outputs with those of its
+  /// owner's others (G29).
+  public mutating func own(_ graph: GraphID, by owner: GraphOwner) {
+    state.own(graph, by: owner)
+  }
+
+  /// Why there is no room for what a graph that is run again would take over (S11, G29); nil where
+  /// there is.
+  public func lackOfRoom(
+    forOutputsOf submission: GraphSubmission, by owner: GraphOwner
+  ) -> Refusal? {
+    state.lackOfRoom(forOutputsOf: submission, by: owner)
   }
 }

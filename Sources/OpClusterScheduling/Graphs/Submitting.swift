@@ -3,14 +3,13 @@
 import DequeModule
 import OpClusterModel
 
-extension Scheduler {
+extension ClusterState {
   mutating func applySubmission(
     _ id: GraphID, _ submission: GraphSubmission, _ fingerprint: UInt64, _ at: WallTime,
     into turn: inout Turn
   ) {
     keys.pass(at)
     build(id, submission, fingerprint, at)
-    if !turn.isReplay { setAlarms(id, at: turn.now, wall: at) }
     let count = graphs[id.number].operationCount
     emit(.graphSubmitted(operations: count), about: .graph(id), into: &turn)
     takeOver(id, into: &turn)
@@ -180,17 +179,17 @@ extension Scheduler {
 
   // MARK: - Leaving
 
-  /// Graphs whose last operation ended: told, remembered in short, and dropped as a whole.
-  mutating func endGraphs(into turn: inout Turn) {
-    if justEnded.isEmpty { return }
+  /// Graphs whose last operation ended: told, remembered in short, and dropped as a whole. Returns
+  /// those.
+  @discardableResult
+  mutating func endGraphs(into turn: inout Turn) -> [GraphID] {
+    if justEnded.isEmpty { return [] }
     // In an order that does not depend on how this state came about: by replay or by restore.
     let leaving = justEnded.sorted()
     justEnded = []
-    dateKeys(of: leaving, into: &turn)
     for id in leaving where graphs.contains(id.number) {
       let outcome = graphs[id.number].outcome
       emit(.graphFinished(outcome), about: .graph(id), into: &turn)
-      forgetAtWorkers(id, into: &turn)
       let graph = graphs.take(id.number)
       outputAccounts.end(id, bytes: graph.outputExcess)
       let outcomes = graph.endings
@@ -216,6 +215,7 @@ extension Scheduler {
       for queue in graph.ownQueues { removeQueue(queue) }
     }
     forgetEnded()
+    return leaving
   }
 
   /// Empties the lines in which nothing can stand any more.
@@ -229,13 +229,11 @@ extension Scheduler {
     }
   }
 
-  /// When graphs with keys ended is a fact of its own: their keys live so long from then on.
-  private mutating func dateKeys(of leaving: [GraphID], into turn: inout Turn) {
-    if turn.isReplay { return }
-    let haveKeys = leaving.contains { id in
+  /// Whether a graph with a key is among those that end now.
+  var endsKeys: Bool {
+    justEnded.contains { id in
       graphs.find(id.number).map { !$0.submission.key.text.isEmpty } ?? false
     }
-    if haveKeys { commit(.keysDated(turn.wall), into: &turn) }
   }
 
   /// Keeps what later submissions may cite, until `forgetEnded`. In snapshots of earlier releases

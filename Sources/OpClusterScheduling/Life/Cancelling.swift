@@ -3,7 +3,7 @@
 
 import OpClusterModel
 
-extension Scheduler {
+extension ClusterState {
   /// Marks all members first, then evaluates (S96).
   mutating func cancel(
     _ runs: OperationRuns, _ reason: CancelReason, into turn: inout Turn

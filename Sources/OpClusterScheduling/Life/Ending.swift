@@ -3,7 +3,7 @@
 
 import OpClusterModel
 
-extension Scheduler {
+extension ClusterState {
   /// Something that ends in this moment, and why.
   struct End {
     var id: OperationID
@@ -45,7 +45,7 @@ extension Scheduler {
     if end.ending.outcome != .succeeded, cell.worker == 0 || cell.isHeldUnstarted {
       noteUnattempted(end, into: &turn)
     }
-    leaveWorker(id, stage)
+    leaveWorker(id, stage, into: &turn)
     let wasQueued = cell.phase != .declared
     let wasExecuting = cell.phase == .executing
     let wordBefore = graphs[graph].cell(id.index).word

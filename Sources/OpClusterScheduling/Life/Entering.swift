@@ -14,12 +14,12 @@ extension Scheduler {
     }
     var seen: Set<OperationID> = []
     for id in operations {
-      let cell = try liveCell(id)
+      let cell = try state.liveCell(id)
       if !seen.insert(id).inserted || cell.phase != .declared {
         let isOver = cell.phase == .finished
         throw Refusal(
           isOver ? .alreadyFinished : .alreadyEnqueued,
-          "operation \(shown(id)) has \(isOver ? "finished" : "been enqueued already")",
+          "operation \(state.shown(id)) has \(isOver ? "finished" : "been enqueued already")",
           operations: [id])
       }
     }
@@ -43,9 +43,9 @@ extension Scheduler {
       try checkBarriers(operations, queue)
     } else if let barrier = queues[number].lastBarrier {
       // What the barrier waits for is found once for all of them.
-      let before = everythingBefore(barrier)
+      let before = state.everythingBefore(barrier)
       if let stuck = operations.first(where: { before.contains($0) }) {
-        try refuseCycle(cycle(ifWaiting: stuck, on: barrier), stuck, barrier)
+        try refuseCycle(state.cycle(ifWaiting: stuck, on: barrier), stuck, barrier)
       }
     }
   }
@@ -54,7 +54,7 @@ extension Scheduler {
   private func checkBarriers(
     _ operations: [OperationID], _ queue: QueueID
   ) throws(Refusal) {
-    var trial = self
+    var trial = state
     var turn = Turn()
     turn.isReplay = true
     for id in operations {
@@ -76,7 +76,8 @@ extension Scheduler {
   ) throws(Refusal) {
     guard let path else { return }
     throw Refusal(
-      .cycle, "\(shown(id)) would wait for \(shown(on)) in its queue, which waits for it",
+      .cycle,
+      "\(state.shown(id)) would wait for \(state.shown(on)) in its queue, which waits for it",
       operations: path)
   }
 
@@ -84,8 +85,10 @@ extension Scheduler {
     let graph = id.graph.number
     return graphs[graph].stages[graphs[graph].stageNumber(of: id.index)].template.isBarrier
   }
+}
 
-  private func allMembers(of queue: QueueID) -> [OperationID] {
+extension ClusterState {
+  fileprivate func allMembers(of queue: QueueID) -> [OperationID] {
     var found: [OperationID] = []
     for runs in members(of: queue) { runs.forEachOperation { found.append($0) } }
     return found

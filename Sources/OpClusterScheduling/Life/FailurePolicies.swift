@@ -13,11 +13,9 @@ struct Lingering: Sendable {
 extension Scheduler {
   /// Looks at every graph that has failures and has not drawn its conclusion yet.
   mutating func applyFailurePolicies(into turn: inout Turn) {
-    if failedGraphs.isEmpty, lingering.isEmpty { return }
+    if state.failedGraphs.isEmpty, lingering.isEmpty { return }
     endLingering(into: &turn)
-    let affected = failedGraphs
-    failedGraphs = []
-    for id in affected where graphs.contains(id.number) {
+    for id in state.takeFailedGraphs() where graphs.contains(id.number) {
       if !graphs[id.number].failurePolicyTookEffect, graphs[id.number].failsAsAWhole {
         stopGraph(id, isAgain: false, into: &turn)
       }
@@ -29,7 +27,7 @@ extension Scheduler {
   /// conclusion in the turn of the failure that brought it to it.
   mutating func resumeFailurePolicies(into turn: inout Turn) {
     lingering = []
-    failedGraphs = []
+    _ = state.takeFailedGraphs()
     for number in graphs.numbers where graphs[number].sawFailures {
       let id = GraphID(number)
       if graphs[number].failurePolicyTookEffect || graphs[number].failsAsAWhole {
@@ -52,7 +50,7 @@ extension Scheduler {
     where graphs[id.number].scopeFailures[at] > scope.maximumFailures
       && !graphs[id.number].stoppedScopes[at]
     {
-      graphs[id.number].stoppedScopes[at] = true
+      state.markStopped(scope: at, of: id.number)
       let first = Int(scope.first)
       let stages = Array(graphs[id.number].stages[first..<(first + Int(scope.count))])
       let members = doomed(id, stages, cancelsRunning: scope.cancelsRunning, isAgain: isAgain)
@@ -72,7 +70,7 @@ extension Scheduler {
     var later: [OperationID] = []
     for id in members {
       let isHeld = graphs[graph.number].cell(id.index).worker != 0
-      if isHeld, isAwaitedAhead(id), !SchedulingBug.hastyPolicies.isPlanted {
+      if isHeld, state.isAwaitedAhead(id), !SchedulingBug.hastyPolicies.isPlanted {
         later.append(id)
       } else {
         runs.append(id.index)
@@ -83,8 +81,8 @@ extension Scheduler {
     tellHolders(held, into: &turn)
     for id in later {
       lingering.append(Lingering(id: id, cancelsRunning: cancelsRunning))
-      recallAhead(of: id, into: &turn)
-      askRecall(id, into: &turn)
+      state.recallAhead(of: id, into: &turn)
+      state.askRecall(id, into: &turn)
     }
   }
 
@@ -95,7 +93,7 @@ extension Scheduler {
     for member in members where graphs.contains(member.id.graph.number) {
       let cell = graphs[member.id.graph.number].cell(member.id.index)
       if cell.phase == .finished || cell.isCancelled { continue }
-      if cell.worker != 0, isAwaitedAhead(member.id) {
+      if cell.worker != 0, state.isAwaitedAhead(member.id) {
         lingering.append(member)
       } else if member.cancelsRunning || !cell.isRunning {
         commit(.cancelled(OperationRuns(member.id), .failurePolicy), into: &turn)

@@ -3,7 +3,7 @@
 
 import OpClusterModel
 
-extension Scheduler {
+extension ClusterState {
   /// Closes or opens the gates of operations that no worker holds.
   mutating func setHeld(_ runs: OperationRuns, _ isHeld: Bool, into turn: inout Turn) {
     guard graphs.contains(runs.graph.number) else { return }

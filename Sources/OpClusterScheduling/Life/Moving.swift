@@ -3,7 +3,7 @@
 
 import OpClusterModel
 
-extension Scheduler {
+extension ClusterState {
   mutating func moveToQueue(_ id: OperationID, _ queue: QueueID, into turn: inout Turn) {
     let graph = id.graph.number
     guard graphs.contains(graph), queues.contains(queue.number) else { return }

@@ -3,7 +3,7 @@
 
 import OpClusterModel
 
-extension Scheduler {
+extension ClusterState {
   /// Looks whether anything still stands before a waiting operation; if not, it becomes ready.
   mutating func settle(_ id: OperationID, into turn: inout Turn) {
     let graph = id.graph.number

@@ -21,7 +21,7 @@ extension Scheduler {
     guard let worker = workerByPeer[peer] else {
       throw Refusal(.workerUnavailable, "there is no worker that could run it")
     }
-    try checkStartable(id, liveCell(id))
+    try checkStartable(id, state.liveCell(id))
     commit(.enqueued([id], queue), into: &turn)
     guard dispatch(id, to: worker, awaits: [], into: &turn) else { return false }
     commit(.executing, id, into: &turn)
@@ -31,14 +31,14 @@ extension Scheduler {
   private func checkStartable(_ id: OperationID, _ cell: OperationCell) throws(Refusal) {
     let stage = graphs[id.graph.number].stageNumber(of: id.index)
     func refuse(_ code: Refusal.Code, _ what: String) -> Refusal {
-      Refusal(code, "operation \(shown(id)) \(what)", operations: [id])
+      Refusal(code, "operation \(state.shown(id)) \(what)", operations: [id])
     }
     switch cell.phase {
     case .finished: throw refuse(.alreadyFinished, "has finished")
     case .executing, .dispatched: throw refuse(.alreadyStarted, "has been started")
     case .waiting, .ready: throw refuse(.alreadyEnqueued, "is in a queue, which starts it")
     case .declared:
-      guard isReady(id, stage) else { throw refuse(.notReady, "is not ready") }
+      guard state.isReady(id, stage) else { throw refuse(.notReady, "is not ready") }
       guard !graphs[id.graph.number].stages[stage].template.isBarrier else {
         throw refuse(.badRequest, "is a barrier, which has a meaning only in a queue")
       }

@@ -2,7 +2,7 @@
 
 import OpClusterModel
 
-extension Scheduler {
+extension ClusterState {
   mutating func addQueue(_ id: QueueID, _ settings: QueueSettings, owner: GraphID?) {
     queues.insert(Queue(id: id, settings: settings, owner: owner), number: id.number)
     queueByName[settings.name] = id

@@ -39,20 +39,9 @@ extension Scheduler {
     _ asker: Asker, awaiting: [OperationID], pinning: [OperationID],
     _ action: DeferredRequest.Action, into turn: inout Turn
   ) {
-    for id in pinning {
-      graphs[id.graph.number].update(id.index) { $0.flags.insert(.pinned) }
-    }
-    for id in awaiting { askRecall(id, into: &turn) }
+    state.pin(pinning)
+    for id in awaiting { state.askRecall(id, into: &turn) }
     deferred.append(DeferredRequest(asker: asker, awaiting: awaiting, action: action))
-  }
-
-  private mutating func unpin(_ operations: [OperationID]) {
-    for id in operations where graphs.contains(id.graph.number) {
-      graphs[id.graph.number].update(id.index) { $0.flags.remove(.pinned) }
-      if graphs[id.graph.number].cell(id.index).isInLine {
-        enterLine(id, graphs[id.graph.number].stageNumber(of: id.index))
-      }
-    }
   }
 
   /// Answers whatever has become answerable.
@@ -70,7 +59,7 @@ extension Scheduler {
     for var request in waiting {
       var unstarted: Set<OperationID> = []
       request.awaiting.removeAll { id in
-        if isRecalling(id) { return false }
+        if state.isRecalling(id) { return false }
         if !hasBegun(id) { unstarted.insert(id) }
         return true
       }
@@ -100,10 +89,10 @@ extension Scheduler {
         .suspended(executing: Array(members.filter { isRunning($0) }.prefix(Limits.rowsPerReply))))
     case .decideAgain(let what, let pinned, let pausesAhead):
       if pausesAhead { aheadPauses -= 1 }
-      unpin(pinned)
+      state.unpin(pinned)
       handleClient(request.asker, what, into: &turn)
     case .changeAgain(let what, let members, let pinned):
-      unpin(pinned)
+      state.unpin(pinned)
       reply(to: request.asker, into: &turn) { (core, turn) throws(Refusal) in
         try core.change(request.asker, members, what, into: &turn)
       }

@@ -10,7 +10,7 @@ extension Scheduler {
     return .explanations(
       found.map { id in
         Explanation(
-          operation: id, shown: shown(id), state: graphs[id.graph.number].cell(id.index).word,
+          operation: id, shown: state.shown(id), state: graphs[id.graph.number].cell(id.index).word,
           lines: lines(about: id, at: now))
       }, more: more)
   }
@@ -21,14 +21,14 @@ extension Scheduler {
     let stage = graphs[graph].stageNumber(of: id.index)
     var lines: [String] = []
     if cell.isCancelled, let reason = graphs[graph].reason(of: id.index) {
-      lines.append(reason.sentence(hasEnded: false) { shown($0) })
+      lines.append(reason.sentence(hasEnded: false) { state.shown($0) })
     }
     if cell.isTimed, let left = timeLeft(id.graph, stage, at: now) {
       lines.append(
         "its not_before has not come: it is held for another \(left.secondsRoundedUp) s; "
-          + "release it now with: opbatch release \(shown(id))")
+          + "release it now with: opbatch release \(state.shown(id))")
     } else if cell.isHeld {
-      lines.append("it is held; release it with: opbatch release \(shown(id))")
+      lines.append("it is held; release it with: opbatch release \(state.shown(id))")
     }
     switch cell.phase {
     case .declared:
@@ -77,7 +77,7 @@ extension Scheduler {
     }
     var open: [String] = []
     graphs[graph].forEachDependency(of: id.index) { on, _ in
-      if ending(of: on) == nil { open.append(shown(on)) }
+      if state.ending(of: on) == nil { open.append(state.shown(on)) }
     }
     if !open.isEmpty {
       let rest = open.count > 8 ? " and \(open.count - 8) more" : ""
@@ -93,9 +93,9 @@ extension Scheduler {
   /// The barrier that keeps it from being ready (S39); for a barrier what is left before it, all of
   /// which may be passed over for ever (S86).
   private func blockedBy(_ id: OperationID, _ stage: Int) -> [String] {
-    let blockers = barriersBefore(id, stage)
+    let blockers = state.barriersBefore(id, stage)
     if blockers.isEmpty { return [] }
-    let names = blockers.prefix(8).map { shown($0) }.joined(separator: ", ")
+    let names = blockers.prefix(8).map { state.shown($0) }.joined(separator: ", ")
     guard graphs[id.graph.number].stages[stage].template.isBarrier else {
       return ["it waits behind the barrier \(names)"]
     }

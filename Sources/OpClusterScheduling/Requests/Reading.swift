@@ -14,7 +14,7 @@ extension Scheduler {
     case .graphs(let selection, let after, let limit):
       let chosen = livingGraphs(selection).filter { id in
         (after.map { $0 < id } ?? true)
-          && state(of: graphs[id.number]).isMeant(by: selection.states)
+          && state.state(of: graphs[id.number]).isMeant(by: selection.states)
       }
       let limit = Limits.rowsPerReply(asked: limit)
       return .graphs(
@@ -25,7 +25,7 @@ extension Scheduler {
       guard let graph = try resolveGraphs(selection).first else {
         throw Refusal(.unknownGraph, "no living graph matches")
       }
-      var structure = structure(of: graphs[graph.number], finishedAt: .unknown)
+      var structure = state.structure(of: graphs[graph.number], finishedAt: .unknown)
       structure.lastEvent = counters.lastEvent
       return .structure(structure)
     case .explain(let selection):
@@ -82,25 +82,11 @@ extension Scheduler {
   private func addBlockers(to row: inout OperationRow) {
     let graph = graphs[row.id.graph.number]
     guard graph.cell(row.id.index).phase == .waiting else { return }
-    let blockers = barriersBefore(row.id, graph.stageNumber(of: row.id.index))
+    let blockers = state.barriersBefore(row.id, graph.stageNumber(of: row.id.index))
     row.blockedBy = Array(blockers.prefix(100))
   }
 
-  func row(of id: GraphID) -> GraphRow { row(of: graphs[id.number]) }
-
-  private func row(of graph: Graph) -> GraphRow {
-    var counts = StateCounts()
-    for at in graph.stages.indices { counts.add(graph.stages[at].counts) }
-    return GraphRow(
-      graph: graph.id, name: graph.submission.name, state: state(of: graph),
-      counts: counts, submittedAt: graph.submittedAt, finishedAt: .unknown,
-      labels: graph.submission.labels, allowedFailures: graph.allowedFailures)
-  }
-
-  private func state(of graph: Graph) -> GraphRow.State {
-    if graph.unfinished == 0 { return graph.outcome.graphState }
-    return graph.isSuspended ? .suspended : .running
-  }
+  func row(of id: GraphID) -> GraphRow { state.row(of: graphs[id.number]) }
 
   func row(of id: OperationID) -> OperationRow {
     let graph = graphs[id.graph.number]
@@ -112,7 +98,7 @@ extension Scheduler {
       ? stage.template.shownIndex(ofElement: stage.element(id.index)) : nil
     var row = OperationRow(
       id: id, name: stage.template.name, index: shown, state: cell.word)
-    row.isReady = isReady(id, number)
+    row.isReady = state.isReady(id, number)
     row.isExecuting = cell.phase == .executing
     row.isFinished = cell.phase == .finished
     row.isCancelled = cell.isCancelled
@@ -129,7 +115,7 @@ extension Scheduler {
     row.submittedAt = graph.submittedAt
     row.startedAt = moments[id]?.started ?? .unknown
     if row.isReady, !cell.isCancelled, cell.phase != .finished {
-      row.readyAt = readyAt(id, number)
+      row.readyAt = state.readyAt(id, number)
     }
     if cell.isTimed {
       row.notBefore = stage.template.notBefore?.moment(submittedAt: graph.submittedAt)
@@ -150,41 +136,10 @@ extension Scheduler {
     }
     graph.forEachDependency(of: id.index) { on, policy in
       if needs.count < 100 {
-        needs.append(OperationRow.Need(id: on, shown: shown(on), policy: policy))
+        needs.append(OperationRow.Need(id: on, shown: state.shown(on), policy: policy))
       }
     }
     return needs
-  }
-
-  /// The shape of a graph, living or just taken out.
-  func structure(of graph: Graph, finishedAt: WallTime) -> GraphStructure {
-    var row = row(of: graph)
-    row.finishedAt = finishedAt
-    var stages: [GraphStructure.Stage] = []
-    stages.reserveCapacity(graph.stages.count)
-    for at in graph.stages.indices {
-      let queue = graph.stages[at].queue.number
-      stages.append(
-        graph.stages[at].outline(
-          queue: queues.contains(queue) ? queues[queue].settings.name : ""))
-    }
-    var edges = ElementEdges()
-    var total: UInt32 = 0
-    let plain = graph.submission.groupEdges.isEmpty
-    if plain {
-      for index in 0..<graph.operationCount where !graph.dependencies.isEmpty {
-        for position in graph.dependencies.range(of: index) {
-          total += 1
-          if total > 10_000 { continue }
-          edges.from.append(graph.dependencies[position].index)
-          edges.to.append(index)
-          edges.policies.append(graph.dependencies[position].policy)
-        }
-      }
-    }
-    return GraphStructure(
-      row: row, stages: stages, groupEdges: graph.submission.groupEdges,
-      elementEdges: edges, elementEdgeCount: total)
   }
 
   private func row(ofQueue number: UInt32) -> QueueRow {
@@ -240,5 +195,52 @@ extension Stage {
       name: template.name, count: template.count, firstIndex: firstIndex,
       isArray: template.isArray, indexRuns: template.indexRuns, queue: queue,
       work: template.work.description, counts: counts)
+  }
+}
+
+extension ClusterState {
+  func row(of graph: Graph) -> GraphRow {
+    var counts = StateCounts()
+    for at in graph.stages.indices { counts.add(graph.stages[at].counts) }
+    return GraphRow(
+      graph: graph.id, name: graph.submission.name, state: state(of: graph),
+      counts: counts, submittedAt: graph.submittedAt, finishedAt: .unknown,
+      labels: graph.submission.labels, allowedFailures: graph.allowedFailures)
+  }
+
+  func state(of graph: Graph) -> GraphRow.State {
+    if graph.unfinished == 0 { return graph.outcome.graphState }
+    return graph.isSuspended ? .suspended : .running
+  }
+
+  /// The shape of a graph, living or just taken out.
+  func structure(of graph: Graph, finishedAt: WallTime) -> GraphStructure {
+    var row = row(of: graph)
+    row.finishedAt = finishedAt
+    var stages: [GraphStructure.Stage] = []
+    stages.reserveCapacity(graph.stages.count)
+    for at in graph.stages.indices {
+      let queue = graph.stages[at].queue.number
+      stages.append(
+        graph.stages[at].outline(
+          queue: queues.contains(queue) ? queues[queue].settings.name : ""))
+    }
+    var edges = ElementEdges()
+    var total: UInt32 = 0
+    let plain = graph.submission.groupEdges.isEmpty
+    if plain {
+      for index in 0..<graph.operationCount where !graph.dependencies.isEmpty {
+        for position in graph.dependencies.range(of: index) {
+          total += 1
+          if total > 10_000 { continue }
+          edges.from.append(graph.dependencies[position].index)
+          edges.to.append(index)
+          edges.policies.append(graph.dependencies[position].policy)
+        }
+      }
+    }
+    return GraphStructure(
+      row: row, stages: stages, groupEdges: graph.submission.groupEdges,
+      elementEdges: edges, elementEdgeCount: total)
   }
 }

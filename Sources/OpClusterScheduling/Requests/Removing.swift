@@ -16,7 +16,7 @@ extension Scheduler {
     }
     let wanted = Set(named).sorted()
     for id in wanted { try checkRemovable(id, asker) }
-    let cited = citedGraphs()
+    let cited = state.citedGraphs()
     if let id = wanted.first(where: { cited.contains($0) }) {
       throw Refusal(
         .badRequest, "an operation that has not ended depends on graph \(id.number)",
@@ -48,6 +48,16 @@ extension Scheduler {
     if known.submitter != name { throw Self.notOwn(id, known.submitter, name) }
   }
 
+  /// Graphs that were removed since the last call, of which the body has still to forget the
+  /// history; after a replay, those of the turns that were replayed.
+  public mutating func takeRemoved() -> [GraphID] {
+    if removed.isEmpty { return [] }
+    defer { removed = [] }
+    return removed
+  }
+}
+
+extension ClusterState {
   /// The fact.
   mutating func forgetGraphs(_ removed: [GraphID]) {
     var wasThere = false
@@ -57,14 +67,5 @@ extension Scheduler {
       wasThere = true
     }
     if wasThere { endedOrder.removeAll { ended[$0] == nil } }
-    self.removed += removed
-  }
-
-  /// Graphs that were removed since the last call, of which the body has still to forget the
-  /// history; after a replay, those of the turns that were replayed.
-  public mutating func takeRemoved() -> [GraphID] {
-    if removed.isEmpty { return [] }
-    defer { removed = [] }
-    return removed
   }
 }

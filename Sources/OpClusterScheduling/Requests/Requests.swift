@@ -38,7 +38,7 @@ extension Scheduler {
       return try cancel(
         asker, request, resolve(target, by: asker), reason, grace, into: &turn)
     case .cancelQueue(let name, let reason):
-      let members = TargetMembers(runs: members(of: try queue(named: name)))
+      let members = TargetMembers(runs: state.members(of: try queue(named: name)))
       try checkOwn(members.runs.lazy.map(\.graph), of: asker)
       return try cancel(asker, request, members, reason, nil, into: &turn)
     case .suspendGraphs(let selection, let isSuspended):
@@ -154,7 +154,7 @@ extension Scheduler {
     for id in hurried where !graphs[id.graph.number].cell(id.index).isHeldUnstarted {
       sendCancel(id, grace: grace, into: &turn)
     }
-    let recalled = awaited.filter { isRecalling($0) }
+    let recalled = awaited.filter { state.isRecalling($0) }
     deferred.append(
       DeferredRequest(
         asker: asker, awaiting: recalled, action: .answerCancel(verdicts, total: total)))
@@ -176,7 +176,7 @@ extension Scheduler {
       let cell = graphs[id.graph.number].cell(id.index)
       if cell.worker == 0 { continue }
       if cell.isHeldUnstarted {
-        askRecall(id, into: &turn)
+        state.askRecall(id, into: &turn)
       } else {
         sendCancel(id, grace: grace, into: &turn)
       }
@@ -188,7 +188,7 @@ extension Scheduler {
     var found: [OperationID] = []
     runs.forEachOperation { id in
       let cell = graphs[id.graph.number].cell(id.index)
-      if cell.worker != 0, !cell.isCancelled { found += aheadDependents(of: id) }
+      if cell.worker != 0, !cell.isCancelled { found += state.aheadDependents(of: id) }
     }
     return found
   }
@@ -203,16 +203,16 @@ extension Scheduler {
     var running: [OperationID] = []
     for graph in chosen {
       commit(.graphSuspended(graph, isSuspended), into: &turn)
-      for id in workers.numbers.flatMap({ heldBy(WorkerID($0)) }) where id.graph == graph {
+      for id in workers.numbers.flatMap({ state.heldBy(WorkerID($0)) }) where id.graph == graph {
         let isHeld = graphs[graph.number].cell(id.index).isHeldUnstarted
         if isHeld { held.append(id) } else { running.append(id) }
       }
     }
     if !isSuspended { return .done(turn.commit) }
-    for id in held { askRecall(id, into: &turn) }
+    for id in held { state.askRecall(id, into: &turn) }
     deferred.append(
       DeferredRequest(
-        asker: asker, awaiting: held.filter { isRecalling($0) },
+        asker: asker, awaiting: held.filter { state.isRecalling($0) },
         action: .answerSuspended(held + running)))
     return nil
   }
@@ -274,17 +274,17 @@ extension Scheduler {
     // Also where it was suspended before: a restart forgets what it had recalled.
     recallBeyondLimit(id.number, into: &turn)
     guard change.isSuspended == true else { return .done(turn.commit) }
-    let held = heldUnstarted(in: id)
+    let held = state.heldUnstarted(in: id)
     let running = executing(in: id)
     deferred.append(
       DeferredRequest(
-        asker: asker, awaiting: held.filter { isRecalling($0) },
+        asker: asker, awaiting: held.filter { state.isRecalling($0) },
         action: .answerSuspended(held + running)))
     return nil
   }
 
   private func executing(in queue: QueueID) -> [OperationID] {
-    workers.numbers.flatMap { heldBy(WorkerID($0)) }.filter { id in
+    workers.numbers.flatMap { state.heldBy(WorkerID($0)) }.filter { id in
       let graph = id.graph.number
       let stage = graphs[graph].stageNumber(of: id.index)
       return graphs[graph].cell(id.index).phase == .executing
@@ -330,7 +330,7 @@ extension Scheduler {
   mutating func startDraining(_ worker: WorkerID, into turn: inout Turn) -> Bool {
     if workers[worker.number].isDraining { return false }
     commit(.workerDraining(worker), into: &turn)
-    _ = orders(for: worker, &turn)
+    _ = turn.orders(for: worker)
     recallSurplus(into: &turn)
     return true
   }
@@ -341,21 +341,24 @@ extension Scheduler {
     _ asker: Asker, _ request: ClientRequest, _ from: OperationID, _ to: OperationID,
     _ policy: EdgePolicy, _ allowsCycle: Bool, into turn: inout Turn
   ) throws(Refusal) -> ClientReply? {
-    if from == to { throw Refusal(.selfDependency, "\(shown(to)) cannot wait for itself") }
+    if from == to { throw Refusal(.selfDependency, "\(state.shown(to)) cannot wait for itself") }
     try checkKnown(from)
     guard let cell = try cellUnlessGone(to) else { return .effect(false) }
     if let known = policyOf(from, to) ?? wholePolicyOf(from, to) {
       if known == policy { return .effect(true) }
       throw Refusal(
-        .conflictingEdge, "\(shown(to)) already waits for \(shown(from)) in another way")
+        .conflictingEdge, "\(state.shown(to)) already waits for \(state.shown(from)) in another way"
+      )
     }
     if deferIfHeld(asker, request, to, cell, into: &turn) { return nil }
     if cell.phase == .executing || cell.phase == .finished { return .effect(false) }
     let stage = graphs[to.graph.number].stageNumber(of: to.index)
-    if graphs[to.graph.number].stages[stage].template.wantsInputs { try checkOutput(of: from) }
-    if !allowsCycle, let path = cycle(ifWaiting: to, on: from) {
+    if graphs[to.graph.number].stages[stage].template.wantsInputs {
+      try state.checkOutput(of: from)
+    }
+    if !allowsCycle, let path = state.cycle(ifWaiting: to, on: from) {
       throw Refusal(
-        .cycle, "this would be a cycle: \(path.map { shown($0) }.joined(separator: " ← "))",
+        .cycle, "this would be a cycle: \(path.map { state.shown($0) }.joined(separator: " ← "))",
         operations: path)
     }
     commit(.dependencyAdded(from: from, to: to, policy), into: &turn)
@@ -370,7 +373,8 @@ extension Scheduler {
     if policyOf(from, to) == nil {
       if wholePolicyOf(from, to) == nil { return .effect(true) }
       throw Refusal(
-        .badRequest, "\(shown(to)) waits for all of that array, not for \(shown(from)) alone",
+        .badRequest,
+        "\(state.shown(to)) waits for all of that array, not for \(state.shown(from)) alone",
         hint: "cancel it and submit what should run instead", operations: [from])
     }
     if deferIfHeld(asker, request, to, cell, into: &turn) { return nil }
@@ -382,7 +386,7 @@ extension Scheduler {
   /// nil: its graph has ended, which is no other than having ended itself (S35, S62).
   private func cellUnlessGone(_ id: OperationID) throws(Refusal) -> OperationCell? {
     do {
-      return try liveCell(id)
+      return try state.liveCell(id)
     } catch {
       if error.code == .alreadyFinished { return nil }
       throw error

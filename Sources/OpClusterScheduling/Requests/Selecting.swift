@@ -95,24 +95,6 @@ extension Scheduler {
   private static var noOperation: Refusal {
     Refusal(.unknownOperation, "no living operation matches")
   }
-
-  /// Every unfinished operation now in a queue, barriers included (S95).
-  func members(of queue: QueueID) -> [OperationRuns] {
-    graphs.numbers.compactMap { number in
-      var runs = OperationRuns(graph: GraphID(number))
-      for stage in graphs[number].stages.indices {
-        if graphs[number].enqueuedIn.isEmpty, graphs[number].stages[stage].queue != queue {
-          continue
-        }
-        for index in graphs[number].stages[stage].indices
-        where graphs[number].queue(of: index, stage: stage) == queue {
-          let phase = graphs[number].cell(index).phase
-          if phase != .finished && phase != .declared { runs.append(index) }
-        }
-      }
-      return runs.isEmpty ? nil : runs
-    }
-  }
 }
 
 /// A living graph, as questions see it.
@@ -153,5 +135,25 @@ struct LivingGraphView: GraphView {
   private func name(of queue: QueueID) -> String {
     // Without a copy of the queue.
     queues.contains(queue.number) ? queues[queue.number].settings.name : ""
+  }
+}
+
+extension ClusterState {
+  /// Every unfinished operation now in a queue, barriers included (S95).
+  func members(of queue: QueueID) -> [OperationRuns] {
+    graphs.numbers.compactMap { number in
+      var runs = OperationRuns(graph: GraphID(number))
+      for stage in graphs[number].stages.indices {
+        if graphs[number].enqueuedIn.isEmpty, graphs[number].stages[stage].queue != queue {
+          continue
+        }
+        for index in graphs[number].stages[stage].indices
+        where graphs[number].queue(of: index, stage: stage) == queue {
+          let phase = graphs[number].cell(index).phase
+          if phase != .finished && phase != .declared { runs.append(index) }
+        }
+      }
+      return runs.isEmpty ? nil : runs
+    }
   }
 }

@@ -55,7 +55,7 @@ extension Scheduler {
       throw Refusal(
         .expired, "graph \(number) ended too long ago to be spoken of", operations: [id])
     }
-    throw Refusal(.unknownOperation, "there is no operation \(shown(id))", operations: [id])
+    throw Refusal(.unknownOperation, "there is no operation \(state.shown(id))", operations: [id])
   }
 
   // MARK: - Dependents

@@ -69,8 +69,6 @@ struct DemandClasses: Sendable {
     var serial: UInt64
     /// Stages that use it.
     var users: Int
-    /// The pass in which it was found that no worker can take any of it.
-    var fullIn: UInt64 = 0
   }
   private struct KindEntry: Sendable {
     var kind: DemandKind

@@ -50,7 +50,7 @@ struct RankCounts: Equatable, Sendable {
   }
 }
 
-extension Scheduler {
+extension ClusterState {
   func rank(of id: OperationID, _ stage: Int) -> Rank {
     let queue = graphs[id.graph.number].queue(of: id.index, stage: stage).number
     return Rank(queues[queue].settings.qos, queue: queue, level: level(of: id, stage))

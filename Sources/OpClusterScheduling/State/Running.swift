@@ -26,9 +26,9 @@ extension Scheduler {
     _ waiter: OperationID, _ target: WaitTarget
   ) throws(Refusal) -> ClientReply {
     // What a worker holds may have begun without word of it having come.
-    guard try liveCell(waiter).worker != 0 else {
+    guard try state.liveCell(waiter).worker != 0 else {
       throw Refusal(
-        .notReady, "operation \(shown(waiter)) is not executing: only what runs can wait",
+        .notReady, "operation \(state.shown(waiter)) is not executing: only what runs can wait",
         operations: [waiter])
     }
     let own = queue(of: waiter)
@@ -46,11 +46,12 @@ extension Scheduler {
       if queue == own {
         throw Refusal(
           .wouldDeadlock,
-          "\(shown(waiter)) is in queue \(name) itself, which is not empty before it has ended",
+          "\(state.shown(waiter)) is in queue \(name) itself, which is not empty before it has "
+            + "ended",
           hint: "wait for the operations that are meant, or put them into another queue",
           operations: [waiter])
       }
-      first = members(of: queue).flatMap(\.operations)
+      first = state.members(of: queue).flatMap(\.operations)
     }
     try check(waiter, in: own, waitingFor: first)
     waits[waiter] = target
@@ -71,12 +72,13 @@ extension Scheduler {
   private func isPending(_ id: OperationID) throws(Refusal) -> Bool {
     if graphs.contains(id.graph.number) {
       guard id.index < graphs[id.graph.number].operationCount else {
-        throw Refusal(.unknownOperation, "there is no operation \(shown(id))", operations: [id])
+        throw Refusal(
+          .unknownOperation, "there is no operation \(state.shown(id))", operations: [id])
       }
       return graphs[id.graph.number].cell(id.index).phase != .finished
     }
     guard id.graph.number > 0, id.graph.number <= counters.lastGraph else {
-      throw Refusal(.unknownOperation, "there is no operation \(shown(id))", operations: [id])
+      throw Refusal(.unknownOperation, "there is no operation \(state.shown(id))", operations: [id])
     }
     return false
   }
@@ -97,14 +99,14 @@ extension Scheduler {
     // A queue that runs nothing is suspended by another name (S65); it may go on.
     guard let unstarted, let limit = queues[own.number].settings.maximumConcurrent, limit > 0
     else { return }
-    let holdings = workers.numbers.flatMap { heldBy(WorkerID($0)) }
+    let holdings = workers.numbers.flatMap { state.heldBy(WorkerID($0)) }
     let waiting = holdings.count { $0 != waiter && waits[$0] != nil && queue(of: $0) == own } + 1
     guard waiting >= Int(limit) else { return }
     let name = queues[own.number].settings.name
     throw Refusal(
       .wouldStarve,
-      "all \(limit) that queue \(name) runs at once would wait, and \(shown(unstarted)), for "
-        + "which \(shown(waiter)) would wait, could never start in it",
+      "all \(limit) that queue \(name) runs at once would wait, and \(state.shown(unstarted)), for "
+        + "which \(state.shown(waiter)) would wait, could never start in it",
       hint: "raise the limit with: opbatch queue set \(name) --max-concurrent \(limit + 1), or put "
         + "what is waited for into another queue",
       operations: [unstarted])
@@ -115,12 +117,13 @@ extension Scheduler {
       "wait for something that does not need its end, or let an operation after it do the rest"
     if path.count == 1 {
       return Refusal(
-        .wouldDeadlock, "\(shown(waiter)) would wait for its own end", hint: hint,
+        .wouldDeadlock, "\(state.shown(waiter)) would wait for its own end", hint: hint,
         operations: path)
     }
-    let names = path.map { shown($0) }.joined(separator: ", which waits for ")
+    let names = path.map { state.shown($0) }.joined(separator: ", which waits for ")
     return Refusal(
-      .wouldDeadlock, "\(shown(waiter)) would wait for \(names)", hint: hint, operations: path)
+      .wouldDeadlock, "\(state.shown(waiter)) would wait for \(names)", hint: hint, operations: path
+    )
   }
 }
 
@@ -164,7 +167,7 @@ private struct WaitSearch {
     if graph.cell(id.index).phase == .executing { return expandWait(of: id) }
     var found: [OperationID] = []
     graph.forEachDependency(of: id.index) { on, _ in
-      if scheduler.ending(of: on) == nil { found.append(on) }
+      if scheduler.state.ending(of: on) == nil { found.append(on) }
     }
     for edge in graph.stages[stage].incoming
     where edge.match == .all
@@ -173,7 +176,7 @@ private struct WaitSearch {
       found += graph.stages[edge.stage].indices.lazy
         .filter { graph.cell($0).phase != .finished }.map { graph.operation($0) }
     }
-    found += scheduler.barriersBefore(id, stage)
+    found += scheduler.state.barriersBefore(id, stage)
     for on in found { add(on, because: id) }
   }
 
@@ -181,12 +184,12 @@ private struct WaitSearch {
     switch scheduler.waits[id] {
     case .operations(let wanted)?:
       for on in wanted
-      where scheduler.graphs.contains(on.graph.number) && scheduler.ending(of: on) == nil {
+      where scheduler.graphs.contains(on.graph.number) && scheduler.state.ending(of: on) == nil {
         add(on, because: id)
       }
     case .queue(let name)?:
       guard let queue = scheduler.queueByName[name] else { return }
-      for on in scheduler.members(of: queue).flatMap(\.operations) { add(on, because: id) }
+      for on in scheduler.state.members(of: queue).flatMap(\.operations) { add(on, because: id) }
     case nil: break
     }
   }

@@ -50,7 +50,7 @@ extension Scheduler {
     for position in graphs[graph].dependencies.range(of: id.index) {
       let edge = graphs[graph].dependencies[position]
       let on = graphs[graph].operation(edge.index)
-      if ending(of: on) != nil || removed?.contains(on) == true { continue }
+      if state.ending(of: on) != nil || removed?.contains(on) == true { continue }
       guard holds(on, worker, edge.policy) else { return nil }
       awaits.append(LocalDependency(operation: on, policy: edge.policy))
     }
@@ -65,7 +65,7 @@ extension Scheduler {
       graphs[graph].stages[stage].template.maximumLosses > 0,
       !graphs[graph].stages[stage].template.isBarrier,
       exclusivesFrom == nil || !graphs[graph].stages[stage].template.isExclusive,
-      fits(worker.number, classInLine(graph, stage, index)),
+      fits(worker.number, state.classInLine(graph, stage, index)),
       takesWork(worker.number)
     else { return false }
     let queue = graphs[graph].queue(of: index, stage: stage).number
@@ -87,7 +87,9 @@ extension Scheduler {
     let template = graphs[id.graph.number].stages[stage].template
     return policy == .succeeded || template.retry.maximum == 0
   }
+}
 
+extension ClusterState {
   /// Recalls what went ahead in the hope of this operation.
   mutating func recallAhead(of id: OperationID, into turn: inout Turn) {
     for dependent in aheadDependents(of: id) { askRecall(dependent, into: &turn) }

@@ -7,7 +7,7 @@ import OpClusterModel
 extension Scheduler {
   mutating func assign(into turn: inout Turn) {
     settleDeferred(into: &turn)
-    sweepLines()
+    state.sweepLines()
     if !doubtful.isEmpty { returnDoubtful() }
     // Join points that end here may make others ready: again, until nothing moves.
     while assignOnce(into: &turn) {}
@@ -76,7 +76,7 @@ extension Scheduler {
       if !isOnly { break }
     }
     if hasEmptied {
-      linedQueues.removeAll { !queues.contains($0) || queues[$0].line.isEmpty }
+      state.forgetEmptyLines()
     }
     return (first, isOnly)
   }
@@ -102,19 +102,18 @@ extension Scheduler {
     while true {
       let room = queues[queue].room
       if room == 0 { return .nothing }
-      var line = Line()
-      swap(&line, &queues[queue].line)
+      var line = state.takeLine(of: queue)
       let service = queues[queue].settings.qos
       guard let candidate = nextCandidate(&line, queue, room, &pass, pool, at: turn.now) else {
-        swap(&line, &queues[queue].line)
+        state.putBack(&line, of: queue)
         return .nothing
       }
       let stage = graphs[candidate.run.graph.number].stageNumber(of: candidate.run.first)
       let wanted = min(
-        candidate.valid, room, share, parallelRoom(candidate.run.graph.number, stage))
+        candidate.valid, room, share, state.parallelRoom(candidate.run.graph.number, stage))
       if classes[candidate.demandClass].demandClass.isInside {
         line.take(wanted, of: candidate)
-        swap(&line, &queues[queue].line)
+        state.putBack(&line, of: queue)
         join(candidate.run, wanted, into: &turn)
         pass.reach.removeAll(keepingCapacity: true)
         rotation = queue
@@ -125,16 +124,16 @@ extension Scheduler {
         for index in candidate.run.first..<candidate.run.first + candidate.valid {
           doubtful.append(OperationID(graph: candidate.run.graph, index: index))
         }
-        swap(&line, &queues[queue].line)
+        state.putBack(&line, of: queue)
         continue
       }
-      let demandClass = classInLine(
+      let demandClass = state.classInLine(
         candidate.run.graph.number, stage, candidate.run.first)
       if demandClass != candidate.demandClass {
         // Its stage has become a class of its own since.
         line.take(candidate.run.count, of: candidate)
-        swap(&line, &queues[queue].line)
-        enterLine(candidate.run, queue, demandClass: demandClass, level: candidate.level)
+        state.putBack(&line, of: queue)
+        state.enterLine(candidate.run, queue, demandClass: demandClass, level: candidate.level)
         continue
       }
       let doubt = doubt(about: candidate.run)
@@ -152,12 +151,12 @@ extension Scheduler {
           line.take(1, of: candidate)
           doubtful.append(OperationID(graph: candidate.run.graph, index: candidate.run.first))
         }
-        swap(&line, &queues[queue].line)
+        state.putBack(&line, of: queue)
         continue
       }
       let count = min(wanted, fitting)
       line.take(count, of: candidate)
-      swap(&line, &queues[queue].line)
+      state.putBack(&line, of: queue)
       dispatch(candidate.run, count, to: worker, into: &turn)
       pass.reach.removeAll(keepingCapacity: true)
       rotation = queue
@@ -180,7 +179,7 @@ extension Scheduler {
     }
     while let candidate = line.first(
       within: { level in
-        let rank = reachRank(queue, level: level)
+        let rank = state.reachRank(queue, level: level)
         var reach = reaches[rank] ?? reach(of: candidates, for: rank, at: now)
         reaches[rank] = reach
         reach.now.kinds &= ~closedKinds
@@ -189,9 +188,11 @@ extension Scheduler {
       &steps,
       settle: { settleHead($0, $1, atMost: min(room, 1024), candidates, now) })
     {
-      let isFull = classes[candidate.demandClass].fullIn == pass.number
+      let isFull = pass.isFull(candidate.demandClass)
       // Full for others is not full for what goes before its own queue's.
-      if !isFull || reachRank(queue, level: candidate.level).queue == queue { return candidate }
+      if !isFull || state.reachRank(queue, level: candidate.level).queue == queue {
+        return candidate
+      }
       line.setAside(candidate, untilWorkersChange: false)
     }
     // What has left the line shall not stand for somebody who waits.
@@ -210,8 +211,8 @@ extension Scheduler {
       line.setAside(candidate, untilWorkersChange: !pool.contains { fits($0, number) })
       return
     }
-    classes[number].fullIn = pass.number
-    let rank = reachRank(queue, level: candidate.level)
+    pass.close(number)
+    let rank = state.reachRank(queue, level: candidate.level)
     if lacksNamed(number, pass.workers, rank, at: now) {
       pass.closedKinds |= classes.bit(ofKind: classes[number].kind)
     }
@@ -222,59 +223,9 @@ extension Scheduler {
   /// Whether anything stands in a queue's line above a level.
   mutating func hasWaiting(_ queue: UInt32, above level: Int, at now: Instant) -> Bool {
     guard queues[queue].line.hasRuns(above: level) else { return false }
-    var line = Line()
-    swap(&line, &queues[queue].line)
-    defer { swap(&line, &queues[queue].line) }
+    var line = state.takeLine(of: queue)
+    defer { state.putBack(&line, of: queue) }
     return line.stands(above: level) { settleHead($0, $1, atMost: 1, [], now) }
-  }
-
-  /// Puts a run in line.
-  mutating func enterLine(_ run: ReadyRun, _ queue: UInt32, demandClass: Int, level: Int) {
-    if queues[queue].line.isEmpty { noteLined(queue) }
-    queues[queue].line.add(run, of: lineClass(demandClass), level: level)
-    if queues[queue].line.hasBecomeDue { crowdedQueues.append(queue) }
-  }
-
-  /// Somebody is in line in a queue where nobody was.
-  private mutating func noteLined(_ queue: UInt32) {
-    var (low, high) = (0, linedQueues.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if linedQueues[middle] < queue { low = middle + 1 } else { high = middle }
-    }
-    if low < linedQueues.count, linedQueues[low] == queue { return }
-    linedQueues.insert(queue, at: low)
-  }
-
-  /// Sweeps out what no longer stands in lines that have become long. Between turns alone: inside
-  /// of one a run may be in line a moment before it is ready.
-  mutating func sweepLines() {
-    if crowdedQueues.isEmpty { return }
-    for queue in crowdedQueues where queues.contains(queue) {
-      guard queues[queue].line.isDueForSweep else { continue }
-      var line = Line()
-      swap(&line, &queues[queue].line)
-      line.sweep { run, level in
-        guard graphs.contains(run.graph.number) else { return .gone }
-        let stage = graphs[run.graph.number].stageNumber(of: run.first)
-        let skip = skip(run, level, stage)
-        return skip == run.count ? .gone : .stands(skip: skip, valid: 1)
-      }
-      swap(&line, &queues[queue].line)
-    }
-    crowdedQueues.removeAll(keepingCapacity: true)
-  }
-
-  /// How many of the first operations of a run do not stand in line.
-  private func skip(_ run: ReadyRun, _ level: Int, _ stage: Int) -> UInt32 {
-    var skip: UInt32 = 0
-    while skip < run.count, !standsInLine(run, skip, level, stage) { skip += 1 }
-    return skip
-  }
-
-  private func parallelRoom(_ graph: UInt32, _ stage: Int) -> UInt32 {
-    let bound = graphs[graph].stages[stage].template.maximumParallel
-    return bound == 0 ? .max : bound - min(bound, graphs[graph].stages[stage].inFlight)
   }
 
   /// What of a run at the head of a line still stands there, looking no further than is of use.
@@ -284,15 +235,15 @@ extension Scheduler {
     let graph = run.graph.number
     guard graphs.contains(graph) else { return .gone }
     if graphs[graph].isSuspended {
-      graphs[graph].parked.append(run)
+      state.parkInGraph(run)
       return .gone
     }
     let stage = graphs[graph].stageNumber(of: run.first)
-    if parallelRoom(graph, stage) == 0 {
-      graphs[graph].stages[stage].parked.append(run)
+    if state.parallelRoom(graph, stage) == 0 {
+      state.parkInStage(run, stage)
       return .gone
     }
-    let skip = skip(run, level, stage)
+    let skip = state.skip(run, level, stage)
     if skip == run.count { return .gone }
     var valid: UInt32 = 1
     var bound = min(run.count - skip, most)
@@ -302,7 +253,7 @@ extension Scheduler {
       bound = min(
         bound, useful(graphs[graph].stages[stage].demandClass, rank, candidates, at: now))
     }
-    while valid < bound, standsInLine(run, skip + valid, level, stage) { valid += 1 }
+    while valid < bound, state.standsInLine(run, skip + valid, level, stage) { valid += 1 }
     return .stands(skip: skip, valid: valid)
   }
 
@@ -321,21 +272,6 @@ extension Scheduler {
     }
     let (useful, isTooMuch) = most.multipliedReportingOverflow(by: max(eligible, 1))
     return isTooMuch ? .max : useful
-  }
-
-  private func standsInLine(
-    _ run: ReadyRun, _ offset: UInt32, _ level: Int, _ stage: Int
-  ) -> Bool {
-    let graph = run.graph.number
-    let index = run.first + offset
-    guard let cell = graphs[graph].cells.stored(index) else {
-      return graphs[graph].stages[stage].pristine.phase == .ready
-    }
-    guard cell.isInLine else { return false }
-    if !cell.flags.contains(.changed) { return true }
-    let priority = graphs[graph].priority(of: index, stage: stage)
-    return graphs[graph].place(of: index) == run.place + UInt64(offset)
-      && (level == Line.barrierLevel || Line.level(of: priority) == level)
   }
 
   /// Join points pass through all states at once, inside the coordinator (S4).
@@ -439,7 +375,7 @@ extension Scheduler {
     order.run = cell.run
     order.queue = graphs[graph].queue(of: id.index, stage: stage)
     order.service = queues[order.queue.number].settings.qos
-    let at = orders(for: worker, &turn)
+    let at = turn.orders(for: worker)
     let announced = announce(stage, of: id, in: order.queue, to: worker, at, &turn)
     if announced != order.queue { order.queueName = queues[order.queue.number].settings.name }
     turn.orders[at].orders.dispatches.append(order)
@@ -459,7 +395,8 @@ extension Scheduler {
   /// Why an operation cannot be given these; nil where it can.
   private func lack(of inputs: [DependencyInput]) -> String? {
     if let missing = inputs.first(where: { $0.output?.isEmpty ?? false }) {
-      return "the output of \(shown(missing.operation)) had no room in the coordinator's memory: "
+      return
+        "the output of \(state.shown(missing.operation)) had no room in the coordinator's memory: "
         + "beyond \(Limits.keptOutputBytesPerOperation) bytes an operation, "
         + "\(Limits.keptOutputBytesPerPrincipal >> 20) MiB are kept for one client and "
         + "\(Limits.keptOutputBytes >> 20) for all; leave what is large in a file and say where"
@@ -526,9 +463,9 @@ extension Scheduler {
 
   /// nil: it has not ended, or its graph is no longer remembered.
   private func input(from id: OperationID) -> DependencyInput? {
-    guard let outcome = ending(of: id)?.outcome else { return nil }
+    guard let outcome = state.ending(of: id)?.outcome else { return nil }
     guard graphs.contains(id.graph.number) else {
-      let output = lacksOutput(id) ? [] : ended[id.graph]?.output(of: id.index)
+      let output = state.lacksOutput(id) ? [] : ended[id.graph]?.output(of: id.index)
       return DependencyInput(
         operation: id, name: "", index: nil, outcome: outcome, output: output)
     }
@@ -593,5 +530,71 @@ extension Resources {
       bound(amount(named: wanted.name).tenThousandths, wanted.amount.tenThousandths)
     }
     return UInt32(count)
+  }
+}
+
+extension ClusterState {
+  /// Puts a run in line.
+  mutating func enterLine(_ run: ReadyRun, _ queue: UInt32, demandClass: Int, level: Int) {
+    if queues[queue].line.isEmpty { noteLined(queue) }
+    queues[queue].line.add(run, of: lineClass(demandClass), level: level)
+    if queues[queue].line.hasBecomeDue { crowdedQueues.append(queue) }
+  }
+
+  /// Somebody is in line in a queue where nobody was.
+  mutating func noteLined(_ queue: UInt32) {
+    var (low, high) = (0, linedQueues.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if linedQueues[middle] < queue { low = middle + 1 } else { high = middle }
+    }
+    if low < linedQueues.count, linedQueues[low] == queue { return }
+    linedQueues.insert(queue, at: low)
+  }
+
+  /// Sweeps out what no longer stands in lines that have become long. Between turns alone: inside
+  /// of one a run may be in line a moment before it is ready.
+  mutating func sweepLines() {
+    if crowdedQueues.isEmpty { return }
+    for queue in crowdedQueues where queues.contains(queue) {
+      guard queues[queue].line.isDueForSweep else { continue }
+      var line = Line()
+      swap(&line, &queues[queue].line)
+      line.sweep { run, level in
+        guard graphs.contains(run.graph.number) else { return .gone }
+        let stage = graphs[run.graph.number].stageNumber(of: run.first)
+        let skip = skip(run, level, stage)
+        return skip == run.count ? .gone : .stands(skip: skip, valid: 1)
+      }
+      swap(&line, &queues[queue].line)
+    }
+    crowdedQueues.removeAll(keepingCapacity: true)
+  }
+
+  /// How many of the first operations of a run do not stand in line.
+  func skip(_ run: ReadyRun, _ level: Int, _ stage: Int) -> UInt32 {
+    var skip: UInt32 = 0
+    while skip < run.count, !standsInLine(run, skip, level, stage) { skip += 1 }
+    return skip
+  }
+
+  func parallelRoom(_ graph: UInt32, _ stage: Int) -> UInt32 {
+    let bound = graphs[graph].stages[stage].template.maximumParallel
+    return bound == 0 ? .max : bound - min(bound, graphs[graph].stages[stage].inFlight)
+  }
+
+  func standsInLine(
+    _ run: ReadyRun, _ offset: UInt32, _ level: Int, _ stage: Int
+  ) -> Bool {
+    let graph = run.graph.number
+    let index = run.first + offset
+    guard let cell = graphs[graph].cells.stored(index) else {
+      return graphs[graph].stages[stage].pristine.phase == .ready
+    }
+    guard cell.isInLine else { return false }
+    if !cell.flags.contains(.changed) { return true }
+    let priority = graphs[graph].priority(of: index, stage: stage)
+    return graphs[graph].place(of: index) == run.place + UInt64(offset)
+      && (level == Line.barrierLevel || Line.level(of: priority) == level)
   }
 }

@@ -5,22 +5,6 @@
 import OpClusterModel
 
 extension Scheduler {
-  /// An attempt has failed, and another follows.
-  mutating func noteAvoided(
-    _ id: OperationID, _ cell: OperationCell, _ stage: Int, after cause: FailureCause,
-    into turn: Turn
-  ) {
-    let graph = id.graph.number
-    guard graphs[graph].stages[stage].template.retry.avoidsWorker, !turn.isReplay,
-      cell.worker != 0, cause != .workerStopped
-    else { return }
-    var avoided = graphs[graph].avoided[id.index] ?? []
-    avoided.removeAll { $0 == cell.worker || !workers.contains($0) }
-    if avoided.count >= Limits.workersAvoided { avoided.removeFirst() }
-    avoided.append(cell.worker)
-    graphs[graph].avoided[id.index] = avoided
-  }
-
   /// Those of a pass at which an operation has not failed; all of them, where no other could take
   /// it before long, or too many wait already. Looks at workers until it finds one that could.
   func workers(_ candidates: [UInt32], notAvoidedBy id: OperationID) -> [UInt32] {
@@ -40,5 +24,23 @@ extension Scheduler {
     guard !names.isEmpty, isAnyAble(id, besides: avoided) else { return nil }
     return "avoid_worker: it waits for another worker than \(names.joined(separator: ", ")), where "
       + "it failed"
+  }
+}
+
+extension ClusterState {
+  /// An attempt has failed, and another follows.
+  mutating func noteAvoided(
+    _ id: OperationID, _ cell: OperationCell, _ stage: Int, after cause: FailureCause,
+    into turn: Turn
+  ) {
+    let graph = id.graph.number
+    guard graphs[graph].stages[stage].template.retry.avoidsWorker, !turn.isReplay,
+      cell.worker != 0, cause != .workerStopped
+    else { return }
+    var avoided = graphs[graph].avoided[id.index] ?? []
+    avoided.removeAll { $0 == cell.worker || !workers.contains($0) }
+    if avoided.count >= Limits.workersAvoided { avoided.removeFirst() }
+    avoided.append(cell.worker)
+    graphs[graph].avoided[id.index] = avoided
   }
 }

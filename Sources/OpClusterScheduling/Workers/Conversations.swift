@@ -37,7 +37,7 @@ extension Scheduler {
       return turn.refuse(peer, versionRefusal(hello.versions))
     }
     if let problem = problem(with: hello) { return turn.refuse(peer, problem) }
-    if let known = hello.known, !knows(known) {
+    if let known = hello.known, !state.knows(known) {
       return turn.refuse(peer, Self.otherHistory("what worker \(hello.name) was told"))
     }
     if let known = workerBySession[hello.session], workers.contains(known.number) {
@@ -84,7 +84,7 @@ extension Scheduler {
   }
 
   private func holdsExclusive(_ worker: WorkerID) -> Bool {
-    heldBy(worker).contains { id in
+    state.heldBy(worker).contains { id in
       let graph = graphs[id.graph.number]
       return graph.stages[graph.stageNumber(of: id.index)].template.isExclusive
     }
@@ -132,13 +132,13 @@ extension Scheduler {
     var welcome = Welcome(
       conversation: conversation(with: worker), version: version, worker: worker,
       timing: timing, stale: stale, clientEndpoint: clientEndpoint)
-    welcome.known = mark(lastCommit)
+    welcome.known = state.mark(lastCommit)
     turn.afterDurable.append(.toWorker(peer, .welcome(welcome)))
     conversations[number].welcomedIn = turn.commit
     turn.welcomed.append(number)
     conversations[number].lastSpoken = turn.now
     // The order to leave may have been lost with the conversation before.
-    if workers[number].isDraining { _ = orders(for: worker, &turn) }
+    if workers[number].isDraining { _ = turn.orders(for: worker) }
     repeatOrders(to: worker, isBackAfterRestart: isBackAfterRestart, into: &turn)
   }
 
@@ -154,7 +154,7 @@ extension Scheduler {
     _ worker: WorkerID, _ hello: WorkerHello, into turn: inout Turn
   ) -> [AttemptID] {
     let claimed = Set(hello.held).union(hello.executing)
-    for id in heldBy(worker) {
+    for id in state.heldBy(worker) {
       let cell = graphs[id.graph.number].cell(id.index)
       let attempt = AttemptID(operation: id, attempt: cell.attempt)
       if claimed.contains(attempt) { continue }
@@ -182,28 +182,29 @@ extension Scheduler {
     var result = AttemptResult()
     result.cause = .lost
     result.diagnostic = "the worker came back without it"
-    let isFinal = !mayRunAgainAfterLoss(id) || graphs[id.graph.number].cell(id.index).isCancelled
-    note(result, of: id, ends: isFinal, by: worker, into: &turn)
+    let isFinal =
+      !state.mayRunAgainAfterLoss(id) || graphs[id.graph.number].cell(id.index).isCancelled
+    state.note(result, of: id, ends: isFinal, by: worker, into: &turn)
     commit(isFinal ? .finished(id, result) : .attemptFailed(id, result), into: &turn)
-    if !isFinal { recallAhead(of: id, into: &turn) }
+    if !isFinal { state.recallAhead(of: id, into: &turn) }
   }
 
   /// Recalls and cancellations whose answer is still out.
   private mutating func repeatOrders(
     to worker: WorkerID, isBackAfterRestart: Bool, into turn: inout Turn
   ) {
-    for id in heldBy(worker) {
+    for id in state.heldBy(worker) {
       let cell = graphs[id.graph.number].cell(id.index)
       let attempt = AttemptID(operation: id, attempt: cell.attempt)
       let isWanted =
         cell.flags.contains(.recalling) || cell.isCancelled || isSuspended(id)
         || (isBackAfterRestart && mayWaitInVain(id))
       if cell.isHeldUnstarted, isWanted {
-        graphs[id.graph.number].update(id.index) { $0.flags.insert(.recalling) }
-        let at = orders(for: worker, &turn)
+        state.markRecalling(id)
+        let at = turn.orders(for: worker)
         turn.orders[at].orders.recalls.append(attempt)
       } else if cell.isCancelled {
-        let at = orders(for: worker, &turn)
+        let at = turn.orders(for: worker)
         turn.orders[at].orders.cancels.append(CancelOrder(attempt: attempt))
       }
     }
@@ -302,8 +303,7 @@ extension Scheduler {
       guard cell.phase == .executing, cell.attempt == first.attempt,
         cell.flags.contains(.backingOff)
       else { continue }
-      graphs[id.graph.number].update(id.index) { $0.flags.remove(.backingOff) }
-      enterLine(id, graphs[id.graph.number].stageNumber(of: id.index))
+      state.endBackoff(of: id)
     }
   }
 
@@ -339,6 +339,7 @@ extension Scheduler {
   /// The lease ran out.
   mutating func lose(_ worker: WorkerID, into turn: inout Turn) {
     for id in mayHaveStarted(worker) { commit(.executing, id, into: &turn) }
+    noteDown(workers[worker.number], turn)
     commit(.workerLost(worker), into: &turn)
   }
 
@@ -349,11 +350,11 @@ extension Scheduler {
   private func mayHaveStarted(_ worker: WorkerID) -> [OperationID] {
     var free = conversations[worker.number].offered
     var held: [OperationID] = []
-    for id in heldBy(worker) {
+    for id in state.heldBy(worker) {
       let cell = graphs[id.graph.number].cell(id.index)
       if cell.isHeldUnstarted {
         // What is being recalled will hardly have begun, but what must not run twice may have.
-        let isSpared = cell.flags.contains(.recalling) && !runsOnce(id)
+        let isSpared = cell.flags.contains(.recalling) && !state.runsOnce(id)
         if !cell.flags.contains(.ahead), !isSpared { held.append(id) }
       } else {
         free.take(demand(of: id))
@@ -383,53 +384,6 @@ extension Scheduler {
     return (-priority.rawValue, graphs[graph].place(of: id.index))
   }
 
-  // MARK: - Facts
-
-  mutating func addWorker(
-    _ id: WorkerID, _ name: String, _ session: WorkerSession, into turn: inout Turn
-  ) {
-    workers.insert(WorkerRecord(id: id, name: name, session: session), number: id.number)
-    conversations.insert(WorkerConversation(heard: turn.now), number: id.number)
-    counters.lastWorker = max(counters.lastWorker, id.number)
-    workerByName[name] = id
-    workerBySession[session] = id
-    downWorkers.remove(name)
-    emit(.workerJoined(name: name), about: .worker(id), into: &turn)
-  }
-
-  /// It gets nothing new from now on, whatever becomes of its conversation (S148).
-  mutating func drainWorker(_ id: WorkerID, into turn: inout Turn) {
-    guard workers.contains(id.number) else { return }
-    workers[id.number].isDraining = true
-    emit(.workerDraining, about: .worker(id), into: &turn)
-  }
-
-  /// Everything a worker held goes on without it: unstarted attempts are ready again, running
-  /// ones go by their policy (S12, S101).
-  mutating func loseWorker(_ id: WorkerID, counts: Bool, into turn: inout Turn) {
-    guard workers.contains(id.number) else { return }
-    // In an order that a restored state knows as well: who goes first may be another's reason.
-    for operation in heldBy(id).sorted() {
-      let cell = graphs[operation.graph.number].cell(operation.index)
-      if cell.worker != id.number { continue }
-      if cell.isHeldUnstarted {
-        giveBack(operation, into: &turn)
-      } else {
-        interrupt(operation, cell, counts: counts, by: id, into: &turn)
-      }
-    }
-    let worker = workers[id.number]
-    if counts, !turn.isReplay { noteDown(worker, turn) }
-    if let peer = conversations[id.number].peer { workerByPeer[peer] = nil }
-    if workerByName[worker.name] == id { workerByName[worker.name] = nil }
-    workerBySession[worker.session] = nil
-    unwellWorkers.remove(id.number)
-    workers.remove(id.number)
-    conversations.remove(id.number)
-    turn.orders.removeAll { $0.worker == id.number }
-    emit(counts ? .workerLost : .workerLeft, about: .worker(id), into: &turn)
-  }
-
   private mutating func noteDown(_ worker: WorkerRecord, _ turn: Turn) {
     let wasHeard = conversations[worker.id.number].wasHeard
     let silence = max(turn.now - conversations[worker.id.number].lastHeard, .zero)
@@ -456,61 +410,29 @@ extension Scheduler {
       .unknownWorker, "there is no worker \(name)", hint: "see them with: opbatch worker ls")
   }
 
-  private mutating func interrupt(
-    _ id: OperationID, _ cell: OperationCell, counts: Bool, by worker: WorkerID,
-    into turn: inout Turn
-  ) {
-    var result = AttemptResult()
-    result.cause = counts ? .lost : .workerStopped
-    if counts, !SchedulingBug.uncountedLosses.isPlanted {
-      graphs[id.graph.number].update(id.index) { $0.losses = min($0.losses, .max - 1) + 1 }
-    }
-    let isFinal = cell.isCancelled || (counts && !mayRunAgainAfterLoss(id, counted: true))
-    note(result, of: id, ends: isFinal, by: worker, into: &turn)
-    if isFinal {
-      finishAttempt(id, result, into: &turn)
-    } else {
-      tryAgain(id, cause: result.cause, delay: .zero, into: &turn)
-      if !turn.isReplay { recallAhead(of: id, into: &turn) }
-    }
-  }
-
   /// What runs at a worker that leaves in good order is no loss, but it is not run twice where no
   /// loss is allowed. A fact of its own, so that earlier journals mean what they meant (S12).
   private mutating func endWhatMayNotRepeat(at worker: WorkerID, into turn: inout Turn) {
-    for id in heldBy(worker) {
+    for id in state.heldBy(worker) {
       let cell = graphs[id.graph.number].cell(id.index)
-      guard cell.phase == .executing, !cell.isHeldUnstarted, !cell.isCancelled, runsOnce(id)
+      guard cell.phase == .executing, !cell.isHeldUnstarted, !cell.isCancelled, state.runsOnce(id)
       else { continue }
       var result = AttemptResult()
       result.cause = .workerStopped
-      note(result, of: id, ends: true, by: worker, into: &turn)
+      state.note(result, of: id, ends: true, by: worker, into: &turn)
       commit(.finished(id, result), into: &turn)
     }
   }
 
-  /// Whether no run of it may follow one that its worker did not bring to an end.
-  func runsOnce(_ id: OperationID) -> Bool {
-    let graph = id.graph.number
-    return graphs[graph].stages[graphs[graph].stageNumber(of: id.index)].template.maximumLosses == 0
-      && !SchedulingBug.repeatedStops.isPlanted
-  }
-
-  /// S12: a loss is not the operation's fault until it has happened too often.
-  private func mayRunAgainAfterLoss(_ id: OperationID, counted: Bool = false) -> Bool {
-    let graph = id.graph.number
-    let stage = graphs[graph].stageNumber(of: id.index)
-    let losses = UInt32(graphs[graph].cell(id.index).losses) + (counted ? 0 : 1)
-    return losses < graphs[graph].stages[stage].template.maximumLosses
-  }
-
-  mutating func forgetAtWorkers(_ graph: GraphID, into turn: inout Turn) {
-    if turn.isReplay { return }
-    for number in workers.numbers where conversations[number].toldTemplates[graph] != nil {
-      conversations[number].toldTemplates[graph] = nil
-      if conversations[number].peer == nil { continue }
-      let at = orders(for: WorkerID(number), &turn)
-      turn.orders[at].orders.forgottenGraphs.append(graph)
+  /// Lets workers forget graphs that have ended. A look at each worker for each graph.
+  mutating func forgetAtWorkers(_ graphs: [GraphID], into turn: inout Turn) {
+    for graph in graphs {
+      for number in workers.numbers where conversations[number].toldTemplates[graph] != nil {
+        conversations[number].toldTemplates[graph] = nil
+        if conversations[number].peer == nil { continue }
+        let at = turn.orders(for: WorkerID(number))
+        turn.orders[at].orders.forgottenGraphs.append(graph)
+      }
     }
   }
 
@@ -524,22 +446,12 @@ extension Scheduler {
 
   // MARK: - Orders
 
-  /// The orders that this turn has for a worker, begun where there are none.
-  mutating func orders(for worker: WorkerID, _ turn: inout Turn) -> Int {
-    if let at = turn.orders.firstIndex(where: { $0.worker == worker.number }) { return at }
-    turn.orders.append(
-      PendingOrders(
-        worker: worker.number,
-        orders: WorkerOrders(
-          conversation: conversation(with: worker), number: 0, acknowledged: 0)))
-    return turn.orders.count - 1
-  }
-
   /// One message per worker and turn, numbered, acknowledging what this turn makes durable.
   mutating func sendOrders(into turn: inout Turn) {
     for at in turn.orders.indices {
       let number = turn.orders[at].worker
       guard workers.contains(number), let peer = conversations[number].peer else { continue }
+      turn.orders[at].orders.conversation = conversation(with: WorkerID(number))
       turn.orders[at].orders.acknowledged = conversations[number].reportTaken
       turn.orders[at].orders.heard = conversations[number].reportTaken
       turn.orders[at].orders.drain = workers[number].isDraining
@@ -558,5 +470,82 @@ extension Scheduler {
 extension Turn {
   fileprivate mutating func refuse(_ peer: PeerID, _ refusal: Refusal) {
     atOnce.append(.toWorker(peer, .refused(refusal)))
+  }
+}
+
+extension ClusterState {
+  // MARK: - Facts
+
+  mutating func addWorker(
+    _ id: WorkerID, _ name: String, _ session: WorkerSession, into turn: inout Turn
+  ) {
+    workers.insert(WorkerRecord(id: id, name: name, session: session), number: id.number)
+    counters.lastWorker = max(counters.lastWorker, id.number)
+    workerByName[name] = id
+    workerBySession[session] = id
+    emit(.workerJoined(name: name), about: .worker(id), into: &turn)
+  }
+
+  /// It gets nothing new from now on, whatever becomes of its conversation (S148).
+  mutating func drainWorker(_ id: WorkerID, into turn: inout Turn) {
+    guard workers.contains(id.number) else { return }
+    workers[id.number].isDraining = true
+    emit(.workerDraining, about: .worker(id), into: &turn)
+  }
+
+  /// Everything a worker held goes on without it: unstarted attempts are ready again, running
+  /// ones go by their policy (S12, S101).
+  mutating func loseWorker(_ id: WorkerID, counts: Bool, into turn: inout Turn) {
+    guard workers.contains(id.number) else { return }
+    // In an order that a restored state knows as well: who goes first may be another's reason.
+    for operation in heldBy(id).sorted() {
+      let cell = graphs[operation.graph.number].cell(operation.index)
+      if cell.worker != id.number { continue }
+      if cell.isHeldUnstarted {
+        giveBack(operation, into: &turn)
+      } else {
+        interrupt(operation, cell, counts: counts, by: id, into: &turn)
+      }
+    }
+    let worker = workers[id.number]
+    if workerByName[worker.name] == id { workerByName[worker.name] = nil }
+    workerBySession[worker.session] = nil
+    workers.remove(id.number)
+    turn.orders.removeAll { $0.worker == id.number }
+    emit(counts ? .workerLost : .workerLeft, about: .worker(id), into: &turn)
+  }
+
+  mutating func interrupt(
+    _ id: OperationID, _ cell: OperationCell, counts: Bool, by worker: WorkerID,
+    into turn: inout Turn
+  ) {
+    var result = AttemptResult()
+    result.cause = counts ? .lost : .workerStopped
+    if counts, !SchedulingBug.uncountedLosses.isPlanted {
+      graphs[id.graph.number].update(id.index) { $0.losses = min($0.losses, .max - 1) + 1 }
+    }
+    let isFinal = cell.isCancelled || (counts && !mayRunAgainAfterLoss(id, counted: true))
+    note(result, of: id, ends: isFinal, by: worker, into: &turn)
+    if isFinal {
+      finishAttempt(id, result, into: &turn)
+    } else {
+      tryAgain(id, cause: result.cause, delay: .zero, into: &turn)
+      if !turn.isReplay { recallAhead(of: id, into: &turn) }
+    }
+  }
+
+  /// Whether no run of it may follow one that its worker did not bring to an end.
+  func runsOnce(_ id: OperationID) -> Bool {
+    let graph = id.graph.number
+    return graphs[graph].stages[graphs[graph].stageNumber(of: id.index)].template.maximumLosses == 0
+      && !SchedulingBug.repeatedStops.isPlanted
+  }
+
+  /// S12: a loss is not the operation's fault until it has happened too often.
+  func mayRunAgainAfterLoss(_ id: OperationID, counted: Bool = false) -> Bool {
+    let graph = id.graph.number
+    let stage = graphs[graph].stageNumber(of: id.index)
+    let losses = UInt32(graphs[graph].cell(id.index).losses) + (counted ? 0 : 1)
+    return losses < graphs[graph].stages[stage].template.maximumLosses
   }
 }

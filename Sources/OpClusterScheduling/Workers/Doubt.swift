@@ -33,7 +33,7 @@ extension Scheduler {
   func workers(_ candidates: [UInt32], admitting doubt: Doubt) -> [UInt32] {
     if doubt == .none { return candidates }
     return candidates.filter { number in
-      heldBy(WorkerID(number)).allSatisfy { other in
+      state.heldBy(WorkerID(number)).allSatisfy { other in
         switch self.doubt(about: other) {
         case .none: true
         case .some: doubt != .grave
@@ -60,7 +60,7 @@ extension Scheduler {
     doubtful.removeAll()
     for id in waiting where graphs.contains(id.graph.number) {
       guard graphs[id.graph.number].cell(id.index).isInLine else { continue }
-      enterLine(id, graphs[id.graph.number].stageNumber(of: id.index))
+      state.enterLine(id, graphs[id.graph.number].stageNumber(of: id.index))
     }
   }
 

@@ -26,35 +26,6 @@ extension Scheduler {
         || conversations[worker].withheld[demandClass] != serial)
   }
 
-  /// What a line needs to know of a class.
-  func lineClass(_ number: Int) -> LineClass {
-    let (serial, kind) = (classes[number].serial, classes[number].kind)
-    let demand = classes[number].demandClass.demand
-    return LineClass(
-      number: number, serial: serial,
-      amounts: DemandAmounts(
-        cpus: demand.cpus.tenThousandths, memory: demand.memoryBytes,
-        gpus: demand.gpus.tenThousandths, kinds: classes.bit(ofKind: kind)))
-  }
-
-  // MARK: - Classes come and go
-
-  /// The number of a template's demand class, which one stage more uses.
-  mutating func useClass(of template: OperationTemplate) -> Int {
-    let (number, newKind) = classes.use(template)
-    if let newKind {
-      for worker in workers.numbers { compare(worker, withKind: newKind) }
-    }
-    return number
-  }
-
-  mutating func releaseClasses(of graph: Graph) {
-    for stage in graph.stages {
-      classes.release(stage.demandClass)
-      if let own = stage.ownClass { classes.release(own) }
-    }
-  }
-
   /// A worker says what it is: compared with every kind anew.
   mutating func compareWithKinds(_ worker: UInt32) {
     conversations[worker].serves = []
@@ -63,7 +34,7 @@ extension Scheduler {
     for kind in 0..<classes.kindSlots { compare(worker, withKind: kind) }
   }
 
-  private mutating func compare(_ worker: UInt32, withKind kind: Int) {
+  mutating func compare(_ worker: UInt32, withKind kind: Int) {
     let bit = classes.bit(ofKind: kind)
     guard kind < DemandClasses.comparedKinds else {
       // Looked at when it is asked for.
@@ -134,6 +105,8 @@ struct AssignmentPass: Sendable {
   private var earlier: [UInt32] = []
   /// What these could still take of each rank, as far as was asked since that changed.
   var reach: [Rank: Reach] = [:]
+  /// By demand class: the pass in which it was found that no worker can take any of it.
+  private var fullIn: [UInt64] = []
   /// Kinds that nothing fits of in this pass, by bit.
   var closedKinds: UInt64 = 0
   /// Of queues that have one. Looked up, never iterated.
@@ -152,6 +125,15 @@ struct AssignmentPass: Sendable {
     return found
   }
 
+  func isFull(_ demandClass: Int) -> Bool {
+    demandClass < fullIn.count && fullIn[demandClass] == number
+  }
+
+  mutating func close(_ demandClass: Int) {
+    while fullIn.count <= demandClass { fullIn.append(0) }
+    fullIn[demandClass] = number
+  }
+
   mutating func begin() {
     number += 1
     if !pools.isEmpty { pools.removeAll() }
@@ -165,5 +147,34 @@ struct AssignmentPass: Sendable {
   mutating func compareWorkers(conversations: UInt32) {
     if workers != earlier || conversations != self.conversations { workersVersion += 1 }
     self.conversations = conversations
+  }
+}
+
+extension ClusterState {
+  /// What a line needs to know of a class.
+  func lineClass(_ number: Int) -> LineClass {
+    let (serial, kind) = (classes[number].serial, classes[number].kind)
+    let demand = classes[number].demandClass.demand
+    return LineClass(
+      number: number, serial: serial,
+      amounts: DemandAmounts(
+        cpus: demand.cpus.tenThousandths, memory: demand.memoryBytes,
+        gpus: demand.gpus.tenThousandths, kinds: classes.bit(ofKind: kind)))
+  }
+
+  // MARK: - Classes come and go
+
+  /// The number of a template's demand class, which one stage more uses.
+  mutating func useClass(of template: OperationTemplate) -> Int {
+    let (number, newKind) = classes.use(template)
+    if let newKind { newKinds.append(newKind) }
+    return number
+  }
+
+  mutating func releaseClasses(of graph: Graph) {
+    for stage in graph.stages {
+      classes.release(stage.demandClass)
+      if let own = stage.ownClass { classes.release(own) }
+    }
   }
 }

@@ -5,7 +5,7 @@ import DequeModule
 import HeapModule
 import OpClusterModel
 
-extension Scheduler {
+extension ClusterState {
   /// An attempt is handed to a worker.
   mutating func handOver(_ id: OperationID, to worker: WorkerID, into turn: inout Turn) {
     let graph = id.graph.number
@@ -54,8 +54,8 @@ extension Scheduler {
     let cell = graphs[graph].cell(id.index)
     if cell.worker != 0 {
       letGo(id, stage, at: cell.worker)
-      conversations[cell.worker].letGo(id)
       workers[cell.worker].executing += 1
+      turn.consequences.letGo.append((cell.worker, id, hasLeft: false))
       emit(.attemptStarted(UInt32(cell.runs) + 1, WorkerID(cell.worker)), id, into: &turn)
     }
     graphs[graph].update(id.index) { cell in
@@ -71,14 +71,13 @@ extension Scheduler {
   }
 
   /// Nobody holds it any more: worker and slot are free.
-  mutating func leaveWorker(_ id: OperationID, _ stage: Int) {
+  mutating func leaveWorker(_ id: OperationID, _ stage: Int, into turn: inout Turn) {
     let graph = id.graph.number
     let cell = graphs[graph].cell(id.index)
     if cell.worker == 0 { return }
     if workers.contains(cell.worker) {
       let demandClass = graphs[graph].stages[stage].demandClass
       workers[cell.worker].taken.take(classes[demandClass].demandClass.demand)
-      conversations[cell.worker].letGo(id)
       if cell.isHeldUnstarted {
         letGo(id, stage, at: cell.worker)
       } else {
@@ -89,7 +88,7 @@ extension Scheduler {
       cell.worker = 0
       cell.flags.remove(.recalling)
     }
-    forgetAttempt(of: id)
+    turn.consequences.letGo.append((cell.worker, id, hasLeft: true))
     graphs[graph].stages[stage].inFlight -= 1
     queues[graphs[graph].queue(of: id.index, stage: stage).number].inFlight -= 1
     if !graphs[graph].stages[stage].parked.isEmpty { unparkStage(graph, stage) }
@@ -122,7 +121,7 @@ extension Scheduler {
     let graph = id.graph.number
     let stage = graphs[graph].stageNumber(of: id.index)
     guard graphs[graph].cell(id.index).isHeldUnstarted else { return }
-    leaveWorker(id, stage)
+    leaveWorker(id, stage, into: &turn)
     // What went along in the hope of it keeps room there, perhaps the room that it needs itself.
     if !turn.isReplay { recallAhead(of: id, into: &turn) }
     let cell = graphs[graph].cell(id.index)
@@ -142,14 +141,15 @@ extension Scheduler {
     let graph = id.graph.number
     let stage = graphs[graph].stageNumber(of: id.index)
     let cell = graphs[graph].cell(id.index)
-    leaveWorker(id, stage)
+    leaveWorker(id, stage, into: &turn)
     graphs[graph].update(id.index) { cell in
       cell.flags.insert(.retrying)
       if delay > .zero { cell.flags.insert(.backingOff) }
     }
     emit(.attemptEnded(UInt32(cell.runs), cause), id, into: &turn)
     if delay > .zero {
-      backoffs.insert(Backoff(until: turn.now + delay, operation: id, attempt: cell.attempt))
+      turn.consequences.backoffs.append(
+        Backoff(until: turn.now + delay, operation: id, attempt: cell.attempt))
     } else if graphs[graph].cell(id.index).isInLine {
       enterLine(id, stage)
     }

@@ -4,22 +4,6 @@
 import OpClusterModel
 
 extension Scheduler {
-  /// Asks the holder to give an unstarted attempt back; it answers `recalled` or that it started.
-  mutating func askRecall(_ id: OperationID, into turn: inout Turn) {
-    let graph = id.graph.number
-    let cell = graphs[graph].cell(id.index)
-    guard cell.isHeldUnstarted, !cell.flags.contains(.recalling), workers.contains(cell.worker)
-    else { return }
-    graphs[graph].update(id.index) { $0.flags.insert(.recalling) }
-    let at = orders(for: WorkerID(cell.worker), &turn)
-    turn.orders[at].orders.recalls.append(AttemptID(operation: id, attempt: cell.attempt))
-  }
-
-  func isRecalling(_ id: OperationID) -> Bool {
-    graphs.contains(id.graph.number)
-      && graphs[id.graph.number].cell(id.index).flags.contains(.recalling)
-  }
-
   /// Unstarted operations that a worker holds beyond its capacity and will not get to soon come
   /// back where that helps: another worker has room, or something more urgent waits (S47). A
   /// draining worker gives back all of them.
@@ -36,7 +20,7 @@ extension Scheduler {
     for number in workers.numbers
     where workers[number].held > 0 && conversations[number].peer != nil {
       if workers[number].isDraining {
-        for id in heldBy(WorkerID(number)) { askRecall(id, into: &turn) }
+        for id in state.heldBy(WorkerID(number)) { state.askRecall(id, into: &turn) }
         continue
       }
       let isSlow =
@@ -55,8 +39,8 @@ extension Scheduler {
     // Nothing becomes free meanwhile.
     var rooms: [RoomKey: UInt32] = [:]
     // The lowest service and level first, and among equals the newest.
-    let held = heldBy(WorkerID(worker)).enumerated().map { at, id in
-      let rank = rank(of: id, graphs[id.graph.number].stageNumber(of: id.index))
+    let held = state.heldBy(WorkerID(worker)).enumerated().map { at, id in
+      let rank = state.rank(of: id, graphs[id.graph.number].stageNumber(of: id.index))
       return (id: id, order: (rank.service, rank.level, -at))
     }
     for (id, _) in held.sorted(by: { $0.order < $1.order }) where surplus > 0 && free.isOverdrawn {
@@ -74,15 +58,15 @@ extension Scheduler {
       // What another could not start, and what it would not be given, has no room there.
       let queue = graphs[graph].queue(of: id.index, stage: stage).number
       let lined = RoomKey(
-        demandClass: classInLine(graph, stage, id.index),
+        demandClass: state.classInLine(graph, stage, id.index),
         pool: queues[queue].settings.pool.isEmpty ? nil : queue)
       let room = rooms[lined] ?? room(for: lined, besides: worker)
       rooms[lined] = room
       if used < room, graphs[graph].unable[id.index] == nil {
         used += 1
-        askRecall(id, into: &turn)
+        state.askRecall(id, into: &turn)
       } else if isOvertaken(id, stage, at: turn.now) {
-        askRecall(id, into: &turn)
+        state.askRecall(id, into: &turn)
       }
     }
   }
@@ -127,10 +111,35 @@ extension Scheduler {
     let limit = queues[queue].isRunning ? queues[queue].settings.maximumConcurrent ?? .max : 0
     guard queues[queue].inFlight > limit else { return }
     var surplus = queues[queue].inFlight - limit
-    for id in heldUnstarted(in: QueueID(queue)).reversed() where surplus > 0 {
+    for id in state.heldUnstarted(in: QueueID(queue)).reversed() where surplus > 0 {
       surplus -= 1
-      askRecall(id, into: &turn)
+      state.askRecall(id, into: &turn)
     }
+  }
+}
+
+extension Resources {
+  /// Whether more has been given away than there is.
+  fileprivate var isOverdrawn: Bool {
+    cpus < .zero || memoryBytes < 0 || gpus < .zero || custom.contains { $0.amount < .zero }
+  }
+}
+
+extension ClusterState {
+  /// Asks the holder to give an unstarted attempt back; it answers `recalled` or that it started.
+  mutating func askRecall(_ id: OperationID, into turn: inout Turn) {
+    let graph = id.graph.number
+    let cell = graphs[graph].cell(id.index)
+    guard cell.isHeldUnstarted, !cell.flags.contains(.recalling), workers.contains(cell.worker)
+    else { return }
+    graphs[graph].update(id.index) { $0.flags.insert(.recalling) }
+    let at = turn.orders(for: WorkerID(cell.worker))
+    turn.orders[at].orders.recalls.append(AttemptID(operation: id, attempt: cell.attempt))
+  }
+
+  func isRecalling(_ id: OperationID) -> Bool {
+    graphs.contains(id.graph.number)
+      && graphs[id.graph.number].cell(id.index).flags.contains(.recalling)
   }
 
   /// Handed over, unstarted operations of a queue, by worker and time.
@@ -148,14 +157,7 @@ extension Scheduler {
     _ id: OperationID, _ cell: OperationCell, into turn: inout Turn
   ) {
     guard cell.worker != 0, workers.contains(cell.worker), !turn.isReplay else { return }
-    let at = orders(for: WorkerID(cell.worker), &turn)
+    let at = turn.orders(for: WorkerID(cell.worker))
     turn.orders[at].orders.stale.append(AttemptID(operation: id, attempt: cell.attempt))
-  }
-}
-
-extension Resources {
-  /// Whether more has been given away than there is.
-  fileprivate var isOverdrawn: Bool {
-    cpus < .zero || memoryBytes < 0 || gpus < .zero || custom.contains { $0.amount < .zero }
   }
 }

@@ -33,7 +33,7 @@ extension Scheduler {
       noteUnkillable(report, at: number)
     }
     if report.entries.isEmpty { return }
-    _ = orders(for: worker, &turn)
+    _ = turn.orders(for: worker)
     var ended = 0
     for at in report.entries.indices {
       if isStartOfNext(report.entries, at) { continue }
@@ -116,7 +116,7 @@ extension Scheduler {
     if let peer = conversations[worker.number].peer, isLie(attempt, of: worker) {
       turn.lies.append(Lie(peer: peer, attempt: attempt))
     }
-    let at = orders(for: worker, &turn)
+    let at = turn.orders(for: worker)
     turn.orders[at].orders.stale.append(attempt)
     return false
   }
@@ -143,7 +143,7 @@ extension Scheduler {
     let cell = graphs[id.graph.number].cell(id.index)
     if result.isSuccess, result.output.isEmpty {
       noteStart(of: id, at: worker.number, turn.now)
-      if result != .success { note(result, of: id, ends: true, by: worker, into: &turn) }
+      if result != .success { state.note(result, of: id, ends: true, by: worker, into: &turn) }
       return commit(.succeeded, id, into: &turn)
     }
     if result.cause == .unknownType {
@@ -159,20 +159,20 @@ extension Scheduler {
       // The fact says that it counts for nothing, the history what it was.
       var uncounted = result
       uncounted.cause = .workerStopped
-      note(result, of: id, ends: false, by: worker, into: &turn)
+      state.note(result, of: id, ends: false, by: worker, into: &turn)
       commit(.attemptFailed(id, uncounted), into: &turn)
-      return recallAhead(of: id, into: &turn)
+      return state.recallAhead(of: id, into: &turn)
     }
     if result.hasRun { noteStart(of: id, at: worker.number, turn.now) }
     let isFinal = result.isSuccess || cell.isCancelled || !mayTryAgain(id, cell, result)
-    note(result, of: id, ends: isFinal, by: worker, into: &turn)
+    state.note(result, of: id, ends: isFinal, by: worker, into: &turn)
     if isFinal {
       // The worker could not know that nobody else would try it.
-      if result.cause == .cannotStart { recallAhead(of: id, into: &turn) }
-      commit(.finished(id, kept(result, of: id)), into: &turn)
+      if result.cause == .cannotStart { state.recallAhead(of: id, into: &turn) }
+      commit(.finished(id, state.kept(result, of: id)), into: &turn)
     } else {
       commit(.attemptFailed(id, result), into: &turn)
-      recallAhead(of: id, into: &turn)
+      state.recallAhead(of: id, into: &turn)
     }
   }
 
@@ -182,7 +182,7 @@ extension Scheduler {
   ) -> Bool {
     let stage = graphs[id.graph.number].stageNumber(of: id.index)
     let policy = graphs[id.graph.number].stages[stage].template.retry
-    if result.cause == .workerStopped { return !runsOnce(id) }
+    if result.cause == .workerStopped { return !state.runsOnce(id) }
     // Another attempt would be given the same argument and the same outputs (S129, S138).
     if result.wasStopped || result.cause == .badArgument || result.cause == .missingInput {
       return false
@@ -192,32 +192,11 @@ extension Scheduler {
     return policy.reasons.isEmpty || policy.reasons.contains { $0.matches(result) }
   }
 
-  /// Keeps the end of an attempt for the history.
-  mutating func note(
-    _ result: AttemptResult, of id: OperationID, ends: Bool, by worker: WorkerID,
-    into turn: inout Turn
-  ) {
-    if turn.isReplay { return }
-    let cell = graphs[id.graph.number].cell(id.index)
-    let outcome: Outcome =
-      result.isSuccess
-      ? (cell.isCancelled ? .cancelled : .succeeded)
-      : outcome(of: result, isCancelled: cell.isCancelled)
-    var line = AttemptHistory(
-      attempt: AttemptID(operation: id, attempt: cell.attempt),
-      outcome: ends ? outcome : nil, reason: graphs[id.graph.number].reason(of: id.index),
-      workerName: workers.contains(worker.number) ? workers[worker.number].name : "",
-      result: result)
-    line.run = cell.run
-    line.readyAt = readyAt(id, graphs[id.graph.number].stageNumber(of: id.index))
-    turn.history.append(line)
-  }
-
   /// Tells the holder of a running attempt to stop (S92).
   mutating func sendCancel(_ id: OperationID, grace: Span? = nil, into turn: inout Turn) {
     let cell = graphs[id.graph.number].cell(id.index)
     guard cell.worker != 0, workers.contains(cell.worker) else { return }
-    let at = orders(for: WorkerID(cell.worker), &turn)
+    let at = turn.orders(for: WorkerID(cell.worker))
     turn.orders[at].orders.cancels.append(
       CancelOrder(
         attempt: AttemptID(operation: id, attempt: cell.attempt), grace: grace))
@@ -248,5 +227,28 @@ extension RetryPolicy.Reason {
       result.cause == .failed && result.exitStatus >= Int32(first)
         && result.exitStatus <= Int32(last)
     }
+  }
+}
+
+extension ClusterState {
+  /// Keeps the end of an attempt for the history.
+  mutating func note(
+    _ result: AttemptResult, of id: OperationID, ends: Bool, by worker: WorkerID,
+    into turn: inout Turn
+  ) {
+    if turn.isReplay { return }
+    let cell = graphs[id.graph.number].cell(id.index)
+    let outcome: Outcome =
+      result.isSuccess
+      ? (cell.isCancelled ? .cancelled : .succeeded)
+      : outcome(of: result, isCancelled: cell.isCancelled)
+    var line = AttemptHistory(
+      attempt: AttemptID(operation: id, attempt: cell.attempt),
+      outcome: ends ? outcome : nil, reason: graphs[id.graph.number].reason(of: id.index),
+      workerName: workers.contains(worker.number) ? workers[worker.number].name : "",
+      result: result)
+    line.run = cell.run
+    line.readyAt = readyAt(id, graphs[id.graph.number].stageNumber(of: id.index))
+    turn.history.append(line)
   }
 }

@@ -97,12 +97,12 @@ extension Scheduler {
     var unable = graphs[graph].unable[id.index] ?? []
     if !unable.contains(worker.number) { unable.append(worker.number) }
     if unable.count < Limits.workersThatAgree, isAnyAble(id, besides: unable) {
-      graphs[graph].unable[id.index] = unable
+      state.setUnable(unable, for: id)
       noteUnable(worker.number, id, first, result.diagnostic, at: now)
       return true
     }
     // They agree: it is the operation's own fault, and no worker's.
-    graphs[graph].unable[id.index] = nil
+    state.setUnable(nil, for: id)
     for number in unable { acquit(number, of: id, first) }
     conversations[worker.number].trouble?.repeatTry(of: first)
     renewWithheld(worker.number)
@@ -194,8 +194,9 @@ extension Scheduler {
   mutating func noteStart(of id: OperationID, at worker: UInt32, _ now: Instant) {
     if conversations[worker].trouble != nil { endTrouble(of: worker, with: firstOfStage(id)) }
     guard !graphs[id.graph.number].unable.isEmpty,
-      let unable = graphs[id.graph.number].unable.removeValue(forKey: id.index)
+      let unable = graphs[id.graph.number].unable[id.index]
     else { return }
+    state.setUnable(nil, for: id)
     for number in unable where number != worker { blame(number, for: id, at: now) }
   }
 
@@ -296,15 +297,6 @@ extension StartTrouble {
 // MARK: - What is handed over
 
 extension Scheduler {
-  /// The class in which an operation stands in line: that of its stage alone, where some worker is
-  /// given nothing of it, and nobody was unable to start this one.
-  func classInLine(_ graph: UInt32, _ stage: Int, _ index: UInt32) -> Int {
-    guard let own = graphs[graph].stages[stage].ownClass, graphs[graph].unable[index] == nil else {
-      return graphs[graph].stages[stage].demandClass
-    }
-    return own
-  }
-
   /// Lets the stage of an operation be a class of its own, so that a worker can be without it. What
   /// is in line already moves when it is met. A look at each worker, once for a stage.
   private mutating func standAlone(_ id: OperationID) {
@@ -315,8 +307,7 @@ extension Scheduler {
       return
     }
     let common = graphs[graph].stages[stage].demandClass
-    let own = classes.use(common, aloneBy: first)
-    graphs[graph].stages[stage].ownClass = own
+    let own = state.separate(stage, of: graph, as: first)
     for number in workers.numbers
     where conversations[number].lacks[common] == classes[common].serial {
       conversations[number].lacks[own] = classes[own].serial
@@ -470,5 +461,16 @@ extension Scheduler {
       default: preconditionFailure("not about what a worker is given: \(change)")
       }
     }
+  }
+}
+
+extension ClusterState {
+  /// The class in which an operation stands in line: that of its stage alone, where some worker is
+  /// given nothing of it, and nobody was unable to start this one.
+  func classInLine(_ graph: UInt32, _ stage: Int, _ index: UInt32) -> Int {
+    guard let own = graphs[graph].stages[stage].ownClass, graphs[graph].unable[index] == nil else {
+      return graphs[graph].stages[stage].demandClass
+    }
+    return own
   }
 }

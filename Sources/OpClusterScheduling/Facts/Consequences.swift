@@ -1,0 +1,93 @@
+// What a fact brings about beyond the state: the conversation with a worker begins and ends with
+// its record, alarms are set, what a worker holds is let go. Replay and restore come in here, too.
+
+import HeapModule
+public import OpClusterModel
+
+/// Time that passes between two attempts.
+struct Backoff: Comparable, Sendable {
+  var until: Instant
+  var operation: OperationID
+  var attempt: UInt32
+  static func < (a: Self, b: Self) -> Bool {
+    (a.until, a.operation) < (b.until, b.operation)
+  }
+}
+
+/// What `apply` has come across and does not do itself.
+struct Consequences: Sendable {
+  /// Attempts that began, or left their worker.
+  var letGo: [(worker: UInt32, operation: OperationID, hasLeft: Bool)] = []
+  var backoffs: [Backoff] = []
+
+  var isEmpty: Bool { letGo.isEmpty && backoffs.isEmpty }
+}
+
+extension Scheduler {
+  /// Takes a committed turn of the journal in.
+  public mutating func replay(_ records: [Record], commit: CommitIndex) {
+    state.replay(records, commit: commit)
+    follow(records)
+  }
+
+  /// Makes the state of a snapshot; to be called on an empty scheduler, before any replay.
+  public mutating func restore(_ records: [Record], commit: CommitIndex) {
+    state.restore(records, commit: commit)
+    follow(records)
+  }
+
+  /// Facts from which `restore` makes this state again.
+  public func snapshot() -> [Record] { state.snapshot() }
+
+  private mutating func follow(_ records: [Record]) {
+    var turn = Turn()
+    turn.isReplay = true
+    for record in records { follow(record, into: &turn) }
+    // A worker is compared with every kind when its conversation begins.
+    _ = state.takeNewKinds()
+  }
+
+  /// A fact has taken effect.
+  mutating func follow(_ record: Record, into turn: inout Turn) {
+    switch record {
+    case .workerJoined(let worker, let name, _):
+      conversations.insert(WorkerConversation(heard: turn.now), number: worker.number)
+      downWorkers.remove(name)
+    case .workerLost(let worker), .workerLeft(let worker):
+      endConversation(worker.number)
+    case .submitted(let graph, _, _, let at):
+      if !turn.isReplay { setAlarms(graph, at: turn.now, wall: at) }
+    case .graphsRemoved(let graphs):
+      removed += graphs
+    default: break
+    }
+  }
+
+  private mutating func endConversation(_ worker: UInt32) {
+    guard let conversation = conversations.find(worker) else { return }
+    if let peer = conversation.peer { workerByPeer[peer] = nil }
+    unwellWorkers.remove(worker)
+    conversations.remove(worker)
+  }
+
+  /// Costs what the fact cost.
+  @inline(__always)
+  mutating func takeConsequences(of turn: inout Turn) {
+    if !turn.consequences.isEmpty { follow(&turn.consequences) }
+    if !state.newKinds.isEmpty {
+      for kind in state.takeNewKinds() {
+        for worker in workers.numbers { compare(worker, withKind: kind) }
+      }
+    }
+  }
+
+  private mutating func follow(_ consequences: inout Consequences) {
+    for entry in consequences.letGo {
+      if conversations.contains(entry.worker) { conversations[entry.worker].letGo(entry.operation) }
+      if entry.hasLeft { forgetAttempt(of: entry.operation) }
+    }
+    for backoff in consequences.backoffs { backoffs.insert(backoff) }
+    consequences.letGo.removeAll(keepingCapacity: true)
+    consequences.backoffs.removeAll(keepingCapacity: true)
+  }
+}
