@@ -1,18 +1,18 @@
-// The small parts that every codec of this module is made of: lists, texts, spans and bytes with
-// their checks. Pure functions, called on whatever thread encodes or decodes.
+// Building blocks of every codec in this module: checked lists, texts, spans and bytes. Pure
+// functions for any thread.
 
 import FoundationEssentials
 import OpClusterModel
 import SwiftProtobuf
 
-/// A word that has a generated message of its own.
+/// A word with a generated message of its own.
 protocol WireConvertible {
   associatedtype Proto: SwiftProtobuf.Message
   var proto: Proto { get }
   init(proto: Proto) throws(WireError)
 }
 
-/// Messages to words, after a look at how many there are.
+/// Decodes messages into words after a check of their number.
 func list<Word: WireConvertible>(
   _ protos: [Word.Proto], _ limit: Int, _ field: String
 ) throws(WireError) -> [Word] {
@@ -31,7 +31,8 @@ func checkEqual(_ count: Int, _ other: Int, _ field: String) throws(WireError) {
   if count != other { throw WireError(field, .unequalColumns) }
 }
 
-/// A text of at most so many bytes of UTF-8; SwiftProtobuf has refused what is not UTF-8.
+/// Returns the text if it has at most `limit` bytes of UTF-8. SwiftProtobuf has already refused
+/// invalid UTF-8.
 func text(_ text: String, _ limit: Int, _ field: String) throws(WireError) -> String {
   try checkCount(text.utf8.count, limit, field)
   return text
@@ -45,7 +46,7 @@ func texts(
   return texts
 }
 
-/// Lengths of time are never negative on the wire.
+/// Refuses negative lengths of time.
 func span(_ nanoseconds: Int64, _ field: String) throws(WireError) -> OpClusterModel.Span {
   if nanoseconds < 0 { throw WireError(field, .outOfRange) }
   return OpClusterModel.Span(nanoseconds: nanoseconds)
@@ -58,8 +59,8 @@ func opaque(_ data: Data, _ limit: Int, _ field: String) throws(WireError) -> [U
 
 func data(_ bytes: [UInt8]) -> Data { Data(bytes) }
 
-/// The longest beginning of a free text that keeps the limit and is whole characters of UTF-8:
-/// what this module encodes, it also decodes.
+/// Returns the longest prefix of whole UTF-8 characters within the limit, so that this module can
+/// decode everything it encodes.
 func clipped(_ text: String, to limit: Int) -> String {
   if text.utf8.count <= limit { return text }
   for length in stride(from: limit, through: max(limit - 3, 0), by: -1) {
@@ -68,7 +69,7 @@ func clipped(_ text: String, to limit: Int) -> String {
   return ""
 }
 
-/// A number that the words keep in fewer bits than the wire.
+/// Converts a number to the narrower type of the word.
 func narrow<Number: FixedWidthInteger>(
   _ number: some FixedWidthInteger, _ field: String
 ) throws(WireError) -> Number {

@@ -1,9 +1,9 @@
-// A first look at a message, before anything is allocated for it: how often each field with
-// messages of its own occurs. Two bytes on the wire can otherwise become a few hundred in memory.
+// Counts the message fields of a message before anything is allocated for it: two bytes on the wire
+// can become a few hundred in memory.
 
 import OpClusterModel
 
-/// Which message fields a message has and how often each may occur; everything else is skipped.
+/// The message fields of a message and the maximum count of each. Everything else is skipped.
 struct Shape: Sendable {
   struct Field: Sendable {
     let number: UInt64
@@ -79,11 +79,11 @@ extension Shape {
   ])
   /// `BlockResults`
   static let blockResults = Shape([many(1, Limits.blocksPerOperation, one(3))])
-  /// Where there is nothing to count: only the structure is looked at.
+  /// A shape without counts: checks only the structure.
   static let any = Shape()
 }
 
-/// Walks the wire format as far as the shape goes.
+/// Walks the wire format as deep as the shape goes.
 struct Door {
   private let bytes: [UInt8]
   private var at = 0

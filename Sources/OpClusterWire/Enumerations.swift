@@ -1,5 +1,5 @@
-// Enums of the words and their numbers on the wire. 0 is never sent; a number that this version
-// does not know becomes an error value or a documented default, never a trap (G32).
+// Converts enums ⇄ their numbers on the wire. 0 is never sent. An unknown number becomes an error
+// value or a documented default, never a trap (G32).
 
 import OpClusterModel
 import SwiftProtobuf
@@ -21,7 +21,7 @@ extension WireEnumeration {
     self = word
   }
 
-  /// With a meaning for "not said".
+  /// Decodes an enum that has a meaning for "unspecified".
   init(proto: Proto, unspecified: Self, _ field: String) throws(WireError) {
     if proto.rawValue == 0 {
       self = unspecified
@@ -38,7 +38,7 @@ extension WireEnumeration {
   }
 }
 
-/// Numbers on the wire are one above those of the words, which begin at 0.
+/// The number on the wire is the raw value plus 1; raw values begin at 0.
 private protocol ShiftedEnumeration: WireEnumeration, RawRepresentable
 where RawValue: FixedWidthInteger {}
 
@@ -50,7 +50,7 @@ extension ShiftedEnumeration {
   }
 }
 
-/// Numbers on the wire are those of the words, which begin at 1.
+/// The number on the wire is the raw value; raw values begin at 1.
 private protocol EqualEnumeration: WireEnumeration, RawRepresentable
 where RawValue: FixedWidthInteger {}
 
@@ -62,7 +62,7 @@ extension EqualEnumeration {
   }
 }
 
-/// Words without numbers: by position among all cases, from 1.
+/// Cases without raw values: the number is the position among all cases, from 1.
 private protocol PositionEnumeration: WireEnumeration, CaseIterable, Equatable {}
 
 extension PositionEnumeration {
@@ -104,7 +104,7 @@ extension WorkerRow.State: PositionEnumeration { typealias Proto = ProtoWorkerRo
 
 extension Priority: WireEnumeration {
   typealias Proto = ProtoPriority
-  /// The five levels −8…8 as 1…5.
+  /// Maps the five levels −8…8 to 1…5.
   var wireNumber: Int { Int(rawValue) / 4 + 3 }
   init?(wireNumber: Int) {
     guard (1...5).contains(wireNumber) else { return nil }
@@ -113,14 +113,14 @@ extension Priority: WireEnumeration {
 }
 
 extension FailureCause {
-  /// A cause that this version does not know is a failure all the same.
+  /// Decodes an unknown cause as a failure.
   init(lenient proto: ProtoFailureCause) {
     self = FailureCause(wireNumber: proto.rawValue) ?? .failed
   }
 }
 
 extension QualityOfService? {
-  /// UNSPECIFIED is nil.
+  /// Decodes UNSPECIFIED as nil.
   init(proto: ProtoQualityOfService, _ field: String) throws(WireError) {
     self = proto == .unspecified ? nil : try QualityOfService(proto: proto, field)
   }

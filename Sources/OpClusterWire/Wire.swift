@@ -1,14 +1,14 @@
-// The door between words and bytes. Everything that leaves or enters a process in OpCluster's
-// own format passes here; generated types stay behind it. Pure functions for any thread.
+// Converts between words and bytes. Everything in OpCluster's own format enters and leaves a
+// process here; generated types stay inside this module. Pure functions for any thread.
 
 public import OpClusterModel
 import SwiftProtobuf
 
-/// Bytes ⇄ words. What `encode` makes, `decode…` reads back equal; free texts longer than their
-/// limit are clipped on the way out. Decoders throw `WireError` and nothing else, for any bytes
-/// whatever (G33), and ignore fields that they do not know (G32).
+/// Encodes words to bytes and decodes them. Each `decode…` returns a value equal to the one that
+/// `encode` got, except that `encode` clips free texts to their limit. Decoders throw nothing but
+/// `WireError`, for any bytes (G33), and ignore unknown fields (G32).
 public enum Wire {
-  // Conversations; at most `Limits.messageBytes` each.
+  // Conversations: at most `Limits.messageBytes` per message.
   public static func encode(_ message: WorkerMessage) -> [UInt8] { bytes(of: message.proto) }
   public static func encode(_ message: CoordinatorMessage) -> [UInt8] {
     bytes(of: message.proto)
@@ -31,11 +31,11 @@ public enum Wire {
     try received(bytes, .any, "client answer")
   }
 
-  // The coordinator's storage; as large as it was written.
-  /// The body of one journal turn.
+  // The coordinator's storage: no limit on size.
+  /// Encodes the body of one journal turn.
   ///
-  /// - Parameter submissions: Those of its submissions that are encoded already: a large one takes
-  ///   longer to encode than anything else of a turn.
+  /// - Parameter submissions: The submissions of the turn that are encoded already. Encoding a
+  ///   large submission takes longer than the rest of the turn.
   public static func encode(
     records: [Record], submissions: [GraphID: [UInt8]] = [:]
   ) -> [UInt8] {
@@ -44,9 +44,9 @@ public enum Wire {
   public static func decodeRecords(_ bytes: [UInt8]) throws(WireError) -> [Record] {
     try parsed(ProtoTurn.self, bytes, "turn").words()
   }
-  /// The body of an entry of the event log.
+  /// Encodes the body of an entry of the event log.
   public static func encode(events: [Event]) -> [UInt8] { bytes(of: ProtoEvents(events)) }
-  /// Runs are given back as single events; at most `Limits.operationsPerGraph` of them.
+  /// Expands runs to single events; at most `Limits.operationsPerGraph` of them.
   public static func decodeEvents(_ bytes: [UInt8]) throws(WireError) -> [Event] {
     try parsed(ProtoEvents.self, bytes, "events").words(Limits.operationsPerGraph)
   }
@@ -56,7 +56,7 @@ public enum Wire {
   public static func decodeEventRuns(_ bytes: [UInt8]) throws(WireError) -> [EventRun] {
     try parsed(ProtoEvents.self, bytes, "events").runs(Limits.operationsPerGraph)
   }
-  /// Lines of the history of attempts.
+  /// Encodes lines of the history of attempts.
   public static func encode(history: [AttemptHistory]) -> [UInt8] {
     bytes(of: ProtoAttemptHistories(history))
   }
@@ -74,14 +74,14 @@ public enum Wire {
     try OperationRow(proto: parsed(ProtoOperationRow.self, bytes, "operation row"))
   }
 
-  // What is opaque on the way.
+  // Payloads that are opaque to the coordinator.
   public static func encode(submission: GraphSubmission) -> [UInt8] {
     bytes(of: submission.proto)
   }
   public static func decodeSubmission(_ bytes: [UInt8]) throws(WireError) -> GraphSubmission {
     try GraphSubmission(proto: parsed(ProtoSubmission.self, bytes, "submission"))
   }
-  /// The payload of a template whose work is a command.
+  /// Encodes the payload of a template whose work is a command.
   public static func encode(command: CommandSpecification) -> [UInt8] {
     bytes(of: command.proto)
   }
@@ -90,33 +90,34 @@ public enum Wire {
     try checkCount(bytes.count, Limits.payloadBytes, "command")
     return try CommandSpecification(proto: parsed(ProtoCommand.self, bytes, "command"))
   }
-  /// The payload of a template whose work is a call that `fillsInput`.
+  /// Encodes the payload of a template whose work is a call that `fillsInput`.
   public static func encode(callInput: CallInput) -> [UInt8] { bytes(of: callInput.proto) }
   /// At most `Limits.payloadBytes`.
   public static func decodeCallInput(_ bytes: [UInt8]) throws(WireError) -> CallInput {
     try checkCount(bytes.count, Limits.payloadBytes, "input")
     return try CallInput(proto: parsed(ProtoCallInput.self, bytes, "input"))
   }
-  /// The payload of a template whose work is blocks, or what is added to it later. Lists that
-  /// are joined as bytes are read as one list with the blocks of all, in order (S120).
+  /// Encodes the payload of a template whose work is blocks, or blocks that are added later.
+  /// Concatenated encodings decode as one list of all blocks, in order (S120).
   public static func encode(blocks: [OperationBlock]) -> [UInt8] {
     bytes(of: ProtoBlocks(blocks))
   }
-  /// At most `Limits.blocksPerOperation` and `Limits.payloadBytes`, those of the template and
-  /// those that were added together.
+  /// Accepts at most `Limits.blocksPerOperation` blocks and `Limits.payloadBytes` bytes. Both
+  /// limits cover the blocks of the template and the added ones together.
   public static func decodeBlocks(_ bytes: [UInt8]) throws(WireError) -> [OperationBlock] {
     try checkCount(bytes.count, Limits.payloadBytes, "blocks")
     try Door.check(bytes, .blocks, "blocks")
     return try parsed(ProtoBlocks.self, bytes, "blocks").words()
   }
-  /// The argument of an array's element whose work is blocks: what their commands are given of it
-  /// (`ElementValues`). Blocks that are added later may be joined to it as bytes.
+  /// Encodes the argument of an array's element whose work is blocks: the values for its commands
+  /// (`ElementValues`). The encodings of blocks that are added later may be appended to it.
   public static func encode(blockElement values: [UInt8]) -> [UInt8] {
     var proto = ProtoBlocks()
     proto.element = data(values)
     return bytes(of: proto)
   }
-  /// At most `Limits.elementArgumentBytes`; nothing where there is none.
+  /// Accepts at most `Limits.elementArgumentBytes`. Returns an empty list if the bytes hold no
+  /// values.
   public static func decodeBlockElement(_ bytes: [UInt8]) throws(WireError) -> [UInt8] {
     try checkCount(bytes.count, Limits.payloadBytes, "blocks")
     try Door.check(bytes, .blocks, "blocks")
@@ -124,7 +125,7 @@ public enum Wire {
       parsed(ProtoBlocks.self, bytes, "blocks").element, Limits.elementArgumentBytes,
       "blocks.element")
   }
-  /// The output of a block operation (S123).
+  /// Encodes the output of a block operation (S123).
   public static func encode(blockResults: [BlockResult]) -> [UInt8] {
     bytes(of: ProtoBlockResults(blockResults))
   }
@@ -134,21 +135,21 @@ public enum Wire {
     try Door.check(bytes, .blockResults, "block_results")
     return try parsed(ProtoBlockResults.self, bytes, "block_results").words()
   }
-  /// What a command wrote to `OP_OUTPUT`, in its order.
+  /// Encodes the pairs that a command wrote to `OP_OUTPUT`, in order.
   public static func encode(outputs: [(key: String, value: String)]) -> [UInt8] {
     var proto = ProtoOutputs()
     proto.key = outputs.map(\.key)
     proto.value = outputs.map(\.value)
     return bytes(of: proto)
   }
-  /// What an operation of either kind left.
+  /// Encodes the output of a command or of a call.
   public static func encode(output: OperationOutput) -> [UInt8] { bytes(of: output.proto) }
   /// At most `Limits.outputBytes`.
   public static func decodeOutput(_ bytes: [UInt8]) throws(WireError) -> OperationOutput {
     try checkCount(bytes.count, Limits.outputBytes, "outputs")
     return try OperationOutput(proto: parsed(ProtoOutputs.self, bytes, "outputs"))
   }
-  /// The pairs alone. At most `Limits.outputBytes`.
+  /// Decodes only the pairs of an output. At most `Limits.outputBytes`.
   public static func decodeOutputs(
     _ bytes: [UInt8]
   ) throws(WireError) -> [(key: String, value: String)] {
@@ -166,7 +167,8 @@ public enum Wire {
   }
 }
 
-/// Only a message beyond protobuf's own 2 GiB does not encode, and `Limits` are far below it.
+/// Encoding fails only for a message beyond protobuf's own limit of 2 GiB; `Limits` are far below
+/// it.
 private func bytes(of proto: some SwiftProtobuf.Message) -> [UInt8] {
   do {
     return try proto.serializedBytes()
@@ -188,7 +190,7 @@ private func parsed<Proto: SwiftProtobuf.Message>(
   }
 }
 
-/// A frame from a socket: its size and shape first.
+/// Decodes a frame from a socket after a check of its size and shape.
 private func received<Word: WireConvertible>(
   _ bytes: [UInt8], _ shape: Shape, _ name: String
 ) throws(WireError) -> Word {

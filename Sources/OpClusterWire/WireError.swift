@@ -1,27 +1,28 @@
-// What comes of bytes that are not understood: one value that names the field. Thrown by every
-// decoder of this module and by nothing else; whoever holds the socket counts it and answers.
+// The one error of this module: names the field that could not be decoded. Only decoders of this
+// module throw it; the owner of the socket counts it and answers.
 
-/// Bytes were refused at the door (G33). Nothing of the message has taken effect; the next step
-/// is to count it and to drop the conversation with the sender.
+/// A decoder refused bytes (G33). Nothing of the message took effect. The receiver counts the error
+/// and drops the conversation with the sender.
 public struct WireError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The field or column, as it is called in `proto/`.
+  /// The field or column, by its name in `proto/`.
   public var field: String
   public var problem: Problem
 
   public enum Problem: Hashable, Sendable {
-    /// Not protobuf of this kind: truncated, invalid UTF-8, nested too deeply.
+    /// Not a protobuf message of this kind: truncated, invalid UTF-8, or nested too deeply.
     case malformed
-    /// A part without which the message means nothing.
+    /// A required part is missing.
     case missing
-    /// An answer as the coordinator gives it to clients: it came from the address for those.
+    /// A reply for clients on a worker's conversation: the worker connected to the address for
+    /// clients.
     case meantForClients
-    /// A number that no enum value of this version has (G32).
+    /// A number that has no enum value in this version (G32).
     case unknownValue(Int)
-    /// More entries or bytes than `Limits` allows.
+    /// More entries or bytes than `limit`.
     case beyond(limit: Int)
     /// Columns that belong together differ in length, or positions do not ascend.
     case unequalColumns
-    /// Not a number, negative, too large, or not in the documented form.
+    /// The value is NaN, negative, too large, or not in the documented form.
     case outOfRange
   }
 

@@ -1,5 +1,5 @@
-// The blocks of a block operation ⇄ `Blocks`, and what became of them ⇄ `BlockResults`: made by
-// the client and the worker, opaque between them.
+// Converts the blocks of a block operation ⇄ `Blocks`, and their results ⇄ `BlockResults`. The
+// client and the worker encode and decode them; the coordinator treats them as opaque bytes.
 
 import OpClusterModel
 
@@ -29,7 +29,7 @@ extension OperationBlock: WireConvertible {
     return proto
   }
 
-  /// Arguments need no limit of their own: the list has one.
+  /// Arguments have no limit of their own: the limit of the list covers them.
   init(proto: ProtoBlocks.Block) throws(WireError) {
     switch proto.work {
     case .command(let command): self = .command(try CommandSpecification(proto: command))

@@ -1,5 +1,5 @@
-// The argument of a call with places ⇄ `CallInput`: made by the client, filled in by the worker,
-// opaque between them.
+// Converts the argument of a call with places ⇄ `CallInput`. The client makes it, the worker fills
+// it in, the coordinator treats it as opaque bytes.
 
 import OpClusterModel
 
@@ -11,7 +11,7 @@ extension CallInput: WireConvertible {
     return proto
   }
 
-  /// What the bytes of a payload can hold needs no further limits: the payload has one.
+  /// The limit of the payload bounds every part, so the parts have none of their own.
   init(proto: ProtoCallInput) throws(WireError) {
     self.init(
       segments: try list(proto.segments, Limits.payloadBytes, "input.segments"),

@@ -1,4 +1,4 @@
-// What the coordinator answers and tells ⇄ `ClientAnswer`.
+// Converts the coordinator's replies and notifications ⇄ `ClientAnswer`.
 
 import OpClusterModel
 
@@ -199,7 +199,7 @@ extension ProtoSubmittedGraph {
     outcomeCount = runs.counts
   }
 
-  /// One raw `Outcome` for each of the operations, 0 where there is none yet.
+  /// One raw `Outcome` per operation; 0 for an operation that has not ended.
   fileprivate func outcomeWords(operations: Int) throws(WireError) -> [UInt8] {
     let field = "submission.outcome"
     var raw: [UInt8] = []

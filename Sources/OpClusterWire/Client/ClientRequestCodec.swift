@@ -1,5 +1,5 @@
-// What clients ask ⇄ `ClientMessage`: the message, and all requests but those that steer single
-// operations, which have a file of their own.
+// Converts client requests ⇄ `ClientMessage`: the message and all requests, except those that steer
+// single operations (`SteeringCodec.swift`).
 
 import OpClusterModel
 
@@ -35,7 +35,7 @@ extension ClientMessage: WireConvertible {
 }
 
 extension ClientRequest {
-  /// Requests about graphs, queues and workers; the other groups follow.
+  /// Encodes requests about graphs, queues and workers; the other groups follow.
   fileprivate var body: ProtoRequest.OneOf_Body {
     switch self {
     case .submit(let submission): return .submit(submission.proto)

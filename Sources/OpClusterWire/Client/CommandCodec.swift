@@ -1,4 +1,5 @@
-// A command ⇄ `Command`: made by the client, read by the worker, opaque between them.
+// Converts a command ⇄ `Command`. The client makes it, the worker reads it, the coordinator treats
+// it as opaque bytes.
 
 import OpClusterModel
 
@@ -29,7 +30,7 @@ extension CommandSpecification: WireConvertible {
     return proto
   }
 
-  /// What the bytes of a payload can hold needs no further limits: the payload has one.
+  /// The limit of the payload bounds every part, so the parts have none of their own.
   init(proto: ProtoCommand) throws(WireError) {
     let limit = Limits.payloadBytes
     self.init(form: try Form(proto))

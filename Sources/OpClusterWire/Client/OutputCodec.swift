@@ -1,4 +1,4 @@
-// The envelope of what an operation left. Pure functions for any thread.
+// Converts the output of an operation ⇄ `Outputs`. Pure functions for any thread.
 
 import OpClusterModel
 import SwiftProtobuf
@@ -13,7 +13,7 @@ extension OperationOutput: WireConvertible {
     return proto
   }
 
-  /// Nothing in it needs a limit of its own: the whole has one.
+  /// The limit of the whole bounds every part, so the parts have none of their own.
   init(proto: ProtoOutputs) throws(WireError) {
     try checkEqual(proto.value.count, proto.key.count, "outputs.value")
     self.init(

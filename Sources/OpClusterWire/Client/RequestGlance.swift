@@ -1,20 +1,22 @@
-// What can be said of a request without decoding it: enough to refuse it cheaply (G29). Pure.
+// Reads a request's number and kind without decoding its body, so that a refusal is cheap (G29).
+// Pure.
 
 public import OpClusterModel
 
-/// The outside of a client's request.
+/// The number of a client's request, and whether quotas delay it.
 public struct RequestGlance: Hashable, Sendable {
   public var id: RequestID
-  /// It gives back what its client has: such a request does not wait for quotas.
+  /// The request returns something that its client holds (credit, a subscription, a wait). Such a
+  /// request does not wait for quotas.
   public var givesBack: Bool
 
-  /// `ClientMessage.request`, and in it `Request.number`.
+  /// Field numbers of `ClientMessage.request` and of `Request.number`.
   private static let request: UInt64 = 2
   private static let number: UInt64 = 1
-  /// `grant_credit`, `unsubscribe`, `end_wait`.
+  /// Field numbers of `grant_credit`, `unsubscribe` and `end_wait`.
   private static let givingBack: [UInt64] = [24, 25, 30]
 
-  /// nil: no request, or not well formed. The body is not looked into.
+  /// Returns nil if the bytes hold no request or are malformed. Does not look into the body.
   public init?(_ bytes: [UInt8]) {
     var outer = Fields(bytes[...])
     var found: ArraySlice<UInt8>?

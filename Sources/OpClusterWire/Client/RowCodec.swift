@@ -1,10 +1,11 @@
-// Rows of replies ⇄ their messages. A page has at most `Limits.rowsPerReply` of them and people
-// read them: a message per row is cheap enough and easier for clients in other languages.
+// Converts rows of replies ⇄ their messages. Each row is a message of its own: a page has at most
+// `Limits.rowsPerReply` rows, so this is cheap enough, and clients in other languages read it
+// easily.
 
 import OpClusterModel
 
 extension StateCounts {
-  /// By the order of `StateWord.allCases`, which is that of the numbers on the wire.
+  /// Counts stand in the order of `StateWord.allCases`, as the numbers on the wire do.
   fileprivate init(_ counts: [UInt32], _ field: String) throws(WireError) {
     self.init()
     try checkCount(counts.count, StateWord.allCases.count, field)
@@ -119,7 +120,7 @@ extension OperationRow.Progress: WireConvertible {
     proto.text = clipped(text, to: Limits.reasonBytes)
     return proto
   }
-  /// Not a number compares false with everything and is refused with the rest (G33).
+  /// NaN fails every comparison, so this check refuses it too (G33).
   init(proto: ProtoOperationRow.Progress) throws(WireError) {
     guard proto.fraction >= 0 && proto.fraction <= 1 else {
       throw WireError("operation.progress.fraction", .outOfRange)

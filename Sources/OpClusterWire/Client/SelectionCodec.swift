@@ -1,4 +1,4 @@
-// Which graphs and operations a request means ⇄ `Selection`.
+// Converts the selection of graphs and operations in a request ⇄ `Selection`.
 
 import OpClusterModel
 

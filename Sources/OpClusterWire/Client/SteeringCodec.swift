@@ -1,9 +1,9 @@
-// Requests that steer operations ⇄ their messages, and the targets that they name.
+// Converts requests that steer operations, and their targets, ⇄ their messages.
 
 import OpClusterModel
 
 extension ClientRequest {
-  /// nil for requests of another group.
+  /// nil for a request of another group.
   var operationBody: ProtoRequest.OneOf_Body? {
     switch self {
     case .enqueue(let operations, let queue):
@@ -59,7 +59,7 @@ extension ClientRequest {
     }
   }
 
-  /// nil for requests of another group.
+  /// Returns nil for a request of another group.
   init?(operations body: ProtoRequest.OneOf_Body) throws(WireError) {
     switch body {
     case .enqueue(let proto):

@@ -1,4 +1,4 @@
-// A graph as it is submitted ⇄ `Submission`.
+// Converts a submitted graph ⇄ `Submission`.
 
 import OpClusterModel
 
@@ -52,7 +52,7 @@ extension GraphSubmission: WireConvertible {
   }
 }
 
-/// Secret values, bounded in number and in bytes together.
+/// Returns the secret values after a check of their number and their total bytes.
 func checkSecrets(_ values: [String], _ field: String) throws(WireError) -> [String] {
   try checkCount(values.count, Limits.secretsPerGraph, field)
   try checkCount(values.reduce(0) { $0 + $1.utf8.count }, Limits.secretBytesPerGraph, field)

@@ -1,10 +1,10 @@
-// What repeats in a graph ⇄ `Template`, and what a worker is told of it.
+// Converts an operation template ⇄ `Template`, and the part of it that a worker receives.
 
 import OpClusterModel
 
 extension OperationTemplate: WireConvertible {
-  /// What is as most templates have it is not touched: each touch of the generated storage costs,
-  /// and a graph may have a great many templates.
+  /// Leaves fields with default values untouched: each access to the generated storage costs time,
+  /// and a graph may have very many templates.
   var proto: ProtoTemplate {
     var proto = ProtoTemplate()
     proto.name = name
@@ -121,7 +121,7 @@ extension Work {
     }
   }
 
-  /// More types than a worker may offer could be served by none.
+  /// A work kind names at most as many types as a worker may offer; no worker could serve more.
   init(
     _ kind: ProtoWorkKind, _ type: ProtoOperationType, _ blockTypes: [ProtoOperationType]
   ) throws(WireError) {

@@ -1,4 +1,5 @@
-// Small words that several messages share: resources, labels, types, queues, refusals, logs.
+// Converts small words that several messages share: resources, labels, types, queues, refusals,
+// logs.
 
 import OpClusterModel
 
@@ -61,7 +62,7 @@ extension ProtoResources {
     }
   }
 
-  /// `lowest` is 0 but for what is left of a worker that fetched ahead.
+  /// `lowest` is 0, except for the remaining amounts of a worker with prefetched work.
   func words(lowest: Int64 = 0, _ field: String) throws(WireError) -> Resources {
     try checkCount(custom.count, Limits.customResources, field)
     var named: [Resources.NamedAmount] = []
@@ -159,7 +160,7 @@ extension Timing: WireConvertible {
     resync = try span(proto.resync, "timing.resync")
     grace = try span(proto.grace, "timing.grace")
     orphan = try span(proto.orphan, "timing.orphan")
-    // A coordinator of an earlier release says nothing of it.
+    // A coordinator of an earlier release does not send this field.
     if proto.hasFence { fence = try span(proto.fence, "timing.fence") }
   }
 }
@@ -202,11 +203,11 @@ extension ProtoIndexRuns {
   }
 }
 
-/// Bounds that only this module needs; all others are in `Limits`.
+/// Limits that only this module needs; all others are in `Limits`.
 enum WireLimits {
   static let valuesPerRequirement = 1_024
   static let typesPerWorker = 4_096
-  /// A graph's own queue is seen as `GRAPH/name`.
+  /// Leaves room for a graph's own queue, which is shown as `GRAPH/name`.
   static let queueNameBytes = 2 * Limits.nameBytes
   static let retryReasons = 512
   static let indexRuns = 1_000_000
@@ -218,6 +219,6 @@ enum WireLimits {
   static let blockersPerRow = 100
   static let edgesShown = 10_000
   static let attemptsPerRow = 10_000
-  /// Messages inside messages; the deepest of ours is 8.
+  /// Nesting of messages; our deepest message has 8 levels.
   static let depth = 12
 }

@@ -1,7 +1,7 @@
-// Columns: the forms in which entries per operation travel (head of submission.proto). Builders
-// for the way out, checked readers for the way in.
+// Columns carry one entry per operation on the wire (see the head of submission.proto). Builders
+// encode them, checked readers decode them.
 
-/// Positions that a sparse column speaks of, ascending, as differences.
+/// The positions of a sparse column: ascending, stored as differences.
 struct SparsePositions {
   private(set) var differences: [UInt32] = []
   private var last = 0
@@ -11,7 +11,7 @@ struct SparsePositions {
     last = position
   }
 
-  /// The positions themselves: ascending, below `count`, one for each of `entries` values.
+  /// Returns the positions: ascending, below `count`, one for each of `entries` values.
   static func read(
     _ differences: [UInt32], below count: Int, entries: Int, _ field: String
   ) throws(WireError) -> [Int] {
@@ -29,7 +29,7 @@ struct SparsePositions {
   }
 }
 
-/// Neighbours that are alike, as one value and how many.
+/// Run-length encoding: one value and a count for equal neighbours.
 struct ValueRuns<Value: Equatable> {
   private(set) var values: [Value] = []
   private(set) var counts: [UInt32] = []
@@ -48,7 +48,7 @@ struct ValueRuns<Value: Equatable> {
   }
 }
 
-/// Checks that runs are not empty and give `total` entries.
+/// Checks that no run is empty and that the runs sum up to `total` entries.
 func checkRuns(
   _ values: Int, _ counts: [UInt32], total: Int, _ field: String
 ) throws(WireError) {
@@ -62,7 +62,7 @@ func checkRuns(
   try checkEqual(sum, total, field)
 }
 
-/// Runs as one value per entry.
+/// Expands runs to one value per entry.
 func expanded<Value>(
   _ values: [Value], _ counts: [UInt32], total: Int, _ field: String
 ) throws(WireError) -> [Value] {
@@ -75,7 +75,7 @@ func expanded<Value>(
   return entries
 }
 
-/// A column that may be empty, which stands for `fallback` in every entry.
+/// A column; an empty one means `fallback` in every entry.
 struct Column<Value> {
   let values: [Value]
   let fallback: Value
@@ -89,12 +89,12 @@ struct Column<Value> {
   subscript(entry: Int) -> Value { values.isEmpty ? fallback : values[entry] }
 }
 
-/// Empty where every entry is the default.
+/// Returns an empty column if every entry equals the default.
 func omitted<Value: Equatable>(_ column: [Value], ifAll fallback: Value) -> [Value] {
   column.allSatisfy { $0 == fallback } ? [] : column
 }
 
-/// Differences modulo 2³², as signed numbers.
+/// Returns the differences modulo 2³² as signed numbers.
 func differences(_ column: [UInt32]) -> [Int32] {
   var last: UInt32 = 0
   return column.map { value in

@@ -1,5 +1,5 @@
-// Dispatches in columns. The plain ones cost an index and a place; arguments, inputs and local
-// dependencies are sparse.
+// Converts dispatches ⇄ columns. A plain dispatch costs an index and a position; arguments, inputs
+// and local dependencies are sparse.
 
 import OpClusterModel
 
@@ -93,7 +93,8 @@ extension ProtoDispatches {
       "dispatches.service")
   }
 
-  /// Blocks that were added later may be longer than an element's own argument.
+  /// The limit is that of a payload: blocks that were added later may be longer than an element's
+  /// own argument.
   private func readArguments(into dispatches: inout [Dispatch]) throws(WireError) {
     let arguments = argument
     let positions = try SparsePositions.read(
@@ -146,7 +147,7 @@ extension ProtoDispatches {
   }
 }
 
-/// Arguments, inputs, awaits and names of queues of the dispatches that have any.
+/// Collects arguments, inputs, awaits and queue names of the dispatches that have any.
 private struct SparseParts {
   var argumentAt = SparsePositions()
   var arguments: [[UInt8]] = []

@@ -1,5 +1,5 @@
-// Events on their way out, in columns: some bytes and a dozen nanoseconds each, because there is
-// one for every change of every operation.
+// Encodes events in columns. Every change of every operation makes an event, so an event costs only
+// a few bytes and about a dozen nanoseconds.
 
 import OpClusterModel
 
@@ -147,7 +147,7 @@ private struct EventColumns {
 }
 
 extension Event.Kind {
-  /// The kind's number on the wire; what it carries besides stands in other columns.
+  /// The kind's number on the wire; the kind's data stands in other columns.
   fileprivate var wireKind: ProtoEventKind {
     switch self {
     case .isReady(let yes): yes ? .ready : .notReady

@@ -1,5 +1,5 @@
-// Events on their way in: walks the kinds and takes from the other columns what belongs to each,
-// every length checked.
+// Decodes events from columns: walks the kinds and takes each kind's data from the other columns.
+// Checks every length.
 
 import OpClusterModel
 
@@ -20,7 +20,7 @@ extension ProtoEvents {
   }
 }
 
-/// A column that is read from the front, one value for each event that has one.
+/// A column that is read from the front; each event that has a value takes one.
 private struct Supply<Value> {
   private let values: [Value]
   private let fallback: Value?
@@ -111,7 +111,7 @@ private struct EventReader {
     try checkTotal(limit)
   }
 
-  /// Runs stand for more events than they are; their numbers stay within the numbers there are.
+  /// Checks the number of events that runs stand for against the limit.
   private func checkTotal(_ limit: Int) throws(WireError) {
     if lengths.values.isEmpty { return }
     var total = 0
@@ -168,7 +168,7 @@ private struct EventReader {
     return runs
   }
 
-  /// A run's last index and sequence have to exist.
+  /// Checks that a run's last index and last sequence number exist.
   private func check(_ run: EventRun) throws(WireError) {
     if run.count == 1 { return }
     let further = run.count - 1
@@ -235,13 +235,13 @@ private struct EventReader {
     }
   }
 
-  /// nil: anything.
+  /// Returns nil for any stage.
   private mutating func stage() throws(WireError) -> StageName? {
     let stage = try stages.take()
     return stage.graph == 0 ? nil : try StageName(proto: stage)
   }
 
-  /// What somebody asked for, one by one.
+  /// Decodes the kinds of steering events.
   private mutating func steeredKind(_ kind: ProtoEventKind) throws(WireError) -> Event.Kind {
     switch kind {
     case .held: return .isHeld(true)

@@ -1,5 +1,5 @@
-// Operations and attempts in columns: runs of one graph, indices as differences. The hot part of
-// every report, order and batch of events.
+// Converts operations and attempts ⇄ columns: runs of one graph, indices as differences. This is
+// the hot part of every report, order and event batch.
 
 import OpClusterModel
 

@@ -1,4 +1,4 @@
-// Names that repeat from entry to entry: each once, and a position per entry.
+// Stores each repeated name once, and a position per entry.
 
 import OpClusterModel
 
@@ -23,7 +23,7 @@ struct NameTable {
   }
 }
 
-/// The way back; an empty column of positions means the first name for all.
+/// Decodes a name table; an empty column of positions means the first name for every entry.
 struct NameReader {
   private let names: [String]
   private let positions: Column<UInt32>

@@ -1,9 +1,9 @@
-// Ends of attempts in columns: reports, journal and history use the same ones.
+// Converts ends of attempts ⇄ columns. Reports, journal and history share them.
 
 import OpClusterModel
 
 extension AttemptResult {
-  /// Nothing but a success is known: such a result has no entry in any column.
+  /// Whether the result holds nothing but a success; such a result has no entry in any column.
   var isPlain: Bool {
     cause == .none && !wasStopped && !wasForced && exitStatus == 0 && signal == 0
       && maximumResidentBytes == 0 && processorMicroseconds == 0 && startedAt == .unknown
@@ -55,8 +55,8 @@ extension ProtoAttemptResults {
     diagnosticAt = diagnostics.differences
   }
 
-  /// The results; there have to be `expected`. Numbers that no system reports become the nearest
-  /// that one does: an odd clock or kernel takes nothing from a result (G33).
+  /// Decodes exactly `expected` results. Clamps numbers to the range that a system can report, so
+  /// that an odd clock or kernel does not lose a result (G33).
   func words(_ expected: Int, _ field: String) throws(WireError) -> [AttemptResult] {
     try checkEqual(Int(count), expected, field)
     var results = Array(repeating: AttemptResult(), count: expected)
@@ -121,7 +121,7 @@ extension ProtoAttemptResults {
   }
 }
 
-/// One column into one property; an empty column leaves the default.
+/// Copies one column into one property; an empty column leaves the default.
 private func fill<Value>(
   _ results: inout [AttemptResult], _ property: WritableKeyPath<AttemptResult, Value>,
   _ column: [Value], _ field: String

@@ -1,5 +1,5 @@
-// Written by deploy/generate-protobuf: what the files of proto/ were when the code beside
-// this file was made. A test compares it with what they are.
+// Written by deploy/generate-protobuf: digests of the files in proto/ from which the code beside
+// this file was generated. A test compares them with the present files.
 
 enum ProtoDigest {
   static let client = "3400229922 19360"

@@ -1,10 +1,10 @@
-// One turn of the journal ⇄ `Turn`. Runs of operations travel as runs; neighbouring ends of
+// Converts one turn of the journal ⇄ `Turn`. Runs of operations stay runs; neighbouring ends of
 // attempts share columns.
 
 import OpClusterModel
 
 extension ProtoTurn {
-  /// - Parameter submissions: Those that are encoded already.
+  /// - Parameter submissions: The submissions that are encoded already.
   init(_ records: [Record], submissions: [GraphID: [UInt8]]) {
     self.init()
     facts.reserveCapacity(records.count)
@@ -53,7 +53,7 @@ extension ProtoTurn {
   }
 }
 
-/// Neighbouring records of ends, until another kind comes.
+/// Collects neighbouring records of ends until a record of another kind comes.
 private struct Endings {
   var operations: [OperationID] = []
   var results: [AttemptResult] = []
@@ -91,7 +91,7 @@ extension ProtoEndings {
 }
 
 extension ProtoFacts {
-  /// Any record but submissions and the ends of attempts.
+  /// Encodes any record except submissions and the ends of attempts.
   fileprivate init(_ record: Record) {
     self.init()
     switch record {

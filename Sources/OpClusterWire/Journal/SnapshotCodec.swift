@@ -1,4 +1,4 @@
-// The parts of a snapshot ⇄ `LiveGraph`, `EndedGraph`, `Counters`.
+// Converts the parts of a snapshot ⇄ `LiveGraph`, `EndedGraph`, `Counters`.
 
 import OpClusterModel
 
@@ -62,7 +62,7 @@ extension GraphState: WireConvertible {
     submittedAt = WallTime(milliseconds: proto.submittedAt)
   }
 
-  /// Each has one entry per operation, or none at all.
+  /// Reads columns that have one entry per operation, or none at all.
   private mutating func readColumns(_ proto: ProtoLiveGraph) throws(WireError) {
     let limit = Limits.operationsPerGraph
     phases = try opaque(proto.phases, limit, "graph.phases")
@@ -260,5 +260,5 @@ extension Counters: WireConvertible {
   }
 }
 
-/// An outcome, with the top bit where the coordinator marks a skip as harmless.
+/// Whether the byte is an outcome; the coordinator sets the top bit for a harmless skip.
 private func isEnding(_ raw: UInt8) -> Bool { Outcome(rawValue: raw & 0x7F) != nil }

@@ -1,4 +1,4 @@
-// Which life of the coordinator, and how far somebody knows it. Nothing in them can be malformed.
+// Converts a life of the coordinator, and a position in its history. No value of them is malformed.
 
 import OpClusterModel
 

@@ -1,5 +1,5 @@
-// The conversation of a worker and the coordinator, both directions, but for the two big
-// messages, which have files of their own.
+// Converts the conversation of worker and coordinator in both directions, except reports and
+// orders, which have files of their own.
 
 import OpClusterModel
 
@@ -102,7 +102,7 @@ extension CoordinatorMessage: WireConvertible {
     switch proto.body {
     case .welcome(let welcome): self = .welcome(try Welcome(proto: welcome))
     case .refused(let refusal):
-      // What a client would be told has another code here: none.
+      // A refusal with a client code has no worker code: it is unspecified here.
       if refusal.code == .unspecified { throw WireError("refused.code", .meantForClients) }
       self = .refused(try Refusal(proto: refusal))
     case .orders(let orders): self = .orders(try WorkerOrders(proto: orders))

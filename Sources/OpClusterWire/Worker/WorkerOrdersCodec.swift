@@ -1,4 +1,4 @@
-// One turn's orders for one worker ⇄ `WorkerOrders`.
+// Converts one turn's orders for one worker ⇄ `WorkerOrders`.
 
 import OpClusterModel
 

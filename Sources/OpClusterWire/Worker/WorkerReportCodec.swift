@@ -1,9 +1,9 @@
-// A worker's report ⇄ `WorkerReport`: kinds and attempts in columns, results only where there is
-// more to say than "it succeeded".
+// Converts a worker's report ⇄ `WorkerReport`: kinds and attempts in columns, and results only for
+// ends that are no plain success.
 
 import OpClusterModel
 
-/// `WorkerReport.Kind` as the bytes of the kinds column.
+/// The kinds of `WorkerReport.Kind` as bytes of the kinds column.
 private enum Kind {
   static let started: UInt8 = 1
   static let finished: UInt8 = 2
@@ -41,7 +41,7 @@ extension WorkerReport: WireConvertible {
   }
 }
 
-/// What a report's entries become.
+/// Collects a report's entries.
 private struct Columns {
   var kinds: [UInt8] = []
   var attempts: AttemptColumns
@@ -94,7 +94,7 @@ private struct Columns {
   }
 }
 
-/// The way back: walks the kinds and takes from the other columns what belongs to each.
+/// Decodes a report: walks the kinds and takes each kind's data from the other columns.
 private struct Reader {
   let kinds: [UInt8]
   let attempts: [AttemptID]
@@ -146,7 +146,7 @@ private struct Reader {
     return entries
   }
 
-  /// Not a number compares false with everything and is refused with the rest (G33).
+  /// NaN fails every comparison, so this check refuses it too (G33).
   private mutating func progress(_ attempt: AttemptID) throws(WireError) -> WorkerReport.Entry {
     guard nextProgress < fractions.count else {
       throw WireError("report.progress_fraction", .unequalColumns)
