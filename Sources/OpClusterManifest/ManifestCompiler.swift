@@ -1,15 +1,15 @@
-// The door of this module: a manifest's text in, a submission or a list of findings out. Called
-// by the commands that submit or check; on any thread, keeps nothing.
+// Compiles a manifest's text to a submission or a list of findings: the entry point of this module.
+// Called by the commands that submit or check. Any thread; keeps no state.
 
 public import OpClusterModel
 
 /// Compiles one manifest (interface, section 2).
 public struct ManifestCompiler: Sendable {
   public var source: String
-  /// As people named it; for the graph's default name.
+  /// The file name as the user gave it; the graph's default name derives from it.
   public var fileName: String
   public var surroundings: Surroundings
-  /// `-p NAME=VALUE`.
+  /// Parameters from `-p NAME=VALUE`.
   public var parameters: [String: String]
 
   public init(
@@ -22,7 +22,7 @@ public struct ManifestCompiler: Sendable {
     self.parameters = parameters
   }
 
-  /// A compiler for the bytes of a file; nil, with the finding, when they are not UTF-8.
+  /// Makes a compiler for the bytes of a file; `NotText` if they are not UTF-8.
   public static func decoding(
     _ bytes: [UInt8], fileName: String, surroundings: Surroundings,
     parameters: [String: String] = [:]
@@ -44,16 +44,16 @@ public struct ManifestCompiler: Sendable {
   }
 
   public struct Result: Sendable {
-    /// Ready but for the key, and what the submitter adds (suspension, labels, origin); nil
+    /// The submission without key, suspension, labels and origin, which the submitter adds; nil
     /// after an error.
     public var submission: GraphSubmission?
-    /// What `check --expand` shows; empty after an error.
+    /// The operations for `check --expand`; empty after an error.
     public var expanded: [ExpandedOperation]
     /// In the order of the text.
     public var diagnostics: [Diagnostic]
   }
 
-  /// Reads everything, and reports all that is wrong at once.
+  /// Compiles the manifest and reports all findings at once.
   public func compile(encoders: PayloadEncoders) -> Result {
     let (root, problems) = YAMLReader.read(source)
     let findings = Findings(source: source, surroundings: surroundings)
@@ -78,7 +78,7 @@ public struct ManifestCompiler: Sendable {
     return Result(submission: submission, expanded: expanded, diagnostics: findings.sorted)
   }
 
-  /// The file name without folder and extension, as far as a name can hold it.
+  /// The file name without folder and extension, made a valid name.
   private var defaultName: String {
     let last = fileName.split(separator: "/").last.map(String.init) ?? ""
     let stem = last.lastIndex(of: ".").map { $0 > last.startIndex ? String(last[..<$0]) : last }
@@ -88,7 +88,7 @@ public struct ManifestCompiler: Sendable {
 }
 
 extension Names {
-  /// The nearest text that is a name: other letters become `_`.
+  /// Returns the nearest valid name: other characters become `_`.
   static func sanitised(_ text: String) -> String {
     var bytes = text.utf8.map { isNameByte($0) ? $0 : UInt8(ascii: "_") }
     if bytes.first.map({ isDigit($0) || $0 == 0x2D || $0 == 0x2E }) ?? true {

@@ -1,19 +1,19 @@
-// What a manifest may look at besides its own text: two folders, and files to make arrays of.
-// Given by the command; tests give their own.
+// The outside world of a manifest: two folders, the files for arrays, and variables. Given by the
+// command; tests give their own.
 
 import FoundationEssentials
 import OpClusterModel
 
-/// Folders and files around a manifest.
+/// Folders, files and variables around a manifest.
 public struct Surroundings: Sendable {
-  /// Absolute; what relative paths in the manifest start from: the manifest's folder, or the
+  /// Absolute path from which relative paths in the manifest start: the manifest's folder, or the
   /// submitter's for a manifest from stdin.
   public var baseFolder: String
-  /// Absolute; where commands run that name no `workdir`: the submitter's folder.
+  /// Absolute path where commands without `workdir` run: the submitter's folder.
   public var workingFolder: String
   public var files: FileAccess
-  /// A variable of the submitter's environment: only for what the manifest calls
-  /// secret or inherits.
+  /// Returns a variable of the submitter's environment. Used only for variables that the manifest
+  /// declares secret or inherits.
   public var variable: @Sendable (String) -> String?
   public init(
     baseFolder: String, workingFolder: String? = nil, files: FileAccess = .disk,
@@ -25,7 +25,7 @@ public struct Surroundings: Sendable {
     self.variable = variable
   }
 
-  /// Of this process.
+  /// Reads the environment of this process.
   public static let ownVariable: @Sendable (String) -> String? = {
     ProcessInfo.processInfo.environment[$0]
   }
@@ -38,13 +38,13 @@ public struct Surroundings: Sendable {
   }
 }
 
-/// Reading, as far as a manifest needs it.
+/// File access of a manifest.
 public struct FileAccess: Sendable {
-  /// Bytes of the largest file that is read.
+  /// Maximum size of a file that is read, in bytes.
   public static let maximumBytes = 64 * 1024 * 1024
-  /// The bytes of a regular file by its absolute path, or why not.
+  /// Returns the bytes of a regular file by its absolute path, or the reason why it cannot be read.
   public var read: @Sendable (String) -> Result<[UInt8], Unreadable>
-  /// Names in a folder, without `.` and `..`; nil when it cannot be listed.
+  /// Returns the names in a folder, without `.` and `..`; nil if it cannot be listed.
   public var list: @Sendable (String) -> [String]?
   public init(
     read: @escaping @Sendable (String) -> Result<[UInt8], Unreadable>,
@@ -54,7 +54,7 @@ public struct FileAccess: Sendable {
     self.list = list
   }
 
-  /// Why a file cannot be read, for people.
+  /// The reason why a file cannot be read, for people.
   public struct Unreadable: Error, Hashable, Sendable {
     public var reason: String
     public init(reason: String) { self.reason = reason }
@@ -82,7 +82,7 @@ public struct FileAccess: Sendable {
     },
     list: { try? FileManager.default.contentsOfDirectory(atPath: $0) })
 
-  /// What a chain of symbolic links leads to, at most 16 of them.
+  /// Follows a chain of at most 16 symbolic links.
   private static func followed(_ path: String) -> String {
     var path = path
     for _ in 0..<16 {

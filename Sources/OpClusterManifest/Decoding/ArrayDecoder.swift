@@ -1,12 +1,12 @@
-// Reads `array`: numbers, or items from the manifest, from a file, or from file names. Called by
-// the operation decoder.
+// Decodes `array`: numbers, or items from the manifest, a file, or file names. Called by the
+// operation decoder.
 
 import OpClusterModel
 
 struct ArrayDecoder {
   let findings: Findings
 
-  /// The elements (nil after a finding) and how many may run at once (0: no bound).
+  /// Returns the elements (nil after a finding) and the maximum that may run at once (0: no limit).
   func decode(_ node: ManifestNode) -> DecodedElements {
     guard case .mapping = node.value else {
       return DecodedElements(columns: range(node, "'array'"))
@@ -74,7 +74,7 @@ struct ArrayDecoder {
     return columns
   }
 
-  /// One element a line; empty lines are none, and a line may end as Windows ends it.
+  /// Reads one element per line. Skips empty lines; accepts CR LF line ends.
   private func lines(_ node: ManifestNode) -> ElementColumns? {
     guard let text = fileText(node, "'lines'") else { return nil }
     let lines = text.utf8.split(separator: 0x0A).compactMap { line -> String? in
@@ -96,7 +96,7 @@ struct ArrayDecoder {
     return columns(paths, node)
   }
 
-  /// A file with a JSON list of texts, numbers or booleans.
+  /// Reads a file with a JSON list of strings, numbers or booleans.
   private func json(_ node: ManifestNode) -> ElementColumns? {
     guard let text = fileText(node, "'json'") else { return nil }
     let (root, problems) = YAMLReader.read(text)

@@ -1,5 +1,5 @@
-// What a manifest says, after its shape has been checked and before anything is expanded or
-// looked up. Filled by the decoders, read by the lowering. Values only.
+// The content of a manifest after its shape was checked and before anything is expanded or looked
+// up. The decoders fill these values, the lowering reads them. Values only.
 
 import OpClusterModel
 
@@ -15,12 +15,12 @@ struct GraphDeclaration {
   var queues: [QueueSettings] = []
   var failurePolicy = FailurePolicy.continue
   var maximumFailures: FailureBound?
-  /// In the order of the text: operations, then barriers, then those of `finally`.
+  /// In the order of the text: operations, then barriers, then the operations of `finally`.
   var operations: [OperationDeclaration] = []
 
 }
 
-/// How many failures are not too many.
+/// The number of failures that is still allowed.
 enum FailureBound {
   case count(UInt32)
   case percent(Int)
@@ -41,14 +41,16 @@ struct OperationDeclaration {
   var needs: [DeclaredNeed] = []
   var elements: ElementColumns?
   var maximumParallel: UInt32 = 0
-  /// Of an array, or of a group's members: how many failures do not stop the others.
+  /// For an array or a group: the number of failures that do not stop the other elements or
+  /// members.
   var maximumFailures: FailureBound?
-  /// More than these cancel what runs, too; nil: as the graph's `on_failure` says.
+  /// Whether more failures than that also cancel running operations; nil: the graph's `on_failure`
+  /// decides.
   var failureCancelsRunning: Bool?
   var outputs: [String] = []
   var allowedFailures = AllowedFailures.none
   var settings: DeclaredSettings
-  /// Full names of what a group holds, groups inside opened; nil for anything but a group.
+  /// Full names of a group's members, nested groups expanded; nil for everything but a group.
   var members: [String]?
 }
 
@@ -74,7 +76,8 @@ struct DeclaredNeed {
   var on: PlacedName
   var policy: EdgePolicy
   var match: GroupEdge.Match
-  /// As the manifest says it; `on` is the full name, once it is known to mean a member of a group.
+  /// The name as the manifest writes it. `on` becomes the full name once it is resolved to a member
+  /// of a group.
   let written: String
   var isResolved: Bool
 
@@ -89,23 +92,23 @@ struct DeclaredNeed {
   }
 }
 
-/// A variable of the environment of commands.
+/// An environment variable of a command.
 struct DeclaredVariable {
   var name: String
   var value: Value
 
   enum Value {
-    /// It may hold what is known only later.
+    /// A text; it may hold values that are known only later.
     case text(ManifestNode)
-    /// The submitter's own, as it is.
+    /// A variable of the submitter's environment, unchanged.
     case inherited(String)
-    /// Nobody is told but the worker.
+    /// A secret value; only the worker receives it.
     case secret(String)
   }
 }
 
-/// What `defaults` and an operation can both say. Mappings (env, labels, resources, require,
-/// cancel) are merged key by key, everything else is replaced as a whole.
+/// Settings that both `defaults` and an operation can have. Mappings (env, labels, resources,
+/// require, cancel) merge key by key; an operation replaces everything else as a whole.
 struct DeclaredSettings {
   var queue: PlacedName?
   var priority = Priority.normal
@@ -122,9 +125,9 @@ struct DeclaredSettings {
   /// In the order of the text.
   var environment: [DeclaredVariable] = []
   var workingDirectory: String?
-  /// Of a text; nil: none, so that there can be no text.
+  /// The interpreter of a shell text; nil means no interpreter, and `run` must then be a list.
   var interpreter: [String]? = CommandSpecification.standardShell
-  /// Somebody has chosen it.
+  /// The manifest chooses the shell.
   var choosesShell = false
   var standardInput: DeclaredInput?
   var standardOutput: ManifestNode?

@@ -1,13 +1,13 @@
-// The elements of an array or a matrix: how many, how they are numbered, and what each is given.
-// Made by the array and matrix decoders. Values only.
+// The elements of an array or a matrix: their number, their indices and their values. Made by the
+// array and matrix decoders. Values only.
 
 import OpClusterModel
 
-/// What `array` or `matrix` says.
+/// The decoded `array` or `matrix`.
 struct DecodedElements {
   /// nil after a finding.
   var columns: ElementColumns?
-  /// How many may run at once; 0: no bound.
+  /// The maximum that may run at once; 0: no limit.
   var parallel: UInt32 = 0
   var failures: FailureBound?
 }
@@ -16,12 +16,12 @@ struct ElementColumns {
   var count: UInt32 = 0
   /// Empty: 1, 2, 3, …
   var indexRuns: [IndexRun] = []
-  /// `item`, or the axes of a matrix; empty for a plain range, whose item is the index.
+  /// `item`, or the axes of a matrix. Empty for a plain range: its item is the index.
   var keys: [String] = []
   var arguments = ElementArguments()
   var isMatrix = false
 
-  /// All elements of one graph are bounded; so is what they are given, by what one message holds.
+  /// Maximum bytes of all element values of a graph; one message must hold them.
   static let maximumBytes = Limits.messageBytes / 2
 
   init(runs: [IndexRun]) {
@@ -33,7 +33,7 @@ struct ElementColumns {
     self.isMatrix = isMatrix
   }
 
-  /// nil, or what is wrong with one element more.
+  /// Appends one element. Returns nil, or what is wrong with it.
   mutating func append(_ values: [String]) -> String? {
     if values.contains(where: { $0.utf8.contains(0) }) { return "an item holds a zero byte" }
     let bytes = ElementValues.encode(values)
@@ -50,7 +50,7 @@ struct ElementColumns {
   }
   static let tooMany = "more than \(Limits.operationsPerGraph) elements"
 
-  /// The values of an element by position of `keys`.
+  /// The values of an element, in the order of `keys`.
   func values(_ element: Int) -> [String] {
     guard !keys.isEmpty, element < arguments.count else { return [] }
     return ElementValues.decode(arguments[element], keyCount: keys.count) ?? []

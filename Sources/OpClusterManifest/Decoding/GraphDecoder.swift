@@ -1,5 +1,5 @@
-// Reads the manifest's root: version, name, queues, failure policy, operations. Called by the
-// compiler after the parameters are known.
+// Decodes the manifest's root: version, name, queues, failure policy, operations. The compiler
+// calls it after it has resolved the parameters.
 
 import OpClusterModel
 
@@ -123,7 +123,7 @@ struct GraphDecoder {
     return all
   }
 
-  /// Those of groups, beside the manifest's own.
+  /// Adds the queues of groups to the manifest's own.
   private func addQueues(_ queues: [QueueSettings], _ graph: inout GraphDeclaration) {
     for queue in queues {
       if graph.queues.contains(where: { $0.name == queue.name }) {
@@ -179,7 +179,7 @@ struct GraphDecoder {
 }
 
 extension Fields {
-  /// `max_failures`: a number, or a share in percent.
+  /// Decodes `max_failures`: a number, or a percentage.
   func failureBound() -> FailureBound? {
     guard let node = node("max_failures") else { return nil }
     if case .scalar(let text, _) = node.value, text.hasSuffix("%") {

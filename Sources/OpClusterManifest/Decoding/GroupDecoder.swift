@@ -1,11 +1,11 @@
-// A group: operations under one name. Its members become operations `GROUP.MEMBER` of the graph,
-// the group itself a join point behind them. Called by the operation decoder.
+// Decodes a group: operations under one name. Its members become operations `GROUP.MEMBER` of the
+// graph; the group itself becomes a join point behind them. Called by the operation decoder.
 
 import OpClusterModel
 
 struct GroupDecoder {
   let findings: Findings
-  /// Reads what stands beside the group.
+  /// The decoder of the group's siblings.
   let outer: OperationDecoder
 
   func decode(_ fields: Fields, name: String, _ place: Place) -> DecodedOperations {
@@ -32,7 +32,7 @@ struct GroupDecoder {
       name: name, place: place, isFinal: outer.isFinal, settings: DeclaredSettings())
     joint.members = result.operations.filter { $0.members == nil }.map { $0.name }
     joint.needs = result.operations.filter { $0.members == nil }.map { member in
-      // What is allowed to fail does not make the group fail.
+      // A member that may fail does not make the group fail.
       DeclaredNeed(
         on: PlacedName(name: member.name, place: member.place),
         policy: member.allowedFailures == .all ? .finished : .succeeded, match: .all,
@@ -43,7 +43,7 @@ struct GroupDecoder {
     return result
   }
 
-  /// The group's own policy, for its members.
+  /// Decodes the group's own failure policy for its members.
   private func decodeFailures(_ group: Fields, _ joint: inout OperationDeclaration) {
     joint.maximumFailures = group.failureBound()
     let words: [(String, FailurePolicy)] = [
@@ -72,7 +72,7 @@ struct GroupDecoder {
     let siblings = Set(fields.entries.map { $0.key })
     for at in result.operations.indices {
       result.operations[at].resolveNeeds(siblings, prefix: name + ".")
-      // A group inside waits by its members.
+      // A nested group waits through its members.
       if result.operations[at].members == nil { result.operations[at].addNeeds(needs) }
     }
     return result
@@ -92,7 +92,7 @@ struct GroupDecoder {
 }
 
 extension OperationDeclaration {
-  /// Names of the same group come before those outside.
+  /// Resolves names within the same group before names outside.
   fileprivate mutating func resolveNeeds(_ siblings: Set<String>, prefix: String) {
     for at in needs.indices where !needs[at].isResolved {
       guard siblings.contains(needs[at].on.name) else { continue }

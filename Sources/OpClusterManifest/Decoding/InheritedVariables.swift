@@ -1,11 +1,11 @@
-// Reads `env: {inherit: [NAME…]}`: variables of the submitter's environment that operations get as
-// they are, such as those that `conda activate` or `module load` have set. Read where the manifest
-// is compiled.
+// Decodes `env: {inherit: [NAME…]}`: variables of the submitter's environment that operations get
+// unchanged, such as those of `conda activate` or `module load`. The values are read where the
+// manifest is compiled.
 
 import OpClusterModel
 
 struct InheritedVariables {
-  /// No variable of an operation can have this name.
+  /// The key cannot clash: no variable of an operation can have this name.
   static let key = "inherit"
 
   let findings: Findings
@@ -45,7 +45,8 @@ struct InheritedVariables {
     return name == "PATH" ? absolute(value, place) : value
   }
 
-  /// The folders of a `PATH` that are the same wherever one is: workers take no others.
+  /// Keeps the absolute folders of a `PATH` and warns of the others: workers accept absolute
+  /// folders only.
   private func absolute(_ path: String, _ place: Place) -> String? {
     let folders = path.split(separator: ":")
     let kept = folders.filter { $0.hasPrefix("/") }

@@ -1,5 +1,5 @@
-// Reads `matrix`: the product of its axes, the last one fastest, without what `exclude` names,
-// and with what `include` adds. Called by the operation decoder.
+// Decodes `matrix`: the product of its axes, the last axis fastest, minus `exclude`, plus
+// `include`. Called by the operation decoder.
 
 import OpClusterModel
 
@@ -43,7 +43,7 @@ struct MatrixDecoder {
     return axes.isEmpty ? nil : axes
   }
 
-  /// The mappings of a list, by position of the axes; nil after a finding.
+  /// Returns the mappings of a list by position of the axes; nil after a finding.
   private func combinations(
     _ fields: Fields, _ key: String, _ keys: [String], complete: Bool
   ) -> [[String?]]? {

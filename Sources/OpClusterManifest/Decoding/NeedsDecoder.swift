@@ -1,4 +1,4 @@
-// Reads `needs`: a name, a list of names, or names with conditions. Called by the operation
+// Decodes `needs`: a name, a list of names, or names with conditions. Called by the operation
 // decoder.
 
 import OpClusterModel
@@ -28,7 +28,7 @@ struct NeedsDecoder {
     findings.name(node, "a need").map { PlacedName(name: $0, place: node.place) }
   }
 
-  /// An item of a list: a name, or `{op: NAME, when, match}`.
+  /// Decodes an item of a list: a name, or `{op: NAME, when, match}`.
   private func listed(_ item: ManifestNode) -> DeclaredNeed? {
     guard case .mapping = item.value else { return name(item).map(need) }
     guard let fields = Fields(item, ManifestKeys.listedEdge, findings) else { return nil }
@@ -39,7 +39,7 @@ struct NeedsDecoder {
     return name(node).map { edge(fields, need($0)) }
   }
 
-  /// The value beside a name: a condition, or `{when, match}`.
+  /// Decodes the value beside a name: a condition, or `{when, match}`.
   private func conditional(_ on: PlacedName, _ node: ManifestNode) -> DeclaredNeed? {
     if case .mapping = node.value {
       return Fields(node, ManifestKeys.edge, findings).map { edge($0, need(on)) }
@@ -56,7 +56,7 @@ struct NeedsDecoder {
     return need
   }
 
-  /// nil, and a finding, for `started`, too.
+  /// Returns nil after a finding; `started` is a finding, too.
   func policy(_ node: ManifestNode) -> EdgePolicy? {
     let words: [(String, EdgePolicy?)] = [
       ("succeeded", .succeeded), ("finished", .finished), ("failed", .failed), ("started", nil),

@@ -1,5 +1,5 @@
-// Reads one operation: what it runs, what it needs, its elements. Called by the graph decoder and,
-// for the members of groups, by the group decoder.
+// Decodes one operation: its work, its needs, its elements. Called by the graph decoder and, for
+// members of groups, by the group decoder.
 
 import OpClusterModel
 
@@ -7,10 +7,10 @@ struct OperationDecoder {
   let findings: Findings
   let defaults: DeclaredSettings
   let isFinal: Bool
-  /// What stands before the names of members of a group: `build.`; empty outside of groups.
+  /// The prefix of member names in a group, such as `build.`; empty outside of groups.
   var prefix = ""
 
-  /// One operation, or the members of a group, and the group after them.
+  /// Decodes one operation, or the members of a group and the group's join point after them.
   func decode(_ entry: ManifestNode.Entry) -> DecodedOperations {
     let fullName = prefix + entry.key
     guard Names.isName(entry.key), Names.isName(fullName) else {
@@ -44,7 +44,7 @@ struct OperationDecoder {
     return operation
   }
 
-  /// Whether an operation says exactly once what it is.
+  /// Checks that an operation has exactly one kind.
   private func checkKind(_ fields: Fields, _ name: String, _ place: Place) -> Bool {
     let kinds = ManifestKeys.kinds.filter { fields[$0] != nil }
     if kinds.count == 1 { return true }
@@ -79,7 +79,7 @@ struct OperationDecoder {
     } else {
       return
     }
-    // After an error an empty range stands for it, so that `item` is not unknown as well.
+    // After an error an empty range stands in, so that `item` is not reported as unknown, too.
     operation.elements = decoded.columns ?? ElementColumns(keys: ["item"], isMatrix: false)
     operation.maximumParallel = decoded.parallel
     operation.maximumFailures = decoded.failures
@@ -103,7 +103,7 @@ struct OperationDecoder {
     if let node = fields.node("files") { decodeFiles(node) }
   }
 
-  /// What an operation reads and writes is not looked at yet; it runs in any case.
+  /// Checks the form of `files`. The operation runs in any case: its files are not compared yet.
   private func decodeFiles(_ node: ManifestNode) {
     guard let files = Fields(node, ManifestKeys.files, findings) else { return }
     for key in ["in", "out"] {
@@ -116,7 +116,7 @@ struct OperationDecoder {
     findings.warning("'files' is not supported yet: \(meaning)", node.place)
   }
 
-  /// A setting that cannot take effect on this kind of operation is a mistake.
+  /// Reports settings that have no effect on this kind of operation.
   private func checkMeaning(_ fields: Fields, _ operation: OperationDeclaration) {
     switch operation.work {
     case .nothing:
@@ -146,10 +146,10 @@ struct OperationDecoder {
   }
 }
 
-/// What one entry of `operations` comes to.
+/// The operations that one entry of `operations` becomes.
 struct DecodedOperations {
   var operations: [OperationDeclaration] = []
-  /// Queues of groups with a `max_concurrent`.
+  /// The queues of groups with `max_concurrent`.
   var queues: [QueueSettings] = []
 
   mutating func append(_ more: DecodedOperations) {

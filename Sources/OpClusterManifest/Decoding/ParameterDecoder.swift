@@ -1,5 +1,5 @@
-// Reads `params` and settles their values with what the submitter gave. Called by the compiler
-// before everything else.
+// Decodes `params` and resolves their values with those that the submitter gave. The compiler calls
+// it first.
 
 import OpClusterModel
 
@@ -55,7 +55,7 @@ struct ParameterDecoder {
       return nil
     }
     guard let given else {
-      // Without a default, and not required: empty.
+      // An optional parameter without a default is empty.
       if !isRequired { return fields["default"] == nil ? "" : fallback }
       findings.error(
         "the \(name) is required", entry.place, hint: "give -p \(entry.key)=VALUE")
@@ -68,7 +68,7 @@ struct ParameterDecoder {
     return given
   }
 
-  /// A scalar as it is written; no placeholders.
+  /// Returns a scalar as written; refuses placeholders.
   private func literal(_ node: ManifestNode, _ what: String) -> String? {
     guard case .scalar(let text, _) = node.value, !node.isNull else {
       findings.error("\(what) must be a text, not \(node.kind)", node.place)
@@ -81,7 +81,7 @@ struct ParameterDecoder {
     return text
   }
 
-  /// Says what is wrong with a value; nil when it is fine.
+  /// Returns a check that says what is wrong with a value, or nil if the value is valid.
   private func check(_ fields: Fields, _ kind: Kind) -> (String) -> String? {
     var choices: [String]?
     if let items = fields.list("choices") {

@@ -1,4 +1,4 @@
-// Reads what concerns the process of a command: environment, folder, shell, streams. Part of the
+// Decodes the process settings of a command: environment, folder, shell, streams. Part of the
 // settings decoder.
 
 import OpClusterModel
@@ -21,7 +21,7 @@ extension SettingsDecoder {
     settings.successStatuses = codes.map { UInt8($0) }
   }
 
-  /// A name, a name with its strictness, or the words before the text.
+  /// Decodes `shell`: a name, a name with its strictness, or the words before the text.
   private func decodeShell(_ node: ManifestNode, _ settings: inout DeclaredSettings) {
     let findings = fields.findings
     settings.choosesShell = true
@@ -44,8 +44,9 @@ extension SettingsDecoder {
     }
   }
 
-  /// As each is called: strictly it ends at the first command that fails, and bash also where a
-  /// part of a pipe fails or a variable is not set. `sh` has no way to look at all parts of a pipe.
+  /// Command lines of the known shells. In strict mode the shell ends at the first failing command;
+  /// bash also ends if a part of a pipe fails or a variable is not set. `sh` cannot check all parts
+  /// of a pipe.
   private static let shells: [(String, (strict: [String]?, lenient: [String]?))] = [
     ("sh", (CommandSpecification.standardShell, ["/bin/sh", "-c"])),
     ("bash", (["/bin/bash", "-eu", "-o", "pipefail", "-c"], ["/bin/bash", "-c"])),
@@ -57,7 +58,7 @@ extension SettingsDecoder {
     onto variables: inout [DeclaredVariable]
   ) {
     guard let fields = Fields(node, ManifestKeys.environment, findings) else { return }
-    // Before the others: what is written down counts.
+    // Inherited variables come first, so that written ones override them.
     if let entry = fields[InheritedVariables.key] {
       InheritedVariables(findings: findings).decode(entry, onto: &variables)
     }
@@ -85,7 +86,7 @@ extension SettingsDecoder {
     }
   }
 
-  /// What workers refuse to set, and folders of `PATH` that would depend on where one is (G38).
+  /// Refuses variables that workers do not set, and relative folders of `PATH` (G38).
   private static func checkSafety(_ entry: ManifestNode.Entry, _ findings: Findings) {
     var known: String?
     if case .scalar(let text, _) = entry.value.value, !text.contains("${{") { known = text }

@@ -1,9 +1,9 @@
-// `require`: labels that a worker must have, of an operation or of a queue.
+// Decodes `require`: the labels that a worker must have for an operation or a queue.
 
 import OpClusterModel
 
 enum RequirementDecoder {
-  /// A label that is named again takes the place of the one before.
+  /// A repeated label replaces the earlier one.
   static func decode(
     _ node: ManifestNode, _ findings: Findings, onto requirements: inout [LabelRequirement]
   ) {

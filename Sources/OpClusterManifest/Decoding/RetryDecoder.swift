@@ -1,4 +1,4 @@
-// Reads `retry`, `max_lost` and `on_worker_lost`. Part of the settings decoder.
+// Decodes `retry`, `max_lost` and `on_worker_lost`. Part of the settings decoder.
 
 import OpClusterModel
 

@@ -1,12 +1,13 @@
-// Reads secret values: `{secret: {env: NAME}}`, `{secret: {file: PATH}}` in `env`, and `env_file`.
-// They are read where the manifest is compiled, and are neither in the text nor in findings.
+// Decodes secret values: `{secret: {env: NAME}}` and `{secret: {file: PATH}}` in `env`, and
+// `env_file`. The values are read where the manifest is compiled; neither its text nor a finding
+// holds them.
 
 import OpClusterModel
 
 struct SecretDecoder {
   let findings: Findings
 
-  /// The value of a variable that says where it comes from; nil after a finding.
+  /// Returns the value of a variable that names its source; nil after a finding.
   func secret(_ entry: ManifestNode.Entry) -> String? {
     guard let outer = Fields(entry.value, ManifestKeys.variable, findings) else { return nil }
     guard let node = outer.node("secret") else {
@@ -34,11 +35,11 @@ struct SecretDecoder {
     guard let path = source.text("file"), let place = source.node("file")?.place,
       let text = file(path, place)
     else { return nil }
-    // An editor ends the last line.
+    // Drops the line end that editors append.
     return checked(text.hasSuffix("\n") ? String(text.dropLast()) : text, entry.key, place)
   }
 
-  /// The variables of one file or several, later ones before earlier ones.
+  /// Decodes the variables of one or several files. A later file overrides an earlier one.
   func files(_ node: ManifestNode, onto variables: inout [DeclaredVariable]) {
     var nodes = [node]
     if case .sequence(let items) = node.value { nodes = items }
@@ -57,7 +58,7 @@ struct SecretDecoder {
     }
   }
 
-  /// `NAME=VALUE`, of which nothing but the name is ever told.
+  /// Decodes `NAME=VALUE`. Findings mention only the name.
   private func variable(
     _ line: String, _ path: String, _ number: Int, _ place: Place
   ) -> DeclaredVariable? {
@@ -73,7 +74,7 @@ struct SecretDecoder {
       if value.hasSuffix(quote) { value = value.dropFirst().dropLast() }
       break
     }
-    // A folder of `PATH` is not told either.
+    // Passes nil for the value: the finding must not show a folder of `PATH`.
     if let objection = CommandVariables.objection(to: name, nil) {
       findings.error(objection.message, place, hint: objection.hint)
       return nil
@@ -109,7 +110,7 @@ struct SecretDecoder {
 }
 
 extension [DeclaredVariable] {
-  /// The last value of a name counts.
+  /// The last value of a name wins.
   mutating func replace(_ variable: DeclaredVariable) {
     removeAll { $0.name == variable.name }
     append(variable)

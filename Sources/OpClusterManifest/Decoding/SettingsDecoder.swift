@@ -1,4 +1,4 @@
-// Reads what `defaults` and operations have in common. Called by the graph and the operation
+// Decodes the settings that `defaults` and operations share. Called by the graph and the operation
 // decoder.
 
 import OpClusterModel
@@ -18,7 +18,7 @@ struct SettingsDecoder {
     if let entry = fields["export_env"], case .sequence(let items) = entry.value.value,
       items.isEmpty
     {
-      // Nothing is copied anyway.
+      // An empty `export_env` asks for the present behaviour: nothing is copied.
     } else {
       fields.refuse("export_env", hint: "name the variables in 'env'")
     }
@@ -57,7 +57,7 @@ struct SettingsDecoder {
     ("very-high", .veryHigh),
   ]
 
-  /// A word, or a number that is pulled to a level (S48).
+  /// Decodes a word, or a number that is rounded to a level (S48).
   static func priority(_ node: ManifestNode, _ findings: Findings) -> Priority? {
     if case .scalar(let text, _) = node.value, findings.mayBeTyped(node),
       ManifestNode.isNumber(text)
@@ -135,7 +135,7 @@ struct SettingsDecoder {
     custom.append(Resources.NamedAmount(name: entry.key, amount: amount))
   }
 
-  /// A size, or one that grows: of that, the first.
+  /// Decodes a size. Of a growing size it takes `first`.
   private func memory(_ node: ManifestNode) -> Int64? {
     guard case .mapping = node.value else { return findings.bytes(node, "'memory'") }
     guard let fields = Fields(node, ManifestKeys.growing, findings) else { return nil }

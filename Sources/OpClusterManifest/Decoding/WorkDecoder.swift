@@ -1,16 +1,16 @@
-// Reads what an operation runs: `run`, `call` and `blocks`. Called by the operation decoder.
+// Decodes the work of an operation: `run`, `call` and `blocks`. Called by the operation decoder.
 
 import OpClusterModel
 
 struct WorkDecoder {
   let findings: Findings
 
-  /// A text for the shell, or a list of words; `what` is its name in messages.
+  /// Decodes a shell text or a list of words; `what` is its name in messages.
   func run(_ node: ManifestNode, _ what: String) -> DeclaredWork? {
     command(node, what) ? .run(node) : nil
   }
 
-  /// Whether a node can be a command; what is empty is reported and passes for one.
+  /// Whether a node has the form of a command. Reports an empty command, but returns true for it.
   private func command(_ node: ManifestNode, _ what: String) -> Bool {
     switch node.value {
     case .scalar(let text, _):
@@ -41,7 +41,7 @@ struct WorkDecoder {
     return DeclaredCall(type: type, input: fields.node("input"))
   }
 
-  /// Commands as `run` takes them, and `{call: …}` (S118).
+  /// Decodes blocks: commands as in `run`, and `{call: …}` (S118).
   func blocks(_ node: ManifestNode) -> DeclaredWork? {
     guard let items = findings.list(node, "'blocks'") else { return nil }
     if items.isEmpty { findings.error("'blocks' is empty", node.place) }

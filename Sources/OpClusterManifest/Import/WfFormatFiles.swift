@@ -1,19 +1,19 @@
-// Which file each task of a trace reads and writes when it is replayed: every file has one
-// producer, and is read only behind it. Used by the import.
+// The files that each task of a trace reads and writes in the replay: every file has one producer,
+// and only descendants of the producer read it. Used by the import.
 
 import OpClusterModel
 
 struct WfFormatFiles {
-  /// By task: names to read and to write, all of them plain words for the shell.
+  /// Names to read and to write by task; each name is a plain word for the shell.
   private(set) var reads: [[String]] = []
   private(set) var writes: [[String]] = []
-  /// Files that no task makes for those who read them: name in the replay, and in the trace.
+  /// Files that tasks read and no task makes: the name in the replay, and the name in the trace.
   private(set) var initial: [(name: String, file: String)] = []
   private var used: Set<String> = []
 
-  /// Where a trace's file has several producers, each writes a file of its own, and a reader
-  /// takes that of the last one it descends from; one that descends from none reads an initial
-  /// file.
+  /// If a file of the trace has several producers, each producer writes a file of its own. A reader
+  /// takes the file of its last producer among its ancestors, or an initial file if none is an
+  /// ancestor.
   init(_ trace: WfFormatTrace) {
     var producers: [String: [(task: Int, name: String)]] = [:]
     for (at, task) in trace.tasks.enumerated() {
@@ -52,7 +52,7 @@ struct WfFormatFiles {
 }
 
 extension WfFormatTrace {
-  /// Whether a task comes behind another by way of parents.
+  /// Whether a task descends from another one through parents.
   func descends(_ task: Int, from ancestor: Int) -> Bool {
     var seen: Set<Int> = [task]
     var open = [task]
@@ -67,7 +67,7 @@ extension WfFormatTrace {
 }
 
 extension Names {
-  /// The name itself, or the first free one with a number behind it.
+  /// Returns the name, or the first free one with a number appended.
   static func unique(_ name: String, _ used: inout Set<String>) -> String {
     if used.insert(name).inserted { return name }
     var number = 2

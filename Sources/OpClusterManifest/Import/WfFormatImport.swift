@@ -1,17 +1,17 @@
-// `opbatch import wfformat`: writes a manifest that replays a recorded run, with its
-// dependencies, its run times on another scale, and small files in place of its data. Needs only
-// sh, cat, head and sleep to run. Called by the command; pure.
+// `opbatch import wfformat`: writes a manifest that replays a recorded run with its dependencies,
+// scaled run times, and small files in place of its data. The replay needs only sh, cat, head and
+// sleep. Called by the command; pure.
 
 import OpClusterModel
 
 /// Turns a WfCommons trace (WfFormat 1.4 and 1.5) into a manifest.
 public struct WfFormatImport: Sendable {
-  /// What a second of the trace takes, in seconds; nil: as much as makes the longest path 5 s
-  /// and all tasks together 60 s, and never more than 1.
+  /// Seconds of the replay per second of the trace. nil: the scale, at most 1, that keeps the
+  /// longest path within 5 s and all tasks together within 60 s.
   public var timeScale: Double?
-  /// Bytes written for a byte of the trace.
+  /// Bytes written per byte of the trace.
   public var sizeScale: Double
-  /// No file is larger.
+  /// Maximum size of a file in bytes.
   public var maximumFileBytes: Int
 
   public init(
@@ -22,14 +22,16 @@ public struct WfFormatImport: Sendable {
     self.maximumFileBytes = maximumFileBytes
   }
 
-  /// Shorter waits are left out.
+  /// Waits shorter than this many seconds are left out.
   private static let shortestSleep = 0.005
-  /// A longer text goes in by stdin: one argument of a program holds 128 KiB on Linux.
+  /// A longer text goes in through stdin: Linux limits one argument to 128 KiB.
   private static let longestText = 60_000
-  /// Bytes of the list that one stage-in operation is given.
+  /// Maximum bytes of the list of one stage-in operation.
   private static let longestList = 120_000
 
-  /// The YAML text. `name` is the graph's; nil takes the trace's.
+  /// Returns the YAML text. `name` is the graph's name; nil takes the trace's.
+  ///
+  /// - Throws: `WfFormatError` if the trace cannot be imported.
   public func manifest(of bytes: [UInt8], name: String? = nil) throws(WfFormatError) -> String {
     let trace = try WfFormatTrace(bytes)
     guard let critical = trace.criticalSeconds else {
@@ -47,7 +49,7 @@ public struct WfFormatImport: Sendable {
     var text = header(trace, name, scale)
     text += stages.map { $0.text }.joined()
     for (at, task) in trace.tasks.enumerated() {
-      // Only roots wait for the files: all others are behind a root.
+      // Only roots wait for the stage-in: all other tasks are behind a root.
       let needs = task.parents.isEmpty ? stages.map { $0.name } : task.parents.map { names[$0] }
       text += "  \(names[at]):\n"
       text += Self.wrapped("    needs: [", needs, "]\n")
@@ -70,7 +72,7 @@ public struct WfFormatImport: Sendable {
     """
   }
 
-  /// The operations that make the folder and the files that no task makes.
+  /// Returns the operations that make the folder and the initial files.
   private func stageIn(
     _ initial: [(name: String, file: String)], _ trace: WfFormatTrace,
     _ used: inout Set<String>
@@ -127,14 +129,14 @@ public struct WfFormatImport: Sendable {
     return text
   }
 
-  /// Bytes of a file in the replay: none only where the trace had none.
+  /// Bytes of a file in the replay; 0 only if the trace's file is empty.
   private func size(_ file: String, _ trace: WfFormatTrace) -> Int {
     let original = trace.sizes[file] ?? 1024
     if original == 0 { return 0 }
     return max(1, min(Int(saturating: original * sizeScale), maximumFileBytes))
   }
 
-  /// Six decimals at most, no exponent.
+  /// Formats a number with at most six decimals and without an exponent.
   static func decimal(_ value: Double) -> String {
     let millionths = Int64(saturating: min(value, 1e9) * 1_000_000 + 0.5)
     let fraction = String(millionths % 1_000_000 + 1_000_000).dropFirst()
@@ -143,7 +145,7 @@ public struct WfFormatImport: Sendable {
     return digits.isEmpty ? whole : whole + "." + String(digits)
   }
 
-  /// A flow list over several lines.
+  /// Writes a flow list over several lines.
   private static func wrapped(_ start: String, _ names: [String], _ end: String) -> String {
     var text = start
     var column = start.count
@@ -162,6 +164,6 @@ public struct WfFormatImport: Sendable {
 }
 
 extension Names {
-  /// A name with room for a number behind it.
+  /// Shortens a name to leave room for an appended number.
   static func shortened(_ text: String) -> String { String(sanitised(text).prefix(112)) }
 }

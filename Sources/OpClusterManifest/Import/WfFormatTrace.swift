@@ -1,5 +1,5 @@
-// A recorded run of another workflow system, as WfCommons' WfFormat tells it: tasks, their
-// parents, the files they read and wrote, and how long they ran. Read by the import.
+// A recorded run in WfCommons' WfFormat: tasks, their parents, their files, and their run times.
+// Read by the import.
 
 import FoundationEssentials
 
@@ -93,7 +93,7 @@ struct WfFormatTrace {
     return names.filter { seen.insert($0).inserted }
   }
 
-  /// Seconds along the longest path; nil when the parents go round in a circle.
+  /// Seconds along the longest path; nil if the parents form a cycle.
   var criticalSeconds: Double? {
     guard let order else { return nil }
     var ends = [Double](repeating: 0, count: tasks.count)
@@ -104,7 +104,7 @@ struct WfFormatTrace {
     return ends.max()
   }
 
-  /// Parents before children; nil for a circle.
+  /// Tasks with parents before children; nil for a cycle.
   private var order: [Int]? {
     var missing = tasks.map { $0.parents.count }
     var children = [[Int]](repeating: [], count: tasks.count)
@@ -124,9 +124,9 @@ struct WfFormatTrace {
   }
 }
 
-/// Why a trace cannot be taken over.
+/// The reason why a trace cannot be imported.
 public struct WfFormatError: Error, Hashable, Sendable {
-  /// What is wrong with it, for people: follows `cannot import FILE: `.
+  /// The reason, for people; it follows `cannot import FILE: `.
   public var reason: String
   init(_ reason: String) { self.reason = reason }
 }

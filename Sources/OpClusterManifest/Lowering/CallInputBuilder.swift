@@ -1,6 +1,6 @@
-// The argument of a call: the manifest's `input` as JSON with places. What is the same for all is
-// put in here; where only the elements differ, each gets a JSON of its own; where outputs of
-// dependencies are read, the worker fills it in. Called by the lowering.
+// Builds the argument of a call: the manifest's `input` as JSON with places. Common values are
+// filled in here. If only the elements differ, each element gets a JSON of its own. Outputs of
+// dependencies are filled in by the worker. Called by the lowering.
 
 import OpClusterModel
 
@@ -51,8 +51,8 @@ struct CallInputBuilder {
     return true
   }
 
-  /// An output that is the whole text keeps its kind, with quotes or without: in JSON there would
-  /// be no way to leave them out.
+  /// An output that is the whole text keeps its JSON kind, quoted or not: a manifest in JSON cannot
+  /// leave the quotes out, so they carry no meaning here.
   private func form(of written: String, _ text: CommandText, isPlain: Bool) -> CallInput.Form {
     let form: CallInput.Form = isPlain ? .scalar : .string
     guard text.segments.count == 1, case .value(.output(let operation, _), _) = text.segments[0]
@@ -65,7 +65,7 @@ struct CallInputBuilder {
   }
 }
 
-/// JSON as far as it is known, and places.
+/// JSON under construction, with places for values that come later.
 struct CallInputWriter {
   var json = JSONWriter()
   private var segments: [CallInput.Segment] = []
@@ -87,7 +87,7 @@ struct CallInputWriter {
 }
 
 extension CommandText {
-  /// nil: it has places.
+  /// The text without its places; nil if it has any.
   fileprivate var literal: String? {
     var whole = ""
     for segment in segments {
@@ -114,7 +114,7 @@ extension CallInput {
     }
   }
 
-  /// The JSON of one element, of what reads no outputs.
+  /// Returns the JSON of one element, for an input that reads no outputs.
   func json(element values: [String], index: UInt32) -> [UInt8] {
     var bytes: [UInt8] = []
     for segment in segments {
@@ -140,7 +140,7 @@ extension CallInput {
   }
 }
 
-/// Writes JSON with separators where they belong.
+/// Writes JSON and puts in the separators.
 struct JSONWriter {
   private(set) var bytes: [UInt8] = []
   private var needsComma = false
@@ -163,12 +163,12 @@ struct JSONWriter {
     separate()
     bytes += text.utf8
   }
-  /// A text, or with `isScalar` the number or truth value that it looks like.
+  /// Writes a string; with `isScalar`, writes a text that looks like a number or boolean as one.
   mutating func value(_ text: String, isScalar: Bool) {
     let isLiteral = isScalar && (text == "true" || text == "false" || ManifestNode.isNumber(text))
     if isLiteral { literal(text) } else { string(text) }
   }
-  /// What has been written since the last call; a value of somebody else may follow.
+  /// Returns the bytes since the last call; with `beforeValue` the caller appends a value next.
   mutating func take(beforeValue: Bool) -> [UInt8] {
     if beforeValue { separate() }
     defer { bytes = [] }

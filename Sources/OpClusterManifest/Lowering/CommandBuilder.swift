@@ -1,4 +1,4 @@
-// The command of one operation, from its settings and `run`. Called by the lowering.
+// Builds the command of one operation from its settings and `run`. Called by the lowering.
 
 import OpClusterModel
 
@@ -8,7 +8,7 @@ struct CommandBuilder {
   private var findings: Findings { substitution.findings }
   private var settings: DeclaredSettings { substitution.operation.settings }
 
-  /// The command of a whole operation; nil after a finding.
+  /// Builds the command of a whole operation; nil after a finding.
   func build(_ run: ManifestNode) -> CommandSpecification? {
     guard var command = command(run, "'run'") else { return nil }
     command.timeout = settings.timeout
@@ -17,8 +17,8 @@ struct CommandBuilder {
     return command
   }
 
-  /// A command that is one of several blocks: the operation as a whole has the times. nil after a
-  /// finding.
+  /// Builds the command of one block, without times: they belong to the whole operation. nil after
+  /// a finding.
   func block(_ run: ManifestNode) -> CommandSpecification? {
     guard var command = command(run, "a block") else { return nil }
     command.elementKeys = substitution.operation.elements?.keys ?? []
@@ -80,14 +80,15 @@ struct CommandBuilder {
     return .shell(interpreter: interpreter, text: text)
   }
 
-  /// Who has not thought of it takes a pipe for failed where any part of it fails. Said once.
+  /// Warns once that `sh` sees only the failure of a pipe's last command: people expect that any
+  /// failure counts.
   private func warnOfPipe(_ run: ManifestNode) {
     findings.warnOnce(
       .pipe, "of a pipe only the last command's failure is seen by 'sh'", run.place,
       hint: "'shell: bash' fails when any of them does; 'shell: sh' says that this is meant")
   }
 
-  /// Values reach the text as variables of a shell: it must be one that gets its text.
+  /// Refuses an interpreter that is no shell: values reach the text as shell variables.
   private func checkShell(_ interpreter: [String], _ run: ManifestNode) -> Bool {
     let programs = interpreter.map { $0.split(separator: "/").last.map(String.init) ?? "" }
     let shells = ["sh", "bash", "dash", "ash", "ksh", "mksh", "zsh"]
@@ -113,9 +114,10 @@ struct CommandBuilder {
     }
   }
 
-  /// An output's file. A relative one starts from the operation's own working directory, or else
-  /// from the manifest's folder, and never leaves it: the worker opens it beneath that folder
-  /// (G38). Only what is written down as absolute is: a value at the beginning never makes it so.
+  /// Returns an output's file. A relative path starts from the operation's own working directory,
+  /// else from the manifest's folder. The worker opens it beneath that folder, so that it cannot
+  /// leave it (G38). A path is absolute only if its literal beginning is: a value at the beginning
+  /// never makes it so.
   private func output(_ node: ManifestNode, _ what: String) -> CommandText? {
     guard let text = substitution.plain(node, what) else { return nil }
     guard let first = text.segments.first else {
@@ -142,8 +144,8 @@ struct CommandBuilder {
     return path.text
   }
 
-  /// What a relative output begins with: nothing but a dot where it starts from the folder in which
-  /// the command runs.
+  /// The beginning of a relative output: `./` if it starts from the folder in which the command
+  /// runs.
   private var outputRoot: String {
     let surroundings = findings.surroundings
     let startsThere =
@@ -151,7 +153,7 @@ struct CommandBuilder {
     return startsThere ? "./" : OutputPath.beginning(beneath: surroundings.baseFolder)
   }
 
-  /// Relative ones start from the manifest's folder.
+  /// Makes relative paths start from the manifest's folder.
   private func path(_ node: ManifestNode, _ what: String) -> CommandText? {
     guard let text = substitution.plain(node, what) else { return nil }
     guard let first = text.segments.first else {
@@ -176,7 +178,7 @@ struct CommandBuilder {
 }
 
 extension CommandSpecification {
-  /// Every text that may hold values.
+  /// All texts that may hold values.
   var texts: [CommandText] {
     var all = environment.map { $0.value }
     switch form {
@@ -195,7 +197,7 @@ extension CommandSpecification {
     holds { if case .output = $0 { true } else { false } }
   }
 
-  /// Whether a text holds a value that is not the same for all elements, its index aside.
+  /// Whether a text holds a value that differs by element, apart from the index.
   var readsElements: Bool {
     holds { if case .element = $0 { true } else { false } }
   }

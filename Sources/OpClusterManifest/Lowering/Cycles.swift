@@ -1,13 +1,13 @@
-// Finds circles among the dependencies of templates, so that people hear of them with the path
-// before the coordinator refuses the graph (S32). Iterative: a chain may be long. Pure.
+// Finds cycles among the dependencies of templates, so that people see the path before the
+// coordinator refuses the graph (S32). Iterative, since a chain may be long. Pure.
 
 enum Cycles {
   private enum Mark {
     case new, open, done
   }
 
-  /// Each circle once, as the nodes on it in the order in which each needs the next. A node that
-  /// needs itself is one of length 1.
+  /// Returns each cycle once, as its nodes in the order in which each needs the next. A node that
+  /// needs itself is a cycle of length 1.
   static func find(needs: [[Int]]) -> [[Int]] {
     var marks = [Mark](repeating: .new, count: needs.count)
     var cycles: [[Int]] = []
@@ -30,7 +30,7 @@ enum Cycles {
         case .open:
           let from = path.firstIndex { $0.node == need } ?? 0
           cycles.append(path[from...].map { $0.node })
-          // What is on a reported circle is not reported again.
+          // Nodes of a reported cycle are not reported again.
           for step in path[from...] { marks[step.node] = .done }
           path.removeSubrange(from...)
         }

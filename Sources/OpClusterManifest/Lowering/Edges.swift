@@ -1,5 +1,5 @@
-// Dependencies between the operations of a manifest: names become positions, and what cannot be
-// is reported. Called by the lowering.
+// Resolves dependencies between the operations of a manifest: names become positions; impossible
+// ones are reported. Called by the lowering.
 
 import OpClusterModel
 
@@ -25,7 +25,7 @@ struct Edges {
     self.positions = positions
   }
 
-  /// All edges, in the order of the waiting operations.
+  /// Returns all edges, in the order of the waiting operations.
   func resolve() -> [GroupEdge] {
     var edges: [GroupEdge] = []
     var needs = [[Int]](repeating: [], count: operations.count)
@@ -61,8 +61,8 @@ struct Edges {
     return edges
   }
 
-  /// A group's join point is skipped as soon as a member fails, so who wants its end whatever it is
-  /// waits for every member.
+  /// Adds an edge from every member, for a need of `finished` on a group. The group's join point
+  /// would not do: it is skipped as soon as one member fails.
   private func addMembers(
     _ members: [String], _ need: DeclaredNeed, _ operation: OperationDeclaration, _ to: Int,
     _ seen: inout Set<Int>, _ needs: inout [[Int]], _ edges: inout [GroupEdge]
@@ -101,17 +101,17 @@ struct Edges {
     return from
   }
 
-  /// Looking through all names is worth it for the first few mistakes only.
+  /// Returns a near name, or nothing after 100 findings: each hint searches all names.
   private func hint(for name: String) -> String {
     guard findings.diagnostics.count < 100 else { return "" }
-    // From outside, what is in a group is named with it.
+    // Outside of a group, a member's name includes the group's name.
     if let member = operations.first(where: { $0.name.hasSuffix("." + name) }) {
       return "did you mean '\(member.name)'?"
     }
     return NearNames.hint(for: name, among: operations.lazy.map { $0.name })
   }
 
-  /// Element on element: as many on both sides, and numbered alike.
+  /// Checks an element-wise need: both sides have the same number of elements and the same indices.
   private func checkMatch(
     _ need: DeclaredNeed, _ from: OperationDeclaration, _ to: OperationDeclaration
   ) {

@@ -1,5 +1,5 @@
-// What `opbatch check --expand` shows: the operations of a submission with their elements and
-// their commands as far as they are known. Made by the compiler, read by the command.
+// The operations that `opbatch check --expand` shows: a submission's operations with their
+// elements, and their commands as far as they are known. Made by the compiler, read by the command.
 
 public import OpClusterModel
 
@@ -10,7 +10,8 @@ public struct ExpandedOperation: Hashable, Sendable {
   public var isArray: Bool
   public var queue: String
   public var needs: [Need]
-  /// Parameters are put in; `${{ item }}` and the like stand where each element differs.
+  /// The command with its parameters filled in. `${{ item }}` and the like mark values that differ
+  /// by element.
   public var command: String
   private let template: OperationTemplate
   private let work: LoweredWork
@@ -24,13 +25,13 @@ public struct ExpandedOperation: Hashable, Sendable {
   /// One element: `name/index`, and the command with its values in place.
   public struct Element: Hashable, Sendable {
     public var index: UInt32
-    /// `item`, or the axes of a matrix, in the order of `keys`.
+    /// The values, in the order of `keys`: `item`, or the axes of a matrix.
     public var values: [String]
     public var keys: [String]
     public var command: String
   }
 
-  /// An element, counted from 0 to `count`.
+  /// Returns an element by its position, from 0 up to `count`.
   public func element(_ element: UInt32) -> Element {
     let (keys, arguments) = elementValues
     var values: [String] = []
@@ -42,7 +43,7 @@ public struct ExpandedOperation: Hashable, Sendable {
     return Element(index: index, values: values, keys: keys, command: command)
   }
 
-  /// What elements give to commands: its keys, and the values of each.
+  /// The keys of the element values that commands use, and the values of each element.
   private var elementValues: (keys: [String], values: ElementArguments) {
     switch work {
     case .command(let command): return (command.elementKeys, template.elementArguments)
@@ -84,7 +85,7 @@ public struct ExpandedOperation: Hashable, Sendable {
     command = Self.describe(work, index: nil, values: nil)
   }
 
-  /// One line a block.
+  /// Returns one line per block.
   private static func describe(
     _ work: LoweredWork, index: UInt32?, values: [String]?
   ) -> String {

@@ -1,5 +1,5 @@
-// From declarations to a submission: templates, edges, queues, and the command of each. The last
-// step of the compiler.
+// Lowers declarations to a submission: templates, edges, queues and commands. The last step of the
+// compiler.
 
 public import OpClusterModel
 
@@ -19,7 +19,7 @@ struct Lowering {
     self.encoders = encoders
   }
 
-  /// The submission, and what runs by template. Meaningless when there were errors.
+  /// Returns the submission and the work of each template. Meaningless after an error.
   func lower() -> (submission: GraphSubmission, work: [LoweredWork]) {
     var submission = GraphSubmission(name: name)
     submission.failurePolicy = graph.failurePolicy
@@ -97,7 +97,7 @@ struct Lowering {
       template.grace = operation.settings.grace
       if let input = call.input { fillCall(input, substitution, &template) }
       checkPayload(template, operation, "the input")
-      // Its type may read what any of them left (S135).
+      // The operation's type may read the outputs of all its needs (S135).
       template.wantsInputs = !operation.needs.isEmpty
       return .call(call.type)
     case .run(let node):
@@ -134,7 +134,7 @@ struct Lowering {
     }
   }
 
-  /// What the elements give to their blocks, as lists of blocks carry it.
+  /// Encodes the element values in the form that lists of blocks carry.
   private func wrapped(
     _ values: ElementArguments, _ operation: OperationDeclaration
   ) -> ElementArguments {
@@ -178,7 +178,7 @@ struct Lowering {
     }
   }
 
-  /// What the blocks call, each type once, in their order.
+  /// Returns the distinct types that the blocks call, in order.
   private static func types(of blocks: [OperationBlock]) -> [OperationType] {
     var types: [OperationType] = []
     var seen: Set<OperationType> = []
@@ -205,7 +205,7 @@ struct Lowering {
       if !built.elementKeys.isEmpty { template.elementArguments = values }
       return
     }
-    // What differs by element only is known now: each element gets its own argument.
+    // The remaining values differ only by element: each element gets its own argument.
     for element in 0..<template.count {
       let own = substitution.operation.elements?.values(Int(element)) ?? []
       let json = built.json(element: own, index: template.shownIndex(ofElement: element))
@@ -220,12 +220,13 @@ struct Lowering {
     }
   }
 
-  /// Of what runs; join points and what comes last do not count.
+  /// Counts operations that run; join points and `finally` do not count.
   private static func running(_ templates: ArraySlice<OperationTemplate>) -> Int {
     templates.reduce(0) { $0 + ($1.work == .nothing || $1.isFinal ? 0 : Int($1.count)) }
   }
 
-  /// Arrays and groups that stop by themselves. The members of a group stand next to each other.
+  /// Returns the failure scopes of arrays and groups with `max_failures`. The members of a group
+  /// are adjacent.
   private func failureScopes(_ templates: [OperationTemplate]) -> [FailureScope] {
     var positions: [String: Int] = [:]
     for (at, template) in templates.enumerated() { positions[template.name] = at }
@@ -233,7 +234,7 @@ struct Lowering {
       guard let bound = operation.maximumFailures else { return nil }
       let members = (operation.members ?? [operation.name]).compactMap { positions[$0] }
       guard let first = members.min(), let last = members.max() else { return nil }
-      // What is in `finally` counts for a part of its own.
+      // Operations of `finally` count here: the scope has a total of its own.
       let total = templates[first...last].reduce(0) {
         $0 + ($1.work == .nothing ? 0 : Int($1.count))
       }
@@ -275,23 +276,23 @@ struct Lowering {
   }
 }
 
-/// What an operation runs, ready to be shown.
+/// The work of an operation, for display.
 enum LoweredWork: Hashable, Sendable {
   case barrier
   case group
   case command(CommandSpecification)
   case call(OperationType)
-  /// And what each element gives to the commands among them.
+  /// The blocks, and the values that each element gives to their commands.
   case blocks([OperationBlock], values: ElementArguments)
 }
 
-/// Makes the payloads of templates, which are opaque to the coordinator. The words of this module
-/// have no bytes of their own, so who calls it brings them.
+/// Encodes the payloads of templates, which are opaque to the coordinator. This module has no
+/// encoding of its own, so the caller provides it.
 public struct PayloadEncoders {
   public var command: (CommandSpecification) -> [UInt8]
   public var callInput: (CallInput) -> [UInt8]
   public var blocks: ([OperationBlock]) -> [UInt8]
-  /// The argument of an element whose work is blocks, of its `ElementValues`.
+  /// Encodes the argument of an element whose work is blocks, from its `ElementValues`.
   public var blockElement: ([UInt8]) -> [UInt8]
   public init(
     command: @escaping (CommandSpecification) -> [UInt8],
@@ -307,13 +308,14 @@ public struct PayloadEncoders {
 }
 
 extension OperationDeclaration {
-  /// Nothing runs: it only joins dependencies.
+  /// Whether the operation runs nothing and only joins dependencies.
   var isJoint: Bool {
     if case .nothing = work { true } else { false }
   }
 }
 
-/// Queues by position: the manifest's own, then those of the cluster as they are named.
+/// The queues by position: the manifest's own first, then queues of the cluster in the order of
+/// their first use.
 struct QueueTable {
   private(set) var references: [QueueReference]
   private var positions: [String: UInt32] = [:]
@@ -327,8 +329,8 @@ struct QueueTable {
     for (at, name) in ownNames.enumerated() { positions[name] = UInt32(at) }
   }
 
-  /// A name that the manifest does not declare is a queue of the cluster. Join points go to
-  /// `default`: a queue's limit or suspension is not about them.
+  /// Returns a queue's position. A name that the manifest does not declare is a queue of the
+  /// cluster. Join points go to `default`: a queue's limit or suspension does not concern them.
   mutating func position(_ queue: PlacedName?, isJoint: Bool) -> UInt32 {
     guard let queue, !isJoint else { return position(named: "default") }
     if positions[queue.name] == nil,

@@ -1,9 +1,9 @@
-// The secret values of a graph, each once, and what the commands of one operation call them. Filled
-// by the lowering, on the thread that compiles.
+// The secret values of a graph, each once, and their positions in the commands of each operation.
+// The lowering fills it on the compiling thread.
 
 import OpClusterModel
 
-/// Those of the graph.
+/// The secrets of the graph.
 final class SecretTable {
   private(set) var values: [String] = []
   private var positions: [String: UInt32] = [:]
@@ -17,10 +17,10 @@ final class SecretTable {
   }
 }
 
-/// Those of one operation: its commands know them by their position here.
+/// The secrets of one operation. Its commands refer to them by their position here.
 final class OperationSecrets {
   private let table: SecretTable
-  /// `OperationTemplate.secrets`.
+  /// Positions in the graph's table: `OperationTemplate.secrets`.
   private(set) var positions: [UInt32] = []
 
   init(_ table: SecretTable) { self.table = table }

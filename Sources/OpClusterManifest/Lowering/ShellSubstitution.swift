@@ -1,11 +1,11 @@
-// A text for the shell with its values: each is one word, or a part of one, and never parsed by the
-// shell (see `ShellText`). Where that cannot be, values are refused. Called by the lowering.
+// Substitutes values in a shell text. Each value is one word or a part of a word, and the shell
+// never parses it (see `ShellText`). Refuses values in other places. Called by the lowering.
 
 import OpClusterModel
 
 extension Substitution {
-  /// A text for the shell, and whether it joins commands by a pipe; nil after a finding, and all of
-  /// a text are found.
+  /// Returns the shell text, and whether it has a pipe; nil after a finding. Reports all findings
+  /// of a text.
   func shell(_ node: ManifestNode, _ what: String) -> (CommandText, hasPipe: Bool)? {
     guard let pieces = pieces(node, what) else { return nil }
     let (all, hasPipe) = scanned(pieces)
@@ -35,7 +35,7 @@ extension Substitution {
     return (text, hasPipe)
   }
 
-  /// Where each value stands, `raw(…)` among them, and whether a pipe does.
+  /// Returns the place of each value, `raw(…)` included, and whether there is a pipe.
   private func scanned(_ pieces: [TextPiece]) -> ([ShellPlace], hasPipe: Bool) {
     var scanner = ShellScanner()
     var count = 0
@@ -45,7 +45,7 @@ extension Substitution {
       case .literal(let literal): scanner.read(literal)
       case .value(let value) where value.isRaw:
         numbers.append(nil)
-        // It is a part of the text, where it is known.
+        // A known `raw` parameter is a part of the text.
         if case .parameter(let name) = value.reference, let known = findings.parameters[name] ?? nil
         {
           scanner.read(known)
@@ -73,17 +73,17 @@ extension Substitution {
     return true
   }
 
-  /// A place with what stands around it.
+  /// A place and the text around it.
   private struct PlacedText {
     let place: ShellPlace
     let next: UInt8?
-    /// The quotes around it hold nothing else.
+    /// The quotes around the value hold nothing else.
     let isEnclosed: Bool
-    /// They have been left out.
+    /// The quotes were removed.
     var tookQuotes = false
   }
 
-  /// A value that is no code; false after a finding.
+  /// Appends a value that is not `raw`; false after a finding.
   private func append(
     _ value: TextPiece.PlacedValue, _ put: inout PlacedText, to text: inout TextBuilder
   ) -> Bool {
@@ -132,18 +132,19 @@ extension Substitution {
     }
   }
 
-  /// Whether a text can be written as it is.
+  /// Whether a known text can be written without quotes.
   private func isPlainHere(_ known: String, _ put: PlacedText) -> Bool {
     switch put.place {
-    // What could be a word of the shell's own or an assignment is quoted where a command stands.
+    // Quotes a value where a command may stand: unquoted it could be a reserved word or an
+    // assignment.
     case .word(let takesMany): takesMany && ShellText.isPlainWord(known, before: put.next)
     case .doubleQuotes: ShellText.isSafe(known)
     case .refused(let obstacle): obstacle.takesPlain && ShellText.isSafe(known)
     }
   }
 
-  /// Whether each value that may stand there can be: an index is digits, and where nothing else
-  /// would do, the values of all elements are looked at. O(elements) of the operation.
+  /// Whether every possible value can be written without quotes. An index is digits; otherwise all
+  /// elements are checked. O(elements) of the operation.
   private func isAlwaysPlain(_ value: CommandText.Value, _ put: PlacedText) -> Bool {
     switch value {
     case .index:
@@ -164,7 +165,7 @@ extension Substitution {
     }
   }
 
-  /// Whether it may be more than one word.
+  /// Whether the value may be more than one word.
   private func isList(_ value: CommandText.Value) -> Bool {
     guard case .output(let operation, _) = value else { return false }
     return outputsByNeed.contains { $0.value.operation == operation && $0.value.isList }
@@ -179,7 +180,7 @@ extension Substitution {
 }
 
 extension TextPiece {
-  /// What a literal begins with; nil for a value.
+  /// The first byte of a literal; nil for a value.
   fileprivate var firstByte: UInt8? {
     if case .literal(let text) = self { text.utf8.first } else { nil }
   }

@@ -1,24 +1,24 @@
-// Texts of one operation with their values: parameters become literal, what is known only when
-// an attempt starts becomes a segment. Called by the lowering, one per operation.
+// Substitutes values in the texts of one operation. Parameters become literals; values that are
+// known only when an attempt starts become segments. The lowering makes one per operation.
 
 import OpClusterModel
 
 struct Substitution {
   let findings: Findings
   let operation: OperationDeclaration
-  /// The direct dependencies, by the names that the operation may use for them.
+  /// The direct dependencies by the names that the operation may use.
   let outputsByNeed: [String: NeedOutputs]
 
-  /// A dependency as the graph names it, and the outputs that it declares.
+  /// A dependency by its name in the graph, and the outputs that it declares.
   struct NeedOutputs {
     var operation: String
     var keys: [String]
-    /// All elements of an array: each gives its own.
+    /// The dependency is an array: the value has one entry per element.
     var isList = false
   }
 
-  /// A text in which values are not quoted: arguments, environment, paths, stdin. nil after a
-  /// finding; all of a text are found.
+  /// Substitutes values without quoting: for arguments, environment, paths, stdin. nil after a
+  /// finding. Reports all findings of a text.
   func plain(_ node: ManifestNode, _ what: String) -> CommandText? {
     guard let pieces = pieces(node, what) else { return nil }
     var text = TextBuilder()
@@ -116,7 +116,7 @@ struct TextBuilder {
   mutating func append(_ value: CommandText.Value, _ quoting: CommandText.Quoting) {
     text.segments.append(.value(value, quoting: quoting))
   }
-  /// Takes back the `"` that was written last; false when it was something else.
+  /// Removes the `"` at the end of the text; false if the text ends differently.
   mutating func removeQuote() -> Bool {
     guard case .literal(let before)? = text.segments.last, before.hasSuffix("\"") else {
       return false

@@ -1,15 +1,15 @@
-// Finds aliases inside mapping keys before the text is given to Yams, which compares whole keys:
-// a key that is an alias of aliases of aliases would keep it busy for years. Values only.
+// Finds aliases inside mapping keys before Yams parses the text. Yams compares whole keys, so a key
+// of nested aliases could keep it busy for years. Values only.
 
 import OpClusterModel
 
 struct AliasKeys {
   private let bytes: [UInt8]
-  /// Names that the text may have anchors for.
+  /// Names of possible anchors in the text.
   private let anchors: Set<ArraySlice<UInt8>>
 
-  /// Where the first alias stands that is a key or part of one; nil for none. In a manifest with
-  /// an anchor `name`, a line of text that begins like `*name :` is taken for it.
+  /// Returns the place of the first alias that is a key or part of one; nil if there is none. A
+  /// text line that begins like `*name :` counts as one if the manifest has an anchor `name`.
   static func first(in source: String) -> Place? {
     let keys = AliasKeys(source)
     return keys.anchors.isEmpty ? nil : keys.first()
@@ -47,7 +47,7 @@ struct AliasKeys {
     return nil
   }
 
-  /// Only indentation, or a sign after which a node begins, stands before.
+  /// Whether only indentation, or a sign after which a node begins, stands before.
   private func opensNode(before at: Int, _ lineStart: Int) -> Bool {
     var back = at
     while back > lineStart, bytes[back - 1] == UInt8(ascii: " ") { back -= 1 }
@@ -59,7 +59,8 @@ struct AliasKeys {
       && anchors.contains(bytes[(at + 1)...].prefix(while: Self.isName))
   }
 
-  /// `? key`: with an alias on the same line, or a key that goes on below.
+  /// Whether `? key` begins here with an alias on the same line, or with a key that continues
+  /// below.
   private func isExplicitKey(_ start: Int, _ lineStart: Int) -> Bool {
     guard isSpace(start + 1) else { return false }
     var at = start + 1
@@ -74,13 +75,13 @@ struct AliasKeys {
     return false
   }
 
-  /// A colon follows the alias, or follows the bracket that closes on the same line.
+  /// Whether a colon follows the alias, or follows a bracket that closes on the same line.
   private func endsInKey(_ start: Int) -> Bool {
     guard isAlias(start) else { return false }
     var at = start + 1
     while at < bytes.count, Self.isName(bytes[at]) { at += 1 }
     if isColon(after: at) { return true }
-    // A key that is not explicit has at most 1024 characters.
+    // An implicit key has at most 1024 characters.
     let end = min(bytes.count, start + 4100)
     while at < end, bytes[at] != UInt8(ascii: "\n") {
       let closes = bytes[at] == UInt8(ascii: "]") || bytes[at] == UInt8(ascii: "}")

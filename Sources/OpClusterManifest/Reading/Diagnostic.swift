@@ -1,24 +1,24 @@
-// What is wrong with a manifest, where, and what to do; written like a compiler's. Made while
-// reading, shown by the commands. Values only.
+// Findings about a manifest: what is wrong, where, and what to do; in the form of a compiler's
+// messages. Made while reading, shown by the commands. Values only.
 
 import OpClusterModel
 
 /// One finding about a manifest.
 public struct Diagnostic: Hashable, Sendable {
-  /// Errors keep a manifest from being submitted, warnings do not.
+  /// An error prevents a submission; a warning does not.
   public enum Severity: String, Sendable {
     case error, warning
   }
   public var severity: Severity
-  /// What is wrong, without a full stop.
+  /// The problem, without a full stop.
   public var message: String
-  /// From 1; 0 where there is no place in the text.
+  /// The line from 1; 0 for a finding without a place in the text.
   public var line: Int
-  /// From 1, in Unicode scalars.
+  /// The column from 1, in Unicode scalars.
   public var column: Int
-  /// Unicode scalars that are marked, at least 1.
+  /// The number of marked Unicode scalars, at least 1.
   public var length: Int
-  /// What to do; empty for nothing.
+  /// The remedy; may be empty.
   public var hint: String
 
   public init(
@@ -33,25 +33,25 @@ public struct Diagnostic: Hashable, Sendable {
     self.hint = hint
   }
 
-  /// The finding as people read it. For many of them use a `DiagnosticRenderer`.
+  /// Returns the finding as text for people. For many findings use a `DiagnosticRenderer`.
   public func render(source: String, file: String, color: Bool) -> String {
     DiagnosticRenderer(source: source, file: file, color: color).render(self)
   }
 }
 
-/// Shows findings together with the lines they are about.
+/// Renders findings with the source lines that they concern.
 public struct DiagnosticRenderer: Sendable {
   private let lines: [Substring]
   private let file: String
   private let color: Bool
   private let cells: @Sendable (String) -> Int
-  /// Longest part of a source line that is shown, in Unicode scalars.
+  /// Maximum part of a source line that is shown, in Unicode scalars.
   private static let shownWidth = 120
-  /// More than so many findings are counted, not shown.
+  /// Further findings are counted, not shown.
   private static let shownFindings = 100
 
-  /// - Parameter cells: how many cells of a terminal a text takes; where nobody knows better, one
-  ///   for each Unicode scalar.
+  /// - Parameter cells: Returns the number of terminal cells that a text takes; by default one per
+  ///   Unicode scalar.
   public init(
     source: String, file: String, color: Bool,
     cells: @escaping @Sendable (String) -> Int = { $0.unicodeScalars.count }
@@ -62,7 +62,7 @@ public struct DiagnosticRenderer: Sendable {
     self.cells = cells
   }
 
-  /// All of them, errors and warnings in the order of the text, an empty line between them.
+  /// Renders errors and warnings in the order given, an empty line between them.
   public func render(_ diagnostics: [Diagnostic]) -> String {
     var blocks = diagnostics.prefix(Self.shownFindings).map { render($0) }
     if diagnostics.count > Self.shownFindings {
@@ -82,13 +82,13 @@ public struct DiagnosticRenderer: Sendable {
     guard diagnostic.line <= lines.count else { return text }
     let scalars = Array(lines[diagnostic.line - 1].unicodeScalars)
     let column = min(max(diagnostic.column, 1), scalars.count + 1)
-    // A long line is cut around the place.
+    // Cuts a long line around the place.
     let from = max(0, min(column - 40, scalars.count - Self.shownWidth))
     let shown = scalars[from..<min(scalars.count, from + Self.shownWidth)]
     let head = from > 0 ? "…" : ""
     let tail = from + shown.count < scalars.count ? "…" : ""
     text += "   | \(head)\(visible(shown))\(tail)\n"
-    // Tabs stay, so that the mark stands below what it marks.
+    // Keeps tabs, so that the mark stands below the marked text.
     let before = scalars[from..<(column - 1)].split(
       separator: "\t", omittingEmptySubsequences: false
     ).map { blanks(below: $0) }.joined(separator: "\t")
@@ -99,7 +99,7 @@ public struct DiagnosticRenderer: Sendable {
     return text + (diagnostic.hint.isEmpty ? "\n" : " \(visible(diagnostic.hint))\n")
   }
 
-  /// As wide as what is shown of the scalars.
+  /// Returns blanks as wide as the shown scalars.
   private func blanks(below scalars: some Sequence<Unicode.Scalar>) -> String {
     String(repeating: " ", count: cells(visible(scalars)))
   }
@@ -109,7 +109,7 @@ public struct DiagnosticRenderer: Sendable {
     return "\u{1B}[1;\(severity == .error ? "31" : "33")m\(text)\u{1B}[0m"
   }
 
-  /// A manifest must not be able to steer the terminal of who reads about it.
+  /// Replaces characters that could steer the terminal of the reader.
   private func visible(_ text: some Sequence<Unicode.Scalar>) -> String {
     var result = ""
     for scalar in text {

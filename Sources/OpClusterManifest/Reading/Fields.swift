@@ -1,5 +1,5 @@
-// One mapping of the manifest, opened with the table of its keys: unknown keys are reported, and
-// values are read with their types. Used by all decoders.
+// One mapping of the manifest, opened with the table of its keys. Reports unknown keys and reads
+// typed values. Used by all decoders.
 
 import OpClusterModel
 
@@ -7,11 +7,12 @@ struct Fields {
   let table: KeyTable
   let place: Place
   let findings: Findings
-  /// Entries whose keys are in the table, or any when the table is open.
+  /// Entries with keys of the table; all entries if the table is open.
   let entries: [ManifestNode.Entry]
   private let positions: [String: Int]
 
-  /// nil, and a finding, when the node is not a mapping. `name` replaces the table's in messages.
+  /// Returns nil, and reports a finding, if the node is no mapping. `name` replaces the table's
+  /// name in messages.
   init?(_ node: ManifestNode, _ table: KeyTable, name: String? = nil, _ findings: Findings) {
     let name = name ?? table.name
     guard case .mapping(let all) = node.value else {
@@ -44,16 +45,16 @@ struct Fields {
   }
   func node(_ key: String) -> ManifestNode? { self[key]?.value }
 
-  /// Entries whose keys people chose; for open tables.
+  /// Entries with keys that the user chose; for open tables.
   var chosen: [ManifestNode.Entry] { entries.filter { !table.keys.contains($0.key) } }
 
-  /// A key that the schema knows and this version does not do.
+  /// Refuses a key of the schema that this version does not support.
   func refuse(_ key: String, hint: String = "") {
     if let entry = self[key] {
       findings.error("'\(key)' is not supported yet", entry.place, hint: hint)
     }
   }
-  /// A key whose absence changes nothing about what comes out.
+  /// Warns of an unsupported key that does not change the result.
   func passOver(_ key: String, _ meaning: String) {
     if let entry = self[key] {
       findings.warning("'\(key)' is not supported yet: \(meaning)", entry.place)
@@ -76,13 +77,13 @@ struct Fields {
   func choice<Value>(_ key: String, _ values: [(String, Value)]) -> Value? {
     node(key).flatMap { findings.choice($0, "'\(key)'", values) }
   }
-  /// The items of a list; a finding and nil for anything else.
+  /// Returns the items of a list; nil after a finding.
   func list(_ key: String) -> [ManifestNode]? {
     node(key).flatMap { findings.list($0, "'\(key)'") }
   }
 }
 
-// Values with their types.
+// Typed values.
 extension Findings {
   func list(_ node: ManifestNode, _ what: String) -> [ManifestNode]? {
     guard case .sequence(let items) = node.value else {
@@ -92,7 +93,7 @@ extension Findings {
     return items
   }
 
-  /// `true` and `false` only: `yes` and `no` are texts.
+  /// Accepts `true` and `false` only: `yes` and `no` are texts.
   func bool(_ node: ManifestNode, _ what: String) -> Bool? {
     guard case .scalar = node.value, !node.isNull else {
       error("\(what) must be true or false, not \(node.kind)", node.place)
@@ -113,7 +114,7 @@ extension Findings {
     return nil
   }
 
-  /// The digits of a number that is not negative where `amount` wants none.
+  /// Reads an amount: a number from 0 on with at most four decimals.
   func amount(_ node: ManifestNode, _ what: String) -> ResourceAmount? {
     guard let text = number(node, what) else { return nil }
     if let amount = Quantities.amount(text) { return amount }
@@ -122,7 +123,7 @@ extension Findings {
     return nil
   }
 
-  /// The text of a number.
+  /// Returns the text of a number.
   func number(_ node: ManifestNode, _ what: String) -> String? {
     guard case .scalar = node.value, !node.isNull else {
       error("\(what) must be a number, not \(node.kind)", node.place)
@@ -142,7 +143,7 @@ extension Findings {
     return nil
   }
 
-  /// A delay, or a time (S150).
+  /// Reads a delay or a time (S150).
   func moment(_ node: ManifestNode, _ what: String) -> NotBefore? {
     guard let text = text(node, what) else { return nil }
     if let span = Quantities.duration(text) {

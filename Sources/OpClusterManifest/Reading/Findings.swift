@@ -1,5 +1,5 @@
-// Collects what is wrong while a manifest is read, and turns scalars into texts with the
-// parameters put in. One per compilation, confined to the thread that compiles.
+// Collects findings while a manifest is read, and fills parameters into scalars. One per
+// compilation, confined to the compiling thread.
 
 import OpClusterModel
 
@@ -7,13 +7,13 @@ final class Findings {
   let source: SourceText
   let surroundings: Surroundings
   private(set) var diagnostics: [Diagnostic] = []
-  /// A resolved parameter; nil where it could not be resolved, which has been reported.
+  /// The resolved parameters; nil for one that could not be resolved, which has been reported.
   var parameters: [String: String?] = [:]
   private(set) var hasErrors = false
-  /// One cause is reported once per place, however often an alias repeats it.
+  /// Reports each cause once per place, even if an alias repeats it.
   private var seen: Set<Diagnostic> = []
 
-  /// Files that arrays are made of: all that name one see the same content.
+  /// Caches the files of arrays: all arrays that name a file see the same content.
   private var texts: [String: Result<String, FileAccess.Unreadable>] = [:]
 
   init(source: String, surroundings: Surroundings) {
@@ -21,7 +21,7 @@ final class Findings {
     self.surroundings = surroundings
   }
 
-  /// The text of a file, by a path relative to the manifest's folder.
+  /// Returns the text of a file. The path is relative to the manifest's folder.
   func file(_ path: String) -> Result<String, FileAccess.Unreadable> {
     let path = surroundings.absolute(path)
     if let known = texts[path] { return known }
@@ -39,7 +39,7 @@ final class Findings {
   func warning(_ message: String, _ place: Place?, hint: String = "") {
     report(.warning, message, place, hint)
   }
-  /// What is said of the first place only, however many there are.
+  /// Remarks that are reported at the first place only.
   enum Remark: Hashable {
     case pipe
   }
@@ -63,7 +63,7 @@ final class Findings {
         column: place?.column ?? 0, length: place?.length ?? 1, hint: hint))
   }
 
-  /// Findings in the order of the text, those without a place last.
+  /// The findings in the order of the text; those without a place come last.
   var sorted: [Diagnostic] {
     diagnostics.enumerated()
       .map { at, diagnostic in
@@ -75,8 +75,8 @@ final class Findings {
       .map { $0.diagnostic }
   }
 
-  /// The text of a scalar with its parameters put in. nil for anything else, and for texts with
-  /// values that are known only when an operation starts; both are reported.
+  /// Returns the text of a scalar with its parameters filled in. Reports a finding and returns nil
+  /// for any other node, and for a text with values that are known only when an operation starts.
   func text(_ node: ManifestNode, _ what: String) -> String? {
     guard case .scalar(let text, _) = node.value, !node.isNull else {
       error("\(what) must be a text, not \(node.kind)", node.place)
@@ -102,7 +102,7 @@ final class Findings {
   private static let lateHint =
     "only run, call input, env, stdin, stdout and stderr can use it"
 
-  /// The value of a parameter; nil when there is none, which is reported once.
+  /// Returns the value of a parameter; nil if there is none, which is reported once.
   func parameter(_ name: String, _ place: Place) -> String? {
     guard let value = parameters[name] else {
       error(
@@ -113,14 +113,14 @@ final class Findings {
     return value
   }
 
-  /// Whether a scalar may be taken for a number or a boolean: written without quotes, or made
-  /// of a parameter.
+  /// Whether a scalar may be read as a number or a boolean: it is unquoted, or begins with a
+  /// placeholder.
   func mayBeTyped(_ node: ManifestNode) -> Bool {
     guard case .scalar(let text, let isPlain) = node.value else { return false }
     return isPlain || text.hasPrefix("${{")
   }
 
-  /// A text cut at its placeholders, without those that are wrong, which are reported.
+  /// Splits a text at its placeholders. Reports wrong placeholders and leaves them out.
   func pieces(of text: String, in node: ManifestNode) -> [TextPiece] {
     var from = source.offset(of: node.place) ?? 0
     return TextPiece.parse(text) { written in

@@ -1,12 +1,12 @@
-// Every key that the manifest knows, by the mapping it stands in. The decoders read no other
-// key, and the tests compare these tables with the schema. Constants.
+// All keys of a manifest, by mapping. The decoders read no other key; the tests compare these
+// tables with the schema. Constants.
 
 /// The keys of one kind of mapping.
 struct KeyTable: Hashable {
-  /// For messages: `unknown key 'nedds' in operation`.
+  /// The name in messages: `unknown key 'nedds' in operation`.
   var name: String
   var keys: [String]
-  /// Whether keys beside these are names that people choose.
+  /// Whether other keys are names that the user chooses.
   var isOpen = false
 }
 
@@ -25,7 +25,7 @@ enum ManifestKeys {
     name: "a queue",
     keys: ["max_concurrent", "qos", "priority", "suspended", "require", "cluster_queue"])
   static let barrier = KeyTable(name: "a barrier", keys: ["name", "after", "before", "when"])
-  /// What `defaults` may hold.
+  /// The keys of `defaults`.
   static let settings = KeyTable(
     name: "defaults",
     keys: [
@@ -42,7 +42,7 @@ enum ManifestKeys {
       "description", "run", "call", "blocks", "group", "barrier", "needs", "needs_any", "array",
       "matrix", "if", "files", "outputs", "allow_failure",
     ] + settings.keys)
-  /// What an operation can be, exactly one of them.
+  /// The kinds of an operation; it has exactly one.
   static let kinds = ["run", "call", "blocks", "group", "barrier"]
   static let call = KeyTable(name: "'call'", keys: ["type", "input", "version"])
   static let block = KeyTable(name: "a block", keys: ["call"])
@@ -58,7 +58,7 @@ enum ManifestKeys {
   static let matrix = KeyTable(
     name: "'matrix'", keys: ["include", "exclude", "max_parallel", "max_failures"], isOpen: true)
   static let files = KeyTable(name: "'files'", keys: ["in", "out", "stage", "skip_if_current"])
-  /// Other keys are resources that workers name themselves.
+  /// Other keys are named resources of workers.
   static let resources = KeyTable(
     name: "'resources'", keys: ["cpus", "memory", "gpus", "disk", "exclusive"], isOpen: true)
   static let growing = KeyTable(name: "'memory'", keys: ["first", "factor", "max"])
@@ -70,26 +70,26 @@ enum ManifestKeys {
   /// The other keys of an environment are its variables.
   static let environment = KeyTable(
     name: "'env'", keys: [InheritedVariables.key], isOpen: true)
-  /// A variable that is not a text.
+  /// A variable with a mapping as its value.
   static let variable = KeyTable(name: "a variable", keys: ["secret"])
   static let secret = KeyTable(name: "'secret'", keys: ["env", "file"])
   static let input = KeyTable(name: "'stdin'", keys: ["file"])
   static let shell = KeyTable(name: "'shell'", keys: ["name", "strict"])
   static let logs = KeyTable(name: "'logs'", keys: ["keep", "max"])
 
-  /// Keys that mean something only for a command (`run`).
+  /// Keys that apply only to a command (`run`).
   static let commandOnly = [
     "warn_before_timeout", "needs_time", "env", "env_file", "workdir", "shell", "stdin", "stdout",
     "stderr",
     "logs", "ok_exit_codes", "outputs", "export_env", "suspend_signal",
   ]
-  /// Keys that mean something only where something runs: not for a join point.
+  /// Keys that apply only to running operations, not to a join point.
   static let runningOnly =
     commandOnly + [
       "not_before", "timeout", "cancel", "array", "matrix", "queue", "priority", "qos", "resources",
       "require",
       "retry", "max_lost", "on_worker_lost", "allow_failure", "files",
     ]
-  /// Keys of an operation that its members have, not a group.
+  /// Keys that apply to a group's members, not to the group.
   static let notForGroups = ["array", "matrix", "outputs", "allow_failure", "files"]
 }

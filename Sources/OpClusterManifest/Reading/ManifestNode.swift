@@ -1,5 +1,5 @@
-// The manifest as a tree of our own: texts as they were written, and where they stand. Made by
-// the YAML reader, read by the decoders.
+// The manifest as a tree: texts as written, with their places. Made by the YAML reader, read by the
+// decoders.
 
 /// A place in the manifest's text, counted from 1; columns in Unicode scalars.
 struct Place: Hashable {
@@ -8,10 +8,9 @@ struct Place: Hashable {
   var length: Int = 1
 }
 
-/// A node of the manifest.
 struct ManifestNode {
   enum Value {
-    /// `isPlain`: written without quotes, so that it may be a number or a boolean.
+    /// `isPlain`: written without quotes, so it may be a number or a boolean.
     case scalar(String, isPlain: Bool)
     case sequence([ManifestNode])
     case mapping([Entry])
@@ -24,7 +23,7 @@ struct ManifestNode {
   var value: Value
   var place: Place
 
-  /// Nothing was written (`key:`), or one of YAML's words for it.
+  /// Whether the value is missing (`key:`), or is `~` or `null`.
   var isNull: Bool {
     if case .scalar(let text, isPlain: true) = value {
       return text.isEmpty || text == "~" || text == "null"
@@ -32,7 +31,7 @@ struct ManifestNode {
     return false
   }
 
-  /// A number as JSON writes it, or `+1`-less decimal as people do; never octal, sexagesimal.
+  /// Whether a text is a decimal number as in JSON. No `+`, no octal, no sexagesimal form.
   static func isNumber(_ text: String) -> Bool {
     var rest = Substring(text)
     if rest.first == "-" { rest = rest.dropFirst() }
@@ -52,7 +51,7 @@ struct ManifestNode {
     return rest.isEmpty
   }
 
-  /// What it is, for people.
+  /// The node's kind, for messages.
   var kind: String {
     switch value {
     case .scalar(let text, let isPlain):

@@ -1,4 +1,4 @@
-// The manifest's text with an index of its lines: from a place to the bytes and back. Used for
+// The manifest's text with an index of its lines: converts between places and bytes. Used for
 // findings inside texts that span lines, and by the YAML reader for repeated keys.
 
 struct SourceText {
@@ -15,7 +15,7 @@ struct SourceText {
     lineStarts = starts
   }
 
-  /// Offset of a place's first byte; nil when the text has no such place.
+  /// Returns the offset of a place's first byte; nil if the text has no such place.
   func offset(of place: Place) -> Int? {
     guard place.line >= 1, place.line <= lineStarts.count else { return nil }
     var at = lineStarts[place.line - 1]
@@ -30,7 +30,7 @@ struct SourceText {
     return column == place.column ? at : nil
   }
 
-  /// Where a piece of text stands, looked for from an offset on; `from` moves behind it.
+  /// Searches for a text from an offset on. Returns its place; `from` moves behind it.
   func find(_ text: String, from: inout Int) -> Place? {
     let wanted = Array(text.utf8)
     guard let first = wanted.first, bytes.count >= wanted.count else { return nil }

@@ -1,28 +1,28 @@
-// YAML text to nodes, with Yams' basic resolver: every scalar stays what was written. Bounds the
-// size, the nodes (aliases counted where they are used) and the depth. Called by the compiler,
-// and for `json:` arrays.
+// Reads YAML into nodes with Yams' basic resolver: every scalar stays as written. Limits the size,
+// the depth, and the number of nodes (aliases count at each use). Called by the compiler, and for
+// `json:` arrays.
 
 import Yams
 
 struct YAMLReader {
-  /// Bounds of one manifest (interface, section 2).
+  /// Limits of one manifest (interface, section 2).
   static let maximumBytes = 64 * 1024 * 1024
-  /// Characters after which a node may begin. Whoever parses the text makes all its nodes before
-  /// any is counted here: this bounds their memory, whatever is written. As many as there can be
-  /// where every second character of 4 MiB is one.
+  /// Maximum number of characters after which a node may begin. The parser makes all nodes before
+  /// this reader counts any, so this limit bounds its memory. 4 MiB of text reach it if every
+  /// second character is such a mark.
   static let maximumMarks = 2 * 1024 * 1024
   static let maximumNodes = 200_000
   static let maximumDepth = 100
-  /// Each repeated key costs one more pass over the text.
+  /// Each repeated key costs another pass over the text.
   private static let maximumRepeatedKeys = 20
 
   private var diagnostics: [Diagnostic] = []
   private var nodes = 0
   private var gaveUp = false
-  /// Keys that were replaced in the text by a stand-in, by the number in the stand-in.
+  /// Keys that were replaced by a stand-in, by the stand-in's number.
   private var replacedKeys: [String] = []
 
-  /// The root, or nil after an error that leaves nothing to look at. An empty text has none.
+  /// Returns the root; nil after an error that leaves nothing to read, and for an empty text.
   static func read(_ source: String) -> (root: ManifestNode?, diagnostics: [Diagnostic]) {
     var reader = YAMLReader()
     let root = reader.read(source)
@@ -50,8 +50,8 @@ struct YAMLReader {
     return convert(root, depth: 0)
   }
 
-  /// Nothing but what stands after one of these, or at the begin, begins a node. Of texts in which
-  /// they mean nothing, such as scripts, too many are counted.
+  /// Counts the marks after which a node may begin, and compares them with the limit. Overestimates
+  /// for texts in which the marks mean nothing, such as scripts.
   static func hasRoomForNodes(_ source: String) -> Bool {
     guard source.utf8.count > 2 * maximumMarks else { return true }
     var marks = 0
@@ -61,8 +61,9 @@ struct YAMLReader {
 
   private static let isMark: [Bool] = (0..<256).map { "\n\r,:[{-?".utf8.contains(UInt8($0)) }
 
-  /// Yams stops at the first mapping with a repeated key. So that all are found at once, the
-  /// first of the two is given a stand-in of the same length and the text is read again.
+  /// Composes the text. Yams stops at the first mapping with a repeated key; to find all of them,
+  /// this function replaces the first of the two keys by a stand-in of the same length and reads
+  /// again.
   private mutating func compose(_ source: String) -> Yams.Node? {
     var text = source
     while true {
@@ -85,7 +86,7 @@ struct YAMLReader {
     }
   }
 
-  /// The text with the first character of a key replaced by one of the private use planes.
+  /// Returns the text with a key's first character replaced by a private-use character.
   private static func replacingKey(in text: String, at place: Place, number: Int) -> String? {
     let source = SourceText(text)
     guard var at = source.offset(of: place), at < source.bytes.count,
@@ -175,7 +176,7 @@ struct YAMLReader {
       }
       entries.append(.init(key: key, place: keyPlace, value: value))
     }
-    // What is written here goes before what is merged in, and the first merged before the next.
+    // Written keys take precedence over merged ones, and earlier merges over later ones.
     for entry in merged where seen[entry.key] == nil {
       seen[entry.key] = entry.place
       entries.append(entry)

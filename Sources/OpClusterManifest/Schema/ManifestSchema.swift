@@ -1,5 +1,5 @@
-// The JSON schema of manifests, version 1: what editors check against, and what `opbatch schema`
-// prints. These literals are its only source; the tests compare it with the decoders' key tables.
+// The JSON schema of manifests, version 1: editors check against it, and `opbatch schema` prints
+// it. These literals are its only source; the tests compare it with the decoders' key tables.
 
 /// The schema that describes manifests.
 public enum ManifestSchema {

@@ -1,4 +1,4 @@
-// Second part of the manifest's schema: what its parts are made of. See ManifestSchema.swift.
+// Second part of the manifest's schema: the definitions. See ManifestSchema.swift.
 
 extension ManifestSchema {
   static let definitions = #"""

@@ -1,18 +1,18 @@
-// One list of commands in shell text, as far as it has been read: the words of the command at hand,
-// and whether the next word is a command, so that reserved words and `case` are seen. A level of
+// The state of one list of commands in shell text: the words of the current command, and whether
+// the next word is a command, which reserved words and `case` depend on. One level of
 // `ShellScanner`. Pure.
 
 import OpClusterModel
 
 struct ShellCommand {
   enum Kind { case top, substitution, subshell, words, function }
-  /// Where a `case` is: what follows decides what `)` means.
+  /// The position within a `case`; it decides the meaning of `)`.
   private enum Case { case subject, expectsIn, pattern, body }
 
   let kind: Kind
-  /// Of the command at hand, without assignments and redirections.
+  /// The words of the current command, without assignments and redirections.
   private(set) var words: [String] = []
-  /// The word at hand, quoted parts included; 1 stands for what is known only later.
+  /// The current word, quoted parts included; 1 stands for a part that is known only later.
   private(set) var word: [UInt8] = []
   private(set) var isInWord = false
   private(set) var isCommandNext = true
@@ -34,25 +34,25 @@ struct ShellCommand {
     isInWord = true
     if !isPlain { self.isPlain = false }
   }
-  /// Quotes begin, or something that is known only later has been passed.
+  /// Marks the beginning of quotes, or with `isUnknown` a part that is known only later.
   mutating func markWord(isUnknown: Bool = false) {
     if isUnknown { word.append(1) }
     isInWord = true
     isPlain = false
   }
   mutating func expectTarget() {
-    // `2>file`: the number is none of its words.
+    // In `2>file` the number is not a word of the command.
     if isInWord, word.allSatisfy(Names.isDigit) { (word, isInWord, isPlain) = ([], false, true) }
     endWord()
     isTarget = true
   }
 
-  /// Behind `<<<`.
+  /// Called behind `<<<`.
   mutating func expectHereString() { isHereString = true }
 
   // MARK: - Ends
 
-  /// The word at hand is complete.
+  /// Ends the current word.
   mutating func endWord() {
     guard isInWord else { return }
     let text = String(decoding: word, as: UTF8.self)
@@ -69,7 +69,7 @@ struct ShellCommand {
     }
   }
 
-  /// The command at hand is complete.
+  /// Ends the current command.
   mutating func endCommand() {
     endWord()
     (isTarget, isHereString) = (false, false)
@@ -77,12 +77,12 @@ struct ShellCommand {
     begin()
   }
 
-  /// What stands between brackets of any kind has ended: a command, but for redirections.
+  /// Ends a compound in brackets of any kind. Only redirections may follow.
   mutating func endCompound() {
     words = [")"]
     isCommandNext = false
   }
-  /// `name()`: its body is a command.
+  /// Begins a command, such as the body behind `name()`.
   mutating func begin() {
     words = []
     isCommandNext = true
@@ -115,7 +115,7 @@ struct ShellCommand {
     "if", "then", "elif", "else", "do", "while", "until", "!", "{", "time",
   ]
 
-  /// Whether the word belonged to the head or the pattern of a `case`.
+  /// Whether the word belongs to the head or the pattern of a `case`.
   private mutating func endCaseWord(_ text: String, _ wasPlain: Bool) -> Bool {
     guard let state = cases.last, state != .body else { return false }
     let at = cases.count - 1
@@ -162,24 +162,24 @@ struct ShellCommand {
 
   // MARK: - Values
 
-  /// Whether what it compares is evaluated, by what has been read of it.
+  /// Whether the condition evaluates its operands, as far as it has been read.
   var conditionEvaluates: Bool { evaluates }
   mutating func noteConditionValue(_ number: Int) {
     if isCondition { conditionValues.append(number) }
   }
 
-  /// Whether several words may stand in the place of one.
+  /// Whether several words may replace one.
   var takesMany: Bool {
     if kind == .words { return word.isEmpty }
     return !isTarget && !isCondition && cases.last != .subject && !isPattern && !isCommandNext
       && !Self.declaring.contains(words.first ?? "")
   }
 
-  /// Why a value cannot be in the word at hand, whatever its quotes are.
+  /// The reason why a value cannot be in the current word, however it is quoted.
   var obstacle: ShellObstacle? {
     if hasOpenSubscript { return .indexing }
     if isHereString {
-      // Whoever reads it may be a shell.
+      // The reader of `<<<` may be a shell.
       if words.isEmpty { return .unclear("'<<<' without a command") }
       return ShellPrograms.interpreter(words).map { .code(program: $0) }
     }
@@ -191,7 +191,7 @@ struct ShellCommand {
     return ShellPrograms.codeTaker(words: words, word: word).map { .code(program: $0) }
   }
 
-  /// Why a value cannot be a part of a word between double quotes.
+  /// The reason why a value cannot be part of a double-quoted word.
   var obstacleInQuotes: ShellObstacle? {
     if isTarget { return nil }
     return ShellPrograms.interpreter(words).map { .code(program: $0) }
@@ -217,7 +217,7 @@ struct ShellCommand {
     return takesName || (["test", "["].contains(builtin) && rest.last == "-R") ? builtin : nil
   }
 
-  /// `name[` or, among the words of an array, `[`, without its end.
+  /// Whether a subscript is open: `name[`, or `[` among the words of an array.
   private var hasOpenSubscript: Bool {
     guard let open = word.firstIndex(of: UInt8(ascii: "[")) else { return false }
     let isOpen = !word[open...].contains(UInt8(ascii: "="))
@@ -239,8 +239,8 @@ struct ShellCommand {
   }
 }
 
-/// Programs that take one of their words for code. What is not known here gets data, too, but may
-/// make of it what it wants: the manual says so.
+/// Programs that take one of their words for code. An unknown program gets values as data; it may
+/// still run them, as the manual says.
 enum ShellPrograms {
   private static let shells: Set<String> = [
     "sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "fish", "su", "runuser", "script", "flock",
@@ -251,7 +251,7 @@ enum ShellPrograms {
     "duckdb", "gnuplot", "ssh", "rsh",
   ]
 
-  /// The program that takes the word at hand for code.
+  /// Returns the program that takes the current word for code.
   static func codeTaker(words: [String], word: [UInt8]) -> String? {
     let start = String(decoding: word, as: UTF8.self)
     for (at, candidate) in words.enumerated() {
@@ -260,12 +260,12 @@ enum ShellPrograms {
       if name == "watch" || name == "parallel" { return name }
       if name == "ssh" || name == "rsh", hasHost(behind) { return name }
       guard let letters = codeLetters(name) else { continue }
-      // Options behind a script are the script's.
+      // Options behind a script belong to the script.
       func isOwn(_ between: ArraySlice<String>) -> Bool {
         takesNames.contains(name) || between.allSatisfy { $0.hasPrefix("-") }
       }
       if isCodeOption(start, letters), isOwn(behind) { return name }
-      // Further options may stand between it and the code.
+      // Further options may stand between the option and the code.
       guard let option = behind.lastIndex(where: { isCodeOption($0, letters) }) else { continue }
       if isOwn(behind[..<option]), behind[(option + 1)...].allSatisfy({ $0.hasPrefix("-") }) {
         return name
@@ -276,7 +276,7 @@ enum ShellPrograms {
 
   private static let takesNames: Set<String> = ["su", "runuser", "script", "flock"]
 
-  /// Behind which options the program expects code.
+  /// The letters of the options behind which the program expects code.
   private static func codeLetters(_ name: String) -> String? {
     if shells.contains(name) || name.hasPrefix("python") { return "c" }
     switch name {
@@ -289,7 +289,7 @@ enum ShellPrograms {
     }
   }
 
-  /// The program that has a language of its own.
+  /// Returns the program that interprets a language of its own.
   static func interpreter(_ words: [String]) -> String? {
     words.lazy.map(baseName).first { isInterpreter($0) || shells.contains($0) }
   }
@@ -300,7 +300,7 @@ enum ShellPrograms {
   private static func baseName(_ word: String) -> String {
     word.split(separator: "/").last.map(String.init) ?? ""
   }
-  /// `-c`, `-ec`, `-c…`, `--command`, `--eval`.
+  /// Whether the option takes code: `-c`, `-ec`, `-c…`, `--command`, `--eval`.
   private static func isCodeOption(_ option: String, _ letters: String) -> Bool {
     if option.hasPrefix("--") {
       return ["--command", "--eval", "--print", "--expression", "--session-command"]

@@ -1,12 +1,11 @@
-// Reads shell text from left to right, just far enough to know at each value whether it is inside
-// of quotes, of arithmetic, of a here-document and so on. Where dash and bash read differently, or
-// where this reading gives up, values are refused: a manifest that is taken runs the same in both.
-// No answer of this file decides whether a value is run as code by the shell that gets the text:
-// values are no part of it (see `ShellText`). Pure; linear in the text.
+// Scans shell text from left to right, just far enough to know the context of each value: quotes,
+// arithmetic, a here-document and so on. Refuses values where dash and bash differ, or where the
+// scanner gives up, so that an accepted manifest runs the same in both. Safety does not depend on
+// this scanner: the shell never parses values as text (see `ShellText`). Pure; linear in the text.
 
 struct ShellScanner {
   enum Level {
-    /// One of `commands`, in the same order.
+    /// The next level of `commands`, in the same order.
     case command
     case double
     case single
@@ -15,7 +14,7 @@ struct ShellScanner {
     case backquote
     /// `${…}`; `isQuoted`: between double quotes.
     case braces(isQuoted: Bool)
-    /// `$((…))` and `((…))`: how many parentheses are open.
+    /// `$((…))` and `((…))`; `depth` counts open parentheses.
     case arithmetic(depth: Int)
     /// `$[…]`.
     case brackets(depth: Int)
@@ -23,7 +22,7 @@ struct ShellScanner {
     case hereDocument
   }
 
-  /// A here-document: lines up to one that is its end.
+  /// A here-document: the lines up to its end line.
   struct HereDocument {
     var end: [UInt8]
     var stripsTabs: Bool
@@ -33,25 +32,25 @@ struct ShellScanner {
   }
 
   private(set) var places: [ShellPlace] = []
-  /// Two commands were joined by a `|`.
+  /// Whether a `|` joins two commands.
   private(set) var hasPipe = false
   private var levels: [Level] = [.command]
-  /// Beside the levels, so that nothing copies words while they grow.
+  /// The command levels; separate from `levels`, so that growing words are not copied.
   private var commands = [ShellCommand(.top)]
-  /// Here-documents whose lines come behind the next line end, and in which level that is.
+  /// Here-documents that begin behind the next line end, and the level of that line.
   private var awaited: [HereDocument] = []
   private var awaitedLevel = 0
-  /// The one that is being read.
+  /// The current here-document.
   private var document = HereDocument(end: [], stripsTabs: false, isLiteral: false)
   private var isEscaped = false
-  /// Right behind a `$` that begins nothing by itself, outside of quotes.
+  /// Right behind a `$` outside of quotes that begins no expansion.
   private var isBehindDollar = false
   private var isBehindQuote = false
   private var confusion: String?
   private var bytes: [UInt8] = []
   private var at = 0
 
-  /// A literal piece of the text.
+  /// Scans a literal piece of the text.
   mutating func read(_ text: String) {
     bytes = Array(text.utf8)
     at = 0
@@ -62,7 +61,7 @@ struct ShellScanner {
     }
   }
 
-  /// A value stands here. `next` is what the text goes on with.
+  /// Notes the place of a value. `next` is the byte that follows.
   mutating func passValue(next: UInt8?) {
     let number = places.count
     places.append(place(next: next))
@@ -73,7 +72,7 @@ struct ShellScanner {
     passUnknown()
   }
 
-  /// Text that is known only later stands here, and is taken for a part of a word.
+  /// Notes a text that is known only later; it counts as a part of a word.
   mutating func passUnknown() {
     (isEscaped, isBehindDollar, isBehindQuote) = (false, false, false)
     if case .hereDocument = levels.last {
@@ -100,8 +99,8 @@ struct ShellScanner {
 
   private var lastCommand: ShellCommand? { commands.last }
 
-  /// What forbids a value here: whatever it is inside of, at any depth, since what is made of it
-  /// goes there.
+  /// The obstacle to a value here. Every enclosing level counts, at any depth, since the result of
+  /// an expansion goes there.
   private var obstacle: ShellObstacle? {
     if let confusion { return .unclear(confusion) }
     var rest = commands[...]
@@ -185,7 +184,7 @@ struct ShellScanner {
 
   private mutating func stepDollarSingle(_ byte: UInt8) {
     if byte == UInt8(ascii: "'") { levels.removeLast() }
-    // In dash, `$'` begins nothing but single quotes.
+    // In dash, `$'` begins plain single quotes.
     if byte == UInt8(ascii: "\\") { give(up: "$'…' with a backslash") }
   }
 
@@ -247,7 +246,7 @@ struct ShellScanner {
     }
   }
 
-  /// Behind a `$`: what begins with it. False: nothing, it stands for itself or a name follows.
+  /// Scans the expansion behind a `$`. False if none begins: the `$` is literal, or a name follows.
   private mutating func expand() -> Bool {
     guard let next = peek() else { return false }
     switch next {
@@ -268,7 +267,8 @@ struct ShellScanner {
       {
         give(up: "'${' without a name")
       }
-      // `${'x'}` is none, `${#}`, `${$}`, `${!x}` and `${-}` are.
+      // The name in `${…}` may be special: `${#}`, `${$}`, `${!x}` and `${-}` are valid, `${'x'}`
+      // is not.
       levels.append(.braces(isQuoted: isQuoted))
       if let inner = peek(), "#$!?*@-".utf8.contains(inner) { at += 1 }
     case UInt8(ascii: "["):
@@ -334,7 +334,7 @@ struct ShellScanner {
   private mutating func separate(_ byte: UInt8) {
     let semicolon = UInt8(ascii: ";")
     let before = at > 1 ? bytes[at - 2] : 0
-    // `>&2`, `<&3`, `&>file`, `>|file`.
+    // These redirections end no command: `>&2`, `<&3`, `&>file`, `>|file`.
     if byte != semicolon, before == UInt8(ascii: ">") || before == UInt8(ascii: "<") { return }
     if byte == UInt8(ascii: "&"), peek() == UInt8(ascii: ">") { return change { $0.endWord() } }
     let pipe = UInt8(ascii: "|")
@@ -408,7 +408,7 @@ struct ShellScanner {
   private mutating func closeParenthesis() {
     guard let command = lastCommand else { return }
     if command.isCondition { return change { $0.endWord() } }
-    // Of `esac)`, the word ends the `case`.
+    // In `esac)`, the word ends the `case`.
     change { $0.endWord() }
     if lastCommand?.isPattern == true { return change { $0.endPattern() } }
     change { $0.endCommand() }
@@ -428,7 +428,7 @@ struct ShellScanner {
     commands.append(command)
   }
 
-  /// Changes the command that the text at hand belongs to: not what is inside of an expansion.
+  /// Changes the command that the current text belongs to, not one inside an expansion.
   private mutating func change(_ body: (inout ShellCommand) -> Void) {
     var at = levels.count - 1
     while at >= 0 {
@@ -452,7 +452,7 @@ struct ShellScanner {
 
   // MARK: - Here-documents
 
-  /// Behind `<<`: the word that ends it.
+  /// Scans the end word behind `<<`.
   private mutating func awaitHereDocument() {
     var document = HereDocument(end: [], stripsTabs: false, isLiteral: false)
     if peek() == UInt8(ascii: "-") {
@@ -515,7 +515,7 @@ struct ShellScanner {
     beginHereDocument()
   }
 
-  /// Whether something that began in the line goes on in the next.
+  /// Whether a construct that began in the line continues in the next.
   private static func isOpen(_ line: [UInt8]) -> Bool {
     var (depth, isBackquoted) = (0, false)
     var before: UInt8 = 0

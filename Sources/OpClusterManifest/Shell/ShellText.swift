@@ -1,40 +1,40 @@
-// Values inside shell text: where a value can stand, and why it cannot stand elsewhere. The worker
-// puts `"${OP_VALUE_1?}"` in its place and the value into the environment, so that no shell ever
-// parses it; what remains is that it must be one word there, and data. Pure.
+// The places in shell text where a value can stand, and the obstacles elsewhere. The worker writes
+// `"${OP_VALUE_1?}"` in place of a value and puts the value into the environment, so no shell ever
+// parses it. The scanner still checks that it is one word there, and data. Pure.
 
 import OpClusterModel
 
 enum ShellText {
-  /// The value as one word of the shell, for people. What needs no quotes stays as it is.
+  /// Quotes a value as one shell word, for people. A value that needs no quotes stays as it is.
   static func quoted(_ value: String) -> String {
     if isSafe(value) { return value }
     return "'" + value.replacing("'", with: "'\\''") + "'"
   }
 
-  /// Whether it means nothing but itself wherever it stands, between quotes or not, but for a
-  /// word of the shell's own.
+  /// Whether the shell takes a value literally in every place, with or without quotes. Reserved
+  /// words are not considered.
   static func isSafe(_ value: String) -> Bool {
     !value.isEmpty
       && value.utf8.allSatisfy { Names.isNameByte($0) || "/:=@%+,".utf8.contains($0) }
   }
 
-  /// Whether it may be written into the text as it is where a word may stand, before `next`.
+  /// Whether a value may be written without quotes in the place of a word, before `next`.
   static func isPlainWord(_ value: String, before next: UInt8?) -> Bool {
     let opens = next.map { "<>(".utf8.contains($0) } ?? false
     return isSafe(value) && !value.utf8.contains(UInt8(ascii: ",")) && !opens
   }
 }
 
-/// Where in a shell text a value stands.
+/// The place of a value in a shell text.
 enum ShellPlace: Equatable {
-  /// Outside of quotes. `takesMany`: several words can stand there, too.
+  /// Outside of quotes. `takesMany`: several words can stand there.
   case word(takesMany: Bool)
   /// Between double quotes; `isOpening`: right behind the first of them.
   case doubleQuotes(isOpening: Bool)
   case refused(ShellObstacle)
 }
 
-/// Why a value cannot stand somewhere.
+/// The reason why a value cannot stand in a place.
 enum ShellObstacle: Equatable {
   case singleQuotes
   case backquotes
@@ -50,7 +50,7 @@ enum ShellObstacle: Equatable {
   case variableName(builtin: String)
   /// Behind a backslash or a `$`.
   case escaped
-  /// Shells read differently, or not clearly, what stands before.
+  /// The text before is ambiguous: shells read it differently, or unclearly.
   case unclear(String)
 
   var message: String {
@@ -69,7 +69,7 @@ enum ShellObstacle: Equatable {
     }
   }
 
-  /// - Parameter expression: the value as it was written.
+  /// - Parameter expression: The value as written.
   func hint(_ expression: String) -> String {
     let variable = "set a variable by 'env', and use that"
     switch self {
@@ -91,7 +91,7 @@ enum ShellObstacle: Equatable {
     }
   }
 
-  /// Whether letters and digits may be written there as they are.
+  /// Whether letters and digits may be written in that place without quotes.
   var takesPlain: Bool {
     if case .escaped = self { false } else { true }
   }

@@ -1,10 +1,11 @@
-// Times as people write them in manifests: RFC 3339. Pure.
+// Parses times in RFC 3339. Pure.
 
 import OpClusterModel
 
 enum CalendarTime {
-  /// `2026-11-21T18:00:00Z`, `2026-11-21T18:00:00.5+01:00`; the seconds may be left out, and a
-  /// blank may stand for the T. nil for anything else, and for what is in no calendar.
+  /// Parses `2026-11-21T18:00:00Z` or `2026-11-21T18:00:00.5+01:00`. The seconds are optional, and
+  /// a blank may stand for the T. Returns nil for any other form, and for a date that does not
+  /// exist.
   static func wallTime(_ text: String) -> WallTime? {
     var reader = Reader(rest: Substring(text))
     guard let year = reader.digits(4), reader.skip("-"), let month = reader.digits(2),
@@ -33,7 +34,7 @@ enum CalendarTime {
     return [4, 6, 9, 11].contains(month) ? 30 : 31
   }
 
-  /// Years begin on the first of March here, so that the leap day is the last of its year.
+  /// Counts years from 1 March, so that a leap day is the last day of its year.
   private static func daysSince1970(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
     let shiftedYear = month <= 2 ? year - 1 : year
     let dayOfYear = (153 * (month <= 2 ? month + 9 : month - 3) + 2) / 5 + day - 1
@@ -51,14 +52,14 @@ enum CalendarTime {
       return Int64(taken)
     }
 
-    /// Whether one of these was there.
+    /// Skips one of the characters; false if none is next.
     mutating func skip(_ characters: String) -> Bool {
       guard let next = rest.first, characters.contains(next) else { return false }
       rest = rest.dropFirst()
       return true
     }
 
-    /// Thousandths of a second; what is below is cut off.
+    /// Reads a fraction of a second in milliseconds; cuts off further digits.
     mutating func fraction() -> Int64? {
       let taken = rest.prefix { $0.isASCII && $0.isNumber }
       guard !taken.isEmpty else { return nil }
@@ -66,7 +67,7 @@ enum CalendarTime {
       return Int64(taken.prefix(3) + String(repeating: "0", count: max(0, 3 - taken.count)))
     }
 
-    /// Minutes east of UTC; a time without it could mean any zone.
+    /// Reads the minutes east of UTC. Required: a time without an offset could mean any zone.
     mutating func offset() -> Int64? {
       if skip("Zz") { return 0 }
       let isWest = rest.first == "-"

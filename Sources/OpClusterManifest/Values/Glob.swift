@@ -1,13 +1,13 @@
-// File names by pattern: `*`, `?`, `[a-z]`, `[!a-z]`, folder by folder; sorted by bytes, hidden
-// names only where the pattern shows the point. Called by the array decoder.
+// Matches file names by pattern: `*`, `?`, `[a-z]`, `[!a-z]`, folder by folder. Sorts by bytes;
+// matches hidden names only if the pattern writes the dot. Called by the array decoder.
 
 struct Glob {
   let files: FileAccess
   /// More matches are an error.
   let maximumMatches: Int
 
-  /// Paths that match, as the pattern is written: relative ones stay relative to `folder`. nil
-  /// when there are too many.
+  /// Returns the matching paths in the form of the pattern: relative ones stay relative to
+  /// `folder`. nil if there are too many.
   func paths(_ pattern: String, in folder: String) -> [String]? {
     let parts = pattern.split(separator: "/").map(String.init)
     var found = [pattern.hasPrefix("/") ? "/" : ""]
@@ -36,7 +36,7 @@ struct Glob {
     }
   }
 
-  /// Linear in the product of both lengths: only the last `*` is tried again.
+  /// Matches in the product of both lengths: only the last `*` is tried again.
   static func matches(_ name: [Unicode.Scalar], _ pattern: [Unicode.Scalar]) -> Bool {
     var at = 0
     var place = 0
@@ -58,7 +58,7 @@ struct Glob {
     return pattern[place...].allSatisfy { $0 == "*" }
   }
 
-  /// Where the pattern goes on when one element of it takes the scalar.
+  /// Returns the next position in the pattern if the element at `at` matches the scalar.
   private static func step(_ scalar: Unicode.Scalar, _ pattern: [Unicode.Scalar], _ at: Int)
     -> Int?
   {

@@ -1,12 +1,12 @@
-// Durations, sizes, amounts and signals as people write them. Exact: no floating point. Pure.
+// Parses durations, sizes, amounts and signals. Exact: no floating point. Pure.
 
 import OpClusterModel
 
 enum Quantities {
-  /// A hundred years: what is longer is a slip of the pen.
+  /// A hundred years; a longer duration is taken for a typing error.
   private static let longest: Int64 = 100 * 365 * 86_400 * 1_000_000_000
 
-  /// `90s`, `1h30m`, `1.5h`; nil for anything else.
+  /// Parses `90s`, `1h30m`, `1.5h`; nil for anything else.
   static func duration(_ text: String) -> Span? {
     let units: [(String, Int64)] = [
       ("ms", 1_000_000), ("s", 1_000_000_000), ("m", 60_000_000_000), ("h", 3_600_000_000_000),
@@ -27,7 +27,7 @@ enum Quantities {
     return text.isEmpty ? nil : Span(nanoseconds: total)
   }
 
-  /// `512MiB`, `1.5 GB`, `4096` (bytes).
+  /// Parses `512MiB`, `1.5 GB`, `4096` (bytes).
   static func bytes(_ text: String) -> Int64? {
     let units: [String: Int64] = [
       "": 1, "B": 1, "kB": 1000, "KB": 1000, "MB": 1_000_000, "GB": 1_000_000_000,
@@ -40,7 +40,7 @@ enum Quantities {
     return scaled(number, by: scale)
   }
 
-  /// `0`, `2`, `0.5`: at most four digits after the point.
+  /// Parses `0`, `2`, `0.5`: at most four digits after the point.
   static func amount(_ text: String) -> ResourceAmount? {
     guard let point = text.firstIndex(of: ".") else {
       return scaled(Substring(text), by: 10_000).map { ResourceAmount(tenThousandths: $0) }
@@ -49,8 +49,8 @@ enum Quantities {
     return scaled(Substring(text), by: 10_000).map { ResourceAmount(tenThousandths: $0) }
   }
 
-  /// A decimal number of units; what is below one part is cut off. nil when it is none, or does
-  /// not fit.
+  /// Parses a decimal number and multiplies it by `scale`; cuts off a remaining fraction. nil if it
+  /// is no number, or does not fit.
   static func scaled(_ text: Substring, by scale: Int64) -> Int64? {
     let parts = text.split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count <= 2, let whole = parts.first, !whole.isEmpty,
@@ -72,7 +72,7 @@ enum Quantities {
     return tooMuch ? nil : sum
   }
 
-  /// Signals by name, with or without `SIG`; the numbers are Linux's.
+  /// Returns a signal by name, with or without `SIG`; numbers as on Linux.
   static func signal(_ text: String) -> Int32? {
     let name = text.hasPrefix("SIG") ? String(text.dropFirst(3)) : text
     return signals[name]

@@ -1,17 +1,17 @@
-// `1-100:2,5`: the numbers of an array. Pure.
+// Parses `1-100:2,5`: the numbers of an array. Pure.
 
 import OpClusterModel
 
 enum RangeText {
   enum Failure: Error, Hashable {
-    /// Not of the form.
+    /// The text has another form.
     case malformed
     case tooMany
     /// A number that appears twice.
     case repeated(UInt32)
   }
 
-  /// Runs in the order of the text; neighbours that continue each other are one run.
+  /// Parses runs in the order of the text; joins adjacent runs.
   static func parse(_ text: String, maximum: Int) -> Result<[IndexRun], Failure> {
     var runs: [IndexRun] = []
     var total = 0
@@ -41,7 +41,7 @@ enum RangeText {
     return IndexRun(first: first, count: (last - first) / step + 1, step: step)
   }
 
-  /// Digits, with `_` between them for people.
+  /// Reads digits; `_` may separate them.
   private static func number(_ text: Substring) -> UInt32? {
     let digits = text.filter { $0 != "_" }
     guard !digits.isEmpty, digits.utf8.allSatisfy(Names.isDigit) else { return nil }

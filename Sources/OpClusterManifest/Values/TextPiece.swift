@@ -1,4 +1,5 @@
-// `${{ … }}`: substitution, not a language. Cuts a text into literal pieces and values. Pure.
+// Splits a text with `${{ … }}` into literal pieces and values. Substitution only, no expression
+// language. Pure.
 
 import OpClusterModel
 
@@ -7,7 +8,7 @@ enum TextPiece {
   case literal(String)
   case value(PlacedValue)
 
-  /// What may stand between the braces.
+  /// The references that may stand between the braces.
   enum Reference: Hashable {
     case parameter(String)
     case item
@@ -27,7 +28,8 @@ enum TextPiece {
   static let known =
     "known are params.NAME, item, index, matrix.KEY, needs.OPERATION.outputs.KEY and raw(…)"
 
-  /// What is wrong is reported and left out. `locate` is asked in the order of the text.
+  /// Parses the pieces. Reports wrong placeholders and leaves them out. Calls `locate` in the order
+  /// of the text.
   static func parse(
     _ text: String, locate: (String) -> Place, report: (String, Place) -> Void
   ) -> [TextPiece] {
@@ -89,7 +91,7 @@ extension String {
     while let last = rest.last, last.isWhitespace { rest.removeLast() }
     return String(rest)
   }
-  /// What follows a prefix; nil without it.
+  /// Returns the text behind a prefix; nil without the prefix.
   func after(_ prefix: String) -> String? {
     hasPrefix(prefix) ? String(dropFirst(prefix.count)) : nil
   }
