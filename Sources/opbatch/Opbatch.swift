@@ -1,5 +1,5 @@
-// The root of the command tree and the frame around every command: parse, run, say what went
-// wrong, end with the status. Runs on the main thread.
+// The root of the command tree and the frame around every command: parses, runs, reports errors,
+// ends with the status. Runs on the main thread.
 
 import ArgumentParser
 import Glibc
@@ -39,16 +39,16 @@ struct Opbatch: AsyncParsableCommand {
         subcommands: [Config.self, Completion.self, Schema.self, Version.self]),
     ])
 
-  /// Commands that have commands of their own.
+  /// Commands that have subcommands.
   static let groups = ["queue", "worker", "key", "config", "import"]
 }
 
 @main
 enum Main {
-  /// Not async: the main loop that the runtime would start then waits with all signals let
-  /// through, those that `SignalWatch` blocks, too.
+  /// Not async: the runtime's main loop would wait with all signals unblocked, also those that
+  /// `SignalWatch` blocks.
   static func main() {
-    // It holds the user's key, and what is submitted.
+    // The process holds the user's key and the submitted data.
     keepSecretsOutOfDumps()
     hideArguments(beginningWith: JoinToken.prefix)
     ThisProcess.ignoreBrokenPipes()
@@ -56,7 +56,7 @@ enum Main {
       var command = try Opbatch.parseAsRoot(
         commonOptionsLast(Array(CommandLine.arguments.dropFirst())))
       guard let ours = command as? any Command else {
-        // Help pages and groups without a subcommand: ArgumentParser's own.
+        // ArgumentParser's own commands: help pages, and groups without a subcommand.
         try command.run()
         exit(ExitStatus.success.code)
       }
@@ -67,21 +67,21 @@ enum Main {
     while true { pause() }
   }
 
-  /// Runs a command on the runtime's threads and ends the process with its status.
+  /// Runs a command on the runtime's threads, then ends the process with its status.
   private static func start(_ command: sending any Command) {
     let input = command.passesInput ? passedInput(command.global) : .success(.nothing)
-    // Before the first thread starts: threads inherit which signals are blocked.
+    // Block signals before the first thread starts: threads inherit the mask.
     let signals = type(of: command).handlesInterrupts ? try? SignalWatch() : nil
     Task { exit(await run(command, signals, input).code) }
   }
 
-  /// Before signals are blocked: Ctrl-C ends us while stdin is read.
+  /// Reads stdin before signals are blocked, so that Ctrl-C ends the process meanwhile.
   private static func passedInput(_ global: GlobalOptions) -> PassedInput.Result {
     let console = Console(global)
     return PassedInput.read { console.say($0) }
   }
 
-  /// Runs a command of ours; whatever it throws becomes a message and a status.
+  /// Runs a command; turns an error into a message and a status.
   private static func run(
     _ command: any Command, _ signals: SignalWatch?, _ input: PassedInput.Result
   ) async -> ExitStatus {
@@ -102,7 +102,7 @@ enum Main {
     }
   }
 
-  /// What an error means to the user.
+  /// Converts an error to the failure that the user sees.
   static func failure(_ error: any Error) -> Failure {
     switch error {
     case let failure as Failure: failure
@@ -114,7 +114,7 @@ enum Main {
     }
   }
 
-  /// ArgumentParser's help and version texts, and its errors in our form; 64 for those.
+  /// Prints ArgumentParser's help and version texts; prints its errors in our form with status 64.
   private static func explain(_ error: any Error) -> ExitStatus {
     guard !Opbatch.exitCode(for: error).isSuccess else {
       let text = arrangedHelp(Opbatch.fullMessage(for: error), width: Descriptor.output.columns)

@@ -1,5 +1,5 @@
-// `opbatch doctor`: looks at everything between this command line and a cluster that works, and
-// says of each thing that is not well what to do.
+// `opbatch doctor`: checks everything between this command line and a working cluster, and says for
+// each problem what to do.
 
 import ArgumentParser
 import OpClusterClient
@@ -24,7 +24,7 @@ struct Doctor: Command {
     return status ?? (report.isWell ? .success : .failed)
   }
 
-  /// What kept it from looking further; nil: nothing did.
+  /// Returns the status of the problem that ended the examination; nil if none did.
   private func examine(_ report: inout DoctorReport) async -> ExitStatus? {
     report.add(.good, "opbatch", "opbatch \(Build.version), protocol \(Self.spoken)")
     do {
@@ -90,14 +90,14 @@ struct Doctor: Command {
     }
   }
 
-  /// Graphs that are looked into.
+  /// Maximum number of graphs that are examined.
   private static let graphsAsked = 20
 
   private func unplaceable(_ connection: ClusterConnection) async throws -> [UnplaceableStage] {
     let reader = reader(connection)
     var found: [UnplaceableStage] = []
     for row in try await reader.allGraphs(Selection(graphs: .active)).prefix(Self.graphsAsked) {
-      // One that has ended meanwhile.
+      // Ignores the error of a graph that ended in the meantime.
       found += (try? await reader.unplaceable(row.graph)) ?? []
     }
     return found

@@ -1,4 +1,4 @@
-// What `opbatch doctor` finds, and how it judges the figures. Values only.
+// The findings of `opbatch doctor`, and its judgement of the figures. Values only.
 
 import OpClusterClient
 import OpClusterModel
@@ -13,7 +13,7 @@ struct DoctorReport {
     var state: State
     var subject: String
     var message: String
-    /// What to do; empty where nothing is to be done.
+    /// The remedy; empty if there is nothing to do.
     var advice: String
   }
 
@@ -42,10 +42,10 @@ struct DoctorReport {
     }
   }
 
-  /// Clocks are for display only (G31); one that is wrong confuses people.
+  /// Reports a wrong clock, since it confuses people. Clocks are for display only (G31).
   mutating func addClock(_ theirs: WallTime, here: WallTime, roundTrip: Duration) {
     guard theirs != .unknown else { return }
-    // Taken somewhere between question and answer.
+    // The coordinator read its clock somewhere between question and answer.
     let difference = here - theirs
     let distance = max(difference, .zero - difference)
     if distance <= Self.clockTolerance + max(.zero, Span(roundTrip)) {
@@ -76,7 +76,7 @@ struct DoctorReport {
     }
   }
 
-  /// Only where something is wrong: what is not looked at yet is not called good.
+  /// Reports only a problem: history that was not read yet must not be called good.
   mutating func addHistory(_ values: ConfigurationValues) {
     guard let problem = values.historyProblem else { return }
     add(
@@ -121,7 +121,7 @@ struct DoctorReport {
           .notice, "worker \(row.name)", "drains, \(heard)", "it leaves when what it runs has ended"
         )
       case .suspect, .away:
-        // One that this start of the coordinator has not heard is waited for longer (G24).
+        // A worker that this start of the coordinator has not heard yet gets more time (G24).
         let patience = row.lastHeard == nil ? timing.resync : timing.lost
         add(
           .notice, "worker \(row.name)", "\(row.state.rawValue), \(heard)",
@@ -131,7 +131,7 @@ struct DoctorReport {
     }
   }
 
-  /// The last ones lost.
+  /// Reports the workers that were lost last.
   private mutating func addDown(_ rows: [WorkerRow]) {
     for row in rows.suffix(Self.downShown) {
       let time = row.lastHeard.map { " for \(shownDuration($0))" } ?? ""
@@ -157,7 +157,7 @@ struct DoctorReport {
     }
   }
 
-  /// What waits for a worker that is not there.
+  /// Reports stages that wait for a worker that does not exist.
   mutating func addUnplaceable(_ stages: [UnplaceableStage]) {
     for stage in stages.prefix(Self.unplaceableShown) {
       add(
@@ -178,7 +178,7 @@ struct DoctorReport {
 }
 
 extension DoctorReport.Finding {
-  /// `good    disk  120 GB free …`, with the advice below it.
+  /// Returns `good disk 120 GB free …`, with the advice below it.
   func lines(_ style: Style) -> [String] {
     let tone: Tone =
       switch state {
@@ -187,7 +187,7 @@ extension DoctorReport.Finding {
       case .bad: .bad
       }
     let word = state.rawValue + String(repeating: " ", count: 8 - state.rawValue.count)
-    // Broken at blanks below itself.
+    // Wraps the message below itself.
     let told = wrap("\(safe(subject)): \(safe(message))", to: style.width.map { max($0 - 8, 20) })
     let indent = String(repeating: " ", count: 8)
     var lines = told.enumerated().map { at, piece in

@@ -1,4 +1,4 @@
-// `opbatch key …`: who we are to the cluster, in a folder that only we can read.
+// `opbatch key …`: the keys that identify us to the cluster, in a folder that only we can read.
 
 import ArgumentParser
 import OpClusterClient
@@ -18,7 +18,7 @@ struct KeyNew: Command {
     commandName: "new", abstract: "Make a key, for an administrator to add.",
     discussion: "Where you were given an invitation, 'opbatch key join' does all of it.")
   @Argument(help: "Your name in the cluster.") var name: String
-  // It may begin with a dash.
+  // A key may begin with a dash.
   @Option(
     parsing: .unconditional, help: "The coordinator's public key, as 'opcoord key show' prints it.")
   var server: String

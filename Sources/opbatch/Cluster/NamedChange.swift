@@ -1,4 +1,4 @@
-// One change of one queue or worker, and saying that it is done.
+// Sends one change of one queue or worker and reports its success.
 
 import OpClusterClient
 import OpClusterModel
@@ -6,8 +6,8 @@ import OpClusterPresentation
 
 extension Command {
   /// - Parameters:
-  ///   - kind: `queue` or `worker`: for people, and the key of the JSON.
-  ///   - words: what has become of it, for people: `takes work`.
+  ///   - kind: `queue` or `worker`: shown to people, and the key of the JSON.
+  ///   - words: The new state for people: `takes work`.
   func changeNamed(
     _ kind: String, _ name: String, _ words: String, _ request: ClientRequest, _ console: Console
   ) async throws -> ExitStatus {

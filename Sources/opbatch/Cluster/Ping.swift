@@ -1,5 +1,5 @@
-// `opbatch ping`: whether a coordinator answers, and how fast; for scripts that have just started
-// one.
+// `opbatch ping`: whether a coordinator answers, and how fast. For scripts that have just started a
+// coordinator.
 
 import ArgumentParser
 import OpClusterClient
@@ -45,7 +45,7 @@ struct Ping: Command {
     return .success
   }
 
-  /// Tries again until the time is up; only what may still come is waited for.
+  /// Retries until the time is up. An error that cannot pass ends it at once.
   private func connectPatiently() async throws -> ClusterConnection {
     let end = ContinuousClock().now + (wait?.duration ?? .zero)
     while true {

@@ -1,4 +1,4 @@
-// What the queue commands share: reading the rows, showing them, sending one change.
+// Shared by the queue commands: reads the rows, shows them, sends one change.
 
 import ArgumentParser
 import OpClusterClient
@@ -20,7 +20,7 @@ func allQueues(
 }
 
 extension Command {
-  /// Runs `body`; where the coordinator does not know the queue, a near name is offered.
+  /// Runs `body`. Offers a near name if the coordinator does not know the queue.
   func namingQueue<Value>(
     _ name: String, _ connection: ClusterConnection, _ body: () async throws -> Value
   ) async throws -> Value {
@@ -56,7 +56,7 @@ extension Command {
   }
 }
 
-/// A quality of service as it is written on the command line.
+/// A quality of service on the command line.
 enum ServiceWord: String, CaseIterable, ExpressibleByArgument, Sendable {
   case background, utility, `default`
   case userInitiated = "user-initiated"

@@ -1,5 +1,5 @@
-// `opbatch queue barrier`: what is in a queue now ends before it, what comes later begins after it
-// (S77, S78).
+// `opbatch queue barrier`: operations already in the queue end before the barrier, later ones begin
+// after it (S77, S78).
 
 import ArgumentParser
 import OpClusterClient
@@ -60,7 +60,7 @@ struct QueueBarrier: Command {
     }
   }
 
-  /// A graph of one barrier, empty without a command.
+  /// Returns a graph of one barrier; an empty barrier without a command.
   static func submission(queue: String, command: [String]) -> GraphSubmission {
     var submission = GraphSubmission(name: "barrier")
     if !command.isEmpty {

@@ -1,4 +1,4 @@
-// `opbatch graph`: the stages of a graph and what waits for what, as a drawing.
+// `opbatch graph`: draws the stages of a graph and their dependencies.
 
 import ArgumentParser
 import OpClusterClient

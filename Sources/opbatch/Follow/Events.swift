@@ -1,4 +1,4 @@
-// `opbatch events`: what happened, in order, and with -f what happens.
+// `opbatch events`: past events in order, and with -f new ones.
 
 import ArgumentParser
 import OpClusterClient
@@ -46,7 +46,7 @@ struct Events: Command {
     }
   }
 
-  /// A selector that names nothing is a mistake, not an empty list.
+  /// Refuses a selector that matches nothing, instead of printing an empty list.
   private func check(_ selection: Selection, _ reader: Reader) async throws {
     let isEmpty =
       if selection.operation == nil {
@@ -58,7 +58,7 @@ struct Events: Command {
   }
 }
 
-/// Events on stdout in the format asked for; one write a batch.
+/// Prints events on stdout in the requested format; one write per batch.
 struct EventPrinter {
   private let console: Console
   private var names: NameBook
@@ -74,7 +74,7 @@ struct EventPrinter {
     var lines: [String] = []
     let style = console.outputStyle
     for event in events {
-      // One after the other: a batch may need more names than are kept at once.
+      // Learns names event by event: a batch may need more names than are kept at once.
       try await names.learn(event)
       switch console.format {
       case .json, .jsonl:

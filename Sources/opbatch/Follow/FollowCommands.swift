@@ -1,4 +1,4 @@
-// The commands that look and wait: the list for the root of the command tree.
+// The commands that show state and wait: the list for the root of the command tree.
 
 import ArgumentParser
 

@@ -1,20 +1,20 @@
-// The frame of commands that wait: a task that reads events, one that paints, Ctrl-C, and a time
-// limit; the first that is done ends them all.
+// The frame of commands that wait: a task that reads events, a task that paints, Ctrl-C, and a time
+// limit. The first to end ends the others.
 
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
-/// How following ended.
+/// The way in which following ended.
 enum FollowEnd: Sendable {
   case finished
-  /// Ctrl-C or TERM: we go, the cluster goes on.
+  /// Ctrl-C or TERM: this command ends, the cluster continues.
   case interrupted
   case timedOut
 }
 
-/// Runs `body` until it returns, Ctrl-C comes, or the time is up; `painter` runs beside it and is
-/// ended with it.
+/// Runs `body` until it returns, Ctrl-C comes, or the time is up. `painter` runs beside it and ends
+/// with it.
 func follow(
   _ console: Console, timeout: Duration?,
   painter: (@Sendable () async throws -> Void)? = nil,
@@ -42,7 +42,7 @@ func follow(
       }
     }
     defer { group.cancelAll() }
-    // A task without an end of its own only helps the others.
+    // A task that returns nil does not end the others.
     while let end = try await group.next() {
       if let end { return end }
     }
@@ -51,7 +51,7 @@ func follow(
 }
 
 extension Console {
-  /// What was left behind, how to come back, and how to cancel it.
+  /// Says what was left running, and how to return to it or cancel it.
   func sayDetached(_ command: String, _ selectors: [String]) {
     let shown = safe(selectors.joined(separator: " "))
     wipeLine()
@@ -61,6 +61,6 @@ extension Console {
 }
 
 extension ExitStatus {
-  /// After Ctrl-C in a command that only looks: as a shell reports it.
+  /// The status after Ctrl-C in a command that only shows: as a shell reports it.
   static let interrupted = ExitStatus.commandSignalled(2)
 }

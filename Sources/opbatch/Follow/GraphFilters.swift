@@ -25,7 +25,7 @@ struct GraphFilters: ParsableArguments {
 
   var isEmpty: Bool { name == nil && user == nil && since == nil }
 
-  /// Takes out what the filters do not let through.
+  /// Removes the rows that the filters reject.
   func keep(_ rows: inout [GraphRow], now: WallTime) {
     if isEmpty { return }
     let pattern = name.map { NamePattern($0) }

@@ -1,5 +1,5 @@
-// The graphs that `watch` follows: snapshots moved on by events. The reading task writes, the
-// painting task reads; a lock between them.
+// The graphs that `watch` follows: snapshots that events advance. The reading task writes, the
+// painting task reads; a lock protects them.
 
 import OpClusterClient
 import OpClusterModel
@@ -10,7 +10,7 @@ final class GraphFollower: Sendable {
   private struct State {
     var graphs: [GraphProgress]
     var places: [GraphID: Int]
-    /// Counts changes, so that nothing is painted twice.
+    /// Counts changes, so that an unchanged state is not painted again.
     var version: UInt64 = 0
   }
   private let state: Mutex<State>
@@ -18,11 +18,11 @@ final class GraphFollower: Sendable {
   private let reader: Reader
   private let subscription: EventSubscription
 
-  /// Graphs that one command follows at most.
+  /// Maximum number of graphs that one command follows.
   static let maximumGraphs = 100
 
-  /// Reads the snapshots. Events are subscribed to from before the first of them on, and each
-  /// graph ignores what its own snapshot contains: nothing is missed, nothing counts twice (S116).
+  /// Reads the snapshots. The subscription begins before the first snapshot, and each graph ignores
+  /// events that its snapshot contains, so no event is missed or counted twice (S116).
   init(_ rows: [GraphRow], since: UInt64, _ reader: Reader) async throws {
     var graphs: [GraphProgress] = []
     for row in rows.prefix(Self.maximumGraphs) {
@@ -37,7 +37,7 @@ final class GraphFollower: Sendable {
     state = Mutex(State(graphs: graphs, places: places))
   }
 
-  /// Takes in events until all graphs have ended.
+  /// Applies events until all graphs have ended.
   func run() async throws {
     if hasEnded { return }
     for try await batch in connection.events(subscription) {
@@ -46,18 +46,19 @@ final class GraphFollower: Sendable {
     }
   }
 
-  /// Graphs, and stages of one, that are read anew while they are followed.
+  /// Maximum number of graphs, and of stages of one, that are read again while they are followed.
   private static let graphsRefreshed = 5
   private static let stagesRefreshed = 200
 
-  /// Reads anew what no event tells: what is with a worker and has not begun. Small graphs only.
+  /// Reads small graphs again for the operations that a worker holds and has not begun: no event
+  /// tells of them.
   func refresh() async throws {
     let due = now.graphs.filter { $0.outcome == nil && $0.hasUnstarted }
       .filter { $0.stages.count <= Self.stagesRefreshed }
     for graph in due.prefix(Self.graphsRefreshed) {
       let progress = GraphProgress(try await reader.structure(graph.graph))
       state.withLock { state in
-        // Events may have told more meanwhile; the next time it will be newer.
+        // Events may have advanced the graph meanwhile; the next refresh will be newer.
         guard let place = state.places[graph.graph],
           progress.lastEvent >= state.graphs[place].lastEvent
         else { return }
@@ -67,7 +68,7 @@ final class GraphFollower: Sendable {
     }
   }
 
-  /// Where the graphs stand, and a number that grows with every change.
+  /// The state of the graphs, and a number that grows with every change.
   var now: (graphs: [GraphProgress], version: UInt64) {
     state.withLock { ($0.graphs, $0.version) }
   }

@@ -1,4 +1,4 @@
-// `opbatch ls`: graphs, or with a selector the operations it names.
+// `opbatch ls`: lists graphs, or with a selector the matching operations.
 
 import ArgumentParser
 import OpClusterClient
@@ -29,9 +29,9 @@ struct List: Command {
   @OptionGroup var graphFilters: GraphFilters
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
-  /// Graphs that ended and are listed without `-a`.
+  /// Maximum number of ended graphs that are listed without `-a`.
   private static let recentGraphs = 20
-  /// Operations in a table without `-a`.
+  /// Maximum number of operations in a table without `-a`.
   private static let tableRows = 200
 
   func perform(_ console: Console) async throws -> ExitStatus {
@@ -65,7 +65,7 @@ struct List: Command {
     if !states.isEmpty { rows.removeAll { !states.contains($0.state) } }
     graphFilters.keep(&rows, now: console.outputStyle.now)
     var hidden = 0
-    // Programs and `xargs` get all of them.
+    // Programs and `xargs` get all rows.
     if !all, console.format == .table {
       let ended = rows.count { GraphOutcome($0.state) != nil }
       hidden = max(0, ended - Self.recentGraphs)
@@ -122,7 +122,7 @@ struct List: Command {
   }
 }
 
-/// Operations on stdout in the format asked for, page by page.
+/// Prints operations on stdout in the requested format, page by page.
 struct OperationListing {
   let console: Console
   private var listing: JSONListing?

@@ -1,5 +1,5 @@
-// `logs -f`: events say which attempts begin and end; what they write is fetched in growing pauses,
-// since no event tells of it.
+// `logs -f`: events tell which attempts begin and end. Output is polled at growing intervals, since
+// no event tells of it.
 
 import OpClusterClient
 import OpClusterModel
@@ -20,12 +20,12 @@ final class LogFollower: Sendable {
   private let reader: Reader
   private let subscription: EventSubscription
 
-  /// Operations whose logs one command follows at most.
+  /// Maximum number of operations whose logs one command follows.
   static let maximumOperations = 10_000
   private static let shortest = Duration.milliseconds(100)
   private static let longest = Duration.seconds(1)
 
-  /// Reads the rows; events are subscribed to from before them on.
+  /// Reads the rows; the subscription begins before them.
   init(_ selection: Selection, _ reader: Reader) async throws {
     let since = try await reader.lastEvent()
     var state = State()
@@ -48,7 +48,7 @@ final class LogFollower: Sendable {
 
   var count: Int { state.withLock { $0.rows.count } }
 
-  /// Takes in events until its task is cancelled.
+  /// Applies events until its task is cancelled.
   func listen() async throws {
     for try await batch in reader.connection.events(subscription) {
       state.withLock { state in
@@ -66,9 +66,9 @@ final class LogFollower: Sendable {
     }
   }
 
-  /// Prints what is written until all operations have ended and are told to their end.
+  /// Prints the logs until all operations have ended and their logs are complete.
   ///
-  /// - Parameter lines: of what is there already, so many of the last lines; nil: all of it.
+  /// - Parameter lines: The number of existing last lines to print first; nil prints all.
   func read(
     _ streams: [LogStream], lines: UInt32?, isPrefixed: Bool, _ console: Console
   ) async throws {
@@ -84,7 +84,7 @@ final class LogFollower: Sendable {
       waiting.removeAll { row in
         guard let life = lives[row.id] else { return true }
         if life.attempt > 0 {
-          // An operation that is retried is read from the attempt that runs now.
+          // Reads a retried operation from its present attempt.
           tails.append(LogTail(row, streams, attempt: max(1, row.attempt)))
           return true
         }
@@ -110,8 +110,8 @@ final class LogFollower: Sendable {
     }
   }
 
-  /// False when there is nothing more to come of it. `lives` are older than what is read after
-  /// them, so that an ended operation is read to its end.
+  /// Reads more of one log; false if it is complete. `lives` were read before the logs, so an ended
+  /// operation is read to its end.
   private func read(
     _ tail: LogTail, _ attempt: UInt32, _ hasEnded: Bool, _ printer: LogPrinter
   ) async throws -> Bool {

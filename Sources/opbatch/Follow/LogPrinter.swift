@@ -1,23 +1,23 @@
-// Writes pieces of logs: as they are into a pipe, made safe on a terminal, line by line with a
-// prefix where several operations speak.
+// Prints pieces of logs: unchanged into a pipe, made safe on a terminal, line by line with a prefix
+// if there are several operations.
 
 import OpClusterModel
 import OpClusterPresentation
 
-/// One task at a time.
+/// For one task at a time.
 final class LogPrinter {
   private let console: Console
   private let isPrefixed: Bool
-  /// stderr of the operations goes to our stderr.
+  /// The stderr of operations goes to our stderr.
   private let isSplit: Bool
-  /// Lines without their end, by whose they are.
+  /// Unfinished lines by operation and stream.
   private var open: [Key: [UInt8]] = [:]
 
   private struct Key: Hashable {
     var path: String
     var stream: LogStream
   }
-  /// A line without an end is printed in pieces of this size.
+  /// An unfinished line is printed in pieces of this many bytes.
   private static let longestLine = 64 * 1024
 
   init(_ console: Console, isPrefixed: Bool, isSplit: Bool) {
@@ -45,7 +45,7 @@ final class LogPrinter {
     try write(dressed(pending[...end], path, isTerminal: isTerminal), toError: toError)
   }
 
-  /// Prints lines that have no end yet.
+  /// Prints unfinished lines.
   func flush() throws {
     for key in open.keys.sorted(by: {
       ($0.path, $0.stream.rawValue) < ($1.path, $1.stream.rawValue)
@@ -54,7 +54,7 @@ final class LogPrinter {
     }
   }
 
-  /// A remark of ours, between the lines.
+  /// Prints a remark between the lines.
   func say(_ text: String) { console.say(text) }
 
   private func flush(_ key: Key) throws {

@@ -1,10 +1,10 @@
-// How far the log of one attempt has been read.
+// The read position in the log of one attempt.
 
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
-/// One task at a time.
+/// For one task at a time.
 final class LogTail {
   let path: String
   let operation: OperationID
@@ -12,13 +12,13 @@ final class LogTail {
   private let streams: [LogStream]
   private var offsets: [Int64]
 
-  /// What there was to read.
+  /// The result of reading.
   enum State: Equatable {
-    /// Everything, and nothing more will be written.
+    /// Everything was read, and nothing more will be written.
     case complete
-    /// Everything that has been written so far.
+    /// Everything that has been written so far was read.
     case soFar
-    /// Nothing, for this reason.
+    /// Nothing could be read, for this reason.
     case missing(String)
   }
 
@@ -30,10 +30,10 @@ final class LogTail {
     offsets = streams.map { _ in 0 }
   }
 
-  /// Grows with what is read.
+  /// A number that grows with everything read.
   var position: Int64 { Int64(attempt) << 48 + offsets.reduce(0, +) }
 
-  /// Whether anything of this attempt was read.
+  /// Whether nothing of this attempt has been read.
   var isUntouched: Bool { offsets.allSatisfy { $0 == 0 } }
 
   /// Goes on to the next attempt, from its beginning.
@@ -42,21 +42,21 @@ final class LogTail {
     for at in offsets.indices { offsets[at] = 0 }
   }
 
-  /// Leaves out what is before the last lines that have been written so far. Reads no more than
-  /// these lines take, and one piece.
+  /// Skips everything before the last lines written so far. Reads no more than these lines and one
+  /// piece.
   func skip(toLast lines: UInt32, _ reader: Reader) async throws {
     for at in streams.indices where offsets[at] == 0 {
       offsets[at] = try await begin(ofLast: lines, streams[at], reader)
     }
   }
 
-  /// Where the last lines begin; the beginning where that cannot be told.
+  /// Returns the offset of the last lines; 0 if it cannot be found.
   private func begin(
     ofLast lines: UInt32, _ stream: LogStream, _ reader: Reader
   ) async throws -> Int64 {
     let selection = AttemptSelection(operation: operation, attempt: attempt)
     let piece = Int64(Limits.logChunkBytes)
-    // Below zero: so many bytes before the end.
+    // A negative offset counts from the end.
     var from = -piece
     var counter = LastLines(wanted: lines)
     while true {
@@ -64,15 +64,15 @@ final class LogTail {
       do {
         chunk = try await reader.log(selection, stream, offset: from)
       } catch {
-        // Said when it is read.
+        // Reading reports the refusal later.
         guard case .refused = error.kind else { throw error }
         return 0
       }
       guard let chunk, chunk.problem.isEmpty, !chunk.bytes.isEmpty else { return 0 }
       let start = Int64(clamping: chunk.offset)
-      // A worker may say anything.
+      // Do not trust the worker's offsets.
       guard start <= Int64.max / 2, from < 0 || start < counter.begin else { return 0 }
-      // What was read before begins where this piece is to end.
+      // Cut the piece off where the previous one began.
       let bytes =
         from < 0 ? chunk.bytes[...] : chunk.bytes.prefix(Int(clamping: counter.begin - start))
       counter.take(bytes, from: start)
@@ -81,7 +81,7 @@ final class LogTail {
     }
   }
 
-  /// Prints what has been written since the last time, of all streams.
+  /// Prints everything written since the last call, of all streams.
   func drain(_ reader: Reader, _ printer: LogPrinter) async throws -> State {
     var states: [State] = []
     for at in streams.indices { states.append(try await drain(at, reader, printer)) }
@@ -112,9 +112,9 @@ final class LogTail {
   }
 }
 
-/// Looks backwards for the beginning of the last lines of a text that comes in pieces.
+/// Searches backwards for the beginning of the last lines of a text that comes in pieces.
 struct LastLines {
-  /// Where the lines begin, or the piece that was taken last.
+  /// The offset of the lines, or of the last piece.
   var begin: Int64 = 0
   private(set) var isDone = false
   private var left: UInt32
@@ -122,7 +122,7 @@ struct LastLines {
 
   init(wanted: UInt32) { left = wanted }
 
-  /// - Parameter start: where the piece begins; it ends where the one before began.
+  /// - Parameter start: The offset of the piece; it ends where the previous one began.
   mutating func take(_ bytes: ArraySlice<UInt8>, from start: Int64) {
     var end = bytes.endIndex
     if isFirst, left == 0 {
@@ -130,7 +130,7 @@ struct LastLines {
       begin = start + Int64(bytes.count)
       return
     }
-    // The end of the last line begins none.
+    // A line end at the end of the text begins no further line.
     if isFirst, bytes.last == 0x0a { end -= 1 }
     isFirst = false
     while let line = bytes[bytes.startIndex..<end].lastIndex(of: 0x0a) {

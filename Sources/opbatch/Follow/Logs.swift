@@ -1,4 +1,4 @@
-// `opbatch logs`: what operations wrote; with -f, what they write.
+// `opbatch logs`: the output of operations; with -f, their new output.
 
 import ArgumentParser
 import OpClusterClient
@@ -58,7 +58,7 @@ struct Logs: Command {
     return try await withConnection { connection in
       let reader = reader(connection)
       if follow {
-        // The time limit is for following as a whole, not for each request.
+        // The time limit covers following as a whole, not each request.
         let patient = Reader(connection: connection, timeout: nil)
         return try await patient.naming(selector, selection) {
           try await followLogs(selection, streams, patient, console)
@@ -70,7 +70,7 @@ struct Logs: Command {
     }
   }
 
-  /// One operation after the other, each stream from its beginning to its present end.
+  /// Prints the operations in turn, each stream from its beginning to its present end.
   private func printLogs(
     _ selection: Selection, _ streams: [LogStream], _ reader: Reader, _ console: Console
   ) async throws -> ExitStatus {
@@ -88,7 +88,7 @@ struct Logs: Command {
         if row.attempt > 0 {
           rows.append(row)
         } else if TakenOver.isPossible(row), let source = try await takenOver.source(of: row) {
-          // It ran in an earlier graph, and its logs are there.
+          // The operation ran in an earlier graph, which has its logs.
           rows.append(source)
         }
       }
@@ -119,7 +119,7 @@ struct Logs: Command {
   ) async throws -> ExitStatus {
     let follower = try await LogFollower(selection, reader)
     guard follower.count > 0 else { throw await reader.nothing(selector, selection) }
-    // Two tasks: one takes in events, the other reads what the operations have written.
+    // Two tasks: one applies events, the other reads the logs.
     let end = try await opbatch.follow(
       console, timeout: global.timeout?.duration, painter: { try await follower.listen() }
     ) { [lines, noPrefix] in

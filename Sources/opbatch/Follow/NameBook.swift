@@ -1,11 +1,11 @@
-// Names for the numbers in events: learned from the structures of graphs, the lists of queues and
-// workers, and the events themselves. One task.
+// Names for the numbers in events: from the structures of graphs, the lists of queues and workers,
+// and the events themselves. For one task.
 
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
-/// Whom a book of names asks.
+/// The source of the names in a book.
 protocol NameSource: Sendable {
   func structure(_ graph: GraphID) async throws -> GraphStructure
   func queues() async throws -> [QueueRow]
@@ -14,18 +14,18 @@ protocol NameSource: Sendable {
 
 extension Reader: NameSource {}
 
-/// What is known so far. `learn` asks for what one event needs; then its names are found at once.
+/// A cache of names. `learn` requests the names of one event; lookups are then immediate.
 ///
-/// Names are let go of and asked for anew, so that whoever follows a cluster for ever needs no more
-/// memory; but never those of the event that was learned last, however many graphs a batch has.
+/// The book drops names and requests them again, so that following a cluster forever needs no more
+/// memory. It never drops the names of the event learned last, however many graphs a batch has.
 struct NameBook: EventNames {
   private let source: any NameSource
-  /// nil: nobody knows the graph any more.
+  /// nil: the coordinator no longer knows the graph.
   private var graphs: RecentlyUsed<GraphID, StageIndex?>
   private var queues = RecentlyUsed<QueueID, String?>(capacity: 2 * Limits.queues)
   private var workers = RecentlyUsed<WorkerID, String?>(capacity: 4 * Limits.workers)
 
-  /// Stages of graphs that are kept, and what a graph counts beside its stages.
+  /// Maximum number of kept stages; `graphWeight` is the weight of a graph besides its stages.
   static let keptStages = 262_144
   static let graphWeight = 8
 
@@ -34,10 +34,10 @@ struct NameBook: EventNames {
     graphs = RecentlyUsed(capacity: keptStages)
   }
 
-  /// Graphs that are known at the moment, for tests.
+  /// The number of graphs in the cache, for tests.
   var knownGraphs: Int { graphs.count }
 
-  /// Makes the names of an event known, as far as there is anybody who knows them.
+  /// Learns the names of an event, if the cluster knows them.
   mutating func learn(_ event: Event) async throws {
     switch event.subject {
     case .operation(let id, _): try await learn(id.graph)
@@ -62,13 +62,13 @@ struct NameBook: EventNames {
       graphs.insert(
         StageIndex(structure), for: graph, weight: structure.stages.count + Self.graphWeight)
     } catch let error as ClientError {
-      // Forgotten by the coordinator: its operations are known by their numbers only.
+      // The coordinator has forgotten the graph: its operations have only numbers.
       guard case .refused(let refusal) = error.kind, Self.isFinal(refusal.code) else { throw error }
       graphs.insert(nil, for: graph, weight: Self.graphWeight)
     }
   }
 
-  /// Whether asking again later would not help.
+  /// Whether a later request would fail, too.
   private static func isFinal(_ code: Refusal.Code) -> Bool {
     [.unknownGraph, .unknownOperation, .expired, .limitExceeded].contains(code)
   }
@@ -109,8 +109,9 @@ struct NameBook: EventNames {
   func name(of worker: WorkerID) -> String { (workers[worker] ?? nil) ?? "#\(worker.number)" }
 }
 
-/// Keeps what was used lately, in two generations: the older one goes as a whole when the younger
-/// one has half of what may be kept. The two that were used last are always there, however heavy.
+/// A cache in two generations. When the younger one reaches half of the capacity, it becomes the
+/// older one and the older one is dropped. The two entries used last always stay, whatever their
+/// weight.
 struct RecentlyUsed<Key: Hashable, Value> {
   private typealias Entry = (value: Value, weight: Int)
   private var young: [Key: Entry] = [:]
@@ -120,12 +121,12 @@ struct RecentlyUsed<Key: Hashable, Value> {
 
   init(capacity: Int) { self.capacity = capacity }
 
-  /// Entries of both generations.
+  /// The entries of both generations.
   var count: Int { young.count + old.count }
 
   subscript(key: Key) -> Value? { (young[key] ?? old[key])?.value }
 
-  /// Whether it is there; what is used stays.
+  /// Whether the key is present; marks it as used.
   mutating func use(_ key: Key) -> Bool {
     if young[key] != nil { return true }
     guard let entry = old.removeValue(forKey: key) else { return false }
@@ -133,7 +134,7 @@ struct RecentlyUsed<Key: Hashable, Value> {
     return true
   }
 
-  /// In place of what the key had.
+  /// Inserts or replaces the value of the key.
   mutating func insert(_ value: Value, for key: Key, weight: Int = 1) {
     old[key] = nil
     if let before = young.removeValue(forKey: key) { youngWeight -= before.weight }

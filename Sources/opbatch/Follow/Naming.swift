@@ -1,13 +1,13 @@
-// What is said when a selector names nothing: the coordinator only knows that nothing matches, here
-// the person is told which name may have been meant.
+// The message for a selector that matches nothing: the coordinator knows only that nothing matches,
+// so this offers the name that may have been meant.
 
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
 extension Reader {
-  /// Runs `body`; where the coordinator finds nothing for `text`, that becomes the failure of the
-  /// command, with a near name of the graph's operations if there is one.
+  /// Runs `body`. If the coordinator finds nothing for `text`, throws the command's failure with a
+  /// near name of the graph's operations, if there is one.
   func naming<Value>(
     _ text: String, _ selection: Selection, _ body: () async throws -> Value
   ) async throws -> Value {
@@ -21,7 +21,7 @@ extension Reader {
     }
   }
 
-  /// The failure for a selector that matched nothing.
+  /// Returns the failure for a selector that matched nothing.
   func nothing(_ text: String, _ selection: Selection) async -> Failure {
     var failure = Failure.nothingSelected(text)
     let graphs = Selection(graphs: selection.graphs)
@@ -54,7 +54,7 @@ extension Reader {
     return failure
   }
 
-  /// The operation is there, so its elements or their states are not what was asked for.
+  /// The operation exists, so its elements or states do not match.
   private static func elements(of stage: GraphStructure.Stage, graph: GraphID) -> String {
     let path = "\(graph.number)/\(safe(stage.name))"
     guard stage.isArray else { return "\(path) is not an array: \(stage.counts.sentence())" }

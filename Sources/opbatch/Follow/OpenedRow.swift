@@ -1,12 +1,13 @@
-// What is opaque to the coordinator, opened for people and programs: a row's outputs and command.
+// Decodes the parts of a row that are opaque to the coordinator, for people and programs: outputs
+// and command.
 
 import OpClusterModel
 import OpClusterPresentation
 import OpClusterWire
 
 extension OperationRow {
-  /// The outputs of a command as `key=value` lines, the value of a registered type as JSON; what is
-  /// something else stays as it is.
+  /// Returns the row with a command's outputs as `key=value` lines and a registered type's value as
+  /// JSON. Other bytes stay as they are.
   func withReadableOutputs() -> OperationRow {
     var row = self
     row.result = result?.withReadableOutputs()
@@ -16,7 +17,7 @@ extension OperationRow {
     return row
   }
 
-  /// The command with this element's values; nil where the row does not have it.
+  /// The command with this element's values; nil if the row has no command.
   var shownCommand: String? {
     guard !command.isEmpty, let specification = try? Wire.decodeCommand(command) else {
       return nil
@@ -43,8 +44,8 @@ extension AttemptResult {
 }
 
 extension AttemptResult {
-  /// What the operation returned, as a document for programs: the value of a registered type, the
-  /// outputs of a command as an object of texts, 'null' for nothing.
+  /// The operation's result as a JSON document: the value of a registered type, the outputs of a
+  /// command as an object of strings, `null` for nothing.
   var returnedDocument: [UInt8] {
     let nothing = Array("null".utf8)
     if output.isEmpty { return nothing }
@@ -61,9 +62,9 @@ extension AttemptResult {
   }
 }
 
-/// What became of the blocks of a block operation, opened.
+/// Decodes the results of a block operation.
 enum BlockOutputs {
-  /// nil when these bytes are something else.
+  /// Returns nil if the bytes are not block results.
   static func open(_ bytes: [UInt8]) -> [ShownBlock]? {
     guard !bytes.isEmpty, let results = try? Wire.decodeBlockResults(bytes) else { return nil }
     return results.map { result in
@@ -83,16 +84,16 @@ enum BlockOutputs {
   }
 }
 
-/// Rows with what their bytes mean, which depends on what the operation runs.
+/// Rows with decoded outputs; the decoding depends on the work of the operation.
 struct OpenedRows {
   var rows: [OperationRow]
-  /// Of the block operations among them.
+  /// The results of the block operations among the rows.
   var blocks: [OperationID: [ShownBlock]] = [:]
 }
 
 extension Reader {
-  /// Opens rows as the coordinator sent them. Asks for the structure of each graph of which a row
-  /// left something.
+  /// Decodes rows from the coordinator. Requests the structure of each graph with an output among
+  /// the rows.
   func opened(_ rows: [OperationRow]) async throws -> OpenedRows {
     var result = OpenedRows(rows: rows)
     var works: [GraphID: [String: String]] = [:]

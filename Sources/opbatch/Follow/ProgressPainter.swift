@@ -1,5 +1,5 @@
-// Paints what a follower knows: a table redrawn in place on a terminal, at most ten times a second;
-// plain lines elsewhere. Its `run` is a task of its own; `stop` comes after that has ended.
+// Paints the state of a follower: on a terminal a table redrawn in place, at most ten times a
+// second; elsewhere plain lines. `run` is a task of its own; call `stop` after it has ended.
 
 import OpClusterModel
 import OpClusterPresentation
@@ -14,11 +14,11 @@ actor ProgressPainter {
   private let start = ContinuousClock.now
   private var refreshedAt = ContinuousClock.now
 
-  /// Between two frames.
+  /// The time between two frames.
   private static let interval = Duration.milliseconds(100)
-  /// Between two snapshots of what no event tells.
+  /// The time between two snapshots of state that no event tells.
   private static let refreshInterval = Duration.seconds(2)
-  /// Without a change: for the elapsed time.
+  /// The longest time without a frame: the elapsed time must move.
   private static let longest = Duration.seconds(1)
 
   init(_ follower: GraphFollower, _ console: Console) {
@@ -30,7 +30,7 @@ actor ProgressPainter {
   func run() async throws {
     while !Task.isCancelled {
       if isDrawn, ContinuousClock.now - refreshedAt >= Self.refreshInterval {
-        // Only for the eye: what cannot be read now is read the next time.
+        // A failed refresh only delays the display; the next one follows.
         try? await follower.refresh()
         refreshedAt = .now
       }
@@ -45,12 +45,12 @@ actor ProgressPainter {
     }
   }
 
-  /// Whether a table is redrawn in place.
+  /// Whether the table is redrawn in place.
   private var isDrawn: Bool {
     console.format == .table && console.outputIsTerminal && !console.isQuiet
   }
 
-  /// A line of talk that stays above the next frame.
+  /// Prints a line that stays above the next frame.
   func say(_ text: String) throws {
     if console.format == .table, console.outputIsTerminal {
       try console.repaint(redraw.clear(width: console.outputStyle.width ?? 80))
@@ -59,7 +59,7 @@ actor ProgressPainter {
     painted = nil
   }
 
-  /// The last frame, of `final` or of what the follower knows.
+  /// Paints the last frame, from `final` or from the follower.
   func stop(_ final: [GraphProgress]? = nil) throws {
     try paint(final ?? follower.now.graphs)
   }
@@ -73,7 +73,7 @@ actor ProgressPainter {
     var style = console.outputStyle
     let width = style.width ?? 80
     style.width = width
-    // One line stays free for the cursor.
+    // Keep one line free for the cursor.
     let height = max(3, (Descriptor.output.lines ?? 24) - 1)
     let shown = graphs.suffix(max(1, height / 3))
     var lines: [String] = []

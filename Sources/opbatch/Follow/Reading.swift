@@ -1,20 +1,20 @@
-// What the following commands ask of a coordinator: pages of rows, structures, the newest event.
+// Requests of the following commands: pages of rows, structures, the newest event.
 
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
-/// Asks on behalf of one command.
+/// Sends the requests of one command.
 struct Reader: Sendable {
   let connection: ClusterConnection
-  /// For each request.
+  /// The timeout of each request.
   let timeout: Duration?
 
   private func ask(_ request: ClientRequest) async throws(ClientError) -> ClientReply {
     try await connection.request(request, timeout: timeout)
   }
 
-  /// Calls `body` with one page of graphs after the other, until it returns false.
+  /// Calls `body` with each page of graphs until it returns false.
   func graphs(_ selection: Selection, _ body: ([GraphRow]) throws -> Bool) async throws {
     var after: GraphID?
     while true {
@@ -36,8 +36,8 @@ struct Reader: Sendable {
     return all
   }
 
-  /// Calls `body` with one page of operations after the other, until it returns false. The flag
-  /// says whether more would follow. What they left is as it was sent.
+  /// Calls `body` with each page of operations until it returns false. The flag tells whether more
+  /// pages follow. Outputs are not decoded.
   func operations(
     _ selection: Selection, _ body: ([OperationRow], Bool) async throws -> Bool
   ) async throws {
@@ -52,7 +52,7 @@ struct Reader: Sendable {
     }
   }
 
-  /// The first operations of a selection, with readable outputs.
+  /// Returns the first operations of a selection, with decoded outputs.
   func firstOperations(
     _ selection: Selection, limit: Int
   ) async throws -> (rows: [OperationRow], more: Bool) {
@@ -71,12 +71,12 @@ struct Reader: Sendable {
     return (try await opened(rows), more)
   }
 
-  /// The operation as it is when asked for alone: with its command and earlier attempts.
+  /// Returns the operation with its command and earlier attempts.
   func inFull(_ row: OperationRow) async throws -> OperationRow {
     try await firstOperations(.operation(row), limit: 1).rows.first ?? row
   }
 
-  /// Lines of the page of an operation, with its command, attempts and blocks.
+  /// Returns the lines of an operation's page, with its command, attempts and blocks.
   func page(_ row: OperationRow, _ style: Style) async throws -> [String] {
     let opened = try await firstOpened(.operation(row), limit: 1).rows
     let full = opened.rows.first ?? row
@@ -101,7 +101,7 @@ struct Reader: Sendable {
     return (rows, more)
   }
 
-  /// What a graph took over from another; nil for none, and for one that has not ended.
+  /// Returns what a graph took over from another; nil if nothing, or if the graph has not ended.
   func continued(_ graph: GraphID) async throws -> ContinuedGraph? {
     do throws(ClientError) {
       guard case .submission(let submission, _) = try await ask(.submission(graph)) else {
@@ -125,7 +125,7 @@ struct Reader: Sendable {
     return rows
   }
 
-  /// The sequence of the newest event: what happens from here on can be subscribed to.
+  /// The sequence of the newest event: subscribe from here for new events.
   func lastEvent() async throws -> UInt64 {
     guard case .pong(_, _, let lastEvent) = try await ask(.ping) else {
       throw Failure.unexpectedReply("ping")
@@ -152,7 +152,7 @@ extension Command {
 }
 
 extension Selection {
-  /// Exactly these graphs; neighbours are joined.
+  /// Selects exactly these graphs; adjacent numbers are joined.
   static func graphs(_ graphs: [GraphID]) -> Selection {
     var ranges: [ClosedRangeOfGraphs] = []
     for graph in graphs.sorted() {
@@ -165,14 +165,14 @@ extension Selection {
     return Selection(graphs: .numbers(ranges))
   }
 
-  /// The same of graphs by their numbers: what `last` and `active` mean changes.
+  /// Replaces the graphs by their numbers, since the meaning of `last` and `active` changes.
   func pinned(to graphs: [GraphID]) -> Selection {
     var selection = self
     selection.graphs = Selection.graphs(graphs).graphs
     return selection
   }
 
-  /// Exactly this operation.
+  /// Selects exactly this operation.
   static func operation(_ row: OperationRow) -> Selection {
     var selection = Selection.graph(row.id.graph)
     selection.operation = row.name

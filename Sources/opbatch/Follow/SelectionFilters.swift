@@ -18,7 +18,7 @@ struct SelectionFilters: ParsableArguments {
 
   var isEmpty: Bool { state == nil && label.isEmpty && queue == nil }
 
-  /// The selection of operations that `text` and the filters mean.
+  /// Returns the selection of operations for `text` and the filters.
   func selection(_ text: String) throws(Failure) -> Selection {
     var selection = try Selectors.selection(text)
     do throws(SelectorError) {
@@ -29,10 +29,10 @@ struct SelectionFilters: ParsableArguments {
     return try adding(to: selection)
   }
 
-  /// All graphs that the filters let through, the states of graphs aside.
+  /// Selects all graphs that pass the filters, apart from their states.
   func ofGraphs() throws(Failure) -> Selection { try adding(to: Selection(graphs: .all)) }
 
-  /// Where graphs are listed, the states are those of graphs.
+  /// The states of graphs, for lists of graphs.
   func graphStates() throws(Failure) -> [GraphRow.State] {
     var states: [GraphRow.State] = []
     for word in (state ?? "").split(separator: ",") {

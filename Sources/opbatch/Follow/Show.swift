@@ -23,7 +23,7 @@ struct Show: Command {
   @OptionGroup var filters: SelectionFilters
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
-  /// Pages that are printed for one selector.
+  /// Maximum number of pages for one selector.
   private static let maximumPages = 20
 
   func perform(_ console: Console) async throws -> ExitStatus {

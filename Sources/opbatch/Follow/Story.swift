@@ -15,7 +15,7 @@ struct Story: Command {
 
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
-  /// Operations whose present state is told after the events.
+  /// Maximum number of operations whose present state follows the events.
   private static let maximumPages = 20
 
   func perform(_ console: Console) async throws -> ExitStatus {

@@ -1,26 +1,27 @@
-// What a graph that does another one again took over: where it ran, so that its page and its logs
-// can be shown. Known once the graph has ended; the coordinator gives submissions of no other.
+// Finds where operations ran that their graph took over from an earlier graph, for their page and
+// logs. Works only after the graph has ended: the coordinator gives out submissions of ended graphs
+// only.
 
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
-/// Looks up where operations ran that their graph only took over.
+/// Looks up the earlier operation of one that was taken over.
 struct TakenOver {
   private let reader: Reader
   private var known: [GraphID: ContinuedGraph?] = [:]
 
-  /// Graphs in a row, each doing the one before again.
+  /// Maximum length of a chain of graphs that repeat each other.
   private static let generations = 20
 
   init(_ reader: Reader) { self.reader = reader }
 
-  /// Whether a row looks like that: it succeeded without having run.
+  /// Whether the row may be taken over: it succeeded without having run.
   static func isPossible(_ row: OperationRow) -> Bool {
     row.outcome == .succeeded && row.attempt == 0
   }
 
-  /// The operation that ran in place of this one; nil where none did, or nobody knows.
+  /// Returns the operation that ran in place of this one; nil if there is none, or it is unknown.
   mutating func source(of row: OperationRow) async throws -> OperationRow? {
     var source = row
     for _ in 0..<Self.generations where Self.isPossible(source) {
@@ -46,7 +47,7 @@ struct TakenOver {
 }
 
 extension OperationRuns {
-  /// Whether an operation is in one of the runs.
+  /// Whether one of the runs contains an operation.
   fileprivate func holds(_ index: UInt32) -> Bool {
     (0..<runCount).contains { run($0).contains(index) }
   }

@@ -29,7 +29,7 @@ struct Wait: Command {
     let selections = try selectors.map { try Selectors.selection($0) }
     let waiting = WaitingResults()
     return try await withConnection { connection in
-      // The time limit is for waiting as a whole, not for each request.
+      // The time limit covers waiting as a whole, not each request.
       let reader = Reader(connection: connection, timeout: nil)
       let (selectors, selections) = (self.selectors, selections)
       let end = try await follow(console, timeout: global.timeout?.duration) {
@@ -76,7 +76,7 @@ struct Wait: Command {
   }
 }
 
-/// What has been waited for so far.
+/// The results so far.
 final class WaitingResults: Sendable {
   private let state = Mutex((graphs: [GraphID](), status: ExitStatus.success, pinned: [String]()))
 
@@ -86,11 +86,11 @@ final class WaitingResults: Sendable {
       state.status = state.status.combined(with: result.status)
     }
   }
-  /// What the next selector means, by numbers.
+  /// Pins the next selector to graph numbers.
   func pin(_ selection: Selection, to graphs: [GraphID]) {
     state.withLock { $0.pinned.append(selection.pinned(to: graphs).path) }
   }
-  /// The selectors, those that have been looked up by their numbers.
+  /// The selectors; those already resolved are given by graph numbers.
   func left(of selectors: [String]) -> [String] {
     let pinned = state.withLock { $0.pinned }
     return pinned + selectors.dropFirst(pinned.count)
@@ -99,13 +99,13 @@ final class WaitingResults: Sendable {
   var status: ExitStatus { state.withLock { $0.status } }
 }
 
-/// Waits for one selector by its events. Ending is final: it does not matter whether the rows or
-/// the events tell it first, as long as the events begin before the rows are read.
+/// Waits for one selector by its events. The events begin before the rows are read; since ending is
+/// final, it does not matter which of the two tells it first.
 enum Waiter {
   struct Result: Sendable {
     /// Graphs whose rows give the status.
     var graphs: [GraphID] = []
-    /// Of operations.
+    /// The status of operations.
     var status = ExitStatus.success
   }
 
@@ -114,7 +114,7 @@ enum Waiter {
   ) async throws -> Result {
     let since = try await reader.lastEvent()
     let rows = try await reader.allGraphs(selection)
-    // Nothing is active: there is nothing to wait for.
+    // No graph is active: there is nothing to wait for.
     if rows.isEmpty, selection.graphs == .active { return Result() }
     guard !rows.isEmpty else { throw Failure.nothingSelected(text) }
     waiting.pin(selection, to: rows.map(\.graph))

@@ -1,4 +1,4 @@
-// `opbatch watch`: the stages of a graph live until it ends; without a terminal, plain lines.
+// `opbatch watch`: shows the stages of a graph live until it ends; without a terminal, plain lines.
 
 import ArgumentParser
 import OpClusterClient
@@ -25,7 +25,7 @@ struct Watch: Command {
   func perform(_ console: Console) async throws -> ExitStatus {
     let selection = try Selectors.graphs(selector)
     return try await withConnection { connection in
-      // The time limit is for waiting as a whole, not for each request.
+      // The time limit covers watching as a whole, not each request.
       let reader = Reader(connection: connection, timeout: nil)
       let since = try await reader.lastEvent()
       let rows = try await reader.allGraphs(selection)
@@ -49,7 +49,7 @@ struct Watch: Command {
           group.addTask {
             try await PlacementNotice.watch(graphs, reader) { try await painter.say($0) }
           }
-          // A reader of stdout that has gone ends both.
+          // A closed stdout ends both tasks.
           try await group.next()
         }
       }
@@ -68,7 +68,7 @@ struct Watch: Command {
     }
   }
 
-  /// The last frame is made of what the coordinator says then, not of what was counted.
+  /// Paints the last frame from the coordinator's present rows, not from counted events.
   private func finish(
     _ painter: ProgressPainter, _ selectors: [String], _ reader: Reader, _ console: Console
   ) async throws -> ExitStatus {
@@ -84,7 +84,7 @@ struct Watch: Command {
   }
 }
 
-/// What is said of graphs that have ended: rows for programs, the first failures for people.
+/// The ending of graphs: rows for programs, the first failures for people.
 enum GraphEnding {
   private static let failuresShown = 3
 
@@ -101,8 +101,8 @@ enum GraphEnding {
     }
   }
 
-  /// The first failed operations of a graph, on stderr; `keepsLogs` is false on a cluster that ends
-  /// with the command.
+  /// Shows the first failed operations of a graph on stderr. `keepsLogs` is false on a cluster that
+  /// ends with the command.
   static func showFailures(
     _ row: GraphRow, _ reader: Reader, keepsLogs: Bool = true, _ console: Console
   ) async throws {

@@ -24,7 +24,7 @@ struct Why: Command {
   @OptionGroup var filters: SelectionFilters
   @OptionGroup(title: "Common options") var global: GlobalOptions
 
-  /// Graphs that are told of.
+  /// Maximum number of graphs that are explained.
   private static let maximumGraphs = 20
 
   func perform(_ console: Console) async throws -> ExitStatus {
@@ -42,7 +42,7 @@ struct Why: Command {
     }
   }
 
-  /// What failed or waits of each graph, equals as one.
+  /// Explains the failed and waiting operations of each graph, equal ones as one.
   private func explainGraphs(
     _ selection: Selection, _ reader: Reader, _ console: Console
   ) async throws {
@@ -62,8 +62,8 @@ struct Why: Command {
     }
   }
 
-  /// Of whole graphs, for programs: what failed or waits comes first, and is never left out for
-  /// what succeeded.
+  /// Returns explanations of whole graphs for programs. Failed and waiting operations come first,
+  /// and are never cut off for succeeded ones.
   private func worstFirst(
     _ selection: Selection, _ reader: Reader
   ) async throws -> (rows: [Explanation], more: Bool) {

@@ -1,5 +1,4 @@
-// What `why` asks of a coordinator: of a graph the reasons of each stage, of single operations
-// their attempts.
+// Requests of `why`: the reasons of each stage of a graph, and the attempts of single operations.
 
 import OpClusterClient
 import OpClusterModel
@@ -9,12 +8,12 @@ import OpClusterPresentation
 struct WhySummary {
   let row: GraphRow
   private(set) var groups: [WhyGroup] = []
-  /// Stages with something to tell that nobody asked about.
+  /// The number of stages with something to tell that were not requested.
   private(set) var hiddenStages = 0
 
-  /// Questions about one graph at most, besides its structure.
+  /// Maximum number of requests about one graph, besides its structure.
   private static let questions = 40
-  /// What is worse is told first.
+  /// The states in the order of telling: the worst first.
   static let order: [[StateWord]] = [
     [.failed, .timedOut, .lost], [.ready, .held, .declared, .waiting], [.stopping],
     [.skipped, .cancelled], [.dispatched, .executing],
@@ -36,7 +35,7 @@ struct WhySummary {
           try await Self.ask(graph, stage, state, reader, &grouping)
         }
       }
-      // What can never run is worse than what waits for its turn.
+      // Operations that can never run come before those that wait for their turn.
       groups += grouping.groups.filter { $0.isUnplaceable }
       groups += grouping.groups.filter { !$0.isUnplaceable }
     }
@@ -58,7 +57,7 @@ struct WhySummary {
       }
       seen = UInt32(clamping: rows.count)
     } else {
-      // It may have gone on meanwhile.
+      // The operation may have left the state meanwhile.
       let rows = (try? await reader.explanations(selection).rows) ?? []
       for row in rows { places.insert(grouping.add(row.state, row.shown, reasons(row))) }
       seen = UInt32(clamping: rows.count)
@@ -67,13 +66,13 @@ struct WhySummary {
     if seen > 0, count > seen { grouping.add(unseen: count - seen, state, beside: places) }
   }
 
-  /// Without saying once more that it has ended: the group says so.
+  /// The lines without "it has ended": the group says so already.
   private static func reasons(_ row: Explanation) -> [String] {
     let reasons = row.lines.filter { !$0.hasPrefix("it has ended") }
     return reasons.isEmpty ? row.lines : reasons
   }
 
-  /// How it ended, and what its worker said of that.
+  /// Says how the operation ended, and what its worker said about it.
   private static func lines(of row: OperationRow) -> [String] {
     let reason = shortReason(row)
     let sentence = reason.isEmpty ? "it has ended: \(row.state.rawValue)" : reason
@@ -89,11 +88,11 @@ extension WhyGroup {
 }
 
 extension Reader {
-  /// Operations whose attempts are told.
+  /// Maximum number of operations whose attempts are told.
   private static let operationsInFull = 20
 
-  /// The explanations, each with a line for every attempt that has ended; of many operations as
-  /// they are.
+  /// Adds a line for every ended attempt to the explanations. Returns too many operations
+  /// unchanged.
   func withAttempts(
     _ explanations: [Explanation], _ selection: Selection
   ) async throws -> [Explanation] {
@@ -110,7 +109,8 @@ extension Reader {
 }
 
 extension OperationRow {
-  /// `attempt 1 on w2: exit status 1, after 3.2s`, for each that has ended without success.
+  /// Returns `attempt 1 on w2: exit status 1, after 3.2s` for each attempt that ended without
+  /// success.
   var attemptLines: [String] {
     attempts.compactMap { entry in
       let result = entry.result

@@ -1,5 +1,5 @@
-// `opbatch config show`: what this command line goes by and who said so, and the coordinator's own
-// values if it can be reached.
+// `opbatch config show`: the values of this command line with their sources, and the coordinator's
+// own values if it can be reached.
 
 import ArgumentParser
 import OpClusterClient

@@ -1,13 +1,14 @@
-// Amounts and sizes as people write them on a command line. Exact: no floating point. Pure.
+// Amounts and sizes on a command line. Exact: no floating point. Pure.
 
 import ArgumentParser
 import OpClusterModel
 
-/// `2`, `0.5`: an amount of cpus, gpus or of a named resource, at most four digits after the point.
+/// An amount of cpus, gpus or a named resource, such as `2` or `0.5`: at most four digits after the
+/// point.
 struct Amount: Equatable, Sendable, ExpressibleByArgument {
   var value: ResourceAmount
 
-  /// Nobody has more of anything.
+  /// The maximum amount; no worker has more.
   static let largest: Int64 = 1_000_000
 
   init?(argument: String) {
@@ -19,7 +20,7 @@ struct Amount: Equatable, Sendable, ExpressibleByArgument {
 }
 
 extension [Assignment] {
-  /// What `--resource name=amount`, given several times, says.
+  /// Combines several `--resource name=amount` options.
   func namedAmounts() throws(ValidationError) -> [Resources.NamedAmount] {
     guard count <= Limits.customResources else {
       throw ValidationError("more than \(Limits.customResources) resources")
@@ -62,8 +63,8 @@ struct Size: Equatable, Sendable, ExpressibleByArgument {
   }
 }
 
-/// A decimal number times `scale`; what is below one is cut off, which `isExact` tells. nil when it
-/// is none, or does not fit.
+/// Multiplies a decimal number by `scale`. Cuts off a remaining fraction; `isExact` tells whether
+/// there was none. nil if the text is no number, or does not fit.
 private func decimal(_ text: String, scale: Int64) -> (value: Int64, isExact: Bool)? {
   let parts = text.split(separator: ".", omittingEmptySubsequences: false)
   guard parts.count <= 2, let whole = parts.first, isDigits(whole), let units = Int64(whole)
@@ -76,7 +77,7 @@ private func decimal(_ text: String, scale: Int64) -> (value: Int64, isExact: Bo
   }
   var divisor: Int64 = 1
   for _ in parts[1].utf8 { divisor *= 10 }
-  // At most 10⁹ times 2⁴⁰: it fits into twice the width.
+  // At most 10⁹ times 2⁴⁰: fits into the double width.
   let (quotient, rest) = divisor.dividingFullWidth(digits.multipliedFullWidth(by: scale))
   let (sum, tooMuch) = value.addingReportingOverflow(quotient)
   return tooMuch ? nil : (sum, rest == 0)

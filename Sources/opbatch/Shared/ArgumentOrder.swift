@@ -1,5 +1,5 @@
-// Lets the common options stand in front of the command as well: `opbatch -o json ls`. Rearranges
-// the arguments before ArgumentParser sees them.
+// Moves common options from before the command to behind it, so that `opbatch -o json ls` works.
+// Runs before ArgumentParser.
 
 /// Moves common options from before the command's name to right after it.
 func commonOptionsLast(_ arguments: [String]) -> [String] {
@@ -19,7 +19,7 @@ func commonOptionsLast(_ arguments: [String]) -> [String] {
     }
   }
   guard !moved.isEmpty, let command = rest.first, !command.hasPrefix("-") else { return arguments }
-  // A group's own command follows its name.
+  // The subcommand of a group follows its name.
   let isGroup = Opbatch.groups.contains(command)
   let depth = isGroup && rest.count > 1 && !rest[rest.startIndex + 1].hasPrefix("-") ? 2 : 1
   return Array(rest.prefix(depth)) + moved + Array(rest.dropFirst(depth))

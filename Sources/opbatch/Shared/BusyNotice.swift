@@ -1,12 +1,12 @@
-// Says that the coordinator is too busy for a request, or waits for its disk: what, why, and when
-// it is asked again. One line at first, and another one now and then while that lasts. Any thread.
+// Says that the coordinator is too busy for a request or waits for its disk: what, why, and when
+// the request is repeated. One line at first, and another one every few seconds. Any thread.
 
 import OpClusterModel
 import OpClusterPresentation
 import Synchronization
 
 final class BusyNotice: Sendable {
-  /// Between two lines.
+  /// The time between two lines.
   private static let pause = Duration.seconds(5)
   private let last = Mutex<ContinuousClock.Instant?>(nil)
   private let say: @Sendable (String) -> Void
@@ -39,7 +39,7 @@ final class BusyNotice: Sendable {
       + "\(tenths(pause)) s"
   }
 
-  /// `0.4`, never less than a tenth.
+  /// Formats `0.4`; at least a tenth.
   private static func tenths(_ span: Span) -> String {
     let tenths = max(1, (span + .milliseconds(50)).wholeMilliseconds / 100)
     return "\(tenths / 10).\(tenths % 10)"

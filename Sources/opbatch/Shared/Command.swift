@@ -1,14 +1,14 @@
-// What every command of opbatch is: options that all share, and one function that does the work
-// and says how it ended. `Opbatch.main` runs it and turns whatever it throws into a message and a
-// status; no command prints its own errors or calls `exit`.
+// The form of every command: the common options, and one function that does the work and returns a
+// status. `Opbatch.main` runs it and turns an error into a message and a status. No command prints
+// its own errors or calls `exit`.
 
 import ArgumentParser
 
 protocol Command: AsyncParsableCommand {
   var global: GlobalOptions { get }
-  /// Whether Ctrl-C and TERM come through `Console.interrupts` instead of ending the process.
+  /// Whether Ctrl-C and TERM arrive through `Console.interrupts` instead of ending the process.
   static var handlesInterrupts: Bool { get }
-  /// Whether our stdin goes to a command that runs elsewhere: it is read before anything starts.
+  /// Whether our stdin goes to a command on the cluster. It is then read before anything starts.
   var passesInput: Bool { get }
   /// Does the work. Throws `Failure` or `ClientError`.
   func perform(_ console: Console) async throws -> ExitStatus

@@ -1,5 +1,5 @@
-// Where a command's words go: data to stdout, talk to stderr. Knows for each stream whether it is
-// a terminal and wants colour. Made once by Opbatch.main; any thread.
+// The output of a command: data to stdout, messages to stderr. Knows for each stream whether it is
+// a terminal and wants colour. Opbatch.main makes one; any thread.
 
 import OpClusterClient
 import OpClusterModel
@@ -8,18 +8,18 @@ import Synchronization
 
 final class Console: Sendable {
   let format: OutputFormat
-  /// Whether stdout is a terminal: a live table may be drawn there.
+  /// Whether stdout is a terminal; a live table is drawn only there.
   let outputIsTerminal: Bool
   /// Whether stderr is a terminal.
   let errorIsTerminal: Bool
   private let color: ColorChoice
   private let signals: SignalWatch?
-  /// Set once a reader of stdout has gone: everything else written there is dropped.
+  /// Set once the reader of stdout has gone; further output is dropped.
   private let outputIsClosed = Mutex(false)
 
-  /// What our stdin gives to a command that runs elsewhere.
+  /// Our stdin, for a command on the cluster.
   let passedInput: PassedInput.Result
-  /// Nothing is said but data and errors.
+  /// Prints only data and errors.
   let isQuiet: Bool
 
   convenience init(
@@ -44,12 +44,12 @@ final class Console: Sendable {
     errorIsTerminal = Descriptor.error.isTerminal
   }
 
-  /// Whether stdout carries JSON, of either kind.
+  /// Whether stdout carries JSON or JSON lines.
   var wantsJSON: Bool { format == .json || format == .jsonl }
 
-  /// How text for stdout is to look, now.
+  /// The present style of text for stdout.
   var outputStyle: Style { style(of: .output, isTerminal: outputIsTerminal) }
-  /// How text for stderr is to look, now.
+  /// The present style of text for stderr.
   var errorStyle: Style { style(of: .error, isTerminal: errorIsTerminal) }
 
   /// Ctrl-C and TERM, one value each; empty for commands that do not handle them.
@@ -57,20 +57,20 @@ final class Console: Sendable {
     signals?.signals ?? AsyncStream { $0.finish() }
   }
 
-  /// Data: a text with its line ends, without what could steer a terminal (G38). Does not return
-  /// normally after the reader went away, so that a long listing into `head` ends.
+  /// Writes data: a text with its line ends, without characters that could steer a terminal (G38).
+  /// Throws after the reader has gone, so that a long listing into `head` ends.
   func write(_ text: String) throws(OutputClosed) {
     let text = safeOutput(text, colours: usesColour(isTerminal: outputIsTerminal))
     try write(bytes: Array(text.utf8))
   }
 
-  /// A frame that replaces the one before; only onto a terminal, only of lines made safe before.
+  /// Replaces the previous frame. Only for a terminal, only with lines that are already safe.
   func repaint(_ frame: String) throws(OutputClosed) { try write(bytes: Array(frame.utf8)) }
 
-  /// Data: one line, whatever is in it.
+  /// Writes data: exactly one line, even if the text contains line ends.
   func writeLine(_ text: String) throws(OutputClosed) { try writeLines([text]) }
 
-  /// Data: lines, in one piece.
+  /// Writes data: lines, in one write.
   func writeLines(_ lines: [String]) throws(OutputClosed) {
     guard !lines.isEmpty else { return }
     let colours = usesColour(isTerminal: outputIsTerminal)
@@ -81,7 +81,7 @@ final class Console: Sendable {
     try write(bytes: bytes)
   }
 
-  /// Data as it is: JSON, which escapes by itself, and logs, whose printer knows where they go.
+  /// Writes data unchanged: JSON, which escapes by itself, and logs, whose printer makes them safe.
   func write(bytes: [UInt8]) throws(OutputClosed) {
     guard !outputIsClosed.withLock({ $0 }) else { throw OutputClosed(code: 0) }
     switch Descriptor.output.write(bytes) {
@@ -95,15 +95,15 @@ final class Console: Sendable {
     }
   }
 
-  /// Talk: a line on stderr, for people; nothing where they want quiet.
+  /// Prints a message for people on stderr; nothing in quiet mode.
   func say(_ text: String) {
     if !isQuiet { complain(text) }
   }
 
-  /// A line on stderr that belongs to an error: said in any case.
+  /// Prints a line of an error on stderr, also in quiet mode.
   func complain(_ text: String) {
     var text = text
-    // Not by the terminal, inside of a word; lines that have colours are as wide as they are meant.
+    // Wrap here: the terminal would break inside words. Lines with colours are already laid out.
     if let width = errorStyle.width, !text.utf8.contains(where: { $0 < 0x20 }) {
       text = wrap(text, to: width).joined(separator: "\n")
     }
@@ -111,16 +111,16 @@ final class Console: Sendable {
     _ = Descriptor.error.write(Array(text.utf8))
   }
 
-  /// Bytes for stderr as they are.
+  /// Writes bytes to stderr unchanged.
   func say(bytes: [UInt8]) { _ = Descriptor.error.write(bytes) }
 
-  /// Empties the line of a terminal on stderr: it shows `^C` where the line begins.
+  /// Clears the terminal's line on stderr: `^C` stands at its beginning.
   func wipeLine() {
-    // Not through `say`, which makes such codes visible (G38).
+    // `say` would make the codes visible (G38).
     if errorIsTerminal { say(bytes: Array("\r\u{1b}[K".utf8)) }
   }
 
-  /// Talk that is a piece of advice.
+  /// Prints advice.
   func hint(_ text: String) {
     if !isQuiet { complain("hint", .active, text) }
   }
@@ -129,7 +129,7 @@ final class Console: Sendable {
     if !isQuiet { complain("warning", .warning, text) }
   }
 
-  /// `word: text`, broken at blanks where the terminal ends.
+  /// Prints `word: text`, wrapped at blanks to the terminal's width.
   private func complain(_ word: String, _ tone: Tone, _ text: String) {
     let style = errorStyle
     let indent = displayWidth(word) + 2
@@ -149,7 +149,7 @@ final class Console: Sendable {
     complain(style.paint(word + ":", tone) + " " + lines.joined(separator: "\n"))
   }
 
-  /// Says why a command could not go on, in the form that the output format asks for.
+  /// Reports why a command failed, in the form of the output format.
   func report(_ failure: Failure) {
     guard !wantsJSON else {
       let text = jsonError(code: failure.code, message: failure.message, hint: failure.hint)
@@ -174,7 +174,7 @@ final class Console: Sendable {
       secondsEastOfUTC: ThisProcess.secondsEastOfUTC)
   }
 
-  /// The option, then NO_COLOR, then the terminal.
+  /// Decides by the option, then NO_COLOR, then the terminal.
   private func usesColour(isTerminal: Bool) -> Bool {
     switch color {
     case .always: true
@@ -185,7 +185,7 @@ final class Console: Sendable {
     }
   }
 
-  /// What the locale says; a C locale gets ASCII.
+  /// Whether the locale is UTF; a C locale gets ASCII.
   private static let usesUnicode: Bool = {
     let locale =
       ThisProcess.variable("LC_ALL") ?? ThisProcess.variable("LC_CTYPE")
@@ -194,7 +194,7 @@ final class Console: Sendable {
   }()
 }
 
-/// Nobody takes what stdout should carry. Code 0: the reader went away, which is no error.
+/// Stdout cannot be written. Code 0: the reader has gone, which is no error.
 struct OutputClosed: Error {
   /// An `errno`, or 0.
   var code: Int32

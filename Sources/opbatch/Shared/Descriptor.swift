@@ -1,5 +1,5 @@
-// The only place in opbatch that speaks to the kernel: writing whole texts to a stream, reading a
-// file or stdin within a bound, asking a terminal for its size. Any thread.
+// The system calls of opbatch: writes whole texts to a stream, reads a file or stdin within a
+// limit, asks a terminal for its size. Any thread.
 
 import Glibc
 
@@ -10,32 +10,32 @@ struct Descriptor: Sendable {
   static let output = Descriptor(number: 1)
   static let error = Descriptor(number: 2)
 
-  /// What became of bytes that were to be written.
+  /// The result of a write.
   enum WriteResult: Equatable {
     case written
-    /// Nobody reads any more (EPIPE); a pipe into `head` that has seen enough.
+    /// The reader has gone (EPIPE), such as `head` after its last line.
     case closed
-    /// The disk is full, or the like: an `errno`.
+    /// Writing failed, for example on a full disk: an `errno`.
     case failed(Int32)
   }
 
   var isTerminal: Bool { isatty(number) == 1 }
 
-  /// Columns of the terminal; nil where there is none or it does not say.
+  /// Columns of the terminal; nil without a terminal, or if it does not say.
   var columns: Int? {
     var size = winsize()
     guard unsafe ioctl(number, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
     return Int(size.ws_col)
   }
 
-  /// What a stream is connected to.
+  /// The kind of file behind a stream.
   enum Kind: Equatable {
-    /// It is closed.
+    /// The stream is closed.
     case nothing
     case terminal
-    /// Another device, such as /dev/null: there is no end to wait for.
+    /// Another device, such as /dev/null: it has no end to wait for.
     case device
-    /// A file, by its name where it has one, and whether nothing of it has been read.
+    /// A file: its path if it has one, and whether nothing has been read of it.
     case file(path: String?, isAtItsBegin: Bool)
     /// A pipe or a socket.
     case stream
@@ -54,13 +54,13 @@ struct Descriptor: Sendable {
     }
   }
 
-  /// Whether there is something to read, or the end, within a time.
+  /// Whether data or the end arrives within a time.
   func waitUntilReadable(milliseconds: Int32) -> Bool {
     var item = pollfd(fd: number, events: Int16(POLLIN), revents: 0)
     return unsafe poll(&item, 1, milliseconds) > 0
   }
 
-  /// Writes everything, waiting as long as the reader takes.
+  /// Writes everything; waits for the reader without a limit.
   func write(_ bytes: [UInt8]) -> WriteResult {
     var rest = bytes[...]
     while !rest.isEmpty {
@@ -78,14 +78,14 @@ struct Descriptor: Sendable {
     return .written
   }
 
-  /// Our stdout may share its open file with a program that made it non-blocking.
+  /// Waits until stdout is writable: another program may share its open file and have made it
+  /// non-blocking.
   private func waitUntilWritable() {
     var item = pollfd(fd: number, events: Int16(POLLOUT), revents: 0)
     _ = unsafe poll(&item, 1, 1_000)
   }
 
-  /// Everything until the end; nil and `errno` when it cannot be read, more than `limit` bytes
-  /// are `EFBIG`.
+  /// Reads to the end. Fails with an `errno`; `EFBIG` beyond `limit` bytes.
   func readAll(limit: Int) -> Result<[UInt8], SystemFailure> {
     var content: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 65_536)
@@ -101,7 +101,7 @@ struct Descriptor: Sendable {
     }
   }
 
-  /// The first line, or everything where there is none; no more than `limit` bytes and one.
+  /// Reads the first line, or everything without a line end; at most `limit` bytes and one more.
   func readLine(limit: Int) -> Result<[UInt8], SystemFailure> {
     var line: [UInt8] = []
     var byte: UInt8 = 0
@@ -120,12 +120,12 @@ struct Descriptor: Sendable {
     let number = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
     guard number >= 0 else { return .failed(errno) }
     let result = Descriptor(number: number).write(bytes)
-    // Some file systems tell only here that the disk is full.
+    // Some file systems report a full disk only here.
     guard close(number) == 0 || result != .written else { return .failed(errno) }
     return result
   }
 
-  /// The content of a file of at most `limit` bytes.
+  /// Returns the content of a file of at most `limit` bytes.
   static func contents(of path: String, limit: Int) -> Result<[UInt8], SystemFailure> {
     let number = unsafe open(path, O_RDONLY | O_CLOEXEC)
     guard number >= 0 else { return .failure(SystemFailure(code: errno)) }
@@ -134,14 +134,13 @@ struct Descriptor: Sendable {
   }
 }
 
-/// What the kernel answered.
 struct SystemFailure: Error, Equatable {
   /// An `errno`.
   var code: Int32
   var text: String { unsafe String(cString: strerror(code)) }
-  /// There is no such file.
+  /// The file does not exist.
   var isAbsence: Bool { code == ENOENT || code == ENOTDIR }
-  /// More than was to be read.
+  /// The file exceeds the limit.
   var isTooLarge: Bool { code == EFBIG }
 }
 
@@ -154,14 +153,14 @@ enum ThisProcess {
     return text.isEmpty ? nil : text
   }
 
-  /// The folder that relative paths are taken from.
+  /// The folder where relative paths start.
   static var workingFolder: String {
     guard let path = unsafe getcwd(nil, 0) else { return "/" }
     defer { unsafe free(path) }
     return unsafe String(cString: path)
   }
 
-  /// The one name that a folder has, however it is reached; nil where it cannot be found.
+  /// Resolves all links of a path; nil if it cannot be found.
   static func realPath(_ path: String) -> String? {
     guard let real = unsafe realpath(path, nil) else { return nil }
     defer { unsafe free(real) }
@@ -170,7 +169,7 @@ enum ThisProcess {
 
   static var user: UInt32 { getuid() }
 
-  /// The name of the account that we run as; nil when it has none.
+  /// The name of our account; nil if it has none.
   static var accountName: String? {
     guard let entry = unsafe getpwuid(getuid()), let text = unsafe entry.pointee.pw_name
     else { return nil }
@@ -185,7 +184,7 @@ enum ThisProcess {
     return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
   }
 
-  /// Seconds that the user's clock is east of UTC now.
+  /// The present offset of the user's clock, in seconds east of UTC.
   static var secondsEastOfUTC: Int {
     var now = time(nil)
     var local = unsafe tm()
@@ -193,7 +192,7 @@ enum ThisProcess {
     return unsafe local.tm_gmtoff
   }
 
-  /// Why a host cannot be looked up; nil: it can. May take seconds.
+  /// Returns why a host cannot be resolved; nil if it can. May take seconds.
   static func problem(ofHost host: String) -> String? {
     var found: UnsafeMutablePointer<addrinfo>?
     let code = unsafe getaddrinfo(host, nil, nil, &found)
@@ -205,7 +204,7 @@ enum ThisProcess {
     return unsafe String(cString: text)
   }
 
-  /// Lets writes to a closed pipe fail with EPIPE instead of ending the process.
+  /// Makes writes to a closed pipe fail with EPIPE instead of ending the process.
   static func ignoreBrokenPipes() {
     _ = signal(SIGPIPE, SIG_IGN)
   }

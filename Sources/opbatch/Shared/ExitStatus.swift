@@ -1,10 +1,8 @@
-// The numbers a command can end with: the table of the manual, in one place. Every command returns
-// one of these; scripts go by them.
+// The exit statuses of all commands: the table of the manual. Scripts rely on them.
 
 import OpClusterClient
 import OpClusterModel
 
-/// How a command ends.
 struct ExitStatus: Equatable, Sendable {
   /// 0…255.
   var code: Int32
@@ -13,7 +11,7 @@ struct ExitStatus: Equatable, Sendable {
   static let success = ExitStatus(code: 0)
   /// Something failed, timed out, was lost, or was skipped because of that.
   static let failed = ExitStatus(code: 1)
-  /// Nothing failed, something was cancelled.
+  /// Nothing failed, but something was cancelled.
   static let cancelled = ExitStatus(code: 2)
   /// `--timeout` passed.
   static let timedOut = ExitStatus(code: 3)
@@ -27,18 +25,18 @@ struct ExitStatus: Equatable, Sendable {
   static let badInput = ExitStatus(code: 65)
   /// The coordinator cannot be reached.
   static let unreachable = ExitStatus(code: 69)
-  /// Our own fault.
+  /// An internal error.
   static let `internal` = ExitStatus(code: 70)
   /// Reading or writing failed.
   static let inputOutput = ExitStatus(code: 74)
-  /// The coordinator speaks another version of the protocol, or none of ours.
+  /// The coordinator speaks another protocol version, or another protocol.
   static let protocolVersion = ExitStatus(code: 76)
   /// The coordinator does not accept our key.
   static let keyRefused = ExitStatus(code: 77)
   /// A configuration file or variable is wrong.
   static let badConfiguration = ExitStatus(code: 78)
 
-  // `run -- CMD` passes the status of CMD through; these are its words for what was not CMD's.
+  // `run -- CMD` passes the status of CMD on; these statuses mean that CMD did not give one.
   static let commandTimedOut = ExitStatus(code: 124)
   static let commandNotStarted = ExitStatus(code: 125)
   static func commandSignalled(_ signal: Int32) -> ExitStatus { ExitStatus(code: 128 + signal) }
@@ -52,8 +50,8 @@ struct ExitStatus: Equatable, Sendable {
     }
   }
 
-  /// The status for operations, by how many of them are in which state. Where failures may be
-  /// allowed, ask the graph instead.
+  /// The status for operations by their counts per state. Does not know allowed failures: use the
+  /// graph's state for them.
   init(_ counts: StateCounts) {
     let failures: [StateWord] = [.failed, .timedOut, .lost, .skipped]
     if failures.contains(where: { counts[$0] > 0 }) {
@@ -67,7 +65,7 @@ struct ExitStatus: Equatable, Sendable {
 
   init(code: Int32) { self.code = code }
 
-  /// The worse of two: a failure outweighs a cancellation.
+  /// The worse of two statuses: a failure outweighs a cancellation.
   func combined(with other: ExitStatus) -> ExitStatus {
     if self == .failed || other == .failed { return .failed }
     return self == .success ? other : self

@@ -1,5 +1,5 @@
-// The one error that commands throw: what is wrong, what to do, and the status to end with. Printed
-// by Console, once, on stderr.
+// The error that commands throw: what is wrong, what to do, and the exit status. Console prints it
+// once, on stderr.
 
 import OpClusterClient
 import OpClusterModel
@@ -7,13 +7,13 @@ import OpClusterModel
 /// A command cannot go on.
 struct Failure: Error {
   var status: ExitStatus
-  /// The word that programs see in `{"error":{"code":…}}`, in snake_case.
+  /// The word in `{"error":{"code":…}}` for programs, in snake_case.
   var code: String
-  /// One sentence without a full stop, naming the thing.
+  /// One sentence without a full stop; names the thing.
   var message: String
-  /// What to do about it; may be empty.
+  /// The remedy; may be empty.
   var hint: String
-  /// Printed as it is in place of `error: message`, for errors that know their place in a file.
+  /// A rendered text that replaces `error: message`, for errors with a place in a file.
   var rendered: String
 
   init(
@@ -33,12 +33,12 @@ struct Failure: Error {
       hint: "'opbatch ls -a' lists all graphs, 'opbatch ls GRAPH' the operations of one")
   }
 
-  /// Options or arguments that do not go together (64).
+  /// Options or arguments contradict each other (64).
   static func usage(_ message: String, hint: String = "") -> Failure {
     Failure(.usage, code: "usage", message, hint: hint)
   }
 
-  /// The coordinator answered with something that is no answer to the question (70).
+  /// The coordinator's reply does not fit the request (70).
   static func unexpectedReply(_ request: String) -> Failure {
     Failure(
       .internal, code: "unexpected_reply",

@@ -1,9 +1,9 @@
-// The last touch to a help page of ArgumentParser: what all commands share comes after what is the
-// command's own, and no line is broken by the terminal. Pure.
+// Rearranges a help page of ArgumentParser: common options come after the command's own, and lines
+// are wrapped to the terminal. Pure.
 
 import OpClusterPresentation
 
-/// - Parameter width: of the terminal; nil: there is none, and lines stay as they are.
+/// - Parameter width: The terminal's width; nil leaves lines unchanged.
 func arrangedHelp(_ text: String, width: Int?) -> String {
   var sections = sections(of: text)
   if let common = sections.firstIndex(where: { $0.first == "COMMON OPTIONS:" }),
@@ -32,8 +32,8 @@ private func sections(of text: String) -> [[String]] {
   return sections
 }
 
-/// A line that is too long, in several: broken at blanks that are in no brackets, the later ones
-/// below what the first begins with.
+/// Wraps a long line at blanks outside of brackets; continuation lines are indented below the first
+/// text.
 private func broken(_ line: String, width: Int?) -> [String] {
   guard let width, displayWidth(line) > width else { return [line] }
   let words = ["USAGE: ", "OVERVIEW: ", "ERROR: "]
@@ -55,7 +55,7 @@ private func broken(_ line: String, width: Int?) -> [String] {
   return lines + [current]
 }
 
-/// Words; what is in brackets is one of them.
+/// Splits into words; a bracketed part is one word.
 private func pieces(_ text: Substring) -> [String] {
   var pieces: [String] = [""]
   var depth = 0

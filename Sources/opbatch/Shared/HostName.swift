@@ -1,8 +1,8 @@
-// The host that an address names: a name that nobody can look up looks, to a socket, like a host
-// that is silent (`ThisProcess.problem(ofHost:)`). Pure.
+// Extracts the host of an address. A socket cannot tell an unknown host from a silent one, so the
+// host is checked apart (`ThisProcess.problem(ofHost:)`). Pure.
 
 enum HostName {
-  /// The host of `tcp://HOST:PORT`; nil for other transports.
+  /// Returns the host of `tcp://HOST:PORT`; nil for other transports.
   static func of(_ address: String) -> String? {
     let prefix = "tcp://"
     guard address.hasPrefix(prefix) else { return nil }

@@ -1,10 +1,9 @@
-// Options that every command has, and the small value types of the command line. Parsed by
-// ArgumentParser before anything else happens.
+// The options of every command, and the small value types of the command line. ArgumentParser
+// parses them before anything else happens.
 
 import ArgumentParser
 import OpClusterModel
 
-/// The options of every command.
 struct GlobalOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -35,7 +34,7 @@ struct GlobalOptions: ParsableArguments {
   }
 }
 
-/// What stdout carries.
+/// The format of stdout.
 enum OutputFormat: String, CaseIterable, ExpressibleByArgument, Sendable {
   /// For people.
   case table
@@ -51,13 +50,12 @@ enum ColorChoice: String, CaseIterable, ExpressibleByArgument, Sendable {
   case auto, always, never
 }
 
-/// A length of time as people write it: `500ms`, `30s`, `5m`, `2h`, `1d`; a plain number is
-/// seconds.
+/// A length of time: `500ms`, `30s`, `5m`, `2h`, `1d`; a plain number is seconds.
 struct TimeLength: Equatable, Sendable, ExpressibleByArgument {
   var milliseconds: Int64
   var duration: Duration { .milliseconds(milliseconds) }
 
-  /// The longest time that is accepted: a hundred years.
+  /// The maximum: a hundred years.
   static let longest: Int64 = 100 * 365 * 24 * 3_600_000
 
   init(milliseconds: Int64) { self.milliseconds = milliseconds }
@@ -99,12 +97,12 @@ struct Assignment: Equatable, Sendable, ExpressibleByArgument {
 }
 
 extension [Assignment] {
-  /// As labels that a worker must have, all of them.
+  /// Converts to labels that a worker must all have.
   var requirements: [LabelRequirement] {
     map { LabelRequirement(key: $0.key, values: [$0.value]) }
   }
 
-  /// Of `--require` for a queue.
+  /// Checks `--require` for a queue.
   func checkPool() throws(ValidationError) {
     try checkLabels()
     if Set(map(\.key)).count < count {
@@ -112,7 +110,7 @@ extension [Assignment] {
     }
   }
 
-  /// Of `--label` and `--require`.
+  /// Checks `--label` and `--require`.
   func checkLabels() throws(ValidationError) {
     guard count <= Limits.labelsPerThing else {
       throw ValidationError("more than \(Limits.labelsPerThing) labels")
@@ -127,7 +125,7 @@ extension [Assignment] {
 }
 
 extension GlobalOptions {
-  /// As if none was given: for the few commands that do not have them.
+  /// The defaults, for the few commands without common options.
   static var defaults: GlobalOptions {
     do {
       return try GlobalOptions.parse([])

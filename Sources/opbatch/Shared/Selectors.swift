@@ -1,11 +1,11 @@
-// Selectors and other words of the command line that Presentation reads, with their mistakes
-// turned into failures of the command.
+// Parses selectors and similar words with OpClusterPresentation; turns its errors into failures of
+// the command.
 
 import OpClusterModel
 import OpClusterPresentation
 
 enum Selectors {
-  /// `12`, `12,14-20`, `last`, `12/align/1-10`; a usage error otherwise.
+  /// Parses `12`, `12,14-20`, `last`, `12/align/1-10`; a usage error otherwise.
   static func selection(_ text: String) throws(Failure) -> Selection {
     do throws(SelectorError) {
       return try SelectorParser.selection(text)
@@ -14,7 +14,7 @@ enum Selectors {
     }
   }
 
-  /// A selector of whole graphs.
+  /// Parses a selector of whole graphs.
   static func graphs(_ text: String) throws(Failure) -> Selection {
     let selection = try selection(text)
     guard selection.operation == nil else {

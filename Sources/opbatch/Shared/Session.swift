@@ -1,5 +1,5 @@
-// A command's way to a cluster: the one that is configured, or one of its own for as long as the
-// command runs.
+// A command's connection to a cluster: the configured one, or one that lives only as long as the
+// command.
 
 import OpClusterClient
 import OpClusterModel
@@ -8,17 +8,17 @@ import OpClusterPresentation
 /// A connection, and the cluster that was started for it.
 struct Session {
   let connection: ClusterConnection
-  /// The command's own cluster; Ctrl-C cancels there.
+  /// The command's own cluster; Ctrl-C cancels its graph.
   let embedded: EmbeddedCluster?
 
-  /// To be called when the command is done, however it ends.
+  /// Ends the session. Call it after every command, failed or not.
   func end() async {
     if let embedded { await embedded.end() } else { await connection.close() }
   }
 }
 
 extension Command {
-  /// Connects to the configured coordinator; a command that cannot do without one.
+  /// Connects to the configured coordinator; fails without one.
   func connect() async throws -> ClusterConnection {
     guard let address = try ClusterAddress.find(flag: global.coordinator, keys: global.keys) else {
       throw Failure(
@@ -30,8 +30,9 @@ extension Command {
     return try await connect(to: address)
   }
 
-  /// Connects to the configured coordinator, or starts a cluster for this command alone if
-  /// nobody named one. A configured one that does not answer is an error, never a silent local run.
+  /// Connects to the configured coordinator, or starts a cluster for this command if none is
+  /// configured. A configured coordinator that does not answer is an error, never a silent local
+  /// run.
   func openSession(workers: Int = 2, _ console: Console) async throws -> Session {
     if let address = try ClusterAddress.find(flag: global.coordinator, keys: global.keys) {
       return Session(connection: try await connect(to: address), embedded: nil)
@@ -43,7 +44,7 @@ extension Command {
     return Session(connection: cluster.connection, embedded: cluster)
   }
 
-  /// Runs `body` with a connection and ends it afterwards.
+  /// Runs `body` with a connection and closes it afterwards.
   func withConnection<Value>(
     _ body: (ClusterConnection) async throws -> Value
   ) async throws -> Value {
@@ -58,7 +59,7 @@ extension Command {
     }
   }
 
-  /// One request, for as long as `--timeout` allows.
+  /// Sends one request with the `--timeout`.
   func ask(
     _ connection: ClusterConnection, _ request: ClientRequest
   ) async throws(ClientError) -> ClientReply {

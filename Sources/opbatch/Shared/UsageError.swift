@@ -1,10 +1,10 @@
-// Wrong command lines in the form of every other error: what is wrong, what to do.
+// Reports wrong command lines in the form of every other error: what is wrong, what to do.
 
 import ArgumentParser
 import OpClusterPresentation
 
 enum UsageError {
-  /// The output format that a command line asks for, as far as it can be told.
+  /// Returns the output format of a command line, as far as it can be parsed.
   static func format(of arguments: [String]) -> OutputFormat {
     for (at, argument) in arguments.enumerated() {
       if argument == "--" { break }
@@ -53,7 +53,7 @@ extension CommandConfiguration {
 }
 
 extension ParsableCommand {
-  /// As people type it.
+  /// The command's name as typed.
   fileprivate static var shownName: String {
     configuration.commandName ?? String(describing: Self.self).lowercased()
   }

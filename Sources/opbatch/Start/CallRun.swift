@@ -1,16 +1,16 @@
-// `run --call`: one call of an operation type; its output becomes ours.
+// `run --call`: runs one call of an operation type; its output becomes ours.
 
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
-/// What `--call` and `--input` say.
+/// The call from `--call` and `--input`.
 struct CallRequest: Equatable {
   var type: OperationType
   /// JSON; empty for none.
   var input: [UInt8]
 
-  /// `NAME` or `NAME@VERSION`.
+  /// Parses `NAME` or `NAME@VERSION`.
   static func type(_ text: String) throws(Failure) -> OperationType {
     let parts = text.split(separator: "@", omittingEmptySubsequences: false)
     guard parts.count <= 2, (1...Limits.nameBytes).contains(parts[0].utf8.count) else {
@@ -28,7 +28,7 @@ struct CallRequest: Equatable {
     return type
   }
 
-  /// JSON itself, `@FILE`, or `-` for stdin; checked here, before anything is sent.
+  /// Reads JSON itself, `@FILE`, or `-` for stdin; checks it before anything is sent.
   static func input(_ text: String?) throws(Failure) -> [UInt8] {
     guard let text else { return [] }
     var name = "--input"
@@ -65,7 +65,7 @@ struct CallRequest: Equatable {
     return bytes
   }
 
-  /// `at its end`, `at line 2, column 5`.
+  /// Returns `at its end` or `at line 2, column 5`.
   private static func place(_ offset: Int, _ bytes: [UInt8]) -> String {
     guard offset < bytes.count else { return "at its end" }
     let before = bytes[..<offset]
@@ -123,8 +123,8 @@ struct CallRun {
     }
   }
 
-  /// A type that no worker has is a mistake on a cluster of our own, and worth a word elsewhere:
-  /// a worker that has it may still come (S61).
+  /// Checks that a worker offers the type. On a cluster of our own a missing type is an error;
+  /// elsewhere it is a warning, since a worker that offers it may still connect (S61).
   private func checkType(_ type: OperationType) async throws {
     let workers = try await Reader(connection: session.connection, timeout: nil).workers()
       .filter { $0.state != .down }

@@ -1,4 +1,4 @@
-// `opbatch check`: a manifest as it would be submitted, without a coordinator.
+// `opbatch check`: compiles a manifest as for a submission, without a coordinator.
 
 import ArgumentParser
 import OpClusterManifest
@@ -41,7 +41,7 @@ struct Check: Command {
     return .success
   }
 
-  /// One document with all findings, and with what the manifest makes unless one is an error.
+  /// Prints one document with all findings, and with the compiled graph unless one is an error.
   private func checkForPrograms(
     _ source: ManifestSource, _ console: Console
   ) throws -> ExitStatus {
@@ -78,10 +78,10 @@ struct Check: Command {
     for line in Self.columns(rows, width: style.width) { try console.writeLine(line) }
   }
 
-  /// Of each operation in the table; JSON has all of them.
+  /// Maximum number of needs of an operation in the table; JSON has all.
   private static let needsShown = 3
 
-  /// Columns two blanks apart, the last as it is, cut to the terminal.
+  /// Lays out columns two blanks apart, cut to the terminal. The last column is not padded.
   private static func columns(_ rows: [[String]], width: Int?) -> [String] {
     let widths = rows[0].indices.map { at in
       rows.reduce(0) { max($0, displayWidth($1[at])) }
@@ -150,7 +150,7 @@ struct Check: Command {
 }
 
 extension ExpandedOperation.Need {
-  /// `align`, `align (finished)`, `align [same index]`.
+  /// Returns `align`, `align (finished)` or `align [same index]`.
   fileprivate var shown: String {
     var text = name
     if policy != .succeeded { text += " (\(policy))" }
@@ -160,7 +160,7 @@ extension ExpandedOperation.Need {
 }
 
 extension JSONText {
-  /// The fields of one finding about a manifest; without a place where it has none.
+  /// Writes the fields of one finding; no place if it has none.
   fileprivate mutating func fields(of finding: Diagnostic) {
     field("severity", finding.severity.rawValue)
     field("message", finding.message)

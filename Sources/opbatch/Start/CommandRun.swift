@@ -1,4 +1,4 @@
-// `run -- CMD`: one command operation whose streams and status become ours.
+// `run -- CMD`: runs one command operation; its streams and status become ours.
 
 import Glibc
 import OpClusterClient
@@ -6,8 +6,8 @@ import OpClusterModel
 import OpClusterWire
 import Synchronization
 
-/// Runs one command on the cluster. Events tell when it begins and ends; what it writes is fetched
-/// in short pauses, since no event tells of it.
+/// Runs one command on the cluster. Events tell when it begins and ends. Its output is polled at
+/// short intervals, since no event tells of it.
 final class CommandRun: Sendable {
   private let connection: ClusterConnection
   private let console: Console
@@ -17,26 +17,26 @@ final class CommandRun: Sendable {
   private struct Life {
     /// The newest attempt; 0 before the first.
     var attempt: UInt32 = 0
-    /// An attempt has begun and not ended: its worker looks after the time.
+    /// An attempt is running: its worker enforces the time limit.
     var isRunning = false
     var hasEnded = false
-    /// We cancelled it, since the time was up before it ran.
+    /// We cancelled the operation: its time was up before it ran.
     var isTimeUp = false
   }
 
-  /// Between two looks at its output.
+  /// The time between two polls of the output.
   private static let pause = Duration.milliseconds(50)
-  /// How long its last output is waited for after its end.
+  /// Maximum time to wait for the last output after the end.
   private static let drainTime = Duration.seconds(5)
 
-  /// - Parameter timeout: how long it may wait for its start; what runs has a limit of its own.
+  /// - Parameter timeout: Maximum time until the start; the running command has a limit of its own.
   init(_ connection: ClusterConnection, _ console: Console, timeout: Duration?) {
     self.connection = connection
     self.console = console
     self.timeout = timeout
   }
 
-  /// A graph of one operation that runs `command`, in our folder if no other is given.
+  /// Returns a graph of one operation that runs `command`, by default in our folder.
   static func submission(
     _ command: [String], environment: [Assignment] = [], timeout: TimeLength? = nil,
     input: CommandSpecification.StandardInput = .nothing, folder: String? = nil
@@ -75,7 +75,7 @@ final class CommandRun: Sendable {
       }
       group.addTask {
         try await GraphRun.cancel(graph, self.connection, self.console) {
-          // Below the ^C that the terminal shows, and below what the command wrote before it.
+          // Begin a new line: the terminal shows ^C, and the command may have written before it.
           self.console.say((self.console.errorIsTerminal ? "\n" : "") + $0)
         }
         return false
@@ -98,7 +98,7 @@ final class CommandRun: Sendable {
     return try await status(of: graph)
   }
 
-  /// The time is up: cancels it as soon as it does not run.
+  /// Cancels the operation when the time is up, as soon as it does not run.
   private func giveUp(_ graph: GraphID) async throws {
     while true {
       let isOurs = life.withLock { life in
@@ -112,7 +112,7 @@ final class CommandRun: Sendable {
     try await GraphRun.stop(graph, connection, "timeout", kill: false)
   }
 
-  /// Takes in events until the operation has ended.
+  /// Applies events until the operation has ended.
   private func listen(_ subscription: EventSubscription) async throws {
     for try await batch in connection.events(subscription) {
       let hasEnded = life.withLock { life in
@@ -132,13 +132,13 @@ final class CommandRun: Sendable {
     }
   }
 
-  /// Carries its output to ours until it has ended and everything is told.
+  /// Copies the output to ours until the operation has ended and its output is complete.
   private func pump(_ operation: OperationID) async throws {
     var attempt: UInt32 = 0
     var offsets: [LogStream: Int64] = [:]
     var deadline: ContinuousClock.Instant?
     while true {
-      // Read before the logs: what is written until then is complete.
+      // Read the state before the logs, so that the logs of an ended attempt are complete.
       let (newest, hasEnded) = life.withLock { ($0.attempt, $0.hasEnded) }
       if newest != attempt {
         attempt = newest
@@ -161,7 +161,7 @@ final class CommandRun: Sendable {
     }
   }
 
-  /// Whether nothing more will come of this stream.
+  /// Copies one stream; true if it is complete.
   private func drain(
     _ attempt: AttemptSelection, _ stream: LogStream, _ offset: inout Int64
   ) async throws -> Bool {
@@ -172,7 +172,7 @@ final class CommandRun: Sendable {
       do throws(ClientError) {
         reply = try await connection.request(request, timeout: .seconds(10))
       } catch {
-        // Not there yet, or no longer: the status is what counts.
+        // The log does not exist yet, or no longer; the status matters more.
         guard case .refused = error.kind else { throw error }
         return true
       }
@@ -182,7 +182,7 @@ final class CommandRun: Sendable {
         if stream == .standardError {
           console.say(bytes: chunk.bytes)
         } else {
-          // A reader that has gone does not end the command.
+          // A closed stdout does not end the command.
           try? console.write(bytes: chunk.bytes)
         }
       }
@@ -191,7 +191,7 @@ final class CommandRun: Sendable {
     }
   }
 
-  /// Its status as ours.
+  /// Converts the operation's end to our exit status.
   private func status(of graph: GraphID) async throws -> ExitStatus {
     let request = ClientRequest.operations(.graph(graph), after: nil, limit: 1)
     guard case .operations(let rows, _) = try await connection.request(request),
@@ -203,7 +203,8 @@ final class CommandRun: Sendable {
     case .timedOut: return .commandTimedOut
     case .cancelled, .skipped, nil:
       if life.withLock({ $0.isTimeUp }) { return .commandTimedOut }
-      // It may have had a last word; one that never ran ends like a shell's at Ctrl-C.
+      // A cancelled command may have exited by itself; one that never ran ends as in a shell after
+      // Ctrl-C.
       if result.exitStatus != 0 { return ExitStatus(code: result.exitStatus) }
       return .commandSignalled(result.signal == 0 ? SIGINT : result.signal)
     case .lost:
@@ -224,7 +225,7 @@ final class CommandRun: Sendable {
     }
   }
 
-  /// Why it was not started, as a shell would say it.
+  /// The status of a command that was not started, as a shell reports it.
   static func startStatus(_ result: AttemptResult) -> ExitStatus {
     if [126, 127].contains(result.exitStatus) { return ExitStatus(code: result.exitStatus) }
     return .commandNotStarted

@@ -41,7 +41,7 @@ struct Demo: Command {
     }
   }
 
-  /// With `--keep` the cluster of `up`, so that what is said next can be tried on it.
+  /// With `--keep`, starts the cluster of `up`, so that the printed advice can be tried on it.
   private func openDemoSession(_ console: Console) async throws -> Session {
     guard keep, try ClusterAddress.find(flag: global.coordinator, keys: global.keys) == nil else {
       return try await openSession(workers: Self.workers, console)

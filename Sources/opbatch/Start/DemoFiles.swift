@@ -1,4 +1,4 @@
-// What the demo works on: the licence texts that every Debian has, and the graph that counts them.
+// The demo's input: the licence texts of Debian, and the graph that counts their words.
 
 import FoundationEssentials
 import OpClusterPresentation
@@ -7,11 +7,11 @@ struct DemoFiles {
   var paths: [String]
   var bytes: Int
 
-  /// Texts counted at most; enough to keep three workers busy for a second or two.
+  /// Maximum number of texts; keeps three workers busy for a second or two.
   private static let most = 60
   private static let largest = 400_000
 
-  /// Finds texts and writes their list where the graph looks for it.
+  /// Finds texts and writes their list into the graph's folder.
   static func collect(into folder: String) throws(Failure) -> DemoFiles {
     var files = DemoFiles(paths: [], bytes: 0)
     files.add(folder: "/usr/share/common-licenses", file: nil)
@@ -30,7 +30,7 @@ struct DemoFiles {
     return files
   }
 
-  /// Adds the files of a folder, or one file of each folder in it.
+  /// Adds the files of a folder, or one file of each of its folders.
   private mutating func add(folder: String, file: String?) {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
     for name in names.sorted() where paths.count < Self.most {
@@ -43,8 +43,8 @@ struct DemoFiles {
     }
   }
 
-  /// `count` maps, `merge` reduces, `report` reads. Element 3 fails at its first try; `rare` fails
-  /// and is allowed to, which is why `report` waits for its end and not for its success.
+  /// `count` maps, `merge` reduces, `report` reads. Element 3 fails in its first attempt. `rare`
+  /// fails and may fail, so `report` waits for its end, not for its success.
   static let manifest = #"""
     version: 1
     name: word-count

@@ -1,4 +1,4 @@
-// What came out of the demo's graph: the report's own output, and what went wrong on the way.
+// The result of the demo's graph: the report's output, and the failures on the way.
 
 import OpClusterClient
 import OpClusterModel

@@ -1,27 +1,27 @@
-// From a submission to its end: what submit, run and demo share. Shows progress if asked to, and
-// takes Ctrl-C as the command wants it.
+// Submits a graph and follows it to its end: shared by submit, run and demo. Shows progress on
+// request, and handles Ctrl-C as the command wants.
 
 import Glibc
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
-/// Submits a graph and stays with it.
+/// Submits a graph and follows it.
 struct GraphRun {
-  /// What Ctrl-C means.
+  /// The meaning of Ctrl-C.
   enum OnInterrupt {
-    /// The first asks the graph to stop, the second kills what runs.
+    /// The first Ctrl-C asks the graph to stop, the second kills its operations.
     case cancel
-    /// We go, the graph goes on.
+    /// The command ends, the graph continues.
     case detach
   }
 
   let session: Session
   let console: Console
   let timeout: Duration?
-  /// Whether the end of what its operations wrote is shown, where they are few.
+  /// Whether to show the last output lines of the operations, if they are few.
   var showsOutput = false
-  /// What was submitted, for programs, which are told of it together with its end.
+  /// The submission; programs are told of it together with its end.
   var submitted: Submitted?
 
   init(session: Session, console: Console, timeout: Duration?) {
@@ -32,11 +32,11 @@ struct GraphRun {
 
   private var reader: Reader { Reader(connection: session.connection, timeout: nil) }
 
-  /// What the coordinator made of a submission.
+  /// The coordinator's answer to a submission.
   struct Accepted: Sendable {
     var graph: GraphID
     var operations: UInt32
-    /// The key was known: this is the earlier graph again (G19).
+    /// The key was known: `graph` is the earlier graph (G19).
     var repeated: Bool
   }
 
@@ -50,13 +50,13 @@ struct GraphRun {
     return Accepted(graph: graph, operations: operations, repeated: repeated)
   }
 
-  /// A key that no other submission has, so that a repeated message is recognised.
+  /// Returns a unique key, so that the coordinator recognises a repeated message.
   static func randomKey() -> SubmissionKey {
     let halves = (0..<2).map { _ in String(UInt64.random(in: 0 ... .max), radix: 36) }
     return SubmissionKey(halves.joined(separator: "-"))
   }
 
-  /// Stays until the graph has ended; the status is the graph's.
+  /// Follows the graph to its end; returns the graph's status.
   func untilEnd(
     of graph: GraphID, showsProgress: Bool, onInterrupt: OnInterrupt
   ) async throws -> ExitStatus {
@@ -128,12 +128,12 @@ struct GraphRun {
       }
       return .finished
     }
-    // What the time's end cancelled may have ended before that was told.
+    // The graph may have ended because of the cancellation at the time limit.
     if end == .finished, let deadline, ContinuousClock.now >= deadline { return .timedOut }
     return end
   }
 
-  /// The first Ctrl-C or TERM asks, the second and all later ones kill.
+  /// The first Ctrl-C or TERM asks the graph to stop; all later ones kill.
   static func cancel(
     _ graph: GraphID, _ connection: ClusterConnection, _ console: Console,
     say: (String) async throws -> Void
@@ -146,7 +146,7 @@ struct GraphRun {
     }
   }
 
-  /// What is said to a signal that cancels; only who pressed Ctrl-C is told to press it again.
+  /// The message for a signal that cancels; mentions Ctrl-C only after SIGINT.
   static func cancelling(_ signal: Int32, isFirst: Bool) -> String {
     guard isFirst else { return "killing what runs" }
     return signal == SIGINT
@@ -162,7 +162,7 @@ struct GraphRun {
       timeout: .seconds(10))
   }
 
-  /// The last frame is made of what the coordinator says then, not of what was counted.
+  /// Paints the last frame from the coordinator's present row, not from counted events.
   private func finish(_ graph: GraphID, _ painter: ProgressPainter?) async throws -> ExitStatus {
     guard let row = try await reader.allGraphs(.graph(graph)).first else {
       throw Failure.unexpectedReply("graphs")
@@ -179,7 +179,7 @@ struct GraphRun {
     return ExitStatus(row.state)
   }
 
-  /// How the graph stands, for programs that would have been told its end.
+  /// Tells programs how the graph stands, in place of its end.
   private func tellPrograms(of graph: GraphID) async throws {
     guard let submitted, console.wantsJSON,
       let row = try await reader.allGraphs(.graph(graph)).first

@@ -1,4 +1,4 @@
-// `opbatch import`: workflows of other systems as manifests.
+// `opbatch import`: converts workflows of other systems to manifests.
 
 import ArgumentParser
 import OpClusterManifest
@@ -21,7 +21,7 @@ struct ImportWfFormat: Command {
       Example: opbatch import wfformat montage.json --time-scale 0.01 -o montage.yaml
       """)
 
-  /// A trace larger than this is refused before it is read.
+  /// A larger trace is refused before it is read.
   static let maximumBytes = 256 << 20
 
   @Argument(
@@ -44,7 +44,7 @@ struct ImportWfFormat: Command {
   @Option(help: ArgumentHelp("Bytes written for a byte of the trace.", valueName: "factor"))
   var sizeScale = 0.01
 
-  /// It speaks to no coordinator, and its -o is a file: the common options are not there.
+  /// The command has no common options: it talks to no coordinator, and its -o is a file.
   var global: GlobalOptions { GlobalOptions.defaults }
 
   func validate() throws {

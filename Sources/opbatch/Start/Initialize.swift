@@ -1,4 +1,4 @@
-// `opbatch init`: a first manifest to change.
+// `opbatch init`: writes a first manifest to edit.
 
 import ArgumentParser
 

@@ -1,5 +1,5 @@
-// What one command or call asks for: `--cpus 4 --memory 2GiB --retry 3`. Shared by `run` and
-// `submit`; a manifest says the same in its own words.
+// The requirements of one command or call: `--cpus 4 --memory 2GiB --retry 3`. Shared by `run` and
+// `submit`; a manifest has its own keys for them.
 
 import ArgumentParser
 import OpClusterModel
@@ -37,7 +37,7 @@ struct JobOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Further attempts after a failed one.", valueName: "count"))
   var retry: UInt32 = 0
 
-  /// Whether anything was asked for.
+  /// Whether no option was given.
   var isEmpty: Bool {
     cpus == nil && memory == nil && gpus == nil && resource.isEmpty && require.isEmpty
       && label.isEmpty && queue == nil && retry == 0
@@ -55,10 +55,10 @@ struct JobOptions: ParsableArguments {
     }
   }
 
-  /// As in a manifest.
+  /// The same limit as in a manifest.
   private static let mostRetries: UInt32 = 100
 
-  /// Writes it into a graph of one operation.
+  /// Applies the options to a graph of one operation.
   func apply(to submission: inout GraphSubmission) {
     submission.templates[0].demand = Resources(
       cpus: cpus?.value ?? ResourceAmount(1), memoryBytes: memory?.bytes ?? 0,
@@ -71,7 +71,7 @@ struct JobOptions: ParsableArguments {
   }
 }
 
-/// What one command is given besides: `--env`, `--workdir`.
+/// The environment and folder of one command: `--env`, `--workdir`.
 struct CommandOptions: ParsableArguments {
   @Option(
     name: [.customShort("e"), .customLong("env")],
@@ -90,7 +90,7 @@ struct CommandOptions: ParsableArguments {
 
   var isEmpty: Bool { environment.isEmpty && workdir == nil && !ignoresInput }
 
-  /// A graph of one operation that runs `command` with all of this.
+  /// Returns a graph of one operation that runs `command` with these options.
   func submission(
     _ command: [String], timeout: TimeLength?, _ console: Console
   ) throws(Failure) -> GraphSubmission {
@@ -107,11 +107,11 @@ struct CommandOptions: ParsableArguments {
     return submission
   }
 
-  /// Relative to ours.
+  /// The folder; a relative one starts from ours.
   private var folder: String? {
     guard let workdir, !workdir.isEmpty else { return nil }
     let path = workdir.hasPrefix("/") ? workdir : "\(ThisProcess.workingFolder)/\(workdir)"
-    // One that is only on the workers stays as it is written.
+    // A folder that exists only on the workers stays as written.
     return ThisProcess.realPath(path) ?? path
   }
 

@@ -1,5 +1,4 @@
-// From a manifest's file to a submission: reads, compiles, shows the findings. Used by submit, run
-// and check.
+// Reads and compiles a manifest's file and shows the findings. Used by submit, run and check.
 
 import OpClusterManifest
 import OpClusterModel
@@ -14,7 +13,7 @@ struct CompiledManifest {
 
 /// A manifest by its path; `-` is stdin.
 struct ManifestSource {
-  /// The interface's bound.
+  /// The limit of the interface, in bytes.
   static let maximumBytes = 64 << 20
 
   var path: String
@@ -23,13 +22,13 @@ struct ManifestSource {
   private var isStandardInput: Bool { path == "-" }
   private var shownName: String { isStandardInput ? "stdin" : path }
 
-  /// Throws with all findings at once if there is an error among them; warnings are said.
+  /// Compiles the manifest. Throws all findings at once if one is an error; prints warnings.
   func compile(_ console: Console) throws -> CompiledManifest {
     try compile(
       try read(), baseFolder: baseFolder, workingFolder: ThisProcess.workingFolder, console)
   }
 
-  /// What the manifest makes, nil after an error, and everything that is to be said of it.
+  /// Returns the compiled manifest, nil after an error, and all findings.
   func findings() throws(Failure) -> (manifest: CompiledManifest?, findings: [Diagnostic]) {
     let result = result(try read(), baseFolder, ThisProcess.workingFolder)
     let manifest = result.submission.map {
@@ -86,7 +85,7 @@ struct ManifestSource {
     var failure = Failure(
       .badInput, code: "bad_manifest", place + first.message + more, hint: first.hint,
       rendered: rendered)
-    // What is rendered carries its hints itself.
+    // The rendered text includes the hints.
     if !console.wantsJSON { failure.hint = "" }
     return failure
   }
@@ -119,8 +118,8 @@ struct ManifestSource {
     }
   }
 
-  /// Relative paths in a manifest start at its own folder; from stdin, at ours. By the one name of
-  /// the folder: from wherever a manifest is submitted, it is the same content (G19).
+  /// The folder where relative paths of the manifest start: its own folder; ours for stdin.
+  /// Resolves all links, so that the content is the same from wherever it is submitted (G19).
   private var baseFolder: String {
     let here = ThisProcess.workingFolder
     guard !isStandardInput, let slash = path.lastIndex(of: "/") else { return here }

@@ -1,29 +1,29 @@
-// Our stdin as that of a command on the cluster: read to its end before the command is submitted,
-// since no stream leads to a worker. Called on the main thread before anything else is started, so
-// that Ctrl-C ends the process while it waits.
+// Passes our stdin to a command on the cluster. Reads it to its end before the submission, since no
+// stream leads to a worker. Runs on the main thread before anything else, so that Ctrl-C ends the
+// process while it waits.
 
 import OpClusterModel
 import OpClusterPresentation
 
 enum PassedInput {
-  /// What stdin is good for.
+  /// The input for the command.
   typealias Result = Swift.Result<CommandSpecification.StandardInput, Failure>
 
-  /// After so long without a byte it is said what is waited for.
+  /// Milliseconds without a byte until a message says what is waited for.
   private static let patience: Int32 = 2_000
 
-  /// What to do with more than can be passed on.
+  /// The advice for input that exceeds the limit.
   static let advice =
     "write it into a file that the workers can read, and let the command read that: "
     + "sh -c 'CMD < FILE'; --no-stdin passes nothing on"
 
-  /// - Parameter say: for a line about what is waited for.
+  /// - Parameter say: Prints the line about what is waited for.
   static func read(_ input: Descriptor = .input, say: (String) -> Void) -> Result {
     switch input.kind {
     case .nothing, .terminal, .device: return .success(.nothing)
     case .file(let path, let isAtItsBegin):
       let result = passed(input.readAll(limit: Limits.payloadBytes))
-      // Larger, or no text: the worker opens the same file.
+      // The file is too large or no text: the worker opens it by its path.
       if case .failure = result, isAtItsBegin, let path {
         return .success(.file(CommandText(path)))
       }

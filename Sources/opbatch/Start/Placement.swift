@@ -1,24 +1,24 @@
-// What of a submission no worker that is there could ever run, and why: found before anybody waits
-// for it. The first half is pure.
+// Finds the operations of a submission that no present worker could ever run, and why, before
+// anybody waits for them. The first half is pure.
 
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
-/// Compares what operations ask for with what workers have.
+/// Compares the demands of operations with the workers.
 enum Placement {
-  /// Different wishes that are looked at; submissions have few.
+  /// Maximum number of different demands that are compared; submissions have few.
   private static let wishesCompared = 200
   private static let sentencesShown = 5
 
-  /// What operations of one kind ask for.
+  /// The demand of operations of one kind.
   private struct Wish: Hashable {
     var work: Work
     var demand: Resources
     var requirements: [LabelRequirement]
   }
 
-  /// A sentence for each kind of operations that no worker could run; none where all is well.
+  /// Returns a sentence for each kind of operation that no worker could run.
   static func objections(_ submission: GraphSubmission, _ workers: [WorkerRow]) -> [String] {
     var wishes: [Wish] = []
     var names: [Wish: (first: String, more: Int)] = [:]
@@ -50,7 +50,7 @@ enum Placement {
     return sentences
   }
 
-  /// Labels that a queue of the graph's own requires; those of the cluster's are not known here.
+  /// The labels that a queue of the graph requires. Queues of the cluster are unknown here.
   private static func pool(
     of template: OperationTemplate, _ submission: GraphSubmission
   ) -> [LabelRequirement] {
@@ -60,7 +60,7 @@ enum Placement {
     return settings.pool
   }
 
-  /// Why no worker can run it; nil: one can.
+  /// Returns why no worker can run the operation; nil if one can.
   private static func lack(_ wish: Wish, _ workers: [WorkerRow]) -> String? {
     let types: [OperationType] =
       switch wish.work {
@@ -87,7 +87,7 @@ enum Placement {
       ?? "none has all at once of what it asks for: \(wanted(wish.demand))"
   }
 
-  /// The first amount of which even the largest worker has too little.
+  /// Returns the first amount that exceeds even the largest worker.
   private static func amountLacking(_ demand: Resources, _ workers: [WorkerRow]) -> String? {
     func sentence(_ asked: String, _ most: String) -> String {
       "it asks for \(asked), and the largest worker has \(most)"
@@ -122,28 +122,28 @@ enum Placement {
   }
 }
 
-/// Says what of a graph can never run on the workers that are there.
+/// Warns of operations that no present worker can run.
 enum PlacementNotice {
-  /// Right after a submission. A notice that fails ends nothing.
+  /// Warns right after a submission. An error here ends nothing.
   static func warn(
     _ submission: GraphSubmission, _ session: Session, _ console: Console
   ) async {
     let reader = Reader(connection: session.connection, timeout: .seconds(10))
     guard let all = try? await reader.workers() else { return }
     let rows = all.filter { $0.state != .down }
-    // Those of a cluster of our own are on their way.
+    // The workers of a cluster of our own are still starting.
     if rows.isEmpty, session.embedded != nil { return }
     let staying = rows.filter { $0.state != .draining }
     for line in Placement.objections(submission, staying) { console.warn(safe(line)) }
   }
 
-  /// Between two looks at a graph that is watched.
+  /// The time between two checks of a watched graph.
   private static let pause = Duration.seconds(15)
   private static let patience = Duration.seconds(2)
-  /// Graphs that are looked at.
+  /// Maximum number of graphs that are checked.
   private static let graphs = 5
 
-  /// While graphs are watched, until its task is cancelled: each thing once.
+  /// Checks watched graphs until its task is cancelled; tells each finding once.
   static func watch(
     _ graphs: [GraphID], _ reader: Reader, say: (String) async throws -> Void
   ) async throws {
@@ -161,12 +161,12 @@ enum PlacementNotice {
   }
 }
 
-/// Operations of a stage that no worker that is there could run.
+/// Operations of a stage that no present worker could run.
 struct UnplaceableStage: Sendable {
   /// `12/align`.
   var path: String
   var count: UInt32
-  /// What they ask for, and what there is.
+  /// The demand, and what workers have.
   var reason: String
 
   var sentence: String {
@@ -176,11 +176,11 @@ struct UnplaceableStage: Sendable {
 }
 
 extension Reader {
-  /// Stages of one graph that are asked about.
+  /// Maximum number of stages of one graph that are requested.
   private static let stagesAsked = 20
 
-  /// What of a graph no worker that is there could run. One question for the structure, and one for
-  /// each of the first stages of which something has not been started.
+  /// Returns the stages that no present worker could run. Sends one request for the structure, and
+  /// one for each of the first stages with operations that have not started.
   func unplaceable(_ graph: GraphID) async throws -> [UnplaceableStage] {
     let structure = try await structure(graph)
     guard GraphOutcome(structure.row.state) == nil else { return [] }
@@ -210,6 +210,6 @@ extension Reader {
 }
 
 extension Explanation {
-  /// How the coordinator begins the line that says that no worker is large enough.
+  /// The beginning of the coordinator's line that no worker is large enough.
   static let isUnplaceable = "no connected worker can run it"
 }

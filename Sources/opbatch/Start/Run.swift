@@ -1,4 +1,5 @@
-// `opbatch run`: a manifest, one command or one call, from submission to end, with its status.
+// `opbatch run`: runs a manifest, one command or one call, from submission to end, and returns its
+// status.
 
 import ArgumentParser
 import OpClusterClient
@@ -92,7 +93,7 @@ struct Run: Command {
     } catch is OutputClosed {
       throw OutputClosed(code: 0)
     } catch {
-      // What is not the command's own fault must not look like its status.
+      // An error of ours must not look like the command's status.
       console.report(Main.failure(error))
       return .commandNotStarted
     }

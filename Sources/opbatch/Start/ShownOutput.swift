@@ -1,14 +1,14 @@
-// What the operations of a small graph wrote, for who runs it and waits: the last lines of each, as
-// `logs` prints them. Used by `run -m` after the graph's end.
+// The last output lines of each operation of a small graph, printed as by `logs`. Used by `run -m`
+// after the graph's end.
 
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
 enum ShownOutput {
-  /// Of a graph with more operations nothing is shown.
+  /// Maximum number of operations; a larger graph shows nothing.
   static let operations = 10
-  /// Of each stream of each operation.
+  /// Lines of each stream of each operation.
   static let lines: UInt32 = 100
 
   static func show(_ row: GraphRow, _ reader: Reader, _ console: Console) async throws {
@@ -18,14 +18,14 @@ enum ShownOutput {
     let printer = LogPrinter(console, isPrefixed: total > 1, isSplit: true)
     for row in rows where row.attempt > 0 {
       let tail = LogTail(row, streams(of: row), attempt: row.attempt)
-      // What cannot be read is no failure of the graph.
+      // An unreadable log is no failure of the graph.
       guard (try? await tail.skip(toLast: lines, reader)) != nil else { continue }
       _ = try await tail.drain(reader, printer)
       try printer.flush()
     }
   }
 
-  /// The stderr of what failed is in its card.
+  /// Leaves out the stderr of a failed operation: its failure page shows it.
   private static func streams(of row: OperationRow) -> [LogStream] {
     let hasCard = row.outcome.map { [.failed, .timedOut, .lost].contains($0) } ?? false
     return hasCard && row.result?.diagnostic.isEmpty == false

@@ -1,4 +1,4 @@
-// `opbatch submit`: a manifest becomes a graph; by wish it stays until the graph has ended.
+// `opbatch submit`: submits a manifest; with an option, stays until the graph has ended.
 
 import ArgumentParser
 import OpClusterClient
@@ -109,7 +109,7 @@ struct Submit: Command {
     let accepted = try await GraphRun.submit(
       submission, session.connection, timeout: global.timeout?.duration)
     let submitted = Submitted(accepted, submission.name)
-    // One document tells all: where its end is waited for, it comes then.
+    // With JSON, one document tells all: if the command stays, it comes at the end.
     if !stays || console.format != .json { try submitted.show(isHeld: hold, console) }
     if !accepted.repeated { await PlacementNotice.warn(submission, session, console) }
     guard stays else {
@@ -126,7 +126,7 @@ struct Submit: Command {
       onInterrupt: session.embedded == nil ? .detach : .cancel)
   }
 
-  /// What the submitter adds to a compiled manifest.
+  /// Adds the submitter's values to a compiled manifest.
   static func prepare(
     _ submission: inout GraphSubmission, name: String?, key: String?
   ) throws(Failure) {

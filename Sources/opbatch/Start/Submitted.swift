@@ -1,4 +1,4 @@
-// A graph that was submitted, as people and programs are told of it: at once, and at its end.
+// A submitted graph, as people and programs are told of it: at once, and at its end.
 
 import OpClusterModel
 import OpClusterPresentation
@@ -12,7 +12,7 @@ struct Submitted {
     self.name = name
   }
 
-  /// Says what became of the submission.
+  /// Tells the result of the submission.
   func show(isHeld: Bool, _ console: Console) throws {
     switch console.format {
     case .name: try console.writeLine("\(accepted.graph.number)")
@@ -31,7 +31,7 @@ struct Submitted {
     }
   }
 
-  /// Tells programs how the graph stands, or how it ended; people have other lines for it.
+  /// Tells programs how the graph stands or ended; people get other lines.
   func showEnd(_ row: GraphRow, _ console: Console) throws {
     guard console.wantsJSON else { return }
     try console.write(

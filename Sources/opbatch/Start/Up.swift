@@ -30,7 +30,7 @@ struct Up: Command {
     _ = try offer()
   }
 
-  /// What the workers share.
+  /// The resources that the workers share.
   private func offer() throws(ValidationError) -> SharedOffer {
     let setting = gpus.flatMap { GPUSetting($0) }
     if let gpus, setting == nil {

@@ -1,5 +1,5 @@
-// One line for who runs a single command or call and sees nothing, since no worker starts it: what
-// `why` would say. Used by `run`, in a task that ends with the run.
+// One line for a user of `run` whose command or call waits because no worker starts it: the reasons
+// of `why`. Runs in a task that ends with the run.
 
 import OpClusterClient
 import OpClusterModel
@@ -9,7 +9,7 @@ struct WaitingNotice {
   private let connection: ClusterConnection
   private let console: Console
 
-  /// What starts sooner needs no word.
+  /// An operation that starts sooner needs no notice.
   private static let patience = Duration.seconds(2)
 
   init(_ connection: ClusterConnection, _ console: Console) {
@@ -17,10 +17,10 @@ struct WaitingNotice {
     self.console = console
   }
 
-  /// Says once why the graph's operation waits, if it does after some seconds and can be found
-  /// out: a notice that fails ends no run.
+  /// Says once why the graph's operation waits, if it still waits after some seconds. A failed
+  /// request is ignored: it must not end the run.
   ///
-  /// - Parameter isWaiting: whether that is still worth a question.
+  /// - Parameter isWaiting: Whether the notice is still useful.
   func watch(_ graph: GraphID, while isWaiting: () -> Bool = { true }) async throws {
     try await Task.sleep(for: Self.patience)
     guard isWaiting() else { return }
@@ -31,13 +31,14 @@ struct WaitingNotice {
     console.say(line)
   }
 
-  /// `23/run waits: no worker is connected; …`; nil for what does not wait for its start.
+  /// Returns `23/run waits: no worker is connected; …`; nil for an operation that does not wait for
+  /// its start.
   static func line(_ row: Explanation) -> String? {
     guard [.waiting, .held, .ready, .dispatched].contains(row.state), !row.lines.isEmpty
     else { return nil }
     var text = "\(safe(row.shown)) waits:"
     for reason in row.lines.prefix(Self.reasonsShown) {
-      // A colon leads to what each worker lacks.
+      // A colon introduces what each worker lacks.
       text += (text.hasSuffix(":") ? " " : "; ") + safe(reason)
     }
     return text + (row.lines.count > Self.reasonsShown ? "; …" : "")

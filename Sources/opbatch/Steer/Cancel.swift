@@ -1,4 +1,4 @@
-// `opbatch cancel`: asks what has not ended to stop.
+// `opbatch cancel`: asks graphs and operations to stop.
 
 import ArgumentParser
 import OpClusterClient
@@ -77,8 +77,8 @@ extension Cancel {
     return CancelSummary(what: text, verdicts: verdicts, total: total)
   }
 
-  /// All that depends on any of the operations, each once. What one step cancels is not asked
-  /// about again: the coordinator would call it cancelled already.
+  /// Cancels all dependents of the operations, each once. Skips operations that an earlier step
+  /// cancelled: the coordinator would report them as cancelled already.
   private func cancelDependents(
     _ text: String, _ selection: Selection, _ grace: Span?, _ reader: Reader
   ) async throws -> CancelSummary {
@@ -109,16 +109,16 @@ extension Cancel {
     return all
   }
 
-  /// Operations whose dependents one command cancels: each is a request.
+  /// Maximum number of operations whose dependents one command cancels: each needs a request.
   private static let mostWithDependents = 1_000
 }
 
-/// What became of one selector's operations.
+/// The result of cancelling one selector's operations.
 struct CancelSummary {
   var what: String
   var total: UInt32
   private var counts: [CancelVerdict.Verdict: Int] = [:]
-  /// The coordinator lists the first ones only; then the counts are of those.
+  /// The coordinator listed only the first operations; the counts cover those.
   private var isPartial: Bool
 
   init(what: String, verdicts: [CancelVerdict], total: UInt32) {

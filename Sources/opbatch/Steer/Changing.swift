@@ -1,15 +1,14 @@
-// What hold, release and set share: one change after the other of what selectors mean, and what is
-// said about it.
+// Shared by hold, release and set: sends one change per selector and reports the results.
 
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
 
-/// What became of one selector's operations.
+/// The result of changing one selector's operations.
 struct ChangeSummary {
   var what: String
   var changed: UInt32
-  /// It came too late, or they were like that before.
+  /// The change came too late, or the operations had that value before.
   var unchanged: UInt32
 
   func sentence(_ verb: String) -> String {
@@ -20,9 +19,9 @@ struct ChangeSummary {
 }
 
 extension Command {
-  /// Sends the requests that `requests` makes of each selector; all selectors are read first.
+  /// Reads all selectors, then sends the requests that `requests` makes of each.
   ///
-  /// - Parameter remark: What else is to be said, once all of them have been changed.
+  /// - Parameter remark: Prints further remarks after all changes.
   func changeOperations(
     _ selectors: [String], _ filters: SelectionFilters, verb: String, _ console: Console,
     remark: (Reader, [Selection]) async throws -> Void = { _, _ in },

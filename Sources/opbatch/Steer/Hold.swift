@@ -1,4 +1,5 @@
-// `opbatch hold` and `opbatch release`: single operations are kept from starting, and let go (S44).
+// `opbatch hold` and `opbatch release`: keep single operations from starting, and let them start
+// again (S44).
 
 import ArgumentParser
 import OpClusterModel
@@ -52,11 +53,12 @@ struct Release: Command {
     ) { [.hold($0, false)] }
   }
 
-  /// Graphs of which nothing starts, whatever is released; as far as can be told.
+  /// The suspended graphs among the selections: they start nothing even after a release. Ignores
+  /// errors.
   private static func suspended(_ selections: [Selection], _ reader: Reader) async -> [UInt32] {
     var found: Set<UInt32> = []
     for selection in selections {
-      // What is suspended has not ended.
+      // A suspended graph has not ended.
       let graphs = selection.graphs == .all ? .active : selection.graphs
       let rows = try? await reader.allGraphs(Selection(graphs: graphs, labels: selection.labels))
       found.formUnion((rows ?? []).filter { $0.state == .suspended }.map(\.graph.number))

@@ -1,4 +1,4 @@
-// `opbatch rm`: takes what is kept of graphs that have ended out of the journal.
+// `opbatch rm`: removes the records of ended graphs from the journal.
 
 import ArgumentParser
 import OpClusterClient
@@ -63,6 +63,6 @@ struct Remove: Command {
 }
 
 extension Selection {
-  /// It names no graph.
+  /// The selection names no graph.
   fileprivate var isOpen: Bool { if case .all = graphs { true } else { false } }
 }

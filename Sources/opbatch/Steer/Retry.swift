@@ -1,5 +1,5 @@
-// `opbatch retry`: a graph that has ended once more, under a new number; what succeeded and is not
-// asked for again is taken over (S11).
+// `opbatch retry`: runs an ended graph again under a new number. Takes over succeeded operations
+// that are not requested again (S11).
 
 import ArgumentParser
 import OpClusterClient
@@ -41,7 +41,7 @@ struct Retry: Command {
   func perform(_ console: Console) async throws -> ExitStatus {
     let selections = try selectors.map { try Selectors.selection($0) }
     return try await withConnection { connection in
-      // All are planned before the first is submitted.
+      // Plan all graphs before the first submission.
       var plans: [Plan] = []
       for (text, selection) in zip(selectors, selections) {
         try await plan(text, selection, reader(connection), &plans)
@@ -53,7 +53,7 @@ struct Retry: Command {
     }
   }
 
-  /// One graph, and which operations of it are to run again.
+  /// One graph, and the operations that run again.
   private struct Plan {
     var graph: GraphID
     var name: String

@@ -1,5 +1,5 @@
-// Which operations of an ended graph a new one takes over: those that succeeded, but for what is to
-// run again and all that depends on it. Values only.
+// Computes the operations that a new graph takes over from an ended one: the succeeded ones,
+// without those that run again and all their dependents. Values only.
 
 import OpClusterModel
 import OpClusterQueries
@@ -14,7 +14,7 @@ struct RetryPlan {
     self.outcomes = outcomes
   }
 
-  /// `chosen` nil: the whole graph, which with `onlyFailed` is what did not succeed.
+  /// `chosen` nil means the whole graph; with `onlyFailed`, its operations that did not succeed.
   func reused(again chosen: Set<UInt32>?, onlyFailed: Bool) -> OperationRuns {
     var runs = OperationRuns(graph: outline.graph)
     guard chosen != nil || onlyFailed else { return runs }
@@ -26,7 +26,7 @@ struct RetryPlan {
     return runs
   }
 
-  /// By index: whether it is chosen, or depends on what is, directly or through others.
+  /// Marks by index the chosen operations and all their direct and indirect dependents.
   private func withDependents(_ chosen: Set<UInt32>) -> [Bool] {
     let submission = outline.submission
     var marks = Array(repeating: false, count: Int(outline.operationCount))
@@ -60,7 +60,7 @@ struct RetryPlan {
     return marks
   }
 
-  /// Who waits for a single operation, by its index.
+  /// The operations that wait for a single operation, by its index.
   private func singleEdges() -> [UInt32: [UInt32]] {
     let edges = outline.submission.elementEdges
     var found: [UInt32: [UInt32]] = [:]

@@ -1,4 +1,4 @@
-// `opbatch set`: another priority or queue for operations that have not started.
+// `opbatch set`: changes the priority or queue of operations that have not started.
 
 import ArgumentParser
 import OpClusterClient
@@ -49,14 +49,14 @@ struct SetOperations: Command {
         settings.requests($0)
       }
     } catch let error as ClientError {
-      // Only now it is worth asking which queues there are.
+      // Request the names of the queues only after a refusal.
       return try await withConnection { connection in
         try await namingQueue(queue, connection) { throw error }
       }
     }
   }
 
-  /// Words with a `=` are settings, the others selectors.
+  /// Splits words: those with a `=` are settings, the others selectors.
   static func parse(
     _ words: [String]
   ) throws(Failure) -> (selectors: [String], settings: OperationSettings) {
@@ -76,7 +76,7 @@ struct SetOperations: Command {
   }
 }
 
-/// What `set` changes; nil leaves as it is.
+/// The changes of `set`; nil leaves a value unchanged.
 struct OperationSettings: Equatable {
   var priority: Priority?
   var queue: String?
@@ -110,7 +110,7 @@ struct OperationSettings: Equatable {
     }
   }
 
-  /// The queue first: it is what may be refused.
+  /// The queue comes first, since it may be refused.
   func requests(_ target: OperationTarget) -> [ClientRequest] {
     let move = queue.map { ClientRequest.setQueue(target, queue: $0) }
     let raise = priority.map { ClientRequest.setPriority(target, $0) }

@@ -1,4 +1,5 @@
-// `opbatch suspend` and `opbatch resume`: whole graphs stop starting operations, and go on.
+// `opbatch suspend` and `opbatch resume`: make whole graphs stop starting operations, and start
+// them again.
 
 import ArgumentParser
 import OpClusterClient
