@@ -1,9 +1,9 @@
-// Queues and workers as the JSON contract has them.
+// Writes queues and workers in the JSON contract.
 
 public import OpClusterModel
 
 extension JSONText {
-  /// The fields of one queue; `max_concurrent` is absent when there is no limit.
+  /// Writes the fields of one queue; `max_concurrent` is absent without a limit.
   public mutating func fields(of row: QueueRow) {
     field("name", row.settings.name)
     field("qos", row.settings.qos.word)
@@ -16,7 +16,8 @@ extension JSONText {
     if row.barriers > 0 { field("barriers", row.barriers) }
   }
 
-  /// Labels that a queue requires of workers, each with the values that do; absent: none.
+  /// Writes the labels that a queue requires of workers, with the accepted values of each; absent
+  /// without requirements.
   mutating func require(_ pool: [LabelRequirement]) {
     if pool.isEmpty { return }
     object("require") { json in
@@ -28,7 +29,8 @@ extension JSONText {
     }
   }
 
-  /// The fields of one worker; `slots` is how many operations of one cpu it runs at once.
+  /// Writes the fields of one worker; `slots` is the number of one-cpu operations that it can run
+  /// at once.
   public mutating func fields(of row: WorkerRow) {
     field("name", row.name)
     field("state", row.state.rawValue)
@@ -43,8 +45,8 @@ extension JSONText {
       field("down_reason", row.downReason)
     }
     object("resources") { $0.fields(of: row.capacity) }
-    // What was handed over ahead of its time, or to one whose resources are not known yet, may take
-    // more than there is.
+    // Free amounts can be negative: operations fetched ahead, and those given to a worker with
+    // unknown resources, may exceed them. Written as 0.
     object("free") { $0.fields(of: row.free.atLeastNothing) }
     labels("labels", row.labels)
     array("operation_types") { json in
@@ -53,7 +55,7 @@ extension JSONText {
     field("last_heard_seconds", row.lastHeard?.seconds)
   }
 
-  /// `cpus`, `memory_bytes`, `gpus` and the named ones.
+  /// Writes `cpus`, `memory_bytes`, `gpus` and the named resources.
   public mutating func fields(of resources: Resources) {
     field("cpus", resources.cpus.units)
     field("memory_bytes", resources.memoryBytes)
@@ -63,7 +65,7 @@ extension JSONText {
 }
 
 extension Resources {
-  /// Without amounts below nothing.
+  /// The amounts, with negative ones replaced by 0.
   fileprivate var atLeastNothing: Resources {
     Resources(
       cpus: max(cpus, .zero), memoryBytes: max(memoryBytes, 0), gpus: max(gpus, .zero),

@@ -1,9 +1,9 @@
-// Events as lines for programs, and as lines for people. Names come from the caller, who has
-// learned them from the structure of the graphs and from the cluster.
+// Writes events as lines for programs and for people. The caller provides the names, from the
+// structures of graphs and from the cluster.
 
 public import OpClusterModel
 
-/// Gives things their names; the numbers themselves are the fallback.
+/// Provides the names of things; falls back to their numbers.
 public protocol EventNames {
   func path(of operation: OperationID) -> String
   func name(of queue: QueueID) -> String
@@ -11,7 +11,7 @@ public protocol EventNames {
 }
 
 extension JSONText {
-  /// One line of `events`, without its line end.
+  /// Writes one line of `events` without its line end.
   public mutating func event(_ event: Event, names: some EventNames) {
     object { json in
       json.field("sequence", event.sequence)
@@ -21,7 +21,7 @@ extension JSONText {
     }
   }
 
-  /// `{"kind":"caught_up"}`: after it, events are live.
+  /// Writes `{"kind":"caught_up"}`: further events are live.
   public mutating func caughtUp() {
     object { $0.field("kind", "caught_up") }
   }
@@ -124,7 +124,7 @@ extension JSONText {
   }
 }
 
-/// What a reason says beyond its kind; nil when that is all.
+/// Returns the detail of a reason beyond its kind; nil if there is none.
 func reasonDetail(_ reason: CancelReason, names: some EventNames) -> String? {
   switch reason {
   case .request(let text): text.isEmpty ? nil : text

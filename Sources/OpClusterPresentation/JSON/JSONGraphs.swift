@@ -1,9 +1,10 @@
-// Graphs, their structure and submissions as the JSON contract has them.
+// Writes graphs, their structure and submissions in the JSON contract.
 
 public import OpClusterModel
 
 extension JSONText {
-  /// The answer to `submit`: `{"schema","graph":{"id","name","operations"}}` needs this object.
+  /// Writes the `graph` object of the answer to `submit`:
+  /// `{"schema","graph":{"id","name","operations"}}`.
   public mutating func submission(
     _ graph: GraphID, name: String, operations: UInt32, repeated: Bool
   ) {
@@ -15,7 +16,7 @@ extension JSONText {
     }
   }
 
-  /// The fields of one graph.
+  /// Writes the fields of one graph.
   public mutating func fields(of row: GraphRow) {
     field("id", row.graph.number)
     field("name", row.name)
@@ -29,14 +30,14 @@ extension JSONText {
     field("finished_at", row.finishedAt)
   }
 
-  /// One key per state, snake_case, in the order of `StateWord`; zeros are written.
+  /// Writes one key per state, snake_case, in the order of `StateWord`; includes zeros.
   public mutating func fields(of counts: StateCounts) {
     for word in StateWord.allCases {
       field(word == .timedOut ? "timed_out" : word.rawValue, counts[word])
     }
   }
 
-  /// The fields of a graph with its stages and edges.
+  /// Writes the fields of a graph with its stages and edges.
   public mutating func fields(of structure: GraphStructure) {
     object("graph") { $0.fields(of: structure.row) }
     array("stages") { json in
@@ -86,7 +87,7 @@ extension JSONText {
 }
 
 extension ElementEdges {
-  /// Like `policy`, but a list that is too short gives the default instead of a trap.
+  /// Like `policy`, but returns the default instead of a trap if the list is too short.
   func safePolicy(_ edge: Int) -> EdgePolicy {
     policies.count == 1 ? policies[0] : edge < policies.count ? policies[edge] : .succeeded
   }

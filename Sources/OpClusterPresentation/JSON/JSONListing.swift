@@ -1,7 +1,7 @@
-// A listing for programs that may be longer than memory: rows are written as they come, the
-// caller takes the bytes away from time to time.
+// A listing for programs that may exceed memory: rows are written one by one, and the caller takes
+// the bytes from time to time.
 
-/// How a listing is written for programs.
+/// The form of a listing for programs.
 public enum ListFormat: Sendable {
   /// One document, `{"schema":"opbatch/v1","KEY":[…]}`.
   case json
@@ -9,14 +9,14 @@ public enum ListFormat: Sendable {
   case jsonl
 }
 
-/// `opbatch/v1`: keys may be added to it, never changed or taken away.
+/// The version of the JSON contract. Keys may be added to it, never changed or removed.
 public let jsonSchema = "opbatch/v1"
 
 public struct JSONListing: Sendable {
   private let format: ListFormat
   public var json = JSONText()
 
-  /// `key` names the rows in one document: `graphs`, `operations`, `queues`, `workers`.
+  /// `key` names the rows in a single document: `graphs`, `operations`, `queues`, `workers`.
   public init(_ key: String, format: ListFormat) {
     self.format = format
     guard format == .json else { return }
@@ -31,7 +31,7 @@ public struct JSONListing: Sendable {
     if format == .jsonl { json.endLine() }
   }
 
-  /// After the last row.
+  /// Ends the document; call it after the last row.
   public mutating func end() {
     guard format == .json else { return }
     json.close("]")
@@ -39,7 +39,7 @@ public struct JSONListing: Sendable {
     json.endLine()
   }
 
-  /// What has been written since the last time.
+  /// Returns the bytes written since the last call.
   public mutating func take() -> [UInt8] {
     let bytes = json.bytes
     json.removeAll()
@@ -47,7 +47,7 @@ public struct JSONListing: Sendable {
   }
 }
 
-/// A document of its own with its schema and a line end.
+/// Returns a document with its schema and a line end.
 public func jsonDocument(_ body: (inout JSONText) -> Void) -> String {
   var json = JSONText()
   json.object { json in
@@ -58,7 +58,8 @@ public func jsonDocument(_ body: (inout JSONText) -> Void) -> String {
   return json.text
 }
 
-/// What stderr carries in the JSON formats: `{"error":{"code","message","hint"}}`.
+/// Returns the error that stderr carries in the JSON formats:
+/// `{"error":{"code","message","hint"}}`.
 public func jsonError(code: String, message: String, hint: String = "") -> String {
   var json = JSONText()
   json.object { json in

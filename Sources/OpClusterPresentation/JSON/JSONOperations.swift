@@ -1,9 +1,9 @@
-// Operations and their explanations as the JSON contract has them.
+// Writes operations and their explanations in the JSON contract.
 
 public import OpClusterModel
 
 extension JSONText {
-  /// The fields of one operation; of a block operation, with what became of its blocks.
+  /// Writes the fields of one operation; `blocks` are the results of a block operation.
   public mutating func fields(of row: OperationRow, blocks: [ShownBlock] = []) {
     field("id", OperationPath(row).description)
     field("name", row.name)
@@ -49,7 +49,8 @@ extension JSONText {
     if !row.attempts.isEmpty { attempts(row.attempts) }
   }
 
-  /// `reason`: why it was cancelled or skipped, else why it failed; `reason_detail` in words.
+  /// Writes `reason`: why the operation was cancelled or skipped, else why it failed;
+  /// `reason_detail` says it in words.
   private mutating func reason(of row: OperationRow) {
     if let reason = row.reason {
       field("reason", reason.word)
@@ -91,7 +92,7 @@ extension JSONText {
     }
   }
 
-  /// By position: `{"state","output"}`, `{"state","message"}`.
+  /// Writes the results by position: `{"state","output"}`, `{"state","message"}`.
   private mutating func blockResults(_ blocks: [ShownBlock]) {
     array("block_results") { json in
       for block in blocks {
@@ -104,7 +105,7 @@ extension JSONText {
     }
   }
 
-  /// JSON as it is, `key=value` lines as an object; anything else as base64.
+  /// Writes JSON unchanged, `key=value` lines as an object, and other bytes as base64.
   private mutating func output(_ name: String, _ bytes: [UInt8]) {
     if JSONSyntax.isValid(bytes) { return field(name, json: bytes) }
     guard let pairs = outputPairs(bytes) else {
@@ -133,7 +134,7 @@ extension JSONText {
     }
   }
 
-  /// The fields of one answer of `why`.
+  /// Writes the fields of one answer of `why`.
   public mutating func fields(of explanation: Explanation) {
     field("id", explanation.shown)
     field("state", explanation.state.rawValue)
@@ -143,7 +144,8 @@ extension JSONText {
   }
 }
 
-/// The pairs of an `OP_OUTPUT` file, the last of a repeated key; nil when it is something else.
+/// Returns the pairs of an `OP_OUTPUT` file; of a repeated key the last pair. nil if the bytes have
+/// another form.
 func outputPairs(_ bytes: [UInt8]) -> [(key: String, value: String)]? {
   guard let text = String(validating: bytes, as: UTF8.self) else { return nil }
   var pairs: [(key: String, value: String)] = []

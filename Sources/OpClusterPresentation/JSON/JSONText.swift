@@ -1,19 +1,19 @@
-// Writes JSON, nothing else: keys in the order given, absent instead of null, UTF-8, and every
-// character that could steer a terminal escaped.
+// Writes JSON: keys in the order given, absent instead of null, UTF-8. Escapes every character that
+// could steer a terminal.
 
 public import OpClusterModel
 
-/// A JSON text that grows. A comma is due unless the text so far ends with an opening; strings
-/// end with a quotation mark, so looking at the last byte is enough.
+/// A JSON text under construction. Writes a comma unless the last byte is an opening bracket, a
+/// colon or a line end; strings end with a quotation mark, so the last byte is enough.
 public struct JSONText: Sendable {
   public private(set) var bytes: [UInt8] = []
-  /// The byte before `bytes`, when what was written so far has been taken away.
+  /// The byte before `bytes`, after earlier bytes were taken away.
   private var taken: UInt8?
   public init() {}
 
   public var text: String { String(decoding: bytes, as: UTF8.self) }
 
-  /// An object as the document, an element of an array, or the value of the key just written.
+  /// Writes an object as the document, as an element of an array, or as the value of the last key.
   public mutating func object(_ body: (inout JSONText) -> Void) {
     comma()
     bytes.append(UInt8(ascii: "{"))
@@ -44,7 +44,7 @@ public struct JSONText: Sendable {
     comma()
     bytes.append(contentsOf: (flag ? "true" : "false").utf8)
   }
-  /// Whole numbers without a fraction; what is not finite becomes 0.
+  /// Writes a number; whole numbers without a fraction, non-finite numbers as 0.
   public mutating func value(_ number: Double) {
     comma()
     if !number.isFinite {
@@ -76,12 +76,12 @@ public struct JSONText: Sendable {
     key(name)
     self.value(value)
   }
-  /// Absent when unknown.
+  /// Writes a time; absent if unknown.
   public mutating func field(_ name: String, _ time: WallTime) {
     if time != .unknown { field(name, rfc3339(time)) }
   }
-  /// Bytes that are JSON, checked by the caller; what could steer a terminal, which stands in
-  /// strings alone, is escaped.
+  /// Writes bytes that the caller has checked to be JSON. Escapes characters that could steer a
+  /// terminal; they stand only in strings.
   public mutating func field(_ name: String, json: [UInt8]) {
     key(name)
     for scalar in String(decoding: json, as: UTF8.self).unicodeScalars {
@@ -100,7 +100,7 @@ public struct JSONText: Sendable {
     key(name)
     array(body)
   }
-  /// Labels as an object, absent when there are none; of a repeated key the first counts.
+  /// Writes labels as an object; absent without labels. Of a repeated key the first label counts.
   public mutating func labels(_ name: String, _ labels: [Label]) {
     guard !labels.isEmpty else { return }
     object(name) { json in
@@ -111,16 +111,16 @@ public struct JSONText: Sendable {
     }
   }
 
-  /// Ends a line: between documents of a stream of lines.
+  /// Ends a line, between documents of a stream.
   public mutating func endLine() { bytes.append(UInt8(ascii: "\n")) }
-  /// Opens an object or array that pieces taken in between belong to; `close` ends it.
+  /// Opens an object or array that spans several `take`s; `close` ends it.
   mutating func open(_ bracket: Unicode.Scalar) {
     comma()
     bytes.append(UInt8(ascii: bracket))
   }
   mutating func close(_ bracket: Unicode.Scalar) { bytes.append(UInt8(ascii: bracket)) }
-  /// Forgets the bytes, which the caller has written out; what follows goes on from there. Keeps
-  /// the storage, for long streams.
+  /// Drops the bytes that the caller has written out, and continues the text. Keeps the storage for
+  /// long streams.
   public mutating func removeAll() {
     taken = bytes.last ?? taken
     bytes.removeAll(keepingCapacity: true)

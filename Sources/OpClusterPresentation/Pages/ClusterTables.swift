@@ -1,8 +1,8 @@
-// `queue ls` and `worker ls`.
+// The tables of `queue ls` and `worker ls`.
 
 public import OpClusterModel
 
-/// One line a queue.
+/// Returns the table of queues, one line per queue.
 public func queueTable(_ rows: [QueueRow], _ style: Style) -> Table {
   var table = Table([
     .text("QUEUE", shortest: 8), .text("STATE"), .number("LIMIT"), .number("OPERATIONS"),
@@ -27,11 +27,12 @@ public func queueTable(_ rows: [QueueRow], _ style: Style) -> Table {
 }
 
 extension LabelRequirement {
-  /// `zone=a|b`: a worker has one of the values.
+  /// Returns `zone=a|b`: a worker must have one of the values.
   var text: String { key + "=" + values.joined(separator: "|") }
 }
 
-/// One line a worker. Amounts are free/all; what was handed over ahead of its time may take more.
+/// Returns the table of workers, one line per worker. Amounts are free/all; operations fetched
+/// ahead may exceed the free ones.
 public func workerTable(_ rows: [WorkerRow], _ style: Style) -> Table {
   var table = Table([
     .text("WORKER", shortest: 8), .text("STATE"), .number("EXECUTING"),
@@ -52,7 +53,7 @@ public func workerTable(_ rows: [WorkerRow], _ style: Style) -> Table {
   return table
 }
 
-/// With what is wrong on its machine.
+/// The worker's state, with the troubles of its machine.
 private func state(_ row: WorkerRow) -> StyledLine.Piece {
   if row.isSetAside { return .init("set aside", .bad) }
   if !row.trouble.isEmpty { return .init("\(row.state.rawValue), in part", .bad) }

@@ -1,8 +1,8 @@
-// An event as one line for people: `01:40:48.123  12/align/3  executing  attempt 1 on w1`.
+// Shows an event as one line for people: `01:40:48.123 12/align/3 executing attempt 1 on w1`.
 
 public import OpClusterModel
 
-/// One line of `events` and `story`, without its line end.
+/// Returns one line of `events` and `story`, without its line end.
 public func eventLine(_ event: Event, names: some EventNames, style: Style) -> String {
   let civil = CivilTime(event.time, secondsEastOfUTC: style.secondsEastOfUTC)
   let time = civil.clock + "." + String(String(1000 + civil.millisecond).dropFirst())

@@ -2,10 +2,10 @@
 
 public import OpClusterModel
 
-/// Stages that a page or an unlimited listing shows at most.
+/// Maximum number of stages on a page.
 private let stagesOnPage = 100
 
-/// Lines of the page of one graph.
+/// Returns the lines of the page of one graph.
 public func graphPage(_ structure: GraphStructure, _ style: Style) -> [String] {
   var page = Page(style)
   let row = structure.row
@@ -49,7 +49,7 @@ public func graphPage(_ structure: GraphStructure, _ style: Style) -> [String] {
   return page.lines
 }
 
-/// Below this width successes are told by DONE alone.
+/// On a narrower page only DONE shows the successes.
 private let narrowPage = 80
 
 private func shownCounts(_ counts: StateCounts, _ isNarrow: Bool) -> String {
@@ -59,7 +59,7 @@ private func shownCounts(_ counts: StateCounts, _ isNarrow: Bool) -> String {
 }
 
 private func stageListing(_ structure: GraphStructure, _ style: Style) -> Table {
-  // Where there is little room the numbers stay whole: DONE has the successes, too.
+  // On a narrow page the numbers must stay whole; DONE includes the successes.
   let isNarrow = style.width.map { $0 < narrowPage } ?? false
   var table = Table([
     .name("STAGE", shortest: 16), .number("DONE"),
@@ -79,7 +79,7 @@ private func stageListing(_ structure: GraphStructure, _ style: Style) -> Table 
   return table
 }
 
-/// Two lines for a stage, where what is to be told of it does not fit into one; nil: it does.
+/// Returns two lines per stage if a stage's text does not fit on one line; nil if it fits.
 private func narrowListing(
   _ structure: GraphStructure, _ style: Style
 ) -> [(text: String, indent: Int, tone: Tone)]? {
@@ -97,7 +97,7 @@ private func narrowListing(
   for stage in stages { table.add([.init(stageLabel(stage), .strong), .init(done(stage))]) }
   var narrower = style
   narrower.width = max(width - 2, Style.narrowest)
-  // The words are made safe by the table, and told once more without colours.
+  // The table makes the words safe; the caller paints them, so they carry no colours here.
   narrower.usesColour = false
   var lines: [(text: String, indent: Int, tone: Tone)] = []
   for (at, line) in table.lines(narrower).enumerated() {
@@ -112,12 +112,12 @@ func stageLabel(_ stage: GraphStructure.Stage) -> String {
   stage.isArray ? "\(stage.name) [\(shownCount(stage.count))]" : stage.name
 }
 
-/// The tone of the most notable state in it.
+/// The tone of the most notable state of a stage.
 func stageTone(_ counts: StateCounts) -> Tone {
   stageState(counts)?.tone ?? .plain
 }
 
-/// The one word for a stage: the worst of what ended, unless something is executing and nothing
+/// The one word for a stage: its worst outcome, or `executing` if something runs and nothing
 /// failed; nil for an empty stage.
 func stageState(_ counts: StateCounts) -> StateWord? {
   let notable: [StateWord] = [
@@ -130,7 +130,8 @@ func stageState(_ counts: StateCounts) -> StateWord? {
   return rest.first { counts[$0] > 0 }
 }
 
-/// For each stage the names of the stages that it waits for, the policy where it is not the usual.
+/// For each stage the names of the stages that it waits for; the policy too if it is not the
+/// default.
 private func stageNeeds(_ structure: GraphStructure) -> [String] {
   var needs = Array(repeating: [String](), count: structure.stages.count)
   for edge in structure.groupEdges {

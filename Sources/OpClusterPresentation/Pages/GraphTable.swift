@@ -1,8 +1,8 @@
-// `ls`: one line a graph.
+// The table of `ls`: one line per graph.
 
 public import OpClusterModel
 
-/// The table of `ls` without a selector. Who submitted has a column where anybody is known.
+/// Returns the table of `ls` without a selector. Shows a USER column only if a submitter is known.
 public func graphTable(_ rows: [GraphRow], _ style: Style) -> Table {
   let hasUsers = rows.contains { !$0.submitter.isEmpty }
   var columns: [Table.Column] = [.number("GRAPH"), .text("NAME", shortest: 8)]
@@ -32,17 +32,17 @@ public func graphTable(_ rows: [GraphRow], _ style: Style) -> Table {
   return table
 }
 
-/// From submission to the end, or until now.
+/// The time from submission to the end, or until now.
 func took(_ row: GraphRow, _ style: Style) -> String {
   let end = row.finishedAt == .unknown ? style.now : row.finishedAt
   return shownDuration(from: row.submittedAt, to: end) ?? ""
 }
 
 extension StateCounts {
-  /// Failed, timed out or lost.
+  /// The number of operations that failed, timed out or were lost.
   public var failures: UInt32 { self[.failed] + self[.timedOut] + self[.lost] }
 
-  /// `312 succeeded, 8 executing, 80 waiting`: what there is, the finished first.
+  /// Returns `312 succeeded, 8 executing, 80 waiting`: states that occur, the finished ones first.
   public func sentence(unless hidden: Set<StateWord> = []) -> String {
     let order: [StateWord] = [
       .succeeded, .failed, .timedOut, .lost, .cancelled, .skipped, .executing, .stopping,

@@ -1,10 +1,10 @@
-// `show 12/align/3`: one operation in full. A failed one says its cause, its command, how it
-// ended, the end of its stderr, and how to see all of it.
+// The page of one operation: `show 12/align/3`. For a failure it shows the cause, the command, the
+// end of its stderr, and the command that shows all of it.
 
 public import OpClusterModel
 
-/// Lines of the page of one operation. `command` is what runs, where the caller knows it; `source`
-/// is the operation of an earlier graph that ran in its place.
+/// Returns the lines of the page of one operation. `command` is the running command if known;
+/// `source` is the operation of an earlier graph that ran in its place.
 public func operationPage(
   _ row: OperationRow, command: String? = nil, blocks: [ShownBlock] = [],
   source: OperationPath? = nil, _ style: Style
@@ -40,8 +40,8 @@ public func operationPage(
   return page.lines
 }
 
-/// The page of a failure alone, for the end of `run` and `watch`. `keepsLogs` says whether its logs
-/// can be asked for afterwards.
+/// Returns the page of a failure, for the end of `run` and `watch`. `keepsLogs` tells whether its
+/// logs can be read afterwards.
 public func failurePage(
   _ row: OperationRow, command: String? = nil, keepsLogs: Bool = true, _ style: Style
 ) -> [String] {
@@ -87,7 +87,7 @@ private func needsSentence(_ row: OperationRow) -> String? {
   return shown.joined(separator: ", ") + (more > 0 ? ", … \(more) more" : "")
 }
 
-/// Barriers ahead, or what a barrier waits for.
+/// The barriers ahead, or the operations that a barrier waits for.
 private func blockersSentence(_ row: OperationRow) -> String? {
   guard !row.blockedBy.isEmpty else { return nil }
   let more = row.blockedBy.count - 10
@@ -95,7 +95,7 @@ private func blockersSentence(_ row: OperationRow) -> String? {
     + (more > 0 ? ", … \(more) more" : "")
 }
 
-/// One line a block, the failed ones first where not all have room.
+/// Writes one line per block; if there is no room for all, failed ones first.
 private func results(of blocks: [ShownBlock], _ page: inout Page, _ style: Style) {
   let room = 20
   var shown = Array(blocks.indices)
@@ -124,7 +124,7 @@ private func usageSentence(_ result: AttemptResult?) -> String? {
   else { return nil }
   let processor = Int64(clamping: result.processorMicroseconds / 1000)
   let time = "\(shownDuration(milliseconds: processor)) of processor"
-  // Of what is short and small it is not known.
+  // The memory of a short and small process is unknown.
   guard result.maximumResidentBytes > 0 else { return time }
   return time + ", \(shownSize(result.maximumResidentBytes)) of memory at most"
 }
@@ -161,7 +161,7 @@ private func earlierAttempts(_ row: OperationRow, _ page: inout Page, _ style: S
   page.table(table)
 }
 
-/// Lines of stderr that a page shows at most.
+/// Maximum number of stderr lines on a page.
 private let diagnosticLines = 12
 
 private func diagnostic(
@@ -169,7 +169,7 @@ private func diagnostic(
 ) {
   guard let result = row.result, result.cause != .none else { return }
   let lines = safeLines(result.diagnostic)
-  // One line that the page has said already is not said again.
+  // Skip a single line that the page already shows.
   let isNew = !lines.isEmpty && lines != [result.sentence]
   if isNew {
     page.blank()
@@ -183,7 +183,7 @@ private func diagnostic(
   }
   guard result.cause.hasStatus, keepsLogs else { return }
   page.blank()
-  // Where stderr is empty, stdout may say more.
+  // If stderr is empty, stdout may say more.
   let stream = isNew ? " --stderr" : ""
   page.line(StyledLine([.init("  all of it: ", .faint), .init("opbatch logs \(path)\(stream)")]))
 }

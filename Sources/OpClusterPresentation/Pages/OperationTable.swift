@@ -1,8 +1,8 @@
-// `ls SEL`: one line an operation.
+// The table of `ls SEL`: one line per operation.
 
 public import OpClusterModel
 
-/// The table of `ls` with a selector.
+/// Returns the table of `ls` with a selector.
 public func operationTable(_ rows: [OperationRow], _ style: Style) -> Table {
   var table = Table([
     .name("OPERATION", shortest: 16), .text("STATE"), .text("QUEUE", shortest: 7, dispensable: 4),
@@ -20,13 +20,14 @@ public func operationTable(_ rows: [OperationRow], _ style: Style) -> Table {
   return table
 }
 
-/// From its start to its end, or until now while it is executing.
+/// The time from start to end, or until now while it is executing.
 func took(_ row: OperationRow, _ style: Style) -> String {
   let end = row.finishedAt == .unknown && !row.isFinished ? style.now : row.finishedAt
   return shownDuration(from: row.startedAt, to: end) ?? ""
 }
 
-/// In a few words why it ended as it did; empty for a success and for what has not ended.
+/// Returns in a few words why the operation ended so; empty for a success and for an operation that
+/// has not ended.
 public func shortReason(_ row: OperationRow) -> String {
   switch row.reason {
   case .request(let text): return text.isEmpty ? "by request" : text

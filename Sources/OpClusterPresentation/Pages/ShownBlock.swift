@@ -1,5 +1,5 @@
-// What became of the blocks of a block operation, as pages and JSON show it (S123). Opened by the
-// commands, since to the rows it is opaque.
+// The results of the blocks of a block operation, for pages and JSON (S123). The commands decode
+// them; in rows they are opaque.
 
 public import OpClusterModel
 
@@ -9,7 +9,7 @@ public struct ShownBlock: Hashable, Sendable {
   public var state: StateWord
   /// `key=value` lines or JSON; empty for nothing.
   public var output: [UInt8]
-  /// What went wrong.
+  /// The reason of a failure.
   public var message: String
 
   public init(state: StateWord, output: [UInt8] = [], message: String = "") {
@@ -20,13 +20,13 @@ public struct ShownBlock: Hashable, Sendable {
 }
 
 extension OperationRow {
-  /// How people name an operation that this row speaks of: by the needs if it is among them.
+  /// The name of an operation that this row mentions: the shown name of a need, else its number.
   func shown(_ id: OperationID) -> String {
     needs.first { $0.id == id }?.shown ?? id.numbered
   }
 }
 
-/// `40%`, `40% reading`; empty where nothing is known.
+/// Returns `40%` or `40% reading`; empty if nothing is known.
 func shownProgress(_ progress: OperationRow.Progress?) -> String {
   guard let progress else { return "" }
   let fraction = progress.fraction.isFinite ? min(max(progress.fraction, 0), 1) : 0

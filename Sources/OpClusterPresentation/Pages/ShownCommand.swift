@@ -1,9 +1,9 @@
-// A command as people would type it, with the places for later values made visible.
+// Shows a command as people would type it, with its places visible.
 
 public import OpClusterModel
 
-/// One line: `bwa mem 'ref genome.fa' ${{ item }}`, or the shell text. `values` are those of an
-/// element, by position in `elementKeys`; places without a value stay visible.
+/// Returns one line: `bwa mem 'ref genome.fa' ${{ item }}`, or the shell text. `values` are an
+/// element's values by position in `elementKeys`; places without a value stay visible.
 public func shownCommand(
   _ command: CommandSpecification, values: [String] = [], index: UInt32? = nil
 ) -> String {
@@ -48,7 +48,7 @@ private func placeName(_ value: CommandText.Value, keys: [String]) -> String {
   }
 }
 
-/// A word as a shell would read it back. Places stay unquoted, so that they can be seen as such.
+/// Quotes a word for a shell. Places stay unquoted, so that they are recognisable.
 func shellQuoted(_ word: String) -> String {
   let isPlain = word.utf8.allSatisfy { byte in
     switch byte {

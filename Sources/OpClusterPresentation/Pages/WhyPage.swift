@@ -1,8 +1,8 @@
-// `why SEL`: sentences about one operation after the other, the most decisive first.
+// The page of `why SEL`: sentences about each operation, the most decisive first.
 
 public import OpClusterModel
 
-/// Lines of the answers; a blank line between operations.
+/// Returns the lines of the answers, with a blank line between operations.
 public func whyPage(_ explanations: [Explanation], _ style: Style) -> [String] {
   var page = Page(style)
   for (position, explanation) in explanations.enumerated() {

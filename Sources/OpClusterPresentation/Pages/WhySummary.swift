@@ -1,4 +1,5 @@
-// `why GRAPH`: what failed or waits first, equals as one, with the first of them by name.
+// The page of `why GRAPH`: failed and waiting operations first, equal ones as one group that names
+// its first operation.
 
 public import OpClusterModel
 
@@ -8,7 +9,7 @@ public struct WhyGroup: Hashable, Sendable {
   public var count: UInt32
   /// The first of them: `12/align/3`.
   public var shown: String
-  /// Why, as it is told of the first.
+  /// The reasons of the first operation.
   public var lines: [String]
   public init(state: StateWord, count: UInt32, shown: String, lines: [String]) {
     self.state = state
@@ -18,7 +19,7 @@ public struct WhyGroup: Hashable, Sendable {
   }
 }
 
-/// Collects what is known of single operations into groups of equals, in the order of their first.
+/// Collects operations into groups of equals, in the order of their first operations.
 public struct WhyGrouping: Sendable {
   private struct Kind: Hashable {
     var state: StateWord
@@ -29,8 +30,8 @@ public struct WhyGrouping: Sendable {
 
   public init() {}
 
-  /// One operation; those whose lines differ in nothing but numbers of elements are equal. Returns
-  /// the position of its group.
+  /// Adds one operation. Operations are equal if their lines differ only in element numbers.
+  /// Returns the position of its group.
   @discardableResult
   public mutating func add(_ state: StateWord, _ shown: String, _ lines: [String]) -> Int {
     let kind = Kind(state: state, pattern: lines.map(withoutElements))
@@ -43,8 +44,8 @@ public struct WhyGrouping: Sendable {
     return groups.count - 1
   }
 
-  /// More in this state that nobody asked about one by one: where those beside them that were asked
-  /// about are all in one group, they are taken for the same.
+  /// Adds operations in this state that were not requested one by one. If all requested ones are in
+  /// one group, the others are assumed to belong to it.
   public mutating func add(unseen count: UInt32, _ state: StateWord, beside places: Set<Int>) {
     if places.count == 1, let place = places.first, groups.indices.contains(place) {
       groups[place].count = groups[place].count.saturatingAdd(count)
@@ -54,7 +55,7 @@ public struct WhyGrouping: Sendable {
   }
 }
 
-/// `12/align/3` as `12/align/#`: elements of one array wait for the same.
+/// Replaces `12/align/3` by `12/align/#`: elements of one array wait for the same reason.
 private func withoutElements(_ line: String) -> String {
   var result = ""
   var isAfterSlash = false
@@ -70,7 +71,8 @@ private func withoutElements(_ line: String) -> String {
   return result
 }
 
-/// Lines about one graph: how it stands, then its groups. `hidden`: stages that were left out.
+/// Returns the lines about one graph: its state, then its groups. `hidden` is the number of omitted
+/// stages.
 public func whyGraphPage(
   _ row: GraphRow, _ groups: [WhyGroup], hidden: Int = 0, _ style: Style
 ) -> [String] {

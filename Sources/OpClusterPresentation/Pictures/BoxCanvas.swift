@@ -1,18 +1,18 @@
-// A sheet of characters on which boxes and lines meet: each cell remembers in which directions
-// its line goes, and becomes the right character at the end.
+// A canvas of characters for boxes and lines: each cell stores the directions of its lines and
+// becomes the matching character at the end.
 
-/// Lines, boxes and texts on a grid. Out-of-bounds drawing is dropped.
+/// Lines, boxes and texts on a grid. Drops everything out of bounds.
 struct BoxCanvas {
   private struct Cell {
     /// Bits: 1 up, 2 down, 4 left, 8 right.
     var lines: UInt8 = 0
     /// A vertical line passes over a horizontal one.
     var isBridge = false
-    /// A vertical line ends here: what meets here is joined.
+    /// A vertical line ends here: crossing lines are joined.
     var isJunction = false
     var character: Character?
     var tone = Tone.faint
-    /// Second column of a wide character.
+    /// The second column of a wide character.
     var isCovered = false
   }
   let width: Int
@@ -34,7 +34,7 @@ struct BoxCanvas {
     change(x, y) { $0.lines |= directions }
   }
 
-  /// From column to column, both inclusive.
+  /// Draws a horizontal line between two columns, both inclusive.
   mutating func horizontal(_ y: Int, _ a: Int, _ b: Int) {
     guard a != b else { return }
     for x in min(a, b)...max(a, b) {
@@ -42,7 +42,8 @@ struct BoxCanvas {
     }
   }
 
-  /// From row to row, both inclusive, over whatever is there; the ends join.
+  /// Draws a vertical line between two rows, both inclusive, across other lines; its ends join
+  /// them.
   mutating func vertical(_ x: Int, _ top: Int, _ bottom: Int) {
     guard top < bottom else { return }
     for y in top...bottom {
@@ -107,7 +108,7 @@ struct BoxCanvas {
     return BoxCanvas.signs[Int(cell.lines & 15)]
   }
 
-  /// By the bits up, down, left, right.
+  /// The characters by the bits up, down, left, right.
   private static let signs: [Character] = [
     " ", "│", "│", "│", "─", "┘", "┐", "┤", "─", "└", "┌", "├", "─", "┴", "┬", "┼",
   ]

@@ -3,7 +3,7 @@
 public import OpClusterModel
 
 public enum GraphDocuments {
-  /// For Graphviz. Names are quoted; whatever they contain stays text.
+  /// Returns a document for Graphviz. Quotes names, so that they stay text.
   public static func dot(_ structure: GraphStructure) -> String {
     let graph = StageGraph(structure)
     var text = "digraph \(dotQuoted("graph \(structure.row.graph.number)")) {\n"
@@ -23,7 +23,7 @@ public enum GraphDocuments {
     return text + "}\n"
   }
 
-  /// For documents that draw Mermaid.
+  /// Returns a document for Mermaid.
   public static func mermaid(_ structure: GraphStructure) -> String {
     let graph = StageGraph(structure)
     var text = "flowchart TD\n"
@@ -46,7 +46,7 @@ public enum GraphDocuments {
     return text
   }
 
-  /// For programs: the graph, its stages and their edges.
+  /// Returns a document for programs: the graph, its stages and their edges.
   public static func json(_ structure: GraphStructure) -> String {
     jsonDocument { $0.fields(of: structure) }
   }
@@ -74,14 +74,14 @@ public enum GraphDocuments {
 }
 
 extension StageGraph.Edge {
-  /// What is unusual about the edge; empty for `succeeded` and every element on every element.
+  /// The unusual parts of the edge; empty for `succeeded` with every element on every element.
   var label: String {
     let words = [policy == .succeeded ? "" : policy.word, isSameIndex ? "same index" : ""]
     return words.filter { !$0.isEmpty }.joined(separator: ", ")
   }
 }
 
-/// Colours of a stage in documents, always beside the word for its state.
+/// The colours of a stage in documents; the word of its state always stands beside them.
 struct Palette: Equatable {
   var name: String
   var fill: String

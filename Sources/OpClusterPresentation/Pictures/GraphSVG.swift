@@ -1,9 +1,9 @@
-// `graph --format svg`: a picture that needs nothing but itself; no scripts, no fonts to load.
+// `graph --format svg`: a self-contained picture without scripts and external fonts.
 
 public import OpClusterModel
 
 public enum GraphSVG {
-  /// Stages that a picture can have and still be read.
+  /// Maximum number of stages in a readable picture.
   public static let maximumStages = 2_000
 
   private static let rowHeight = 92.0
@@ -11,13 +11,13 @@ public enum GraphSVG {
   private static let margin = 24.0
   private static let headHeight = 30.0
 
-  /// The picture; nil when the graph has too many stages for one.
+  /// Returns the picture; nil if the graph has too many stages.
   public static func document(_ structure: GraphStructure) -> String? {
     let graph = StageGraph(structure)
     guard graph.stages.count <= maximumStages else { return nil }
     let labels = graph.stages.map { truncate(safe(stageLabel($0)), to: 40) }
     let layering = Layering(graph, bend: 10, gap: 22) { stage in
-      // Letters of this size are some 7.4 wide in the widest common font.
+      // Letters of this size are about 7.4 wide in the widest common font.
       let standing = displayWidth(graph.standing(graph.stages[stage]))
       return max(70, Double(max(displayWidth(labels[stage]), standing)) * 7.4 + 24)
     }
@@ -86,7 +86,8 @@ public enum GraphSVG {
       + "font-weight=\"\(weight)\" fill=\"\(fill)\">\(xmlEscaped(text))</text>"
   }
 
-  /// Curves from layer to layer; straight through the height of the boxes at a bend.
+  /// Draws curves from layer to layer, and a straight line through the height of the boxes at a
+  /// bend.
   private static func path(
     _ edge: StageGraph.Edge, _ position: Int, _ layering: Layering
   ) -> String {

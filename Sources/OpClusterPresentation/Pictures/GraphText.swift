@@ -1,15 +1,15 @@
-// `graph --format text`: the stages as boxes, layer under layer, joined by lines; where the
-// terminal is too narrow for that, as a list.
+// `graph --format text`: the stages as boxes in layers joined by lines, or as a list if the
+// terminal is too narrow.
 
 public import OpClusterModel
 
 public enum GraphText {
-  /// Stages and bends that are drawn as boxes; beyond it, a list is easier to read.
+  /// Maximum number of stages and bends as boxes; a list is easier to read beyond it.
   static let maximumNodes = 200
-  /// Lines of the list.
+  /// Maximum number of lines of the list.
   static let maximumLines = 1_000
 
-  /// The drawing, or the list where the drawing does not fit the width.
+  /// Returns the drawing, or the list if the drawing does not fit the width.
   public static func lines(_ structure: GraphStructure, _ style: Style) -> [String] {
     let graph = StageGraph(structure)
     let row = structure.row
@@ -36,7 +36,7 @@ public enum GraphText {
     return drawing.draw().lines(style)
   }
 
-  /// What stands in a box.
+  /// The content of a box.
   struct Box {
     var name: String
     var standing: String
@@ -50,7 +50,7 @@ public enum GraphText {
     }
   }
 
-  /// Layer by layer, each stage with what it waits for.
+  /// Lists the stages layer by layer, each with the stages that it waits for.
   private static func list(_ graph: StageGraph, _ style: Style) -> [String] {
     let layering = Layering(graph, bend: 0, gap: 0) { _ in 1 }
     var needs = Array(repeating: [String](), count: graph.stages.count)
@@ -86,7 +86,7 @@ public enum GraphText {
   }
 }
 
-/// Puts a layering on a canvas of characters.
+/// Draws a layering on a canvas of characters.
 private struct Drawing {
   let layering: Layering
   let boxes: [GraphText.Box]
@@ -100,7 +100,7 @@ private struct Drawing {
     self.boxes = boxes
     canvas = BoxCanvas(width: width)
     columns = layering.nodes.map { node in
-      // The same rounding for boxes and bends, so that what is in line stays in line.
+      // Rounds boxes and bends alike, so that aligned nodes stay aligned.
       let half = Int(node.width) / 2
       return Int(saturating: (node.x - Double(half)).rounded()) + half
     }
@@ -128,7 +128,8 @@ private struct Drawing {
     canvas.text(box.standing, x + 2, y + 2, box.tone)
   }
 
-  /// Every node above has a row of its own for its horizontal line; returns the next free row.
+  /// Draws the lines below a layer, each node's horizontal line in a row of its own; returns the
+  /// next free row.
   private mutating func drawLines(below layer: Int, from y: Int) -> Int {
     let tracks = trackOrder(layer)
     let bent = tracks.filter { node in
@@ -149,8 +150,8 @@ private struct Drawing {
     return bottom
   }
 
-  /// A node's row must be above the row of another one that leads to the same column from
-  /// elsewhere: otherwise the two lines would lie on each other.
+  /// Orders the rows of a layer's nodes. A node's row comes above the row of another node that
+  /// leads to its column; otherwise their vertical lines would overlap.
   private func trackOrder(_ layer: Int) -> [Int] {
     var left = layering.layers[layer].filter { !layering.nodes[$0].below.isEmpty }
     var order: [Int] = []

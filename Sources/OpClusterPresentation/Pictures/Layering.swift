@@ -1,31 +1,32 @@
-// Where the stages of a drawing go: layers by the longest path, order within a layer by the
+// Lays out the stages of a drawing: layers by the longest path, the order within a layer by the
 // barycentre of the neighbours, positions as near to the neighbours as the widths allow.
 
-/// A layered graph. Edges over several layers are led through bends, one per layer in between.
+/// A layered graph. An edge over several layers gets a bend in each layer between.
 struct Layering {
   /// A stage, or the bend of a long edge.
   struct Node {
     /// Position of the stage; nil for a bend.
     var stage: Int?
     var layer: Int
-    /// Nodes in the layer above and below that it is joined to.
+    /// Joined nodes in the layers above and below.
     var above: [Int] = []
     var below: [Int] = []
     var width = 0.0
-    /// Of its middle.
+    /// The middle of the node.
     var x = 0.0
   }
   private(set) var nodes: [Node]
   /// Nodes from left to right.
   private(set) var layers: [[Int]] = []
-  /// For each edge of the graph the nodes that it goes through, from top to bottom.
+  /// For each edge of the graph its nodes from top to bottom.
   private(set) var routes: [[Int]] = []
-  /// Edges against the direction of the drawing: they close a cycle.
+  /// Edges that close a cycle run against the direction of the drawing.
   private(set) var turned: [Bool] = []
 
   private static let sweeps = 8
 
-  /// `width` gives the width of a stage, `bend` that of a bend, `gap` the room between.
+  /// `width` returns the width of a stage, `bend` is the width of a bend, `gap` the space between
+  /// nodes.
   init(_ graph: StageGraph, bend: Double, gap: Double, width: (Int) -> Double) {
     nodes = graph.stages.indices.map { Node(stage: $0, layer: 0, width: width($0)) }
     turned = Layering.backEdges(graph)
@@ -36,10 +37,10 @@ struct Layering {
     place(gap: gap)
   }
 
-  /// The whole width: the middle of the last node and its half.
+  /// The total width, up to the right edge of the last node.
   var width: Double { nodes.reduce(0) { max($0, $1.x + $1.width / 2) } }
 
-  /// Which edges close a cycle, found by a search in depth without recursion.
+  /// Finds the edges that close a cycle, by a depth-first search without recursion.
   private static func backEdges(_ graph: StageGraph) -> [Bool] {
     var leaving = Array(repeating: [Int](), count: graph.stages.count)
     for (position, edge) in graph.edges.enumerated() { leaving[edge.from].append(position) }
@@ -76,7 +77,7 @@ struct Layering {
     return turned[edge] ? (to, from) : (from, to)
   }
 
-  /// Each stage one below the lowest that it waits for.
+  /// Puts each stage one layer below the lowest stage that it waits for.
   private mutating func assignLayers(_ graph: StageGraph) {
     var waiting = Array(repeating: 0, count: graph.stages.count)
     var leaving = Array(repeating: [Int](), count: graph.stages.count)
@@ -97,7 +98,7 @@ struct Layering {
     }
   }
 
-  /// Makes the bends and joins neighbouring layers.
+  /// Adds the bends and joins adjacent layers.
   private mutating func lead(_ graph: StageGraph, bend: Double) {
     for edge in graph.edges.indices {
       let (top, bottom) = ends(graph, edge)
@@ -121,7 +122,7 @@ struct Layering {
     for node in nodes.indices { layers[nodes[node].layer].append(node) }
   }
 
-  /// One sweep: each layer sorted by the mean place of the neighbours in the layer before.
+  /// Sorts each layer by the mean position of the neighbours in the previous layer.
   private mutating func order(downwards: Bool) {
     var place = Array(repeating: 0.0, count: nodes.count)
     for layer in layers { for (at, node) in layer.enumerated() { place[node] = Double(at) } }
@@ -142,7 +143,7 @@ struct Layering {
     }
   }
 
-  /// Positions: packed first, then drawn to the neighbours above and below in turn.
+  /// Packs the nodes, then moves them towards the neighbours above and below in turn.
   private mutating func place(gap: Double) {
     for layer in layers {
       var x = 0.0
@@ -161,8 +162,8 @@ struct Layering {
     for node in nodes.indices { nodes[node].x -= left }
   }
 
-  /// The positions nearest to the wishes that keep order and gaps: neighbours that would overlap
-  /// are joined to a block that moves as one.
+  /// Finds the positions nearest to the wishes that keep order and gaps: overlapping neighbours are
+  /// joined to a block that moves as one.
   private mutating func settle(_ layer: [Int], gap: Double, downwards: Bool) {
     struct Block {
       var sum: Double

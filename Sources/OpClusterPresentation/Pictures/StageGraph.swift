@@ -1,9 +1,9 @@
-// A graph's stages and the dependencies between them, made ready for drawing: edges between
-// single operations are joined to edges between their stages, each pair once.
+// A graph's stages and their dependencies, ready for drawing: edges between single operations
+// become edges between their stages, each pair once.
 
 public import OpClusterModel
 
-/// What all drawings start from.
+/// The input of all drawings.
 public struct StageGraph: Sendable {
   struct Edge: Hashable, Sendable {
     var from: Int
@@ -43,7 +43,7 @@ public struct StageGraph: Sendable {
     self.edges = edges
   }
 
-  /// Says that the drawing is not whole; nil when it is.
+  /// A note if the drawing is incomplete; nil if it is complete.
   var incompleteness: String? {
     let shown = structure.elementEdges.from.count
     let all = Int(structure.elementEdgeCount)
@@ -51,7 +51,7 @@ public struct StageGraph: Sendable {
     return "drawn from \(shownCount(shown)) of \(shownCount(all)) single dependencies"
   }
 
-  /// How far a stage is: `312/400, 8 executing`; of a plain operation its state.
+  /// The state of a stage: `312/400, 8 executing`; for a plain operation its state.
   func standing(_ stage: GraphStructure.Stage) -> String {
     guard let state = stageState(stage.counts) else { return "empty" }
     if stage.count == 1 { return state.rawValue }

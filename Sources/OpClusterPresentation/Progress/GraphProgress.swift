@@ -1,21 +1,22 @@
-// Where a graph stands, stage by stage: a snapshot, moved on by events. One per followed graph;
-// cheap enough for a hundred thousand events a second.
+// The state of a graph, stage by stage: a snapshot that events advance. One per followed graph;
+// fast enough for a hundred thousand events a second.
 
 public import OpClusterModel
 
-/// Counts per stage. Exact for what is executing and for what has ended; among what has not
-/// started, `ready` is exact but for operations cancelled before their start.
+/// Counts per stage. Exact for executing and ended operations. Among unstarted ones, `ready` is
+/// exact except for operations that were cancelled before their start.
 public struct GraphProgress: Sendable {
   public struct Stage: Sendable {
     public let name: String
     public let label: String
     public let total: UInt32
     public internal(set) var executing: UInt32
-    /// By the position of `Outcome` in `allCases`.
+    /// Counts by the position of `Outcome` in `allCases`.
     var ended: [UInt32]
-    /// With those that are with a worker.
+    /// Ready operations, including those that a worker holds.
     var ready: UInt32
-    /// With a worker and not begun, as of the snapshot: no event tells of it. A snapshot anew does.
+    /// Operations that a worker holds and has not begun, as of the snapshot: no event tells of
+    /// them, so only a new snapshot updates the count.
     var dispatched: UInt32
 
     public func count(_ outcome: Outcome) -> UInt32 { ended[Int(outcome.rawValue) - 1] }
@@ -35,9 +36,9 @@ public struct GraphProgress: Sendable {
   /// nil while it runs.
   public private(set) var outcome: GraphOutcome?
   public private(set) var isSuspended: Bool
-  /// Failures that are allowed to happen, as of the snapshot.
+  /// Allowed failures, as of the snapshot.
   public let allowedFailures: UInt32
-  /// Events up to this one are contained.
+  /// The snapshot contains the events up to this one.
   public private(set) var lastEvent: UInt64
   private let index: StageIndex
 
@@ -62,8 +63,8 @@ public struct GraphProgress: Sendable {
     }
   }
 
-  /// Takes in one event; what the snapshot contains already, and what concerns another graph, is
-  /// ignored. False when nothing that is shown has changed.
+  /// Applies one event. Ignores events that the snapshot contains, and events of other graphs.
+  /// Returns false if nothing shown has changed.
   @discardableResult
   public mutating func apply(_ event: Event) -> Bool {
     guard event.sequence > lastEvent else { return false }
@@ -77,7 +78,7 @@ public struct GraphProgress: Sendable {
     }
   }
 
-  /// Whether some of it waits for its turn, so that a snapshot anew would tell more than events do.
+  /// Whether some operations have not started, so that a new snapshot would tell more than events.
   public var hasUnstarted: Bool { stages.contains { $0.unstarted > 0 } }
 
   private mutating func applyToGraph(_ event: Event) -> Bool {
@@ -99,7 +100,7 @@ public struct GraphProgress: Sendable {
     stages.reduce(0) { $0.saturatingAdd($1.count(outcome)) }
   }
 
-  /// `running`, `suspended`, or how it ended.
+  /// `running`, `suspended`, or the graph's outcome.
   public var state: GraphRow.State {
     switch outcome {
     case .succeeded: .succeeded
@@ -109,7 +110,7 @@ public struct GraphProgress: Sendable {
     }
   }
 
-  /// From submission to the end, or until `now`.
+  /// The time from submission to the end, or until `now`.
   func elapsed(_ now: WallTime) -> String {
     shownDuration(from: submittedAt, to: finishedAt == .unknown ? now : finishedAt) ?? "0ms"
   }
@@ -131,7 +132,8 @@ extension GraphProgress.Stage {
     return true
   }
 
-  /// `8 executing, 2 failed, 80 waiting`: all but the successes, which the bar shows.
+  /// Returns `8 executing, 2 failed, 80 waiting`: all states except the successes, which the bar
+  /// shows.
   var sentence: String {
     let ready = min(self.ready, unstarted)
     let dispatched = min(self.dispatched, ready)

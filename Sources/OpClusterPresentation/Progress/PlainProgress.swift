@@ -1,17 +1,18 @@
-// `watch` and `wait` without a terminal: one line at each tenth, every 30 seconds, and at the end.
+// Progress of `watch` and `wait` without a terminal: one line per tenth, every 30 seconds, and at
+// the end.
 
 public import OpClusterModel
 
 /// Decides when a line is due.
 public struct PlainProgress: Sendable {
-  /// Longest silence.
+  /// The longest time without a line.
   public static let silence = Span.seconds(30)
   private var lastTenth: UInt64 = 0
   private var lastLine: Instant?
   private var hasEnded = false
   public init() {}
 
-  /// The line that is due now; nil for none. `now` is monotonic, for the silence.
+  /// Returns the line that is due now; nil if none. `now` is monotonic time, for the silence.
   public mutating func line(_ progress: GraphProgress, at now: Instant, _ style: Style) -> String? {
     guard !hasEnded else { return nil }
     let tenth =

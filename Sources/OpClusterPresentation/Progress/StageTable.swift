@@ -1,11 +1,11 @@
-// `watch` on a terminal: a head line, a line for each stage with a bar, as many as there is room
-// for. Pure: the progress and the size in, lines out.
+// The table of `watch` on a terminal: a head line, then a line with a bar for each stage, as far as
+// there is room. Pure: takes progress and size, returns lines.
 
 import OpClusterModel
 
 /// Draws frames of the live table.
 public enum StageTable {
-  /// Lines of the table for a screen of `height` lines; at least 3 are used.
+  /// Returns the lines of the table for a screen of `height` lines; uses at least 3.
   public static func frame(_ progress: GraphProgress, height: Int, _ style: Style) -> [String] {
     let room = max(height, 3) - 1
     let shown = chosen(progress.stages, room: room)
@@ -22,7 +22,7 @@ public enum StageTable {
     let done = shownCount(progress.finished) + "/" + shownCount(progress.total)
     let state = progress.state.rawValue
     let rest = "  \(done)  \(progress.elapsed(style.now))"
-    // The name is what is shortened, never the numbers.
+    // Shortens the name, never the numbers.
     let taken = "\(progress.graph.number) ".count + 2 + displayWidth(state) + displayWidth(rest)
     let name = truncate(
       safe(progress.name), to: style.width.map { max($0 - taken, 3) } ?? .max,
@@ -33,8 +33,8 @@ public enum StageTable {
     ]).text(style, cut: true)
   }
 
-  /// All of them if there is room; else those that are executing or failed, then those that wait,
-  /// then those that are done. In the order of the graph, one line left for the rest.
+  /// Chooses all stages if there is room; else executing or failed ones, then waiting ones, then
+  /// finished ones. Keeps the graph's order and leaves one line for the rest.
   private static func chosen(_ stages: [GraphProgress.Stage], room: Int) -> [Int] {
     guard stages.count > room else { return Array(stages.indices) }
     var chosen: [Int] = []
@@ -78,9 +78,9 @@ public enum StageTable {
   ) -> Layout {
     let width = style.width ?? 100
     let longest = shown.reduce(0) { max($0, displayWidth(safe(progress.stages[$1].label))) }
-    // The count keeps its width while it grows, so that nothing moves.
+    // The count has a fixed width, so that nothing moves while it grows.
     let done = shown.reduce(0) { max($0, 2 * shownCount(progress.stages[$1].total).count + 1) }
-    // What is told of a stage has its room first: of a name the beginning is enough.
+    // The stage's text gets its room first; the beginning of a name is enough.
     let told = shown.reduce(0) { max($0, displayWidth(progress.stages[$1].sentence)) }
     let room = max(8, width - 6 - done - told)
     let name = min(longest, room, max(10, width / 3))
@@ -103,7 +103,8 @@ public enum StageTable {
     return StyledLine(pieces).text(style, cut: true)
   }
 
-  /// Ended well, ended otherwise, executing, the rest; something that is there never vanishes.
+  /// Draws succeeded, otherwise ended, executing and remaining operations. A part that is not empty
+  /// gets at least one column.
   private static func bar(
     _ stage: GraphProgress.Stage, width: Int, _ style: Style
   ) -> [StyledLine.Piece] {
@@ -113,7 +114,7 @@ public enum StageTable {
       part == 0 || stage.total == 0
         ? 0 : min(width, max(1, Int(UInt64(part) * UInt64(width) / UInt64(stage.total))))
     }
-    // One column each may be too many.
+    // One column per part may be too many.
     while columns.reduce(0, +) > width,
       let widest = columns.indices.max(by: { columns[$0] < columns[$1] })
     {

@@ -1,4 +1,4 @@
-// The names that people use for operations, `12/align/3`, from the numbers that the cluster uses.
+// The names of operations for people, `12/align/3`, from the numbers of the cluster.
 
 public import OpClusterModel
 
@@ -21,7 +21,7 @@ public struct OperationPath: Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// Finds the stage of an operation index, and its path. Cheap enough to be asked for every event.
+/// Finds the stage and the path of an operation index. Cheap enough for every event.
 public struct StageIndex: Sendable {
   private let graph: GraphID
   private let stages: [GraphStructure.Stage]
@@ -37,7 +37,7 @@ public struct StageIndex: Sendable {
     firsts = order.map { structure.stages[$0].firstIndex }
   }
 
-  /// Position in `GraphStructure.stages`; nil for an index that the graph does not have.
+  /// The position in `GraphStructure.stages`; nil for an index that the graph does not have.
   public func stage(of index: UInt32) -> Int? {
     var low = 0
     var high = firsts.count
@@ -50,7 +50,7 @@ public struct StageIndex: Sendable {
     return index - stage.firstIndex < stage.count ? order[low - 1] : nil
   }
 
-  /// `12/align/3`; `12/#70` for an index that the graph does not have.
+  /// Returns `12/align/3`; `12/#70` for an index that the graph does not have.
   public func path(of index: UInt32) -> String {
     guard let at = stage(of: index) else { return OperationID(graph: graph, index: index).numbered }
     let stage = stages[at]
@@ -60,7 +60,7 @@ public struct StageIndex: Sendable {
 }
 
 extension GraphStructure.Stage {
-  /// The number that people see for an element, counted from 0 inside the stage.
+  /// The shown number of an element, counted from 0 inside the stage.
   public func shownIndex(ofElement element: UInt32) -> UInt32 {
     indexRuns.number(ofElement: element)
   }

@@ -1,19 +1,19 @@
-// Selectors: `12`, `12,14-20`, `last~1`, `active`, `12/align/1-10:2` and the filters beside them.
-// Pure text; the coordinator finds the things.
+// Parses selectors: `12`, `12,14-20`, `last~1`, `active`, `12/align/1-10:2`, and the filters beside
+// them. Text only; the coordinator finds the things.
 
 public import OpClusterModel
 
-/// What is wrong with a selector or a filter, and what would be right.
+/// An error in a selector or a filter, and the correct form.
 public struct SelectorError: Error, Hashable, Sendable {
   public var message: String
   public var hint: String
 }
 
 public enum SelectorParser {
-  /// Pieces of a list (`12,14-20`) at most.
+  /// Maximum number of pieces of a list (`12,14-20`).
   public static let maximumPieces = 1_000
 
-  /// `GRAPHS[/OPERATION[/ELEMENTS]]`. Filters are set on the result by the caller.
+  /// Parses `GRAPHS[/OPERATION[/ELEMENTS]]`. The caller adds filters to the result.
   public static func selection(_ text: String) throws(SelectorError) -> Selection {
     let parts = text.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
     guard !text.isEmpty else { throw wrong("an empty selector", grammar) }
@@ -26,7 +26,7 @@ public enum SelectorParser {
     return selection
   }
 
-  /// `failed,cancelled`.
+  /// Parses `failed,cancelled`.
   public static func states(_ text: String) throws(SelectorError) -> [StateWord] {
     var states: [StateWord] = []
     for piece in text.split(separator: ",", omittingEmptySubsequences: false) {
@@ -42,7 +42,7 @@ public enum SelectorParser {
     return states
   }
 
-  /// `key=value`; the value may be empty and may contain `=`.
+  /// Parses `key=value`; the value may be empty and may contain `=`.
   public static func label(_ text: String) throws(SelectorError) -> Label {
     guard let equals = text.firstIndex(of: "="), equals > text.startIndex else {
       throw wrong("'\(safe(text))' is not a label", "write it as key=value")
@@ -92,7 +92,7 @@ public enum SelectorParser {
       switch byte {
       case 0x30...0x39, 0x41...0x5a, 0x61...0x7a: true
       case UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: ":"), UInt8(ascii: "-"): true
-      // A pattern of several names (S97).
+      // A pattern of names (S97).
       case UInt8(ascii: "*"), UInt8(ascii: "?"): true
       default: false
       }
@@ -111,7 +111,7 @@ public enum SelectorParser {
     try runs(text, of: whole, what: "element", steps: true)
   }
 
-  /// `N`, `N-M` and, for elements, `N-M:S`, separated by commas.
+  /// Parses `N`, `N-M` and, for elements, `N-M:S`, separated by commas.
   private static func runs(
     _ text: String, of whole: String, what: String, steps: Bool
   ) throws(SelectorError) -> [IndexRun] {
@@ -136,7 +136,7 @@ public enum SelectorParser {
     return result
   }
 
-  /// nil when malformed; a run of 0 when the range is turned around.
+  /// Returns nil if malformed; a run of 0 for a reversed range.
   private static func run(_ text: Substring, steps: Bool) -> IndexRun? {
     var range = text
     var step: UInt32 = 1
@@ -169,7 +169,7 @@ public enum SelectorParser {
 }
 
 extension Selection {
-  /// The path that `SelectorParser.selection` reads back, without the filters.
+  /// The path in the form that `SelectorParser.selection` reads, without the filters.
   public var path: String {
     var text: String
     switch graphs {

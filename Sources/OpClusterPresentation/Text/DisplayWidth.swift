@@ -1,7 +1,7 @@
-// How many columns a text takes in a terminal. Swift counts characters; terminals give wide
+// Measures the columns of a text in a terminal. Swift counts characters; terminals give wide
 // scripts and emoji two columns and combining marks none.
 
-/// Columns that `text` takes, control characters counted as none (neutralise them first).
+/// The columns of `text`. Counts control characters as 0; neutralise them first.
 public func displayWidth(_ text: String) -> Int {
   var ascii = 0
   for byte in text.utf8 {
@@ -45,7 +45,7 @@ private let wideRanges: [ClosedRange<UInt32>] = [
   0x1b000...0x1b2ff, 0x1f200...0x1f2ff, 0x20000...0x3fffd,
 ]
 
-/// `text` in at most `width` columns, the end replaced by … (or ~) when it does not fit.
+/// Returns `text` in at most `width` columns; replaces the end by … (or ~) if it does not fit.
 public func truncate(_ text: String, to width: Int, unicode: Bool = true) -> String {
   guard displayWidth(text) > width else { return text }
   guard width > 0 else { return "" }
@@ -60,19 +60,19 @@ public func truncate(_ text: String, to width: Int, unicode: Bool = true) -> Str
   return kept + (unicode ? "…" : "~")
 }
 
-/// A path or a label in at most `width` columns: what names one of many, `/1234` or ` [1,500]` at
-/// the end, stays, and the name before it is shortened.
+/// Shortens a path or a label to at most `width` columns. Keeps a number at the end, `/1234` or `
+/// [1,500]`, and shortens the name before it.
 func shortenedName(_ text: String, to width: Int, unicode: Bool = true) -> String {
   guard displayWidth(text) > width, let tail = numberAtEnd(text) else {
     return truncate(text, to: width, unicode: unicode)
   }
   let room = width - tail.utf8.count
-  // A name without a letter of it is none.
+  // Without room for the name, truncate the whole.
   guard room >= 3 else { return truncate(text, to: width, unicode: unicode) }
   return truncate(String(text.dropLast(tail.count)), to: room, unicode: unicode) + tail
 }
 
-/// `/1234` or ` [1,500]` at the end of a text.
+/// Returns `/1234` or ` [1,500]` at the end of a text.
 private func numberAtEnd(_ text: String) -> Substring? {
   let isIndex = text.utf8.last != UInt8(ascii: "]")
   let body = isIndex ? text[...] : text.dropLast()
@@ -82,7 +82,7 @@ private func numberAtEnd(_ text: String) -> Substring? {
   return tail.hasPrefix(isIndex ? "/" : " [") ? tail : nil
 }
 
-/// `text` filled with blanks to `width` columns.
+/// Fills `text` with blanks to `width` columns.
 func pad(_ text: String, to width: Int, right: Bool = false) -> String {
   let blanks = String(repeating: " ", count: max(0, width - displayWidth(text)))
   return right ? blanks + text : text + blanks

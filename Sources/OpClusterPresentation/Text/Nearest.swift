@@ -1,6 +1,6 @@
-// Near names for "did you mean": the candidate that the fewest changes of a letter away.
+// Finds near names for "did you mean": the candidate with the fewest changed letters.
 
-/// The nearest of `candidates`; nil when none is near enough to be meant.
+/// Returns the nearest of `candidates`; nil if none is near enough.
 public func nearest(_ text: String, among candidates: [String]) -> String? {
   let bound = text.count <= 3 ? 1 : text.count <= 6 ? 2 : 3
   var best: (name: String, distance: Int)?
@@ -12,7 +12,7 @@ public func nearest(_ text: String, among candidates: [String]) -> String? {
   return best?.name
 }
 
-/// Letters to insert, drop or replace, two swapped neighbours counting as one.
+/// Counts the letters to insert, drop or replace; two swapped neighbours count as one.
 private func editDistance(_ a: [Character], _ b: [Character]) -> Int {
   var beforeLast: [Int] = []
   var last = Array(0...b.count)

@@ -1,7 +1,7 @@
-// The order in which people look for names: `w2` before `w10`. Pure.
+// Sorts names as people expect: `w2` before `w10`. Pure.
 
-/// Whether a name stands before another: runs of digits by their value, all else by its bytes;
-/// names that differ in leading zeros alone by the bytes. Linear in the lengths.
+/// Whether a name comes before another. Compares runs of digits by value and everything else by
+/// bytes; names that differ only in leading zeros by bytes. Linear in the lengths.
 public func comesBefore(_ one: String, _ other: String) -> Bool {
   var (left, right) = (Array(one.utf8)[...], Array(other.utf8)[...])
   while let first = left.first, let second = right.first {
@@ -21,7 +21,8 @@ public func comesBefore(_ one: String, _ other: String) -> Bool {
 
 private func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 
-/// The digits at the beginning, without leading zeros: as long as a name, so never a number.
+/// Takes the digits at the beginning, without leading zeros. Returns bytes: there may be too many
+/// digits for a number.
 private func takeNumber(_ bytes: inout ArraySlice<UInt8>) -> [UInt8] {
   let digits = bytes.prefix(while: isDigit)
   bytes = bytes.dropFirst(digits.count)

@@ -1,10 +1,10 @@
-// A page: titled lines, `name  value` pairs and quoted blocks, wrapped to the width.
+// A page: titled lines, `name value` pairs and quoted blocks, wrapped to the width.
 
 /// Collects the lines of a page for one stream.
 struct Page {
   private(set) var lines: [String] = []
   private let style: Style
-  /// Columns of the names of the pairs.
+  /// The columns of the names of pairs.
   private let nameWidth: Int
 
   init(_ style: Style, nameWidth: Int = 11) {
@@ -15,7 +15,7 @@ struct Page {
   mutating func line(_ line: StyledLine = StyledLine()) { lines.append(line.text(style)) }
   mutating func blank() { lines.append("") }
 
-  /// `  name       value`, the value wrapped under itself; nothing for an empty value.
+  /// Adds ` name value`, wrapped below the value; nothing for an empty value.
   mutating func pair(_ name: String, _ value: String?, _ tone: Tone = .plain) {
     guard let value, !value.isEmpty else { return }
     let indent = 2 + nameWidth
@@ -26,7 +26,7 @@ struct Page {
     }
   }
 
-  /// A pair whose value has several lines, at most twenty of which are shown.
+  /// Adds a pair with several lines; at most twenty are shown.
   mutating func pairs(_ name: String, _ values: [String]) {
     for (position, value) in values.prefix(20).enumerated() {
       pair(position == 0 ? name : "", value.isEmpty ? " " : value)
@@ -34,7 +34,7 @@ struct Page {
     if values.count > 20 { pair("", "… \(shownCount(values.count - 20, "more line"))", .faint) }
   }
 
-  /// Lines of somebody else's text behind a bar, cut to the width; sentences are wrapped instead.
+  /// Adds quoted lines behind a bar, cut to the width; with `isProse` wrapped instead.
   mutating func quote(_ quoted: [String], isProse: Bool = false, indent: Int = 4) {
     let bar = style.usesUnicode ? "│ " : "| "
     let room = style.width.map { max($0 - indent - bar.count, 10) }
@@ -50,7 +50,7 @@ struct Page {
     for line in table.lines(narrower) { lines.append(blanks(indent) + line) }
   }
 
-  /// Prose, wrapped and indented.
+  /// Adds prose, wrapped and indented.
   mutating func prose(_ text: String, indent: Int, hanging: Int = 0, _ tone: Tone = .plain) {
     let room = style.width.map { max($0 - indent - hanging, 10) }
     for (position, piece) in wrap(safe(text), to: room).enumerated() {
@@ -62,8 +62,8 @@ struct Page {
   private func blanks(_ count: Int) -> String { String(repeating: " ", count: count) }
 }
 
-/// `text` in lines of at most `width` columns, broken at blanks, and inside a word that is too
-/// long; nil: one line.
+/// Wraps `text` to at most `width` columns at blanks, and inside words that are too long; nil means
+/// one line.
 public func wrap(_ text: String, to width: Int?) -> [String] {
   guard let width, displayWidth(text) > width else { return [text] }
   var lines: [String] = []

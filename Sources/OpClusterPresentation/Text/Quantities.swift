@@ -1,8 +1,8 @@
-// Numbers as people read them: counts, sizes, lengths of time.
+// Formats numbers for people: counts, sizes, lengths of time.
 
 public import OpClusterModel
 
-/// `1234567` as `1,234,567`.
+/// Formats `1234567` as `1,234,567`.
 public func shownCount(_ count: some BinaryInteger) -> String {
   let digits = String(count.magnitude)
   var result = count < 0 ? "-" : ""
@@ -13,16 +13,16 @@ public func shownCount(_ count: some BinaryInteger) -> String {
   return result
 }
 
-/// `1 operation`, `1,200 operations`.
+/// Formats `1 operation`, `1,200 operations`.
 public func shownCount(_ count: some BinaryInteger, _ noun: String) -> String {
   shownCount(count) + " " + noun + (count == 1 ? "" : "s")
 }
 
-/// Bytes in powers of 1024: `512 B`, `1.5 KiB`, `12 GiB`.
+/// Formats bytes in powers of 1024: `512 B`, `1.5 KiB`, `12 GiB`.
 public func shownSize(_ bytes: some BinaryInteger) -> String {
   var value = Double(bytes)
   var unit = 0
-  // 999.5 and more would be rounded to four digits.
+  // 999.5 and more would round to four digits.
   while value >= (unit == 0 ? 1024 : 999.5), unit < sizeUnits.count - 1 {
     value /= 1024
     unit += 1
@@ -35,7 +35,8 @@ public func shownSize(_ bytes: some BinaryInteger) -> String {
 
 private let sizeUnits = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
 
-/// A length of time in at most two units: `250ms`, `3.2s`, `42s`, `1m 23s`, `2h 05m`, `3d 4h`.
+/// Formats a length of time in at most two units: `250ms`, `3.2s`, `42s`, `1m 23s`, `2h 05m`, `3d
+/// 4h`.
 public func shownDuration(milliseconds: Int64) -> String {
   let length = max(milliseconds, 0)
   if length < 1000 { return "\(length)ms" }
@@ -51,13 +52,13 @@ public func shownDuration(_ span: Span) -> String {
   shownDuration(milliseconds: span.wholeMilliseconds)
 }
 
-/// From one moment to another; nil when one of them is not known.
+/// Formats the time between two moments; nil if one of them is unknown.
 func shownDuration(from start: WallTime, to end: WallTime) -> String? {
   guard start != .unknown, end != .unknown else { return nil }
   return shownDuration(end - start)
 }
 
-/// An amount without needless decimals: `4`, `0.5`.
+/// Formats an amount without trailing decimals: `4`, `0.5`.
 public func shownAmount(_ amount: ResourceAmount) -> String {
   let whole = amount.tenThousandths / 10_000
   let rest = amount.tenThousandths % 10_000

@@ -1,14 +1,14 @@
-// Repaints a block of lines in place. A value that remembers what is on the screen; the caller
-// writes what it returns and says how wide the terminal is now.
+// Repaints a block of lines in place. Remembers the lines on the screen; the caller writes the
+// result and provides the terminal's present width.
 
-/// The escape codes that replace one frame by the next.
+/// Produces the escape codes that replace one frame by the next.
 public struct Redraw: Sendable {
-  /// Widths of the lines on the screen, in columns.
+  /// The widths of the lines on the screen, in columns.
   private var painted: [Int] = []
   public init() {}
 
-  /// The text that puts `lines` where the last frame was. The lines must fit the terminal;
-  /// `width` is its width now, so that lines that wrapped when it was narrowed are covered, too.
+  /// Returns the text that replaces the last frame by `lines`. The lines must fit the terminal.
+  /// `width` is its present width, so that lines that wrapped after a resize are covered, too.
   public mutating func repaint(_ lines: [String], width: Int) -> String {
     var text = back(width: width)
     for line in lines { text += line + "\u{1b}[K\n" }
@@ -17,7 +17,7 @@ public struct Redraw: Sendable {
     return text
   }
 
-  /// Takes the block off the screen, for lines that are to stay above the next frame.
+  /// Removes the block from the screen, so that other lines can stay above the next frame.
   public mutating func clear(width: Int) -> String {
     guard !painted.isEmpty else { return "" }
     let text = back(width: width) + "\u{1b}[J"
@@ -25,14 +25,14 @@ public struct Redraw: Sendable {
     return text
   }
 
-  /// To the first column of the first line of the block.
+  /// Moves to the first column of the first line of the block.
   private func back(width: Int) -> String {
     let rows = painted.reduce(0) { $0 + max(1, ($1 + width - 1) / max(width, 1)) }
     return rows == 0 ? "" : "\r\u{1b}[\(rows)A"
   }
 }
 
-/// Without the colour codes that `Style.paint` adds.
+/// Removes the colour codes of `Style.paint`.
 func withoutEscapes(_ line: String) -> String {
   guard line.utf8.contains(0x1b) else { return line }
   var result = ""

@@ -1,9 +1,9 @@
-// What others wrote (names, reasons, stderr) must not steer the terminal of who reads it (G38):
-// control characters, and those that turn the reading direction, become visible escapes.
+// Makes foreign text safe for a terminal (G38): control characters, and characters that turn the
+// reading direction, become visible escapes. Names, reasons and stderr come from others.
 
 import OpClusterModel
 
-/// One line: line ends and tabs are made visible, too.
+/// Makes one line safe; line ends and tabs become visible, too.
 public func safe(_ text: String) -> String {
   if text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7f }) { return text }
   var result = ""
@@ -11,10 +11,10 @@ public func safe(_ text: String) -> String {
   return result
 }
 
-/// Lines of a longer text, each safe; tabs are expanded, a carriage return at the end is dropped.
-/// No empty line at the end.
+/// Splits a text into safe lines. Expands tabs, drops a carriage return at the end of a line, and
+/// returns no empty line at the end.
 public func safeLines(_ text: String) -> [String] {
-  // By bytes: to Swift a carriage return and a line feed are one character.
+  // Split by bytes: Swift treats a carriage return and a line feed as one character.
   var lines = text.utf8.split(separator: 0x0a, omittingEmptySubsequences: false).map { piece in
     var line = String(decoding: piece.last == 0x0d ? piece.dropLast() : piece, as: UTF8.self)
     if line.utf8.contains(0x09) { line = expandTabs(line) }
@@ -24,8 +24,8 @@ public func safeLines(_ text: String) -> [String] {
   return lines
 }
 
-/// Bytes of a log for a terminal: like `safe`, but line ends and tabs stay. Malformed UTF-8
-/// becomes U+FFFD.
+/// Makes bytes of a log safe: like `safe`, but keeps line ends and tabs. Malformed UTF-8 becomes
+/// U+FFFD.
 public func safeLog(_ bytes: ArraySlice<UInt8>) -> String {
   let isPlain = bytes.allSatisfy { ($0 >= 0x20 && $0 < 0x7f) || $0 == 0x0a || $0 == 0x09 }
   let text = String(decoding: bytes, as: UTF8.self)
@@ -41,11 +41,11 @@ public func safeLog(_ bytes: ArraySlice<UInt8>) -> String {
   return result
 }
 
-/// What leaves for a stream as a whole, whoever wrote the parts: the last door, behind the
-/// functions above. Line ends and tabs stay, and, where `colours` are wanted, the codes of colours;
-/// everything else that could steer a terminal becomes visible.
+/// Makes a whole output safe, behind the functions above: the last check before a stream. Keeps
+/// line ends, tabs and, with `colours`, colour codes; makes every other character that could steer
+/// a terminal visible.
 ///
-/// - Parameter isLine: Line ends become visible, too: it is one line, whatever others wrote in it.
+/// - Parameter isLine: Makes line ends visible, too: the output stays one line.
 public func safeOutput(_ text: String, colours: Bool, isLine: Bool = false) -> String {
   if text.utf8.allSatisfy({ ($0 >= 0x20 && $0 < 0x7f) || ($0 == 0x0a && !isLine) }) {
     return text
@@ -68,7 +68,7 @@ public func safeOutput(_ text: String, colours: Bool, isLine: Bool = false) -> S
   return result
 }
 
-/// `ESC [ 31 m` and the like at the beginning of a text; nothing longer, nothing else.
+/// Matches `ESC [ 31 m` and the like at the beginning of a text; nothing longer, nothing else.
 private func colourCode(
   _ text: Substring.UnicodeScalarView
 ) -> Substring.UnicodeScalarView? {

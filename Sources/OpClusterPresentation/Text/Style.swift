@@ -1,19 +1,19 @@
-// How text is to look on one stream: the caller judges the terminal, the renderers obey. Values
-// only; any thread.
+// The style of text on one stream: the caller decides it from the terminal, the renderers follow
+// it. Values only; any thread.
 
 public import OpClusterModel
 
-/// What a renderer must know of the stream it writes for.
+/// The properties of a stream that renderers need.
 public struct Style: Sendable {
-  /// Columns that a line may fill; nil: as many as it takes (a pipe or a file).
+  /// The columns of a line; nil for no limit (a pipe or a file).
   public var width: Int?
-  /// Whether ANSI colour may be added. A state is always a word as well.
+  /// Whether ANSI colours may be used. A state is always a word as well.
   public var usesColour: Bool
-  /// Whether bars and boxes may be drawn with more than ASCII.
+  /// Whether bars and boxes may use more than ASCII.
   public var usesUnicode: Bool
-  /// The moment that ages are counted from.
+  /// The moment from which ages are counted.
   public var now: WallTime
-  /// Seconds east of UTC, for the times that people read.
+  /// The time zone of shown times, in seconds east of UTC.
   public var secondsEastOfUTC: Int
 
   public init(
@@ -27,17 +27,17 @@ public struct Style: Sendable {
     self.secondsEastOfUTC = secondsEastOfUTC
   }
 
-  /// Narrower terminals are treated as this wide.
+  /// The minimum width, also for narrower terminals.
   public static let narrowest = 20
 
-  /// Wraps `text` in the escape codes of a tone, if colour is wanted here.
+  /// Wraps `text` in the escape codes of a tone if the stream uses colour.
   public func paint(_ text: String, _ tone: Tone) -> String {
     guard usesColour, let code = tone.code, !text.isEmpty else { return text }
     return "\u{1b}[\(code)m\(text)\u{1b}[0m"
   }
 }
 
-/// A colour by its meaning in a terminal.
+/// A colour by its meaning.
 public enum Tone: Sendable {
   case plain, strong, faint, good, bad, warning, active
 

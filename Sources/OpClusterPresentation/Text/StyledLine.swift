@@ -1,6 +1,6 @@
-// A line in pieces of different tone: measured and cut before any escape code is added.
+// A line of pieces with different tones; measured and cut before escape codes are added.
 
-/// One line of a page, to be cut to the width of the stream it goes to.
+/// One line of a page; cut to the width of its stream.
 public struct StyledLine: Hashable, Sendable {
   public struct Piece: Hashable, Sendable {
     public var text: String
@@ -16,7 +16,7 @@ public struct StyledLine: Hashable, Sendable {
 
   public var width: Int { pieces.reduce(0) { $0 + displayWidth($1.text) } }
 
-  /// The line without blanks at its end. Cut to the width of the style if `cut`.
+  /// Returns the line without trailing blanks, with `cut` limited to the style's width.
   public func text(_ style: Style, cut: Bool = false) -> String {
     var pieces = self.pieces
     if cut, let limit = style.width, width > limit {
@@ -40,7 +40,7 @@ public struct StyledLine: Hashable, Sendable {
         result.append(piece)
         room -= width
       } else {
-        // One column is left for the mark that something is missing.
+        // Leave one column for the mark that the line was cut.
         let marked = width > room ? piece.text : piece.text + "  "
         result.append(Piece(truncate(marked, to: room, unicode: unicode), piece.tone))
         break

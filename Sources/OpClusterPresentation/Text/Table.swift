@@ -1,24 +1,24 @@
-// Columns that fit the terminal: what can be shortened is shortened first, then what matters
-// least is left out. Numbers are never cut.
+// Fits columns to the terminal: shortens texts first, then drops the least important columns. Never
+// cuts numbers.
 
-/// A table to be laid out for one stream.
+/// A table for one stream.
 public struct Table: Sendable {
   public struct Column: Sendable {
     var title: String
-    /// Numbers stand at the right.
+    /// Whether the column is right-aligned, as numbers are.
     var isRight: Bool
-    /// The least width to which it may be cut; nil: never cut.
+    /// The minimum width after cutting; nil: never cut.
     var shortest: Int?
-    /// Whether a number at its end stays where it is cut.
+    /// Whether a number at the end of the text survives cutting.
     var isName = false
-    /// Columns with a higher number are left out first where there is no room; 0 stays.
+    /// Columns with higher numbers are dropped first; 0 is never dropped.
     var dispensable: Int
 
-    /// Text that may be cut.
+    /// A column of text that may be cut.
     static func text(_ title: String, shortest: Int? = nil, dispensable: Int = 0) -> Column {
       Column(title: title, isRight: false, shortest: shortest, dispensable: dispensable)
     }
-    /// What ends in a number that says which one it is: that stays, the name before it is cut.
+    /// A column of names that end in a number. Cutting keeps the number and shortens the name.
     static func name(_ title: String, shortest: Int) -> Column {
       Column(title: title, isRight: false, shortest: shortest, isName: true, dispensable: 0)
     }
@@ -33,13 +33,14 @@ public struct Table: Sendable {
 
   init(_ columns: [Column]) { self.columns = columns }
 
-  /// One cell per column; made safe here.
+  /// Adds a row, one cell per column; makes the cells safe.
   mutating func add(_ cells: [StyledLine.Piece]) {
     precondition(cells.count == columns.count)
     rows.append(cells.map { StyledLine.Piece(safe($0.text), $0.tone) })
   }
 
-  /// Title and rows, no blanks at the ends. `titled` is false for the later pages of a listing.
+  /// Returns title and rows without trailing blanks. `titled` is false for later pages of a
+  /// listing.
   public func lines(_ style: Style, titled: Bool = true) -> [String] {
     let layout = layout(style)
     var lines: [String] = []
@@ -51,10 +52,10 @@ public struct Table: Sendable {
     return lines
   }
 
-  /// Positions of the columns that stay, with their widths.
+  /// The positions and widths of the remaining columns.
   private func layout(_ style: Style) -> [(column: Int, width: Int)] {
     var shown = Array(columns.indices)
-    // A column without a word in it says nothing.
+    // Drop an empty column if it may be dropped.
     shown.removeAll { at in
       columns[at].dispensable > 0 && !rows.isEmpty && rows.allSatisfy { $0[at].text.isEmpty }
     }
@@ -70,7 +71,7 @@ public struct Table: Sendable {
     }
     var over = excess(shown, shown.map { widths[$0] }, room)
     while over > 0 {
-      // The widest that can be cut gives one column.
+      // Narrow the widest column that can be cut, by one.
       let candidates = shown.filter { widths[$0] > leastWidth($0, widths[$0]) }
       guard let widest = candidates.max(by: { widths[$0] < widths[$1] }) else { break }
       widths[widest] -= 1
@@ -98,7 +99,7 @@ public struct Table: Sendable {
         ? shortenedName(cells[column].text, to: width, unicode: style.usesUnicode)
         : truncate(cells[column].text, to: width, unicode: style.usesUnicode)
       let blanks = String(repeating: " ", count: width - displayWidth(text))
-      // Blanks are pieces of their own, so that colour covers words only.
+      // Blanks are separate pieces, so that colour covers only words.
       if columns[column].isRight { pieces.append(.init(blanks)) }
       pieces.append(.init(text, cells[column].tone))
       if !columns[column].isRight { pieces.append(.init(blanks)) }

@@ -1,8 +1,8 @@
-// Moments as programs (RFC 3339, UTC) and people (the caller's zone) read them.
+// Formats moments for programs (RFC 3339, UTC) and for people (the caller's zone).
 
 public import OpClusterModel
 
-/// A moment taken apart, in the proleptic Gregorian calendar.
+/// The parts of a moment in the proleptic Gregorian calendar.
 struct CivilTime {
   var year: Int64
   var month: Int64
@@ -18,8 +18,8 @@ struct CivilTime {
     let days = (milliseconds - rest) / perDay
     secondOfDay = rest / 1000
     millisecond = rest % 1000
-    // Days are counted in eras of 400 years that begin on the first of March, so that the leap
-    // day is the last of its year.
+    // Counts days in eras of 400 years from 1 March, so that a leap day is the last day of its
+    // year.
     let shifted = days + 719_468
     let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
     let dayOfEra = shifted - era * 146_097
@@ -39,7 +39,7 @@ struct CivilTime {
   }
 }
 
-/// `2026-11-21T01:40:48.123Z`.
+/// Formats `2026-11-21T01:40:48.123Z`.
 public func rfc3339(_ time: WallTime) -> String {
   let civil = CivilTime(time)
   let thousandths = String(String(1000 + civil.millisecond).dropFirst())
@@ -47,7 +47,7 @@ public func rfc3339(_ time: WallTime) -> String {
 }
 
 extension Style {
-  /// `01:40:48` today, `2026-11-20 23:59:00` otherwise, `-` when not known.
+  /// Formats `01:40:48` for today, `2026-11-20 23:59:00` for other days, `-` if unknown.
   public func shownTime(_ time: WallTime) -> String {
     guard time != .unknown else { return "-" }
     let civil = CivilTime(time, secondsEastOfUTC: secondsEastOfUTC)
@@ -55,7 +55,7 @@ extension Style {
     return civil.date == today.date ? civil.clock : civil.date + " " + civil.clock
   }
 
-  /// `3m 10s ago`, `-` when not known.
+  /// Formats `3m 10s ago`, `-` if unknown.
   func shownAge(_ time: WallTime) -> String {
     guard time != .unknown, now != .unknown else { return "-" }
     let age = now - time

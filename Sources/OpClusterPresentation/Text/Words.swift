@@ -1,9 +1,9 @@
-// The words for states, causes and policies, in one place: what tables, pages and JSON call them.
+// The words for states, causes and policies in tables, pages and JSON.
 
 public import OpClusterModel
 
 extension Priority {
-  /// As in a manifest: `very-low` … `very-high`.
+  /// The word of the manifest: `very-low` … `very-high`.
   public var word: String {
     switch self {
     case .veryLow: "very-low"
@@ -16,7 +16,7 @@ extension Priority {
 }
 
 extension QualityOfService {
-  /// As in a manifest.
+  /// The word of the manifest.
   public var word: String {
     switch self {
     case .background: "background"
@@ -39,7 +39,7 @@ extension EdgePolicy {
 }
 
 extension Outcome {
-  /// In the terms of the rules: timed-out is a failure, skipped is a cancellation (S18).
+  /// The word of the rules: timed-out is a failure, skipped is a cancellation (S18).
   public var word: String {
     switch self {
     case .succeeded: "succeeded"
@@ -61,7 +61,7 @@ extension GraphOutcome {
 }
 
 extension FailureCause {
-  /// As programs read it.
+  /// The word for programs.
   public var word: String {
     switch self {
     case .none: "none"
@@ -79,7 +79,7 @@ extension FailureCause {
     }
   }
 
-  /// As people read it.
+  /// The words for people.
   public var sentence: String {
     switch self {
     case .none: "succeeded"
@@ -97,7 +97,7 @@ extension FailureCause {
     }
   }
 
-  /// Whether a process ended by itself or by a signal, so that its status means something.
+  /// Whether a process ended by itself or by a signal, so that its status is meaningful.
   var hasStatus: Bool {
     switch self {
     case .none, .failed, .timeout, .signal, .outOfMemory, .badOutput: true
@@ -107,7 +107,7 @@ extension FailureCause {
 }
 
 extension CancelReason {
-  /// As programs read it.
+  /// The word for programs.
   public var word: String {
     switch self {
     case .request: "request"
@@ -118,7 +118,8 @@ extension CancelReason {
 }
 
 extension AttemptResult {
-  /// How an attempt ended: `exit status 2`, `killed by KILL (9)`, `ran into its timeout`.
+  /// Describes the end of an attempt: `exit status 2`, `killed by KILL (9)`, `ran into its
+  /// timeout`.
   public var sentence: String {
     switch cause {
     case .none where wasStopped: wasForced ? "stopped, KILL was needed" : "stopped"
@@ -132,23 +133,23 @@ extension AttemptResult {
 }
 
 extension AttemptResult {
-  /// Whether a process came to this end, so that the diagnostic is the end of its stderr.
+  /// Whether a process ended so; the diagnostic is then the end of its stderr.
   var isOfProcess: Bool { exitStatus != 0 || signal != 0 }
 
-  /// Why its worker says that it ended, in a line; nil where a process said something, or nothing
-  /// is known beyond `sentence`.
+  /// The worker's reason for the end, in one line; nil if a process said something, or if
+  /// `sentence` says it all.
   public var wordsOfWorker: String? {
     guard !cause.hasStatus, !spokenOf.isEmpty, spokenOf != sentence else { return nil }
     return spokenOf
   }
 
-  /// What a type or blocks say of their failure, in a line.
+  /// The first line of the failure text of a type or of blocks.
   fileprivate var spokenOf: String {
     truncate(safeLines(diagnostic).first ?? "", to: 200)
   }
 }
 
-/// `TERM (15)`; the number alone for rare ones.
+/// Formats `TERM (15)`; a rare signal has only its number.
 public func signalName(_ number: Int32) -> String {
   let names: [Int32: String] = [
     1: "HUP", 2: "INT", 3: "QUIT", 4: "ILL", 6: "ABRT", 7: "BUS", 8: "FPE", 9: "KILL",
