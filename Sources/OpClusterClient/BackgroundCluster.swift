@@ -1,19 +1,20 @@
-// The local cluster that `opbatch up` leaves in the background: started, found again by a record
-// in its folder, and ended. One for each user; any task.
+// The local cluster that `opbatch up` leaves in the background: started, found again by a record in
+// its folder, and ended. One per user; any task.
 
 import FoundationEssentials
 import OpClusterFolders
 import OpClusterModel
 
-/// A cluster of this user that goes on when the program that started it has ended.
+/// A cluster of this user that continues after the program that started it.
 public struct BackgroundCluster: Sendable {
-  /// Where clients connect to.
+  /// The address for clients.
   public var address: String
-  /// Where its journal is; it is kept when the cluster ends.
+  /// The folder of its journal; it stays when the cluster ends.
   public var stateFolder: String
-  /// Where its sockets are.
+  /// The folder of its sockets.
   public var folder: String
-  /// Where its logs and scratch folders are: on the disk, which the sockets' folder often is not.
+  /// The folder of its logs and scratch folders. It is on the disk; the sockets' folder often is
+  /// not.
   public var filesFolder: String
   /// The names and process numbers of its daemons, the coordinator first.
   public var daemons: [(name: String, process: Int32)] {
@@ -26,12 +27,12 @@ public struct BackgroundCluster: Sendable {
     var identity: ProcessIdentity
   }
 
-  /// TERM to KILL: running operations get their own grace from the workers meanwhile.
+  /// Time from TERM to KILL. Meanwhile the workers give running operations their own grace.
   public static let grace = Duration.seconds(15)
 
-  /// The one that runs now; nil if there is none.
+  /// The running cluster; nil if there is none.
   ///
-  /// - Throws: `.badConfiguration` when others could have made the folder, or what is in it.
+  /// - Throws: `.badConfiguration` if others could have made the folder or its content.
   public static func running() throws(ClientError) -> BackgroundCluster? {
     let members = try recordedMembers()
     return members.first?.name == coordinatorName ? BackgroundCluster(members) : nil
@@ -39,7 +40,7 @@ public struct BackgroundCluster: Sendable {
 
   private static let coordinatorName = "opcoord"
 
-  /// Those of the record that still run, the coordinator first.
+  /// The recorded daemons that still run, the coordinator first.
   private static func recordedMembers() throws(ClientError) -> [Member] {
     let content: [UInt8]?
     do throws(FolderError) {
@@ -58,7 +59,7 @@ public struct BackgroundCluster: Sendable {
     }
   }
 
-  /// What a daemon of this name runs; nil for a name that we give none.
+  /// Returns the program of a daemon by its name; nil for a name that is not ours.
   private static func program(of name: Substring) -> String? {
     if name == coordinatorName { return coordinatorName }
     return name.hasPrefix("opworker-") ? "opworker" : nil
@@ -72,12 +73,12 @@ public struct BackgroundCluster: Sendable {
     self.members = members
   }
 
-  /// Starts one and returns when its workers have joined.
+  /// Starts a cluster and returns when its workers have joined.
   ///
   /// - Parameters:
   ///   - workers: 1…64.
-  ///   - offer: what they offer together.
-  /// - Throws: `.unreachable` with the end of a daemon's log; nothing is left running then.
+  ///   - offer: The resources that the workers share.
+  /// - Throws: `.unreachable` with the end of a daemon's log; no daemon is left running then.
   public static func start(
     workers: Int, offer: SharedOffer = SharedOffer(), deadline: Duration = .seconds(15)
   ) async throws(ClientError) -> BackgroundCluster {
@@ -99,7 +100,7 @@ public struct BackgroundCluster: Sendable {
     }
   }
 
-  /// Ends what an earlier one left: workers that outlived their coordinator. Returns how many.
+  /// Ends workers of an earlier cluster that outlived their coordinator. Returns their number.
   public static func endLeftovers() async throws(ClientError) -> Int {
     guard try running() == nil else { return 0 }
     let members = try recordedMembers()
@@ -109,7 +110,7 @@ public struct BackgroundCluster: Sendable {
     return members.count
   }
 
-  /// Ends its workers, then its coordinator; whether all have ended.
+  /// Ends the workers, then the coordinator. Returns whether all have ended.
   public func end() async -> Bool {
     var allEnded = true
     await withTaskGroup(of: Bool.self) { group in
@@ -135,7 +136,7 @@ public struct BackgroundCluster: Sendable {
     }
   }
 
-  // One place for each user: everything that `up`, `down` and the others have to agree on.
+  // One folder per user; `up`, `down` and the other commands must agree on it.
 
   private static var place: ClusterFolder {
     let files = "\(UserFolders.state)/opcluster/local-files"

@@ -1,9 +1,9 @@
-// The settings of clients among those of a configuration file. Reads small files; any thread.
+// Reads the settings of clients from a configuration file. Reads small files; any thread.
 
 import OpClusterKeys
 
 enum ClientConfiguration {
-  /// By their keys; nil when there is no such file.
+  /// Returns the settings by their keys; nil if the file does not exist.
   static func read(_ path: String) throws(ClientError) -> [String: String]? {
     do throws(ConfigurationError) {
       return try ConfigurationFile.read(path, keys: ConfigurationFile.clientKeys)

@@ -1,16 +1,16 @@
-// What one connection has in its head: its link, its requests, its subscriptions, and what each
-// answer of the coordinator does to them. Pure: no socket, no clock, no chance; ConnectionLoop
-// gives it words and carries its own to the socket. Lives on the connection's thread.
+// The state of one connection: its link, its requests, its subscriptions, and the effect of each
+// answer on them. Pure: no socket, no clock, no randomness; ConnectionLoop feeds it and carries its
+// messages to the socket. Lives on the connection's thread.
 
 package import OpClusterModel
 import OpClusterWire
 
 package struct ClientConversation {
-  /// What an answer comes to, for the socket.
+  /// The consequence of an answer for the socket.
   package enum Heard {
     case nothing
     case welcomed(version: UInt32, build: String, CoordinatorLife)
-    /// The socket is of no more use.
+    /// The socket must be dropped.
     case broken(ClientError)
   }
 
@@ -18,10 +18,10 @@ package struct ClientConversation {
   var link: Link
   var requests = PendingRequests()
   var subscriptions = Subscriptions()
-  /// Requests of our own that are not answered yet.
+  /// The thread's own requests without an answer.
   var ownInFlight: Set<RequestID> = []
   private(set) var hasOpened = false
-  /// For how long the coordinator has waited for its disk, if it has said so since the last look.
+  /// How long the coordinator has waited for its disk, if it has said so since the last look.
   private var diskWait: Span?
 
   init(address: String, link: Link) {
@@ -29,23 +29,23 @@ package struct ClientConversation {
     self.link = link
   }
 
-  /// Whether the coordinator will take one more request (`Limits.requestsInFlightPerClient`).
+  /// Whether the coordinator will accept one more request (`Limits.requestsInFlightPerClient`).
   var isInBounds: Bool {
     requests.inFlightCount + ownInFlight.count < Limits.requestsInFlightPerClient
   }
 
-  /// Whether somebody wants to be told when the coordinator stays away.
+  /// Whether a caller must be told if the coordinator stays away.
   var isAwaited: Bool { !requests.isEmpty || subscriptions.hasImpatient }
 
-  /// What the coordinator has said of its disk since the last call, while somebody waits.
+  /// Returns the coordinator's disk wait since the last call, while a caller waits.
   mutating func takeDiskWait() -> Span? {
     defer { diskWait = nil }
     return diskWait
   }
 
-  /// Takes an answer in; whatever it says, it is a sign of life.
+  /// Applies an answer; any answer is a sign of life.
   ///
-  /// - Parameter chance: in 0…1; spreads many clients over time.
+  /// - Parameter chance: A random number in 0…1; spreads many clients over time.
   package mutating func take(
     _ answer: ClientAnswer, at now: Instant, chance: Double = 0
   ) -> Heard {
@@ -65,7 +65,7 @@ package struct ClientConversation {
       // The answer to our hello.
       return .broken(ClientError(refusal))
     case .reply(RequestID(0), .refused(let refusal)) where refusal.code == .forbidden:
-      // Our key was removed, or is somebody else's now (G37).
+      // Our key was removed, or belongs to somebody else now (G37).
       return .broken(ClientError(refusal))
     case .reply(let id, let reply):
       let isOwn = ownInFlight.remove(id) != nil
@@ -89,7 +89,7 @@ package struct ClientConversation {
     return .nothing
   }
 
-  /// What answers there is not a coordinator of ours.
+  /// The error for a peer that is not our kind of coordinator.
   package func violation(_ detail: String) -> ClientError {
     ClientError(
       .protocolViolation,
@@ -97,7 +97,7 @@ package struct ClientConversation {
       hint: "check the address and compare 'opbatch version' with 'opcoord --version'")
   }
 
-  /// The socket is gone: everything goes on with a fresh one. `chance` in 0…1.
+  /// The socket is lost: everything continues on a fresh one. `chance` in 0…1.
   package mutating func socketLost(at now: Instant, chance: Double) {
     link.socketLost(at: now, chance: chance)
     ownInFlight = []
@@ -106,11 +106,11 @@ package struct ClientConversation {
   }
 }
 
-// What a world under test does to a conversation, in place of a connection and its socket.
+// Test access: replaces a connection and its socket.
 extension ClientConversation {
   package init(at now: Instant) { self.init(address: "nowhere", link: Link(at: now)) }
 
-  /// The way through a fresh socket to the hello.
+  /// Takes a fresh socket up to the hello.
   package mutating func connect(at now: Instant) -> ClientMessage {
     link.socketOpened(deadline: now + Link.reconnectDeadline)
     link.connected()
@@ -118,7 +118,7 @@ extension ClientConversation {
   }
   package var isOpen: Bool { link.isOpen }
 
-  /// A request as `ClusterConnection` makes it.
+  /// Adds a request as `ClusterConnection` does.
   package mutating func ask(
     _ request: ClientRequest, as id: RequestID, bytes: [UInt8], deadline: Instant?,
     completion: @escaping @Sendable (Result<ClientReply, ClientError>) -> Void
@@ -130,7 +130,7 @@ extension ClientConversation {
         deadline: deadline, completion: completion))
   }
 
-  /// A subscription as `ClusterConnection.observe` makes it.
+  /// Adds a subscription as `ClusterConnection.observe` does.
   package mutating func follow(
     _ wish: EventSubscription, events: @escaping @Sendable (EventBatch) -> Void
   ) -> Observation {
@@ -139,7 +139,7 @@ extension ClientConversation {
     return Observation(handler)
   }
 
-  /// The next message to leave, if the coordinator may be asked; as a socket with room takes it.
+  /// Takes the messages that a socket with room would get, if the link is open.
   package mutating func takeMessages(lastOwnRequest: inout UInt64, at now: Instant) -> [[UInt8]] {
     guard link.isOpen else { return [] }
     requests.expire(at: now, address: address)

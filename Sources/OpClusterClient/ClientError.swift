@@ -3,39 +3,39 @@
 
 public import OpClusterModel
 
-/// Why a request or a connection came to nothing.
+/// The reason why a request or a connection failed.
 public struct ClientError: Error, Sendable, Hashable, CustomStringConvertible {
   public var kind: Kind
-  /// One sentence without a full stop, naming the address or the thing.
+  /// One sentence without a full stop; names the address or the thing.
   public var message: String
-  /// What to do about it; may be empty.
+  /// The remedy; may be empty.
   public var hint: String
 
   public enum Kind: Sendable, Hashable {
-    /// Nobody answers at the address, or no longer.
+    /// The coordinator does not answer at the address, or no longer does.
     case unreachable
-    /// The coordinator is there, but speaks no version of the protocol that we do (G32).
+    /// The coordinator speaks no protocol version that we speak (G32).
     case versionMismatch
-    /// The coordinator said no; nothing was changed (S145).
+    /// The coordinator refused; nothing was changed (S145).
     case refused(Refusal)
-    /// The coordinator does not know our key: it was never added, or removed since (G35, G37).
+    /// The coordinator does not know our key: it was never added, or has been removed (G35, G37).
     case keyRefused
-    /// The coordinator has another key than ours says it has.
+    /// The coordinator's key differs from the one that our key file names.
     case wrongServerKey
-    /// A socket file is served by a user who is neither this one nor root.
+    /// A socket file is served by a user who is neither this user nor root.
     case foreignServer
-    /// The other side is not a coordinator, or says what it may not.
+    /// The peer is not a coordinator, or breaks the protocol.
     case protocolViolation
-    /// The connection ended while a request that must not be repeated was on its way: it may
-    /// have been carried out or not (G34).
+    /// The connection ended during a request that must not be repeated. The request may have been
+    /// carried out (G34).
     case connectionLost
-    /// The time that the caller gave has passed. The request may still be carried out.
+    /// The caller's time limit has passed. The request may still be carried out.
     case timedOut
-    /// The address is not one that can be connected to.
+    /// The address has no form that can be connected to.
     case badAddress
     /// A configuration file cannot be read or understood.
     case badConfiguration
-    /// The task that waited was cancelled. The request may still be carried out.
+    /// The waiting task was cancelled. The request may still be carried out.
     case cancelled
   }
 
@@ -55,7 +55,7 @@ public struct ClientError: Error, Sendable, Hashable, CustomStringConvertible {
 }
 
 extension ClientError {
-  /// Nobody answers; `detail` says how that showed.
+  /// The error if the coordinator does not answer; `detail` says how that showed.
   static func unreachable(_ address: String, _ detail: String) -> ClientError {
     ClientError(
       .unreachable, "cannot reach the coordinator at \(address): \(detail)",

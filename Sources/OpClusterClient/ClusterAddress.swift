@@ -1,32 +1,32 @@
-// Which coordinator a program speaks to, and who said so: the program itself, the environment, a
-// configuration file, a coordinator of this user on this machine. Reads small files; any thread.
+// Finds the coordinator of a program and the source of its address: the program itself, the
+// environment, a configuration file, or a coordinator of this user on this machine. Reads small
+// files; any thread.
 
 import OpClusterFolders
 import OpClusterKeys
 import OpClusterModel
 
-/// A coordinator that somebody named.
+/// The address of a coordinator, with its source.
 public struct ClusterAddress: Hashable, Sendable {
-  /// What `ClusterConnection.connect` takes.
+  /// The address for `ClusterConnection.connect`.
   public var text: String
   public var origin: Origin
 
-  /// Who named it.
+  /// The source of the address.
   public enum Origin: Hashable, Sendable {
     /// The option `--coordinator`.
     case flag
     case environment
-    /// With its path.
+    /// A configuration file, with its path.
     case file(String)
-    /// The invitation that a key was made by, with the key's folder.
+    /// The invitation from which our key was made, with the key's folder.
     case key(String)
     /// The cluster in the background.
     case up
-    /// A coordinator that this user runs on this machine, with its journal where it is if nobody
-    /// says otherwise.
+    /// A coordinator that this user runs on this machine, with its journal in the default place.
     case serving
 
-    /// For messages, and for `opbatch config show --origin`.
+    /// The source as text, for messages and for `opbatch config show --origin`.
     public var text: String {
       switch self {
       case .flag: "--coordinator"
@@ -42,17 +42,17 @@ public struct ClusterAddress: Hashable, Sendable {
   /// The variable of the environment.
   public static let variable = "OPBATCH_COORDINATOR"
 
-  /// The address of the cluster that is configured; nil when nobody named one and none was started
+  /// Returns the address of the configured cluster; nil if none is configured and none was started
   /// with `opbatch up`.
   ///
-  /// - Throws: `.badConfiguration` when a configuration file cannot be understood.
+  /// - Throws: `.badConfiguration` if a configuration file cannot be understood.
   public static func configured() throws(ClientError) -> String? { try find()?.text }
 
-  /// The one to use: `flag`, else the environment, else the user's or the machine's configuration
-  /// file, else the one that the key was made for, else the cluster in the background, else the
-  /// coordinator that this user runs on this machine; nil when there is none of them.
+  /// Returns the address to use: `flag`, else the environment, else the user's or the machine's
+  /// configuration file, else the address of our key, else the cluster in the background, else the
+  /// coordinator that this user runs on this machine; nil if there is none.
   ///
-  /// - Throws: `.badConfiguration` when a configuration file cannot be understood, or others could
+  /// - Throws: `.badConfiguration` if a configuration file cannot be understood, or others could
   ///   have made the folder of the cluster in the background.
   public static func find(
     flag: String? = nil, keys: String? = nil
@@ -68,7 +68,7 @@ public struct ClusterAddress: Hashable, Sendable {
       }
     }
     let folder = try ClusterKeys.folder(keys)
-    // A key that cannot be used is spoken of when it is needed.
+    // An unusable key is reported when it is needed.
     if let own = try? folder.own(), let text = own.coordinator, own.role != .worker {
       return ClusterAddress(text: text, origin: .key(folder.path))
     }

@@ -1,5 +1,5 @@
-// The client's door to a cluster: an async API outside, one thread with one DEALER inside. Used by
-// programs from any task; the thread is ConnectionLoop's.
+// The client's interface to a cluster: an async API outside, one thread with one DEALER inside.
+// Programs call it from any task; the thread runs ConnectionLoop.
 
 public import OpClusterModel
 import OpClusterWire
@@ -8,20 +8,21 @@ import Synchronization
 
 /// A connection to a coordinator that outlives the coordinator's restarts.
 ///
-/// Requests that are safe to repeat are sent again after a loss, subscriptions go on where they
-/// were; what is not safe fails with `.connectionLost` (G34). While the coordinator is away, the
-/// connection tries again with growing pauses; who waits for a request or reads a stream is told
-/// after 60 s. Observations go on whenever it comes back (S141).
+/// After a loss the connection repeats requests that are safe to repeat and continues
+/// subscriptions; other requests fail with `.connectionLost` (G34). While the coordinator is away,
+/// the connection retries with growing pauses; pending requests and streams fail after 60 s.
+/// Observations continue whenever the coordinator comes back (S141).
 public final class ClusterConnection: Sendable {
-  /// Requests without an answer on one connection; one more is refused as busy. Those beyond the
-  /// coordinator's own bound (`Limits.requestsInFlightPerClient`) wait here for their turn.
+  /// Maximum number of unanswered requests on one connection; a further one is refused as busy.
+  /// Requests beyond the coordinator's own limit (`Limits.requestsInFlightPerClient`) wait here.
   public static let maximumRequests = 65_536
-  /// Bytes of requests without an answer on one connection.
+  /// Maximum bytes of unanswered requests on one connection.
   public static let maximumRequestBytes = 256 << 20
-  /// Requests up to this are read here as the coordinator will, before they leave.
+  /// Requests up to this many bytes are decoded here before they are sent, as the coordinator will
+  /// do.
   private static let checkedBytes = 64 << 10
 
-  /// The address as it was given.
+  /// The address as given.
   public let address: String
   private let shared: ConnectionShared
   private let lastRequest = Atomic<UInt64>(0)
@@ -39,18 +40,18 @@ public final class ClusterConnection: Sendable {
   /// - Parameters:
   ///   - address: `tcp://…` or `ipc:///…`; `inproc://…` if the coordinator is a thread of this
   ///     process and serves already.
-  ///   - deadline: For all of it. A refused connection fails at once.
-  ///   - keys: The folder of our key, for TCP; nil: that of `ClusterKeys.folder`.
+  ///   - deadline: The time for all steps together. A refused connection fails at once.
+  ///   - keys: The folder of our key, for TCP; nil means that of `ClusterKeys.folder`.
   /// - Throws: `.badAddress`, `.badConfiguration` without a key, `.unreachable`, `.keyRefused`,
-  ///   `.wrongServerKey`, `.foreignServer`, `.versionMismatch`, `.refused`,
-  ///   `.protocolViolation`, or `.cancelled`.
+  ///   `.wrongServerKey`, `.foreignServer`, `.versionMismatch`, `.refused`, `.protocolViolation`,
+  ///   or `.cancelled`.
   public static func connect(
     to address: String, deadline: Duration = .seconds(3), keys: String? = nil
   ) async throws(ClientError) -> ClusterConnection {
     try await connect(to: address, deadline: deadline, patience: Link.patience, keys: keys)
   }
 
-  /// With the keys themselves.
+  /// Connects with the given keys.
   static func connect(
     to address: String, keys: ClusterKeys
   ) async throws(ClientError) -> ClusterConnection {
@@ -58,7 +59,7 @@ public final class ClusterConnection: Sendable {
       endpoint(address), address: address, deadline: .seconds(3), patience: Link.patience, keys)
   }
 
-  /// With a cluster that is another user's; only root has a reason, and only in tests.
+  /// Connects to another user's cluster. Only root needs this, and only in tests.
   package static func connect(
     to address: String, deadline: Duration, keys: String? = nil, servedByUser user: UInt32
   ) async throws(ClientError) -> ClusterConnection {
@@ -69,12 +70,12 @@ public final class ClusterConnection: Sendable {
       LocalServers(users: [user]))
   }
 
-  /// - Parameter patience: How long requests and streams outlast an absence of the coordinator.
+  /// - Parameter patience: How long requests and streams survive an absence of the coordinator.
   static func connect(
     to address: String, deadline: Duration, patience: Span, keys: String? = nil
   ) async throws(ClientError) -> ClusterConnection {
     let endpoint = try endpoint(address)
-    // Over ipc and inproc the modes of files decide.
+    // Over ipc and inproc the file modes decide.
     let ours = endpoint.transport == .tcp ? try ClusterKeys.read(keys) : nil
     return try await open(
       endpoint, address: address, deadline: deadline, patience: patience, ours)
@@ -98,7 +99,7 @@ public final class ClusterConnection: Sendable {
     do throws(SocketError) {
       shared = try ConnectionShared(address: address)
       let wait = Span(deadline)
-      // The thread ends by itself when the connection is let go of.
+      // The thread ends by itself when the connection is released.
       _ = try startThread(name: "opcluster-link") {
         var loop = ConnectionLoop(
           endpoint: endpoint, keys: keys, servers: servers, shared: shared, openingTime: wait,
@@ -113,39 +114,38 @@ public final class ClusterConnection: Sendable {
     return connection
   }
 
-  /// What the coordinator said at the last welcome; the epoch grows when it was restarted.
+  /// The coordinator's last welcome; the epoch grows with each restart of the coordinator.
   public var welcome: (version: UInt32, build: String, epoch: Epoch) {
     let welcome = shared.welcome.withLock { $0 }
     return (welcome.version, welcome.build, welcome.epoch)
   }
 
-  /// Names a handler for when the coordinator is too busy for a request and says when to come
-  /// again.
+  /// Sets a handler for a coordinator that is too busy for a request and says when to retry.
   ///
-  /// The connection obeys, with some chance of its own on top, for up to a minute; then the request
-  /// fails as refused (`.busy`). A request that has to wait holds back those asked after it; a
-  /// submission for which there is no room (`lacksRoom`) only further submissions.
+  /// The connection waits that long, plus a random addition, for up to a minute in all; then the
+  /// request fails as refused (`.busy`). A waiting request holds back later ones. A submission
+  /// without room (`lacksRoom`) holds back only further submissions.
   ///
-  /// - Parameter handler: Called on the connection's thread, which it must not keep, with the
-  ///   refusal and with the time until the next try.
+  /// - Parameter handler: Called with the refusal and the time until the next try, on the
+  ///   connection's thread. It must return quickly.
   public func whenBusy(_ handler: @escaping @Sendable (Refusal, Span) -> Void) {
     shared.whenBusy.withLock { $0.call = handler }
   }
 
-  /// Tells, now and then, that what was asked waits for the coordinator's disk.
+  /// Sets a handler that is called now and then while requests wait for the coordinator's disk.
   ///
-  /// - Parameter handler: Called on the connection's thread, which it must not keep, with the time
-  ///   for which the disk has not confirmed anything.
+  /// - Parameter handler: Called with the time since the disk last confirmed a write, on the
+  ///   connection's thread. It must return quickly.
   public func whenDiskWaits(_ handler: @escaping @Sendable (Span) -> Void) {
     shared.whenBusy.withLock { $0.diskWaits = handler }
   }
 
   /// Sends one request and waits for its reply.
   ///
-  /// - Parameter timeout: nil waits for as long as the coordinator is there.
-  /// - Throws: `.refused` when the coordinator says no, or more than `maximumRequests` wait;
-  ///   `.connectionLost` and `.timedOut` when it is not known whether it was carried out;
-  ///   `.unreachable` when the coordinator stays away.
+  /// - Parameter timeout: nil waits as long as the coordinator is there.
+  /// - Throws: `.refused` if the coordinator refuses, or more than `maximumRequests` wait;
+  ///   `.connectionLost` and `.timedOut` if the outcome is unknown; `.unreachable` if the
+  ///   coordinator stays away.
   public func request(
     _ request: ClientRequest, timeout: Duration? = nil
   ) async throws(ClientError) -> ClientReply {
@@ -159,13 +159,13 @@ public final class ClusterConnection: Sendable {
     }
   }
 
-  /// Sends one request without waiting; what one thread sends leaves in the order of its calls.
+  /// Sends one request without waiting. Requests of one thread leave in the order of its calls.
   ///
   /// - Parameters:
-  ///   - timeout: nil waits for as long as the coordinator is there.
-  ///   - completion: Called exactly once, with the errors of `request`: on the connection's
-  ///     thread, which it must not keep; or at once on the caller's, when the request cannot be
-  ///     sent. It may send and observe, but not wait for that.
+  ///   - timeout: nil waits as long as the coordinator is there.
+  ///   - completion: Called exactly once, with the errors of `request`. It runs on the connection's
+  ///     thread and must return quickly, or at once on the caller's thread if the request cannot be
+  ///     sent. It may send and observe, but must not wait for the result.
   public func send(
     _ request: ClientRequest, timeout: Duration? = nil,
     completion: @escaping @Sendable (Result<ClientReply, ClientError>) -> Void
@@ -173,12 +173,12 @@ public final class ClusterConnection: Sendable {
     _ = begin(request, timeout, completion)
   }
 
-  /// Hands a request to the thread; nil when it has failed already.
+  /// Hands a request to the thread; returns nil if it has failed already.
   private func begin(
     _ request: ClientRequest, _ timeout: Duration?,
     _ completion: @escaping @Sendable (Result<ClientReply, ClientError>) -> Void
   ) -> RequestID? {
-    // Encoded here, so that a large submission does not keep the thread from its heartbeats.
+    // Encode here: a large submission must not delay the thread's heartbeats.
     let id = nextRequestID()
     let bytes = Wire.encode(ClientMessage.request(id, request))
     if let refusal = Self.objection(to: bytes) {
@@ -206,9 +206,9 @@ public final class ClusterConnection: Sendable {
     return nil
   }
 
-  /// Why the coordinator would not understand a request; it would end the connection for it, and
-  /// whoever asked would wait in vain. Larger ones are submissions, which are checked where they
-  /// are made, and lists of what the coordinator has named itself.
+  /// Returns why the coordinator could not decode a request. The coordinator would end the
+  /// connection, and the caller would wait in vain. Larger requests are submissions, which are
+  /// checked where they are made, and lists of things that the coordinator has named.
   private static func objection(to bytes: [UInt8]) -> Refusal? {
     guard bytes.count <= checkedBytes else { return nil }
     do throws(WireError) {
@@ -220,11 +220,11 @@ public final class ClusterConnection: Sendable {
     }
   }
 
-  /// Events as they come, in order and without a gap, over losses of the connection too.
+  /// Returns events in order and without a gap, also across losses of the connection.
   ///
   /// The connection numbers the subscription itself. The stream ends after the backlog if
-  /// `backlogOnly` is set, or when its task is cancelled; it throws `ClientError`. Letting go of
-  /// the stream unsubscribes. For one reader.
+  /// `backlogOnly` is set, or when its task is cancelled; it throws `ClientError`. Releasing the
+  /// stream unsubscribes. For one reader.
   public func events(
     _ subscription: EventSubscription
   ) -> AsyncThrowingStream<EventBatch, any Error> {
@@ -235,21 +235,23 @@ public final class ClusterConnection: Sendable {
     return AsyncThrowingStream { try await reader.next() }
   }
 
-  /// Events as they come, handed over on the connection's thread: in order, without a gap over
-  /// losses of the connection, and before any reply that came later is completed.
+  /// Delivers events on the connection's thread: in order, without a gap across losses of the
+  /// connection, and before any later reply is completed.
   ///
-  /// It outlasts any absence of the coordinator; only a coordinator that will not have us, one that
-  /// refuses the subscription, and `close` end it.
+  /// The observation survives any absence of the coordinator. It ends by `close`, or if the
+  /// coordinator rejects us or the subscription.
   ///
-  /// What a handler has returned from is granted to the coordinator again. `number` of the
+  /// Events are granted to the coordinator again after their handler has returned. `number` of the
   /// subscription is the caller's own.
   ///
   /// - Parameters:
-  ///   - events: Called on the connection's thread, which it must not keep: what comes meanwhile
-  ///     waits. It may send, observe and cancel.
-  ///   - ended: Called at most once, likewise, or at once on the caller's thread: nothing follows.
-  ///     Not called after `cancel`, nor at the end of a backlog, which `caughtUp` tells.
-  /// - Returns: Letting go of it ends the subscription. It does not keep the connection.
+  ///   - events: Called on the connection's thread. It must return quickly, since further events
+  ///     wait. It may send, observe and cancel.
+  ///   - ended: Called at most once on the connection's thread, or at once on the caller's thread;
+  ///     no event follows. Not called after `cancel`, nor at the end of a backlog, which `caughtUp`
+  ///     tells.
+  /// - Returns: The observation; releasing it ends the subscription. It does not keep the
+  ///   connection alive.
   public func observe(
     _ subscription: EventSubscription, events: @escaping @Sendable (EventBatch) -> Void,
     ended: @escaping @Sendable (ClientError) -> Void
@@ -276,7 +278,7 @@ public final class ClusterConnection: Sendable {
     if !shared.post(.subscribe(wish, sink)) { sink.end(.failure(shared.endError)) }
   }
 
-  /// Ends the connection: what waits fails, streams end, the thread is gone on return.
+  /// Ends the connection: pending requests fail, streams end, and the thread has ended on return.
   public func close() async {
     _ = shared.mailbox.post(.close)
     _ = await shared.ended.outcome()
@@ -303,7 +305,7 @@ public final class ClusterConnection: Sendable {
   }
 }
 
-/// How much of a connection's requests is not answered yet. Any thread.
+/// The unanswered requests of a connection. Any thread.
 private final class RequestLoad: Sendable {
   private struct State {
     var requests = 0
@@ -311,7 +313,7 @@ private final class RequestLoad: Sendable {
   }
   private let state = Mutex(State())
 
-  /// Whether there was room.
+  /// Adds a request; returns false if there is no room.
   func admit(_ bytes: Int) -> Bool {
     state.withLock { load in
       guard load.requests < ClusterConnection.maximumRequests,

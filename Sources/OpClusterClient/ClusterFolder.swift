@@ -1,18 +1,18 @@
-// Where a cluster of our own keeps its sockets, and on the disk its logs, scratch folders and
-// state; and where the daemons' programs are. File system only; any thread.
+// The folders of a cluster of our own: its sockets, and on the disk its logs, scratch folders and
+// state. Also finds the daemons' programs. File system only; any thread.
 
 import FoundationEssentials
 import Glibc
 import OpClusterFolders
 import OpClusterModel
 
-/// The private folders (0700) of an own cluster, with the addresses and paths inside them.
+/// The private folders (0700) of our own cluster, with the addresses and paths inside them.
 struct ClusterFolder: Sendable {
-  /// For sockets alone: it is short, and in the memory of many machines.
+  /// The folder of the sockets alone: short, and in memory on many machines.
   var path: String
-  /// For everything that grows.
+  /// The folder for everything that grows.
   var files: String
-  /// Says that the files are used; nil where they stay.
+  /// The lock that marks the files as used; nil if the files stay.
   private var use: FolderLock?
 
   init(path: String, files: String? = nil) {
@@ -25,14 +25,15 @@ struct ClusterFolder: Sendable {
   func log(of name: String) -> String { "\(files)/\(name).log" }
   func scratch(of worker: Int) -> String { "\(files)/scratch-\(worker)" }
 
-  /// Fresh folders, for as long as a process uses them. The path of the sockets' is short: the
-  /// kernel allows a socket 107 bytes.
+  /// Makes fresh folders that live as long as the process. The path of the sockets is short: the
+  /// kernel limits it to 107 bytes.
   static func temporary() throws(ClientError) -> ClusterFolder {
     var folder = ClusterFolder(path: try temporarySockets())
     do throws(FolderError) {
       try folder.makeTemporaryFiles()
     } catch {
-      // Somebody without a home: better there than not at all. Not where others could reach it.
+      // Without a usable home the files go beside the sockets, unless others could reach that
+      // folder.
       guard !error.isExposed else {
         folder.remove()
         throw ClientError(error, advice: "set XDG_STATE_HOME to a folder of your own")
@@ -44,7 +45,7 @@ struct ClusterFolder: Sendable {
   private static func temporarySockets() throws(ClientError) -> String {
     let bases = [variable("XDG_RUNTIME_DIR"), "/tmp"].compactMap(\.self)
     var problems: [String] = []
-    // Numbers are drawn anew only when one is taken; any other failure is the folder's.
+    // Draw a new number only if the first is taken; any other failure concerns the folder.
     for base in bases where base.utf8.count <= 64 {
       for _ in 0..<8 {
         let folder = PrivateFolder("\(base)/opcluster-\(randomName)")
@@ -69,8 +70,8 @@ struct ClusterFolder: Sendable {
 
   private static let temporaryPrefix = "run-"
 
-  /// Costs a look at each folder that earlier clusters of this kind have left, and takes those away
-  /// whose process did not live to do it.
+  /// Makes the files' folder. Also looks at each folder of earlier clusters and removes those whose
+  /// process did not live to do it.
   private mutating func makeTemporaryFiles() throws(FolderError) {
     let base = PrivateFolder("\(UserFolders.state)/opcluster")
     try TrustedPath.makeFolders(base.path)
@@ -85,7 +86,7 @@ struct ClusterFolder: Sendable {
     files = folder.path
   }
 
-  /// Makes a folder, with those above it; an existing one must be ours alone.
+  /// Makes a folder and its parents; an existing one must be ours alone.
   static func lasting(_ path: String, files: String? = nil) throws(ClientError) -> ClusterFolder {
     do throws(FolderError) {
       for folder in [path, files ?? path] { try PrivateFolder(folder).make() }
@@ -100,7 +101,7 @@ struct ClusterFolder: Sendable {
     for folder in [files, path] { try? FileManager.default.removeItem(atPath: folder) }
   }
 
-  /// The last lines of a daemon's log, for messages.
+  /// Returns the last lines of a daemon's log, for messages.
   func endOfLog(of name: String) -> String {
     guard let content = FileManager.default.contents(atPath: log(of: name)) else { return "" }
     let text = String(decoding: content.suffix(2_048), as: UTF8.self)
@@ -108,7 +109,7 @@ struct ClusterFolder: Sendable {
     return lines.joined(separator: "\n")
   }
 
-  /// A program of ours: next to the one that runs, else in PATH.
+  /// Finds one of our programs: beside the running one, else in PATH.
   static func executable(_ name: String) throws(ClientError) -> String {
     var folders: [String] = []
     if let own = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"),
@@ -126,7 +127,7 @@ struct ClusterFolder: Sendable {
       hint: "install it next to this program or in a folder of PATH")
   }
 
-  /// A program that somebody else named, if it can be started.
+  /// Checks that the named program can be started.
   static func checked(_ path: String) throws(ClientError) -> String {
     guard FileManager.default.isExecutableFile(atPath: path) else {
       throw ClientError(
@@ -139,10 +140,10 @@ struct ClusterFolder: Sendable {
   static var user: UInt32 { geteuid() }
   static var isRoot: Bool { geteuid() == 0 }
 
-  /// CPUs that this process may use.
+  /// The CPUs that this process may use.
   static var processors: Int { ProcessInfo.processInfo.activeProcessorCount }
 
-  /// The names of the gpus that can be found.
+  /// The names of the gpus found.
   static var gpus: [String] {
     GPUSetting.present(
       visible: ProcessInfo.processInfo.environment["CUDA_VISIBLE_DEVICES"],
@@ -156,7 +157,7 @@ struct ClusterFolder: Sendable {
 }
 
 extension ClientError {
-  /// What is wrong with a folder of a cluster of our own; `advice` where there is another way.
+  /// Converts a folder's error; `advice` names another way.
   init(_ error: FolderError, advice: String) {
     self.init(
       error.isExposed ? .badConfiguration : .unreachable, error.message,

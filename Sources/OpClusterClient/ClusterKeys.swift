@@ -1,13 +1,13 @@
-// The keys that a program connects with over TCP: from a folder that somebody named, or the usual
-// one; and how a program gets them by an invitation. Reads small files; any thread.
+// The keys of a program for TCP: read from a named folder or the default one, or made with an
+// invitation. Reads small files; any thread.
 
 public import OpClusterKeys
 import OpClusterModel
 import OpClusterZeroMQ
 
-/// Who a program is to a coordinator.
+/// The identity of a program towards a coordinator.
 public struct ClusterKeys: Sendable {
-  /// What the coordinator calls us, as far as we know.
+  /// The coordinator's name for us, as far as we know.
   let name: String
   let socketKeys: SocketKeys
 
@@ -16,13 +16,13 @@ public struct ClusterKeys: Sendable {
     self.socketKeys = socketKeys
   }
 
-  /// The variable of the environment that names the folder.
+  /// The environment variable that names the folder.
   public static let variable = "OPBATCH_KEYS"
 
-  /// The folder: named by somebody, else by the environment, else by a configuration file, else
-  /// `$XDG_CONFIG_HOME/opcluster/keys`.
+  /// Returns the folder of the keys: `named`, else the environment's, else a configuration file's,
+  /// else `$XDG_CONFIG_HOME/opcluster/keys`.
   ///
-  /// - Throws: `.badConfiguration` when a configuration file cannot be understood.
+  /// - Throws: `.badConfiguration` if a configuration file cannot be understood.
   public static func folder(_ named: String? = nil) throws(ClientError) -> KeyFolder {
     if let path = named ?? ClusterFolder.variable(variable) { return KeyFolder(path) }
     for path in ConfigurationFile.paths {
@@ -31,7 +31,7 @@ public struct ClusterKeys: Sendable {
     return .standard
   }
 
-  /// - Throws: `.badConfiguration` when there is no key, or its file is open to others (G39).
+  /// - Throws: `.badConfiguration` if there is no key, or others can read its file (G39).
   static func read(_ named: String?) throws(ClientError) -> ClusterKeys {
     let folder = try folder(named)
     do throws(KeyError) {
@@ -42,18 +42,18 @@ public struct ClusterKeys: Sendable {
     }
   }
 
-  /// Makes a key of our own, has it added by an invitation, and keeps it.
+  /// Makes a key, adds it to the coordinator with an invitation, and keeps it.
   ///
   /// - Parameters:
-  ///   - name: What it is to be called, unless the invitation says so.
-  ///   - bearer: Who is going to use it.
-  /// - Throws: `.keyRefused` for an invitation that was used or has expired, `.badConfiguration`
-  ///   for a folder that holds a key already, and what `connect` throws.
+  ///   - name: The key's name, unless the invitation gives one.
+  ///   - bearer: The future user of the key.
+  /// - Throws: `.keyRefused` for a used or expired invitation, `.badConfiguration` for a folder
+  ///   that holds a key already, and the errors of `connect`.
   public static func join(
     _ token: JoinToken, name: String, in folder: KeyFolder, for bearer: KeyFolder.Bearer = .client,
     coordinator: String? = nil
   ) async throws(ClientError) -> OwnKey {
-    // Before the invitation is used up.
+    // Check before the invitation is used up.
     do throws(KeyError) { try folder.checkVacant(for: bearer) } catch { throw ClientError(error) }
     var own = OwnKey(name: name, server: token.server)
     let keys = ClusterKeys(
@@ -79,7 +79,8 @@ public struct ClusterKeys: Sendable {
     }
     own.name = given
     own.role = role
-    // Where a worker has joined is no address of clients, and it is told its own at each start.
+    // Workers join at an address that is not for clients, and get the clients' address at each
+    // start.
     let joinedAt = bearer == .client ? coordinator : nil
     own.coordinator = role == .worker ? nil : joinedAt ?? token.clientAddress
     do throws(KeyError) { try folder.keep(own, for: bearer) } catch { throw ClientError(error) }
@@ -88,7 +89,7 @@ public struct ClusterKeys: Sendable {
 }
 
 extension ClientError {
-  /// What is wrong with keys at rest.
+  /// Converts an error of keys on the disk.
   public init(_ error: KeyError) {
     self.init(.badConfiguration, error.message, hint: error.hint)
   }

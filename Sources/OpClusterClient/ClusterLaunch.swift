@@ -1,9 +1,9 @@
-// How the daemons of an own cluster are started, awaited and ended; shared by the embedded cluster
-// and the one in the background.
+// Starts, awaits and ends the daemons of our own cluster; shared by the embedded cluster and the
+// one in the background.
 
 import OpClusterModel
 
-/// The start of one cluster, and what has been started so far.
+/// The start of one cluster, and the daemons started so far.
 struct ClusterLaunch {
   let folder: ClusterFolder
   /// The coordinator's state folder.
@@ -33,7 +33,7 @@ struct ClusterLaunch {
       ["--client", folder.clientAddress, "--worker", folder.workerAddress, "--state", state])
     let connection = try await connect(before: end)
     let (processors, gpus) = (ClusterFolder.processors, ClusterFolder.gpus)
-    // An embedded coordinator that is gone does not come back.
+    // An embedded coordinator that has gone does not come back.
     var patience: [String] = []
     if case .lifeline = attachment { patience = ["--exit-when-unreachable", "10"] }
     for number in 1...workers {
@@ -55,7 +55,7 @@ struct ClusterLaunch {
   ) throws(ClientError) {
     var all = ["serve"] + arguments
     if case .lifeline = attachment { all.append("--until-stdin-closes") }
-    // Whoever is root and starts a cluster for themselves has decided that (G40).
+    // A root user who starts a cluster for themselves has decided that (G40).
     if ClusterFolder.isRoot { all.append("--allow-root") }
     daemons.append(
       try DaemonProcess(
@@ -96,7 +96,7 @@ struct ClusterLaunch {
     }
   }
 
-  /// Throws if one of the daemons has ended.
+  /// Throws if a daemon has ended.
   private func checkAlive() throws(ClientError) {
     for daemon in daemons {
       guard let status = daemon.endStatus else { continue }
@@ -116,7 +116,7 @@ struct ClusterLaunch {
 
   func end(grace: Duration) async { await Self.end(daemons, grace: grace) }
 
-  /// Workers first, so that what they know reaches the coordinator; then the coordinator.
+  /// Ends the workers first, so that their reports reach the coordinator; then the coordinator.
   static func end(_ daemons: [DaemonProcess], grace: Duration) async {
     await withTaskGroup { group in
       for daemon in daemons.dropFirst() { group.addTask { await daemon.end(grace: grace) } }

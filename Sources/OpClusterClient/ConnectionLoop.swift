@@ -1,6 +1,6 @@
-// The thread of one connection: owns the DEALER, steps the pure part
-// (ClientConversation) and carries its words to and from the socket. Started by
-// ClusterConnection.connect; ends on `close`.
+// The thread of one connection: owns the DEALER, steps the pure part (ClientConversation) and
+// carries its messages to and from the socket. Started by ClusterConnection.connect; ends on
+// `close`.
 
 import OpClusterModel
 import OpClusterWire
@@ -16,15 +16,15 @@ struct ConnectionLoop: ~Copyable {
   private var socketItem: Poller.Item?
   private var poller = Poller()
   private var mind: ClientConversation
-  /// Words of our own that the socket had no room for.
+  /// The thread's own messages that the socket had no room for.
   private var unsentWords: [(id: RequestID?, bytes: [UInt8])] = []
   private var orders: [ConnectionOrder] = []
   private var lastOwnRequest: UInt64 = 0
   private var isClosing = false
   private var socketOpenedAt = Instant.zero
-  /// Handshakes in a row that the other side broke off.
+  /// Handshakes in a row that the peer broke off.
   private var hangUps = 0
-  /// For the first connection only.
+  /// Applies to the first connection only.
   private let openingDeadline: Instant
 
   init(
@@ -40,13 +40,13 @@ struct ConnectionLoop: ~Copyable {
     openingDeadline = now + openingTime
   }
 
-  /// Our own requests have even numbers, those of the owner odd ones.
+  /// The thread's own requests have even numbers, the owner's odd ones.
   static let requestStep: UInt64 = 2
 
   mutating func run() {
     while !isClosing { turn() }
     socket = nil
-    // Orders that were posted before `end` are still told.
+    // Orders posted before `end` still get their answer.
     shared.end(with: .closed)
     takeOrders()
     mind.requests.failAll(shared.endError)
@@ -55,7 +55,7 @@ struct ConnectionLoop: ~Copyable {
     shared.ended.fill(.success(()))
   }
 
-  /// One turn: sleep until there is something to do, then do all of it once.
+  /// One turn: sleeps until there is work, then does all of it once.
   private mutating func turn() {
     sleep()
     takeOrders()
@@ -71,7 +71,7 @@ struct ConnectionLoop: ~Copyable {
     _ = poller.add(descriptor: shared.mailbox.descriptor)
     socketItem = nil
     if socket != nil {
-      // Whether there is room matters only to who has something to say.
+      // Wait for room only if there is something to send.
       let isFull =
         mind.link.isOpen && mind.isInBounds
         && (!unsentWords.isEmpty || mind.requests.next(at: now) != nil)
@@ -87,7 +87,7 @@ struct ConnectionLoop: ~Copyable {
     }
   }
 
-  // What the owner asks
+  // Orders of the owner
 
   private mutating func takeOrders() {
     shared.mailbox.takeAll(into: &orders)
@@ -103,7 +103,7 @@ struct ConnectionLoop: ~Copyable {
     orders.removeAll(keepingCapacity: true)
   }
 
-  // What the socket says
+  // Input of the socket
 
   private mutating func readConnectionEvents() {
     while socket != nil, let event = socket!.nextConnectionEvent() {
@@ -132,8 +132,8 @@ struct ConnectionLoop: ~Copyable {
     }
   }
 
-  /// A coordinator with another key hangs up without a word (A6); so does one that is killed at
-  /// this moment, which is why once is not enough.
+  /// A coordinator with another key hangs up silently (A6). So does a coordinator that is killed at
+  /// that moment; therefore one hang-up is no proof.
   private mutating func handshakeBroke() {
     let isHangUp = Instant.now - socketOpenedAt < Self.handshakePatience
     guard keys != nil, isHangUp else {
@@ -143,7 +143,7 @@ struct ConnectionLoop: ~Copyable {
     loseSocket(.wrongServerKey(shared.address), isFinal: hangUps >= 2 && !mind.hasOpened)
   }
 
-  /// A handshake that nobody answers ends after 2 s (`HANDSHAKE_IVL`); a hang-up comes before.
+  /// A handshake without an answer ends after 2 s (`HANDSHAKE_IVL`); a hang-up comes earlier.
   private static let handshakePatience = Span.milliseconds(1_500)
 
   private mutating func readMessages() {
@@ -212,7 +212,7 @@ struct ConnectionLoop: ~Copyable {
     }
   }
 
-  /// Drops the socket; everything goes on with a fresh one, or ends if there never was a welcome.
+  /// Drops the socket. Everything continues on a fresh one, or ends if there never was a welcome.
   private mutating func loseSocket(_ error: ClientError, isFinal decided: Bool? = nil) {
     socket = nil
     unsentWords = []
@@ -230,19 +230,20 @@ struct ConnectionLoop: ~Copyable {
     isClosing = true
   }
 
-  // What is to be said
+  // Output
 
   /// Sends as much as the socket takes and the coordinator allows.
   private mutating func flush() {
     guard mind.link.isOpen else { return }
     if !mind.requests.hasSubmissions { mind.subscriptions.allAnswered() }
     let now = Instant.now
-    // The coordinator is too busy: what we have to say waits, too.
+    // The coordinator is too busy: the thread's own messages wait, too.
     guard !mind.requests.isPaused(at: now) else { return }
     let due = mind.subscriptions.due(
       &lastOwnRequest, submissions: { mind.requests.sentSubmissions })
     for (id, request) in due { say(request, as: id) }
-    // Subscriptions go before requests: who observes and then submits is told from the beginning.
+    // Subscriptions go before requests, so that an observer sees its own later submissions from
+    // their beginning.
     sendUnsent()
     guard unsentWords.isEmpty else { return }
     while mind.isInBounds, let request = mind.requests.next(at: now), send(request.bytes) {
@@ -256,7 +257,7 @@ struct ConnectionLoop: ~Copyable {
       if let id = unsentWords[sent].id { mind.ownInFlight.insert(id) }
       sent += 1
     }
-    // Empty when the socket was lost.
+    // The list is empty if the socket was lost.
     unsentWords.removeFirst(min(sent, unsentWords.count))
   }
 
@@ -265,15 +266,15 @@ struct ConnectionLoop: ~Copyable {
     return RequestID(lastOwnRequest)
   }
 
-  /// Sends it, or keeps it for when there is room. Bounded: one ping each 3 s, and few words for
-  /// each subscription and grant of its credit.
+  /// Sends a message, or keeps it until there is room. Bounded: one ping per 3 s, and few messages
+  /// per subscription and grant.
   private mutating func say(_ request: ClientRequest, as id: RequestID? = nil) {
     let number = id ?? nextOwnRequest()
     unsentWords.append((number, Wire.encode(ClientMessage.request(number, request))))
     sendUnsent()
   }
 
-  /// Whether the socket took it.
+  /// Sends bytes; returns whether the socket took them.
   private mutating func send(_ bytes: [UInt8]) -> Bool {
     guard socket != nil else { return false }
     switch socket!.send(bytes) {
@@ -288,5 +289,5 @@ struct ConnectionLoop: ~Copyable {
   }
 }
 
-/// What the coordinator hears about our build.
+/// The name of our build for the coordinator.
 let clientBuild = "opcluster-client/1"

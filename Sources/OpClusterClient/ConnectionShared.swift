@@ -1,16 +1,16 @@
-// What a connection's owner and its thread both hold; neither holds the other.
+// The state that a connection's owner and its thread share; neither holds the other.
 
 import OpClusterModel
 import OpClusterZeroMQ
 import Synchronization
 
-/// What the owner asks of the thread.
+/// The orders of the owner to the thread.
 enum ConnectionOrder: Sendable {
   case request(PendingRequest)
-  /// Nobody waits for this request any more.
+  /// The caller no longer waits for this request.
   case abandon(RequestID)
   case subscribe(EventSubscription, any EventSink)
-  /// A feed was read or let go of.
+  /// A feed was read or released.
   case look
   case close
 }
@@ -23,16 +23,16 @@ struct WelcomeValues: Sendable {
 
 final class ConnectionShared: Sendable {
   let address: String
-  /// Several orders for each request; the thread takes them all at once.
+  /// Orders for the thread, several per request; it takes them all at once.
   let mailbox: Mailbox<ConnectionOrder>
   let welcome = Mutex(WelcomeValues())
-  /// Filled when the first welcome came, or will not come.
+  /// Filled when the first welcome has come, or will not come.
   let opened = ReplySlot<Void>()
-  /// Filled when the thread is done.
+  /// Filled when the thread has ended.
   let ended = ReplySlot<Void>()
   private let finalError = Mutex<ClientError?>(nil)
-  /// In a value of its own: a bare function in a lock is wrapped anew at each look, until calling
-  /// it overflows the stack.
+  /// A struct, since a bare function in a lock is wrapped again at each access, until calling it
+  /// overflows the stack.
   struct BusyHandler {
     var call: (@Sendable (Refusal, Span) -> Void)?
     var diskWaits: (@Sendable (Span) -> Void)?
@@ -44,23 +44,23 @@ final class ConnectionShared: Sendable {
     mailbox = try Mailbox(capacity: 4 * ClusterConnection.maximumRequests)
   }
 
-  /// Tells whoever wants to know that a request has to wait.
+  /// Tells the handler that a request has to wait.
   func tell(_ postponement: PendingRequests.Postponement) {
     whenBusy.withLock { $0.call }?(postponement.refusal, postponement.pause)
   }
 
-  /// Tells whoever wants to know that the coordinator waits for its disk.
+  /// Tells the handler that the coordinator waits for its disk.
   func tell(diskWait: Span) { whenBusy.withLock { $0.diskWaits }?(diskWait) }
 
-  /// Whether the thread will see it.
+  /// Posts an order; returns whether the thread will see it.
   func post(_ order: ConnectionOrder) -> Bool {
     finalError.withLock { error in error == nil && mailbox.post(order) == .posted }
   }
 
-  /// From now on `post` fails: the thread takes what was posted before and ends.
+  /// Makes `post` fail from now on. The thread takes the orders posted before, then ends.
   func end(with error: ClientError) { finalError.withLock { $0 = $0 ?? error } }
 
-  /// Why `post` failed.
+  /// The reason why `post` failed.
   var endError: ClientError {
     finalError.withLock { $0 } ?? .busy("\(mailbox.capacity) orders")
   }

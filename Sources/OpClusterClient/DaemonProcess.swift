@@ -1,22 +1,23 @@
-// A daemon that this process started: opcoord or opworker, watched and ended. Operations are
-// started by OpClusterProcesses, not here. Any thread.
+// A daemon that this process started: opcoord or opworker; watched and ended here.
+// OpClusterProcesses, not this file, starts operations. Any thread.
 
 import Glibc
 import Synchronization
 
-/// A daemon and, if it is to end with us, the line that it hangs on.
+/// A daemon and its lifeline, if it ends with us.
 final class DaemonProcess: Sendable {
-  /// How a daemon is bound to us.
+  /// The tie between a daemon and us.
   enum Attachment: Sendable {
-    /// Its stdin is a socket whose other end we hold: it stops when that closes, however we end.
+    /// Its stdin is a socket whose other end we hold. It stops when that end closes, however we
+    /// end.
     case lifeline
-    /// It goes on without us.
+    /// It continues without us.
     case none
   }
 
-  /// The number by which the kernel knows it; ours until its end has been taken in.
+  /// The process number; it stays ours until its end is collected.
   let number: Int32
-  /// What people call it, e.g. `opworker-1`.
+  /// The name for people, e.g. `opworker-1`.
   let name: String
   private let lifeline: Int32?
   private let status = Mutex<Int32?>(nil)
@@ -52,7 +53,7 @@ final class DaemonProcess: Sendable {
 
   deinit { if let lifeline { close(lifeline) } }
 
-  /// Its end as `waitpid` tells it, if it has ended.
+  /// The status of `waitpid` if the daemon has ended; else nil.
   var endStatus: Int32? {
     status.withLock { status in
       if status == nil { status = Kernel.takeEnd(of: number) }
@@ -60,7 +61,7 @@ final class DaemonProcess: Sendable {
     }
   }
 
-  /// Asks it to stop, kills it after `grace`, returns when it has ended.
+  /// Sends TERM, sends KILL after `grace`, and returns when the daemon has ended.
   func end(grace: Duration) async {
     signal(SIGTERM)
     guard await !hasEnded(within: grace) else { return }
@@ -70,7 +71,7 @@ final class DaemonProcess: Sendable {
 
   private func signal(_ signal: Int32) {
     status.withLock { status in
-      // Under the lock: its number cannot be given to another process meanwhile.
+      // Under the lock: no other process can get the number meanwhile.
       if status == nil { status = Kernel.takeEnd(of: number) }
       if status == nil { kill(number, signal) }
     }
@@ -80,7 +81,7 @@ final class DaemonProcess: Sendable {
     let deadline = ContinuousClock().now + time
     while endStatus == nil {
       guard ContinuousClock().now < deadline else { return false }
-      // In a task of its own: also the daemons of a cancelled task are awaited.
+      // A detached task: daemons of a cancelled task are awaited, too.
       await Task.detached { try? await Task.sleep(for: .milliseconds(10)) }.value
     }
     return true

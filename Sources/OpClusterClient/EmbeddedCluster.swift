@@ -1,19 +1,18 @@
-// A whole cluster for as long as one program runs: opcoord and workers as children, over sockets
-// in a private folder, and files on the disk. Used by commands and tests that need no configured
-// cluster; any task.
+// A whole cluster for the life of one program: opcoord and workers as child processes, sockets in a
+// private folder, files on the disk. For commands and tests without a configured cluster; any task.
 
-/// A coordinator and workers that this process started and that end with it.
+/// A coordinator and workers that this process starts and that end with it.
 public final class EmbeddedCluster: Sendable {
-  /// What to start.
+  /// The parts to start.
   public struct Settings: Sendable {
-    /// 1…64.
+    /// The number of workers, 1…64.
     public var workers: Int
-    /// CPUs that each worker offers; nil: those of the machine, shared out, at least one.
+    /// CPUs of each worker; nil: an equal share of the machine's, at least one.
     public var cpusPerWorker: Int?
-    /// Time for all of it to be ready.
+    /// The time until everything must be ready.
     public var deadline: Duration
-    /// The path of the program that serves as worker, with the arguments of `opworker serve`; nil:
-    /// opworker itself.
+    /// The path of the program that serves as worker, called with the arguments of `opworker
+    /// serve`; nil means opworker.
     public var workerExecutable: String?
     public init(
       workers: Int = 2, cpusPerWorker: Int? = nil, deadline: Duration = .seconds(15),
@@ -26,16 +25,16 @@ public final class EmbeddedCluster: Sendable {
     }
   }
 
-  /// TERM to KILL when the cluster ends.
+  /// Time from TERM to KILL at the end of the cluster.
   public static let grace = Duration.seconds(5)
 
   public let connection: ClusterConnection
-  /// Where other programs of this user can connect to while it lives.
+  /// The address for other programs of this user.
   public var address: String { connection.address }
   private let folder: ClusterFolder
   private let daemons: [DaemonProcess]
 
-  /// The processes it consists of, the coordinator first; for measurements and for tests.
+  /// The processes of the cluster, the coordinator first; for measurements and tests.
   public var processes: [(name: String, number: Int32)] {
     daemons.map { ($0.name, $0.number) }
   }
@@ -50,7 +49,7 @@ public final class EmbeddedCluster: Sendable {
 
   /// Starts everything and returns when all workers have joined.
   ///
-  /// - Throws: `.unreachable` with the end of the daemon's log if one does not come up.
+  /// - Throws: `.unreachable` with the end of the daemon's log if one does not start.
   public static func start(
     _ settings: Settings = Settings()
   ) async throws(ClientError) -> EmbeddedCluster {
@@ -69,7 +68,7 @@ public final class EmbeddedCluster: Sendable {
     }
   }
 
-  /// Ends the workers, then the coordinator, and removes the folder. Safe to call again.
+  /// Ends the workers, then the coordinator, and removes the folder. May be called again.
   public func end() async {
     await connection.close()
     await ClusterLaunch.end(daemons, grace: Self.grace)

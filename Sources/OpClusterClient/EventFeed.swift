@@ -1,23 +1,23 @@
-// Between the connection's thread, which delivers batches of one subscription, and the task that
-// reads them. What is read is counted, so that the thread can grant the coordinator more.
+// Passes the batches of one subscription from the connection's thread to the task that reads them.
+// Counts the events read, so that the thread can grant more to the coordinator.
 
 import OpClusterModel
 import Synchronization
 
-/// Batches of one subscription on their way to its reader. Bounded by the subscription's credit.
+/// The undelivered batches of one subscription. Bounded by the subscription's credit.
 final class EventFeed: EventSink {
   private struct State {
     var batches: [EventBatch] = []
     var queuedEvents = 0
-    /// Readers that wait; one, as a rule.
+    /// The waiting readers, as a rule one.
     var waiting: [ReplySlot<EventBatch?>] = []
-    /// Set when nothing follows the batches: the end of the stream, or an error.
+    /// Set if nothing follows the batches: the end of the stream, or an error.
     var ending: Result<Void, ClientError>?
     var consumedEvents: UInt32 = 0
     var isAbandoned = false
   }
   private let state = Mutex(State())
-  /// Events that may be queued; what exceeds it is a fault of the coordinator.
+  /// Maximum number of queued events; the coordinator is at fault if there are more.
   private let capacity: Int
   /// Makes the connection's thread look at this feed.
   private let wake: @Sendable () -> Void
@@ -27,7 +27,7 @@ final class EventFeed: EventSink {
     self.wake = wake
   }
 
-  // The connection's thread
+  // For the connection's thread
 
   func deliver(_ batch: EventBatch) -> Bool {
     while let reader = nextReader() {
@@ -76,15 +76,15 @@ final class EventFeed: EventSink {
 
   private func nextReader() -> ReplySlot<EventBatch?>? {
     state.withLock { state in
-      // Batches that wait go first; then nobody waits.
+      // Queued batches go first; then no reader waits.
       guard state.batches.isEmpty, !state.waiting.isEmpty else { return nil }
       return state.waiting.removeFirst()
     }
   }
 
-  // The reader's task
+  // For the reader's task
 
-  /// The next batch; nil at the end, or when the task is cancelled.
+  /// Returns the next batch; nil at the end, or if the task is cancelled.
   func next() async throws(ClientError) -> EventBatch? {
     let slot = ReplySlot<EventBatch?>()
     let taken = state.withLock { state -> ReplySlot<EventBatch?>.Filling? in
@@ -95,7 +95,7 @@ final class EventFeed: EventSink {
         return .success(batch)
       }
       if let ending = state.ending {
-        // The error is told once; then the stream has ended.
+        // The error is returned once; then the stream has ended.
         state.ending = .success(())
         return ending.map { nil }
       }
@@ -120,7 +120,7 @@ final class EventFeed: EventSink {
   }
 }
 
-/// Held by the stream alone: when the last reader lets go of the stream, the subscription ends.
+/// Held by the stream alone: releasing the stream ends the subscription.
 final class EventReader: Sendable {
   private let feed: EventFeed
   init(_ feed: EventFeed) { self.feed = feed }

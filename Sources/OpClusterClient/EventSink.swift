@@ -1,25 +1,25 @@
-// Where the batches of a subscription go: to a task that reads them (EventFeed) or straight to a
-// handler (EventHandler). Called by the connection's thread; let go of from any.
+// The receiver of a subscription's batches: a task that reads them (EventFeed) or a handler
+// (EventHandler). Called by the connection's thread; released from any thread.
 
 import OpClusterModel
 import Synchronization
 
-/// The end of a subscription that is not the coordinator's. All but `isAbandoned` is called by the
-/// connection's thread.
+/// The client's end of a subscription. The connection's thread calls everything except
+/// `isAbandoned`.
 protocol EventSink: AnyObject, Sendable {
-  /// Whether there was room; a batch without room is a violation of the credit.
+  /// Delivers a batch. False means no room: the batch violates the credit.
   func deliver(_ batch: EventBatch) -> Bool
-  /// Nothing follows.
+  /// Ends the subscription; no batch follows.
   func end(_ ending: Result<Void, ClientError>)
-  /// Events read since the last call with `atLeast` of them; 0 until there are so many.
+  /// Returns the events read since the last call once there are at least `count`; 0 before.
   func takeConsumed(atLeast count: UInt32) -> UInt32
-  /// The subscription begins again with new credit: what was read is granted by that. Returns
-  /// the events that are delivered and not read.
+  /// Begins again with new credit, which includes the events read. Returns the number of events
+  /// that are delivered and unread.
   func startAnew() -> Int
-  /// Nobody will read any more.
+  /// Whether the reader is gone.
   var isAbandoned: Bool { get }
-  /// Whether it goes on for as long as it takes when the coordinator is away, rather than being
-  /// told after a while.
+  /// Whether the subscription survives any absence of the coordinator, instead of failing after a
+  /// while.
   var isPatient: Bool { get }
 }
 
@@ -29,11 +29,11 @@ final class EventHandler: EventSink {
     var events: @Sendable (EventBatch) -> Void
     var ended: @Sendable (ClientError) -> Void
   }
-  /// nil once nothing is to be handed over any more, so that what they hold is let go of.
+  /// nil after the end, so that captured values are released.
   private let handlers: Mutex<Handlers?>
   private let consumed = Atomic<UInt32>(0)
   private let abandoned = Atomic(false)
-  /// Makes the connection's thread look at this.
+  /// Makes the connection's thread look at this sink.
   private let wake: @Sendable () -> Void
 
   init(
@@ -45,7 +45,7 @@ final class EventHandler: EventSink {
   }
 
   func deliver(_ batch: EventBatch) -> Bool {
-    // Called outside of the lock: the handler may cancel.
+    // Call the handler outside of the lock: it may cancel.
     let handler = handlers.withLock { $0?.events }
     handler?(batch)
     consumed.wrappingAdd(UInt32(batch.events.count), ordering: .relaxed)
@@ -74,7 +74,7 @@ final class EventHandler: EventSink {
 
   var isAbandoned: Bool { abandoned.load(ordering: .acquiring) }
 
-  /// Waits of programs outlast any absence (S141).
+  /// Waiting programs survive any absence (S141).
   var isPatient: Bool { true }
 
   func abandon() {
@@ -84,7 +84,8 @@ final class EventHandler: EventSink {
   }
 }
 
-/// A subscription whose events go to a handler; it ends when this is cancelled or let go of.
+/// A subscription that hands its events to a handler. Cancelling or releasing it ends the
+/// subscription.
 public final class Observation: Sendable {
   private let handler: EventHandler
 
@@ -92,6 +93,6 @@ public final class Observation: Sendable {
 
   deinit { handler.abandon() }
 
-  /// Ends the subscription. No handler is called afterwards, but one that is running goes on.
+  /// Ends the subscription. No handler call begins afterwards; a running one continues.
   public func cancel() { handler.abandon() }
 }

@@ -1,17 +1,17 @@
-// The only file of this target that speaks C: starting a daemon and taking in its end. Everything
-// answers with a value or an `errno`. Any thread.
+// The unsafe C calls of this target: starts a daemon and collects its end. Returns a value or an
+// `errno`. Any thread.
 
 import Glibc
 
 enum Kernel {
-  /// What the kernel answered.
+  /// A failed system call.
   struct Failure: Error {
     /// An `errno`.
     var code: Int32
     var text: String { unsafe String(cString: strerror(code)) }
   }
 
-  /// Two connected ends, neither of which goes along into a program that is started.
+  /// Makes two connected ends; started programs inherit neither.
   static func socketPair() throws(Failure) -> (Int32, Int32) {
     var ends: [Int32] = [-1, -1]
     let type = SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue
@@ -19,11 +19,11 @@ enum Kernel {
     return (ends[0], ends[1])
   }
 
-  /// Starts a program in a session of its own with default signals; returns its number.
+  /// Starts a program in a session of its own with default signals; returns its process number.
   ///
   /// - Parameters:
-  ///   - input: The descriptor that becomes its stdin; nil is /dev/null.
-  ///   - log: A file that both output streams are appended to.
+  ///   - input: The descriptor that becomes its stdin; nil means /dev/null.
+  ///   - log: The file to which both output streams are appended.
   static func spawn(
     _ executable: String, _ arguments: [String], input: Int32?, log: String
   ) throws(Failure) -> Int32 {
@@ -51,7 +51,7 @@ enum Kernel {
     return process
   }
 
-  /// We may block or ignore signals that the program goes by.
+  /// Restores default signals: we may block or ignore signals that the program relies on.
   private static func useDefaultSignals(_ attributes: UnsafeMutablePointer<posix_spawnattr_t>) {
     var none = sigset_t()
     var all = sigset_t()
@@ -59,17 +59,17 @@ enum Kernel {
     unsafe sigfillset(&all)
     unsafe posix_spawnattr_setsigmask(attributes, &none)
     unsafe posix_spawnattr_setsigdefault(attributes, &all)
-    // POSIX_SPAWN_SETSID, which the C library shows only to GNU programs.
+    // POSIX_SPAWN_SETSID; the C library defines it only for GNU programs.
     let newSession: Int32 = 0x80
     let flags = Int32(POSIX_SPAWN_SETSIGMASK) | Int32(POSIX_SPAWN_SETSIGDEF) | newSession
     unsafe posix_spawnattr_setflags(attributes, Int16(flags))
   }
 
-  /// How a child ended, as `waitpid` tells it; nil while it runs.
+  /// Returns the `waitpid` status of an ended child; nil while it runs.
   static func takeEnd(of process: Int32) -> Int32? {
     var status: Int32 = 0
     let answer = unsafe waitpid(process, &status, WNOHANG)
-    // Somebody else may have taken the end in (ECHILD): it has ended in any case.
+    // ECHILD: the end was already collected elsewhere, so the child has ended.
     return answer == process || (answer < 0 && errno == ECHILD) ? status : nil
   }
 }

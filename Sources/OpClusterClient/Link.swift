@@ -1,47 +1,47 @@
-// The life of the link to the coordinator: connecting, greeting, open, away and when to try again.
-// Pure: time and chance are arguments. Lives on the connection's thread.
+// The state of the link to the coordinator: connecting, greeting, open, or away with the time of
+// the next try. Pure: time and chance are arguments. Lives on the connection's thread.
 
 import OpClusterModel
 
 struct Link {
   enum Phase: Equatable {
-    /// No socket; a fresh one is opened at this moment (A19).
+    /// No socket; a fresh one opens at this moment (A19).
     case away(retryAt: Instant)
-    /// A socket is on its way to be connected.
+    /// A socket is connecting.
     case connecting(deadline: Instant)
-    /// The hello is said, the welcome not yet heard.
+    /// The hello is sent, the welcome has not arrived.
     case greeting(deadline: Instant)
     case open
   }
 
-  /// What has to be done because time has passed.
+  /// The next step that time demands.
   enum Due: Equatable {
     case nothing
     case openSocket
-    /// Nothing was heard for long: ask whether somebody is there.
+    /// Nothing was heard for long: send a ping.
     case ping
     /// Connecting took too long, or the coordinator is silent: drop the socket.
     case giveUpSocket(String)
-    /// The coordinator has been away for so long that nobody should wait any more.
+    /// The coordinator has been away too long: fail the waiting requests.
     case failWaiting
   }
 
-  /// Silence after which the client asks.
+  /// The silence after which the client sends a ping.
   static let askAfter = Span.seconds(3)
-  /// Silence after which the coordinator counts as gone.
+  /// The silence after which the coordinator counts as gone.
   static let silenceLimit = Span.seconds(10)
-  /// How long requests and streams outlast the absence of the coordinator, unless said otherwise.
+  /// How long requests and streams survive the coordinator's absence by default.
   static let patience = Span.seconds(60)
   static let firstBackoff = Span.milliseconds(100)
   static let longestBackoff = Span.seconds(5)
-  /// For one attempt to connect again.
+  /// The time limit of one attempt to reconnect.
   static let reconnectDeadline = Span.seconds(3)
 
   let patience: Span
   private(set) var phase: Phase
   private var lastHeard: Instant
   private var lastAsked: Instant
-  /// Attempts in a row that came to nothing.
+  /// Failed attempts in a row.
   private var failures: UInt32 = 0
   private var awaySince: Instant?
 
@@ -69,10 +69,10 @@ struct Link {
     lastAsked = now
   }
 
-  /// Any message counts as a sign of life.
+  /// Notes a sign of life; any message is one.
   mutating func heard(at now: Instant) { lastHeard = now }
 
-  /// The socket is gone. `chance` in 0…1 spreads many clients over time.
+  /// Notes the loss of the socket. `chance` in 0…1 spreads many clients over time.
   mutating func socketLost(at now: Instant, chance: Double) {
     if awaySince == nil { awaySince = now }
     let doublings = min(failures, 10)
@@ -83,7 +83,7 @@ struct Link {
     phase = .away(retryAt: now + Span(nanoseconds: Int64(jittered)))
   }
 
-  /// What is to be done now. `isAwaited`: somebody wants to be told of a long absence.
+  /// Returns the step that is due now. `isAwaited`: a caller must be told of a long absence.
   mutating func due(at now: Instant, isAwaited: Bool) -> Due {
     if isAwaited, let awaySince, now - awaySince >= patience { return .failWaiting }
     switch phase {
@@ -105,7 +105,7 @@ struct Link {
     }
   }
 
-  /// When `due` has to be asked again at the latest.
+  /// The latest moment for the next call of `due`.
   func nextMoment(isAwaited: Bool) -> Instant {
     let moment: Instant
     switch phase {

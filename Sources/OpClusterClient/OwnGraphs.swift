@@ -1,42 +1,43 @@
-// Which graphs of the own connection a subscription follows, so that it can be renewed after a
-// loss, and what of them is still to be told. Pure; lives on the connection's thread.
+// The graphs of the own connection that a subscription follows, so that it can be renewed after a
+// loss, and the events that it still has to deliver. Pure; lives on the connection's thread.
 //
-// The coordinator follows a graph from its acceptance on, for as long as the subscription lasts.
-// When it is renewed, after a loss of the connection say, it names the graphs that have not ended.
-// What was submitted before and is answered later may have been accepted in between: then it is
-// renewed once more, from where it was when that submission may have been accepted, and of what was
-// told since only the events of that graph are told.
+// The coordinator follows a graph from its acceptance on, as long as the subscription lasts. A
+// renewed subscription names the graphs that have not ended. A submission made before the renewal
+// and answered after it may have been accepted in between. The subscription is then renewed once
+// more, from its position when that submission may have been accepted, and delivers of the events
+// since then only those of that graph.
 
 import OpClusterModel
 
 struct OwnGraphs {
-  /// Ranges of graphs that one selection may name; more are joined over the smallest gaps.
+  /// Maximum number of ranges in one selection; further ones are joined across the smallest gaps.
   static let rangesInSelection = 1_024
 
-  /// Known to be accepted and not seen finished.
+  /// Accepted graphs that have not been seen finished.
   private var open: Set<GraphID> = []
-  /// Seen finished while submissions were unanswered: their acceptance may come later.
+  /// Graphs seen finished while submissions were unanswered: their acceptance may come later.
   private var finishedEarly: Set<GraphID> = []
-  /// Graphs of which events before the subscription's place are still to be told: through which
-  /// event each has been told.
+  /// Graphs with undelivered events before the subscription's position, each with its last
+  /// delivered event.
   private var late: [GraphID: UInt64] = [:]
-  /// Submissions that were on their way when the subscription was renewed, and are not answered.
+  /// Submissions that were on their way at the renewal and are not answered.
   private var awaited: Set<RequestID> = []
-  /// Where the subscription was when the first of them may have been accepted.
+  /// The subscription's position when the first of them may have been accepted.
   private var floor: UInt64 = 0
-  /// The subscription must be renewed for all of our graphs to be told.
+  /// Whether the subscription must be renewed to deliver all own graphs.
   private(set) var isOutdated = false
 
-  /// Where the next subscribing must begin; nil: where the subscription is.
+  /// The position at which the next subscription must begin; nil means the present position.
   var beginning: UInt64? { late.values.min() }
 
   // MARK: - Events
 
-  /// Whether an event is news, where everything through `seen` has been told but for late graphs.
+  /// Whether an event is new. Everything through `seen` has been delivered, except events of late
+  /// graphs.
   mutating func isNews(_ event: Event, seen: UInt64?) -> Bool {
     if event.sequence > seen ?? 0 {
       if !isOutdated {
-        // What is late has been told again on the way here.
+        // Late events have been delivered again on the way here.
         late = [:]
       } else if let graph = event.graph, late[graph] != nil {
         late[graph] = event.sequence
@@ -50,12 +51,12 @@ struct OwnGraphs {
     return true
   }
 
-  /// Everything through here has been told.
+  /// Notes that everything through here has been delivered.
   mutating func caughtUp() {
     if !isOutdated { late = [:] }
   }
 
-  /// An event is told now.
+  /// Notes an event that is delivered now.
   mutating func note(_ event: Event, hasUnanswered: Bool) {
     guard case .graph(let graph) = event.subject else { return }
     switch event.kind {
@@ -69,20 +70,20 @@ struct OwnGraphs {
 
   // MARK: - Answers
 
-  /// The coordinator has accepted a graph of ours, whose events may have been told already.
+  /// Notes that the coordinator accepted our graph; its events may have been delivered already.
   mutating func accepted(_ graph: GraphID, by request: RequestID, isRepeated: Bool) {
     let wasAwaited = awaited.remove(request) != nil
     if finishedEarly.remove(graph) != nil { return }
-    // Known already: told from its beginning, or named when the subscription was renewed.
+    // A known graph is delivered from its beginning, or was named in the renewal.
     guard open.insert(graph).inserted, wasAwaited || isRepeated else { return }
     if wasAwaited { late[graph] = floor }
     isOutdated = true
   }
 
-  /// A submission was answered for good.
+  /// Notes the final answer to a submission.
   mutating func answered(_ request: RequestID) { awaited.remove(request) }
 
-  /// No submission is unanswered.
+  /// Notes that no submission is unanswered.
   mutating func allAnswered() {
     finishedEarly = []
     awaited = []
@@ -90,14 +91,14 @@ struct OwnGraphs {
 
   // MARK: - Renewal
 
-  /// The subscription begins anew, and these submissions are on their way.
+  /// Begins the subscription anew while these submissions are on their way.
   mutating func renewed(awaiting submissions: Set<RequestID>, seen: UInt64?) {
     isOutdated = false
     if awaited.isEmpty { floor = seen ?? 0 }
     awaited.formUnion(submissions)
   }
 
-  /// A selection with these graphs added to it.
+  /// Returns the selection with these graphs added.
   func added(to selection: Selection) -> Selection {
     guard case .numbers(let wanted) = selection.graphs, !open.isEmpty else { return selection }
     var result = selection
@@ -115,7 +116,7 @@ struct OwnGraphs {
       }
     }
     guard ranges.count > Self.rangesInSelection else { return ranges }
-    // Rather a few graphs of others than too long a message.
+    // Include a few foreign graphs rather than exceed the message size.
     let gaps = zip(ranges, ranges.dropFirst()).map { $1.first.number - $0.last.number }.sorted()
     let widest = gaps[gaps.count - Self.rangesInSelection]
     return ranges.reduce(into: []) { joined, range in
@@ -129,7 +130,7 @@ struct OwnGraphs {
 }
 
 extension Selection {
-  /// Whether own graphs can be added to it without changing what else it means.
+  /// Whether own graphs can be added without changing the rest of the selection.
   var canIncludeOwn: Bool {
     switch graphs {
     case .numbers, .all: self == Selection(graphs: graphs)

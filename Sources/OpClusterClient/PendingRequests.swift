@@ -1,32 +1,32 @@
-// The requests of one connection that have no answer yet: which wait to be sent, which are on
-// their way, which are lost with a connection and which are sent again, there or here after the
-// coordinator was too busy. Pure: no socket, no clock. Lives on the connection's thread.
+// The unanswered requests of one connection: waiting to be sent, on their way, lost with a
+// connection, or to be sent again after a loss or a busy coordinator. Pure: no socket, no clock.
+// Lives on the connection's thread.
 
 public import OpClusterModel
 
-/// A request on its way, with its bytes for as long as they may be needed again.
+/// A request with its bytes, as long as they may be needed again.
 struct PendingRequest: Sendable {
   var id: RequestID
   var bytes: [UInt8]
-  /// It may be sent again on another connection without doing anything twice (G34).
+  /// Sending it again on another connection has no second effect (G34).
   var isRepeatable: Bool
-  /// A graph: what its acceptance says matters to subscriptions, too.
+  /// A submission: subscriptions need its acceptance, too.
   var isSubmission = false
-  /// When its caller gives up; nil: never.
+  /// The caller's deadline; nil: none.
   var deadline: Instant?
-  /// Called once, whatever becomes of it.
+  /// Called exactly once.
   var completion: @Sendable (Result<ClientReply, ClientError>) -> Void
 }
 
 struct PendingRequests {
-  /// Requests of ours on their way at once; the rest of the coordinator's bound is left for
+  /// Maximum number of our requests on their way; the rest of the coordinator's limit is for
   /// heartbeats and subscriptions.
   static let inFlightLimit = Limits.requestsInFlightPerClient - 32
 
-  /// How long a request is asked again of a coordinator that is too busy for it (G27).
+  /// How long a request is repeated to a coordinator that is too busy for it (G27).
   static let busyPatience = Span.seconds(60)
 
-  /// The coordinator was too busy for a request, which is asked again after a while.
+  /// The coordinator was too busy for a request, which is repeated after a pause.
   struct Postponement {
     var refusal: Refusal
     var pause: Span
@@ -36,44 +36,44 @@ struct PendingRequests {
     /// Not sent on the present connection.
     case waiting
     case inFlight
-    /// Turned away by a coordinator that is shutting down: waits for the next connection.
+    /// Refused by a coordinator that is shutting down: waits for the next connection.
     case parked
   }
   private struct Entry {
     var request: PendingRequest
     var stage = Stage.waiting
-    /// Given to a socket, be it of an earlier connection.
+    /// Whether a socket has taken it, possibly on an earlier connection.
     var wasSent = false
-    /// Its caller has been told already; its place is kept until its answer comes, since the
-    /// coordinator counts it, too.
+    /// The caller has its result. The entry stays until the answer comes, since the coordinator
+    /// counts it, too.
     var isSettled = false
-    /// When the coordinator was too busy for it the first time.
+    /// The first time the coordinator was too busy for it.
     var busySince: Instant?
   }
 
-  /// By number. Iterated only where the order is made by sorting.
+  /// The entries by number. Iterated only where sorting gives the order.
   private var entries: [UInt64: Entry] = [:]
-  /// Numbers of those that wait, in the order in which they are sent; some may be gone.
+  /// The numbers of waiting requests in sending order; some may be gone.
   private var line: [UInt64] = []
   private var head = 0
   private(set) var inFlightCount = 0
   private var inFlightBytes = 0
   /// Nothing is sent before this moment: the coordinator is too busy.
   private(set) var pausedUntil = Instant.zero
-  /// No submission is sent before this moment: the coordinator has no room for more operations…
+  /// No submission is sent before this moment: the coordinator has no room for more operations.
   private var roomAfter = Instant.zero
-  /// …and these stand aside meanwhile, so that what may make room passes them.
+  /// Submissions that stand aside meanwhile, so that requests that may make room can pass.
   private var aside: [UInt64] = []
-  /// The newest postponement, until it is taken.
+  /// The newest postponement that was not taken.
   private var postponement: Postponement?
   private var submissions = 0
-  /// No deadline is earlier; a later one may be the next.
+  /// A lower bound of all deadlines.
   private(set) var nextDeadline: Instant?
 
-  /// Whether somebody waits for an answer.
+  /// Whether no request waits for an answer.
   var isEmpty: Bool { entries.isEmpty }
   var hasSubmissions: Bool { submissions > 0 }
-  /// Submissions that the coordinator may have got, on whichever connection.
+  /// The submissions that the coordinator may have received, on any connection.
   var sentSubmissions: Set<RequestID> {
     guard hasSubmissions else { return [] }
     return Set(
@@ -82,7 +82,7 @@ struct PendingRequests {
 
   mutating func add(_ request: PendingRequest) {
     entries[request.id.number] = Entry(request: request)
-    // Behind those that stand aside: submissions do not overtake each other.
+    // Submissions queue behind those aside: they do not overtake each other.
     if request.isSubmission, !aside.isEmpty {
       aside.append(request.id.number)
     } else {
@@ -92,7 +92,7 @@ struct PendingRequests {
     if let deadline = request.deadline { nextDeadline = min(nextDeadline ?? deadline, deadline) }
   }
 
-  /// The next one to send, if there is one and the coordinator will take it.
+  /// Returns the next request to send, if the coordinator will accept it.
   mutating func next(at now: Instant = .zero) -> PendingRequest? {
     guard inFlightCount < Self.inFlightLimit, now >= pausedUntil else { return nil }
     if !aside.isEmpty, now >= roomAfter { rejoin() }
@@ -108,7 +108,7 @@ struct PendingRequests {
     return nil
   }
 
-  /// What `next` gave has been given to the socket.
+  /// Notes that the socket has taken the result of `next`.
   mutating func markNextSent() {
     let number = line[head]
     head += 1
@@ -124,8 +124,8 @@ struct PendingRequests {
     entries[number] = entry
   }
 
-  /// The answer to one of ours; an unknown number is late and dropped. `chance` in 0…1 spreads
-  /// many clients over time.
+  /// Applies an answer; drops an unknown number, which is late. `chance` in 0…1 spreads many
+  /// clients over time.
   mutating func answer(
     _ id: RequestID, _ reply: ClientReply, at now: Instant = .zero, chance: Double = 0
   ) {
@@ -148,8 +148,8 @@ struct PendingRequests {
     inFlightBytes -= entry.request.bytes.count
   }
 
-  /// Puts a request back into the line that the coordinator was too busy for: it has done nothing
-  /// with it. False where nobody waits any more, or it has been too busy for too long.
+  /// Puts a request that the coordinator was too busy for back into the line: it had no effect.
+  /// False if the caller no longer waits, or the coordinator has been busy for too long.
   private mutating func postpone(
     _ entry: Entry, _ refusal: Refusal, at now: Instant, _ chance: Double
   ) -> Bool {
@@ -164,7 +164,7 @@ struct PendingRequests {
     entries[number]?.stage = .waiting
     entries[number]?.busySince = since
     postponement = Postponement(refusal: refusal, pause: pause)
-    // What was asked first goes first.
+    // Earlier requests go first.
     let at = line[head...].firstIndex { $0 > number } ?? line.count
     line.insert(number, at: at)
     if refusal.lacksRoom, entry.request.isSubmission {
@@ -176,7 +176,7 @@ struct PendingRequests {
     return true
   }
 
-  /// Takes the submissions out of the line, as long as there is no room for them.
+  /// Takes the submissions out of the line while there is no room for them.
   private mutating func stepAside() {
     let waiting = line[head...].filter { entries[$0] != nil }
     aside = Self.merged(aside, waiting.filter { entries[$0]?.request.isSubmission == true })
@@ -184,14 +184,14 @@ struct PendingRequests {
     head = 0
   }
 
-  /// Puts them back to where they were.
+  /// Puts them back to their places.
   private mutating func rejoin() {
     line = Self.merged(aside, Array(line[head...]))
     head = 0
     aside = []
   }
 
-  /// Two lines in one, each in its own order; of two heads the one that was asked first.
+  /// Merges two lines by request order.
   private static func merged(_ first: [UInt64], _ second: [UInt64]) -> [UInt64] {
     var all: [UInt64] = []
     all.reserveCapacity(first.count + second.count)
@@ -203,17 +203,17 @@ struct PendingRequests {
     return all + rest
   }
 
-  /// As long as the coordinator wants, and by chance up to half as long again.
+  /// The coordinator's wait, plus a random addition of up to a half.
   private static func spread(_ wait: Span, _ chance: Double) -> Span {
     wait.scaled(by: 1 + chance / 2)
   }
 
-  /// Nothing is sent for so long: the coordinator is too busy.
+  /// Pauses all sending: the coordinator is too busy.
   mutating func pause(_ wait: Span, at now: Instant, chance: Double) {
     pausedUntil = max(pausedUntil, now + Self.spread(min(wait, Self.busyPatience), chance))
   }
 
-  /// The newest postponement since the last call.
+  /// Returns the newest postponement since the last call.
   mutating func takePostponement() -> Postponement? {
     defer { postponement = nil }
     return postponement
@@ -222,7 +222,7 @@ struct PendingRequests {
   /// Whether nothing at all may be sent now.
   func isPaused(at now: Instant) -> Bool { pausedUntil > now }
 
-  /// When something may be sent again that may not be sent now.
+  /// The next moment when a request that waits now may be sent.
   func nextSending(at now: Instant) -> Instant? {
     if pausedUntil > now { return pausedUntil }
     return !aside.isEmpty && roomAfter > now ? roomAfter : nil
@@ -237,13 +237,13 @@ struct PendingRequests {
     if !entry.isSettled { entry.request.completion(result) }
   }
 
-  /// Nobody waits for this one any more.
+  /// Notes that the caller no longer waits.
   mutating func abandon(_ id: RequestID) {
     settle(
       id.number, ClientError(.cancelled, "the task that waited for the answer was cancelled"))
   }
 
-  /// Tells the caller; what is on its way keeps its place until its answer comes.
+  /// Completes a request with an error; one on its way keeps its place until its answer comes.
   private mutating func settle(_ number: UInt64, _ error: ClientError) {
     guard let entry = entries[number] else { return }
     guard entry.stage == .inFlight else { return remove(number, .failure(error)) }
@@ -252,7 +252,7 @@ struct PendingRequests {
     entry.request.completion(.failure(error))
   }
 
-  /// Ends what nobody will wait for after `now`.
+  /// Fails the requests with a deadline up to `now`.
   mutating func expire(at now: Instant, address: String) {
     guard let soonest = nextDeadline, soonest <= now else { return }
     let error = ClientError(
@@ -263,8 +263,8 @@ struct PendingRequests {
     nextDeadline = entries.values.lazy.filter { !$0.isSettled }.compactMap(\.request.deadline).min()
   }
 
-  /// The connection has ended: what may be repeated waits again, in the order in which it was
-  /// asked; the rest has failed.
+  /// Handles the end of the connection: repeatable requests wait again in their order, the others
+  /// fail.
   mutating func connectionEnded(_ error: ClientError) {
     let lost = entries.values.filter { $0.stage != .waiting }.map(\.request.id.number).sorted()
     var again: [UInt64] = []
@@ -280,7 +280,7 @@ struct PendingRequests {
     }
     line.replaceSubrange(0..<head, with: again)
     head = 0
-    // The next coordinator may have time, and room.
+    // The next coordinator may have time and room.
     pausedUntil = .zero
     roomAfter = .zero
     if !aside.isEmpty { rejoin() }
@@ -288,7 +288,7 @@ struct PendingRequests {
     inFlightBytes = 0
   }
 
-  /// Nothing will be answered any more.
+  /// Fails all requests.
   mutating func failAll(_ error: ClientError) {
     for number in entries.keys.sorted() { remove(number, .failure(error)) }
     line = []
@@ -298,8 +298,8 @@ struct PendingRequests {
 }
 
 extension ClientRequest {
-  /// Whether sending it a second time does nothing that the first did not: readings, and
-  /// submissions that the coordinator recognises by their key (G19).
+  /// Whether sending it twice has no second effect: reads, and submissions that the coordinator
+  /// recognises by their key (G19).
   public var isSafeToRepeat: Bool {
     switch self {
     case .submit(let submission): !submission.key.text.isEmpty

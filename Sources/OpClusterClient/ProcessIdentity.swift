@@ -1,13 +1,13 @@
-// Names a process that may be somebody else's child, so that a signal never hits another one that
-// got its number later. File system and signals; any thread.
+// Identifies a process that may be no child of ours, so that a signal never hits another process
+// that got its number later. File system and signals; any thread.
 
 import FoundationEssentials
 import Glibc
 
-/// A process by its number and the moment of its start.
+/// A process by its number and its start time.
 struct ProcessIdentity: Hashable, Sendable {
   var number: Int32
-  /// Clock ticks since the machine started, as the kernel tells.
+  /// The start time in clock ticks since boot, from the kernel.
   var startTicks: UInt64
 
   init(number: Int32, startTicks: UInt64) {
@@ -15,11 +15,11 @@ struct ProcessIdentity: Hashable, Sendable {
     self.startTicks = startTicks
   }
 
-  /// The process that has this number now; nil if there is none or it has ended.
+  /// The running process with this number; nil if there is none or it has ended.
   init?(running number: Int32) {
     guard number > 1, let content = FileManager.default.contents(atPath: "/proc/\(number)/stat")
     else { return nil }
-    // The second field is the name in brackets and may hold anything; the others are plain.
+    // The second field is the name in parentheses and may hold anything; the others are plain.
     let text = String(decoding: content, as: UTF8.self)
     guard let bracket = text.lastIndex(of: ")") else { return nil }
     let fields = text[bracket...].dropFirst(2).split(separator: " ")
@@ -30,15 +30,15 @@ struct ProcessIdentity: Hashable, Sendable {
 
   var isRunning: Bool { ProcessIdentity(running: number) == self }
 
-  /// Whether it is this program, run by us. A record that names another process is wrong, whoever
-  /// wrote it: the number may have been given again since, and the machine started anew.
+  /// Whether the process is this program, run by us. The check is needed even for our own record:
+  /// the number may have been reused, and the machine restarted.
   func runs(_ program: String) -> Bool {
     let isIt = Self.user(of: number) == geteuid() && Self.program(of: number) == program
-    // What was looked at may have taken its place meanwhile.
+    // The process may have been replaced during the look.
     return isIt && isRunning
   }
 
-  /// Its user, real and effective; nil when these differ, or nobody can tell.
+  /// The process's user, if real and effective user agree; nil if they differ or are unknown.
   private static func user(of number: Int32) -> UInt32? {
     let content = FileManager.default.contents(atPath: "/proc/\(number)/status") ?? Data()
     let lines = String(decoding: content, as: UTF8.self).split(separator: "\n")
@@ -47,13 +47,13 @@ struct ProcessIdentity: Hashable, Sendable {
     return users.count == 2 && users[0] == users[1] ? users[0] : nil
   }
 
-  /// The name of its program's file; for a process that hides its file from its own user, as our
-  /// daemons do, that by which it was started.
+  /// The name of the process's program file. Our daemons hide that file from their own user; for
+  /// them the name in the command line.
   private static func program(of number: Int32) -> String? {
     let files = FileManager.default
     let path: String
     if let file = try? files.destinationOfSymbolicLink(atPath: "/proc/\(number)/exe") {
-      // An upgrade may have taken the file away.
+      // An upgrade may have removed the file.
       let gone = " (deleted)"
       path = file.hasSuffix(gone) ? String(file.dropLast(gone.count)) : file
     } else {
@@ -65,7 +65,7 @@ struct ProcessIdentity: Hashable, Sendable {
 
   func signal(_ signal: Int32) { if isRunning { kill(number, signal) } }
 
-  /// Asks it to stop, kills it after `grace`; whether it has ended.
+  /// Sends TERM, and KILL after `grace`. Returns whether the process has ended.
   func end(grace: Duration) async -> Bool {
     signal(SIGTERM)
     if await hasEnded(within: grace) { return true }

@@ -1,10 +1,10 @@
-// Where waiting tasks and the connection's thread meet: filled once by the thread (or by the
-// cancellation of a task), read by whoever waits.
+// Passes one value from the connection's thread to waiting tasks. The thread, or a task's
+// cancellation, fills it once.
 
 import OpClusterModel
 import Synchronization
 
-/// A promise of one value of either kind. The first `fill` counts; later ones are dropped.
+/// A promise of one value or error. The first `fill` counts; later ones are dropped.
 final class ReplySlot<Value: Sendable>: Sendable {
   typealias Filling = Result<Value, ClientError>
 
@@ -14,7 +14,7 @@ final class ReplySlot<Value: Sendable>: Sendable {
   }
   private let state = Mutex(State.empty(waiting: []))
 
-  /// Whether this was the first filling.
+  /// Fills the slot; returns whether this was the first filling.
   @discardableResult
   func fill(_ filling: Filling) -> Bool {
     let waiting = state.withLock { state -> [CheckedContinuation<Filling, Never>]? in
@@ -27,7 +27,7 @@ final class ReplySlot<Value: Sendable>: Sendable {
     return true
   }
 
-  /// Waits for the filling. The cancellation of the task fills the slot, for everybody.
+  /// Waits for the filling. Cancelling the task fills the slot for every reader.
   func value() async throws(ClientError) -> Value {
     let filling = await withTaskCancellationHandler {
       await outcome()
@@ -37,7 +37,7 @@ final class ReplySlot<Value: Sendable>: Sendable {
     return try filling.get()
   }
 
-  /// Waits for the filling, whatever becomes of the task.
+  /// Waits for the filling, also in a cancelled task.
   func outcome() async -> Filling {
     await withCheckedContinuation { continuation in
       let filling = state.withLock { state -> Filling? in

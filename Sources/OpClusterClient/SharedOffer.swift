@@ -1,13 +1,13 @@
-// What each of several workers of one machine offers, so that all of them together offer what the
-// machine has, and none of it twice. Pure; used where a cluster of one's own is started.
+// Splits the resources of a machine among several workers, so that together they offer all of it
+// and nothing twice. Pure; used to start our own clusters.
 
 public import OpClusterModel
 
-/// What the workers of one machine offer together.
+/// The resources that the workers of one machine offer together.
 public struct SharedOffer: Equatable, Sendable {
-  /// nil: the machine's, shared out, at least one each.
+  /// CPUs per worker; nil: an equal share of the machine's, at least one.
   public var cpusPerWorker: Int?
-  /// nil: those of the machine, or what a single worker is told elsewhere.
+  /// The gpus; nil: those of the machine, or a single worker's own configuration.
   public var gpus: GPUSetting?
   public var resources: [Resources.NamedAmount]
 
@@ -19,10 +19,11 @@ public struct SharedOffer: Equatable, Sendable {
     self.resources = resources
   }
 
-  /// Of all memory, the rest being for everything else on the machine: what one worker offers.
+  /// The percentage of memory that workers offer together; the rest is for everything else on the
+  /// machine.
   private static let memoryPercent = 90.0
 
-  /// The flags of one of so many workers, counted from 0.
+  /// The flags of one worker, counted from 0.
   func flags(
     of worker: Int, among workers: Int, processors: Int, foundGPUs: [String]
   ) -> [String] {
@@ -31,7 +32,7 @@ public struct SharedOffer: Equatable, Sendable {
     if gpus != nil || workers > 1 {
       let setting = gpus ?? .found
       let names = setting.names(found: foundGPUs)
-      // One by one: what a worker is told elsewhere would count for each of them.
+      // Name them one by one: a worker's own configuration would count for each of them.
       let share = names.map { GPUSetting.share(of: $0, worker: worker, among: workers) }
       flags += ["--gpus", share.map(GPUSetting.text) ?? "unmanaged"]
     }
@@ -42,7 +43,7 @@ public struct SharedOffer: Equatable, Sendable {
     return flags
   }
 
-  /// Whole units as evenly as can be; what is less than one is the first worker's.
+  /// Splits whole units as evenly as possible; the first worker gets the fraction.
   private static func share(
     of amount: ResourceAmount, _ worker: Int, among workers: Int
   ) -> ResourceAmount {
@@ -52,7 +53,7 @@ public struct SharedOffer: Equatable, Sendable {
     return ResourceAmount(tenThousandths: own * 10_000 + (worker == 0 ? rest : 0))
   }
 
-  /// At most four digits after the point.
+  /// Formats with at most four digits after the point.
   private static func text(_ amount: ResourceAmount) -> String {
     let (units, rest) = amount.tenThousandths.quotientAndRemainder(dividingBy: 10_000)
     return rest == 0 ? "\(units)" : "\(units)." + "\(rest + 10_000)".dropFirst()

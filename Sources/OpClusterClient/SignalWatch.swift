@@ -1,24 +1,26 @@
-// Ctrl-C and TERM as values for async code. Made first thing in `main`; its own thread waits.
+// Delivers Ctrl-C and TERM to async code. Made first in `main`; its own thread waits.
 
 import Glibc
 import OpClusterZeroMQ
 import Synchronization
 
-/// Turns SIGINT and SIGTERM into values of a stream, for the rest of the process's life.
+/// Turns SIGINT and SIGTERM into a stream, for the rest of the process's life.
 public final class SignalWatch: Sendable {
-  /// One value for each signal, its number. For one reader.
+  /// The number of each signal. For one reader.
   public let signals: AsyncStream<Int32>
 
   private static let numbers = [SIGINT, SIGTERM]
 
-  /// To be called before the first thread starts: threads inherit which signals are blocked, and
-  /// one that does not block them would be ended by them.
+  /// Call this before the first thread starts: threads inherit the signal mask, and a signal would
+  /// end the process through a thread that does not block it.
+  ///
+  /// - Throws: `.unreachable` if the signals cannot be watched.
   public init() throws(ClientError) {
     let (stream, continuation) = AsyncStream.makeStream(
       of: Int32.self, bufferingPolicy: .bufferingNewest(8))
     signals = stream
     do throws(SocketError) {
-      // Blocks them here and for the thread to come, which reads them from its own descriptor.
+      // Blocks the signals here and in the new thread, which reads them from its own descriptor.
       _ = try SignalDescriptor(Self.numbers)
       _ = try startThread(name: "opcluster-signals") { Self.watch(continuation) }
     } catch {

@@ -1,36 +1,36 @@
-// The subscriptions of one connection over all the sockets it goes through: where each is, what is
-// to be asked next, and that its batches arrive without a gap. Pure: no socket, no clock. Lives on
-// the connection's thread.
+// The subscriptions of one connection across all its sockets: their positions, their next requests,
+// and the check that batches arrive without a gap. Pure: no socket, no clock. Lives on the
+// connection's thread.
 
 import OpClusterModel
 
 struct Subscriptions {
   fileprivate struct Entry {
     let sink: any EventSink
-    /// As the reader asked for it; `number` is the reader's.
+    /// The reader's subscription; `number` is the reader's.
     let wish: EventSubscription
-    /// What the coordinator knows it by; another one after each loss, so that late batches of an
-    /// earlier time cannot be taken for new ones.
+    /// The number for the coordinator. It changes after each loss, so that late batches cannot be
+    /// taken for new ones.
     var number: UInt64
     var state = State.unsent
     /// The request that opened it; a refusal may come at any time.
     var request: RequestID?
-    /// Everything through here has been told; nil: it begins when it is subscribed.
+    /// Everything through here has been delivered; nil: it begins with the subscription.
     var seen: UInt64?
-    /// Whose count that is; nil: the reader's, which does not say.
+    /// The life of the coordinator that counted it; nil: the reader gave the position without one.
     var seenLife: CoordinatorLife?
-    /// With `includesOwn`.
+    /// For `includesOwn`.
     var own = OwnGraphs()
-    /// Events to be granted again besides those that were read: they came a second time and were
-    /// not delivered, or their grant was refused by a busy coordinator.
+    /// Events to grant again besides those that were read: duplicates that were not delivered, or
+    /// grants that a busy coordinator refused.
     var ungranted: UInt32 = 0
-    /// Grants that the coordinator has not answered. Looked up only.
+    /// Unanswered grants. Looked up only.
     var grants: [RequestID: UInt32] = [:]
-    /// Events the coordinator may send under `number` before it is granted more.
+    /// The number of events that the coordinator may send under `number` before the next grant.
     var credit: UInt32
-    /// Events received under `number`.
+    /// The number of events received under `number`.
     var received: UInt64 = 0
-    /// Events given to the reader, over all.
+    /// The number of events given to the reader in all.
     var delivered: UInt64 = 0
     var hasCaughtUp = false
   }
@@ -41,7 +41,7 @@ struct Subscriptions {
   private var entries: [Entry] = []
   private var lastNumber: UInt64 = 0
 
-  /// Whether a reader wants to be told when the coordinator stays away.
+  /// Whether a reader must be told if the coordinator stays away.
   var hasImpatient: Bool { entries.contains { !$0.sink.isPatient } }
 
   mutating func add(_ wish: EventSubscription, sink: any EventSink) {
@@ -52,8 +52,8 @@ struct Subscriptions {
     entries.append(entry)
   }
 
-  /// What is to be said to the coordinator now; `lastRequest` numbers the requests on.
-  /// `submissions` are those of ours that are on their way.
+  /// Returns the requests that are due now; `lastRequest` continues the numbering. `submissions`
+  /// are ours on their way.
   mutating func due(
     _ lastRequest: inout UInt64, submissions: () -> Set<RequestID> = { [] }
   ) -> [(RequestID, ClientRequest)] {
@@ -86,7 +86,7 @@ struct Subscriptions {
     return result
   }
 
-  /// What may be sent beyond the credit so far, if it is worth a word.
+  /// Returns the events to grant, if they are enough for a message.
   private mutating func takeGrant(_ at: Int) -> UInt32? {
     let threshold = max(1, min(entries[at].wish.credit / 4, Limits.eventsPerGrant))
     let ungranted = entries[at].ungranted
@@ -111,7 +111,7 @@ struct Subscriptions {
     return subscription
   }
 
-  /// A reply to one of the requests of `due`; others are not ours.
+  /// Applies a reply to a request of `due`; ignores other replies.
   mutating func answer(
     _ id: RequestID, _ reply: ClientReply, submissions: () -> Set<RequestID> = { [] }
   ) {
@@ -137,7 +137,7 @@ struct Subscriptions {
     }
   }
 
-  /// The coordinator is too busy to open a subscription, or to take a grant: it is asked again.
+  /// The coordinator was too busy for a subscription or a grant: repeats it later.
   mutating func putOff(_ id: RequestID) {
     for at in entries.indices {
       if let events = entries[at].grants.removeValue(forKey: id) { entries[at].ungranted += events }
@@ -147,26 +147,25 @@ struct Subscriptions {
     entries[at].state = .unsent
   }
 
-  /// A graph of this connection was accepted; called before whoever submitted it is told.
+  /// Notes an accepted graph of this connection. Call it before the submitter gets the answer.
   ///
-  /// - Parameter isRepeated: It had been accepted before (G19).
+  /// - Parameter isRepeated: The graph had been accepted before (G19).
   mutating func accepted(_ graph: GraphID, by request: RequestID, isRepeated: Bool) {
     for at in entries.indices where entries[at].wish.followsOwn(graph) {
       entries[at].own.accepted(graph, by: request, isRepeated: isRepeated)
     }
   }
 
-  /// No submission is unanswered.
+  /// Notes that no submission is unanswered.
   mutating func allAnswered() {
     for at in entries.indices { entries[at].own.allAnswered() }
   }
 
-  /// A batch from the coordinator. Returns what is wrong with it, if anything; the connection
-  /// cannot be trusted then.
+  /// Applies a batch. Returns an error if the batch is wrong; the connection must be dropped then.
   ///
-  /// - Parameter hasSubmissions: Submissions of ours are unanswered.
+  /// - Parameter hasSubmissions: Whether submissions of ours are unanswered.
   mutating func take(_ batch: EventBatch, hasSubmissions: Bool = false) -> ClientError? {
-    // An unknown number is of an earlier time, or of one just abandoned.
+    // An unknown number belongs to an earlier socket, or to an abandoned subscription.
     guard let at = entries.firstIndex(where: { $0.number == batch.subscription }) else {
       return nil
     }
@@ -185,7 +184,7 @@ struct Subscriptions {
       entries[at].seen = last.sequence
     }
     if batch.caughtUp {
-      // Everything up to there has been told, whether it was selected or not.
+      // Everything up to there has been delivered, selected or not.
       entries[at].seen = max(entries[at].seen ?? 0, batch.resumeAt)
       entries[at].own.caughtUp()
     }
@@ -196,7 +195,7 @@ struct Subscriptions {
     var shown = batch
     shown.subscription = entries[at].wish.number
     shown.first = entries[at].delivered
-    // The reader hears once that the backlog is told, even if there was another after a loss.
+    // The reader hears `caughtUp` once, even if a loss caused another backlog.
     shown.caughtUp = batch.caughtUp && !entries[at].hasCaughtUp
     entries[at].delivered += UInt64(batch.events.count)
     entries[at].hasCaughtUp = entries[at].hasCaughtUp || batch.caughtUp
@@ -216,8 +215,8 @@ struct Subscriptions {
     return nil
   }
 
-  /// The connection has ended: every subscription goes on from where it was on the next one.
-  /// These submissions will be said again.
+  /// Handles the end of the connection: every subscription continues on the next one. `submissions`
+  /// will be sent again.
   mutating func connectionEnded(submissions: Set<RequestID> = []) {
     for at in entries.indices { restart(at, submissions) }
   }
@@ -233,18 +232,18 @@ struct Subscriptions {
     if entries[at].wish.includesOwn {
       entries[at].own.renewed(awaiting: submissions, seen: entries[at].seen)
     }
-    // What is delivered but not read counts against the new credit.
+    // Delivered and unread events count against the new credit.
     let unread = UInt32(clamping: entries[at].sink.startAnew())
     entries[at].credit = max(1, entries[at].wish.credit - min(unread, entries[at].wish.credit))
   }
 
-  /// The coordinator has been away for long.
+  /// Fails impatient subscriptions: the coordinator has been away for long.
   mutating func failImpatient(_ error: ClientError) {
     for entry in entries where !entry.sink.isPatient { entry.sink.end(.failure(error)) }
     entries.removeAll { !$0.sink.isPatient }
   }
 
-  /// Nothing will come any more.
+  /// Fails all subscriptions.
   mutating func failAll(_ error: ClientError) {
     for entry in entries { entry.sink.end(.failure(error)) }
     entries = []
@@ -252,7 +251,7 @@ struct Subscriptions {
 }
 
 extension Subscriptions.Entry {
-  /// Whether the reader has not been told of it yet; then it is told now.
+  /// Whether the event is new to the reader; marks it as delivered.
   fileprivate mutating func isNews(_ event: Event, _ hasSubmissions: Bool) -> Bool {
     guard own.isNews(event, seen: seen) else { return false }
     seen = max(seen ?? 0, event.sequence)
@@ -262,14 +261,14 @@ extension Subscriptions.Entry {
 }
 
 extension ClientReply {
-  /// The next coordinator will answer.
+  /// Whether the next coordinator will answer.
   fileprivate var isPutOff: Bool {
     if case .refused(let refusal) = self { refusal.code == .shuttingDown } else { false }
   }
 }
 
 extension EventSubscription {
-  /// Whether it follows this graph only because it is submitted over its connection.
+  /// Whether it follows this graph only because of `includesOwn`.
   fileprivate func followsOwn(_ graph: GraphID) -> Bool {
     guard includesOwn, case .numbers(let ranges) = selection.graphs else { return false }
     return !ranges.contains { $0.first <= graph && graph <= $0.last }
