@@ -1,12 +1,12 @@
-// What this build calls itself: one number for the daemons, the commands and the library, as they
-// are built and installed together. Which peers understand each other is decided by the protocol's
-// version, never by this (G32).
+// The version of this build: one number for the daemons, the commands and the library, since they
+// are built and installed together. The protocol version alone decides which peers understand each
+// other (G32).
 
-/// The build that this source makes.
+/// The version of this source.
 public enum Build {
-  /// By semantic versioning.
+  /// The semantic version.
   public static let version = "1.0.0"
 
-  /// How programs call it when they greet each other; for people and logs.
+  /// The name that programs send in their hello; for people and logs.
   public static let name = "opcluster \(version)"
 }

@@ -1,6 +1,6 @@
-// What clients and the coordinator say to each other.
+// The messages between clients and the coordinator.
 
-/// From a client.
+/// A message from a client.
 public enum ClientMessage: Hashable, Sendable {
   case hello(ClientHello)
   case request(RequestID, ClientRequest)
@@ -16,89 +16,86 @@ public struct ClientHello: Hashable, Sendable {
 }
 
 public enum ClientRequest: Hashable, Sendable {
-  // Steering: each is one commit, answered when it is durable (S1, S3).
+  // Steering: each request is one commit, answered when the commit is durable (S1, S3).
   case submit(GraphSubmission)
   case enqueue([OperationID], queue: String)
   case cancel(OperationTarget, reason: String, grace: Span?)
-  /// Every operation now in the queue (S95).
+  /// Cancels every operation that is now in the queue (S95).
   case cancelQueue(String, reason: String)
   case suspendGraphs(Selection, Bool)
   case createQueue(QueueSettings)
   case changeQueue(String, QueueChange)
-  /// Only an empty one (S5).
+  /// Removes a queue; it must be empty (S5).
   case removeQueue(String)
-  /// - Parameter allowsCycle: One that closes a circle is taken as well: nobody in it becomes ready
-  ///   until it is broken (S32).
+  /// - Parameter allowsCycle: Accepts an edge that closes a cycle. No operation of the cycle
+  ///   becomes ready until the cycle is broken (S32).
   case addDependency(
     from: OperationID, to: OperationID, EdgePolicy, allowsCycle: Bool = false)
   case removeDependency(from: OperationID, to: OperationID)
   case setPriority(OperationTarget, Priority)
-  /// Closes (true) or opens the hold gate of what has not started (S44).
+  /// Closes (true) or opens the hold gate of unstarted operations (S44).
   case hold(OperationTarget, Bool)
-  /// Takes what has not started out of its queue and puts it at the end of another.
+  /// Moves unstarted operations to the end of another queue.
   case setQueue(OperationTarget, queue: String)
-  /// Further blocks, an encoded `[OperationBlock]`, for a block operation that has not been
-  /// dispatched (S120).
+  /// Adds blocks, an encoded `[OperationBlock]`, to an undispatched block operation (S120).
   case addBlocks(OperationID, [UInt8])
-  /// An executing operation is about to wait; refused if that could never end (S142).
+  /// An executing operation is about to wait. Refused if the wait could never end (S142).
   case beginWait(OperationID, WaitTarget)
   case endWait(OperationID)
   case drainWorker(String)
-  /// Gives work to a worker that was set aside, at once.
+  /// Ends the rest of a worker that was set aside: it gets work at once.
   case resumeWorker(String)
-  /// Lists a worker that is down no more.
+  /// Removes a worker that is down from the list.
   case forgetWorker(String)
-  /// Takes what is kept of graphs that have ended out of the journal; at most
-  /// `Limits.graphsPerRemoval`.
+  /// Removes the records of ended graphs from the journal; at most `Limits.graphsPerRemoval`.
   case removeGraphs([GraphID])
 
   // Reading
   case graphs(Selection, after: GraphID?, limit: UInt32)
-  /// `after` is the last operation of the page before.
+  /// `after` is the last operation of the previous page.
   case operations(Selection, after: OperationID?, limit: UInt32)
-  /// Templates, edges and counts of one graph.
+  /// Returns templates, edges and counts of one graph.
   case structure(Selection)
   case explain(Selection)
-  /// A graph as it was submitted, and how its operations ended; to run it again.
+  /// Returns a graph as submitted, with the outcomes of its operations, to run it again.
   case submission(GraphID)
-  /// One queue by its name, or with an empty one all by their numbers; `after` is the last of the
-  /// page before.
+  /// Returns the named queue, or all if empty; `after` is the last of the previous page.
   case queues(named: String = "", after: QueueID? = nil, limit: UInt32 = 0)
   case workers
   case configuration
   case ping
-  /// The holder of an invitation adds a key of its own; all that an invitation is good for.
+  /// Adds a key of the holder of an invitation; an invitation allows nothing else.
   case enrol(name: String, publicKey: [UInt8])
   case log(AttemptSelection, LogStream, offset: Int64, maximumBytes: UInt32)
 
   // Following
   case subscribe(EventSubscription)
-  /// The subscriber has read so many more events.
+  /// The subscriber has read `events` more events.
   case grantCredit(subscription: UInt64, events: UInt32)
   case unsubscribe(subscription: UInt64)
 }
 
-/// Which operations a steering request means.
+/// The operations of a steering request.
 public enum OperationTarget: Hashable, Sendable {
   case selection(Selection)
-  /// An explicit set, as atomic as any other (S97); at most `Limits.operationsPerTarget`.
+  /// An explicit set, as atomic as any other target (S97); at most `Limits.operationsPerTarget`.
   case operations([OperationID])
-  /// All that depends on it, directly or through others, and has not finished; not itself.
+  /// All unfinished direct and indirect dependents of the operation, without itself.
   case dependents(of: OperationID)
 }
 
-/// What an executing operation wants to wait for (S141).
+/// The target of a wait of an executing operation (S141).
 public enum WaitTarget: Hashable, Sendable {
   /// At most `Limits.operationsPerTarget`.
   case operations([OperationID])
-  /// Until the queue of this name is empty, with what is added meanwhile.
+  /// Waits until the queue is empty, including operations that are added meanwhile.
   case queue(String)
 }
 
-/// One operation, and which attempt of it.
+/// One attempt of one operation.
 public struct AttemptSelection: Hashable, Sendable {
   public var operation: OperationID
-  /// Which run, as people count (`Dispatch.run`); nil: the newest.
+  /// The run, as people count (`Dispatch.run`); nil means the newest.
   public var attempt: UInt32?
   public init(operation: OperationID, attempt: UInt32? = nil) {
     self.operation = operation
@@ -106,13 +103,13 @@ public struct AttemptSelection: Hashable, Sendable {
   }
 }
 
-/// What to change of a queue; nil leaves as it is.
+/// A change of a queue; nil leaves a value unchanged.
 public struct QueueChange: Hashable, Sendable {
   public var newName: String?
   public var qos: QualityOfService?
   public var limit: Limit?
   public var isSuspended: Bool?
-  /// Only while the queue is empty (S146).
+  /// Allowed only while the queue is empty (S146).
   public var pool: [LabelRequirement]?
   public init(
     newName: String? = nil, qos: QualityOfService? = nil, limit: Limit? = nil,
@@ -130,22 +127,23 @@ public struct QueueChange: Hashable, Sendable {
   }
 }
 
-/// Which events, from where on.
+/// The selection and the start of a subscription.
 public struct EventSubscription: Hashable, Sendable {
-  /// The client's number for it.
+  /// The client's number of the subscription.
   public var number: UInt64
   public var selection: Selection
-  /// Events after this sequence; nil: from now on.
+  /// Delivers events after this sequence; nil: new events only.
   public var since: UInt64?
-  /// The newest event that the subscriber knows, and whose: it is refused by a log that does not
-  /// have it (`otherHistory`). nil: nobody knows where `since` comes from.
+  /// The newest event that the subscriber knows, with its life. The coordinator refuses the
+  /// subscription if its log does not have that event (`otherHistory`). nil: the origin of `since`
+  /// is unknown.
   public var known: EventMark?
-  /// Only events of graphs (submitted, finished…), not of their operations.
+  /// Delivers only events of graphs (submitted, finished…), not of operations.
   public var graphsOnly: Bool
-  /// Stop after the backlog.
+  /// Ends after the backlog.
   public var backlogOnly: Bool
-  /// Besides `selection`: every graph that is submitted over this connection from now on, and all
-  /// events of queues. What a program needs that follows its own operations.
+  /// Also delivers the events of every graph that is submitted over this connection from now on,
+  /// and of all queues. For programs that follow their own operations.
   public var includesOwn: Bool
   public var credit: UInt32
   public init(
@@ -162,25 +160,25 @@ public struct EventSubscription: Hashable, Sendable {
   }
 }
 
-/// From the coordinator to a client.
+/// A message from the coordinator to a client.
 public enum ClientAnswer: Hashable, Sendable {
   case welcome(version: UInt32, build: String, CoordinatorLife)
   case reply(RequestID, ClientReply)
   case events(EventBatch)
-  /// Nobody speaks for a while: the coordinator is there. For so long what it decided has waited
-  /// for the disk, and whoever waits for an answer waits for that; zero: hardly at all.
+  /// A sign of life after a silence. `diskWait` is the time for which decisions, and so answers,
+  /// have waited for the disk; zero if hardly at all.
   case heartbeat(diskWait: Span)
 }
 
-/// Events of one subscription, in order. `first` counts what this subscription was sent before,
-/// so that a client sees a loss.
+/// Consecutive events of one subscription. `first` counts the events sent before in this
+/// subscription, so that a client detects a loss.
 public struct EventBatch: Hashable, Sendable {
   public var subscription: UInt64
   public var first: UInt64
   public var events: [Event]
-  /// After these, the backlog is told and live events follow.
+  /// The backlog ends with these events; live events follow.
   public var caughtUp: Bool
-  /// The newest sequence of the cluster when this left: where to resume.
+  /// The newest sequence of the cluster when the batch left; resume from here.
   public var resumeAt: UInt64
   public init(
     subscription: UInt64, first: UInt64, events: [Event], caughtUp: Bool, resumeAt: UInt64
@@ -195,17 +193,17 @@ public struct EventBatch: Hashable, Sendable {
 
 public enum ClientReply: Hashable, Sendable {
   case refused(Refusal)
-  /// `repeated`: the key was known, this is the first answer again (G19).
+  /// `repeated`: the key was known, and this repeats the first answer (G19).
   case accepted(GraphID, operations: UInt32, repeated: Bool)
   case done(CommitIndex)
   case cancelled([CancelVerdict], total: UInt32)
-  /// What was executing when the suspension took effect (S72).
+  /// The operations that were executing when the suspension took effect (S72).
   case suspended(executing: [OperationID])
-  /// false: it came too late and changed nothing (S35, S52, S62).
+  /// false: the request came too late and changed nothing (S35, S52, S62).
   case effect(Bool)
-  /// How many of the operations meant were changed, and for how many it came too late.
+  /// The number of changed operations, and of those for which it was too late.
   case changed(UInt32, unchanged: UInt32)
-  /// `outcomes`: one raw `Outcome` per operation, 0 for what has not finished.
+  /// `outcomes`: one raw `Outcome` per operation, 0 if unfinished.
   case submission(GraphSubmission, outcomes: [UInt8])
   case graphs([GraphRow], more: Bool)
   case operations([OperationRow], more: Bool)
@@ -217,7 +215,7 @@ public enum ClientReply: Hashable, Sendable {
   case pong(commit: CommitIndex, epoch: Epoch, lastEvent: UInt64)
   case log(LogChunk)
   case subscribed(since: UInt64)
-  /// The key is in the list, under this name, and the invitation is spent.
+  /// The key was added under this name, and the invitation is used up.
   case enrolled(name: String, role: Role)
 }
 
@@ -234,7 +232,7 @@ public struct CancelVerdict: Hashable, Sendable {
   }
 }
 
-/// Operations in each state, by the order of `StateWord.allCases`.
+/// The number of operations per state, in the order of `StateWord.allCases`.
 public struct StateCounts: Hashable, Sendable {
   public private(set) var counts: [UInt32]
   public init() { counts = Array(repeating: 0, count: StateWord.allCases.count) }
@@ -280,7 +278,7 @@ public struct GraphRow: Hashable, Sendable {
   public var submittedAt: WallTime
   public var finishedAt: WallTime
   public var labels: [Label]
-  /// Failures that the manifest allows.
+  /// The number of failures that the manifest allows.
   public var allowedFailures: UInt32
   public init(
     graph: GraphID, name: String, state: State, counts: StateCounts, submittedAt: WallTime,
@@ -298,7 +296,7 @@ public struct GraphRow: Hashable, Sendable {
   public enum State: String, Sendable, CaseIterable {
     case running, suspended, succeeded, failed, cancelled
 
-    /// Whether a list restricted to some states shows it; none means all.
+    /// Whether a list restricted to some states shows the graph; no states means all.
     public func isMeant(by states: [StateWord]) -> Bool {
       states.isEmpty
         || states.contains { $0.rawValue == rawValue || ($0 == .executing && self == .running) }
@@ -307,17 +305,17 @@ public struct GraphRow: Hashable, Sendable {
 }
 
 extension GraphRow {
-  /// The name of the key that it was submitted with; empty where nobody has one.
+  /// The name of the submitter's key; empty if clients have no keys.
   public var submitter: String {
     labels.last { $0.key == GraphSubmission.submitterLabel }?.value ?? ""
   }
 }
 
-/// One operation in full, as far as it is known: live state, and the history of its attempts.
+/// One operation as far as it is known: live state and attempts.
 public struct OperationRow: Hashable, Sendable {
   public var id: OperationID
   public var name: String
-  /// nil for a plain operation; else the shown index.
+  /// The shown index; nil for a plain operation.
   public var index: UInt32?
   public var state: StateWord
   public var isReady = false
@@ -330,29 +328,29 @@ public struct OperationRow: Hashable, Sendable {
   public var priority: Priority = .normal
   public var qos: QualityOfService = .default
   public var workerName: String = ""
-  /// The newest run, as people count (`Dispatch.run`); 0: none has begun.
+  /// The newest run, as people count (`Dispatch.run`); 0 before the first.
   public var attempt: UInt32 = 0
-  /// What stands in its way besides dependencies: the barrier ahead, or what a barrier itself
-  /// waits for; at most 100 (S39, S86). Filled for single operations only.
+  /// Obstacles other than dependencies: the barrier ahead, or the operations that a barrier waits
+  /// for; at most 100 (S39, S86). Only for single operations.
   public var blockedBy: [OperationID] = []
-  /// What a running attempt last said of itself.
+  /// The last progress of a running attempt.
   public var progress: Progress?
-  /// When its hold opens by itself; nil: it does not, or is open (S150).
+  /// The moment when its hold opens by itself; nil if it does not, or is open (S150).
   public var notBefore: WallTime?
-  /// At most 100 of its dependencies.
+  /// The dependencies; at most 100.
   public var needs: [Need] = []
   public var result: AttemptResult?
   public var submittedAt: WallTime = .unknown
-  /// When it stood clear: nothing it waits for, no barrier, no hold before it. Unknown while
-  /// something stands there, of what ended without having started, of what said nothing of itself
-  /// but that it succeeded, and where it was before a restart of the coordinator.
+  /// The moment when nothing stood before the operation: no dependency, no barrier, no hold.
+  /// Unknown while something does; for operations that ended without a start, or that reported only
+  /// a plain success; and for moments before a restart of the coordinator.
   public var readyAt: WallTime = .unknown
   public var startedAt: WallTime = .unknown
   public var finishedAt: WallTime = .unknown
-  /// What earlier attempts came to, oldest first; filled for single operations only.
+  /// The results of earlier attempts, oldest first; only for single operations.
   public var attempts: [AttemptHistory] = []
-  /// The encoded `CommandSpecification` and the element's values (`ElementValues`); filled for
-  /// single command operations only, as long as the submission is known.
+  /// The encoded `CommandSpecification` and the element's values (`ElementValues`). Only for single
+  /// command operations, as long as the submission is known.
   public var command: [UInt8] = []
   public var commandArgument: [UInt8] = []
   public init(id: OperationID, name: String, index: UInt32?, state: StateWord) {
@@ -383,16 +381,15 @@ public struct OperationRow: Hashable, Sendable {
   }
 }
 
-/// A graph's shape and where it stands, by template.
+/// A graph's shape and state by template.
 public struct GraphStructure: Hashable, Sendable {
   public var row: GraphRow
   public var stages: [Stage]
   public var groupEdges: [GroupEdge]
-  /// Edges between single operations; at most 10,000 of them, `elementEdgeCount` says how many
-  /// there are.
+  /// Edges between single operations, at most 10,000; `elementEdgeCount` is their total.
   public var elementEdges: ElementEdges
   public var elementEdgeCount: UInt32
-  /// The newest event that the counts contain: a follower ignores events up to it (S116).
+  /// The newest event in the counts: a follower ignores events up to it (S116).
   public var lastEvent: UInt64 = 0
   public init(
     row: GraphRow, stages: [Stage], groupEdges: [GroupEdge], elementEdges: ElementEdges,
@@ -429,7 +426,7 @@ public struct GraphStructure: Hashable, Sendable {
   }
 }
 
-/// Why an operation is where it is.
+/// The reasons for an operation's state.
 public struct Explanation: Hashable, Sendable {
   public var operation: OperationID
   /// `12/align/3`.
@@ -448,7 +445,7 @@ public struct Explanation: Hashable, Sendable {
 public struct QueueRow: Hashable, Sendable {
   public var queue: QueueID
   public var settings: QueueSettings
-  /// Queued and executing; barriers are not counted (S81).
+  /// Queued and executing operations; barriers do not count (S81).
   public var operationCount: UInt32
   public var executing: UInt32
   public var dispatched: UInt32
@@ -476,15 +473,15 @@ public struct WorkerRow: Hashable, Sendable {
   public var held: UInt32
   public var labels: [Label]
   public var types: [OperationType]
-  /// So long ago; nil: not since the coordinator was started.
+  /// The time since the last message; nil: none since the coordinator's start.
   public var lastHeard: Span?
-  /// Operations of which processes live that KILL does not end: the machine is not well.
+  /// The number of operations with processes that KILL does not end: the machine has a problem.
   public var unkillable: UInt32 = 0
-  /// What it could not start and others could, and is given nothing of for a while; empty: none.
+  /// Work that it failed to start, unlike others, and does not get for a while; may be empty.
   public var trouble = ""
-  /// It is given nothing at all for a while.
+  /// The worker gets no work at all for a while.
   public var isSetAside = false
-  /// When one that is down was lost, and why.
+  /// The time and the reason of the loss of a worker that is down.
   public var downSince = WallTime.unknown
   public var downReason = ""
   public init(
@@ -509,19 +506,19 @@ public struct WorkerRow: Hashable, Sendable {
   }
 }
 
-/// What the coordinator goes by, for `config show` and for tests.
+/// The coordinator's configuration, for `config show` and tests.
 public struct ConfigurationValues: Hashable, Sendable {
   public var timing: Timing
   public var clientEndpoint: String
   public var workerEndpoint: String
   public var stateFolder: String
-  /// The coordinator's wall clock; for display, nothing goes by it (G31).
+  /// The coordinator's wall clock; for display only (G31).
   public var wall = WallTime.unknown
-  /// Room on the journal's disk when it was looked at last; nil: not known.
+  /// Free bytes on the journal's disk at the last check; nil if unknown.
   public var diskFreeBytes: UInt64?
-  /// Submissions are refused while there is less room than this (G8).
+  /// Submissions are refused while fewer bytes are free (G8).
   public var diskReserveBytes: UInt64 = 0
-  /// What does not hold of the history, with what helps; nil: nothing is known to be wrong.
+  /// The damage to the history, and the remedy; nil: no damage is known.
   public var historyProblem: String?
   public init(
     timing: Timing, clientEndpoint: String, workerEndpoint: String, stateFolder: String
@@ -534,9 +531,9 @@ public struct ConfigurationValues: Hashable, Sendable {
 }
 
 extension OperationRow {
-  /// How long it stood clear before its first run began: for a slot, and for its turn. By two
-  /// machines' clocks, so for people. nil while it is not known, and where only a later attempt is
-  /// at hand: ask for the operation alone.
+  /// The time between standing clear and the first run: the wait for a slot and a turn. Uses the
+  /// clocks of two machines, so it is for people. nil if unknown, and if the row holds only a later
+  /// attempt: request the operation alone.
   public var waited: Span? {
     let first = attempts.first { $0.run == 1 && $0.result.startedAt != .unknown }
     let began = first?.result.startedAt ?? (attempt == 1 ? startedAt : .unknown)

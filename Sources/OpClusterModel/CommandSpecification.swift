@@ -1,35 +1,34 @@
-// What a command operation runs. The client makes it, the worker reads it; to the coordinator it
-// is opaque (the payload of a template).
+// The command of an operation, the payload of a template: from client to worker, opaque between.
 
-/// A command and everything a worker needs to run it.
+/// A command with everything that a worker needs to run it.
 public struct CommandSpecification: Hashable, Sendable {
   public var form: Form
   public var environment: [Variable]
-  /// Absolute, or empty: the attempt's scratch folder.
+  /// An absolute path; empty means the attempt's scratch folder.
   public var workingDirectory: String
   public var standardInput: StandardInput
-  /// Where the streams go (`OutputPath`); nil: the attempt's own log file in the worker's scratch.
+  /// The files of the streams (`OutputPath`); nil: the attempt's log files at the worker.
   public var standardOutput: CommandText?
   public var standardError: CommandText?
-  /// Exit statuses that count as success; empty means 0 alone.
+  /// Exit statuses that count as success; empty means only 0.
   public var successStatuses: [UInt8]
-  /// nil: as long as it takes (G21).
+  /// The time limit; nil: none (G21).
   public var timeout: Span?
-  /// What asks it to stop.
+  /// The signal that asks the command to stop.
   public var stopSignal: Int32
-  /// From asking to KILL; nil: the cluster's (`Timing.grace`).
+  /// The time from the stop signal to KILL; nil: the cluster's (`Timing.grace`).
   public var grace: Span?
-  /// Keys that it must write to `OP_OUTPUT`; any other keys may be written, too.
+  /// Keys that the command must write to `OP_OUTPUT`; it may write others, too.
   public var outputs: [String]
-  /// Per-element values by position in the element's argument: `item`, or the matrix keys.
+  /// Keys of per-element values by position in the element's argument: `item`, or the matrix keys.
   public var elementKeys: [String]
-  /// Bytes kept of each stream; more is cut with a marker (G26).
+  /// Bytes kept of each stream; the rest is cut with a marker (G26).
   public var maximumOutputBytes: UInt64
 
   public enum Form: Hashable, Sendable {
-    /// Executed directly, the first being the program.
+    /// The program and its arguments, executed directly.
     case arguments([CommandText])
-    /// Given as the last argument to the interpreter, such as ``standardShell``.
+    /// A text that is the last argument of the interpreter, such as ``standardShell``.
     case shell(interpreter: [String], text: CommandText)
   }
   public struct Variable: Hashable, Sendable {
@@ -62,8 +61,8 @@ public struct CommandSpecification: Hashable, Sendable {
   }
 }
 
-/// A text with places for values that are known only when the attempt starts. What the client
-/// already knows (parameters) is literal by then.
+/// A text with places for values that are known only when the attempt starts. Values that the
+/// client knows (parameters) are literal.
 public struct CommandText: Hashable, Sendable {
   public var segments: [Segment]
   public init(_ literal: String) { segments = literal.isEmpty ? [] : [.literal(literal)] }
@@ -74,30 +73,28 @@ public struct CommandText: Hashable, Sendable {
     case value(Value, quoting: Quoting)
   }
   public enum Value: Hashable, Sendable {
-    /// The element's index as people count it (the n of `12/name/n`).
+    /// The element's shown index (the n of `12/name/n`).
     case index
-    /// The value at a position of `elementKeys`.
+    /// The value at this position of `elementKeys`.
     case element(Int)
-    /// `${{ needs.OPERATION.outputs.KEY }}`; an array's elements give their values joined by
-    /// a space, each quoted.
+    /// `${{ needs.OPERATION.outputs.KEY }}`; of an array, all values, quoted, with spaces.
     case output(operation: String, key: String)
-    /// Known to the client already, and yet no part of the text: a parameter in shell text, which
-    /// must not be parsed by the shell.
+    /// A value that the client knows and that is no part of the text: a parameter in a shell text,
+    /// which the shell must not parse.
     case known(String)
-    /// A value that nobody but the worker is told: a position of `TemplateAnnouncement.secrets`.
+    /// A value that only the worker receives: a position of `TemplateAnnouncement.secrets`.
     case secret(Int)
   }
   public enum Quoting: UInt8, Sendable {
-    /// As it is: arguments, environment, `raw(…)`.
+    /// The value is inserted unchanged: arguments, environment, `raw(…)`.
     case none = 0
-    /// In the text of a shell, where a word or a part of one stands outside of quotes. The worker
-    /// gives the value by the environment: no shell ever parses it.
+    /// The value is a word or a part of one in a shell text, outside of quotes. The worker passes
+    /// it in the environment, so no shell ever parses it.
     case shell = 1
   }
 }
 
 extension CommandSpecification {
-  /// What reads a shell text unless somebody says otherwise: it ends at the first command that
-  /// fails.
+  /// The default interpreter of shell texts: it ends at the first failing command.
   public static let standardShell = ["/bin/sh", "-e", "-c"]
 }

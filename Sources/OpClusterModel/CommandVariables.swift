@@ -1,17 +1,17 @@
-// Which environment variables a command may not set (G38): said wherever one is submitted, with the
-// same words. The worker refuses them in any case. Pure.
+// The environment variables that a command may not set (G38). Every submitter uses these messages;
+// the worker refuses such variables in any case. Pure.
 
-/// The rule for the variables of a command.
+/// The rule for the environment variables of commands.
 public enum CommandVariables {
-  /// What is wrong with a variable, and what to do instead.
+  /// The problem with a variable, and the alternative.
   public struct Objection: Hashable, Sendable {
     public var message: String
     public var hint: String
   }
 
-  /// Why workers refuse to set the variable; nil: they do not.
+  /// Returns why workers refuse to set the variable; nil if they accept it.
   ///
-  /// - Parameter value: nil where it is not known yet.
+  /// - Parameter value: nil if it is not known yet.
   public static func objection(to name: String, _ value: String?) -> Objection? {
     if name.hasPrefix("LD_") || name == "GLIBC_TUNABLES" {
       return Objection(
@@ -31,14 +31,14 @@ public enum CommandVariables {
 }
 
 extension CommandSpecification {
-  /// Why workers refuse to set one of its variables; nil: they do not.
+  /// Returns why workers refuse one of the command's variables; nil if they accept all.
   public var objectionToEnvironment: CommandVariables.Objection? {
     environment.lazy.compactMap { CommandVariables.objection(to: $0.name, $0.value.literal) }.first
   }
 }
 
 extension CommandText {
-  /// The text where all of it is known already.
+  /// The whole text if it is known; else nil.
   fileprivate var literal: String? {
     var text = ""
     for segment in segments {

@@ -1,11 +1,11 @@
-// The framing of an array element's values: written by the client, read by the worker, opaque to
-// everything between. Value types only.
+// Encodes an array element's values. The client writes them, the worker reads them; they are opaque
+// in between. Value types only.
 
 /// The values of one element, by position in `CommandSpecification.elementKeys`.
 ///
-/// One key: the value's UTF-8 as it is. Several keys: for each value its length in bytes as a
-/// varint (seven bits a byte, the lowest first, the top bit set on all but the last byte), then
-/// its UTF-8. No keys: nothing.
+/// The encoding depends on the number of keys. One key: the value's UTF-8. Several keys: for each
+/// value its length in bytes as a varint (seven bits per byte, lowest first, top bit set on all
+/// bytes but the last), then its UTF-8. No keys: no bytes.
 public enum ElementValues {
   public static func encode(_ values: [String]) -> [UInt8] {
     if values.count == 1 { return Array(values[0].utf8) }
@@ -22,7 +22,7 @@ public enum ElementValues {
     return bytes
   }
 
-  /// nil when the bytes are not exactly `keyCount` values of valid UTF-8.
+  /// Returns nil unless the bytes are exactly `keyCount` values of valid UTF-8.
   public static func decode(_ bytes: [UInt8], keyCount: Int) -> [String]? {
     if keyCount == 1 { return String(validating: bytes, as: UTF8.self).map { [$0] } }
     var values: [String] = []

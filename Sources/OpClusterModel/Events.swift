@@ -1,9 +1,9 @@
-// What observers are told (S104, S105): one list, in commit order, gapless in `sequence`, durable
-// before it is told (S115).
+// The events for observers (S104, S105): one list in commit order, without gaps in `sequence`. An
+// event is durable before it is delivered (S115).
 
-/// One change, as a subscriber sees it.
+/// One change.
 public struct Event: Hashable, Sendable {
-  /// Gapless over the whole cluster, from 1.
+  /// Without gaps over the whole cluster, from 1.
   public var sequence: UInt64
   public var commit: CommitIndex
   public var time: WallTime
@@ -21,7 +21,7 @@ public struct Event: Hashable, Sendable {
   }
 
   public enum Subject: Hashable, Sendable {
-    /// With the operation's own gapless sequence, from 1 (S106).
+    /// `sequence` is the operation's own, without gaps, from 1 (S106).
     case operation(OperationID, sequence: UInt32)
     case graph(GraphID)
     case queue(QueueID)
@@ -33,19 +33,19 @@ public struct Event: Hashable, Sendable {
     case isExecuting(Bool)
     case isFinished(Outcome)
     case isCancelled(CancelReason)
-    /// An attempt began, on this worker. Numbers as people count (`Dispatch.run`).
+    /// An attempt began on this worker. The number is that of the run (`Dispatch.run`).
     case attemptStarted(UInt32, WorkerID)
-    /// An attempt ended without ending the operation: it will be tried again (S12).
+    /// An attempt ended and the operation did not: it will be tried again (S12).
     case attemptEnded(UInt32, FailureCause)
     /// Recorded once, after isFinished (S109).
     case completion
     case priority(Priority)
-    /// Its hold gate was closed or opened (S44).
+    /// The hold gate was closed or opened (S44).
     case isHeld(Bool)
     case dependencyAdded(OperationID, EdgePolicy)
     case dependencyRemoved(OperationID)
-    /// A declared operation entered this queue, or an operation was moved to it. Operations that
-    /// are queued by their submission have no such event.
+    /// A declared operation entered this queue, or an operation moved to it. Operations that the
+    /// submission queues have no such event.
     case enqueued(QueueID)
     case graphSubmitted(operations: UInt32)
     case graphSuspended(Bool)
@@ -53,35 +53,34 @@ public struct Event: Hashable, Sendable {
     case queueCreated(QueueSettings)
     case queueChanged(QueueSettings)
     case queueRemoved
-    /// How many operations it has now, once a turn in which that changed (S105); barriers are not
-    /// counted (S81).
+    /// The queue's operations, once per turn that changed them (S105); without barriers (S81).
     case queueCount(UInt32)
     case workerJoined(name: String)
     case workerLost
-    /// It was asked to finish what it runs and to leave.
+    /// The worker was asked to finish its running operations and to leave.
     case workerDraining
     case workerLeft
-    /// It is given nothing of a stage, or nothing at all (nil), for longer and longer: it could
-    /// not start what others ran.
+    /// The worker gets no operations of a stage, or of no stage (nil), for longer and longer times:
+    /// it could not start what others could.
     ///
-    /// - Parameter reason: What it said of the last one; at most `Limits.diagnosticBytes`.
+    /// - Parameter reason: The worker's last error; at most `Limits.diagnosticBytes`.
     case workerSetAside(StageName?, reason: String)
-    /// It is given that again. Nobody is told where its graph, the worker or the coordinator has
-    /// ended meanwhile: that ends it as well.
+    /// The worker gets operations of the stage, or of all stages, again. The end of the graph, of
+    /// the worker or of the coordinator has the same effect without an event.
     case workerResumed(StageName?)
   }
 }
 
-/// How a graph ended: the worst of its members, allowed failures aside.
+/// The outcome of a graph: the worst outcome of its operations, allowed failures aside.
 public enum GraphOutcome: UInt8, Sendable, CaseIterable {
   case succeeded = 1
   case failed
   case cancelled
 }
 
-/// The same change of neighbouring operations of one graph, told once: operations
-/// `first…first+count−1`, each with the own sequence of the first; their events have consecutive
-/// sequences. Anything but an operation has a count of 1.
+/// The same change of `count` consecutive operations of one graph, from that of `first` on. Each
+/// has the own sequence of the first; the events have consecutive sequences. Every other subject
+/// has a count of 1.
 public struct EventRun: Hashable, Sendable {
   public var first: Event
   public var count: UInt32
@@ -89,7 +88,7 @@ public struct EventRun: Hashable, Sendable {
     self.first = first
     self.count = count
   }
-  /// The events one by one.
+  /// Calls `body` with each event.
   public func forEach(_ body: (Event) -> Void) {
     guard case .operation(let operation, let own) = first.subject else { return body(first) }
     for offset in 0..<count {

@@ -1,17 +1,17 @@
-// The gpus of a machine by name: how people list them, which of them a process may use, and how
-// several workers of one machine share them. Pure; used by workers and by what starts them.
+// The gpus of a machine by name: the notation of lists, the gpus that a process may use, and the
+// shares of several workers on one machine. Pure; used by workers and their starters.
 
-/// What people say of the gpus that a worker gives to operations.
+/// The setting for the gpus that a worker gives to operations.
 public enum GPUSetting: Hashable, Sendable {
-  /// Those that the machine has.
+  /// All gpus of the machine.
   case found
-  /// Operations cannot ask for any, and each sees all that there are.
+  /// Operations cannot ask for gpus, and each sees all of them.
   case unmanaged
   case count(Int)
   case list([String])
 
-  /// `auto`, `unmanaged`, a number, or names divided by commas, of which the last may have one
-  /// behind it: `2,` is the gpu of that index, and `2` are two. nil: nothing of the kind.
+  /// Parses `auto`, `unmanaged`, a number, or names separated by commas. The last name may have a
+  /// comma behind it: `2,` is the gpu with index 2, `2` means two gpus. nil for any other text.
   public init?(_ text: String) {
     if text == "auto" {
       self = .found
@@ -30,11 +30,11 @@ public enum GPUSetting: Hashable, Sendable {
     }
   }
 
-  /// What it can be, for who wrote something else.
+  /// The accepted forms, for an error message.
   public static let forms =
     "a number up to \(Limits.gpusPerWorker), indices such as 0,2,3, auto, or unmanaged"
 
-  /// The names, given those that the machine has; nil: they are nobody's affair.
+  /// Returns the names, given those of the machine; nil if gpus are unmanaged.
   public func names(found: [String]) -> [String]? {
     switch self {
     case .found: found.isEmpty ? nil : Array(found.prefix(Limits.gpusPerWorker))
@@ -45,14 +45,14 @@ public enum GPUSetting: Hashable, Sendable {
     }
   }
 
-  /// How a list is written so that ``init(_:)`` reads the same.
+  /// Formats a list so that ``init(_:)`` parses it back.
   public static func text(of names: [String]) -> String {
     names.isEmpty ? "0" : names.joined(separator: ",") + ","
   }
 
-  /// What the machine has for this process: what `CUDA_VISIBLE_DEVICES` leaves to it, else as many
-  /// as there are devices. Both may be wrong: what is no name ends the list, as with CUDA itself.
-  /// - Parameter devices: the names of files in `/dev`.
+  /// Returns the gpus that this process may use: those of `CUDA_VISIBLE_DEVICES`, else one per
+  /// device. As in CUDA itself, the first invalid name ends the list.
+  /// - Parameter devices: Names of files in `/dev`.
   public static func present(visible: String?, devices: [String]) -> [String] {
     if let visible {
       let names = visible.split(separator: ",", omittingEmptySubsequences: false)
@@ -67,19 +67,18 @@ public enum GPUSetting: Hashable, Sendable {
     return (0..<min(count, Limits.gpusPerWorker)).map { "\($0)" }
   }
 
-  /// The part of one of several workers, counted from 0, who share the gpus of a machine as evenly
-  /// as can be.
+  /// Returns the gpus of one worker, counted from 0, if workers share them as evenly as possible.
   public static func share(of names: [String], worker: Int, among workers: Int) -> [String] {
     Array(names[names.count * worker / workers..<names.count * (worker + 1) / workers])
   }
 
-  /// Whether they can name gpus: each fit, none twice, not too many.
+  /// Whether the names are valid, distinct and not too many.
   public static func areNames(_ names: [String]) -> Bool {
     names.count <= Limits.gpusPerWorker && names.allSatisfy(isName)
       && Set(names).count == names.count
   }
 
-  /// An index, or what the driver calls it: `GPU-8932f937-d72c`, `MIG-…`.
+  /// Whether the text is an index or a driver name: `GPU-8932f937-d72c`, `MIG-…`.
   private static func isName(_ text: String) -> Bool {
     if (1...9).contains(text.utf8.count), text.utf8.allSatisfy(isDigit) { return true }
     guard text.hasPrefix("GPU-") || text.hasPrefix("MIG-"), text.utf8.count <= 96 else {

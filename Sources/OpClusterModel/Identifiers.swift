@@ -1,15 +1,15 @@
-// Names for numbers: every kind of thing has its own identifier type, so that an index into one
-// table cannot be used for another. Values only; used on every floor.
+// Typed identifiers: each kind of thing has its own type, so that an index into one table cannot be
+// used for another. Values only; used everywhere.
 
-/// What one submission makes. Issued once by the coordinator, from 1, and never reused (S2).
+/// The number of a graph. The coordinator issues it once, from 1, and never reuses it (S2).
 public struct GraphID: Hashable, Comparable, Sendable {
   public var number: UInt32
   public init(_ number: UInt32) { self.number = number }
   public static func < (a: Self, b: Self) -> Bool { a.number < b.number }
 }
 
-/// One operation: the graph and the dense index in it. Elements of an array are operations of
-/// their own and follow each other. Never reused (S2).
+/// One operation: its graph and its dense index there. The elements of an array are consecutive
+/// operations of their own. Never reused (S2).
 public struct OperationID: Hashable, Comparable, Sendable {
   public var graph: GraphID
   public var index: UInt32
@@ -23,28 +23,27 @@ public struct OperationID: Hashable, Comparable, Sendable {
 }
 
 extension OperationID {
-  /// `12/#70`, where nobody knows the operation's name.
+  /// `12/#70`, for an operation whose name is unknown.
   public var numbered: String { "\(graph.number)/#\(index)" }
 }
 
-/// A stage as people name it: `3/align`. Its graph may have ended.
+/// The name of a stage for people: `3/align`. The graph may have ended.
 public struct StageName: Hashable, Sendable {
   public var graph: GraphID
-  /// Of the template; at most `Limits.nameBytes`.
+  /// The template's name; at most `Limits.nameBytes`.
   public var name: String
   public init(graph: GraphID, name: String) {
     self.graph = graph
     self.name = name
   }
   public var text: String { "\(graph.number)/\(name)" }
-  /// An operation of it: `3/align/7`, or `3/align` where it has one alone.
+  /// Returns the path of one of its operations: `3/align/7`, or `3/align` for a plain one.
   ///
-  /// - Parameter element: The number that people see; nil for a plain operation.
+  /// - Parameter element: The shown number; nil for a plain operation.
   public func path(element: UInt32?) -> String { element.map { "\(text)/\($0)" } ?? text }
 }
 
-/// One start of an operation: "12nd operation of graph 3, second attempt". Attempts count from 1
-/// and are never reused (G14).
+/// One attempt of an operation. Attempts count from 1 and are never reused (G14).
 public struct AttemptID: Hashable, Comparable, Sendable {
   public var operation: OperationID
   public var attempt: UInt32
@@ -57,61 +56,60 @@ public struct AttemptID: Hashable, Comparable, Sendable {
   }
 }
 
-/// A queue of the cluster; its name is free to change (S2). `QueueID.main` exists always.
+/// A queue of the cluster. Its name may change (S2). `QueueID.main` always exists.
 public struct QueueID: Hashable, Comparable, Sendable {
   public var number: UInt32
   public init(_ number: UInt32) { self.number = number }
-  /// The queue named `default`, which takes what names no other.
+  /// The queue named `default`, for operations that name no queue.
   public static let main = QueueID(0)
   public static func < (a: Self, b: Self) -> Bool { a.number < b.number }
 }
 
-/// One life of a worker process as the coordinator knows it; a restarted worker gets a new one.
+/// The coordinator's number of one life of a worker process; a restart gives a new one.
 public struct WorkerID: Hashable, Comparable, Sendable {
   public var number: UInt32
   public init(_ number: UInt32) { self.number = number }
   public static func < (a: Self, b: Self) -> Bool { a.number < b.number }
 }
 
-/// Random, one per worker process life: tells two lives of a worker with the same name apart.
+/// Random; distinguishes two lives of worker processes with the same name.
 public struct WorkerSession: Hashable, Sendable {
   public var number: UInt64
   public init(_ number: UInt64) { self.number = number }
 }
 
-/// A conversation with a peer: one socket connection, numbered by the body that owns the socket.
-/// Not durable.
+/// One socket connection to a peer, numbered by the owner of the socket. Not durable.
 public struct PeerID: Hashable, Comparable, Sendable {
   public var number: UInt64
   public init(_ number: UInt64) { self.number = number }
   public static func < (a: Self, b: Self) -> Bool { a.number < b.number }
 }
 
-/// A client's own number for a request; the reply carries it back.
+/// A client's own number of a request; the reply repeats it.
 public struct RequestID: Hashable, Sendable {
   public var number: UInt64
   public init(_ number: UInt64) { self.number = number }
 }
 
-/// Position in the coordinator's single ordered log (S1): one per turn that changed something.
+/// A position in the coordinator's single ordered log (S1): one per turn that changed something.
 public struct CommitIndex: Hashable, Comparable, Sendable {
   public var number: UInt64
   public init(_ number: UInt64) { self.number = number }
   public static func < (a: Self, b: Self) -> Bool { a.number < b.number }
 }
 
-/// Which life of the coordinator: durable, one higher at every start.
+/// The number of a life of the coordinator: durable, one higher at every start.
 public struct Epoch: Hashable, Comparable, Sendable {
   public var number: UInt64
   public init(_ number: UInt64) { self.number = number }
   public static func < (a: Self, b: Self) -> Bool { a.number < b.number }
 }
 
-/// One life of the coordinator, told apart from every other: a journal that was restored from a
-/// copy counts the same epochs once more, with other numbers.
+/// One life of the coordinator. The random number distinguishes lives with the same epoch: a
+/// journal that was restored from a copy counts the same epochs again.
 public struct CoordinatorLife: Hashable, Sendable {
   public var epoch: Epoch
-  /// Random; 0 where nobody drew one.
+  /// Random; 0 if none was drawn.
   public var number: UInt64
   public init(_ epoch: Epoch, number: UInt64 = 0) {
     self.epoch = epoch
@@ -119,8 +117,7 @@ public struct CoordinatorLife: Hashable, Sendable {
   }
 }
 
-/// How far somebody knows the coordinator's log: what they were told was decided by this commit, in
-/// this life. A journal that went back does not know the place.
+/// A position in the coordinator's log. A journal that was reset to an earlier state lacks it.
 public struct HistoryMark: Hashable, Sendable {
   public var life: CoordinatorLife
   public var commit: CommitIndex
@@ -130,7 +127,7 @@ public struct HistoryMark: Hashable, Sendable {
   }
 }
 
-/// The same of the log of events.
+/// A position in the log of events: a life and its sequence.
 public struct EventMark: Hashable, Sendable {
   public var life: CoordinatorLife
   public var sequence: UInt64
@@ -140,8 +137,8 @@ public struct EventMark: Hashable, Sendable {
   }
 }
 
-/// A client's name for its submission, so that a repeated message is recognised (G19).
-/// At most `Limits.submissionKeyBytes` bytes of UTF-8; empty means: not repeatable.
+/// A client's key for its submission; it identifies a repeated message (G19). At most
+/// `Limits.submissionKeyBytes` bytes of UTF-8; empty: the submission cannot be repeated.
 public struct SubmissionKey: Hashable, Sendable {
   public var text: String
   public init(_ text: String) { self.text = text }
@@ -149,9 +146,9 @@ public struct SubmissionKey: Hashable, Sendable {
 
 // MARK: - Hashing
 
-// These numbers are ours and dense: nobody can choose them so that they collide. A multiplication
-// tells them apart as well as the hash that is made for text of strangers, at a fraction of the
-// cost of a look-up. The seed keeps the order of two tables apart, as everywhere.
+// These numbers are dense and issued by us, so nobody can choose colliding ones. A multiplication
+// separates them as well as the default hash, which protects against hostile texts, at a fraction
+// of its cost. The seed differs per table, as usual.
 
 extension GraphID {
   public func hash(into hasher: inout Hasher) { hasher.combine(number) }

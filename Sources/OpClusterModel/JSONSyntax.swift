@@ -1,19 +1,21 @@
-// Whether bytes are JSON: for arguments that people type, before anything is sent, and for outputs
-// that are shown as they are. Pure; bounded in depth, so that no input ends the process.
+// Checks the syntax of JSON: of typed arguments before they are sent, and of outputs that are shown
+// unchanged. Pure; the depth is limited, so no input can overflow the stack.
 
-/// The first mistake in a text that should be JSON.
+/// The first error in a JSON text.
 public struct JSONMistake: Error, Hashable, Sendable {
-  /// Bytes before it.
+  /// The number of bytes before the error.
   public var offset: Int
-  /// What was expected there.
+  /// The token that was expected there.
   public var expected: String
 }
 
 public enum JSONSyntax {
-  /// Arrays and objects in each other at most.
+  /// Maximum nesting of arrays and objects.
   public static let maximumDepth = 200
 
-  /// Throws the first mistake; one value with blanks around it is fine.
+  /// Checks one JSON value with optional whitespace around it.
+  ///
+  /// - Throws: The first mistake.
   public static func check(_ bytes: [UInt8]) throws(JSONMistake) {
     guard String(validating: bytes, as: UTF8.self) != nil else {
       throw JSONMistake(offset: 0, expected: "UTF-8")

@@ -1,7 +1,6 @@
-// Names of operations as selections say them (S97): exact, or with `*` for any characters, none
-// included, and `?` for exactly one.
+// Operation names in selections (S97): exact, or `*` for any characters and `?` for one.
 
-/// A name to look for, made once and compared with many.
+/// A name or pattern to compare with many names.
 public struct NamePattern: Hashable, Sendable {
   public let text: String
   /// nil: an exact name.
@@ -12,21 +11,21 @@ public struct NamePattern: Hashable, Sendable {
     pattern = text.utf8.contains { $0 == 0x2A || $0 == 0x3F } ? Array(text) : nil
   }
 
-  /// Whether it may mean several names.
+  /// Whether it may match several names.
   public var isPattern: Bool { pattern != nil }
 
-  /// Whether it means this name. A name that contains `*` or `?` itself is meant by itself.
+  /// Whether it matches this name. A name with `*` or `?` in it also matches itself.
   public func matches(_ name: String) -> Bool {
     if name == text { return true }
     guard let pattern else { return false }
     return Self.matches(Array(name), pattern)
   }
 
-  /// Goes back to the last `*` alone: at most the product of both lengths.
+  /// Backtracks only to the last `*`: at most the product of both lengths.
   private static func matches(_ name: [Character], _ pattern: [Character]) -> Bool {
     var at = 0
     var next = 0
-    /// After the last `*`, and what it has swallowed so far.
+    /// The position behind the last `*`, and the end of the text it matches so far.
     var star: (next: Int, at: Int)?
     while at < name.count {
       if next < pattern.count, pattern[next] == "*" {

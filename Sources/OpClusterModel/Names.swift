@@ -1,7 +1,7 @@
-// The shapes that names may have, said once: the manifest and the coordinator both refuse others.
-// `String.isValidName` is the wider one, of workers and keys. Pure.
+// The valid forms of names; the manifest and the coordinator both refuse others.
+// `String.isValidName` is the wider form of worker and key names. Pure.
 
-/// The shapes that names may have.
+/// The valid forms of names.
 public enum Names {
   /// `[A-Za-z_][A-Za-z0-9_.-]{0,127}`: operations, queues, graphs, outputs, resources.
   public static func isName(_ text: String) -> Bool {

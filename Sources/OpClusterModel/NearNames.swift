@@ -1,13 +1,13 @@
-// Finds the name that somebody probably meant. Pure functions, used wherever a name is unknown.
+// Finds the known name that an unknown one probably means. Pure functions.
 
-/// What an unknown name may have been meant to be.
+/// Finds near names for an unknown name.
 public enum NearNames {
-  /// The hint for an unknown name: the nearest known one, if one is near enough.
+  /// Returns the hint for an unknown name; empty if no known name is near enough.
   public static func hint(for name: String, among known: some Sequence<String>) -> String {
     nearest(to: name, among: known).map { "did you mean '\($0)'?" } ?? ""
   }
 
-  /// At most one change per three letters away; the first of equally near ones.
+  /// Returns the nearest name with at most one change per three letters; on a tie the first.
   public static func nearest(to name: String, among known: some Sequence<String>) -> String? {
     guard name.utf8.count <= 64 else { return nil }
     let bound = max(1, name.count / 3)
@@ -19,7 +19,7 @@ public enum NearNames {
     return best?.name
   }
 
-  /// Insertions, removals, replacements and swaps of neighbours that lead from one to the other.
+  /// Counts the insertions, removals, replacements and swaps of neighbours between two names.
   public static func distance(_ first: String, _ second: String) -> Int {
     let a = Array(first.lowercased())
     let b = Array(second.lowercased())

@@ -1,15 +1,15 @@
-// Delayed operations (S150): the wish that nothing of an operation starts before a moment. Said
-// with the submission; the scheduler holds the operation and opens the gate by its own clock.
+// Delayed operations (S150): no operation of a template starts before a moment. Part of the
+// submission; the scheduler holds the operation and opens the gate by its own clock.
 
-/// Before when an operation does not start.
+/// The earliest start of an operation.
 public enum NotBefore: Hashable, Sendable {
-  /// So long after the commit of its submission; at most `Limits.longestDelay`.
+  /// This long after the commit of the submission; at most `Limits.longestDelay`.
   case after(Span)
-  /// At this time of the coordinator's wall clock, which is looked at when it commits the
-  /// submission: a clock that is set afterwards moves nothing (G31). At once if it has passed.
+  /// At this time of the coordinator's wall clock. The coordinator reads the clock once, at the
+  /// commit: setting the clock later has no effect (G31). At once if the time has passed.
   case at(WallTime)
 
-  /// From the commit of the submission at a wall time to the moment; 0…`Limits.longestDelay`.
+  /// The delay after a commit at a wall time; 0…`Limits.longestDelay`.
   public func delay(submittedAt wall: WallTime) -> Span {
     let longest = Limits.longestDelay
     switch self {
@@ -18,7 +18,7 @@ public enum NotBefore: Hashable, Sendable {
     }
   }
 
-  /// Whether it is no further away than `Limits.longestDelay`; a time that has passed is.
+  /// Whether the moment is at most `Limits.longestDelay` away; a past time is.
   public func isWithinBounds(submittedAt wall: WallTime) -> Bool {
     switch self {
     case .after(let span): return span >= .zero && span <= Limits.longestDelay
@@ -26,14 +26,13 @@ public enum NotBefore: Hashable, Sendable {
     }
   }
 
-  /// What is left of it for a coordinator that was away and has only the wall clock to go by. Never
-  /// more than the whole of it, however the clock was set meanwhile.
+  /// The remaining delay after a restart, by the wall clock; at most the whole delay.
   public func rest(submittedAt wall: WallTime, now: WallTime) -> Span {
     let whole = delay(submittedAt: wall)
     return max(.zero, whole - max(.zero, now - wall))
   }
 
-  /// The moment for people, of a submission at a wall time.
+  /// The moment for people, given the wall time of the submission.
   public func moment(submittedAt wall: WallTime) -> WallTime {
     wall + delay(submittedAt: wall)
   }

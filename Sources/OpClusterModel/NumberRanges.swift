@@ -1,8 +1,8 @@
-// Numbers that somebody names as ranges, in any order and as often as they like: sorted and merged
-// once, then found by halving, so that many of them cost what they are and not what they are asked
-// for. Used by whoever looks for graphs and elements of a selection.
+// Sets of numbers given as ranges in any order, with repeats. They are sorted and merged once and
+// then searched by bisection, so the cost depends on the ranges, not on the numbers in them. Used
+// to select graphs and elements.
 
-/// Numbers as ranges: ascending, disjoint, not adjacent.
+/// A set of numbers as ascending, disjoint, non-adjacent ranges.
 public struct NumberRanges: Hashable, Sendable {
   public private(set) var ranges: [ClosedRange<UInt32>] = []
 
@@ -17,7 +17,7 @@ public struct NumberRanges: Hashable, Sendable {
     }
   }
 
-  /// Position of the first range that does not end before `number`.
+  /// The position of the first range that ends at or after `number`.
   public func position(endingFrom number: UInt32) -> Int {
     var (low, high) = (0, ranges.count)
     while low < high {
@@ -33,19 +33,19 @@ public struct NumberRanges: Hashable, Sendable {
   }
 }
 
-/// The elements that a selection names; without any, all are meant.
+/// The elements that a selection names; no elements means all.
 public struct ElementNumbers: Hashable, Sendable {
   public let isAll: Bool
-  /// Neighbouring numbers.
+  /// Consecutive numbers.
   public let ranges: NumberRanges
-  /// Numbers that stand apart, by how far.
+  /// Numbers with a step above 1.
   private var strides: [Stride] = []
 
   private struct Stride: Hashable, Sendable {
     var step: UInt32
-    /// What numbers leave when they are divided by the step; ascending.
+    /// The remainders of the numbers by the step, ascending.
     var rests: [UInt32]
-    /// What they are divided by it, for each rest.
+    /// The quotients of the numbers by the step, for each remainder.
     var quotients: [NumberRanges]
 
     func contains(_ number: UInt32) -> Bool {
@@ -92,23 +92,23 @@ public struct ElementNumbers: Hashable, Sendable {
     }
   }
 
-  /// Whether neighbouring numbers are all that is named.
+  /// Whether all numbers are in ranges.
   public var areRanges: Bool { strides.isEmpty }
 
   public func contains(_ number: UInt32) -> Bool {
     isAll || ranges.contains(number) || strides.contains { $0.contains(number) }
   }
 
-  /// How many different steps beyond 1 there are in runs; each is looked through for each element.
+  /// The number of distinct steps above 1 in runs; each costs a check per element.
   public static func steps(in runs: [IndexRun]) -> Int {
     Set(runs.filter { $0.step > 1 && $0.count > 1 }.map(\.step)).count
   }
 }
 
 extension OperationTemplate {
-  /// Calls `body` with the elements from `start` on whose shown numbers are among these, as
-  /// ascending ranges, while it returns true; whether it always did. Costs as much as the template
-  /// has runs and the answer ranges; only where numbers stand apart, it looks at each element.
+  /// Calls `body` with ascending ranges of the elements from `start` on whose shown numbers are in
+  /// the set, until it returns false. Returns whether it always returned true. The cost grows with
+  /// the runs of the template and the ranges of the result; steps above 1 cost a check per element.
   @discardableResult
   public func forEachElements(
     from start: UInt32 = 0, numbered numbers: ElementNumbers, _ body: (Range<UInt32>) -> Bool
@@ -125,7 +125,7 @@ extension OperationTemplate {
       before = end
     }
     if before >= count { return true }
-    // What no run numbers is counted from 1.
+    // Elements beyond the runs are numbered from 1 on.
     let rest = IndexRun(first: before + 1, count: count - before)
     return forEach(max(start, before)..<count, of: rest, from: before, numbers, body)
   }

@@ -1,11 +1,11 @@
-// What an operation left, as its dependents read it: texts for commands, a typed value for
-// registered operations, in one envelope. Opaque to the coordinator.
+// An operation's output for its dependents, in one envelope: texts for commands, a typed value for
+// registered operations. Opaque to the coordinator.
 
 /// The output of an operation.
 public struct OperationOutput: Hashable, Sendable {
   /// `key=value` lines of a command's `OP_OUTPUT`, or the scalar fields of a typed value.
   public var pairs: [Pair]
-  /// The unqualified name of the value's type; empty: there are the pairs only.
+  /// The unqualified name of the value's type; empty if there are only pairs.
   public var typeName: String
   /// The value, as JSON.
   public var value: [UInt8]

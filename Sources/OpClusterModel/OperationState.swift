@@ -1,23 +1,23 @@
-// The states an operation can be in and how it can end, as every reader sees them.
+// The states and the outcomes of operations.
 
 /// The phase of an operation (the table at the head of Semantics.md).
 public enum Phase: UInt8, Sendable, CaseIterable {
-  /// Known, in no queue.
+  /// Known, but in no queue.
   case declared
-  /// Queued; an unfinished dependency, a hold or a barrier is ahead.
+  /// Queued behind an unfinished dependency, a hold or a barrier.
   case waiting
-  /// Queued, nothing in its way but order, limits and room.
+  /// Queued; only order, limits and room delay it.
   case ready
-  /// Held by a worker, not started.
+  /// Held by a worker and not started.
   case dispatched
-  /// One or more attempts; also between two attempts (S12).
+  /// Started at least once; also between two attempts (S12).
   case executing
-  /// Ended; goes nowhere, ever.
+  /// Ended, for good.
   case finished
 }
 
-/// How an operation ended (S18). `skipped` is Semantics.md's cancelled(dependency), `timedOut` is
-/// a failed one with that cause.
+/// The outcome of an operation (S18). `skipped` is Semantics.md's cancelled(dependency); `timedOut`
+/// is a failure with that cause.
 public enum Outcome: UInt8, Sendable, CaseIterable {
   case succeeded = 1
   case failed
@@ -27,7 +27,7 @@ public enum Outcome: UInt8, Sendable, CaseIterable {
   case lost
 }
 
-/// The word people see for an operation. Finished ones show their outcome.
+/// The word for an operation's state; a finished operation shows its outcome.
 public enum StateWord: String, Sendable, CaseIterable {
   case declared, waiting, held, ready, dispatched, executing, stopping
   case succeeded, failed
@@ -46,13 +46,13 @@ public enum StateWord: String, Sendable, CaseIterable {
   }
 }
 
-/// When a finished dependency lets its dependent go on (S22).
+/// The condition under which a finished dependency releases its dependent (S22).
 public enum EdgePolicy: UInt8, Sendable, CaseIterable {
-  /// However it ended: Apple's meaning, and the library's default.
+  /// Any outcome: Apple's meaning, and the library's default.
   case finished = 0
-  /// Only if it succeeded: the manifest's default.
+  /// Success only: the manifest's default.
   case succeeded = 1
-  /// Only if it failed, timed out or was lost: for compensation.
+  /// Failure, timeout or loss only: for compensation.
   case failed = 2
 
   public func isSatisfied(by outcome: Outcome) -> Bool {
@@ -64,7 +64,7 @@ public enum EdgePolicy: UInt8, Sendable, CaseIterable {
   }
 }
 
-/// Order inside one queue (S47, S48). Only these five levels exist.
+/// The order inside one queue (S47, S48). Only these five levels exist.
 public enum Priority: Int8, Sendable, CaseIterable, Comparable {
   case veryLow = -8
   case low = -4
@@ -72,7 +72,7 @@ public enum Priority: Int8, Sendable, CaseIterable, Comparable {
   case high = 4
   case veryHigh = 8
 
-  /// Pulls any number toward normal to the first level met: 10000 → 8, −6 → −4, 3 → 0 (S48).
+  /// Rounds any number toward normal, to the first level: 10000 → 8, −6 → −4, 3 → 0 (S48).
   public init(normalising number: Int) {
     self =
       switch number {
@@ -86,8 +86,8 @@ public enum Priority: Int8, Sendable, CaseIterable, Comparable {
   public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
 }
 
-/// Decides between queues (S60) and sets the scheduling class of the job (S55); never the order
-/// inside a queue (S56).
+/// Orders queues among each other (S60) and sets the scheduling class of the job (S55); has no
+/// effect on the order inside a queue (S56).
 public enum QualityOfService: UInt8, Sendable, CaseIterable, Comparable {
   case background = 0
   case utility
@@ -97,38 +97,38 @@ public enum QualityOfService: UInt8, Sendable, CaseIterable, Comparable {
   public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
 }
 
-/// Why an operation is cancelled or skipped.
+/// The reason why an operation is cancelled or skipped.
 public enum CancelReason: Hashable, Sendable {
-  /// Somebody asked; with the reason they gave, which may be empty.
+  /// A request, with the reason given; may be empty.
   case request(String)
-  /// An edge can no longer be met: this dependency ended with this outcome (S23).
+  /// An edge that can no longer be satisfied: this dependency ended with this outcome (S23).
   case dependency(OperationID, Outcome)
-  /// The `on_failure` or `max_failures` of its graph, group or array took effect.
+  /// The `on_failure` or `max_failures` of its graph, group or array.
   case failurePolicy
 }
 
-/// Why an attempt failed: a closed list that retry policies speak of.
+/// The cause of an attempt's failure; retry policies refer to it.
 public enum FailureCause: UInt8, Sendable, CaseIterable {
   case none = 0
-  /// It ended with an exit status that is not a success, or threw.
+  /// The attempt ended with an unsuccessful exit status, or threw.
   case failed
   case timeout
-  /// Killed by a signal that nobody here sent.
+  /// The attempt was killed by a foreign signal.
   case signal
   case outOfMemory
   /// Its worker was lost.
   case lost
-  /// The worker could not start it: no such program, folder or permission.
+  /// The worker could not start it: the program, the folder or the permission is missing.
   case cannotStart
-  /// The argument could not be decoded: never retried (S129).
+  /// The argument could not be decoded; never retried (S129).
   case badArgument
-  /// The worker does not have the type (S128): tried elsewhere.
+  /// The worker does not have the type; the operation is tried elsewhere (S128).
   case unknownType
   /// A required output of a dependency is absent (S138).
   case missingInput
-  /// Its outputs are too large or malformed.
+  /// The outputs are too large or malformed.
   case badOutput
-  /// The worker process ended it in an orderly stop, or its guard did not let it begin. Not counted
-  /// against the operation, unless it must not run twice (S12).
+  /// The worker process ended it in an orderly stop, or its guard did not let it begin. It does not
+  /// count against the operation, unless the operation must not run twice (S12).
   case workerStopped
 }

@@ -1,18 +1,18 @@
-// How a command names the file of a stream, and which folder the name may not leave. The client
+// The file name of a command's stream, and the folder that the name may not leave. The client
 // writes such names, the worker reads them.
 
-/// An output's name, taken apart.
+/// The parts of an output's name.
 ///
-/// A relative name starts from the folder in which the command runs and stays beneath it; of
-/// `/folder/./name` the part after the first `/./` stays beneath the part before; any other
-/// absolute name leads wherever its writer wants.
+/// A relative name starts from the command's folder and stays beneath it. Of `/folder/./name` the
+/// part behind the first `/./` stays beneath the part before. Any other absolute name is
+/// unrestricted.
 public struct OutputPath: Hashable, Sendable {
-  /// The folder that the name may not leave; nil: it is free.
+  /// The folder that the name may not leave; nil: unrestricted.
   public var root: String?
-  /// Relative to `root` if there is one.
+  /// The name; relative to `root` if there is one.
   public var name: String
 
-  /// - Parameter folder: in which the command runs; absolute.
+  /// - Parameter folder: The absolute path of the command's folder.
   public init(_ text: String, in folder: String) {
     guard text.utf8.first == UInt8(ascii: "/") else {
       (root, name) = (folder, text)
@@ -36,13 +36,13 @@ public struct OutputPath: Hashable, Sendable {
     return root.utf8.last == UInt8(ascii: "/") ? root + name : "\(root)/\(name)"
   }
 
-  /// What the name of a file beneath an absolute folder begins with.
+  /// Returns the beginning of the name of a file that stays beneath an absolute folder.
   public static func beginning(beneath folder: String) -> String {
     let parts = folder.split(separator: "/").filter { $0 != "." }
     return parts.isEmpty ? "/./" : "/\(parts.joined(separator: "/"))/./"
   }
 
-  /// Whether a relative name surely leads out of its folder, whatever links are in that.
+  /// Whether a relative name certainly leaves its folder, regardless of links.
   public static func leadsOut(_ name: String) -> Bool {
     var depth = 0
     for part in name.split(separator: "/") where part != "." {

@@ -1,8 +1,8 @@
-// Facts: what the journal holds. Replaying them from an empty state gives the live state (G4).
-// A fact is never a plan: it says what has been decided or has happened.
+// The facts in the journal. Replaying them from an empty state gives the live state (G4). A fact
+// records a decision or an event, never a plan.
 
-/// One fact of a turn. Consequences that follow from the rules alone (a dependent becoming ready
-/// or skipped, a slot freed) are not facts of their own: `apply` draws them.
+/// One fact of a turn. Consequences that follow from the rules alone (a dependent becomes ready or
+/// skipped, a slot becomes free) are no facts: `apply` derives them.
 public enum Record: Hashable, Sendable {
   /// The coordinator began this life.
   case started(CoordinatorLife)
@@ -12,59 +12,55 @@ public enum Record: Hashable, Sendable {
   case queueChanged(QueueID, QueueSettings)
   case queueRemoved(QueueID)
   case workerJoined(WorkerID, name: String, WorkerSession)
-  /// Its lease ran out, or a new life of it did not know its attempts (S147).
+  /// The worker's lease ran out, or a new life of the worker did not know its attempts (S147).
   case workerLost(WorkerID)
-  /// It left in good order; nothing counts against what it held.
+  /// The worker left in good order; its held operations are not penalised.
   case workerLeft(WorkerID)
-  /// Somebody asked it to finish what it runs and to leave.
+  /// The worker was asked to finish its running operations and to leave.
   case workerDraining(WorkerID)
-  /// It is given nothing of a stage, or nothing at all, since it could not start what others ran.
-  /// Told and kept, but nothing follows from it: a coordinator that is started anew finds out
-  /// again who can start what.
+  /// The worker gets no operations of a stage, or of no stage (nil), since it could not start what
+  /// others could. Recorded for people: a restarted coordinator finds out again who can start what.
   case workerSetAside(WorkerID, StageName?, reason: String)
-  /// It is given that again.
+  /// The worker gets operations of the stage, or of all stages, again.
   case workerResumed(WorkerID, StageName?)
-  /// Handed to a worker; ascending operations, attempt numbers follow from the state.
+  /// Operations were handed to a worker, in ascending order; attempt numbers follow from the state.
   case dispatched(WorkerID, OperationRuns)
-  /// Given back unstarted (S148).
+  /// Operations were given back unstarted (S148).
   case recalled(OperationRuns)
   case executing(OperationRuns)
   /// Plain successes of the running attempt, without output.
   case succeeded(OperationRuns)
-  /// An attempt's end that ends the operation.
+  /// The end of an attempt that ends the operation.
   case finished(OperationID, AttemptResult)
-  /// An attempt's end after which the operation is tried again.
+  /// The end of an attempt after which the operation is tried again.
   case attemptFailed(OperationID, AttemptResult)
-  /// isCancelled is set on each, in one commit (S96).
+  /// Sets isCancelled on each operation, in one commit (S96).
   case cancelled(OperationRuns, CancelReason)
   case dependencyAdded(from: OperationID, to: OperationID, EdgePolicy)
   case dependencyRemoved(from: OperationID, to: OperationID)
   case prioritySet(OperationID, Priority)
   case held(OperationRuns)
   case released(OperationRuns)
-  /// Taken out of its queue, unstarted, and put at the end of this one.
+  /// An unstarted operation was moved to the end of this queue.
   case moved(OperationID, QueueID)
-  /// Further blocks of a block operation, encoded (S120).
+  /// Blocks were added to a block operation, encoded (S120).
   case blocksAdded(OperationID, [UInt8])
   case graphSuspended(GraphID, Bool)
-  /// Part of a snapshot: the state of a graph that lives, after its `submitted`.
+  /// Part of a snapshot: the state of a live graph, after its `submitted`.
   case restoredGraph(GraphState)
-  /// Part of a snapshot: what is remembered of a graph that ended.
+  /// Part of a snapshot: the memory of an ended graph.
   case restoredEnding(EndedGraph)
   /// Part of a snapshot: the counters.
   case restoredCounters(Counters)
-  /// Part of a snapshot: keys of graphs that have ended, the first ended first (G19); at most
-  /// `Limits.keysPerFact`.
+  /// Part of a snapshot: keys of ended graphs in order (G19); at most `Limits.keysPerFact`.
   case restoredKeys([KeptKey])
-  /// The time from which keys count whose graphs end in this turn, and those whose graphs ended
-  /// before anything said when (G19).
+  /// Dates the keys of graphs that end in this turn, or ended without a recorded time (G19).
   case keysDated(WallTime)
-  /// Nothing is kept any more of these graphs, which have ended.
+  /// The records of these ended graphs are removed.
   case graphsRemoved([GraphID])
 }
 
-/// Operations of one graph as ascending, disjoint runs `first..<first+count`: a hundred thousand
-/// neighbours cost what one costs.
+/// Operations of one graph as ascending, disjoint runs `first..<first+count`.
 public struct OperationRuns: Hashable, Sendable {
   public var graph: GraphID
   public private(set) var firsts: [UInt32] = []
@@ -75,7 +71,7 @@ public struct OperationRuns: Hashable, Sendable {
     firsts = [operation.index]
     counts = [1]
   }
-  /// nil when the columns are malformed: unequal, empty runs, or beyond 32 bits.
+  /// Returns nil if the columns are malformed: unequal, with empty runs, or beyond 32 bits.
   public init?(graph: GraphID, firsts: [UInt32], counts: [UInt32]) {
     guard firsts.count == counts.count else { return nil }
     for at in firsts.indices {
@@ -86,7 +82,7 @@ public struct OperationRuns: Hashable, Sendable {
     self.firsts = firsts
     self.counts = counts
   }
-  /// Keeps the order of appending; neighbours are joined.
+  /// Appends an operation; keeps the order and joins neighbours.
   public mutating func append(_ index: UInt32) { append(first: index, count: 1) }
   public mutating func append(first: UInt32, count: UInt32) {
     if let last = firsts.indices.last, firsts[last] &+ counts[last] == first {
@@ -100,13 +96,13 @@ public struct OperationRuns: Hashable, Sendable {
   public var runCount: Int { firsts.count }
   public var operationCount: Int { counts.reduce(0) { $0 + Int($1) } }
   public func run(_ at: Int) -> Range<UInt32> { firsts[at]..<(firsts[at] + counts[at]) }
-  /// Calls `body` with every index, in order of appending.
+  /// Calls `body` with every index, in the order of appending.
   @inlinable public func forEach(_ body: (UInt32) -> Void) {
     for at in 0..<runCount { for index in run(at) { body(index) } }
   }
 }
 
-/// The durable state of a living graph, in columns by operation index.
+/// The durable state of a live graph, in columns by operation index.
 public struct GraphState: Hashable, Sendable {
   public var graph: GraphID
   /// `Phase` raw values.
@@ -114,18 +110,18 @@ public struct GraphState: Hashable, Sendable {
   public var flags: [UInt8] = []
   public var outcomes: [UInt8] = []
   public var attempts: [UInt32] = []
-  /// Runs that began, in the upper 16 bits; then losses, then failures, in 8 bits each.
+  /// Begun runs in the upper 16 bits, then losses and failures in 8 bits each.
   public var losses: [UInt32] = []
   public var eventSequences: [UInt32] = []
-  /// Who holds it; 0 for nobody.
+  /// The worker that holds the operation; 0 for none.
   public var workers: [UInt32] = []
   public var isSuspended = false
   public var failures: UInt32 = 0
   public var allowedFailures: UInt32 = 0
   public var failurePolicyTookEffect = false
-  /// Failures in each of the submission's failure scopes.
+  /// The failures in each of the submission's failure scopes.
   public var scopeFailures: [UInt32] = []
-  /// Where the graph's operations stand in line: the place of index 0.
+  /// The place of index 0 in the order of the queues.
   public var basePlace: UInt64 = 0
   public var placeChanges: [PlaceChange] = []
   public var outputs: [OutputEntry] = []
@@ -133,7 +129,7 @@ public struct GraphState: Hashable, Sendable {
   public var addedEdges: [AddedEdge] = []
   public var removedEdges: [AddedEdge] = []
   public var enqueuedIn: [QueueEntry] = []
-  /// Blocks that were added later, encoded.
+  /// The blocks that were added later, encoded.
   public var addedBlocks: [OutputEntry] = []
   public var submittedAt: WallTime = .unknown
   public init(graph: GraphID) { self.graph = graph }
@@ -177,7 +173,7 @@ public struct GraphState: Hashable, Sendable {
   public struct QueueEntry: Hashable, Sendable {
     public var index: UInt32
     public var queue: QueueID
-    /// Where it stands for barriers.
+    /// The operation's place for barriers.
     public var place: UInt64
     public init(index: UInt32, queue: QueueID, place: UInt64) {
       self.index = index
@@ -187,23 +183,23 @@ public struct GraphState: Hashable, Sendable {
   }
 }
 
-/// What is remembered of a graph that ended, for edges of later submissions (S27).
+/// The memory of an ended graph, for edges of later submissions (S27).
 public struct EndedGraph: Hashable, Sendable {
   public var graph: GraphID
-  /// In snapshots of earlier releases; keys are kept by themselves since.
+  /// Used only in snapshots of earlier releases; keys have records of their own since.
   public var key: SubmissionKey
   public var fingerprint: UInt64
   public var outcome: GraphOutcome
   public var operationCount: UInt32
   /// One raw `Outcome` per operation, or one for all.
   public var outcomes: [UInt8]
-  /// By index; an empty one is not kept.
+  /// Outputs by index; empty ones are not kept.
   public var outputs: [GraphState.OutputEntry]
-  /// None is kept any more, of whatever operation.
+  /// The outputs of all operations were dropped.
   public var outputsAreForgotten = false
-  /// Of its submission, for one that does it again; forgotten with its outputs.
+  /// The submission's secrets, for a graph that runs it again; dropped with the outputs.
   public var secrets: [String] = []
-  /// Who made it: nobody else's submission is given its secrets, and nobody else removes it.
+  /// The submitter: only its own submissions get the secrets, and only it may remove the graph.
   public var submitter = ""
   public init(
     graph: GraphID, key: SubmissionKey, fingerprint: UInt64, outcome: GraphOutcome,
@@ -219,13 +215,13 @@ public struct EndedGraph: Hashable, Sendable {
   }
 }
 
-/// Under which key a graph was submitted that has ended.
+/// The key of an ended graph.
 public struct KeptKey: Hashable, Sendable {
   public var key: SubmissionKey
   public var graph: GraphID
   public var fingerprint: UInt64
   public var operations: UInt32
-  /// When the graph ended; unknown where nothing says it.
+  /// The time of the graph's end; unknown if it was not recorded.
   public var since: WallTime
   public init(
     key: SubmissionKey, graph: GraphID, fingerprint: UInt64, operations: UInt32, since: WallTime
@@ -238,7 +234,7 @@ public struct KeptKey: Hashable, Sendable {
   }
 }
 
-/// Numbers that go on for ever.
+/// Counters that never go back.
 public struct Counters: Hashable, Sendable {
   public var epoch = Epoch(0)
   public var lastGraph: UInt32 = 0
@@ -246,12 +242,12 @@ public struct Counters: Hashable, Sendable {
   public var lastWorker: UInt32 = 0
   public var lastPlace: UInt64 = 0
   public var lastEvent: UInt64 = 0
-  /// The newest lives, oldest first, at most `Limits.rememberedLives`.
+  /// The newest lives, oldest first; at most `Limits.rememberedLives`.
   public var lives: [KnownLife] = []
   public init() {}
 }
 
-/// Where a life of the coordinator began: behind which commit and which event.
+/// The start of a life of the coordinator: the commit and the event before it.
 public struct KnownLife: Hashable, Sendable {
   public var life: CoordinatorLife
   public var commitsBefore: CommitIndex
@@ -263,23 +259,21 @@ public struct KnownLife: Hashable, Sendable {
   }
 }
 
-/// One line of the history of what ended: the end of an attempt as people ask for it later. Or,
-/// with an attempt numbered 0, how operations ended that no attempt ended: cancelled or skipped
-/// before one began, or between two.
+/// One line of the history of attempts: the end of an attempt. With attempt number 0, the end of
+/// operations without one: cancelled or skipped before their first attempt, or between two.
 public struct AttemptHistory: Hashable, Sendable {
   public var attempt: AttemptID
-  /// So many neighbours from `attempt.operation` on ended alike; above 1 only where no attempt
-  /// ended them.
+  /// Consecutive operations from `attempt.operation` on; above 1 only without an attempt.
   public var count: UInt32 = 1
-  /// Which run it was, as people count (`Dispatch.run`).
+  /// The number of the run, as people count (`Dispatch.run`).
   public var run: UInt32 = 1
-  /// nil: the operation was tried again.
+  /// nil if the operation was tried again.
   public var outcome: Outcome?
   public var reason: CancelReason?
   public var workerName: String
   public var result: AttemptResult
-  /// When the operation stood clear, before its first attempt, by the coordinator's wall clock;
-  /// unknown where that was before a restart of the coordinator, and where no attempt ended it.
+  /// The moment when the operation stood clear before its first attempt, by the coordinator's wall
+  /// clock. Unknown if that was before a restart of the coordinator, and without an attempt.
   public var readyAt = WallTime.unknown
   public init(
     attempt: AttemptID, outcome: Outcome?, reason: CancelReason?, workerName: String,
@@ -292,16 +286,16 @@ public struct AttemptHistory: Hashable, Sendable {
     self.result = result
   }
 
-  /// Whether it is the end of an attempt.
+  /// Whether the line is the end of an attempt.
   public var isAttempt: Bool { attempt.attempt != 0 }
 
-  /// The operations it speaks of, by index.
+  /// The indices of its operations.
   public var members: Range<UInt32> {
     let first = attempt.operation.index
     return first..<(first + min(count, .max - first))
   }
 
-  /// The same of one of its members.
+  /// Returns the line of one of its operations.
   public func of(_ member: UInt32) -> AttemptHistory {
     var line = self
     line.attempt.operation.index = member

@@ -1,19 +1,18 @@
-// Why the coordinator says no. A refusal changes nothing (S145).
+// Refusals of the coordinator. A refusal changes nothing (S145).
 
-/// A reply that refuses, with its cause and what to do.
+/// A reply that refuses, with the cause and the remedy.
 public struct Refusal: Hashable, Error, Sendable {
   public var code: Code
-  /// What is wrong, naming the thing.
+  /// The problem; names the thing.
   public var message: String
-  /// What to do about it; may be empty.
+  /// The remedy; may be empty.
   public var hint: String
-  /// The operations concerned: a cycle's path, an unknown dependency.
+  /// The operations concerned: a cycle's path, or an unknown dependency.
   public var operations: [OperationID]
-  /// Too much for now: the same request may be taken after this time, at most
-  /// `Limits.longestRetryAfter` (G27). nil: waiting alone will not help.
+  /// The time after which the same request may be accepted, at most `Limits.longestRetryAfter`
+  /// (G27). nil: waiting alone does not help.
   public var retryAfter: Span?
-  /// There is no room for more operations: only submissions wait until then, all else is taken
-  /// meanwhile, since it may be what makes room.
+  /// There is no room for more operations. Only submissions must wait; others may make room.
   public var lacksRoom: Bool
   public init(
     _ code: Code, _ message: String, hint: String = "", operations: [OperationID] = [],
@@ -33,25 +32,25 @@ public struct Refusal: Hashable, Error, Sendable {
     case queueNotEmpty, queueExists, unknownDependency, expired, selfDependency, cycle
     case conflictingEdge, unknownQueue, unknownGraph, unknownOperation, unknownWorker
     case wouldDeadlock, wouldStarve, badRequest, limitExceeded
-    /// Same key, other content (G19).
+    /// The key was used with other content (G19).
     case conflict
     case versionMismatch
-    /// The peer's role may not say this (G36).
+    /// The peer's role does not allow the message (G36).
     case forbidden
-    /// Too much at once; try again later (G27).
+    /// Too much at once; retry later (G27).
     case busy
     case shuttingDown
-    /// A subscriber that did not read was put out (G28).
+    /// The subscriber did not read and was evicted (G28).
     case evicted
     case noSuchLog
     case workerUnavailable
-    /// The peer was told what this coordinator's journal does not know: an older state was
-    /// restored, or it is another cluster. What the peer remembers has no meaning here.
+    /// The peer knows something that this coordinator's journal does not contain: an older state
+    /// was restored, or it is another cluster. The peer's knowledge has no meaning here.
     case otherHistory
   }
 }
 
 extension Refusal.Code {
-  /// The code as JSON and people see it: `unknownDependency`.
+  /// The code for JSON and people: `unknownDependency`.
   public var text: String { String(describing: self) }
 }

@@ -1,10 +1,10 @@
-// What an operation asks of a worker and what a worker has to give.
+// The resources that an operation demands and that a worker has.
 
-/// An amount of a resource, in ten-thousandths of a unit, so that half a gpu is exact.
+/// An amount of a resource in ten-thousandths of a unit, so that half a gpu is exact.
 public struct ResourceAmount: Hashable, Comparable, Sendable {
   public var tenThousandths: Int64
   public init(tenThousandths: Int64) { self.tenThousandths = tenThousandths }
-  /// Whole units, 0 to 900 million million; beyond that it saturates.
+  /// Makes an amount of whole units; clamps beyond 900 million million.
   public init(_ units: Int64) {
     let (value, overflow) = units.multipliedReportingOverflow(by: 10_000)
     tenThousandths = overflow ? (units < 0 ? .min / 2 : .max / 2) : value
@@ -23,10 +23,10 @@ public struct ResourceAmount: Hashable, Comparable, Sendable {
 /// Amounts of cpus, memory, gpus and named resources: a demand or a capacity.
 public struct Resources: Hashable, Sendable {
   public var cpus: ResourceAmount
-  /// Bytes; 0 in a demand means: no claim.
+  /// Bytes; 0 in a demand means no claim.
   public var memoryBytes: Int64
   public var gpus: ResourceAmount
-  /// Sorted by name, each name once.
+  /// Sorted by name; each name once.
   public var custom: [NamedAmount]
 
   public init(
@@ -59,7 +59,7 @@ public struct Resources: Hashable, Sendable {
       && demand.custom.allSatisfy { $0.amount <= amount(named: $0.name) }
   }
 
-  /// Takes `demand` away. May go below zero: what is fetched ahead waits at the worker.
+  /// Subtracts `demand`. The result may be negative: operations fetched ahead wait at the worker.
   public mutating func take(_ demand: Resources) { add(demand, sign: -1) }
   public mutating func giveBack(_ demand: Resources) { add(demand, sign: 1) }
 
@@ -85,7 +85,7 @@ public struct Label: Hashable, Sendable {
   }
 }
 
-/// `require: {key: [values]}`: the worker's label must be one of the values.
+/// `require: {key: [values]}`: the worker's label must have one of the values.
 public struct LabelRequirement: Hashable, Sendable {
   public var key: String
   public var values: [String]
@@ -98,18 +98,18 @@ public struct LabelRequirement: Hashable, Sendable {
   }
 }
 
-/// A registered operation type as a worker advertises it (S128).
+/// A registered operation type that a worker offers (S128).
 public struct OperationType: Hashable, Sendable {
   public var name: String
   public var version: UInt32
-  /// What its argument and its value look like, as a number; 0: not said, agrees with any.
+  /// A hash of the forms of argument and value; 0 means unknown and matches any.
   public var fingerprint: UInt64
   public init(name: String, version: UInt32 = 1, fingerprint: UInt64 = 0) {
     self.name = name
     self.version = version
     self.fingerprint = fingerprint
   }
-  /// Whether a worker that offers `offered` can run what asks for this type.
+  /// Whether a worker that offers `offered` can run operations of this type.
   public func isServed(by offered: OperationType) -> Bool {
     name == offered.name && version == offered.version
       && (fingerprint == 0 || offered.fingerprint == 0 || fingerprint == offered.fingerprint)

@@ -1,15 +1,14 @@
-// What the owner of a key may do.
+// The permissions of keys.
 
-/// The role of a key (G36). Which message needs which is decided in one place, the coordinator's
-/// door.
+/// The role of a key (G36). The coordinator decides in one place which message needs which role.
 public enum Role: String, Hashable, Sendable, CaseIterable {
-  /// Serves: takes operations and reports about them, under a name of its own.
+  /// Runs operations and reports about them, under a name of its own.
   case worker
   /// Submits and steers graphs and queues, and reads everything.
   case submitter
   /// Reads and follows, changes nothing.
   case observer
-  /// All of it, and drains workers.
+  /// Has all permissions, and drains workers.
   case admin
 }
 
@@ -28,14 +27,14 @@ extension String {
       }
   }
 
-  /// Whether it can name a graph, an operation or a label, whoever sends it: 1 to 128 bytes, none
-  /// of which ends a path, moves a cursor or turns the direction of writing.
+  /// Whether it can name a graph, an operation or a label: 1 to 128 bytes, none of which ends a
+  /// path, moves a cursor or turns the writing direction.
   public var isPlainName: Bool {
     !isEmpty && utf8.count <= Limits.nameBytes && isPlainText
       && !utf8.contains(UInt8(ascii: "/"))
   }
 
-  /// Without control characters, and without those that show other text than is there.
+  /// Whether it has no control characters, and none that show other text than is there.
   public var isPlainText: Bool {
     unicodeScalars.allSatisfy { scalar in
       switch scalar.properties.generalCategory {
@@ -45,16 +44,16 @@ extension String {
     }
   }
 
-  /// Whether a worker-key of this name may serve under `name`: its own, or one that continues it
-  /// after one of `.`, `:`, `-`, so that several workers share a key.
+  /// Whether a worker key of this name may serve under `name`: the same name, or one that continues
+  /// it behind `.`, `:` or `-`, so that several workers share a key.
   public func covers(workerName name: String) -> Bool {
     guard name.hasPrefix(self) else { return false }
     guard let next = name.utf8.dropFirst(utf8.count).first else { return true }
     return ".:-".utf8.contains(next)
   }
 
-  /// Of the keys whose names cover this worker's name, the one that owns it: the longest. Looks at
-  /// the parts of this name, not at all keys.
+  /// Returns the key that owns this worker name: the longest of those that cover it. Checks the
+  /// prefixes of this name, not all keys.
   public func owningKey(among names: Set<String>) -> String? {
     if names.contains(self) { return self }
     var rest = self[...]

@@ -1,15 +1,15 @@
-// Arithmetic and conversions that end at the bounds of a type instead of ending the process. For
-// every number that a message, a manifest, a clock, the kernel or a worker's report brought (G33).
+// Arithmetic and conversions that clamp to the bounds of a type instead of trapping. For every
+// number from a message, a manifest, a clock, the kernel or a worker's report (G33).
 
 extension FixedWidthInteger {
-  /// The nearest whole number towards zero; what is no number is zero.
+  /// Rounds towards zero and clamps; NaN becomes zero.
   public init(saturating value: Double) {
     if value.isNaN {
       self = 0
     } else if value <= Double(Self.min) {
       self = .min
     } else if value >= Double(Self.max) {
-      // As a Double the largest number may be one more than it is.
+      // The largest number may round up by one as a Double.
       self = .max
     } else {
       self = Self(value)

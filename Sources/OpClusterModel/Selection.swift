@@ -1,19 +1,20 @@
-// Which graphs and operations a request means: `12`, `12,14-20`, `last~1`, `active`, `12/align`,
-// `12/align/1-10:2`, with filters. The client parses the text, the coordinator finds the things.
+// The graphs and operations that a request concerns: `12`, `12,14-20`, `last~1`, `active`,
+// `12/align`, `12/align/1-10:2`, with filters. The client parses the text, the coordinator finds
+// the things.
 
 public struct Selection: Hashable, Sendable {
   public var graphs: Graphs
   /// A template's name, or a `NamePattern` of several (S97); nil: every operation of the graphs.
   public var operation: String?
-  /// Shown indices of the elements; empty: all of them.
+  /// The shown indices of elements; empty: all.
   public var elements: [IndexRun]
-  /// Only operations (or, where graphs are meant, graphs) in one of these states; empty: any.
+  /// Selects operations (for lists of graphs, graphs) in one of these states; empty: any.
   public var states: [StateWord]
-  /// Only graphs or operations that carry all of these labels.
+  /// Selects graphs or operations with all of these labels.
   public var labels: [Label]
-  /// Only operations of this queue.
+  /// Selects operations of this queue.
   public var queue: String?
-  /// Only operations of this priority.
+  /// Selects operations of this priority.
   public var priority: Priority?
 
   public init(
@@ -32,9 +33,9 @@ public struct Selection: Hashable, Sendable {
 
   public enum Graphs: Hashable, Sendable {
     case numbers([ClosedRangeOfGraphs])
-    /// The newest submission, or so many before it.
+    /// The submission `back` before the newest; 0 is the newest.
     case last(back: UInt32)
-    /// Those that have not ended.
+    /// The graphs that have not ended.
     case active
     case all
   }

@@ -1,31 +1,31 @@
-// A graph as it is submitted: what repeats is said once (templates), what differs by element
-// stays in columns, and what runs is opaque to the coordinator.
+// A graph as submitted. Templates hold everything that repeats, columns hold what differs by
+// element, and the work is opaque to the coordinator.
 
-/// What kind of thing runs when an operation's turn comes.
+/// The kind of work of an operation.
 public enum Work: Hashable, Sendable {
-  /// Nothing: a join point, finished inside the coordinator, no worker needed (S4).
+  /// No work: a join point, finished inside the coordinator without a worker (S4).
   case nothing
   /// A process; the payload is an encoded `CommandSpecification`.
   case command
   /// A registered operation type (S125); the payload is the encoded argument.
   case call(OperationType)
-  /// Several blocks side by side on one worker, one operation (S118 to S123); the payload is an
-  /// encoded `[OperationBlock]`. These are the types that its blocks call, for placement.
+  /// Several blocks of one operation, side by side on one worker (S118 to S123); the payload is an
+  /// encoded `[OperationBlock]`. The types that the blocks call decide the placement.
   case blocks([OperationType])
 }
 
-/// What to do when an attempt did not succeed (S12).
+/// The retries of an operation after unsuccessful attempts (S12).
 public struct RetryPolicy: Hashable, Sendable {
-  /// Further attempts after a failed one, 0…100.
+  /// Maximum number of further attempts after a failed one, 0…100.
   public var maximum: UInt32
-  /// Which failures; empty means every one but those that are never retried (S129).
+  /// The failures that are retried; empty means all except those that are never retried (S129).
   public var reasons: [Reason]
-  /// Wait before the first further attempt.
+  /// The wait before the first further attempt.
   public var backoff: Span
-  /// Each wait is so many hundredths of the one before (200 = doubled).
+  /// Each wait as a percentage of the one before (200 = doubled).
   public var backoffPercent: UInt32
   public var maximumBackoff: Span
-  /// A further attempt goes to a worker at which none has failed, where there is one.
+  /// Further attempts prefer a worker at which none has failed.
   public var avoidsWorker: Bool
   public init(
     maximum: UInt32 = 0, reasons: [Reason] = [], backoff: Span = .zero,
@@ -41,64 +41,62 @@ public struct RetryPolicy: Hashable, Sendable {
   public enum Reason: Hashable, Sendable {
     case any, failed, timeout, outOfMemory, lost, anySignal
     case signal(Int32)
-    /// Exit statuses from…through.
+    /// The exit statuses from…through.
     case exit(UInt8, UInt8)
   }
   public static let never = RetryPolicy()
 }
 
-/// What repeats: one manifest operation, or one kind of operation of a program.
+/// The common part of operations: a manifest's operation, or a kind of operation of a program.
 public struct OperationTemplate: Hashable, Sendable {
   public var name: String
-  /// Elements: 1 for a plain operation, 0…`Limits.operationsPerGraph` for an array.
+  /// The number of elements: 1 for a plain operation, 0…`Limits.operationsPerGraph` for an array.
   public var count: UInt32
-  /// Whether people see `12/name/3` rather than `12/name`.
+  /// Whether the shown path is `12/name/3` instead of `12/name`.
   public var isArray: Bool
-  /// The numbers that people see for the elements (`OP_INDEX`); empty means 1, 2, 3, …
+  /// The shown numbers of the elements (`OP_INDEX`); empty means 1, 2, 3, …
   public var indexRuns: [IndexRun]
   public var work: Work
   /// Opaque to the coordinator; at most `Limits.payloadBytes`.
   public var payload: [UInt8]
-  /// One entry per element, opaque (an item, matrix values); empty where the index is enough.
+  /// One opaque entry per element (an item, matrix values); empty if the index is enough.
   public var elementArguments: ElementArguments
-  /// Position in `GraphSubmission.queues`.
+  /// The position in `GraphSubmission.queues`.
   public var queue: UInt32
   public var priority: Priority
-  /// nil: the queue's (S55).
+  /// nil means the queue's (S55).
   public var qos: QualityOfService?
   public var demand: Resources
   public var requirements: [LabelRequirement]
   public var retry: RetryPolicy
-  /// Losses of the worker before it ends as lost; 0 is `on_worker_lost: fail` (S12).
+  /// Losses of the worker after which it ends as lost; 0 is `on_worker_lost: fail` (S12).
   public var maximumLosses: UInt32
-  /// Elements running at once; 0 is no bound.
+  /// Maximum number of elements that run at once; 0: no limit.
   public var maximumParallel: UInt32
-  /// Exit statuses, besides success, whose failure does not count against the graph.
+  /// Exit statuses besides success that do not count as failures of the graph.
   public var allowedFailures: AllowedFailures
-  /// `finally`: spared by the graph's failure policy and its cancellation by that policy.
+  /// `finally`: the graph's failure policy neither stops nor cancels it.
   public var isFinal: Bool
-  /// Acts as a barrier of its queue (S77).
+  /// The operation is a barrier of its queue (S77).
   public var isBarrier: Bool
-  /// Needs the outputs of its dependencies with the dispatch (S135).
+  /// The dispatch must carry the outputs of its dependencies (S135).
   public var wantsInputs: Bool
-  /// From the start of an attempt to being asked to stop; nil: what the command itself says, else
-  /// as long as it takes (G21).
+  /// Time limit of an attempt; nil: that of the command, else none (G21).
   public var timeout: Span?
-  /// From being asked to stop to the kill; nil: what the command itself says, else the cluster's.
+  /// Time from the request to stop to the kill; nil: that of the command, else the cluster's.
   public var grace: Span?
-  /// Accepted with a closed hold gate: nothing of it starts before it is released (S44).
+  /// Accepted with a closed hold gate: nothing starts before a release (S44).
   public var isHeld: Bool
   /// Accepted with a closed hold gate that opens by itself at this moment (S150).
   public var notBefore: NotBefore?
-  /// The payload of a call is an encoded `CallInput`: its places are filled in when an attempt
-  /// starts.
+  /// The payload of a call is an encoded `CallInput`, filled in when an attempt starts.
   public var fillsInput: Bool
-  /// Never two process trees of one operation at once, whatever becomes of its worker: it is killed
-  /// there `Timing.fence` after the last contact, and goes elsewhere only after `Timing.lost`
-  /// (G16).
+  /// Two process trees of one operation never run at once, whatever becomes of the worker. The
+  /// worker kills it `Timing.fence` after the last contact; it goes elsewhere only after
+  /// `Timing.lost` (G16).
   public var isExclusive: Bool
   public var labels: [Label]
-  /// What its commands call secret 0, 1, 2, …: positions of `GraphSubmission.secrets`.
+  /// The secrets of its commands, by position: indices into `GraphSubmission.secrets`.
   public var secrets: [UInt32]
 
   public init(name: String, count: UInt32 = 1, work: Work) {
@@ -132,7 +130,7 @@ public struct OperationTemplate: Hashable, Sendable {
   }
 }
 
-/// Part of an array's numbering: `count` numbers from `first` on, `step` apart.
+/// A part of an array's numbering: `count` numbers from `first` on, `step` apart.
 public struct IndexRun: Hashable, Sendable {
   public var first: UInt32
   public var count: UInt32
@@ -145,8 +143,8 @@ public struct IndexRun: Hashable, Sendable {
 }
 
 extension [IndexRun] {
-  /// The number of an element of an array that is numbered so, counted from 0 over all runs; what
-  /// no run numbers is counted from 1.
+  /// The shown number of an element, counted from 0 over all runs. Elements beyond the runs are
+  /// numbered from 1 on.
   public func number(ofElement element: UInt32) -> UInt32 {
     var rest = element
     for run in self {
@@ -158,7 +156,7 @@ extension [IndexRun] {
 }
 
 extension GraphSubmission {
-  /// Index of the first operation of each template, and the number of operations at the end.
+  /// The index of the first operation of each template, and the number of operations at the end.
   public var firstIndices: [UInt32] {
     var firsts: [UInt32] = [0]
     firsts.reserveCapacity(templates.count + 1)
@@ -166,19 +164,19 @@ extension GraphSubmission {
     return firsts
   }
 
-  /// Queues that come with it.
+  /// The number of the graph's own queues.
   public var ownQueueCount: Int {
     queues.count { if case .own = $0 { true } else { false } }
   }
 }
 
 extension OperationTemplate {
-  /// The number that people see for an element, counted from 0 inside the template.
+  /// The shown number of an element, counted from 0 inside the template.
   public func shownIndex(ofElement element: UInt32) -> UInt32 {
     indexRuns.number(ofElement: element)
   }
 
-  /// The element that people mean by a number; nil when there is none.
+  /// The element with a shown number; nil if there is none.
   public func element(shownAs number: UInt32) -> UInt32? {
     if indexRuns.isEmpty { return number >= 1 && number <= count ? number - 1 : nil }
     var before: UInt32 = 0
@@ -195,24 +193,24 @@ extension OperationTemplate {
   }
 }
 
-/// `allow_failure`.
+/// The failures that do not count: `allow_failure`.
 public enum AllowedFailures: Hashable, Sendable {
   case none
   case all
   case exitStatuses([Int32])
 }
 
-/// Byte strings of the elements of an array, end to end.
+/// The byte strings of an array's elements, concatenated.
 public struct ElementArguments: Hashable, Sendable {
   /// All strings, one after the other.
   public private(set) var bytes: [UInt8]
-  /// Where each string ends in `bytes`.
+  /// The end of each string in `bytes`.
   public private(set) var ends: [UInt32]
   public init() {
     bytes = []
     ends = []
   }
-  /// nil when the columns do not fit each other (a malformed message).
+  /// Returns nil if the columns contradict each other (a malformed message).
   public init?(bytes: [UInt8], ends: [UInt32]) {
     var last: UInt32 = 0
     for end in ends {
@@ -231,13 +229,13 @@ public struct ElementArguments: Hashable, Sendable {
   public var isEmpty: Bool { ends.isEmpty }
   public subscript(element: Int) -> [UInt8] { withBytes(of: element) { Array($0) } }
 
-  /// The bytes of an element where they are.
+  /// Calls `body` with the bytes of an element, without a copy.
   public func withBytes<Result>(of element: Int, _ body: (ArraySlice<UInt8>) -> Result) -> Result {
     body(bytes[(element == 0 ? 0 : Int(ends[element - 1]))..<Int(ends[element])])
   }
 }
 
-/// A dependency between templates: all elements, or element i on element i.
+/// A dependency between templates: on all elements, or element i on element i.
 public struct GroupEdge: Hashable, Sendable {
   /// The template waited for.
   public var from: UInt32
@@ -259,8 +257,8 @@ public struct GroupEdge: Hashable, Sendable {
   }
 }
 
-/// Dependencies between single operations of the graph, in columns of equal length; `policies`
-/// has one entry for all, or one for each.
+/// Dependencies between single operations of the graph, in columns of equal length; `policies` has
+/// one entry for all, or one for each.
 public struct ElementEdges: Hashable, Sendable {
   /// Index of the operation waited for.
   public var from: [UInt32]
@@ -291,23 +289,23 @@ public struct ExternalEdge: Hashable, Sendable {
   }
 }
 
-/// A queue that a submission names.
+/// A queue of a submission.
 public enum QueueReference: Hashable, Sendable {
   /// A queue of the cluster, by name; it must exist. `default` always does.
   case named(String)
-  /// A queue of this graph only, seen as `GRAPH/name`; it goes when the graph has ended.
+  /// A queue of this graph, shown as `GRAPH/name`; it ends with the graph.
   case own(QueueSettings)
 }
 
-/// What can be set on a queue (S63 to S76).
+/// The settings of a queue (S63 to S76).
 public struct QueueSettings: Hashable, Sendable {
   public var name: String
   public var qos: QualityOfService
-  /// nil is Apple's −1: as much as the workers can take (S64).
+  /// nil is Apple's −1: as many as the workers can run (S64).
   public var maximumConcurrent: UInt32?
   public var isSuspended: Bool
-  /// Labels that a worker must have, all of them, to be given an operation of the queue; none: any
-  /// worker. Changes only while the queue is empty (S146).
+  /// Labels that a worker must all have to get operations of the queue; empty: any worker. Changes
+  /// only while the queue is empty (S146).
   public var pool: [LabelRequirement]
   public init(
     name: String, qos: QualityOfService = .default, maximumConcurrent: UInt32? = nil,
@@ -321,24 +319,24 @@ public struct QueueSettings: Hashable, Sendable {
   }
 }
 
-/// What a failure means for the rest of the graph.
+/// The consequence of a failure for the rest of the graph.
 public enum FailurePolicy: UInt8, Sendable, CaseIterable {
-  /// Run what can still run.
+  /// Run everything that can still run.
   case `continue` = 0
   /// Start nothing new.
   case stop = 1
-  /// Also cancel what runs.
+  /// Start nothing new, and cancel running operations.
   case cancel = 2
 }
 
-/// Neighbouring templates that stop together, whatever the graph's own policy: a group, an array.
+/// Consecutive templates that stop apart from the rest of the graph: a group or an array.
 public struct FailureScope: Hashable, Sendable {
-  /// Position of the first template, and how many there are: at least one.
+  /// The position of the first template, and the number of templates, at least one.
   public var first: UInt32
   public var count: UInt32
-  /// One failure more (not an allowed one) stops them.
+  /// The number of failures that do not stop them; allowed failures do not count.
   public var maximumFailures: UInt32
-  /// Stopping also cancels what runs.
+  /// Stopping also cancels running operations.
   public var cancelsRunning: Bool
   public init(first: UInt32, count: UInt32, maximumFailures: UInt32, cancelsRunning: Bool) {
     self.first = first
@@ -351,7 +349,7 @@ public struct FailureScope: Hashable, Sendable {
   }
 }
 
-/// One submission: accepted as a whole or refused as a whole (S58, G2).
+/// One submission: accepted or refused as a whole (S58, G2).
 public struct GraphSubmission: Hashable, Sendable {
   public var key: SubmissionKey
   public var name: String
@@ -359,26 +357,26 @@ public struct GraphSubmission: Hashable, Sendable {
   public var groupEdges: [GroupEdge]
   public var elementEdges: ElementEdges
   public var externalEdges: [ExternalEdge]
-  /// Queues by position; empty means: everything goes to `default`.
+  /// Queues by position; empty: all operations go to `default`.
   public var queues: [QueueReference]
   public var failurePolicy: FailurePolicy
-  /// Failures (not allowed ones) beyond which the graph is stopped; nil: the policy alone says.
+  /// Failures that do not stop the graph, without allowed ones; nil: the policy decides.
   public var maximumFailures: UInt32?
-  /// Parts of the graph that stop by themselves; at most `Limits.failureScopesPerGraph`.
+  /// Parts of the graph that stop separately; at most `Limits.failureScopesPerGraph`.
   public var failureScopes: [FailureScope]
-  /// Accepted, but nothing starts until the graph is resumed.
+  /// Accepted, but nothing starts before a resume.
   public var isSuspended: Bool
-  /// Known but in no queue until enqueued (S28).
+  /// The operations are in no queue until they are enqueued (S28).
   public var isDeclaredOnly: Bool
   /// Cycles are accepted and never run (S32).
   public var allowsCycles: Bool
   public var labels: [Label]
-  /// Where it came from, for people: folder, command line. Opaque.
+  /// The origin for people: folder, command line. Opaque.
   public var origin: String
-  /// The ended graph that this one does again, and what it takes over from it (S11).
+  /// The ended graph that this one runs again, and the operations taken over from it (S11).
   public var continued: ContinuedGraph?
-  /// Values that workers are told and nobody else (G39). None, where templates name some, means
-  /// those of the graph that this one does again.
+  /// Values that only workers receive (G39). If templates name secrets and this is empty, those of
+  /// the continued graph apply.
   public var secrets: [String]
 
   public init(key: SubmissionKey = SubmissionKey(""), name: String) {
@@ -407,11 +405,11 @@ public struct GraphSubmission: Hashable, Sendable {
   }
 }
 
-/// A new life for a graph that has ended: the same templates and edges under a new number (S11).
+/// The continuation of an ended graph: the same templates and edges under a new number (S11).
 public struct ContinuedGraph: Hashable, Sendable {
   public var graph: GraphID
-  /// Operations that are not run again: each must have succeeded there. They begin finished, with
-  /// the outputs that they left. The runs speak of `graph`; indices are the same in both.
+  /// Operations that do not run again: each must have succeeded in `graph`. They begin as finished,
+  /// with their outputs. The runs name `graph`; the indices are the same in both.
   public var reused: OperationRuns
   public init(graph: GraphID, reused: OperationRuns) {
     self.graph = graph
@@ -420,7 +418,7 @@ public struct ContinuedGraph: Hashable, Sendable {
 }
 
 extension GraphSubmission {
-  /// As everybody but workers and the journal may see it (G39).
+  /// The submission for everyone except workers and the journal (G39).
   public var withoutSecrets: GraphSubmission {
     if secrets.isEmpty { return self }
     var shown = self
@@ -428,10 +426,10 @@ extension GraphSubmission {
     return shown
   }
 
-  /// The label that says who made it: set by the coordinator alone, where clients have keys.
+  /// The label of the submitter; only the coordinator sets it, if clients have keys.
   public static let submitterLabel = "submitter"
 
-  /// Empty: nobody is known.
+  /// Empty if unknown.
   public var submitter: String {
     labels.last { $0.key == Self.submitterLabel }?.value ?? ""
   }

@@ -1,9 +1,9 @@
-// Which characters could steer the terminal of who reads what others wrote (G38). One definition
-// for everything that prints: opbatch, the logs of the daemons, findings about manifests. Pure.
+// The characters that could steer the terminal of a reader of foreign text (G38). One definition
+// for all output: opbatch, the logs of the daemons, findings about manifests. Pure.
 
 extension Unicode.Scalar {
-  /// Whether a terminal could take it as an order, or show other text than was written: control
-  /// characters of both sets, line separators, and those that turn the reading direction.
+  /// Whether a terminal could execute the character or show another text: control characters of
+  /// both sets, line separators, and characters that turn the reading direction.
   public var canSteerTerminal: Bool {
     switch value {
     case 0..<0x20, 0x7f..<0xa0: true
@@ -14,7 +14,7 @@ extension Unicode.Scalar {
 }
 
 extension String {
-  /// With `replacement` in the place of each character that could steer a terminal; one line.
+  /// Returns one line in which `replacement` stands for each character that could steer a terminal.
   public func withoutTerminalOrders(_ replacement: Unicode.Scalar = "?") -> String {
     if utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7f }) { return self }
     var result = ""

@@ -1,12 +1,11 @@
-// Time as an argument: brains never read a clock; bodies pass these in.
+// Time values. Brains never read a clock; their bodies pass time in.
 //
-// Moments and lengths come from clocks, messages, manifests and programs. Each type holds no value
-// that could overflow in a sum, whatever it is made of: what is beyond its bounds becomes the
-// nearest of them (G33). So arithmetic is written with the operators below, never with the numbers
-// inside; `TidyTests` looks.
+// Moments and lengths come from clocks, messages, manifests and programs. Each type clamps to its
+// bounds, so that no sum can overflow (G33). Use the operators below, never the numbers inside;
+// `TidyTests` checks this.
 
-/// A moment of the monotonic clock of one machine, in nanoseconds. Comparable only with moments
-/// of the same machine (S1). At most ±`Limits.furthestInstantNanoseconds`.
+/// A moment of one machine's monotonic clock, in nanoseconds. Comparable only with moments of the
+/// same machine (S1). At most ±`Limits.furthestInstantNanoseconds`.
 public struct Instant: Hashable, Comparable, Sendable {
   public let nanoseconds: Int64
   public init(nanoseconds: Int64) {
@@ -14,7 +13,7 @@ public struct Instant: Hashable, Comparable, Sendable {
     self.nanoseconds = min(max(nanoseconds, -furthest), furthest)
   }
   public static let zero = Instant(nanoseconds: 0)
-  /// Before and after every moment of a clock.
+  /// The moments before and after every moment of a clock.
   public static let distantPast = Instant(nanoseconds: .min)
   public static let distantFuture = Instant(nanoseconds: .max)
   public static func < (a: Self, b: Self) -> Bool { a.nanoseconds < b.nanoseconds }
@@ -25,20 +24,19 @@ public struct Instant: Hashable, Comparable, Sendable {
     Instant(nanoseconds: a.nanoseconds - b.nanoseconds)
   }
   public static func - (a: Self, b: Self) -> Span {
-    // Twice the furthest moment is one more than the largest number.
+    // Twice the furthest moment exceeds the largest number by one.
     Span(nanoseconds: a.nanoseconds.saturatingSubtract(b.nanoseconds))
   }
 }
 
-/// A length of time in nanoseconds; negative where a later moment is taken from an earlier one. At
-/// most ±`Limits.longestSpanNanoseconds`, which is as good as for ever.
+/// A length of time in nanoseconds, at most ±`Limits.longestSpanNanoseconds`.
 public struct Span: Hashable, Comparable, Sendable {
   public let nanoseconds: Int64
   public init(nanoseconds: Int64) {
     let longest = Limits.longestSpanNanoseconds
     self.nanoseconds = min(max(nanoseconds, -longest), longest)
   }
-  /// Of a duration as Swift programs write it; what is less than a nanosecond is cut off.
+  /// Converts a `Duration`; cuts off fractions of a nanosecond.
   public init(_ duration: Duration) {
     let (seconds, attoseconds) = duration.components
     self = .seconds(seconds) + Span(nanoseconds: attoseconds / 1_000_000_000)
@@ -49,7 +47,7 @@ public struct Span: Hashable, Comparable, Sendable {
   public static func seconds(_ count: Int64) -> Span {
     Span(nanoseconds: count.saturatingMultiply(1_000_000_000))
   }
-  /// Of a number with decimals; what is no number is zero.
+  /// Converts a decimal number of seconds; NaN becomes zero.
   public static func fractionalSeconds(_ count: Double) -> Span {
     Span(nanoseconds: Int64(saturating: (count * 1e9).rounded()))
   }
@@ -66,7 +64,7 @@ public struct Span: Hashable, Comparable, Sendable {
   public static func * (span: Self, factor: Int64) -> Self {
     Span(nanoseconds: span.nanoseconds.saturatingMultiply(factor))
   }
-  /// What is no number makes it zero.
+  /// Multiplies by a factor; NaN gives zero.
   public func scaled(by factor: Double) -> Span {
     Span(nanoseconds: Int64(saturating: Double(nanoseconds) * factor))
   }
@@ -81,9 +79,9 @@ public struct Span: Hashable, Comparable, Sendable {
   public var secondsRoundedUp: Int64 { wholeSeconds + (nanoseconds % 1_000_000_000 > 0 ? 1 : 0) }
 }
 
-/// Wall-clock time: milliseconds since 1970, UTC. It is for people. It decides what outlives a
-/// start of the coordinator: how long keys and invitations count, and `not_before` (G31).
-/// From 1970 to `Limits.latestWallMilliseconds`, so that every one of them has a date.
+/// Wall-clock time: milliseconds since 1970, UTC. For people, and for times that outlive a start of
+/// the coordinator: the lifetimes of keys and invitations, and `not_before` (G31). From 1970 to
+/// `Limits.latestWallMilliseconds`, so that every value has a date.
 public struct WallTime: Hashable, Comparable, Sendable {
   public let milliseconds: Int64
   public init(milliseconds: Int64) {

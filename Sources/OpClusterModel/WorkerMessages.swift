@@ -1,14 +1,14 @@
-// What workers and the coordinator say to each other. One message per peer and turn; each is one
-// frame (A4). Both directions are numbered inside a conversation: a gap or a repeat is seen, and
-// a gap is answered by a new hello.
+// The messages between workers and the coordinator. One message per peer and turn, each in one
+// frame (A4). Both directions are numbered inside a conversation, so that gaps and repeats are
+// detected; a gap leads to a new hello.
 
-/// From a worker.
+/// A message from a worker.
 public enum WorkerMessage: Hashable, Sendable {
   case hello(WorkerHello)
   case report(WorkerReport)
-  /// The piece of a log that somebody asked for.
+  /// The requested piece of a log.
   case logChunk(LogChunk)
-  /// It stops in good order; what it holds unstarted comes back, what it ran is reported.
+  /// The worker stops in good order: it gives unstarted attempts back and reports the others.
   case goodbye
 }
 
@@ -16,7 +16,7 @@ public enum WorkerMessage: Hashable, Sendable {
 public struct WorkerHello: Hashable, Sendable {
   public var versions: ProtocolVersions
   public var build: String
-  /// Matches `[A-Za-z0-9._:-]{1,128}`; display and history.
+  /// Matches `[A-Za-z0-9._:-]{1,128}`; for display and history.
   public var name: String
   public var session: WorkerSession
   public var capacity: Resources
@@ -24,9 +24,9 @@ public struct WorkerHello: Hashable, Sendable {
   public var types: [OperationType]
   /// Attempts it holds unstarted.
   public var held: [AttemptID]
-  /// Attempts it is executing, and those that ended and whose report is not yet acknowledged.
+  /// Attempts that are executing, and ended ones with an unacknowledged report.
   public var executing: [AttemptID]
-  /// How far this session knows the coordinator's log; nil: nothing was told yet.
+  /// The session's position in the coordinator's log; nil before the first.
   public var known: HistoryMark?
   public init(
     versions: ProtocolVersions = .current, build: String = "", name: String,
@@ -45,7 +45,7 @@ public struct WorkerHello: Hashable, Sendable {
   }
 }
 
-/// Protocol versions a peer can speak, from…through (G32).
+/// The protocol versions that a peer speaks, from…through (G32).
 public struct ProtocolVersions: Hashable, Sendable {
   public var lowest: UInt32
   public var highest: UInt32
@@ -54,30 +54,29 @@ public struct ProtocolVersions: Hashable, Sendable {
     self.highest = highest
   }
   public static let current = ProtocolVersions(lowest: 1, highest: 1)
-  /// The version both speak; nil when they cannot understand each other.
+  /// The version that both speak; nil if there is none.
   public func common(with other: ProtocolVersions) -> UInt32? {
     let version = min(highest, other.highest)
     return version >= max(lowest, other.lowest) ? version : nil
   }
 }
 
-/// What happened at a worker since its last report, in the order in which it happened. An empty
-/// one is a heartbeat. Kept by the worker and sent again until acknowledged (S115).
+/// The events at a worker since its last report, in order. An empty report is a heartbeat. The
+/// worker keeps it and repeats it until it is acknowledged (S115).
 public struct WorkerReport: Hashable, Sendable {
-  /// Conversation that it answers to (the welcome's).
+  /// The conversation of the welcome.
   public var conversation: Conversation
-  /// Position in this conversation, from 1.
+  /// The position in this conversation, from 1.
   public var number: UInt64
   public var entries: [Entry]
-  /// Highest `WorkerOrders.number` taken in.
+  /// The highest `WorkerOrders.number` processed.
   public var ordersTaken: UInt64
-  /// It wants to leave once what runs has ended: give it nothing new, take the rest back (S148).
+  /// The worker leaves after its running operations: nothing new, take the rest back (S148).
   public var isLeaving = false
-  /// Attempts of which processes live that KILL does not end, as of now: the first
-  /// `Limits.unkillableTold` of them.
+  /// Attempts with processes that KILL does not end, at present: the first `Limits.unkillableTold`.
   public var unkillable: [AttemptID] = []
-  /// What such processes take of attempts that have ended otherwise: the worker gives it to nobody
-  /// before they have ended as well.
+  /// The resources of such processes of attempts that have ended: the worker gives them to nobody
+  /// until the processes end.
   public var unkillableDemand = Resources.none
   public init(
     conversation: Conversation, number: UInt64, entries: [Entry] = [], ordersTaken: UInt64 = 0
@@ -90,21 +89,21 @@ public struct WorkerReport: Hashable, Sendable {
 
   public enum Entry: Hashable, Sendable {
     case started(AttemptID)
-    /// May come without `started` before it: then it implies it (S149).
+    /// May come without `started` before it; then it implies that (S149).
     case finished(AttemptID, AttemptResult)
-    /// Answer to a recall: it will never start (S148).
+    /// The answer to a recall: the attempt will never start (S148).
     case recalled(AttemptID)
-    /// Answer to a recall that came too late.
+    /// The answer to a recall that came too late.
     case alreadyStarted(AttemptID)
-    /// The cancellation of a running attempt has been taken in (S92).
+    /// The worker has processed the cancellation of a running attempt (S92).
     case cancelTaken(AttemptID)
-    /// Progress of a running attempt, 0…1, with a text; only the newest matters.
+    /// The progress of a running attempt, 0…1, with a text; only the newest matters.
     case progress(AttemptID, fraction: Double, text: String)
   }
 }
 
-/// Names a conversation between two lives: orders of another one are not obeyed (section 4.4 of
-/// Simulation.md, hole 1).
+/// Identifies a conversation between two lives: orders of another conversation are ignored (section
+/// 4.4 of Simulation.md, hole 1).
 public struct Conversation: Hashable, Sendable {
   public var epoch: Epoch
   public var session: WorkerSession
@@ -117,7 +116,7 @@ public struct Conversation: Hashable, Sendable {
   }
 }
 
-/// From the coordinator to a worker.
+/// A message from the coordinator to a worker.
 public enum CoordinatorMessage: Hashable, Sendable {
   case welcome(Welcome)
   case refused(Refusal)
@@ -131,11 +130,11 @@ public struct Welcome: Hashable, Sendable {
   public var version: UInt32
   public var worker: WorkerID
   public var timing: Timing
-  /// Attempts of the hello that are no longer its own: stop them, report nothing (S147).
+  /// Attempts of the hello that no longer belong to the worker: stop them, report nothing (S147).
   public var stale: [AttemptID]
-  /// Where clients connect to, for operations that submit others; empty: not told.
+  /// The address for clients, for operations that submit others; empty if not given.
   public var clientEndpoint: String
-  /// How far the log was when this was decided, and in which life; nil: not told.
+  /// The position in the log at this decision; nil if not given.
   public var known: HistoryMark?
   public init(
     conversation: Conversation, version: UInt32, worker: WorkerID, timing: Timing,
@@ -150,30 +149,29 @@ public struct Welcome: Hashable, Sendable {
   }
 }
 
-/// One turn's orders for one worker; an empty one is a heartbeat.
+/// One turn's orders for one worker; empty orders are a heartbeat.
 public struct WorkerOrders: Hashable, Sendable {
   public var conversation: Conversation
-  /// Position in this conversation, from 1; a repeat is dropped, a gap leads to a new hello.
-  /// 0: a heartbeat that overtakes what waits for the disk; it carries nothing.
+  /// The position in this conversation, from 1; a repeat is dropped, a gap leads to a new hello. 0:
+  /// a heartbeat without content that overtakes orders waiting for the disk.
   public var number: UInt64
-  /// Reports through this number are durable: forget them.
+  /// Reports through this number are durable: drop them.
   public var acknowledged: UInt64
-  /// Reports through this number have been heard; they need not be durable. It proves to the worker
-  /// until when it was heard, which is what leases of exclusive operations are counted from (G16).
+  /// Reports through this number have been heard; they need not be durable. This proves to the
+  /// worker until when it was heard, the start of the leases of exclusive operations (G16).
   public var heard: UInt64 = 0
-  /// Templates this conversation has not been told yet.
+  /// Templates that are new to this conversation.
   public var templates: [TemplateAnnouncement]
   public var dispatches: [Dispatch]
   public var recalls: [AttemptID]
   public var cancels: [CancelOrder]
-  /// Late words about these were dropped: stop them, forget them (S147).
+  /// Attempts whose late reports were dropped: stop and drop them (S147).
   public var stale: [AttemptID]
-  /// Templates that no coming order will name.
+  /// Graphs whose templates no further order will name.
   public var forgottenGraphs: [GraphID]
-  /// Take nothing new, finish what runs, then say goodbye.
+  /// Take nothing new, finish running operations, then say goodbye.
   public var drain: Bool
-  /// The newest commit when this was decided, durable since: the worker names it when it comes
-  /// back. 0: not told.
+  /// The newest durable commit at this decision, for the worker's next hello; 0: not given.
   public var commit = CommitIndex(0)
   public init(conversation: Conversation, number: UInt64, acknowledged: UInt64) {
     self.conversation = conversation
@@ -193,11 +191,11 @@ public struct WorkerOrders: Hashable, Sendable {
   }
 }
 
-/// What a worker must know of a template to run its operations; sent once a conversation.
+/// The part of a template that a worker needs to run its operations; sent once per conversation.
 public struct TemplateAnnouncement: Hashable, Sendable {
   public var graph: GraphID
   public var graphName: String
-  /// Position in the graph's templates.
+  /// The position in the graph's templates.
   public var template: UInt32
   /// The operation index of its first element.
   public var firstIndex: UInt32
@@ -208,8 +206,8 @@ public struct TemplateAnnouncement: Hashable, Sendable {
   public var payload: [UInt8]
   public var demand: Resources
   public var qos: QualityOfService
-  /// The queue's name as people see it, for the operation's context (S146); announced again when
-  /// it is called otherwise. An operation that was moved says its own (`Dispatch.queueName`).
+  /// The shown name of the queue, for the operation's context (S146); announced again after a
+  /// rename. A moved operation carries its own (`Dispatch.queueName`).
   public var queueName = ""
   /// `OperationTemplate.timeout`.
   public var timeout: Span?
@@ -219,7 +217,7 @@ public struct TemplateAnnouncement: Hashable, Sendable {
   public var fillsInput = false
   /// `OperationTemplate.isExclusive`.
   public var isExclusive = false
-  /// The values that `OperationTemplate.secrets` names, in that order.
+  /// The values of `OperationTemplate.secrets`, in that order.
   public var secrets: [String] = []
   /// `GraphSubmission.submitter`.
   public var submitter = ""
@@ -245,26 +243,25 @@ public struct TemplateAnnouncement: Hashable, Sendable {
 /// One attempt for one worker.
 public struct Dispatch: Hashable, Sendable {
   public var attempt: AttemptID
-  /// Position in the graph's templates.
+  /// The position in the graph's templates.
   public var template: UInt32
-  /// Which run of the operation this is, from 1, as people count: what was recalled unstarted does
-  /// not count, unlike in the attempt's own number, which is never reused (G14).
+  /// The number of the run, from 1, as people count. Attempts recalled unstarted do not count, in
+  /// contrast to the attempt's number, which is never reused (G14).
   public var run: UInt32 = 1
-  /// The queue's own rule of order, once more at the worker (S47).
+  /// The order inside the queue, repeated for the worker (S47).
   public var priority: Priority
   public var place: UInt64
-  /// Whose order that is: levels and places compare only inside one queue (S50); among queues the
-  /// better service goes first, and equals take turns (S60).
+  /// The queue of the order: levels and places compare only inside one queue (S50). Among queues
+  /// the better service goes first, and equal ones take turns (S60).
   public var queue = QueueID.main
   public var service: QualityOfService = .default
-  /// What that queue is called, where it is not the template's: the operation was enqueued later,
-  /// or moved; nil: as its template says.
+  /// The queue's name after a later enqueue or a move; nil: the template's.
   public var queueName: String?
-  /// The element's own argument; of a block operation also the blocks that were added later (S120).
+  /// The element's own argument; for a block operation also later blocks (S120).
   public var argument: [UInt8]
-  /// What its finished dependencies left, in order of addition (S135).
+  /// The outputs of its finished dependencies, in the order of addition (S135).
   public var inputs: [DependencyInput]
-  /// Dependencies that this very worker holds and that must end first (S151).
+  /// Dependencies that this worker holds and that must end first (S151).
   public var awaits: [LocalDependency]
   public init(
     attempt: AttemptID, template: UInt32, priority: Priority = .normal, place: UInt64 = 0,
@@ -289,14 +286,14 @@ public struct LocalDependency: Hashable, Sendable {
   }
 }
 
-/// What a dependent may know of one direct dependency (S135 to S139).
+/// The information of a dependent about one direct dependency (S135 to S139).
 public struct DependencyInput: Hashable, Sendable {
   public var operation: OperationID
   public var name: String
   /// nil for a plain operation; the shown index of an array's element.
   public var index: UInt32?
   public var outcome: Outcome
-  /// nil: no output, or not to be passed on (S100, S138).
+  /// nil: no output, or it must not be passed on (S100, S138).
   public var output: [UInt8]?
   public init(
     operation: OperationID, name: String, index: UInt32?, outcome: Outcome, output: [UInt8]?
@@ -309,10 +306,10 @@ public struct DependencyInput: Hashable, Sendable {
   }
 }
 
-/// Stop a running attempt: ask, wait for the grace, then kill where it is a process.
+/// Stop a running attempt: ask, wait for the grace, then kill its process, if any.
 public struct CancelOrder: Hashable, Sendable {
   public var attempt: AttemptID
-  /// nil: what the command itself says, else the cluster's.
+  /// nil: the grace of the command, else the cluster's.
   public var grace: Span?
   public init(attempt: AttemptID, grace: Span? = nil) {
     self.attempt = attempt
@@ -325,13 +322,13 @@ public enum LogStream: UInt8, Sendable, CaseIterable {
   case standardError = 1
 }
 
-/// A client's wish for a piece of a log, on its way to the worker that has the file.
+/// A client's request for a piece of a log, on its way to the worker that has the file.
 public struct LogRequest: Hashable, Sendable {
-  /// The coordinator's own number for it.
+  /// The coordinator's own number of the request.
   public var number: UInt64
   public var attempt: AttemptID
   public var stream: LogStream
-  /// From this byte on; negative: so many bytes before the end.
+  /// The first byte; negative: counted from the end.
   public var offset: Int64
   public var maximumBytes: UInt32
   public init(
@@ -347,14 +344,14 @@ public struct LogRequest: Hashable, Sendable {
 
 public struct LogChunk: Hashable, Sendable {
   public var number: UInt64
-  /// Where `bytes` begin in the file.
+  /// The offset of `bytes` in the file.
   public var offset: UInt64
   public var bytes: [UInt8]
-  /// Size of the file now.
+  /// The present size of the file.
   public var size: UInt64
   /// Nothing more will be written.
   public var isComplete: Bool
-  /// Why there is nothing: no such attempt here, the file is gone.
+  /// The reason for the lack of bytes: the attempt is unknown here, or the file is gone.
   public var problem: String
   public init(
     number: UInt64, offset: UInt64, bytes: [UInt8], size: UInt64, isComplete: Bool,
