@@ -1,28 +1,29 @@
-// The only words of C about this very process: its environment, its rights, and being started anew.
+// C calls about this process: its environment, its rights, and its restart.
 
 import Glibc
 import OpClusterModel
 
 public enum OwnProcess {
-  /// A variable of the environment; nil when it is not set.
+  /// Returns a variable of the environment; nil if it is not set.
   public static func variable(_ name: String) -> String? {
     guard let value = unsafe getenv(name) else { return nil }
     return unsafe String(cString: value)
   }
 
-  /// Whether this process may do everything on this machine (G40).
+  /// Whether this process has all rights on this machine (G40).
   public static var isRoot: Bool { geteuid() == 0 }
 
-  /// Sets a variable for this process and those that it starts; before the first other thread.
+  /// Sets a variable for this process and its children; call it before the first other thread
+  /// starts.
   public static func setVariable(_ name: String, _ value: String) {
     _ = unsafe setenv(name, value, 1)
   }
 
-  /// Whether a person types what standard input gives.
+  /// Whether standard input is a terminal.
   public static var hasTerminalInput: Bool { isatty(0) == 1 }
 
-  /// The first line of standard input, or all of it; no more than `limit` bytes and one. nil when
-  /// it cannot be read.
+  /// Returns the first line of standard input, or all of it; at most `limit` bytes and one more.
+  /// nil if it cannot be read.
   public static func readInputLine(limit: Int) -> [UInt8]? {
     var line: [UInt8] = []
     var byte: UInt8 = 0
@@ -36,8 +37,8 @@ public enum OwnProcess {
     return line
   }
 
-  /// Puts this program anew in place of itself, with the same arguments but for some options and
-  /// their values, and without some variables. Returns an `errno` if that fails.
+  /// Replaces this process by a new run of the program, with the same arguments except some options
+  /// and their values, and without some variables. Returns an `errno` on failure.
   public static func startAgain(without options: [String], _ variables: [String]) -> Int32 {
     var arguments: [String] = []
     var isValue = false
@@ -49,8 +50,8 @@ public enum OwnProcess {
     }
     for variable in variables { _ = unsafe unsetenv(variable) }
     var words: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) } + [nil]
-    // By its own path, so that it keeps its name in the process list; as the file that it is, where
-    // another one has taken its place.
+    // Use the program's own path, so that the process list shows its name. If another file has
+    // replaced it, run the open file.
     var path = [CChar](repeating: 0, count: Int(PATH_MAX))
     if unsafe readlink("/proc/self/exe", &path, path.count - 1) > 0, unsafe access(path, X_OK) == 0
     {

@@ -1,5 +1,5 @@
-// The worker as a program sees it: made from a configuration and a registry, run on the thread that
-// calls `run`, stopped from any other.
+// The worker for programs: made from a configuration and a registry, run on the thread that calls
+// `run`, stopped from any other.
 
 import OpClusterDaemon
 public import OpClusterModel
@@ -13,7 +13,7 @@ public struct Worker: Sendable {
   public let registry: OperationRegistry
   private let orders: Mailbox<WorkerOrder>
 
-  /// - Throws: when the machine has no descriptor left.
+  /// - Throws: `SocketError` if the machine has no descriptor left.
   public init(
     _ configuration: WorkerConfiguration, types registry: OperationRegistry = OperationRegistry()
   ) throws(SocketError) {
@@ -23,7 +23,9 @@ public struct Worker: Sendable {
   }
 
   /// Serves until it is told to stop; owns the calling thread meanwhile. Children are killed when
-  /// that thread ends, so it must be one that lives as long as the worker.
+  /// that thread ends, so the thread must live as long as the worker.
+  ///
+  /// - Throws: `WorkerError` if the worker cannot start or continue.
   public func run() throws(WorkerError) -> WorkerExit {
     try configuration.check()
     let isolated = registry.types.first { registry.isolation(of: $0) == .child }
@@ -47,7 +49,7 @@ public struct Worker: Sendable {
     return try firstFree().run()
   }
 
-  /// The loop of the first name that no other worker of this user has here.
+  /// Returns a loop with the first name that no other worker of this user has here.
   private func firstFree() throws(WorkerError) -> WorkerLoop {
     var own = configuration
     var number = 1
@@ -65,7 +67,7 @@ public struct Worker: Sendable {
     }
   }
 
-  /// Asks everything to stop, reports it, says goodbye. From any thread.
+  /// Asks everything to stop, reports the ends, says goodbye. From any thread.
   public func stop() { _ = orders.post(.stop) }
 
   /// Kills everything, then leaves. From any thread.
@@ -73,9 +75,9 @@ public struct Worker: Sendable {
 }
 
 extension WorkerConfiguration {
-  /// What can be known to be wrong before anything is opened.
+  /// Checks the settings before anything is opened.
   func check() throws(WorkerError) {
-    // Before a folder is named after it.
+    // Check the name before a folder is named after it.
     guard ProcessFence(worker: name) != nil else {
       throw WorkerError(
         .configuration, "the name '\(name)' is not 1 to 128 of A-Z a-z 0-9 . _ : -")
@@ -110,7 +112,7 @@ extension WorkerConfiguration {
     }
   }
 
-  /// The one line that says that the worker is ready to serve.
+  /// Prints the one line that announces a ready worker.
   func announce() {
     StandardStream.output.write("opworker \(name) serving \(coordinator) \(capacity.summary)")
   }

@@ -1,10 +1,11 @@
-// Where operations of this worker reach the coordinator as its clients do. Pure; any thread.
+// The address at which operations of this worker reach the coordinator as clients. Pure; any
+// thread.
 
 import OpClusterZeroMQ
 
 enum ClientAddress {
-  /// What the coordinator told, made reachable: one that serves clients at all of its interfaces
-  /// tells no host, so that it is where we found it ourselves.
+  /// Completes the address that the coordinator gave. A coordinator that serves clients at all
+  /// interfaces gives no host; its host is then the one where this worker found it.
   static func reachable(_ told: String, beside coordinator: Endpoint) -> String {
     let scheme = "tcp://"
     guard told.hasPrefix(scheme), let colon = told.lastIndex(of: ":") else { return told }
@@ -13,7 +14,7 @@ enum ClientAddress {
     return "\(scheme)\(self.host(of: coordinator))\(told[colon...])"
   }
 
-  /// A coordinator that is reached without TCP is on this machine.
+  /// A coordinator without TCP is on this machine.
   private static func host(of coordinator: Endpoint) -> Substring {
     let address = coordinator.address
     guard coordinator.transport == .tcp, let colon = address.lastIndex(of: ":"),

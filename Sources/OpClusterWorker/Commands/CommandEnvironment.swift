@@ -1,10 +1,10 @@
-// What a command is told by its environment. Part of `CommandRunner`.
+// Builds the environment of a command. Part of `CommandRunner`.
 
 import OpClusterModel
 import OpClusterProcesses
 
 extension CommandRunner {
-  /// The clean environment with what Manifest.md promises to an operation.
+  /// Returns the clean environment with the variables that Manifest.md promises.
   func environment(
     _ job: Job, _ command: CommandSpecification, _ values: AttemptValues, _ slot: SlotPaths,
     _ references: [(name: String, value: String)]
@@ -30,7 +30,7 @@ extension CommandRunner {
     for variable in command.environment {
       variables.append((variable.name, try values.render(variable.value)))
     }
-    // Last, so that nothing takes their place.
+    // The references come last, so that nothing replaces them.
     variables += references
     do throws(OperationEnvironment.Refusal) {
       return try OperationEnvironment.clean(
@@ -41,13 +41,13 @@ extension CommandRunner {
     }
   }
 
-  /// `OP_MATRIX_<KEY>`: capitals, digits and `_`.
+  /// Returns `OP_MATRIX_<KEY>`: capitals, digits and `_`.
   static func variableName(_ key: String) -> String {
     "OP_MATRIX_"
       + String(key.uppercased().map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
   }
 
-  /// `2`, or `0.5`.
+  /// Formats `2` or `0.5`.
   static func text(_ amount: ResourceAmount) -> String {
     amount.tenThousandths % 10_000 == 0
       ? String(amount.tenThousandths / 10_000) : String(amount.units)

@@ -1,15 +1,15 @@
 // Fills in the places of a command that are known only when the attempt starts: the index, the
-// element's values, outputs of dependencies. In the text of a shell no value is ever put: the shell
-// finds it in its environment. Pure; called on the loop thread at each start.
+// element's values, outputs of dependencies. Never puts a value into a shell text: the shell reads
+// it from its environment. Pure; called on the loop thread at each start.
 
 import OpClusterModel
 import OpClusterWire
 
-/// Why an attempt cannot begin, as its result.
+/// The reason why an attempt cannot begin, in the form of its result.
 struct AttemptProblem: Error {
   var cause: FailureCause
   var message: String
-  /// What a shell would say of it: 126, 127, or 0.
+  /// The status that a shell would give: 126, 127, or 0.
   var exitStatus: Int32 = 0
 
   var result: AttemptResult {
@@ -21,7 +21,7 @@ struct AttemptProblem: Error {
   }
 }
 
-/// What the places of one attempt's texts stand for.
+/// The values of one attempt's places.
 struct AttemptValues {
   var index: UInt32
   var elements: [String]
@@ -29,7 +29,7 @@ struct AttemptValues {
   /// `TemplateAnnouncement.secrets`.
   var secrets: [String] = []
 
-  /// The text with every place filled in.
+  /// Returns the text with every place filled in.
   func render(_ text: CommandText) throws(AttemptProblem) -> String {
     if text.segments.count == 1, case .literal(let whole) = text.segments[0] { return whole }
     var result = ""
@@ -42,7 +42,7 @@ struct AttemptValues {
     return result
   }
 
-  /// The text for a shell, and what it refers to: each value that was to be quoted is a variable.
+  /// Returns the shell text and its variables: each quoted value becomes a variable.
   func renderForShell(_ text: CommandText) throws(AttemptProblem) -> ShellRendering {
     var rendering = ShellRendering()
     for segment in text.segments {
@@ -56,7 +56,7 @@ struct AttemptValues {
     return rendering
   }
 
-  /// One value, or those of an array's elements in order.
+  /// Returns one value, or the values of an array's elements in order.
   private func words(_ value: CommandText.Value) throws(AttemptProblem) -> [String] {
     switch value {
     case .known(let text): return [text]
@@ -91,7 +91,7 @@ struct AttemptValues {
     output.pairs.map(\.key).joined(separator: ", ")
   }
 
-  /// What the operation left, or each element of the array; at least one.
+  /// Returns the operation's output, or that of each element of the array; at least one.
   func outputs(
     of operation: String, _ key: String
   ) throws(AttemptProblem) -> [OperationOutput] {
@@ -121,20 +121,20 @@ struct AttemptValues {
   }
 }
 
-/// Shell text with references in place of values.
+/// A shell text with variables in place of values.
 struct ShellRendering {
   var text = ""
-  /// What it refers to, in order: `OP_VALUE_1` and so on, each value once.
+  /// The values of the variables `OP_VALUE_1` and so on, each value once.
   private(set) var values: [String] = []
   private var numbers: [String: Int] = [:]
 
-  /// One word for each, wherever words may stand outside of quotes.
+  /// Appends each value as one word. The place must be outside of quotes.
   mutating func append(_ words: [String]) {
     var isFirst = true
     for word in words {
       if !isFirst { text += " " }
       isFirst = false
-      // Of many, those that mean nothing to any shell need no variables.
+      // In lists, words that mean nothing to any shell need no variables.
       if words.count > 1, Self.isInert(word) {
         text += "\"\(word)\""
       } else {

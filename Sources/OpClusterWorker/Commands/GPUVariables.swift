@@ -1,14 +1,14 @@
-// What a process is told of the gpus that it may use. Pure; part of its environment.
+// The environment variables that tell a process its gpus. Pure.
 
 /// The variables about gpus.
 enum GPUVariables {
-  /// A list of names; not set where there are none.
+  /// The list of names; not set if there are none.
   static let own = "OP_GPUS"
-  /// What CUDA, and most that is built on it, heeds.
+  /// The variable that CUDA and most software on it read.
   static let cuda = "CUDA_VISIBLE_DEVICES"
 
-  /// Those that it did not ask for are hidden from it.
-  /// - Parameter gpus: nil: who runs it gives nobody any.
+  /// Returns the variables. Gpus that the operation did not ask for are hidden.
+  /// - Parameter gpus: nil: the worker does not manage gpus.
   static func of(_ gpus: [String]?) -> [(name: String, value: String)] {
     guard let gpus else { return [] }
     let list = gpus.joined(separator: ",")

@@ -1,12 +1,12 @@
 // Fills in the places of a call's argument when an attempt starts: the values of its element and
-// the outputs of its dependencies, as the JSON that they are. Pure; called on the loop thread.
+// the outputs of its dependencies, as JSON. Pure; called on the loop thread.
 
 import OpClusterModel
 import OpClusterOperations
 import OpClusterWire
 
 extension AttemptValues {
-  /// The argument, with every place filled in.
+  /// Decodes the element's values and the inputs of the job.
   init(_ job: Job, _ input: CallInput, element: [UInt8]) throws(AttemptProblem) {
     guard let elements = ElementValues.decode(element, keyCount: input.elementKeys.count) else {
       throw AttemptProblem(

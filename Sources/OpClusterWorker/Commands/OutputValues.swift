@@ -1,12 +1,12 @@
-// Reads what a command wrote to `OP_OUTPUT`. Called on the loop thread when it has ended well.
+// Reads the `OP_OUTPUT` file of a command. Called on the loop thread after a success.
 
 import Glibc
 import OpClusterModel
 import OpClusterWire
 
 enum OutputValues {
-  /// The values in the file, encoded for the dependents; empty when there are none. The file is
-  /// gone afterwards.
+  /// Returns the values of the file, encoded for the dependents; empty if there are none. Removes
+  /// the file.
   static func read(
     _ path: String, declared: [String]
   ) throws(AttemptProblem) -> [UInt8] {
@@ -31,7 +31,7 @@ enum OutputValues {
     return encoded
   }
 
-  /// Lines of `key=value`; empty lines do not count, the last value of a key does.
+  /// Parses lines of `key=value`. Skips empty lines; the last value of a key wins.
   static func parse(_ bytes: [UInt8]) throws(AttemptProblem) -> [(key: String, value: String)] {
     guard bytes.count <= Limits.outputBytes else { throw tooLong }
     guard let text = String(validating: bytes, as: UTF8.self) else {

@@ -1,12 +1,12 @@
-// What the worker makes of a template once, so that starting its operations is cheap. Made on the
-// loop thread; never changed.
+// A template decoded once, so that starting its operations is cheap. Made on the loop thread; never
+// changed.
 
 import OpClusterModel
 import OpClusterWire
 
 /// A template, decoded.
 final class PreparedTemplate: Sendable {
-  /// Without its payload, which is decoded: large ones are not kept twice.
+  /// The announcement without its payload, so that large ones are not kept twice.
   let announcement: TemplateAnnouncement
   let work: PreparedWork
 
@@ -17,28 +17,28 @@ final class PreparedTemplate: Sendable {
     self.announcement = kept
   }
 
-  /// The element's number as people see it.
+  /// The shown number of the element.
   func shownIndex(of operation: OperationID) -> UInt32 {
     announcement.indexRuns.number(ofElement: operation.index &- announcement.firstIndex)
   }
 
-  /// From the start to being asked to stop: what the template says, else the command itself.
+  /// The time from the start to the request to stop: the template's, else the command's.
   var timeout: Span? { announcement.timeout ?? work.command?.timeout }
-  /// From being asked to stop to the kill, likewise.
+  /// The time from the request to stop to the kill: the template's, else the command's.
   var grace: Span? { announcement.grace ?? work.command?.grace }
 }
 
 enum PreparedWork: Sendable {
   case command(CommandSpecification)
-  /// The second is the argument where an element has none of its own.
+  /// `argument` applies if an element has none of its own.
   case call(OperationType, argument: [UInt8])
-  /// Its argument is filled in at the start; an element's own argument is its values.
+  /// The argument is filled in at the start; an element's own argument holds its values.
   case filledCall(OperationType, CallInput)
-  /// Those of the template; an attempt may bring more (S120).
+  /// The template's blocks; an attempt may bring more (S120).
   case blocks([OperationBlock])
-  /// Ends at once, well.
+  /// Succeeds at once.
   case nothing
-  /// Ends at once: it cannot be run.
+  /// Fails at once: the template cannot be run.
   case unusable(AttemptProblem)
 
   init(_ announcement: TemplateAnnouncement) {

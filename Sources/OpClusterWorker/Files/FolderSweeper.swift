@@ -1,11 +1,11 @@
-// Removes folders that hold so much that the loop must not wait for it, one after the other, on a
-// thread that exists only meanwhile. Told from the loop thread.
+// Removes large folders one by one on a thread that exists only meanwhile, so that the loop does
+// not wait. Called from the loop thread.
 
 import Logging
 import OpClusterZeroMQ
 import Synchronization
 
-/// What is to be removed, and the thread that does it.
+/// The folders to remove, and the thread that removes them.
 final class FolderSweeper: Sendable {
   private struct State {
     var waiting: [String] = []
@@ -16,7 +16,7 @@ final class FolderSweeper: Sendable {
 
   init(logger: Logger) { self.logger = logger }
 
-  /// Removes the folder at some time. Nobody may use its name again.
+  /// Removes the folder at some time. The caller must not reuse its name.
   func remove(_ path: String) {
     let isFirst = state.withLock { state in
       state.waiting.append(path)
@@ -27,13 +27,13 @@ final class FolderSweeper: Sendable {
     do throws(SocketError) {
       _ = try startThread(name: "sweeper") { [self] in sweep() }
     } catch {
-      // Without a thread it stays for the next start of the worker, or for the next try.
+      // Without a thread the folder stays until the next start of the worker, or the next call.
       state.withLock { $0.isRunning = false }
       logger.error("'\(path)' is not removed yet: \(error)")
     }
   }
 
-  /// Whether nothing waits to be removed.
+  /// Whether no folder waits for removal.
   var isIdle: Bool { state.withLock { !$0.isRunning } }
 
   private func sweep() {

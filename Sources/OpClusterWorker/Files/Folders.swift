@@ -1,5 +1,5 @@
-// Folders and small files, by the C library: the worker's scratch is private, its names are made of
-// numbers only, and nothing in it is ever followed through a link of somebody else's.
+// Folders and small files through the C library. The worker's scratch folder is private and its
+// names are numbers only; nothing in it is followed through a foreign link.
 
 import Glibc
 import OpClusterFolders
@@ -7,7 +7,7 @@ import OpClusterModel
 import OpClusterProcesses
 
 enum Folders {
-  /// Why a folder or a file could not be made, as a sentence.
+  /// The reason why a folder or a file could not be made, as a sentence.
   struct Problem: Error, CustomStringConvertible {
     var description: String
     /// Others could have put something there (G39).
@@ -20,10 +20,10 @@ enum Folders {
     "\(UserFolders.stateOrTemporary)/worker-\(worker)"
   }
 
-  /// Where root's worker keeps the files of operations that run as others.
+  /// The folder of root's worker for the files of operations that run as other accounts.
   static func sharedScratch(worker: String) -> String { "/var/lib/opworker-\(worker)" }
 
-  /// Makes one folder of mode 0700, or one that others may pass; that it exists is no error.
+  /// Makes one folder of mode 0700, or one that others may pass. An existing folder is no error.
   static func make(_ path: String, isPassed: Bool = false) throws(Problem) {
     guard unsafe mkdir(path, 0o700) == 0 || errno == EEXIST else {
       throw problem("cannot make folder '\(path)'")
@@ -33,8 +33,8 @@ enum Folders {
     }
   }
 
-  /// Adds to the end of a file, which need not exist, in one write, so that lines of several
-  /// threads do not mix.
+  /// Appends to a file in one write, so that lines of several threads do not mix. Creates the file
+  /// if needed.
   static func append(_ text: String, to path: String) {
     let flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW
     let file = unsafe open(path, flags, 0o600)
@@ -44,14 +44,14 @@ enum Folders {
     _ = unsafe bytes.withUnsafeBytes { unsafe write(file, $0.baseAddress, $0.count) }
   }
 
-  /// The number of who owns what is at the path; nil: nothing is there.
+  /// Returns the number of the path's owner; nil if nothing is there.
   static func owner(of path: String) -> UInt32? {
     var information = stat()
     return unsafe lstat(path, &information) == 0 ? information.st_uid : nil
   }
 
-  /// The first folder on the way to one, itself included, that an account may not pass; without an
-  /// account: that not everybody may.
+  /// Returns the first folder on the path, itself included, that the account may not pass; without
+  /// an account, that not everybody may pass.
   static func firstImpassable(on path: String, for account: LocalAccount?) -> String? {
     var folder = ""
     for part in path.split(separator: "/") {
@@ -68,8 +68,8 @@ enum Folders {
     return nil
   }
 
-  /// Makes the folder and those above it, lets others pass it or not, and demands that it is ours
-  /// alone, and that nobody can put another in its place.
+  /// Makes the folder and its parents, and sets whether others may pass it. Throws unless it is
+  /// ours alone and nobody can replace it.
   static func makePrivate(_ path: String, isPassed: Bool = false) throws(Problem) {
     do throws(FolderError) {
       _ = try TrustedPath.resolve(path, lastLink: .refused)
@@ -78,18 +78,18 @@ enum Folders {
     } catch {
       throw Problem(error)
     }
-    // Ours, and others could only look into it.
+    // The folder is ours; others could at most look into it until here.
     guard unsafe chmod(path, isPassed ? 0o711 : 0o700) == 0 else {
       throw problem("cannot make folder '\(path)' private")
     }
   }
 
-  /// The first 64 KiB of a small file; nil when it cannot be read.
+  /// Returns the first 64 KiB of a small file; nil if it cannot be read.
   static func text(of path: String) -> String? {
     bytes(of: path, atMost: 1 << 16).map { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// Up to so many bytes of a regular file; nil when there is none.
+  /// Returns at most `most` bytes of a regular file; nil if there is none.
   static func bytes(of path: String, atMost most: Int) -> [UInt8]? {
     let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
     guard file >= 0 else { return nil }
@@ -106,14 +106,14 @@ enum Folders {
     return bytes
   }
 
-  /// Bytes of the file itself; nil when there is none.
+  /// Returns the size of the file itself in bytes; nil if there is none.
   static func size(of path: String) -> Int64? {
     var information = stat()
     return unsafe lstat(path, &information) == 0 ? Int64(information.st_size) : nil
   }
 
-  /// By what a folder is known to be as it was: whatever is made, removed or renamed in it or done
-  /// to itself changes this.
+  /// A fingerprint of a folder: it changes when an entry is made, removed or renamed, and when the
+  /// folder itself changes.
   struct State: Equatable, Sendable {
     private let inode: UInt64
     private let mode: mode_t
@@ -132,7 +132,7 @@ enum Folders {
     /// Whether it is a folder of mode 0700.
     var isPrivate: Bool { mode == S_IFDIR | 0o700 }
 
-    /// The clock by which the kernel stamps changes: that of its ticks.
+    /// The clock of the kernel's time stamps: that of its ticks.
     static func clock() -> Int64 {
       var time = timespec()
       unsafe clock_gettime(CLOCK_REALTIME_COARSE, &time)
@@ -144,7 +144,7 @@ enum Folders {
     }
   }
 
-  /// Where a symbolic link points; nil when it is none.
+  /// Returns the target of a symbolic link; nil for anything else.
   static func target(of path: String) -> String? {
     let target = unsafe [UInt8](unsafeUninitializedCapacity: 4_096) { buffer, count in
       let length = unsafe buffer.withMemoryRebound(to: CChar.self) {
@@ -157,15 +157,15 @@ enum Folders {
 
   static func remove(_ path: String) { _ = unsafe unlink(path) }
 
-  /// Removes a file or a folder with what is in it, whatever its owner did to it. Links are
-  /// removed, not followed. False leaves `errno` behind: something stays.
+  /// Removes a file or a folder with its content, whatever modes the owner set. Removes links
+  /// without following them. On false something stays, and `errno` tells why.
   @discardableResult
   static func removeTree(_ path: String) -> Bool {
     errno = RootFolder.removeTree(path)
     return errno == 0
   }
 
-  /// Makes a folder in which nothing is, in the place of what was there.
+  /// Makes an empty folder; replaces what is there.
   static func makeEmpty(_ path: String) throws(Problem) {
     if unsafe mkdir(path, 0o700) == 0 { return }
     if errno == EEXIST, removeTree(path), unsafe mkdir(path, 0o700) == 0 { return }
@@ -185,7 +185,7 @@ enum Folders {
     return names
   }
 
-  /// Whether it is a folder, no link, of this user, in which nobody else can put anything.
+  /// Whether the path is a folder of this user, no link, in which nobody else can put anything.
   static func isOwnFolder(_ path: String) -> Bool {
     var information = stat()
     guard unsafe lstat(path, &information) == 0 else { return false }
@@ -193,7 +193,7 @@ enum Folders {
       && information.st_mode & 0o022 == 0
   }
 
-  /// Whether a file is there, and nobody holds its lock.
+  /// Whether the file exists and nobody holds its lock.
   static func isUnlocked(_ path: String) -> Bool {
     let descriptor = unsafe open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { return false }
@@ -201,15 +201,15 @@ enum Folders {
     return flock(descriptor, LOCK_EX | LOCK_NB) == 0
   }
 
-  /// Seconds since a folder's content last changed.
+  /// Returns the seconds since the folder's content last changed.
   static func age(of path: String) -> Int64? {
     var information = stat()
     guard unsafe lstat(path, &information) == 0 else { return nil }
-    // Whoever owns a folder sets its time as he likes, on some file systems to any number.
+    // A folder's owner can set any time, on some file systems any number.
     return Int64(time(nil)).saturatingSubtract(Int64(information.st_mtim.tv_sec))
   }
 
-  /// What a regular file takes on the disk, and when it was last written, in seconds since 1970;
+  /// Returns the disk usage of a regular file in bytes and its last change in seconds since 1970;
   /// nil for anything else.
   static func weight(of path: String) -> (bytes: Int64, changed: Int64)? {
     var information = stat()
@@ -222,13 +222,13 @@ enum Folders {
 
   static func secondsSince1970() -> Int64 { Int64(time(nil)) }
 
-  /// Makes an empty file; that it exists is no error.
+  /// Makes an empty file; an existing one is no error.
   static func touch(_ path: String) {
     let file = unsafe open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
     if file >= 0 { close(file) }
   }
 
-  /// Of the whole file system that a folder is on.
+  /// Returns the size of the file system that holds the folder.
   static func diskBytes(of path: String) -> Int64? {
     var status = statvfs()
     guard unsafe statvfs(path, &status) == 0 else { return nil }

@@ -1,5 +1,5 @@
-// The folder of a `CommandLane`, below the folder for temporary files: for one process, and removed
-// by it; where that process did not live to do it, or just ended, by the next one. Blocking.
+// The folder of a `CommandLane`, below the folder for temporary files. Its process removes it; if
+// that process died first, a later one does. Blocking.
 
 import OpClusterProcesses
 
@@ -13,8 +13,8 @@ enum LaneFolder {
       + String(UInt64.random(in: 0...UInt64.max), radix: 36)
   }
 
-  /// What processes of this user have left beside a folder and use no more. Costs a look at each
-  /// name there, once in the life of a lane.
+  /// Returns the folders that ended processes of this user left beside a folder. Looks at each name
+  /// there, once in the life of a lane.
   static func abandoned(beside folder: String) -> [String] {
     guard let slash = folder.lastIndex(of: "/") else { return [] }
     let base = String(folder[..<slash])
@@ -30,11 +30,11 @@ enum LaneFolder {
     return parts.count == 2 && !parts[0].isEmpty && parts[0].allSatisfy(\.isWholeNumber)
   }
 
-  /// In seconds. Where there are no cgroups, something that a killed program ran may live on in its
-  /// folder, and nobody can tell.
+  /// In seconds. Without cgroups, a descendant of a killed program may still use the folder, and
+  /// nobody can tell.
   private static let youngest: Int64 = 24 * 3_600
 
-  /// Of nobody else, not young, and not locked by its process.
+  /// Whether the folder is ours, old, and not locked by its process.
   private static func isAbandoned(_ path: String) -> Bool {
     Folders.isOwnFolder(path) && Folders.age(of: path) ?? 0 > youngest
       && Folders.isUnlocked("\(path)/lock")

@@ -1,33 +1,33 @@
-// Bounds what the logs of ended attempts take on the disk: the oldest go first. On a thread of its
-// own, which walks over all log files twice: once to weigh them by age, and where they are too much
-// once more to remove. What it keeps in mind is the same for ten files as for ten million.
+// Limits the disk usage of the logs of ended attempts: removes the oldest first. Runs on a thread
+// of its own and walks over all log files twice: first to weigh them by age, then, if there is too
+// much, to remove. Its memory does not depend on the number of files.
 
 import OpClusterModel
 
 struct LogSweep: Sendable {
   /// The worker's folder: a folder of logs for each graph.
   let folder: String
-  /// What all logs may take.
+  /// Maximum bytes of all logs.
   let bytes: Int64
-  /// Names of the logs of attempts that run, without what tells the streams apart.
+  /// The log names of running attempts, without the suffix of the stream.
   let running: Set<String>
 
   struct Outcome: Equatable, Sendable {
-    /// Before anything was removed.
+    /// The bytes before the removal.
     var bytes: Int64 = 0
     var removedBytes: Int64 = 0
     var removedFiles = 0
   }
 
-  /// In the folder of a graph of which logs were removed: so that one that is missing is not taken
-  /// for one that was empty.
+  /// A file in each graph's folder from which logs were removed, so that a missing log is not taken
+  /// for an empty one.
   static let mark = "swept"
 
   private static let minutes = 60 * 24 * 30
-  /// Younger ones may still be written.
+  /// Younger logs, in minutes, may still be written.
   private static let youngest = 1
 
-  /// By age in minutes; the last has all that is older.
+  /// Bytes by age in minutes; the last entry has everything older.
   private struct Weights {
     var bytes = [Int64](repeating: 0, count: LogSweep.minutes)
   }
@@ -36,7 +36,7 @@ struct LogSweep: Sendable {
     "\(attempt.operation.graph.number)/\(attempt.operation.index).\(attempt.attempt)"
   }
 
-  /// - Parameter now: seconds since 1970.
+  /// - Parameter now: Seconds since 1970.
   func run(now: Int64) -> Outcome {
     var weights = Weights()
     forEachLog(now) { _, _, size, age in
@@ -60,7 +60,7 @@ struct LogSweep: Sendable {
     return outcome
   }
 
-  /// A tenth is made room for, so that not every sweep has to remove something.
+  /// Makes room for a tenth more, so that not every sweep has to remove something.
   private func firstToGo(_ weights: Weights) -> Int {
     var kept: Int64 = 0
     for age in weights.bytes.indices {
@@ -70,7 +70,7 @@ struct LogSweep: Sendable {
     return weights.bytes.count
   }
 
-  /// Calls `body` with the graph, the file, what it takes, and its age in minutes.
+  /// Calls `body` with the graph, the file, its disk usage, and its age in minutes.
   private func forEachLog(_ now: Int64, _ body: (String, String, Int64, Int) -> Void) {
     for graph in Folders.names(in: folder) where UInt32(graph) != nil {
       for name in Folders.names(in: "\(folder)/\(graph)") where name != Self.mark {
@@ -80,7 +80,7 @@ struct LogSweep: Sendable {
     }
   }
 
-  /// Whoever owns a file sets its time as he likes: what comes from the future is the oldest.
+  /// A file's owner can set any time: a time in the future counts as the oldest.
   private static func age(_ changed: Int64, _ now: Int64) -> Int {
     let seconds = now.saturatingSubtract(changed)
     if seconds < -60 { return minutes - 1 }
@@ -92,7 +92,7 @@ struct LogSweep: Sendable {
     return name[..<dot]
   }
 
-  /// What logs may take where nobody says it: a tenth of the disk, at most 10 GiB.
+  /// The default limit of logs: a tenth of the disk, at most 10 GiB.
   static func usualBytes(of folder: String) -> Int64 {
     let most = Limits.logBytesPerWorker
     return min(most, (Folders.diskBytes(of: folder) ?? .max) / 10)

@@ -1,35 +1,35 @@
-// The worker's own folder: who holds it, and where running and ended attempts have their files.
-// Used on the loop thread.
+// The worker's own folder: its lock, and the files of running and ended attempts. Used on the loop
+// thread.
 //
 //   SCRATCH/lock             held by the one worker that uses the folder
-//   SCRATCH/trees            held by it and by the reapers of what it has started: a worker that
-//                            comes next waits for them
-//   SCRATCH/slots/3/         OP_SCRATCH of whatever command has slot 3 now, and its working
-//                            directory where it names none; emptied for the next one: a slot that
-//                            cannot be emptied is never used again
+//   SCRATCH/trees            held by the worker and by the reapers of its processes: the next
+//                            worker waits for them
+//   SCRATCH/slots/3/         OP_SCRATCH of the command in slot 3, and its working directory if it
+//                            names none; emptied for the next command. A slot that cannot be
+//                            emptied is never used again
 //   SCRATCH/slots/3.out .err its streams while it runs
 //   SCRATCH/slots/3.values   OP_OUTPUT, made by the command if it has any
 //   SCRATCH/slots/3.cancelled  OP_CANCELLED, appears when the command is asked to stop
-//   SCRATCH/12/7.1.out .err  streams of attempt 1 of operation 7 of graph 12 after its end: only
-//                            what was written, or a link where the command sent it elsewhere
+//   SCRATCH/12/7.1.out .err  streams of the ended attempt 1 of operation 7 of graph 12: only
+//                            written ones, or a link if the command sent them elsewhere
 //   SCRATCH/tasks/12.7.1/    of a registered operation that asks for a folder
 //   SCRATCH/tasks/12.7.1.3/  of one that is block 3 of an attempt
 //   SCRATCH/tasks/1000/      has those of operations that run as account 1000
 //
-// Where operations run as other accounts than the worker, they may pass these folders but not list
-// or change them: what is theirs to write (a slot, its files, logs) is made by the worker and given
-// to them, and a slot serves one account for ever.
+// If operations run as other accounts than the worker, these may pass the folders but not list or
+// change them. The worker makes everything that they write (a slot, its files, logs) and gives it
+// to them. A slot serves one account for ever.
 //
-// Slots are used again because making and removing a folder and two files costs a third of what
-// starting a small program costs, on ext4 with discard more than that; a command that writes
-// nothing leaves its slot as it found it.
+// Slots are reused because making and removing a folder and two files costs a third of starting a
+// small program, on ext4 with discard more than that. A command that writes nothing leaves its slot
+// unchanged.
 
 import Glibc
 import Logging
 import OpClusterModel
 import OpClusterProcesses
 
-/// Names of a running command's files.
+/// The files of a running command.
 struct SlotPaths: Sendable {
   let number: Int
   let folder: String
@@ -37,13 +37,13 @@ struct SlotPaths: Sendable {
   let error: String
   let values: String
   let cancelled: String
-  /// Whose it is, and what is in it; nil: the worker's.
+  /// The owner of the slot and its content; nil: the worker.
   let account: LocalAccount?
-  /// The folder as it was when it was seen to be empty; nil: to be looked through after use.
+  /// The state of the folder when it was seen empty; nil: check the folder after use.
   var emptyState: Folders.State?
-  /// What lies beside the folder.
+  /// The files beside the folder.
   var files: [String] { [output, error, values, cancelled] }
-  /// What of that the command writes.
+  /// The files beside the folder that the command writes.
   var written: [String] { [output, error, values] }
 
   init(_ number: Int, in scratch: String, of account: LocalAccount?) {
@@ -57,24 +57,23 @@ struct SlotPaths: Sendable {
   }
 }
 
-/// The folder, held as long as this object lives.
+/// The scratch folder, locked as long as this object lives.
 final class Scratch {
   let path: String
   private let lock: Int32
   /// Stays open in each reaper (`ProcessHost`).
   let trees: Int32
   private let root: RootFolder
-  /// Free slots by the number of whose they are (nil: the worker), the last used first: its folder
-  /// is still in the kernel's memory.
+  /// Free slots by their account (nil: the worker), the last used first: the kernel still caches
+  /// its folder.
   private var free: [UInt32?: [SlotPaths]] = [:]
-  /// Whether operations run as other accounts than the worker's: these may pass the folder, and
-  /// nothing more.
+  /// Whether operations run as other accounts than the worker's: these may only pass the folder.
   private let isPassed: Bool
   private var slots = 0
   /// Graphs whose folder exists.
   private var graphs: Set<UInt32> = []
-  /// There may be logs of attempts that are numbered once more: by a coordinator whose journal was
-  /// restored, or by another one.
+  /// Whether there may be logs of attempts whose numbers come again: from a coordinator with a
+  /// restored journal, or from another one.
   private var hasOldLogs = false
 
   private let logger: Logger
@@ -110,7 +109,8 @@ final class Scratch {
       if trees >= 0 { close(trees) }
       throw WorkerError(.machine, Folders.problem("cannot open '\(path)'").description)
     }
-    // Every file of an operation is opened in this way: better no worker than one that fails all.
+    // Every file of an operation is opened in this way, so a worker without it would fail all
+    // operations.
     guard root.touch("lock") != ENOSYS else {
       close(lock)
       close(trees)
@@ -124,10 +124,10 @@ final class Scratch {
     try checkWay(for: runAs)
   }
 
-  /// A path of this folder as the folder itself sees it.
+  /// Returns a path relative to the scratch folder.
   func relative(_ inner: String) -> String { String(inner.dropFirst(path.count + 1)) }
 
-  /// Makes an empty file; for a flag that a running command looks for.
+  /// Makes an empty file; a flag for a running command.
   func touch(_ inner: String) { _ = root.touch(relative(inner)) }
 
   deinit {
@@ -135,8 +135,8 @@ final class Scratch {
     close(trees)
   }
 
-  /// Waits until nothing runs any more that an earlier worker started and that has a reaper; false
-  /// when the time is over first.
+  /// Waits until every process tree of an earlier worker with a reaper has ended; false if the time
+  /// is over first.
   func awaitTrees(within limit: Duration) -> Bool {
     let deadline = ContinuousClock.now + limit
     while flock(trees, LOCK_EX | LOCK_NB) != 0 {
@@ -146,16 +146,16 @@ final class Scratch {
     return flock(trees, LOCK_SH) == 0
   }
 
-  /// What marks the processes of the worker in this folder. Its name alone does not tell it from
-  /// the worker of another cluster on this machine, whose processes are not to be touched.
+  /// Returns the name that marks the worker's processes. It depends on the folder: a worker of
+  /// another cluster on this machine may have the same name, and its processes must not be touched.
   func fenceName(worker: String) -> String {
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
     for byte in path.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
     return worker.prefix(100) + "." + String(hash, radix: 16)
   }
 
-  /// Throws away what an earlier worker left half done; its logs stay. Only when nothing of it
-  /// runs any more.
+  /// Removes the unfinished files of an earlier worker; its logs stay. Call it only when no process
+  /// of that worker runs.
   func clear() throws(WorkerError) {
     do throws(Folders.Problem) {
       for name in ["slots", "tasks"] {
@@ -171,14 +171,14 @@ final class Scratch {
     }
   }
 
-  /// Whether there is no room left to speak of.
+  /// Whether the disk has practically no room left.
   var isDiskFull: Bool {
     var status = statvfs()
     guard unsafe statvfs(path, &status) == 0, status.f_blocks > 0 else { return false }
     return UInt64(status.f_bavail).saturatingMultiply(UInt64(status.f_frsize)) < 64 << 10
   }
 
-  /// A slot for a command to be started: a used one, or the next number at which nothing is.
+  /// Returns a slot for a new command: a used one, or one with the next free number.
   func takeSlot(for account: LocalAccount? = nil) throws(Folders.Problem) -> SlotPaths {
     let free = free[account?.user]?.popLast()
     let slot: SlotPaths
@@ -196,15 +196,16 @@ final class Scratch {
         throw Folders.problem("cannot make folder '\(slot.folder)'")
       }
       slots += 1
-      // An earlier worker's, which could not be cleared away.
+      // A slot of an earlier worker that could not be removed.
       if !isNew, !renew(slot) { continue }
       if isNew { try hand(over: slot.folder, to: account) }
       if removeFiles(of: slot) { return slot }
     }
   }
 
-  /// The slot of a command of which nothing is left. Its logs have been taken by then.
-  /// - Parameter isSuspect: what lies beside its folder may be something else than it should.
+  /// Takes back the slot of a command of which no process is left. Its logs have been moved
+  /// already.
+  /// - Parameter isSuspect: The files beside its folder may not be what they should be.
   func giveBack(_ used: SlotPaths, isSuspect: Bool = false) {
     var slot = used
     if isSuspect, !removeFiles(of: slot) { return }
@@ -213,23 +214,23 @@ final class Scratch {
     if let state, state == slot.emptyState { return release(slot) }
     slot.emptyState = nil
     guard let state, state.isPrivate else {
-      // The command did something to the folder itself.
+      // The command changed the folder itself.
       if renew(slot) { release(slot) }
       return
     }
     let problem = root.empty(relative(slot.folder), atMost: Limits.entriesRemovedAtOnce)
     guard problem == 0 else { return setAside(slot, problem) }
-    // Of a change in the same tick of the kernel's clock the state would not tell.
+    // The state does not show a change within the same tick of the kernel's clock.
     if state.changed < began, Folders.State(of: slot.folder) == state { slot.emptyState = state }
     release(slot)
   }
 
   private func release(_ slot: SlotPaths) { free[slot.account?.user, default: []].append(slot) }
 
-  /// Makes the slot's folder anew; false: it is set aside.
+  /// Makes the slot's folder anew; on false the slot is set aside.
   private func renew(_ slot: SlotPaths) -> Bool {
     var problem = root.empty(relative(slot.folder), atMost: Limits.entriesRemovedAtOnce)
-    // What is no folder at all is removed with the same call as an empty one.
+    // The same call removes an empty folder and anything that is no folder.
     if [0, ENOENT, ENOTDIR, ELOOP].contains(problem) {
       problem = root.remove(relative(slot.folder))
     }
@@ -241,7 +242,7 @@ final class Scratch {
     return problem == 0
   }
 
-  /// Removes what lies beside a slot's folder; false: it is set aside.
+  /// Removes the files beside a slot's folder; on false the slot is set aside.
   private func removeFiles(of slot: SlotPaths) -> Bool {
     for file in slot.files {
       let problem = root.remove(relative(file))
@@ -253,7 +254,7 @@ final class Scratch {
     return true
   }
 
-  /// Nobody gets the slot again, since something of its last command may still be in it.
+  /// Retires the slot: something of its last command may still be in it.
   func setAside(_ slot: SlotPaths, _ problem: Int32) {
     for file in slot.files { Folders.remove(file) }
     if problem == EAGAIN { return sweeper.remove(slot.folder) }
@@ -262,25 +263,25 @@ final class Scratch {
     logger.error("\(cause); no other operation gets this folder, remove it by hand")
   }
 
-  /// Removes a folder of the tasks at some time.
+  /// Removes a task's folder at some time.
   func removeLater(_ folder: String) { sweeper.remove(folder) }
 
-  /// Whether nothing is being removed on another thread.
+  /// Whether no removal runs on another thread.
   var isSwept: Bool { sweeper.isIdle }
 
-  /// The folder of a registered operation's attempt, if it asks for one.
+  /// Returns the folder of a registered operation's attempt.
   func taskFolder(_ part: Part) -> String {
     Self.taskFolder(part.folderName, in: tasksFolder(of: nil))
   }
 
   static func taskFolder(_ name: String, in tasks: String) -> String { "\(tasks)/\(name)" }
 
-  /// Where an account's registered operations make their folders.
+  /// Returns the folder in which an account's registered operations make theirs.
   func tasksFolder(of account: LocalAccount?) -> String {
     account.map { "\(path)/tasks/\($0.user)" } ?? "\(path)/tasks"
   }
 
-  /// The same, made.
+  /// Makes that folder and returns it.
   func makeTasksFolder(of account: LocalAccount?) throws(Folders.Problem) -> String {
     let folder = tasksFolder(of: account)
     if account != nil, Folders.owner(of: folder) != account?.user {
@@ -290,12 +291,12 @@ final class Scratch {
     return folder
   }
 
-  /// Where a stream of an ended attempt is.
+  /// Returns the file of an ended attempt's stream.
   func log(_ attempt: AttemptID, _ stream: LogStream) -> String {
     Self.log(attempt, stream, in: path)
   }
 
-  /// The same, to be read with the rights of whom it belongs to.
+  /// Returns that file with the account whose rights must be used to read it.
   func logPlace(_ attempt: AttemptID, _ stream: LogStream) -> LogPlace {
     let log = log(attempt, stream)
     guard OwnProcess.isRoot, let owner = Folders.owner(of: log), owner != 0 else {
@@ -310,9 +311,9 @@ final class Scratch {
     return "\(scratch)/\(operation.graph.number)/\(operation.index).\(number).\(suffix)"
   }
 
-  /// Keeps a stream of an ended attempt: the file of its slot, or where it really went. What is
-  /// empty stays, for the next command in the slot. `size` in bytes, if it is known. Returns
-  /// whether the next command in the slot begins with an empty file, come what may.
+  /// Keeps a stream of an ended attempt: moves the slot's file, or links to the real one. An empty
+  /// file stays for the slot's next command. `size` is in bytes, if known. Returns whether the
+  /// slot's next command certainly begins with an empty file.
   func keep(
     _ file: String, of attempt: AttemptID, _ stream: LogStream, isOwn: Bool, size: Int?,
     for account: LocalAccount? = nil
@@ -322,7 +323,7 @@ final class Scratch {
     let log = log(attempt, stream)
     if !isOwn {
       _ = root.link(relative(log), to: file)
-      // By its owner it is known as whom it is to be followed.
+      // The owner of the link tells with whose rights to follow it.
       if let account { _ = root.give(relative(log), to: account) }
       return true
     }
@@ -330,7 +331,7 @@ final class Scratch {
     return root.remove(relative(file)) == 0
   }
 
-  /// For streams that are written to where they stay.
+  /// Makes the log files of streams that are written in their final place.
   func makeLogs(_ attempt: AttemptID, for account: LocalAccount?) throws(Folders.Problem) {
     try makeLogFolder(attempt)
     guard let account else { return }
@@ -346,7 +347,7 @@ final class Scratch {
     graphs.insert(graph)
   }
 
-  /// Makes an empty file of an account's, which can make none here itself, unless it is there.
+  /// Makes an empty file for an account that cannot make one here itself, unless it exists.
   private func makeFile(_ file: String, for account: LocalAccount) throws(Folders.Problem) {
     if Folders.owner(of: file) == account.user { return }
     let error = root.touch(relative(file))
@@ -365,7 +366,8 @@ final class Scratch {
     guard errno == 0 else { throw Folders.problem("cannot give '\(inner)' to \(account.name)") }
   }
 
-  /// A better time to say it than when every operation fails.
+  /// Checks at the start that the account can reach the folder; otherwise every operation would
+  /// fail.
   private func checkWay(for runAs: OperationAccount) throws(WorkerError) {
     var account: LocalAccount?
     switch runAs {
@@ -382,7 +384,7 @@ final class Scratch {
         + "or chmod o+x \(folder)")
   }
 
-  /// Removes of an ended attempt's streams those that are empty; for what wrote to where they stay.
+  /// Removes the empty streams of an ended attempt that wrote in their final place.
   func dropEmptyLogs(_ attempt: AttemptID) {
     for stream in [LogStream.standardOutput, .standardError] {
       let file = log(attempt, stream)
@@ -390,13 +392,13 @@ final class Scratch {
     }
   }
 
-  /// The worker begins anew: the numbers of attempts may come again.
+  /// Notes that the numbers of attempts may come again.
   func beginAnew() {
     hasOldLogs = true
     graphs = []
   }
 
-  /// What an attempt of the same numbers left in a history that is gone is not this one's output.
+  /// Removes the logs that an attempt of the same number left in a lost history.
   func dropOldLogs(_ attempt: AttemptID) {
     guard hasOldLogs else { return }
     for stream in [LogStream.standardOutput, .standardError] {
@@ -404,10 +406,11 @@ final class Scratch {
     }
   }
 
-  /// Nothing more will come of the graph; its logs are still on disk.
+  /// Drops a graph that gets no more attempts; its logs stay on the disk.
   func forget(_ graph: GraphID) { graphs.remove(graph.number) }
 
-  /// Folders of graphs in which nothing has happened for so long: a thread of its own removes them.
+  /// Returns the folders of graphs that have been unchanged for so long; a thread of its own
+  /// removes them.
   func outdated(olderThan seconds: Int64) -> [String] {
     Folders.names(in: path).compactMap { name in
       guard UInt32(name) != nil else { return nil }

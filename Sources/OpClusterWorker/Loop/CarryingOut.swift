@@ -1,4 +1,4 @@
-// Does what the brain has decided. Loop thread.
+// Carries out the decisions of the brain. Loop thread.
 
 import Logging
 import OpClusterExecution
@@ -19,7 +19,7 @@ extension WorkerLoop {
     }
   }
 
-  /// The coordinator's journal went back: the brain has become another session.
+  /// The coordinator's journal went back, and the brain has begun a new session.
   private func beginAnew() {
     session = core.identity.session
     attempts.beginAnew(session: session.number)

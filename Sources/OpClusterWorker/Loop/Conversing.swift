@@ -1,5 +1,5 @@
-// The worker's socket: a fresh one for each conversation (A2), frames in, one message per turn out.
-// Loop thread.
+// The worker's socket: a fresh one for each conversation (A2); takes frames in and sends one
+// message per turn. Loop thread.
 
 import Logging
 import OpClusterExecution
@@ -9,7 +9,7 @@ import OpClusterWire
 import OpClusterZeroMQ
 
 extension WorkerLoop {
-  /// Throws the present socket away and opens another.
+  /// Drops the present socket and opens another.
   func renewSocket() {
     if isUnanswered {
       let does =
@@ -38,7 +38,7 @@ extension WorkerLoop {
     rebuildPoller()
   }
 
-  /// What happens to the connection itself. Everything but `connected` is its end.
+  /// Handles the events of the connection. Every event except `connected` ends it.
   func takeConnectionEvents() {
     guard let item = items.socket, poller.readiness(of: item).contains(.connectionEvent) else {
       return
@@ -57,7 +57,7 @@ extension WorkerLoop {
         noteHandshake(failure)
         apply(.disconnected)
       case .disconnected:
-        // What is the matter with every try has been said.
+        // The trouble of repeated tries has been logged already.
         let level = toldTrouble.isEmpty ? Logger.Level.info : .debug
         logger.log(level: level, "connection to \(configuration.coordinator) lost")
         apply(.disconnected)
@@ -65,8 +65,9 @@ extension WorkerLoop {
     }
   }
 
-  /// A key that is refused at the start ends the worker, with the cause: somebody is there to read
-  /// it. Later it goes on trying: what it runs is worth more, and a list can be put right.
+  /// Handles a failed handshake. A key that is refused at the start ends the worker with the cause,
+  /// since somebody is there to read it. Later the worker retries: its running operations matter
+  /// more, and a list of keys can be corrected.
   private func noteHandshake(_ failure: HandshakeFailure) {
     let address = configuration.coordinator
     switch failure {
@@ -78,7 +79,7 @@ extension WorkerLoop {
       warnOnce(refusal.message)
       if !hasServed { keyRefusal = refusal }
     case .broken where configuration.keys != nil && now - socketOpenedAt < Self.hangUpTime:
-      // A coordinator with another key hangs up without a word (A6).
+      // A coordinator with another key hangs up silently (A6).
       hangUps += 1
       guard hangUps >= Self.hangUpsOfOtherKeys else { return }
       let refusal = Refusal(
@@ -99,18 +100,18 @@ extension WorkerLoop {
     }
   }
 
-  /// A trouble that every new try meets is told at the first one, until the worker serves again.
+  /// Logs a trouble of repeated tries once, until the worker serves again.
   private func warnOnce(_ trouble: String) {
     if trouble != toldTrouble { logger.warning("\(trouble)") }
     toldTrouble = trouble
   }
 
-  /// A handshake that nobody answers ends after 2 s; a hang-up comes before.
+  /// A handshake without an answer ends after 2 s; a hang-up comes earlier.
   private static let hangUpTime = OpClusterModel.Span.milliseconds(1_500)
   /// A coordinator that is killed at this moment hangs up, too, but not twice.
   private static let hangUpsOfOtherKeys = 2
 
-  /// A bounded number of frames; what is left keeps the socket readable.
+  /// Takes a bounded number of frames; further ones keep the socket readable.
   func takeFrames() {
     guard let item = items.socket, poller.readiness(of: item).contains(.readable) else { return }
     for _ in 0..<Limits.framesPerTurn {
@@ -140,21 +141,22 @@ extension WorkerLoop {
     }
   }
 
-  /// The coordinator answers, and will not have this worker now: it waits, which nobody would see.
+  /// Logs that the coordinator does not accept this worker now; the wait would be invisible
+  /// otherwise.
   private func noteRefusal(_ refusal: Refusal) {
     isUnanswered = false
     let words = [refusal.message, refusal.hint].filter { !$0.isEmpty }.joined(separator: "; ")
     switch refusal.code {
     case .busy where core.conversation == nil, .limitExceeded where core.conversation == nil:
       warnOnce("the coordinator does not take this worker yet: \(words)")
-    // Those end it, or make it begin anew, and are told there.
+    // Other refusals end the worker or restart the session, and are logged there.
     default: break
     }
   }
 
-  /// The peers do not understand each other: begin anew.
+  /// Begins anew after a protocol error.
   private func breakOff(_ cause: String) {
-    // Before a first answer this may be anybody: told when it is tried again, and once.
+    // Before the first answer the peer may be anybody: log the cause once, at the next try.
     if isUnanswered {
       foreignAnswer = cause
     } else {
@@ -171,7 +173,7 @@ extension WorkerLoop {
         isRunning: attempts.isRunning(request.attempt)))
   }
 
-  /// One line for people at the first welcome, log lines at every change.
+  /// Prints one line for people at the first welcome, and logs every change.
   private func noteConversation() {
     let isTalking = core.conversation != nil
     if isTalking { isUnanswered = false }
@@ -184,7 +186,7 @@ extension WorkerLoop {
     wasTalking = isTalking
   }
 
-  /// At the end of a turn, so that nothing but a whole turn feeds the watchdog.
+  /// Feeds the watchdog at the end of a turn: only a whole turn may do so.
   func tellService() {
     guard let service else { return }
     service.feed(at: now.nanoseconds)
@@ -194,7 +196,7 @@ extension WorkerLoop {
     service.status(drainEnd == nil ? place : "draining, \(place)")
   }
 
-  /// Sends what the socket takes.
+  /// Sends as much as the socket takes.
   func speak() {
     if core.conversation != nil {
       aloneSince = now
@@ -223,7 +225,7 @@ extension WorkerLoop {
     }
   }
 
-  /// false: the socket takes no more now.
+  /// Sends bytes; false: the socket takes no more now.
   private func send(_ bytes: [UInt8]) -> Bool {
     guard let result = socket?.send(bytes) else { return false }
     switch result {

@@ -1,5 +1,5 @@
-// Keeps the lease of exclusive operations (G16): tells the guard until when the coordinator surely
-// heard of this worker, and notices that the machine has slept. Loop thread.
+// Keeps the lease of exclusive operations (G16): tells the guard until when the coordinator
+// certainly heard of this worker, and detects that the machine has slept. Loop thread.
 
 import Logging
 import OpClusterExecution
@@ -7,20 +7,19 @@ import OpClusterModel
 import OpClusterProcesses
 import OpClusterZeroMQ
 
-/// How the loop's clock stands to the one that goes on while the machine sleeps.
+/// The difference between the loop's clock and a clock that continues while the machine sleeps.
 struct SleepWatch {
-  /// Nanoseconds that the sleepless clock is ahead.
+  /// The lead of the sleepless clock in nanoseconds.
   private(set) var ahead: Int64
-  /// Below this it is the time between two looks.
+  /// A smaller difference is the time between the two reads.
   private static let tolerance: Int64 = 500_000_000
 
-  /// Both clocks: the one that goes on while the machine sleeps, and the loop's.
+  /// Reads both clocks: the one that continues during sleep, and the loop's.
   typealias Clocks = @Sendable () -> (sleepless: Int64, own: Int64)
   private let clocks: Clocks
 
-  /// - Parameter clocks: another machine's; the sleepless one is to be read first: whoever is
-  ///   stopped between the two takes the difference to be smaller than it is, and with it the lease
-  ///   to be shorter.
+  /// - Parameter clocks: Replaces the machine's clocks. It must read the sleepless clock first: a
+  ///   pause between the two reads then makes the difference, and with it the lease, shorter.
   init(
     clocks: @escaping Clocks = {
       let sleepless = ExclusiveLease.clock
@@ -32,7 +31,7 @@ struct SleepWatch {
     ahead = first.sleepless - first.own
   }
 
-  /// Whether the machine has slept since the last look.
+  /// Whether the machine has slept since the last call.
   mutating func hasSlept() -> Bool {
     let now = clocks()
     let found = now.sleepless - now.own
@@ -43,15 +42,15 @@ struct SleepWatch {
 }
 
 extension WorkerLoop {
-  /// At the beginning of each turn.
+  /// Runs at the beginning of each turn.
   func watchSleep() {
     guard sleepWatch.hasSlept() else { return }
     logger.warning("this machine has slept; the coordinator may have given up this worker")
     apply(.slept)
   }
 
-  /// Once what the coordinator says has been taken in. Moments are absolute: whatever holds this
-  /// thread up makes no lease longer.
+  /// Renews the lease after the coordinator's messages were processed. Moments are absolute: a
+  /// delay of this thread makes no lease longer.
   func renewLease() {
     guard core.contact != leasedContact, let lease = attempts.host.lease else { return }
     leasedContact = core.contact
@@ -59,7 +58,7 @@ extension WorkerLoop {
     lease.set(until: (contact + core.fence + Span(nanoseconds: sleepWatch.ahead)).nanoseconds)
   }
 
-  /// Why an exclusive operation cannot be run here now; nil: it can.
+  /// Returns why an exclusive operation cannot run here now; nil if it can.
   func objection(to template: PreparedTemplate) -> AttemptProblem? {
     guard template.announcement.isExclusive else { return nil }
     if !attempts.host.endsTrees {

@@ -1,11 +1,11 @@
-// Answers wishes for pieces of logs from the files on disk, while an attempt runs and afterwards.
+// Answers requests for pieces of logs from the files on disk, during an attempt and afterwards.
 // Loop thread; one piece is at most 64 KiB.
 
 import OpClusterModel
 import OpClusterProcesses
 
-/// Where a stream of an attempt is, and with whose rights it is read: the path may be one that the
-/// account chose.
+/// The file of an attempt's stream, and the account whose rights are used to read it: the account
+/// may have chosen the path.
 struct LogPlace {
   var path: String
   /// nil: the worker's.
@@ -13,8 +13,8 @@ struct LogPlace {
 }
 
 enum LogFiles {
-  /// The piece that was asked for, of the stream's file. A stream that the command sent elsewhere
-  /// is read from there. Of an attempt without a log the answer is empty: empty logs are not kept.
+  /// Returns the requested piece of the stream's file, or of the file to which the command sent the
+  /// stream. Empty for an attempt without a log: empty logs are not kept.
   static func answer(_ request: LogRequest, _ place: LogPlace, isRunning: Bool) -> LogChunk {
     let own = place.path
     let target = Folders.target(of: own)
@@ -43,14 +43,14 @@ enum LogFiles {
     return chunk
   }
 
-  /// Whether logs of the same graph were removed for want of room.
+  /// Whether logs of the same graph were removed to make room.
   private static func wasSwept(_ log: String) -> Bool {
     guard let slash = log.lastIndex(of: "/") else { return false }
     return Folders.size(of: "\(log[..<slash])/\(LogSweep.mark)") != nil
   }
 
-  /// What a crashed process said of it: Swift's own line, which a trace of calls may follow, else
-  /// the end of the file.
+  /// Returns the last words of a crashed process: Swift's error line, which a stack trace may
+  /// follow, else the end of the file.
   static func lastWords(of place: LogPlace) -> String {
     let part = try? tail(of: place, OutputTail.readLimit)
     let lines = String(decoding: part?.bytes ?? [], as: UTF8.self).split(separator: "\n")
@@ -58,11 +58,11 @@ enum LogFiles {
     return fatal.map(String.init) ?? end(of: place)
   }
 
-  /// The end of a stream's file, as text for people.
+  /// Returns the end of a stream's file as text for people.
   static func end(of place: LogPlace) -> String {
     guard let part = try? tail(of: place, Limits.diagnosticBytes) else { return "" }
     var text = String(decoding: part.bytes, as: UTF8.self)
-    // A character cut in half at the beginning became a longer replacement.
+    // A character cut at the beginning becomes a longer replacement character.
     while text.utf8.count > Limits.diagnosticBytes { text.removeFirst() }
     return text
   }

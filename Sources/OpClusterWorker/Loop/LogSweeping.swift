@@ -1,5 +1,5 @@
-// When logs of ended attempts are looked through (`LogSweep`), and what is said of it. The loop
-// begins it and hears no more of it; one is at work at a time.
+// Schedules the sweeps of logs of ended attempts (`LogSweep`) and logs their results. The loop
+// starts a sweep and does not wait; one runs at a time.
 
 import Logging
 import OpClusterExecution
@@ -8,20 +8,20 @@ import OpClusterProcesses
 import OpClusterZeroMQ
 import Synchronization
 
-/// What the loop and the thread share.
+/// State that the loop and the sweeping thread share.
 final class SweepState: Sendable {
   let isRunning = Atomic(false)
-  /// How long the last one took, in nanoseconds.
+  /// The duration of the last sweep, in nanoseconds.
   let took = Atomic<Int64>(0)
   var isAtWork: Bool { isRunning.load(ordering: .acquiring) }
 }
 
 extension WorkerLoop {
-  /// Between two looks; longer where one takes long, so that it is never more than a twentieth of
-  /// the time.
+  /// The time between two sweeps; longer after a long sweep, so that sweeps take at most a
+  /// twentieth of the time.
   private static let interval = OpClusterModel.Span.seconds(300)
 
-  /// Removes old logs, and the oldest of those that are too much.
+  /// Removes logs that are too old, and the oldest ones beyond the limit.
   func sweepLogsIfDue() {
     guard now >= nextSweep, !sweepState.isAtWork else { return }
     let took = OpClusterModel.Span(nanoseconds: sweepState.took.load(ordering: .relaxed))

@@ -1,4 +1,4 @@
-// The worker's one thread: waits, takes in, lets the brain decide, does it, speaks. Owns the
+// The worker's one thread: waits, takes in, lets the brain decide, carries out, sends. Owns the
 // socket, the processes, the mailboxes and the signals. Everything here runs on that thread.
 
 import Glibc
@@ -22,7 +22,7 @@ final class WorkerLoop {
   let orders: Mailbox<WorkerOrder>
   let scratch: Scratch
   let attempts: AttemptRunner
-  /// What the brain's gpus are called; nil: operations are told nothing of any.
+  /// The names of the brain's gpus; nil: operations are told nothing of gpus.
   let gpuNames: [String]?
   var session: WorkerSession
   var core: ExecutionCore
@@ -33,46 +33,46 @@ final class WorkerLoop {
   var items = Items()
   var signals: SignalDescriptor?
   var guardian: ProcessGuard?
-  /// A message that the socket would not take yet.
+  /// A message that the socket did not take yet.
   var unsent: [UInt8]?
-  /// Pieces of logs to be sent; bounded, what comes beyond is not answered.
+  /// Pieces of logs to send; bounded, further requests get no answer.
   var chunks: [LogChunk] = []
   var now: Instant
-  /// News that wait for more news are sent at this moment.
+  /// The moment at which collected news are sent.
   var speakAt: Instant?
   var lastSpoken: Instant
-  /// Attempts that have ended since.
+  /// Attempts that have ended since the last report.
   var endedSince = 0
   /// There is more to start than one turn may.
   var isHurried = false
   var stops = 0
   var lifelineIsCut = false
   var wasKilled = false
-  /// Since when there has been no coordinator.
+  /// The begin of the time without a coordinator.
   var aloneSince: Instant
   var hasServed = false
-  /// Why there is no use in trying: before it has ever served.
+  /// The reason why trying is useless, before the worker has ever served.
   var keyRefusal: Refusal?
-  /// Handshakes in a row that the other side broke off, and when the last one began.
+  /// Consecutive handshakes that the peer broke off.
   var hangUps = 0
-  /// What the log was told last of tries that all fail alike.
+  /// The last logged trouble of repeated tries.
   var toldTrouble = ""
   var socketOpenedAt: Instant
-  /// Connected, and our hello has had no answer that is one.
+  /// Connected, but without a proper answer to our hello.
   var isUnanswered = false
-  /// What came instead.
+  /// The improper answer.
   var foreignAnswer = ""
   var wasTalking = false
   var sleepWatch = SleepWatch()
-  /// What the guard has been told last.
+  /// The last contact given to the guard.
   var leasedContact: Instant?
-  /// When the goodbye has surely left.
+  /// The moment when the goodbye has certainly left.
   var leaveAt: Instant?
-  /// When a drain that began with a signal becomes a stop.
+  /// The moment when a drain that a signal began becomes a stop.
   var drainEnd: Instant?
   let service: ServiceNotifier?
   let sweepState = SweepState()
-  /// When logs are looked through again.
+  /// The next sweep of logs.
   var nextSweep = Instant.distantPast
 
   struct Items {
@@ -82,15 +82,15 @@ final class WorkerLoop {
     var lifeline: Poller.Item?
   }
 
-  /// Launches of one turn at most, and the time after which it starts no more.
+  /// Maximum launches of one turn, and the time after which it starts no more.
   static let launchesPerTurn = 4_096
   static let startingTime = OpClusterModel.Span.milliseconds(20)
   static let messagesPerTurn = 8
-  /// While there is more to start here, nobody is in a hurry to hear what has ended: reports are at
-  /// least so far apart, which saves both sides most of the messages of short operations.
+  /// The minimum time between reports while there is more to start here: nobody waits for the ends,
+  /// and both sides save most messages of short operations.
   static let reportInterval = OpClusterModel.Span.milliseconds(2)
-  /// The same while there is little to tell: operations then take so long that a report of each
-  /// would cost the coordinator a turn of its own.
+  /// The same while there is little to report. Operations then take so long that each would cost
+  /// the coordinator a turn of its own.
   static let smallReportInterval = OpClusterModel.Span.milliseconds(5)
   static let smallReport = 16
   static let chunksWaiting = 64
@@ -110,7 +110,7 @@ final class WorkerLoop {
     aloneSince = now
     lastSpoken = now
     socketOpenedAt = now
-    // Signals are blocked before the first thread, and the guard is forked before it, too.
+    // Block signals before the first thread starts, and before the guard is forked.
     if configuration.handlesSignals {
       signals = try Self.blockSignals()
       ProcessHost.hideMemory()
@@ -120,7 +120,7 @@ final class WorkerLoop {
     guard let fence = ProcessFence(worker: scratch.fenceName(worker: configuration.name)) else {
       preconditionFailure("the name was looked at: \(configuration.name)")
     }
-    // The lock on the folder makes this the only worker of that fence: workers of other clusters
+    // The lock on the folder makes this the only worker of that fence; workers of other clusters
     // may have the same name.
     let isGone = ProcessHost.removeLeftovers(worker: fence.worker)
     if !scratch.awaitTrees(within: ProcessHost.settlingLimit) || !isGone {
@@ -172,9 +172,9 @@ final class WorkerLoop {
     }
   }
 
-  /// Turns until there is nothing left to do.
+  /// Turns until nothing is left to do.
   func run() throws(WorkerError) -> WorkerExit {
-    // Whether there is a coordinator is not for the service manager to wait for.
+    // The service manager need not wait for a coordinator.
     service?.ready("looking for \(configuration.coordinator)", at: now.nanoseconds)
     while true {
       try wait()
@@ -225,7 +225,7 @@ final class WorkerLoop {
     now = Instant(nanoseconds: MonotonicClock.now())
   }
 
-  /// Everything that is polled, anew after each change of socket or guard.
+  /// Rebuilds the list of polled items after each change of socket or guard.
   func rebuildPoller() {
     poller.removeAll()
     items = Items()
@@ -244,8 +244,8 @@ final class WorkerLoop {
 
   // MARK: - In
 
-  /// The first signal asks everything to stop, the second kills it. With a time for draining there
-  /// is one more before them: what runs may end by itself.
+  /// The first signal asks everything to stop, the second kills it. With a time for draining, one
+  /// more comes first: running operations may end by themselves.
   private func takeSignals() {
     guard let item = items.signals, poller.readiness(of: item).contains(.readable) else { return }
     while let signal = signals?.next() {
@@ -267,7 +267,7 @@ final class WorkerLoop {
     obey(.stop)
   }
 
-  /// Nothing is ever written to it: whatever is seen there is its end.
+  /// Nothing is ever written to the lifeline, so any event is its end.
   private func watchLifeline() {
     guard let item = items.lifeline, !poller.readiness(of: item).isEmpty else { return }
     logger.notice("the program that started this worker has ended")
@@ -292,7 +292,7 @@ final class WorkerLoop {
     }
   }
 
-  /// Ends of processes and of tasks, and progress.
+  /// Takes in the ends of processes and tasks, and progress.
   private func takeEnds() {
     if let item = items.guardian, !poller.readiness(of: item).isEmpty { renewGuard() }
     let ended = attempts.collect(at: now) { attempt, fraction, text in
@@ -309,7 +309,7 @@ final class WorkerLoop {
     }
   }
 
-  /// As a selector: the worker knows no names.
+  /// The attempt's operation as a selector: the worker knows no names.
   private static func shown(_ attempt: AttemptID) -> String {
     attempt.operation.numbered
   }
@@ -348,8 +348,8 @@ final class WorkerLoop {
 
   // MARK: - Out
 
-  /// Carries out what was decided and starts what fits; what ends at once makes room at once. A
-  /// turn starts a bounded number, so that the socket is looked after.
+  /// Carries out the decisions and starts what fits; an operation that ends at once makes room at
+  /// once. A turn starts a bounded number, so that the socket is served.
   private func work() {
     carryOut()
     var budget = Self.launchesPerTurn
@@ -366,7 +366,7 @@ final class WorkerLoop {
     }
   }
 
-  /// Effects may bring further effects: the list grows while it is worked off.
+  /// Carries out the effects; they may append further ones meanwhile.
   private func carryOut() {
     var next = 0
     while next < effects.count {
@@ -379,7 +379,7 @@ final class WorkerLoop {
 
   // MARK: - The end
 
-  /// Why it is over, once it is.
+  /// Returns the reason of the end, once there is one.
   private func exit() -> WorkerExit? {
     if let keyRefusal { return .refused(keyRefusal) }
     if let patience = configuration.patience, core.conversation == nil, core.counts.running == 0,
@@ -390,7 +390,7 @@ final class WorkerLoop {
     guard let reason = core.exit else {
       return wasKilled && core.counts.running == 0 ? .killed : nil
     }
-    // The goodbye is with libzmq; it takes a moment to leave. To nobody there is none to say.
+    // libzmq needs a moment to send the goodbye. Without a coordinator there is none to send.
     let hasSpoken = unsent == nil || core.conversation == nil
     if hasSpoken, leaveAt == nil { leaveAt = now + .milliseconds(100) }
     guard let leaveAt, now >= leaveAt else { return nil }

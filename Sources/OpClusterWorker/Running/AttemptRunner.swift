@@ -1,6 +1,6 @@
-// Runs the work of attempts, whatever it is: commands, registered types, blocks of both. Tells the
-// end of each when nothing of it is left. Lives on one thread, the worker's loop or a command lane,
-// which watches `descriptors` and then calls `collect`.
+// Runs the work of attempts: commands, registered types, blocks of both. Reports the end of each
+// when no process of it is left. Lives on one thread, the worker's loop or a command lane, which
+// watches `descriptors` and then calls `collect`.
 
 import Logging
 import OpClusterModel
@@ -9,7 +9,7 @@ import OpClusterProcesses
 import OpClusterWire
 import OpClusterZeroMQ
 
-/// What runs now, and how it is stopped.
+/// Starts and stops running attempts.
 final class AttemptRunner {
   let host: ProcessHost
   private let scratch: Scratch
@@ -18,19 +18,19 @@ final class AttemptRunner {
   private let tasks: TaskRunner
   /// nil: every type runs in this process.
   private let children: ChildPool?
-  /// This program is no worker, but may start children for types that it has listed.
+  /// This program is no worker, but may start children for the types that it has listed.
   private let isLibrary: Bool
-  /// Where operations find the cluster that they belong to.
+  /// The address of the cluster for operations.
   var home: OperationHome {
     didSet { children?.home = home }
   }
   private var blockRuns: [AttemptID: BlockRun] = [:]
-  /// Of which blocks have ended in this turn.
+  /// Attempts with blocks that have ended in this turn.
   private var advanced: Set<AttemptID> = []
-  /// When blocks that have a time of their own are asked to stop, and when they are killed.
+  /// The times at which blocks with a time limit of their own are asked to stop, and killed.
   private var blockTimers: [BlockTimer] = []
 
-  /// Trees that KILL does not end, by token, and what was not told of them yet.
+  /// Attempts with processes that KILL does not end, by token, and their unreported changes.
   private var survivors: [UInt64: AttemptID] = [:]
   private var survivals: (found: [AttemptID], gone: [AttemptID]) = ([], [])
 
@@ -41,7 +41,7 @@ final class AttemptRunner {
     var isGrace: Bool
   }
 
-  /// - Parameter childCommand: starts this program as a child; nil: there are no children.
+  /// - Parameter childCommand: Starts this program as a child; nil: there are no children.
   init(
     host: ProcessHost, scratch: Scratch, session: UInt64, types registry: OperationRegistry,
     home: OperationHome = .none, logger: Logger, childCommand: [String]? = nil,
@@ -64,15 +64,15 @@ final class AttemptRunner {
       host: host, scratch: scratch, session: session, limits: limits, accounts: accounts)
   }
 
-  /// Another session, with the numbers of attempts from the beginning.
+  /// Begins another session; the numbers of attempts begin again.
   func beginAnew(session: UInt64) { commands.beginAnew(session: session) }
 
-  /// Readable when `collect` has something to do.
+  /// Readable if `collect` has work.
   var descriptors: [Int32] {
     [host.descriptor, tasks.ends.descriptor, tasks.progress.descriptor]
   }
 
-  /// When `collect` is wanted, whatever is readable.
+  /// The moment at which `collect` must be called, even if nothing is readable.
   func nextDeadline(at now: Instant) -> Instant? {
     let timers = blockTimers.lazy.map(\.due).min()
     guard let next = children?.nextDeadline(at: now) else { return timers }
@@ -86,14 +86,14 @@ final class AttemptRunner {
       || commands.stream(.standardOutput, of: attempt) != nil
   }
 
-  /// Where a stream of an attempt is now.
+  /// The present file of an attempt's stream.
   func log(_ attempt: AttemptID, _ stream: LogStream) -> LogPlace {
     commands.stream(stream, of: attempt) ?? scratch.logPlace(attempt, stream)
   }
 
   // MARK: - Start
 
-  /// Starts an attempt; its result, if it has ended by then.
+  /// Starts an attempt; returns its result if it has ended already.
   func start(_ job: Job, argument: [UInt8], at now: Instant) -> AttemptResult? {
     let whole = Part(attempt: job.attempt)
     switch job.template.work {
@@ -110,7 +110,7 @@ final class AttemptRunner {
   private func call(
     _ part: Part, _ job: Job, _ type: OperationType, argument: [UInt8]
   ) -> AttemptResult? {
-    // What is exclusive must be such that it can be killed.
+    // An exclusive operation must be killable, so it needs a process.
     let needsProcess = job.announcement.isExclusive && host.lease != nil
     if isLibrary, registry.isolation(of: type) == .child, !ChildProgram.serves(type) {
       return AttemptProblem(cause: .cannotStart, message: CommandLane.missingDoor(for: type)).result
@@ -128,7 +128,7 @@ final class AttemptRunner {
     return tasks.start(part, job, type, argument: argument, home: home)
   }
 
-  /// Fills the argument in first; what is missing is the part's end (S138).
+  /// Fills the argument in, then calls; a missing input ends the part (S138).
   private func call(
     _ part: Part, _ job: Job, _ type: OperationType, _ input: CallInput, element: [UInt8]
   ) -> AttemptResult? {
@@ -155,8 +155,8 @@ final class AttemptRunner {
     }
   }
 
-  /// `further` is what its element gives to the commands and the blocks that were added after the
-  /// submission (S120), encoded.
+  /// Starts the blocks. `further` holds, encoded, the element's values for the commands and the
+  /// blocks that were added after the submission (S120).
   private func start(
     _ job: Job, _ blocks: [OperationBlock], further: [UInt8], at now: Instant
   ) -> AttemptResult? {
@@ -173,7 +173,7 @@ final class AttemptRunner {
     return advance(job.attempt, at: now)
   }
 
-  /// Starts the blocks that there is room for; the operation's result, if that was the last.
+  /// Starts the blocks for which there is room; returns the operation's result after the last one.
   private func advance(_ attempt: AttemptID, at now: Instant) -> AttemptResult? {
     while let block = blockRuns[attempt]?.takeNext(), let run = blockRuns[attempt] {
       let part = Part(attempt: attempt, block: block)
@@ -204,8 +204,8 @@ final class AttemptRunner {
 
   // MARK: - Stop
 
-  /// Asks it to stop: processes by their signal, operations by their flag; blocks that have not
-  /// begun are skipped (S122).
+  /// Asks the attempt to stop: processes by their signal, operations by their flag. Skips blocks
+  /// that have not begun (S122).
   func stop(_ attempt: AttemptID) {
     guard let run = blockRuns[attempt] else { return stop(Part(attempt: attempt)) }
     blockRuns[attempt]?.stop()
@@ -218,7 +218,7 @@ final class AttemptRunner {
     children?.stop(part)
   }
 
-  /// Kills what can be killed: process trees. The rest is asked once more.
+  /// Kills process trees; asks everything else once more.
   func kill(_ attempt: AttemptID) {
     guard let run = blockRuns[attempt] else { return kill(Part(attempt: attempt)) }
     blockRuns[attempt]?.stop()
@@ -233,7 +233,8 @@ final class AttemptRunner {
 
   // MARK: - Ends
 
-  /// What has ended since the last call. To be called once the descriptors were waited for.
+  /// Returns the attempts that have ended since the last call. Call it after waiting for the
+  /// descriptors.
   func collect(
     at now: Instant, progress: (AttemptID, Double, String) -> Void
   ) -> [(AttemptID, AttemptResult)] {
@@ -284,13 +285,13 @@ final class AttemptRunner {
     }
   }
 
-  /// Whether processes of an attempt live that KILL does not end; there are hardly ever any.
+  /// Whether KILL has left processes of an attempt; this is rare.
   func hasSurvivors(_ attempt: AttemptID) -> Bool {
     !survivors.isEmpty && survivors.values.contains(attempt)
   }
 
-  /// Attempts of which such processes were found since the last call, and those of which none are
-  /// left. After `collect`.
+  /// Returns the attempts for which such processes were found since the last call, and those that
+  /// have none left. Call it after `collect`.
   func takeSurvivals() -> (found: [AttemptID], gone: [AttemptID]) {
     defer { survivals = ([], []) }
     return survivals
@@ -311,7 +312,7 @@ final class AttemptRunner {
     if let whole = advance(part.attempt, at: now) { ended.append((part.attempt, whole)) }
   }
 
-  /// Blocks whose own time is up are asked to stop, and killed after their grace.
+  /// Asks blocks whose own time is up to stop, and kills them after their grace.
   private func passTime(at now: Instant) {
     for index in blockTimers.indices where now >= blockTimers[index].due {
       let timer = blockTimers[index]
@@ -321,15 +322,15 @@ final class AttemptRunner {
     }
   }
 
-  /// Keeps the logs of what has ended and frees what it used: at the end of a turn.
+  /// Keeps the logs of ended attempts and frees their resources; call it at the end of a turn.
   func tidy() { commands.tidy() }
 
-  /// Kills what is left; for the end of the worker.
+  /// Kills everything; for the end of the worker.
   func endAll(within limit: Duration) { _ = host.endAll(within: limit) }
 }
 
 extension BlockRun {
-  /// The blocks of an encoded list, for which there must be room, and what it says of the element.
+  /// Decodes further blocks, for which there must be room, and the element's values.
   static func further(
     _ bytes: [UInt8], besides count: Int
   ) throws(AttemptProblem) -> (blocks: [OperationBlock], element: [UInt8]) {

@@ -1,30 +1,30 @@
-// The blocks of one attempt while they run side by side: which is next, what became of each, and
-// what the operation's own result is when all have returned (S118 to S123). Owned by
-// `AttemptRunner`, on its thread; starts nothing itself.
+// The running blocks of one attempt: the next to start, the result of each, and the operation's
+// result when all have returned (S118 to S123). Owned by `AttemptRunner`, on its thread; starts
+// nothing itself.
 
 import OpClusterModel
 import OpClusterWire
 
-/// One block operation that runs.
+/// One running block operation.
 struct BlockRun {
   let job: Job
   let blocks: [OperationBlock]
-  /// What an array's element gives to the commands (`ElementValues`).
+  /// The values of an array's element for the commands (`ElementValues`).
   let element: [UInt8]
-  /// Blocks at once at most.
+  /// Maximum number of blocks that run at once.
   let width: Int
   let startedAt: WallTime
-  /// Blocks that run now, by position.
+  /// The positions of the running blocks.
   private(set) var running: Set<Int32> = []
   private var results: [BlockResult]
-  /// In the order in which they ended.
+  /// The positions of ended blocks in the order of their ends.
   private var ended: [Int32] = []
   private var next = 0
   private var failures: [(block: Int, message: String)] = []
   private var skipped = 0
   private var outputBytes = 0
   private(set) var isStopped = false
-  /// A block was ended by the worker for reasons of its own: the whole is to be run again.
+  /// The worker ended a block for its own reasons: the whole operation must run again.
   private var wasTakenAway = false
   private var peakMemory: UInt64 = 0
   private var processorTime: UInt64 = 0
@@ -38,12 +38,12 @@ struct BlockRun {
     results = Array(repeating: .skipped, count: blocks.count)
   }
 
-  /// As many as the processors that it asked for, rounded up (S119).
+  /// The number of requested processors, rounded up (S119).
   static func width(_ cpus: ResourceAmount) -> Int {
     Int(clamping: max(1, (cpus.tenThousandths + 9_999) / 10_000))
   }
 
-  /// The next block to start now; nil when there is none, or no room for it.
+  /// Returns the next block to start; nil if there is none, or no room.
   mutating func takeNext() -> Int32? {
     guard next < blocks.count, running.count < width, !isStopped else { return nil }
     let block = Int32(next)
@@ -52,15 +52,15 @@ struct BlockRun {
     return block
   }
 
-  /// Blocks that have not begun stay so (S122).
+  /// Skips the blocks that have not begun (S122).
   mutating func stop() {
     guard !isStopped else { return }
     isStopped = true
     skipped = blocks.count - next
   }
 
-  /// What the operation says of itself while some of its blocks have ended: how many of all, and
-  /// which, counted from 1 as people do.
+  /// The operation's progress after the first block's end: the share of ended blocks, and their
+  /// numbers from 1.
   var progress: (fraction: Double, text: String) {
     let all = blocks.count
     var text = "\(ended.count) of \(all) blocks have ended: "
@@ -70,7 +70,7 @@ struct BlockRun {
     return (Double(ended.count) / Double(all), text)
   }
 
-  /// A block has returned.
+  /// Notes the end of a block.
   mutating func ended(_ block: Int32, _ result: AttemptResult) {
     guard running.remove(block) != nil else { return }
     ended.append(block)
@@ -78,7 +78,7 @@ struct BlockRun {
     processorTime &+= result.processorMicroseconds
     if result.isSuccess {
       outputBytes += result.output.count
-      // What is too long for the whole is not kept: it would be dropped in the end.
+      // Drop an output beyond the limit of the whole: it could not be reported.
       results[Int(block)] = .succeeded(outputBytes > Limits.outputBytes ? [] : result.output)
     } else {
       if result.cause == .workerStopped {
@@ -93,7 +93,7 @@ struct BlockRun {
 
   var isOver: Bool { running.isEmpty && (isStopped || next == blocks.count) }
 
-  /// The operation's own result, once it is over: what each block left is told for a failure, too.
+  /// The operation's result after the last end; a failure, too, lists the results of all blocks.
   func result(endedAt: WallTime) -> AttemptResult {
     var result = AttemptResult()
     result.startedAt = startedAt
@@ -119,7 +119,7 @@ struct BlockRun {
     return result
   }
 
-  /// `2 of 5 blocks failed. Block 1: …`, blocks counted from 1, as people do; empty if all is well.
+  /// `2 of 5 blocks failed. Block 1: …`, with numbers from 1; empty if all succeeded.
   private var diagnostic: String {
     var parts: [String] = []
     if !failures.isEmpty { parts.append("\(failures.count) of \(blocks.count) blocks failed.") }
@@ -130,7 +130,7 @@ struct BlockRun {
     return Self.cut(parts.joined(separator: " "), Limits.diagnosticBytes)
   }
 
-  /// What a person reads of a failed block.
+  /// Describes a failed block for people.
   private static func message(_ result: AttemptResult) -> String {
     let end: String
     switch result.cause {
@@ -145,10 +145,10 @@ struct BlockRun {
     return cut(text + result.diagnostic, 500)
   }
 
-  /// At most so many bytes, and whole characters.
+  /// Cuts to whole characters within a number of bytes.
   private static func cut(_ text: String, _ bytes: Int) -> String {
     guard text.utf8.count > bytes else { return text }
-    // A character has four bytes at most.
+    // A character has at most four bytes.
     for length in (bytes - 3...bytes).reversed() {
       if let whole = String(text.utf8.prefix(length)) { return whole }
     }

@@ -1,6 +1,6 @@
-// Child processes of the worker that run registered types which want one: started when they are
-// needed, used again, killed when their grace is over. Belongs to `AttemptRunner`, on its thread.
-// A child is this very program once more, with a hidden argument (`ChildProgram`).
+// Child processes of the worker for registered types that want one: started on demand, reused,
+// killed after their grace. Belongs to `AttemptRunner`, on its thread. A child is this program with
+// a hidden argument (`ChildProgram`).
 
 import Logging
 import OpClusterModel
@@ -9,7 +9,7 @@ import OpClusterProcesses
 import OpClusterWire
 import OpClusterZeroMQ
 
-/// What children tell.
+/// The reports of children.
 enum ChildNews {
   case ended(Part, AttemptResult)
   case progress(Part, Double, String)
@@ -21,16 +21,16 @@ final class ChildPool {
     let reference: ProcessReference
     let channel: FrameChannel
     let kind: Kind
-    /// What it runs; nil: nothing.
+    /// The part that the child runs; nil: it is idle.
     var part: Part?
     var startedAt = WallTime.unknown
-    /// Since when it has had nothing to do.
+    /// The begin of its idle time.
     var idleSince = Instant.zero
-    /// The address of the cluster, as it knows it.
+    /// The cluster's address that the child has.
     var endpoint = ""
-    /// Killed, or let go of: nothing more is given to it.
+    /// Killed, or released: it gets no more work.
     var isCondemned = false
-    /// Of what is exclusive: said when the child and all that it started is gone.
+    /// The result of an exclusive part; reported when the child and all its processes are gone.
     var result: AttemptResult?
 
     init(_ reference: ProcessReference, _ channel: FrameChannel, _ kind: Kind) {
@@ -40,23 +40,23 @@ final class ChildPool {
     }
   }
 
-  /// What a child was started with; it serves only those that ask for the same.
+  /// The properties of a child's process; a child serves only work with the same ones.
   private struct Kind: Equatable {
     var nice: Int32
     var memory: UInt64?
     var isExclusive: Bool
     var account: LocalAccount?
-    /// CUDA looks at its variable once in the life of a process.
+    /// CUDA reads its variable once per process.
     var gpus: [String]?
   }
 
-  /// Children end after so long without work.
+  /// The idle time after which a child ends.
   private let idleTime: Span
-  /// Idle children at most; more end at once.
+  /// Maximum number of idle children; more end at once.
   static let idleLimit = 64
   /// Tokens of children begin here; commands count from 1.
   private static let firstToken: UInt64 = 1 << 62
-  /// How soon to try again what the kernel would not take.
+  /// The wait before a further try to send.
   private static let flushTime = Span.milliseconds(5)
 
   private let host: ProcessHost
@@ -66,7 +66,7 @@ final class ChildPool {
   private let limits: OperationLimits
   private let accounts: OperationAccounts
   private let logger: Logger
-  /// Told to a child with its next attempt.
+  /// The cluster's address, sent to a child with its next attempt.
   var home = OperationHome.none
   private var children: [UInt64: Child] = [:]
   private var busy: [Part: UInt64] = [:]
@@ -88,7 +88,7 @@ final class ChildPool {
 
   func isRunning(_ part: Part) -> Bool { busy[part] != nil }
 
-  /// When `collect` is wanted, whatever is readable.
+  /// The moment at which `collect` must be called, even if nothing is readable.
   func nextDeadline(at now: Instant) -> Instant? {
     if children.isEmpty { return nil }
     let idle = children.values.lazy.filter { $0.part == nil && !$0.isCondemned }
@@ -99,7 +99,7 @@ final class ChildPool {
 
   // MARK: - Start and stop
 
-  /// Gives the work to a child; its result, if it could not be given.
+  /// Gives the work to a child; returns its result if that fails.
   func start(
     _ part: Part, _ job: Job, _ type: OperationType, argument: [UInt8]
   ) -> AttemptResult? {
@@ -132,7 +132,7 @@ final class ChildPool {
     }
   }
 
-  /// The template as a child has to know it, and the dispatch.
+  /// Encodes the template for a child, and the dispatch.
   private func orders(
     for job: Job, _ type: OperationType, _ argument: [UInt8]
   ) -> WorkerOrders {
@@ -155,7 +155,7 @@ final class ChildPool {
     return WorkerOrders(conversation: ChildWords.conversation, number: orders, acknowledged: 0)
   }
 
-  /// An idle child of the same kind, the last used first, or a fresh one.
+  /// Returns an idle child of the same kind, the last used first, or a fresh one.
   private func takeChild(
     for job: Job, as account: LocalAccount?
   ) throws -> Child {
@@ -181,7 +181,7 @@ final class ChildPool {
     return child
   }
 
-  /// The worker's own, but for the gpus.
+  /// The worker's environment, with the attempt's gpus.
   private static func environment(
     of account: LocalAccount?, _ job: Job
   ) -> [(name: String, value: String)] {
@@ -199,7 +199,7 @@ final class ChildPool {
     child.channel.send(Wire.encode(.orders(orders)))
   }
 
-  /// Kills the child with all that it has started (S92).
+  /// Kills the child with all its processes (S92).
   func kill(_ part: Part) {
     guard let token = busy[part], let child = children[token] else { return }
     condemn(child)
@@ -212,7 +212,7 @@ final class ChildPool {
 
   // MARK: - News
 
-  /// What children have told since the last call.
+  /// Returns the reports of children since the last call.
   func collect(at now: Instant) -> [ChildNews] {
     var news: [ChildNews] = []
     for child in children.values {
@@ -228,7 +228,7 @@ final class ChildPool {
       switch child.channel.receive() {
       case .nothing: return
       case .closed:
-        // Its end is told by the host. One that lives without its channel is of no use.
+        // The host reports the child's end. A child without its channel is useless.
         if !child.isCondemned { condemn(child) }
         return
       case .frame(let bytes):
@@ -255,7 +255,7 @@ final class ChildPool {
       news.append(.ended(part, result))
     case .progress(part.attempt, let fraction, let text):
       news.append(.progress(part, fraction, text))
-    // Words of an operation that has returned and talks on.
+    // Reports of an operation that has already returned.
     case .finished, .progress: break
     case .started, .recalled, .alreadyStarted, .cancelTaken: break
     }
@@ -268,7 +268,7 @@ final class ChildPool {
     if part.isWhole { scratch.dropEmptyLogs(part.attempt) }
   }
 
-  /// Ends children that nobody needs, with whatever they have left running.
+  /// Ends unneeded children, with everything that they left running.
   private func endIdle(at now: Instant) {
     let idle = children.values.filter { $0.part == nil && !$0.isCondemned }
       .sorted { $0.idleSince > $1.idleSince }
@@ -278,13 +278,13 @@ final class ChildPool {
     }
   }
 
-  /// The part that a child works on.
+  /// The part that a child runs.
   func part(of token: UInt64) -> Part? { children[token]?.part }
 
-  /// A process tree is gone. If it was a child at work: what that means for its part.
+  /// Handles the end of a process tree; returns the consequences for a busy child's part.
   func ended(_ end: EndedProcess, at now: Instant) -> [ChildNews] {
     guard let child = children[end.reference.token] else { return [] }
-    // What it said at last counts.
+    // The child's last reports still count.
     var news: [ChildNews] = []
     child.isCondemned = true
     take(from: child, at: now, &news)
@@ -311,7 +311,7 @@ final class ChildPool {
     return news + [.ended(part, result)]
   }
 
-  /// What the end owes to the child's limits.
+  /// Returns the result if the child's limits caused the end.
   private func verdict(on end: EndedProcess, _ kind: Kind) -> AttemptResult? {
     let demand = Resources(memoryBytes: Int64(clamping: kind.memory ?? 0))
     guard let verdict = limits.verdict(on: end, demand) else { return nil }
@@ -324,7 +324,7 @@ final class ChildPool {
     return verdict.result(exitStatus: exitStatus, signal: signal)
   }
 
-  /// Crashes are told from kills by others (S16).
+  /// Distinguishes crashes from foreign kills (S16).
   private static func result(of status: EndedProcess.Status) -> AttemptResult {
     switch status {
     case .exited(let status):
@@ -341,7 +341,7 @@ final class ChildPool {
     }
   }
 
-  /// Signals by which the processor, or the program itself, says that something is wrong with it.
+  /// Signals of crashes: raised by the processor, or by the program itself.
   private static let crashes: [Int32: String] = [
     4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV",
     31: "SIGSYS",

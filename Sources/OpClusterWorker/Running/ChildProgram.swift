@@ -1,6 +1,6 @@
-// The child's side of a `ChildPool`: this very program, started by the worker to run operations
-// that want a process of their own. One attempt at a time; the main thread takes orders, the
-// operation runs on Swift's threads and its end is told from there.
+// The child's side of `ChildPool`: this program, started by the worker to run operations that want
+// a process of their own. One attempt at a time; the main thread takes orders, the operation runs
+// on Swift's threads and reports its end from there.
 
 import Glibc
 import Logging
@@ -12,20 +12,20 @@ import OpClusterWire
 import OpClusterZeroMQ
 import Synchronization
 
-/// What a worker and its children agree on: orders and reports are those of worker and
-/// coordinator, in a conversation of their own.
+/// The protocol between a worker and its children: orders and reports as between coordinator and
+/// worker, in a conversation of their own.
 enum ChildWords {
   static let conversation = Conversation(
     epoch: Epoch(1), session: WorkerSession(1), increment: 1)
 
-  /// Tells where clients connect to.
+  /// Encodes the address for clients.
   static func welcome(_ endpoint: String) -> Welcome {
     Welcome(
       conversation: conversation, version: 1, worker: WorkerID(1), timing: Timing(),
       clientEndpoint: endpoint)
   }
 
-  /// A line of an operation's log: its level as a number, and its text.
+  /// Encodes a line of an operation's log: its level as a number, and its text.
   static func line(_ level: Logger.Level, _ text: String) -> LogChunk {
     LogChunk(
       number: UInt64(Logger.Level.allCases.firstIndex(of: level) ?? 0), offset: 0,
@@ -41,11 +41,11 @@ enum ChildWords {
   }
 }
 
-/// Sends what an operation logs to the worker, and writes it to its own log, which is this
+/// Sends an operation's log lines to the worker, and writes them to the operation's own log, this
 /// process's stderr.
 private struct ChildLog: LogHandler {
   let channel: ParentChannel
-  /// From here on lines go to the operation's log; who sets a level of their own decides.
+  /// The minimum level of the operation's own log; a level set by the operation takes precedence.
   private var ownLevel = Logger.Level.info
   var metadata: Logger.Metadata = [:]
   var logLevel = Logger.Level.trace {
@@ -70,19 +70,19 @@ private struct ChildLog: LogHandler {
   }
 }
 
-/// The way in for a program that may be started as a child of its own worker.
+/// The entry point of a program that may be started as a child of its own worker.
 public enum ChildProgram {
   static let argument = "--serve-as-child"
 
-  /// What starts this program as a child (`WorkerConfiguration.childCommand`).
+  /// The command that starts this program as a child (`WorkerConfiguration.childCommand`).
   public static var command: [String] { ["/proc/self/exe", argument] }
 
-  /// What this process runs when it is started once more as a child of itself.
+  /// The types that this program runs as a child of itself.
   private static let offered = Mutex<[OperationType]>([])
 
-  /// Runs operations for the process that has started this one, and never returns; returns at
-  /// once if this process was started by somebody else, and from then on it may start children of
-  /// its own for these types. To be called first in `main`.
+  /// Runs operations for the parent process and never returns, if a parent started this process as
+  /// a child. Otherwise returns at once; this process may then start children of its own for these
+  /// types. Call it first in `main`.
   public static func serveIfAsked(_ types: () -> OperationRegistry) {
     let arguments = CommandLine.arguments
     guard arguments.count == 4, arguments[1] == argument else {
@@ -96,7 +96,7 @@ public enum ChildProgram {
     ChildServer(types(), channel, scratch: arguments[2], tasks: arguments[3]).run()
   }
 
-  /// Whether a child of this process would know a type.
+  /// Whether a child of this process knows a type.
   public static func serves(_ type: OperationType) -> Bool {
     offered.withLock { offered in offered.contains { type.isServed(by: $0) } }
   }
@@ -106,14 +106,14 @@ private final class ChildServer: Sendable {
   private let registry: OperationRegistry
   private let channel: ParentChannel
   private let scratch: String
-  /// Where operations may make folders.
+  /// The folder in which operations may make folders.
   private let tasks: String
-  /// What runs; without its work while it is being started.
+  /// The running attempt; without its work while it is being started.
   private let running = Mutex<(attempt: AttemptID, work: RunningAttempt?)?>(nil)
   private let reports = Atomic<UInt64>(0)
-  /// When progress was last told, in nanoseconds.
+  /// The time of the last progress report, in nanoseconds.
   private let progressTold = Atomic<Int64>(0)
-  /// The worker tells it once a second at most.
+  /// The minimum time between two, in nanoseconds; the worker itself reports at most once a second.
   private static let progressInterval: Int64 = 100_000_000
 
   init(
@@ -125,7 +125,8 @@ private final class ChildServer: Sendable {
     self.scratch = scratch
   }
 
-  /// Until the worker is gone or has no more use for it; what runs then dies with the process.
+  /// Serves until the worker has gone or dismisses the child; a running operation then dies with
+  /// the process.
   func run() -> Never {
     StandardStreams.redirect(output: nil, error: nil)
     var home = OperationHome.none
@@ -173,7 +174,7 @@ private final class ChildServer: Sendable {
     switch started {
     case .ended(let result): ended(attempt, result)
     case .running(let work):
-      // Its end may have come already.
+      // The attempt may have ended already.
       running.withLock { if $0 != nil { $0?.work = work } }
     }
   }

@@ -1,5 +1,5 @@
-// Runs commands and blocks for a program that is no worker: for the library where it runs graphs
-// without a cluster. A thread of its own has the processes; every call comes from any thread and
+// Runs commands and blocks in a program that is no worker: for the library when it runs graphs
+// without a cluster. A thread of its own owns the processes; every call comes from any thread and
 // returns at once.
 
 public import Logging
@@ -9,13 +9,13 @@ import OpClusterProcesses
 import OpClusterZeroMQ
 import Synchronization
 
-/// Runs the work of attempts in this program's own name, types of isolation `.child` in children of
-/// it (`ChildProgram`). The program's other children are left
-/// alone: nothing is reaped and nobody adopted but what the lane has started.
+/// Runs the work of attempts in this program; types of isolation `.child` run in children of it
+/// (`ChildProgram`). The lane reaps and adopts only the processes that it has started and leaves
+/// the program's other children alone.
 ///
-/// Results are raw, as the worker's brain takes them: after a stop a command ends by its signal or
-/// as it likes; a block operation of which blocks were skipped has failed and `wasStopped`. Why it
-/// was stopped (cancelled, out of time) is the caller's to say, and so are the times.
+/// Results are raw, as the worker's brain takes them: a stopped command ends by its signal or as it
+/// likes, and a block operation with skipped blocks has failed and `wasStopped`. The caller adds
+/// the reason of the stop (cancelled, out of time) and enforces the times.
 public final class CommandLane: Sendable {
   private let orders: Mailbox<LaneOrder>
   private let thread: ThreadHandle
@@ -24,13 +24,13 @@ public final class CommandLane: Sendable {
   private let onEnd: @Sendable (AttemptID, AttemptResult) -> Void
 
   /// - Parameters:
-  ///   - types: what calls may name.
-  ///   - home: where those calls find the cluster that they belong to.
-  ///   - logger: gets the log lines of those calls.
-  ///   - onProgress: what a registered operation tells of itself; on the lane's thread.
-  ///   - onEnd: called once for each start, on the lane's thread.
-  /// - Throws: when the machine has no room for a thread or a descriptor. Without room for a folder
-  ///   each start ends as `.cannotStart`.
+  ///   - types: The types that calls may name.
+  ///   - home: The cluster's address for those calls.
+  ///   - logger: Receives the log lines of those calls.
+  ///   - onProgress: Called with the progress of a registered operation, on the lane's thread.
+  ///   - onEnd: Called once for each start, on the lane's thread.
+  /// - Throws: An error if the machine has no room for a thread or a descriptor. Without room for a
+  ///   folder each start ends as `.cannotStart`.
   public init(
     types registry: OperationRegistry = OperationRegistry(), home: OperationHome = .none,
     logger: Logger = Logger(label: "opcluster"),
@@ -41,7 +41,7 @@ public final class CommandLane: Sendable {
     self.folder = folder
     self.onEnd = onEnd
     do throws(SocketError) {
-      // What waits here is what the caller has started and not heard of.
+      // Not bounded here: it holds only what the caller has started.
       let orders = try Mailbox<LaneOrder>(capacity: .max)
       self.orders = orders
       thread = try startThread(name: "commands") {
@@ -54,14 +54,15 @@ public final class CommandLane: Sendable {
 
   deinit { end() }
 
-  /// Starts an attempt of a command or of blocks. After `end` it ends at once as
+  /// Starts an attempt of a command or of blocks. After `end` the attempt ends at once as
   /// `.workerStopped`.
   ///
   /// - Parameters:
-  ///   - argument: the element's own; of a block operation also further blocks, encoded (S120).
-  ///   - inputs: what its dependencies left.
-  ///   - run: which run of the operation it is, from 1 (`OP_ATTEMPT`).
-  ///   - queue: what its queue is called (`OP_QUEUE`); nil: as the announcement says.
+  ///   - argument: The element's own argument; for a block operation also further blocks, encoded
+  ///     (S120).
+  ///   - inputs: The outputs of its dependencies.
+  ///   - run: The number of the operation's run, from 1 (`OP_ATTEMPT`).
+  ///   - queue: The name of its queue (`OP_QUEUE`); nil: the announcement's.
   public func start(
     _ attempt: AttemptID, _ announcement: TemplateAnnouncement, argument: [UInt8] = [],
     inputs: [DependencyInput] = [], run: UInt32 = 1, queue: String? = nil
@@ -71,7 +72,7 @@ public final class CommandLane: Sendable {
     if !isTaken { onEnd(attempt, .stoppedWithWorker) }
   }
 
-  /// Why a type that wants a process of its own cannot have one here; nil: it can.
+  /// Returns why a type that wants a process of its own cannot have one here; nil if it can.
   public static func objection(to type: OperationType) -> String? {
     ChildProgram.serves(type) ? nil : missingDoor(for: type)
   }
@@ -81,21 +82,21 @@ public final class CommandLane: Sendable {
       + "main must first call OperationCluster.runAsChildIfAsked(types:) with that type in the list"
   }
 
-  /// Asks it to stop: all its processes by their signal and `OP_CANCELLED`, its calls by their
-  /// flag; blocks that have not begun are skipped (S122).
+  /// Asks the attempt to stop: processes by their signal and `OP_CANCELLED`, calls by their flag.
+  /// Skips blocks that have not begun (S122).
   public func stop(_ attempt: AttemptID) { _ = orders.post(.stop(attempt)) }
 
-  /// Kills its process trees.
+  /// Kills the attempt's process trees.
   public func kill(_ attempt: AttemptID) { _ = orders.post(.kill(attempt)) }
 
-  /// Where a stream of an attempt that has ended is on disk until `end`, if anything was written.
+  /// Returns the file of an ended attempt's stream; it exists until `end`, if anything was written.
   public func log(_ attempt: AttemptID, _ stream: LogStream) -> String {
     let path = Scratch.log(attempt, stream, in: folder)
     return Folders.target(of: path) ?? path
   }
 
-  /// From the start to being asked to stop, and from there to the kill: what the template says,
-  /// else the command itself; nil: nobody says.
+  /// Returns the time limit, and the grace from the request to stop to the kill: the template's,
+  /// else the command's; nil if neither gives one.
   public static func limits(
     of announcement: TemplateAnnouncement
   ) -> (timeout: Span?, grace: Span?) {
@@ -104,7 +105,7 @@ public final class CommandLane: Sendable {
     return (template.timeout, template.grace)
   }
 
-  /// Kills what runs, tells its end, and removes the lane's folder. Further calls do nothing.
+  /// Kills everything, reports the ends, and removes the lane's folder. Later calls do nothing.
   public func end() {
     let isFirst = isEnded.withLock { ended in
       defer { ended = true }

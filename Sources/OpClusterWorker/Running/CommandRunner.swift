@@ -1,5 +1,6 @@
-// Runs commands: makes of a specification and a job a process, of its end a result. Belongs to
-// `AttemptRunner`, on its thread; `CommandEnvironment.swift` holds what commands are told.
+// Runs commands: starts a process from a specification and a job, and converts its end to a result.
+// Belongs to `AttemptRunner`, on its thread; `CommandEnvironment.swift` has the commands'
+// environment.
 
 import Glibc
 import OpClusterModel
@@ -11,9 +12,9 @@ private struct RunningCommand {
   var part: Part
   var reference: ProcessReference
   var slot: SlotPaths
-  /// As whom it runs; nil: as the worker.
+  /// The account that it runs as; nil: the worker's.
   var account: LocalAccount? { slot.account }
-  /// Where the streams really go.
+  /// The real files of the streams.
   var streams: StreamPaths
   var command: CommandSpecification
   var demand: Resources
@@ -21,21 +22,20 @@ private struct RunningCommand {
   var hasCancelledFile = false
 }
 
-/// A command that has ended, its files still where it left them.
+/// An ended command whose files are still in place.
 private struct EndedCommand {
   var command: RunningCommand
   var isSuccess: Bool
   var end: EndedProcess
 }
 
-/// A file as a command names it.
+/// A file by the name that a command gives.
 private struct NamedFile {
   /// Absolute.
   let path: String
   let output: OutputFile
 
-  /// A relative name stays in its folder, come what may (G38); an absolute one is where the
-  /// submitter wants it.
+  /// A relative name stays beneath its folder in every case (G38); an absolute one is unrestricted.
   init(_ text: String, in folder: String) {
     let named = OutputPath(text, in: folder)
     path = named.path
@@ -44,7 +44,7 @@ private struct NamedFile {
   }
 }
 
-/// Where the two streams of a command go.
+/// The files of a command's two streams.
 private struct StreamPaths {
   var output: String
   var error: String
@@ -63,7 +63,7 @@ final class CommandRunner {
   private var tokens: [Part: UInt64] = [:]
   private var newestToken: UInt64 = 0
   private var untidy: [EndedCommand] = []
-  /// Slots of commands that have ended and of which processes live that KILL does not end.
+  /// Slots of ended commands with processes that KILL does not end.
   private var survived: [UInt64: SlotPaths] = [:]
 
   init(
@@ -79,10 +79,10 @@ final class CommandRunner {
     user = OwnProcess.variable("USER") ?? "\(getuid())"
   }
 
-  /// The numbers of attempts may come again: what they mean to others must not.
+  /// Changes the fence: the numbers of attempts may come again, but an `OP_FENCE` must not.
   func beginAnew(session: UInt64) { fence = String(session, radix: 16) }
 
-  /// Where a stream of a running command goes; nil when it does not run.
+  /// Returns the file of a running command's stream; nil if the command does not run.
   func stream(_ stream: LogStream, of attempt: AttemptID) -> LogPlace? {
     guard let token = tokens[Part(attempt: attempt)], let command = running[token] else {
       return nil
@@ -92,8 +92,8 @@ final class CommandRunner {
       path: stream == .standardOutput ? streams.output : streams.error, account: command.account)
   }
 
-  /// Starts the process; what it throws is the part's end. A block's streams are appended to the
-  /// attempt's own files, so that those hold what all of its blocks write.
+  /// Starts the process; an error ends the part. A block appends its streams to the attempt's own
+  /// files, which hold the output of all blocks.
   func start(
     _ part: Part, _ job: Job, _ command: CommandSpecification, argument: [UInt8]
   ) throws(AttemptProblem) {
@@ -176,7 +176,7 @@ final class CommandRunner {
     }
   }
 
-  /// Connects the three streams. Returns where the outputs go.
+  /// Connects the three streams. Returns the output files.
   private func direct(
     _ specification: inout ProcessSpecification, _ part: Part, _ command: CommandSpecification,
     _ values: AttemptValues, _ slot: SlotPaths
@@ -196,7 +196,8 @@ final class CommandRunner {
         error: scratch.log(part.attempt, .standardError))
     func file(_ text: CommandText?, own: String) throws(AttemptProblem) -> (String, OutputFile) {
       guard let text else {
-        // A slot's own files are empty and seldom written to: neither emptied nor closed each time.
+        // A slot's own files are empty and rarely written: they are neither emptied nor closed each
+        // time.
         return (
           own,
           OutputFile(
@@ -230,12 +231,13 @@ final class CommandRunner {
   /// The part that a process tree runs.
   func part(of token: UInt64) -> Part? { running[token]?.part }
 
-  /// Nothing of the tree is left after all: nothing writes in its slot any more.
+  /// Frees the slot after the last surviving process has ended.
   func survivorsGone(_ token: UInt64) {
     if let slot = survived.removeValue(forKey: token) { scratch.giveBack(slot, isSuspect: true) }
   }
 
-  /// A process tree is gone: the result of what it ran; nil if it was no command's.
+  /// Returns the result of a command whose process tree is gone; nil if the tree was not a
+  /// command's.
   func ended(_ end: EndedProcess) -> (Part, AttemptResult)? {
     guard let command = running.removeValue(forKey: end.reference.token) else { return nil }
     tokens[command.part] = nil
@@ -244,7 +246,7 @@ final class CommandRunner {
     return (command.part, result)
   }
 
-  /// The raw end: why it was stopped is the brain's to say.
+  /// Returns the raw result; the brain adds the reason of a stop.
   private func result(of ended: EndedProcess, _ command: RunningCommand) -> AttemptResult {
     var result = AttemptResult()
     result.startedAt = command.startedAt
@@ -289,7 +291,7 @@ final class CommandRunner {
     return result
   }
 
-  /// What a shell says where it does not find a program, and what to do about it.
+  /// Adds a hint to a shell's message about a missing program.
   private static func hinting(_ text: String) -> String {
     let hint = "127: not found in the operation's PATH; " + SpawnError.pathHint
     var kept = Substring(text)
@@ -297,7 +299,8 @@ final class CommandRunner {
     return String(kept) + (kept.isEmpty || kept.hasSuffix("\n") ? "" : "\n") + hint
   }
 
-  /// Where nothing can be written, what failed mostly did so for that, and had no room to say it.
+  /// Names a full disk as the cause: most failures then come from it, and could not write their
+  /// message.
   private func blameDisk(_ result: inout AttemptResult) {
     guard scratch.isDiskFull else { return }
     let cause = "the disk of this worker's folder '\(scratch.path)' is full; make room there"
@@ -310,8 +313,8 @@ final class CommandRunner {
     return UInt64(clamping: seconds * 1_000_000 + attoseconds / 1_000_000_000_000)
   }
 
-  /// Keeps the logs of what has ended and frees the slots: at the end of the turn, when what comes
-  /// next runs already.
+  /// Keeps the logs of ended commands and frees the slots, at the end of the turn, when the next
+  /// commands already run.
   func tidy() {
     for ended in untidy { tidy(ended) }
     untidy.removeAll(keepingCapacity: true)
@@ -320,7 +323,7 @@ final class CommandRunner {
   private func tidy(_ ended: EndedCommand) {
     let (part, slot) = (ended.command.part, ended.command.slot)
     let streams = ended.command.streams
-    // The values of a success have been read and are gone.
+    // The values of a success have been read and removed.
     var isSuspect = !ended.isSuccess || ended.command.hasCancelledFile
     if part.isWhole {
       let keepsOutput = scratch.keep(
@@ -331,7 +334,7 @@ final class CommandRunner {
         size: ended.end.errorSize, for: slot.account)
       isSuspect = isSuspect || !keepsOutput || !keepsError
     }
-    // A slot in which something may still write is not used before that has ended.
+    // Keep the slot of a process that may still write until that process has ended.
     if ended.end.leftSomethingBehind {
       survived[ended.end.reference.token] = slot
     } else {

@@ -1,37 +1,37 @@
-// What is to be run and what runs: values that the runners hand to each other on the loop thread.
+// Values that the runners exchange on the loop thread: the attempt to run, and its parts.
 
 import OpClusterModel
 
-/// One attempt that the brain, or a program, wants run.
+/// One attempt that the brain, or a program, wants to run.
 struct Job: Sendable {
   var attempt: AttemptID
-  /// Which run of the operation it is, as people count (`Dispatch.run`).
+  /// The number of the operation's run, as people count (`Dispatch.run`).
   var run: UInt32
   /// `Dispatch.queueName`; nil: its template's.
   var ownQueueName: String?
   var template: PreparedTemplate
   var inputs: [DependencyInput]
-  /// The names of the gpus that it has; nil: who runs it gives nobody any.
+  /// The names of its gpus; nil: gpus are not managed.
   var gpus: [String]?
 
   var announcement: TemplateAnnouncement { template.announcement }
-  /// What the operation's queue is called.
+  /// The name of the operation's queue.
   var queueName: String { ownQueueName ?? announcement.queueName }
-  /// The number that people see for the operation among its array's.
+  /// The shown number of the operation in its array.
   var shownIndex: UInt32 { template.shownIndex(of: attempt.operation) }
 
-  /// What its processes are told of gpus.
+  /// The gpu variables of its processes.
   var gpuVariables: [(name: String, value: String)] { GPUVariables.of(gpus) }
 }
 
-/// What runs for an attempt: its whole work, or one of its blocks.
+/// A running part of an attempt: its whole work, or one of its blocks.
 struct Part: Hashable, Sendable {
   var attempt: AttemptID
-  /// Position of the block; -1: the whole.
+  /// The position of the block; -1: the whole.
   var block: Int32 = -1
 
   var isWhole: Bool { block < 0 }
-  /// `12.7.1`, or `12.7.1.3` for a block: names its folder.
+  /// `12.7.1`, or `12.7.1.3` for a block: the name of its folder.
   var folderName: String {
     let (operation, number) = (attempt.operation, attempt.attempt)
     let name = "\(operation.graph.number).\(operation.index).\(number)"

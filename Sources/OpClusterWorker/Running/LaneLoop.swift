@@ -1,4 +1,4 @@
-// The thread of a `CommandLane`: takes orders, runs what they say, tells the ends. Everything here
+// The thread of a `CommandLane`: takes orders, carries them out, reports the ends. Everything here
 // runs on that thread.
 
 import Logging
@@ -7,7 +7,7 @@ import OpClusterOperations
 import OpClusterProcesses
 import OpClusterZeroMQ
 
-/// What a lane is told.
+/// The orders to a lane.
 enum LaneOrder: Sendable {
   case start(
     AttemptID, TemplateAnnouncement, [UInt8], [DependencyInput], run: UInt32, queue: String?)
@@ -17,7 +17,7 @@ enum LaneOrder: Sendable {
 }
 
 extension AttemptResult {
-  /// Of what was killed, or never begun, because the program has no more use for it.
+  /// The result of an attempt that was killed, or never begun, because the program ends.
   static var stoppedWithWorker: AttemptResult {
     AttemptProblem(cause: .workerStopped, message: "what ran it has ended").result
   }
@@ -28,7 +28,7 @@ final class LaneLoop {
   private let orders: Mailbox<LaneOrder>
   private let onProgress: @Sendable (AttemptID, Double, String) -> Void
   private let onEnd: @Sendable (AttemptID, AttemptResult) -> Void
-  /// Or why there is none.
+  /// The runner, or the reason why there is none.
   private let attempts: Result<AttemptRunner, WorkerError>
   private var running: Set<AttemptID> = []
   private var isEnding = false
@@ -59,11 +59,11 @@ final class LaneLoop {
     guard let fence = ProcessFence(worker: "local-" + String(session, radix: 16)) else {
       preconditionFailure("a fence of digits")
     }
-    // Programs like this one have no guard: what the last one left is the next one's to sweep.
+    // Such programs have no guard, so each cleans up after the previous one.
     ProcessHost.removeAbandonedGroups()
     for left in LaneFolder.abandoned(beside: folder) { scratch.removeLater(left) }
     do {
-      // The kernel kills the main processes with this thread, should the program be killed.
+      // If the program is killed, the kernel kills the main processes with this thread.
       let host = try ProcessHost(fence: fence, adoptsOrphans: false)
       return try AttemptRunner(
         host: host, scratch: scratch, session: session, types: registry, home: home,
@@ -73,7 +73,7 @@ final class LaneLoop {
     }
   }
 
-  /// Until it is told to end.
+  /// Runs until the order to end.
   func run() {
     var poller = Poller()
     _ = poller.add(descriptor: orders.descriptor)
@@ -82,7 +82,7 @@ final class LaneLoop {
     }
     var batch: [LaneOrder] = []
     while !isEnding {
-      // It fails only for want of memory; the next one may not.
+      // The wait fails only for lack of memory; the next one may succeed.
       _ = try? poller.wait(until: nextDeadline)
       orders.takeAll(into: &batch)
       for order in batch { obey(order) }
@@ -127,9 +127,9 @@ final class LaneLoop {
   private func collect() {
     guard case .success(let attempts) = attempts else { return }
     let ended = attempts.collect(at: now, progress: onProgress)
-    // The end of what left something behind is told all the same.
+    // The lane reports the end even if processes survive.
     _ = attempts.takeSurvivals()
-    // Logs are in their place before anybody hears of the end and looks for them.
+    // Move the logs before the end is reported, so that a reader finds them.
     attempts.tidy()
     for (attempt, result) in ended {
       running.remove(attempt)
@@ -137,7 +137,7 @@ final class LaneLoop {
     }
   }
 
-  /// Kills what is left. Registered operations that do not look at their flag run on, unheard.
+  /// Kills everything. Registered operations that ignore their flag continue unobserved.
   private func leave() {
     if case .success(let attempts) = attempts {
       for attempt in running { attempts.stop(attempt) }

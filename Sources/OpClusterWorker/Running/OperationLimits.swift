@@ -1,20 +1,20 @@
-// What the worker bounds of each operation's process tree, where the machine can bound it. Values
-// only; made from the configuration, used at each start.
+// The limits of each operation's process tree, if the machine can enforce them. Values only; made
+// from the configuration, used at each start.
 
 import OpClusterModel
 import OpClusterProcesses
 
-/// The bounds of a worker.
+/// The limits that a worker enforces.
 public struct OperationLimits: Hashable, Sendable {
-  /// Whether an operation that asks for memory may have no more than that.
+  /// Whether an operation that asks for memory is limited to that amount.
   public var enforcesMemory = true
-  /// Processes and threads that one operation may have at once (F15); nil: as many as it likes.
+  /// Maximum processes and threads of one operation (F15); nil: no limit.
   public var processes: Int? = Limits.processesPerOperation
   public init() {}
 }
 
 extension OperationLimits {
-  /// Bytes that an operation may have; nil: nobody asked.
+  /// The memory limit in bytes; nil if the operation asks for none.
   func memory(_ demand: Resources) -> UInt64? {
     enforcesMemory && demand.memoryBytes > 0 ? UInt64(demand.memoryBytes) : nil
   }
@@ -25,7 +25,7 @@ extension OperationLimits {
     specification.isExclusive = announcement.isExclusive
   }
 
-  /// What a tree's end owes to its limits; nil: nothing.
+  /// Returns the problem if the limits caused the tree's end; else nil.
   func verdict(on end: EndedProcess, _ demand: Resources) -> AttemptProblem? {
     if end.wasFenced, end.status == .signalled(9) {
       return AttemptProblem(cause: .workerStopped, message: Self.fenced)
@@ -52,7 +52,7 @@ extension OperationLimits {
 }
 
 extension CommandSpecification {
-  /// A shell that was told no other folders than those that every operation has.
+  /// Whether it is a shell without a `PATH` beyond the default one.
   var looksInUsualPath: Bool {
     guard case .shell = form else { return false }
     return !environment.contains { $0.name == "PATH" }
@@ -60,14 +60,15 @@ extension CommandSpecification {
 }
 
 extension SpawnError {
-  /// What helps where a program that the submitter has is not found.
+  /// The remedy if a program that the submitter has is not found.
   static let pathHint =
     "set PATH in its environment, or take yours: in a manifest by env: {inherit: [PATH]}"
 
-  /// The end of an attempt whose process could not be started.
+  /// The result of an attempt whose process could not be started.
   var problem: AttemptProblem {
-    // Not its fault: it goes elsewhere, or comes back when the worker is heard again; but for what
-    // must not run twice, since nobody else can tell that it has not begun (S12).
+    // An ended lease is not the operation's fault: it goes elsewhere, or returns when the worker is
+    // heard again. An operation that must not run twice cannot, since nobody else can tell that it
+    // has not begun (S12).
     let cause: FailureCause = self == .leaseOver ? .workerStopped : .cannotStart
     var message = description
     if case .notFound = self { message += "; " + Self.pathHint }

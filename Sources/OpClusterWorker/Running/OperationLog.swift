@@ -1,5 +1,5 @@
-// What registered operations say by `context.logger`: to the worker's log, as the worker's settings
-// have it, and to the operation's own, where those look for it who have submitted it. Any thread.
+// The output of `context.logger` in registered operations: goes to the worker's log by the worker's
+// settings, and to the operation's own log for its submitter. Any thread.
 
 import Logging
 import OpClusterDaemon
@@ -9,7 +9,7 @@ import OpClusterZeroMQ
 
 /// One line of an operation's own log: `TIME LEVEL MESSAGE key=value…`.
 enum OperationLogLine {
-  /// What everybody knows who reads this log.
+  /// Metadata that every reader of this log knows.
   private static let known: Set<String> = ["graph", "operation", "run"]
 
   static func text(
@@ -23,25 +23,25 @@ enum OperationLogLine {
 
 /// Writes to the stderr of an attempt that runs in this process.
 struct OperationLog: LogHandler {
-  /// The worker's.
+  /// The worker's logger.
   private var base: Logger
-  /// Opened for each line: few have any, and there may be thousands at once.
+  /// Opened for each line: few attempts log, and thousands may run at once.
   private let path: String
-  /// From here on lines go to the operation's log; who sets a level of their own decides.
+  /// The minimum level of the operation's own log; a level set by the operation takes precedence.
   private var ownLevel = Logger.Level.info
   var metadata: Logger.Metadata = [:]
   var logLevel: Logger.Level {
     didSet { ownLevel = logLevel }
   }
 
-  /// - Parameter path: where the attempt's stderr stays; its folder need not exist.
+  /// - Parameter path: The final file of the attempt's stderr; its folder need not exist.
   init(_ base: Logger, path: String) {
     self.base = base
     self.path = path
     logLevel = min(base.logLevel, ownLevel)
   }
 
-  /// As many bytes as a command may write to a stream.
+  /// The same number of bytes as a command may write to a stream.
   static let most = Int64(CommandSpecification(form: .arguments([])).maximumOutputBytes)
 
   subscript(metadataKey key: String) -> Logger.Metadata.Value? {
@@ -58,7 +58,7 @@ struct OperationLog: LogHandler {
     append(OperationLogLine.text(event.level, event.message, all))
   }
 
-  /// What cannot be written is in the worker's log all the same.
+  /// Ignores errors: the line is in the worker's log, too.
   private func append(_ line: String) {
     if let slash = path.lastIndex(of: "/") { try? Folders.make(String(path[..<slash])) }
     let size = Folders.size(of: path) ?? 0

@@ -1,21 +1,21 @@
-// Runs registered types in this process, as tasks on Swift's own threads; what they tell comes back
-// through mailboxes. Belongs to `AttemptRunner`, on its thread.
+// Runs registered types in this process, as tasks on Swift's threads; their news return through
+// mailboxes. Belongs to `AttemptRunner`, on its thread.
 
 import Logging
 import OpClusterModel
 import OpClusterOperations
 import OpClusterZeroMQ
 
-/// What a task tells the loop.
+/// The news of a task for the loop.
 enum TaskNews: Sendable {
   case ended(Part, AttemptResult)
   case progress(Part, fraction: Double, text: String)
 }
 
 final class TaskRunner {
-  /// Never full: what may run is bounded where it is started.
+  /// Never full: the number of running tasks is limited at their start.
   let ends: Mailbox<TaskNews>
-  /// What does not fit here is not told: only the newest matters.
+  /// Drops what does not fit: only the newest progress matters.
   let progress: Mailbox<TaskNews>
   private let registry: OperationRegistry
   private let scratch: Scratch
@@ -34,7 +34,7 @@ final class TaskRunner {
 
   func isRunning(_ part: Part) -> Bool { running[part] != nil }
 
-  /// Starts the work; its result, if it has ended by then.
+  /// Starts the work; returns its result if it has ended already.
   func start(
     _ part: Part, _ job: Job, _ type: OperationType, argument: [UInt8], home: OperationHome
   ) -> AttemptResult? {
@@ -56,16 +56,16 @@ final class TaskRunner {
     }
   }
 
-  /// To the worker's log and to the attempt's own.
+  /// Logs to the worker's log and to the attempt's own.
   private func logger(for attempt: AttemptID) -> Logger {
     let path = scratch.log(attempt, .standardError)
     return Logger(label: logger.label) { [logger] _ in OperationLog(logger, path: path) }
   }
 
-  /// Sets the flag and cancels the task; heeding it is the operation's affair (S87, S134).
+  /// Sets the flag and cancels the task; the operation must react to it (S87, S134).
   func stop(_ part: Part) { running[part]?.cancel() }
 
-  /// What was told since the last call: of each the newest comes last.
+  /// Returns the progress since the last call; each task's newest comes last.
   func takeProgress() -> [(Part, Double, String)] {
     guard !running.isEmpty else { return [] }
     var news: [TaskNews] = []
@@ -76,7 +76,7 @@ final class TaskRunner {
     }
   }
 
-  /// What has ended since the last call.
+  /// Returns the tasks that have ended since the last call.
   func takeEnded() -> [(Part, AttemptResult)] {
     guard !running.isEmpty else { return [] }
     var news: [TaskNews] = []
@@ -89,7 +89,7 @@ final class TaskRunner {
 }
 
 extension Job {
-  /// What a registered operation of this job is told.
+  /// The context of a registered operation of this job.
   func context(
     scratch folder: String, home: OperationHome, logger: Logger,
     say: @escaping @Sendable (Double, String) -> Void

@@ -1,25 +1,25 @@
-// What this machine has for operations: processors, memory, labels. Read once at the start, on the
-// starting thread.
+// The machine's resources for operations: processors, memory, labels. Read once at the start, on
+// the starting thread.
 
 import Glibc
 public import OpClusterModel
 
-/// What a worker offers unless it is told otherwise.
+/// The default resources of a worker.
 public enum MachineResources {
-  /// All processors and gpus this process may use, and nine tenths of the memory.
+  /// All processors and gpus that this process may use, and nine tenths of the memory.
   public static var capacity: Resources {
     Resources(
       cpus: processors, memoryBytes: memoryBytes / 10 * 9,
       gpus: ResourceAmount(Int64(gpus.count)))
   }
 
-  /// The names of the gpus that can be found.
+  /// The names of the gpus found.
   public static var gpus: [String] {
     GPUSetting.present(
       visible: OwnProcess.variable(GPUVariables.cuda), devices: Folders.names(in: "/dev"))
   }
 
-  /// Processors by the affinity mask and by the cgroup's quota, whichever is less.
+  /// The processors by the affinity mask or by the cgroup's quota, whichever is less.
   public static var processors: ResourceAmount {
     let status = Folders.text(of: "/proc/self/status") ?? ""
     let mask = status.split(separator: "\n").first { $0.hasPrefix("Cpus_allowed:") } ?? ""
@@ -30,11 +30,11 @@ public enum MachineResources {
     return min(all, max(ResourceAmount(tenThousandths: 1), quota))
   }
 
-  /// Bits set in a digit of the affinity mask.
+  /// The bits set in a digit of the affinity mask.
   private static let bits: [Character: Int] = Dictionary(
     uniqueKeysWithValues: "0123456789abcdef".enumerated().map { ($1, $0.nonzeroBitCount) })
 
-  /// Of the machine, or of the cgroup where that is less.
+  /// The memory of the machine in bytes, or the limit of the cgroup if that is less.
   public static var memoryBytes: Int64 {
     let pages = Int64(sysconf(Int32(_SC_PHYS_PAGES)))
     let machine = max(0, pages) * Int64(sysconf(Int32(_SC_PAGESIZE)))
@@ -70,7 +70,7 @@ public enum MachineResources {
     ]
   }
 
-  /// The host's name in the characters that names may have.
+  /// The host's name, with `-` in place of characters that names may not have.
   public static var machineName: String {
     let letters = host.prefix(64).map { letter in
       letter.isASCII && (letter.isLetter || letter.isNumber || letter == "." || letter == "-")

@@ -1,24 +1,25 @@
-// As whom the operations of a worker run: what its owner chose, and the account that follows for
+// The accounts that a worker's operations run as: the owner's choice, and the resulting account of
 // each operation. Looked up on the loop thread when an operation starts.
 
 import OpClusterModel
 public import OpClusterProcesses
 import OpClusterZeroMQ
 
-/// As whom operations run.
+/// The choice of the account for operations.
 public enum OperationAccount: Hashable, Sendable {
   /// As the worker itself.
   case worker
-  /// As this account, whosoever operations they are. The worker is root's.
+  /// This account for all operations. The worker must run as root.
   case fixed(LocalAccount)
-  /// As the account that has the name of the key with which they were submitted. The worker is
-  /// root's.
+  /// The account with the name of the submitting key. The worker must run as root.
   case submitter
 
-  /// How `--run-as` spells ``submitter``; no account has such a name.
+  /// The word for ``submitter`` in `--run-as`; no account has such a name.
   public static let submitterWord = "@submitter"
 
-  /// What `--run-as` says: the name of an account, or ``submitterWord``.
+  /// Parses `--run-as`: the name of an account, or ``submitterWord``.
+  ///
+  /// - Throws: `WorkerError` if this process is not root, or the account is not usable.
   public init(parsing text: String) throws(WorkerError) {
     guard OwnProcess.isRoot else {
       throw WorkerError(
@@ -37,7 +38,7 @@ public enum OperationAccount: Hashable, Sendable {
     }
   }
 
-  /// Whether operations are somebody else's than the worker.
+  /// Whether operations run as another account than the worker's.
   var isForeign: Bool { self != .worker }
 }
 
@@ -52,8 +53,8 @@ extension LocalAccount.Problem {
   }
 }
 
-/// Finds the account of each operation, and remembers what it has found for a while: the list of
-/// accounts can be on another machine.
+/// Finds the account of each operation and caches it for a while: the list of accounts may be on
+/// another machine.
 final class OperationAccounts {
   private typealias Entry = (account: Result<LocalAccount, AttemptProblem>, until: Int64)
 
@@ -63,10 +64,10 @@ final class OperationAccounts {
 
   init(_ choice: OperationAccount) { self.choice = choice }
 
-  /// How many names it remembers.
+  /// The number of cached names.
   var remembered: Int { known.count }
 
-  /// As whom an operation runs; nil: as the worker.
+  /// Returns the account of an operation; nil: the worker's.
   func account(
     of announcement: TemplateAnnouncement
   ) throws(AttemptProblem) -> LocalAccount? {

@@ -1,62 +1,64 @@
-// What a worker is told at its start: whom to serve, what to offer, where to keep files. Made by
-// the command, or by a program of its own with registered types.
+// The configuration of a worker: its coordinator, its resources, its files. Made by the command, or
+// by a program of its own with registered types.
 
 public import Logging
 public import OpClusterModel
 public import OpClusterZeroMQ
 
-/// The settings of one worker. Everything but the coordinator's address has a default.
+/// The settings of one worker. Everything except the coordinator's address has a default.
 public struct WorkerConfiguration: Sendable {
   public var coordinator: Endpoint
-  /// For TCP: our key and the coordinator's.
+  /// Our key and the coordinator's, for TCP.
   public var keys: SocketKeys?
   /// Matches `[A-Za-z0-9._:-]{1,128}`; unique in the cluster.
   public var name: String
-  /// Whether somebody chose the name, or the folder. Otherwise, where another worker of this user
-  /// has the name on this machine, the next number is added: `host`, `host-2`, `host-3`.
+  /// Whether the user chose the name or the folder. Otherwise the worker appends the next free
+  /// number if another worker of this user has the name on this machine: `host`, `host-2`,
+  /// `host-3`.
   public var isNameGiven: Bool
   public var capacity: Resources
-  /// What operations are told of the gpus that `capacity` counts: indices as CUDA counts them, or
-  /// names such as `GPU-8932f937`. An empty list hides those of the machine; nil: those that were
-  /// found, or 0, 1, 2 …, and where `capacity` counts none, operations are told nothing.
+  /// The gpus that `capacity` counts, for operations: indices as CUDA counts them, or names such as
+  /// `GPU-8932f937`. An empty list hides the machine's gpus. nil: the gpus found, or 0, 1, 2 …;
+  /// nothing if `capacity` counts none.
   public var gpuNames: [String]?
-  /// Beside the built-in ones (`host`, `arch`, `os`).
+  /// Labels besides the built-in ones (`host`, `arch`, `os`).
   public var labels: [Label]
-  /// Where the worker's folder is, absolute.
+  /// The absolute path of the worker's folder.
   public var scratch: String
-  /// Give up when no coordinator was there for so long; nil: keep trying for ever.
+  /// The time without a coordinator after which the worker gives up; nil: never.
   public var patience: Span?
-  /// Log files of ended attempts are removed after this.
+  /// Log files of ended attempts are removed after this time.
   public var logRetention: Span
-  /// What they may take altogether, the oldest going first; nil: a tenth of the disk, at most
-  /// `Limits.logBytesPerWorker`.
+  /// Maximum bytes of all log files, the oldest being removed first; nil: a tenth of the disk, at
+  /// most `Limits.logBytesPerWorker`.
   public var logBytes: Int64?
-  /// How often they are looked through; nil: every five minutes.
+  /// The time between two sweeps of logs; nil: five minutes.
   package var logSweepInterval: Span?
-  /// Take SIGTERM and SIGINT as orders to stop, and give children clean ones. Only where the
+  /// Takes SIGTERM and SIGINT as orders to stop, and gives children default signals. Only if the
   /// worker is the whole process.
   public var handlesSignals: Bool
-  /// What runs may go on for so long after a first signal to stop, while nothing new begins; nil:
-  /// it is asked to stop at once.
+  /// The time for which running operations may continue after a first signal, while nothing new
+  /// begins; nil: they are asked to stop at once.
   public var drainTime: Span?
-  /// Whom to tell that it serves, and that its loop turns; nil: nobody.
+  /// The service manager to notify of readiness and of turns of the loop; nil: none.
   public var service: ServiceAddress?
-  /// A descriptor that the program that started this worker holds the other end of: when it
-  /// closes, the worker stops. nil: there is none.
+  /// A descriptor whose other end the starting program holds: the worker stops when it closes. nil:
+  /// none.
   public var lifeline: Int32?
-  /// What starts this program as a child, for types that want a process of their own; a program
-  /// that sets it calls `ChildProgram.serveIfAsked` first of all. nil: it has no such types.
+  /// The command that starts this program as a child, for types that want a process of their own. A
+  /// program that sets it must call `ChildProgram.serveIfAsked` first of all. nil: there are no
+  /// such types.
   public var childCommand: [String]?
-  /// As whom operations run.
+  /// The account that operations run as.
   public var runAs: OperationAccount
-  /// What is bounded of each operation's process tree.
+  /// The limits of each operation's process tree.
   public var limits: OperationLimits
-  /// A child that has run nothing for so long ends.
+  /// The idle time after which a child ends.
   public var childIdleTime = Span.seconds(60)
   public var logger: Logger
 
-  /// Takes everything the machine has, under the name of the host, which is the same at each start,
-  /// so that a worker that is started again has the logs of the one before it.
+  /// Uses all resources of the machine under the name of the host. The name is the same at each
+  /// start, so that a restarted worker has the logs of the previous one.
   public init(coordinator: Endpoint, logger: Logger = Logger(label: "opworker")) {
     self.coordinator = coordinator
     keys = nil
@@ -79,7 +81,7 @@ public struct WorkerConfiguration: Sendable {
     limits = OperationLimits()
   }
 
-  /// The names in order, one for each that operations can be given; nil: they are told nothing.
+  /// The names of the gpus, one per gpu that operations can get; nil: operations are told nothing.
   var givenGPUs: [String]? {
     if let gpuNames { return gpuNames }
     guard capacity.gpus > .zero else { return nil }
@@ -87,7 +89,7 @@ public struct WorkerConfiguration: Sendable {
     return GPUSetting.count(min(count, Limits.gpusPerWorker)).names(found: MachineResources.gpus)
   }
 
-  /// Where a worker of this name keeps its files unless told otherwise.
+  /// The default folder of a worker with this name.
   public static func defaultScratch(
     worker: String, runAs: OperationAccount = .worker
   ) -> String {
@@ -96,20 +98,20 @@ public struct WorkerConfiguration: Sendable {
   }
 }
 
-/// How a worker came to its end.
+/// The reason of a worker's end.
 public enum WorkerExit: Hashable, Sendable {
-  /// It was asked to stop, and did.
+  /// It was asked to stop and has stopped.
   case stopped
   /// The coordinator drained it.
   case drained
-  /// A second signal: what ran was killed.
+  /// A second signal came: running operations were killed.
   case killed
-  /// The coordinator will not have it.
+  /// The coordinator refuses the worker.
   case refused(Refusal)
-  /// No coordinator for longer than its patience.
+  /// There was no coordinator for longer than its patience.
   case unreachable
 
-  /// The status of the process (Operating.md, exit codes).
+  /// The exit status of the process (Operating.md, exit codes).
   public var status: Int32 {
     switch self {
     case .stopped, .drained: 0
@@ -125,20 +127,20 @@ public enum WorkerExit: Hashable, Sendable {
   }
 }
 
-/// Why a worker could not start, or could not go on.
+/// The reason why a worker could not start or continue.
 public struct WorkerError: Error, Hashable, Sendable, CustomStringConvertible {
   public enum Kind: Hashable, Sendable {
-    /// A setting makes no sense.
+    /// A setting is invalid.
     case configuration
     /// Another worker uses the folder.
     case inUse
-    /// The folder is not this user's alone (G39).
+    /// Other users can access the folder (G39).
     case unsafeFolder
-    /// The machine refused.
+    /// A system call failed.
     case machine
   }
   public var kind: Kind
-  /// What is wrong and what to do.
+  /// The problem and the remedy.
   public var description: String
 
   init(_ kind: Kind, _ description: String) {
@@ -146,7 +148,7 @@ public struct WorkerError: Error, Hashable, Sendable, CustomStringConvertible {
     self.description = description
   }
 
-  /// The status of the process (Operating.md, exit codes).
+  /// The exit status of the process (Operating.md, exit codes).
   public var status: Int32 {
     switch kind {
     case .configuration: 78
