@@ -1,5 +1,5 @@
-// How often each event met each state of an attempt, for `opsim coverage`. Counted in a build with
-// OPCLUSTER_MUTANTS=1 alone, which no product is made with.
+// Counts how often each event met each state of an attempt, for `opsim coverage`. Exists only in a
+// build with OPCLUSTER_MUTANTS=1, which no product uses.
 
 #if MUTANTS
   import Synchronization
@@ -19,7 +19,7 @@
       counts.withLock { $0[number(state) * eventNames.count + number(event)] += 1 }
     }
 
-    /// Every pair of the table and how often it occurred.
+    /// Every pair of the table, with its count.
     package static var all: [(state: String, event: String, count: Int)] {
       let counts = counts.withLock { $0 }
       return stateNames.enumerated().flatMap { at, state in

@@ -1,9 +1,8 @@
-// The life of one attempt at the worker, on one screen. Called by the core for every event that
-// concerns an attempt; a new state or event does not compile until its rows are written.
+// The state machine of one attempt at the worker. The core calls it for every event of an attempt.
+// A new state or event does not compile until its rows are written.
 
-/// Where an attempt is.
 enum AttemptState: Hashable, Sendable {
-  /// No attempt: the operation is only awaited by others here, or the slot is free.
+  /// No attempt: others here await the operation, or the slot is free.
   case absent
   /// Held; waits for operations of this worker (S151).
   case blocked
@@ -11,36 +10,35 @@ enum AttemptState: Hashable, Sendable {
   case ready
   /// Launched.
   case running
-  /// Asked to stop, in its grace.
+  /// Asked to stop; the grace is running.
   case stopping(StopReason)
-  /// Killed; its end has not been seen yet.
+  /// Killed; its end has not been seen.
   case killing(StopReason)
   /// Ended; its report is not yet acknowledged as durable (S115).
   case ended
 }
 
-/// Why an attempt was asked to stop: the first reason stays.
+/// The reason for the request to stop; the first reason stays.
 enum StopReason: Hashable, Sendable {
-  /// The coordinator said so.
+  /// The coordinator cancelled it.
   case cancel
   /// Its time is up (G21).
   case timeout
   /// The worker stops, or has been without a coordinator for too long.
   case workerStop
-  /// It is exclusive, and another worker may soon have it (G16).
+  /// It is exclusive, and another worker may soon get it (G16).
   case fence
 }
 
-/// What can happen to an attempt.
 enum AttemptEvent: Hashable, Sendable {
   case awaitsMet
   /// The local queue chose it.
   case chosen
   case recall
   case cancel
-  /// It is no longer this worker's: end it, report nothing (S147).
+  /// It no longer belongs to this worker: end it, report nothing (S147).
   case abandon
-  /// A reason of the worker's own.
+  /// The worker stops it for a reason of its own.
   case stop(StopReason)
   /// The lease of exclusive operations has run out: no grace (G16).
   case fenced
@@ -49,35 +47,35 @@ enum AttemptEvent: Hashable, Sendable {
   case acknowledged
 }
 
-/// What the core does about it.
+/// The core's action after an event.
 enum AttemptAction: Hashable, Sendable {
   case nothing
-  /// Into the local queue.
+  /// Put it into the local queue.
   case enqueue
   case launch
   /// Answer `recalled`, and release it: it never starts.
   case giveBack
-  /// Release it, say nothing.
+  /// Release it without a report.
   case drop
   /// Answer `alreadyStarted`.
   case answerStarted
   /// Answer `cancelTaken`, and ask it to stop.
   case takeCancel
-  /// Answer `cancelTaken`; it has been asked before.
+  /// Answer `cancelTaken` only; it has been asked before.
   case repeatCancel
   /// Ask it to stop.
   case askToStop
   case kill
-  /// Kill it and forget it; its room comes back when it has ended.
+  /// Kill it and drop it; its resources become free when it has ended.
   case killAndForget
   /// Report its end.
   case report
-  /// Its report is durable: forget it.
+  /// Its report is durable: drop it.
   case release
 }
 
 extension AttemptState {
-  /// The next state and what to do. Whatever is not foreseen is late or repeated and does nothing.
+  /// Returns the next state and the action. Late and repeated events have no effect.
   func after(_ event: AttemptEvent) -> (AttemptState, AttemptAction) {
     AttemptCount.add(self, event)
     return arrow(event)

@@ -1,15 +1,15 @@
-// What the worker knows of each attempt: a table of slots that are used again. Owned by the core.
+// The worker's data about each attempt: a table of reusable slots. Owned by the core.
 
 import OpClusterModel
 
-/// Position in `AttemptSlots`.
+/// A position in `AttemptSlots`.
 struct Slot: Hashable, Sendable {
   var position: Int32
   static let none = Slot(position: -1)
   var exists: Bool { position >= 0 }
 }
 
-/// A slot at one time: when the slot is used again, this no longer names it.
+/// A slot in one use; after reuse of the slot the ticket is invalid.
 struct SlotTicket: Hashable, Sendable {
   var slot: Slot
   var generation: UInt32
@@ -23,9 +23,9 @@ struct HeldAttempt: Sendable {
   /// The graph's position in `OperationTable`.
   var graph: Int32
   var generation: UInt32
-  /// Dependencies that have not ended so that their edges are met.
+  /// The number of dependencies whose edges are not satisfied.
   var unmet: UInt32 = 0
-  /// Heads of its two lists of edges.
+  /// The heads of its two lists of edges.
   var firstAwait = EdgeNumber.none
   var firstDependent = EdgeNumber.none
   var priority: Priority = .normal
@@ -40,16 +40,16 @@ struct HeldAttempt: Sendable {
   var run: UInt32 = 1
   var argument: [UInt8] = []
   var inputs: [DependencyInput] = []
-  /// Of an ended one, for those that await it.
+  /// The outcome and output of an ended operation, for those that await it.
   var outcome: Outcome?
   var output: [UInt8] = []
 }
 
-/// The slots and those that are free.
+/// The slots and the free positions.
 struct AttemptSlots: Sendable {
   private(set) var slots: [HeldAttempt] = []
   private var free: [Slot] = []
-  /// Slots in use.
+  /// The number of slots in use.
   var count: Int { slots.count - free.count }
 
   subscript(_ slot: Slot) -> HeldAttempt {

@@ -1,18 +1,18 @@
-// The moments at which attempts run out of time or of grace. Owned by the core.
+// The deadlines of attempts: their time limits and graces. Owned by the core.
 
 import HeapModule
 import OpClusterModel
 
-/// One timer. It is not taken out when its attempt ends: it then names nobody and is skipped.
+/// One timer. It stays when its attempt ends; its ticket is then invalid, and it is skipped.
 struct AttemptTimer: Comparable, Sendable {
   enum Kind: Hashable, Sendable {
-    /// The attempt's own time is up (G21).
+    /// The attempt's time limit (G21).
     case timeout
-    /// It was asked to stop and has not (S92).
+    /// The end of the grace after a request to stop (S92).
     case grace
   }
   var deadline: Instant
-  /// Order of setting, so that equal moments fire in that order.
+  /// The order of setting; timers with equal deadlines fire in that order.
   var sequence: UInt64
   var kind: Kind
   var ticket: SlotTicket
@@ -27,7 +27,7 @@ struct AttemptTimer: Comparable, Sendable {
 struct AttemptTimers: Sendable {
   private var heap = Heap<AttemptTimer>()
   private var sequence: UInt64 = 0
-  /// Beyond this many they are swept: twice what the last sweep left.
+  /// Timers are swept beyond this number: twice the result of the last sweep.
   private var sweepAt = 256
 
   var earliest: Instant? { heap.min?.deadline }
@@ -45,8 +45,7 @@ struct AttemptTimers: Sendable {
 
   var needsSweep: Bool { heap.count > sweepAt }
 
-  /// Throws away those that name nobody any more: a timeout of a day must not keep a day's
-  /// attempts.
+  /// Removes invalid timers, so that a time limit of a day does not keep the timers of a day.
   mutating func sweep(keeping isLive: (SlotTicket) -> Bool) {
     heap = Heap(heap.unordered.filter { isLive($0.ticket) })
     sweepAt = max(256, heap.count * 2)

@@ -1,32 +1,32 @@
-// Dependencies between operations of this worker (S151): edges in a pool, each in two lists, the
-// dependents of the operation awaited and the awaits of the operation that waits. Owned by the
-// core, which alone decides whether an edge is met.
+// Dependencies between operations of this worker (S151). Each edge is in two lists: the dependents
+// of the awaited operation, and the awaits of the waiting one. Owned by the core, which alone
+// decides whether an edge is satisfied.
 
 import OpClusterModel
 
-/// Position in `AwaitEdges`.
+/// A position in `AwaitEdges`.
 struct EdgeNumber: Hashable, Sendable {
   var position: Int32
   static let none = EdgeNumber(position: -1)
   var exists: Bool { position >= 0 }
 }
 
-/// One edge. It leaves the list of dependents when it is met, and stays in the list of awaits
-/// until the dependent is launched or given back, for what it carries.
+/// One edge. It leaves the list of dependents when it is satisfied. It stays in the list of awaits,
+/// with its input, until the dependent is launched or given back.
 struct AwaitEdge: Sendable {
   var awaited: OperationID
-  /// The slot of `awaited`; `.none` once met.
+  /// The slot of `awaited`; `.none` once satisfied.
   var from: Slot
   var to: Slot
   var policy: EdgePolicy
   var nextDependent = EdgeNumber.none
   var previousDependent = EdgeNumber.none
   var nextAwait = EdgeNumber.none
-  /// What the dependent is told of it, once met.
+  /// The input for the dependent, once satisfied.
   var input: DependencyInput?
 }
 
-/// The edges and those that are free.
+/// The edges and the free positions.
 struct AwaitEdges: Sendable {
   private(set) var edges: [AwaitEdge] = []
   private var free: [EdgeNumber] = []
@@ -59,7 +59,7 @@ struct AwaitEdges: Sendable {
     head = number
   }
 
-  /// Takes the edge out of its list of dependents.
+  /// Removes the edge from its list of dependents.
   mutating func unlink(_ number: EdgeNumber, from head: inout EdgeNumber) {
     let (next, previous) = (self[number].nextDependent, self[number].previousDependent)
     if next.exists { self[next].previousDependent = previous }

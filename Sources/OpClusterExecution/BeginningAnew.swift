@@ -1,13 +1,13 @@
-// The coordinator's journal went back behind what this worker was told: a backup was restored, or
-// damage was cut off. What it holds, runs and remembers belongs to a history that nobody knows any
-// more; there, attempts have been started that the restored journal will number once more with
-// another meaning. So it becomes another worker in the same process (G13, G14).
+// The coordinator's journal went back behind this worker's knowledge: a backup was restored, or
+// damage was cut off. The worker's attempts and reports belong to a lost history, and the restored
+// journal will use their numbers again with another meaning. So the worker becomes another worker
+// in the same process (G13, G14).
 
 import OpClusterModel
 
 extension ExecutionCore {
-  /// Kills what runs, forgets everything, and says hello in a new session once all of it is gone:
-  /// by then no process of the lost history is left for an exclusive operation to meet (G16).
+  /// Kills everything, drops all state, and says hello in a new session when every process has
+  /// ended. No process of the lost history can then meet an exclusive operation (G16).
   mutating func beginAnew(at now: Instant, into effects: inout [ExecutionEffect]) {
     guard case .greeting(_, isHelloTaken: true) = link.state else { return }
     isBeginningAnew = true
@@ -21,7 +21,7 @@ extension ExecutionCore {
     }
     known = nil
     isOrphaned = false
-    // Who was drained was another.
+    // The drain was an order to the former worker.
     isDraining = isLeaving
     identity.session = link.drawSession()
     link.forgetContact()

@@ -1,10 +1,11 @@
-// The brain's half of the conversation: hello, welcome, numbered orders, reports.
+// The brain's part of the conversation: hello, welcome, numbered orders, reports.
 
 public import OpClusterModel
 
 extension ExecutionCore {
-  /// What to send now; nil: nothing. Asked for when the socket can take a message: at the end of a
-  /// turn, until it gives nothing. Progress waits for the next heartbeat, unless it is asked for.
+  /// Returns the next message; nil: nothing to send. Call it at the end of a turn, when the socket
+  /// can take a message, until it returns nil. Progress waits for the next heartbeat, unless
+  /// `withProgress` is set.
   public mutating func takeMessage(
     at now: Instant, withProgress: Bool = false
   ) -> WorkerMessage? {
@@ -36,7 +37,7 @@ extension ExecutionCore {
     }
   }
 
-  /// Whether there is more to tell than starts and progress: those the next report brings along.
+  /// Whether there is news beyond starts and progress, which travel with the next report.
   public var hasNews: Bool {
     switch link.state {
     case .talking: !outbox.pending.isEmpty || isGoodbyeDue
@@ -44,14 +45,14 @@ extension ExecutionCore {
     case .waiting, .closed: false
     }
   }
-  /// Whether something has started, or said how far it is, that was not told yet.
+  /// Whether there are unreported starts or progress.
   public var hasUntoldStarts: Bool { !newlyStarted.isEmpty || !progressOrder.isEmpty }
 
-  /// What has begun and was not acknowledged as ended.
+  /// Attempts that have begun and whose ends are not acknowledged.
   public var executingAttempts: [AttemptID] { hello().executing }
 
-  /// Says what it holds and what it executes. What has ended and is not acknowledged counts as
-  /// executing: to the coordinator it is, until the report follows.
+  /// Makes the hello. Ended attempts without acknowledgement count as executing: the coordinator
+  /// regards them so until the report follows.
   private func hello() -> WorkerHello {
     var hello = identity
     hello.known = known
@@ -92,7 +93,8 @@ extension ExecutionCore {
     }
   }
 
-  /// Why we cannot go on in the version that the coordinator has chosen; nil: we speak it (G32).
+  /// Returns why the worker cannot speak the version that the coordinator has chosen; nil if it can
+  /// (G32).
   private func refusal(of version: UInt32) -> Refusal? {
     let ours = identity.versions
     if version >= ours.lowest, version <= ours.highest { return nil }
@@ -102,7 +104,8 @@ extension ExecutionCore {
         + "\(ours.highest)", hint: "install the same release on both sides")
   }
 
-  /// A conversation begins: what is no longer ours goes, what is not acknowledged is told again.
+  /// Begins a conversation: drops attempts that no longer belong to this worker, and repeats
+  /// unacknowledged reports.
   private mutating func begin(
     _ welcome: Welcome, at now: Instant, into effects: inout [ExecutionEffect]
   ) {
@@ -114,7 +117,7 @@ extension ExecutionCore {
     for entry in outbox.takeAll() where isWorthTelling(entry) { outbox.append(entry) }
   }
 
-  /// Whether an unacknowledged entry of an earlier conversation still says something.
+  /// Whether an unacknowledged entry of an earlier conversation is still valid.
   private mutating func isWorthTelling(_ entry: WorkerReport.Entry) -> Bool {
     switch entry {
     case .started(let attempt), .finished(let attempt, _):
@@ -125,8 +128,8 @@ extension ExecutionCore {
     }
   }
 
-  /// Some refusals pass; the others are final. One that ends a conversation is followed by a new
-  /// hello soon; one that answers a hello leaves the coordinator alone for a while.
+  /// Handles a refusal; some pass, the others are final. A refusal in a conversation leads to a new
+  /// hello soon; a refusal of a hello leads to a longer wait.
   private mutating func refused(_ refusal: Refusal, at now: Instant) {
     if case .waiting = link.state { return }
     switch refusal.code {
@@ -143,7 +146,7 @@ extension ExecutionCore {
     }
   }
 
-  /// Orders of the present conversation, each number once, in order (Simulation.md, hole 1).
+  /// Obeys orders of the present conversation, each number once, in order (Simulation.md, hole 1).
   private mutating func obey(
     _ orders: WorkerOrders, at now: Instant, into effects: inout [ExecutionEffect]
   ) {
@@ -154,7 +157,7 @@ extension ExecutionCore {
     link.heard(at: now)
     link.isHeard(through: max(orders.heard, orders.acknowledged))
     if isFenced, link.holdsFence(at: now) { isFenced = false }
-    // A bare heartbeat has no number.
+    // A heartbeat without content has no number.
     if orders.number == 0, orders.isHeartbeat { return }
     if orders.number <= link.ordersTaken, !ExecutionBug.forgottenAttempts.isPlanted {
       late += 1
@@ -169,7 +172,7 @@ extension ExecutionCore {
     for template in orders.templates { learn(template, into: &effects) }
     for dispatch in orders.dispatches {
       guard hold(dispatch, at: now, into: &effects) else {
-        // Of a template that was never told: the peers disagree, so they begin again.
+        // The dispatch names an unknown template: the peers disagree, so they begin again.
         link.fail(settings, at: now)
         return
       }
@@ -179,13 +182,13 @@ extension ExecutionCore {
       recall(cancel.attempt, .cancel, grace: cancel.grace, at: now, into: &effects)
     }
     if !orders.stale.isEmpty { abandon(orders.stale, at: now, into: &effects) }
-    // After the dispatches: one of them may await what is acknowledged here.
+    // After the dispatches: one of them may await an operation that is acknowledged here.
     acknowledge(through: orders.acknowledged, at: now, into: &effects)
     for graph in orders.forgottenGraphs { forget(graph, into: &effects) }
     if orders.drain { isDraining = true }
   }
 
-  /// Forgets what is durable at the coordinator.
+  /// Drops the reports that are durable at the coordinator.
   private mutating func acknowledge(
     through number: UInt64, at now: Instant, into effects: inout [ExecutionEffect]
   ) {
@@ -198,7 +201,8 @@ extension ExecutionCore {
     }
   }
 
-  /// Tells of the starts that have not ended meanwhile: a finish implies its start (S149).
+  /// Reports the starts of attempts that have not ended meanwhile: a finish implies its start
+  /// (S149).
   private mutating func reportStarts() {
     guard !newlyStarted.isEmpty else { return }
     for ticket in newlyStarted where attempts.isCurrent(ticket) { reportStart(ticket.slot) }
@@ -221,7 +225,7 @@ extension ExecutionCore {
     progress.removeAll(keepingCapacity: true)
   }
 
-  /// Keeps the newest; told with the next heartbeat.
+  /// Keeps the newest progress for the next heartbeat.
   mutating func noteProgress(_ attempt: AttemptID, _ newest: Progress) {
     let slot = operations.slot(of: attempt.operation)
     guard slot.exists, attempts[slot].id == attempt, attempts[slot].state.isLive else { return }

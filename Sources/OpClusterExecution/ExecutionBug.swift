@@ -1,17 +1,17 @@
-// Deliberate bugs by which the simulation shows that it would notice real ones (Simulation.md).
-// They exist in a build with OPCLUSTER_MUTANTS=1 alone, which no product is made with:
-// elsewhere `isPlanted` is false before the program begins.
+// Deliberate bugs that show that the simulation would notice real ones (Simulation.md). They exist
+// only in a build with OPCLUSTER_MUTANTS=1, which no product uses; elsewhere `isPlanted` is always
+// false.
 
 #if MUTANTS
   import Synchronization
 #endif
 
 package enum ExecutionBug: Int, Sendable, CaseIterable {
-  /// What a welcome says is another's now is kept (Simulation.md, hole 1).
+  /// The worker keeps attempts that a welcome gives to another worker (Simulation.md, hole 1).
   case staleKept
-  /// What came once is taken in again, orders as well as attempts (Simulation.md, hole 2).
+  /// The worker accepts repeated orders and attempts again (Simulation.md, hole 2).
   case forgottenAttempts
-  /// S147: something starts although the lease may have run out.
+  /// S147: an attempt starts although the lease may have run out.
   case startsWithoutLease
 }
 
@@ -19,7 +19,7 @@ package enum ExecutionBug: Int, Sendable, CaseIterable {
   extension ExecutionBug {
     private static let planted = Atomic<Int>(-1)
 
-    /// For all worlds of this process; nil: none.
+    /// Plants a bug for all worlds of this process; nil: none.
     package static func plant(_ bug: ExecutionBug?) {
       planted.store(bug?.rawValue ?? -1, ordering: .relaxed)
     }

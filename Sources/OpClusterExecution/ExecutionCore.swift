@@ -1,15 +1,16 @@
-// The worker's brain: what it holds, what runs, what it has to tell. Driven by one thread of the
-// body (or by a test, or by the simulated world); no clock, no I/O, no chance of its own.
+// The worker's brain: held attempts, running attempts, and reports. Driven by one thread of the
+// body (or by a test, or by the simulated world); no clock, no I/O, no randomness of its own.
 //
-// A turn of the body: apply the events, `startReady` until it starts nothing more (feeding back
-// what ends at once), carry out the effects, then send what `takeMessage` gives.
+// A turn of the body: apply the events, call `startReady` until it starts nothing more (feed
+// immediate ends back), carry out the effects, then send the messages of `takeMessage`.
 
 public import OpClusterModel
 
-/// Events in, effects out. The life of an attempt is `AttemptState.after`.
+/// The worker's brain: takes events, returns effects. `AttemptState.after` is the state machine of
+/// an attempt.
 public struct ExecutionCore: Sendable {
-  /// What it says of itself in a hello; `held`, `executing` and `known` are filled in. It has a new
-  /// session once the coordinator's journal turns out to be another than this one was told of.
+  /// The worker's hello; `held`, `executing` and `known` are filled in. The session changes if the
+  /// coordinator's journal turns out to be another than this worker knows.
   public internal(set) var identity: WorkerHello
   let settings: ExecutionSettings
   var link: Link
@@ -21,49 +22,50 @@ public struct ExecutionCore: Sendable {
   var timers = AttemptTimers()
   var templates: [Template] = []
   var freeTemplates: [TemplateNumber] = []
-  /// Launched, but not yet told so: the report leaves out those that have ended by then (S149).
+  /// Launched attempts without a report of their start. The report omits those that have ended by
+  /// then (S149).
   var newlyStarted: [SlotTicket] = []
-  /// Newest progress of running attempts, told with the next heartbeat.
+  /// The newest progress of running attempts, for the next heartbeat.
   var progress: [AttemptID: Progress] = [:]
   var progressOrder: [AttemptID] = []
-  /// `Dispatch.queueName` of the few that were moved, until they start.
+  /// `Dispatch.queueName` of moved operations until they start.
   var movedQueues: [AttemptID: String] = [:]
-  /// Killed and forgotten, not yet ended: their room is still taken.
+  /// Attempts that were killed and dropped and have not ended: their resources are still taken.
   var leftovers: [AttemptID: TemplateNumber] = [:]
-  /// Attempts of which processes live that KILL does not end, in order.
+  /// Attempts with processes that KILL does not end, in order.
   var unkillable: [AttemptID] = []
-  /// Of those, the ones that are over: they are among the leftovers.
+  /// Those of them that have ended; they are among the leftovers.
   var outlived: Set<AttemptID> = []
-  /// What those take whose room the coordinator may take to be free.
+  /// The resources of those attempts, which the coordinator may regard as free.
   var unkillableDemand = Resources.none
-  /// Capacity minus what runs.
+  /// The capacity minus running attempts.
   var available: Resources
-  /// The same, gpu by gpu.
+  /// The same per gpu.
   var gpus: GPURoom
-  /// What the attempts have of them that asked for some, the newest share last.
+  /// The gpus of attempts that asked for some, the newest share last.
   var gpuShares: [AttemptID: [GPUShare]] = [:]
   var held = 0
   var running = 0
-  /// Of those, the exclusive ones.
+  /// The number of exclusive ones among the running.
   var exclusivesRunning = 0
-  /// The fence has come down, and the coordinator has not heard of this worker since.
+  /// The lease has run out, and the coordinator has not heard of this worker since.
   var isFenced = false
-  /// The coordinator wants it to take nothing new and to leave.
+  /// The coordinator has ordered a drain: take nothing new, and leave.
   var isDraining = false
-  /// It wants that itself; every report says so.
+  /// The worker itself wants to leave; every report says so.
   var isLeaving = false
-  /// When an orderly stop gives up waiting for acknowledgements; nil: it is not stopping.
+  /// The deadline of an orderly stop for acknowledgements; nil: no stop.
   var stopDeadline: Instant?
-  /// Without a coordinator for too long: nothing runs and nothing starts until it is back.
+  /// Without a coordinator for too long: nothing runs or starts until it is back.
   var isOrphaned = false
-  /// How far the coordinator's log was told to this session.
+  /// This session's position in the coordinator's log.
   var known: HistoryMark?
-  /// It belongs to no history any more: what it ran dies, and then it says hello as another.
+  /// The worker's history is lost: it kills everything, then says hello in a new session.
   var isBeginningAnew = false
   var isGoodbyeDue = false
   var launched: UInt64 = 0
   var late: UInt64 = 0
-  /// Set when there is nothing left to do: the body flushes its socket and goes.
+  /// Set when nothing is left to do: the body flushes its socket and ends.
   public internal(set) var exit: ExitReason?
 
   struct Template: Sendable {
@@ -73,11 +75,11 @@ public struct ExecutionCore: Sendable {
     var queueName: String
     var isArray: Bool
     var indexRuns: [IndexRun]
-    /// Position in the local queue's classes.
+    /// The position in the local queue's classes.
     var demandClass: Int32
-    /// Whether a worker of this size can ever run it.
+    /// Whether the worker is large enough to run it at all.
     var isPossible: Bool
-    /// Never two process trees of one operation at once (G16).
+    /// Two process trees of one operation never run at once (G16).
     var isExclusive: Bool
     var limits = TemplateLimits()
   }
@@ -125,7 +127,7 @@ public struct ExecutionCore: Sendable {
     leaveIfDone(at: now)
   }
 
-  /// The moment by which `.timePassed` is wanted; nil: never.
+  /// The moment of the next `.timePassed`; nil: none.
   public var nextDeadline: Instant? {
     if exit != nil { return nil }
     var next = link.nextDeadline
@@ -145,30 +147,30 @@ public struct ExecutionCore: Sendable {
       held: held, running: awaited, unacknowledged: outbox.count, launched: launched,
       late: late, conversations: link.welcomes)
   }
-  /// The present conversation; nil: there is none.
+  /// The present conversation; nil if there is none.
   public var conversation: Conversation? { link.conversation }
-  /// Until when the coordinator surely heard of this worker: when the newest message was made that
-  /// it is known to have taken. What the lease of exclusive operations is counted from (G16); nil:
-  /// nothing is known.
+  /// The moment until which the coordinator certainly heard of this worker: when the newest message
+  /// was made that the coordinator is known to have taken. The lease of exclusive operations begins
+  /// there (G16). nil if nothing is known.
   public var contact: Instant? { link.contact }
-  /// How long after `contact` exclusive operations are killed.
+  /// The time after `contact` at which exclusive operations are killed.
   public var fence: Span { link.timing.fence }
-  /// Something is ready to start as soon as there is room.
+  /// Whether an attempt is ready to start as soon as there is room.
   public var hasMore: Bool { queue.ready > 0 && !isStopping && !isDraining }
   public var isStopping: Bool { stopDeadline != nil }
 }
 
 extension ExecutionCore {
-  /// Something runs that the orphan deadline would stop.
+  /// Whether an attempt runs that the orphan deadline would stop.
   private var isOrphanable: Bool {
     running > 0 && link.conversation == nil && link.welcomes > 0 && !isOrphaned && !isStopping
   }
 
-  /// Time has come to its next deadline, or somewhat past it.
+  /// Handles the deadlines up to now.
   mutating func timePassed(at now: Instant, into effects: inout [ExecutionEffect]) {
     switch link.state {
     case .waiting(let until) where now >= until && isBeginningAnew && awaited > 0:
-      // What is exclusive may be given to others as soon as the new session says hello (G16).
+      // Wait: others may get exclusive operations as soon as the new session says hello (G16).
       link.wait(for: settings.shortestBackoff, at: now)
     case .waiting(let until) where now >= until:
       isBeginningAnew = false
@@ -191,8 +193,8 @@ extension ExecutionCore {
     fenceIfDue(at: now, into: &effects)
   }
 
-  /// The coordinator may soon give exclusive operations to another: none may run here by then. The
-  /// guard kills their processes as well, should this process be unable to (G16).
+  /// Kills exclusive operations before the coordinator may give them to another worker. The guard
+  /// also kills their processes, in case this process cannot (G16).
   private mutating func fenceIfDue(at now: Instant, into effects: inout [ExecutionEffect]) {
     guard exclusivesRunning > 0, !isFenced, now >= link.fenceDeadline else { return }
     isFenced = true
@@ -206,7 +208,7 @@ extension ExecutionCore {
     template.position >= 0 && templates[Int(template.position)].isExclusive
   }
 
-  /// The present socket is gone. What runs goes on (G24).
+  /// Handles the loss of the socket. Running attempts continue (G24).
   mutating func disconnected(at now: Instant) {
     switch link.state {
     case .greeting, .talking: link.fail(settings, at: now)
@@ -214,14 +216,14 @@ extension ExecutionCore {
     }
   }
 
-  /// What runs goes on; of the wish the coordinator hears at once.
+  /// Begins to leave: running attempts continue, and the coordinator learns of it at once.
   mutating func beginLeaving(at now: Instant) {
     isLeaving = true
     isDraining = true
     link.nextHeartbeat = now
   }
 
-  /// Goodbye, and the end, as soon as nothing runs and everything told is durable.
+  /// Says goodbye and ends when nothing runs and every report is durable.
   mutating func leaveIfDone(at now: Instant) {
     guard exit == nil, awaited == 0, isDraining || isStopping else { return }
     let hasWaitedEnough = stopDeadline.map { now >= $0 } ?? false
@@ -230,7 +232,7 @@ extension ExecutionCore {
       if (outbox.isEmpty && newlyStarted.isEmpty) || hasWaitedEnough { isGoodbyeDue = true }
     case .waiting, .greeting:
       if isStopping, outbox.isEmpty || hasWaitedEnough { exit = .stopped }
-      // Nobody is there to say goodbye to, and nothing is left to be told.
+      // Without a coordinator and without unreported news, the worker just ends.
       if isLeaving, !isStopping, outbox.isEmpty { exit = .drained }
     case .closed: break
     }

@@ -1,21 +1,20 @@
-// What goes into the worker's brain and what comes out of it. The body makes events from frames,
-// ended processes and the clock, and carries the effects out; neither side calls the other
-// otherwise. Values only.
+// The events and effects of the worker's brain. The body makes events from frames, ended processes
+// and the clock, and carries out the effects; there is no other call between the two. Values only.
 
 public import OpClusterModel
 
-/// A template as the brain numbers it, small and dense, so that the body can keep what it has
-/// decoded in an array. Given out by `.learn`, taken back by `.forget`, then used again.
+/// The brain's number of a template: small and dense, so that the body can keep decoded templates
+/// in an array. `.learn` assigns it, `.forget` frees it for reuse.
 public struct TemplateNumber: Hashable, Sendable {
   public var position: Int32
   public init(_ position: Int32) { self.position = position }
 }
 
-/// What only the body can read out of a template's payload.
+/// The times that only the body can read, from a template's payload.
 public struct TemplateLimits: Hashable, Sendable {
-  /// From launch to being asked to stop; nil: no bound (G21).
+  /// From launch to the request to stop; nil: no limit (G21).
   public var timeout: Span?
-  /// From being asked to stop to the kill; nil: the cluster's (`Timing.grace`).
+  /// From the request to stop to the kill; nil: the cluster's (`Timing.grace`).
   public var grace: Span?
   public init(timeout: Span? = nil, grace: Span? = nil) {
     self.timeout = timeout
@@ -23,112 +22,113 @@ public struct TemplateLimits: Hashable, Sendable {
   }
 }
 
-/// Something happened.
+/// An event for the brain.
 public enum ExecutionEvent: Sendable {
-  /// A frame of the present socket, decoded.
+  /// A decoded frame of the present socket.
   case message(CoordinatorMessage)
   /// The present socket lost its peer, or could not reach it.
   case disconnected
-  /// The answer to `.learn`, given in the same turn where there are limits to tell.
+  /// The answer to `.learn` in the same turn, if the template has limits.
   case prepared(TemplateNumber, TemplateLimits)
-  /// A launched attempt is over, and nothing of it is left. The result is as the body saw it: exit
-  /// status, signal, and a cause of its own finding. Why it was stopped is the brain's to say.
+  /// A launched attempt has ended and left nothing. The result is the body's: exit status, signal,
+  /// and a cause that it found. The brain adds the reason of a stop.
   case ended(AttemptID, AttemptResult)
-  /// Processes of the attempt live that KILL does not end.
+  /// The attempt has processes that KILL does not end.
   case unkillable(AttemptID)
-  /// The attempt is over, but such processes of it live; `survivorsGone` follows.
+  /// The attempt has ended but left such processes; `survivorsGone` follows.
   case outlived(AttemptID, AttemptResult)
   /// All processes of the attempt that KILL did not end have ended.
   case survivorsGone(AttemptID)
-  /// A running attempt tells how far it is, 0…1.
+  /// The progress of a running attempt, 0…1.
   case progress(AttemptID, fraction: Double, text: String)
-  /// `nextDeadline` has come. Feed the frames that wait before it, so that a worker which was
-  /// itself paused does not take its own silence for the coordinator's.
+  /// `nextDeadline` has come. Feed waiting frames first: a worker that was itself paused must not
+  /// take its own silence for the coordinator's.
   case timePassed
-  /// Take nothing new, let what runs end, say goodbye; the coordinator is told of the wish (S148).
+  /// Take nothing new, let running attempts end, say goodbye. The coordinator is told of the wish
+  /// (S148).
   case leave
-  /// The machine has slept: what was heard before proves nothing about now (G16).
+  /// The machine has slept: messages heard before prove nothing about now (G16).
   case slept
   /// Stop in good order: ask everything to stop, report it, say goodbye.
   case stop
-  /// Kill everything, then go.
+  /// Kill everything, then end.
   case stopNow
 }
 
-/// Something is to be done, in this order.
+/// An action for the body; carry them out in order.
 public enum ExecutionEffect: Sendable {
-  /// Close the present socket, open a fresh one (A2), and send on it what `takeMessage` gives.
+  /// Close the present socket, open a fresh one (A2), and send the messages of `takeMessage` on it.
   case renewConversation
-  /// Decode and keep the template under its number, in the place of what was there: told again
-  /// when its queue has another name.
+  /// Decode and keep the template under its number, replacing the former one. Repeated when its
+  /// queue is renamed.
   case learn(TemplateNumber, TemplateAnnouncement)
   case forget(TemplateNumber)
   case launch(Launch)
   /// Ask it to stop: the flag, the signal.
   case stop(AttemptID)
-  /// Kill its process tree; where there is none, nothing.
+  /// Kill its process tree, if it has one.
   case kill(AttemptID)
-  /// Nobody will ask for what the graph's attempts wrote.
+  /// Nobody will read the output of the graph's attempts.
   case forgetGraph(GraphID)
 }
 
-/// Start one attempt. Its end comes back as `.ended`, if it cannot be started as well.
+/// Start one attempt. Its end returns as `.ended`, also if it cannot be started.
 public struct Launch: Sendable {
   public var attempt: AttemptID
   public var template: TemplateNumber
-  /// `Dispatch.run`: which run it is, as people count.
+  /// The number of the run, as people count (`Dispatch.run`).
   public var run: UInt32
-  /// `Dispatch.queueName`: where its queue is not its template's.
+  /// The queue's name if it differs from the template's (`Dispatch.queueName`).
   public var queueName: String?
   /// The element's own argument.
   public var argument: [UInt8]
-  /// What its dependencies left: those the dispatch brought, then the local ones.
+  /// The outputs of its dependencies: those of the dispatch, then the local ones.
   public var inputs: [DependencyInput]
-  /// Which of the worker's gpus it has, by position: nobody else has them meanwhile, but for the
-  /// last where it asked for a part of one.
+  /// The positions of its gpus. No other attempt has them, except the last one if it asked for a
+  /// part of a gpu.
   public var gpus: [Int32] = []
 }
 
-/// Why the worker is done.
+/// The reason of the worker's end.
 public enum ExitReason: Hashable, Sendable {
   /// It was asked to stop.
   case stopped
-  /// It was drained, by the coordinator or by its own wish, and nothing runs any more.
+  /// It was drained, by the coordinator or by its own wish, and nothing runs.
   case drained
-  /// The coordinator will not have it, and trying again would not help.
+  /// The coordinator refuses it for good.
   case refused(Refusal)
 }
 
-/// Bounds of the brain itself.
+/// The brain's own limits.
 public struct ExecutionSettings: Hashable, Sendable {
-  /// Attempts running at once, whatever they ask for: those that ask for nothing are bounded too.
+  /// Maximum running attempts, also if they demand no resources.
   public var maximumRunning = 4_096
-  /// Attempts held unstarted; what comes beyond it is given back at once.
+  /// Maximum unstarted attempts; further ones are given back at once.
   public var maximumHeld = 65_536
-  /// Bytes of reports not yet acknowledged; while there are so many, nothing new is started.
+  /// Bytes of unacknowledged reports; beyond it nothing new starts.
   public var maximumUnacknowledgedBytes = Limits.unacknowledgedBytes
-  /// From opening a socket to the welcome.
+  /// The time from opening a socket to the welcome.
   public var handshake: Span = .seconds(3)
-  /// First and longest wait before a further try; each is twice the one before.
+  /// The first and the longest wait before a retry; each wait is twice the one before.
   public var shortestBackoff: Span = .milliseconds(50)
   public var longestBackoff: Span = .seconds(2)
-  /// After an orderly stop has nothing running any more: how long to wait for acknowledgements.
+  /// How long an orderly stop waits for acknowledgements after the last attempt has ended.
   public var farewell: Span = .seconds(5)
   public init() {}
 }
 
-/// Numbers for people and tests.
+/// Counts for people and tests.
 public struct ExecutionCounts: Hashable, Sendable {
-  /// Held unstarted: waiting for local ones, or for room.
+  /// Unstarted attempts, waiting for local operations or for room.
   public var held = 0
-  /// Launched and not ended, also what was killed and forgotten; without what has ended and left
-  /// processes that KILL does not end.
+  /// Launched attempts that have not ended, including killed and dropped ones; without ended ones
+  /// that left processes which KILL does not end.
   public var running = 0
-  /// Entries reported or to be reported, not yet acknowledged.
+  /// Unacknowledged entries of reports.
   public var unacknowledged = 0
   /// Attempts launched since the start.
   public var launched: UInt64 = 0
-  /// Messages and orders that came too late, twice, or for another conversation: dropped.
+  /// Messages and orders that were dropped: late, repeated, or of another conversation.
   public var late: UInt64 = 0
   /// Conversations begun.
   public var conversations: UInt64 = 0

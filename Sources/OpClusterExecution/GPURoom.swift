@@ -1,30 +1,30 @@
-// Which gpus of the worker are free: whole ones are given to one attempt alone, and of one more a
-// part, so that two attempts never have the same one unless both asked for parts that fit together.
-// A value, owned by the core: a pass over the local queue tries on a copy.
+// The free gpus of the worker. An attempt gets whole gpus alone and a part of at most one more; two
+// attempts share a gpu only if both asked for parts that fit together. A value owned by the core: a
+// pass over the local queue works on a copy.
 
 import OpClusterModel
 
-/// What one attempt has of the worker's gpus.
+/// The gpus of one attempt.
 struct GPUShare: Hashable, Sendable {
   struct Part: Hashable, Sendable {
-    /// Among the worker's gpus.
+    /// The position among the worker's gpus.
     var position: Int32
-    /// Ten-thousandths.
+    /// The amount in ten-thousandths.
     var amount: Int64
   }
-  /// By position, each once.
+  /// Ordered by position, each once.
   var parts: [Part] = []
 }
 
-/// The gpus and what is free of each, in ten-thousandths.
+/// The gpus and their free amounts, in ten-thousandths.
 struct GPURoom: Sendable {
   private static let one: Int64 = 10_000
 
-  /// What each is: all but the last are whole.
+  /// The size of each gpu; all but the last are whole.
   let sizes: [Int64]
   private(set) var free: [Int64]
 
-  /// At most `Limits.gpusPerWorker`.
+  /// Uses at most `Limits.gpusPerWorker`.
   init(_ capacity: ResourceAmount) {
     let capacity = max(0, capacity.tenThousandths)
     let whole = Int(min(capacity / Self.one, Int64(Limits.gpusPerWorker)))
@@ -34,10 +34,10 @@ struct GPURoom: Sendable {
     free = sizes
   }
 
-  /// What would be given for a demand now; nil: there is not enough, or not in one piece.
+  /// Returns the share for a demand now; nil if there is not enough, or not in one piece.
   ///
-  /// A part goes where the least is left over, so that gpus stay whole; where it fits nowhere it
-  /// breaks one.
+  /// A part goes to the gpu where it leaves the least, so that gpus stay whole; if it fits nowhere,
+  /// it breaks a whole one.
   func share(of demand: ResourceAmount) -> GPUShare? {
     guard demand > .zero else { return GPUShare() }
     var whole = demand.tenThousandths / Self.one
@@ -71,8 +71,8 @@ struct GPURoom: Sendable {
     for part in share.parts { free[Int(part.position)] += part.amount }
   }
 
-  /// Keeps for a demand that waits what is free of those gpus that are likely to be free for it
-  /// first: small demands behind it would break them for ever.
+  /// Reserves free amounts for a waiting demand, on the gpus that are likely to become free for it
+  /// first. Otherwise small demands behind it would keep breaking them.
   mutating func reserve(_ demand: ResourceAmount) {
     guard demand > .zero else { return }
     let whole = demand.tenThousandths / Self.one
@@ -92,22 +92,22 @@ struct GPURoom: Sendable {
 }
 
 extension ExecutionCore {
-  /// Gives a chosen attempt its gpus. Where attempts are numbered once more (`beginAnew`) one of
-  /// before may still hang in the kernel with the same number: it keeps what it has.
+  /// Gives a chosen attempt its gpus. After `beginAnew` an earlier attempt with the same number may
+  /// still hang in the kernel: it keeps its gpus.
   mutating func give(_ share: GPUShare, to attempt: AttemptID) {
     guard !share.parts.isEmpty else { return }
     gpus.take(share)
     gpuShares[attempt, default: []].append(share)
   }
 
-  /// Nothing of the attempt is left: its gpus are free.
+  /// Frees the gpus of an attempt of which nothing is left.
   mutating func takeBackGPUs(of attempt: AttemptID) {
     guard !gpuShares.isEmpty, var shares = gpuShares.removeValue(forKey: attempt) else { return }
     gpus.giveBack(shares.removeLast())
     if !shares.isEmpty { gpuShares[attempt] = shares }
   }
 
-  /// Whether the gpus add up. For `checkInvariants`.
+  /// Checks that the gpus add up. For `checkInvariants`.
   func checkGPUs(_ problems: inout [String]) {
     var room = gpus
     var count = 0

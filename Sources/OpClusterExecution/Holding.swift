@@ -1,4 +1,4 @@
-// What the coordinator hands over and takes back: templates, dispatches, recalls, cancels.
+// Templates, dispatches, recalls and cancels from the coordinator.
 
 import OpClusterModel
 
@@ -10,7 +10,7 @@ extension ExecutionCore {
     let graph = operations.numberMaking(announcement.graph)
     operations[graph].isForgotten = false
     if let known = operations[graph].template(at: announcement.template) {
-      // Told again in each conversation: it is the same, but for the name of its queue.
+      // Each conversation repeats the template; only the name of its queue can change.
       guard templates[Int(known.position)].queueName != announcement.queueName else { return }
       templates[Int(known.position)].queueName = announcement.queueName
       return effects.append(.learn(known, announcement))
@@ -34,7 +34,7 @@ extension ExecutionCore {
     effects.append(.learn(number, announcement))
   }
 
-  /// No coming order names the graph: it goes as soon as nothing of it is left here.
+  /// Marks a graph that no further order names; it is removed when nothing of it is left here.
   mutating func forget(_ graph: GraphID, into effects: inout [ExecutionEffect]) {
     guard let number = operations.number(of: graph) else { return }
     operations[number].isForgotten = true
@@ -54,8 +54,8 @@ extension ExecutionCore {
     operations.remove(graph)
   }
 
-  /// Takes a dispatch in; false when its template is unknown. One that was seen before is never
-  /// held again, whatever became of it (hole 2).
+  /// Takes a dispatch in; false if its template is unknown. A dispatch that was seen before is
+  /// never held again (hole 2).
   mutating func hold(
     _ dispatch: Dispatch, at now: Instant, into effects: inout [ExecutionEffect]
   ) -> Bool {
@@ -75,7 +75,7 @@ extension ExecutionCore {
       outbox.append(.recalled(dispatch.attempt))
       return true
     }
-    // An older attempt that is still here is over for the coordinator.
+    // For the coordinator an older attempt has ended.
     if known.slot.exists { change(known.slot, .abandon, at: now, into: &effects) }
     let slot = place(for: dispatch.attempt, graph: graph)
     operations[graph][operation.index].outcome = nil
@@ -101,7 +101,7 @@ extension ExecutionCore {
     return true
   }
 
-  /// The slot of an operation; a new one where it has none.
+  /// Returns the slot of an operation; a new one if it has none.
   private mutating func place(for attempt: AttemptID, graph: Int32) -> Slot {
     let known = operations[graph][attempt.operation.index].slot
     if known.exists { return known }
@@ -111,14 +111,14 @@ extension ExecutionCore {
     return slot
   }
 
-  /// A repeated dispatch is answered with its present state and never run again (S13).
+  /// Answers a repeated dispatch with its present state; it never runs again (S13).
   private mutating func answerRepeated(_ attempt: AttemptID, _ slot: Slot) {
     late += 1
     guard slot.exists, attempts[slot].id == attempt, attempts[slot].state.isLive else { return }
     outbox.append(.alreadyStarted(attempt))
   }
 
-  /// It asks for more than this worker has at all: it would wait for ever.
+  /// Fails an attempt that demands more than this worker has: it would wait forever.
   private mutating func endImpossible(_ slot: Slot, into effects: inout [ExecutionEffect]) {
     var result = AttemptResult()
     result.cause = .cannotStart
@@ -128,7 +128,8 @@ extension ExecutionCore {
     settle(slot, Self.outcome(result, isCancelled: false), [], into: &effects)
   }
 
-  /// Adds one local dependency; met at once when it has already ended well here (S151).
+  /// Adds one local dependency; satisfied at once if the operation has already succeeded here
+  /// (S151).
   private mutating func addAwait(_ dependency: LocalDependency, _ slot: Slot) {
     let operation = dependency.operation
     guard operation != attempts[slot].id.operation else { return }
@@ -145,7 +146,7 @@ extension ExecutionCore {
       edges[number].input = input(operation, known.template, outcome, output)
       return
     }
-    // A graph that is known only by being awaited goes with the last that awaits it.
+    // A graph that is only awaited is removed with its last waiting operation.
     if operations[graph].templates.isEmpty { operations[graph].isForgotten = true }
     let from = place(
       for: AttemptID(operation: operation, attempt: known.highest), graph: graph)
@@ -154,7 +155,7 @@ extension ExecutionCore {
     attempts[slot].unmet += 1
   }
 
-  /// What a dependent is told of an operation that ended here.
+  /// Returns the input of a dependent from an operation that ended here.
   func input(
     _ operation: OperationID, _ number: TemplateNumber, _ outcome: Outcome, _ output: [UInt8]
   ) -> DependencyInput {
@@ -165,7 +166,7 @@ extension ExecutionCore {
       outcome: outcome, output: outcome == .succeeded && !output.isEmpty ? output : nil)
   }
 
-  /// A recall, or a cancel, which for what has not started is the same (S91).
+  /// Handles a recall, or the cancel of an unstarted attempt, which has the same effect (S91).
   mutating func recall(
     _ attempt: AttemptID, _ event: AttemptEvent, grace: Span? = nil, at now: Instant,
     into effects: inout [ExecutionEffect]
@@ -180,7 +181,7 @@ extension ExecutionCore {
     {
       change(known.slot, event, grace: grace, at: now, into: &effects)
     } else if attempt.attempt >= known.highest {
-      // Never seen, or given back before: it will not start from now on.
+      // The attempt is unknown, or was given back before: it will not start.
       operations[graph][attempt.operation.index].highest = attempt.attempt
       outbox.append(.recalled(attempt))
     } else {
@@ -188,7 +189,7 @@ extension ExecutionCore {
     }
   }
 
-  /// These are no longer ours: end them, report nothing (S147).
+  /// Ends attempts that no longer belong to this worker, without a report (S147).
   mutating func abandon(
     _ stale: [AttemptID], at now: Instant, into effects: inout [ExecutionEffect]
   ) {
@@ -201,8 +202,8 @@ extension ExecutionCore {
     outbox.filterPending { !gone.contains($0.attempt) }
   }
 
-  /// The slot's attempt is over. It stays as the place of an operation that others await; else it
-  /// is free again.
+  /// Ends the use of a slot. It stays as the place of an operation that others await; otherwise it
+  /// becomes free.
   mutating func release(_ slot: Slot, into effects: inout [ExecutionEffect]) {
     if !movedQueues.isEmpty { movedQueues[attempts[slot].id] = nil }
     attempts[slot].argument = []
@@ -212,7 +213,7 @@ extension ExecutionCore {
     attempts[slot].isCancelled = false
     attempts[slot].isStartReported = false
     if attempts[slot].firstDependent.exists {
-      // Tickets of the attempt that was here must not name the next one.
+      // Invalidate the tickets of the former attempt.
       attempts[slot].generation &+= 1
       return
     }
@@ -222,13 +223,13 @@ extension ExecutionCore {
     leave(graph, into: &effects)
   }
 
-  /// One thing fewer of the graph is here.
+  /// Counts down the graph's attempts here.
   mutating func leave(_ graph: Int32, into effects: inout [ExecutionEffect]) {
     operations[graph].live -= 1
     if operations[graph].isForgotten { removeIfOver(graph, into: &effects) }
   }
 
-  /// Takes the slot's own awaits away; what was awaited only by it goes, too.
+  /// Removes the slot's awaits, and operations that only it awaited.
   mutating func dropAwaits(of slot: Slot, into effects: inout [ExecutionEffect]) {
     var number = attempts[slot].firstAwait
     attempts[slot].firstAwait = .none
@@ -247,7 +248,7 @@ extension ExecutionCore {
 }
 
 extension ExecutionCore.Template {
-  /// The number that people see for an element (`OP_INDEX`).
+  /// The shown number of an element (`OP_INDEX`).
   func shownIndex(of operation: OperationID) -> UInt32 {
     indexRuns.number(ofElement: operation.index &- firstIndex)
   }

@@ -1,9 +1,9 @@
-// What must hold after every event. Called by tests and by the simulated world.
+// The invariants after every event. Checked by tests and by the simulated world.
 
 import OpClusterModel
 
 extension ExecutionCore {
-  /// What does not hold, in words; empty when all is well. Costs a look at everything.
+  /// Returns the violated invariants in words; empty if there are none. Checks the whole state.
   public func checkInvariants() -> [String] {
     var problems: [String] = []
     func demand(_ condition: Bool, _ problem: @autoclosure () -> String) {
@@ -58,7 +58,7 @@ extension ExecutionCore {
     queue.classes[Int(templates[Int(template.position)].demandClass)].demand
   }
 
-  /// The attempt's awaits, each with its ends in order.
+  /// Checks the attempt's awaits and returns their number.
   private func countAwaits(_ attempt: HeldAttempt, _ problems: inout [String]) -> Int {
     var (count, unmet) = (0, 0)
     var number = attempt.firstAwait

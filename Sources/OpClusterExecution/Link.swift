@@ -1,40 +1,41 @@
-// The worker's side of its conversation with the coordinator: when to speak, when to give up on a
-// socket, when to try again. Owned by the core.
+// The worker's side of its conversation with the coordinator: when to speak, when to give up a
+// socket, when to retry. Owned by the core.
 
 import DequeModule
 import OpClusterModel
 
-/// Where the conversation is.
+/// The state of the conversation.
 enum LinkState: Hashable, Sendable {
-  /// No socket worth having; a fresh one at this moment.
+  /// No usable socket; a fresh one opens at this moment.
   case waiting(until: Instant)
-  /// A fresh socket; the hello is still to be taken, or its welcome has not come.
+  /// A fresh socket; the hello is not yet taken, or its welcome has not come.
   case greeting(deadline: Instant, isHelloTaken: Bool)
   case talking(Conversation)
-  /// Goodbye was said, or the coordinator will not have us.
+  /// Goodbye was said, or the coordinator refuses the worker.
   case closed
 }
 
 /// The conversation and its clocks.
 struct Link: Sendable {
   var state: LinkState
-  /// The coordinator's times; those of the last welcome.
+  /// The coordinator's times from the last welcome.
   var timing = Timing()
-  /// Newest orders taken in.
+  /// The newest processed orders.
   var ordersTaken: UInt64 = 0
-  /// When the coordinator was last heard in a conversation, or when the worker began.
+  /// When the coordinator was last heard in a conversation; before that, the start of the worker.
   var lastHeard: Instant
   var nextHeartbeat: Instant
-  /// Until when the coordinator surely heard of this worker; nil before the first welcome.
+  /// The moment until which the coordinator certainly heard of this worker; nil before the first
+  /// welcome.
   private(set) var contact: Instant?
   /// When the hello of this conversation was made.
   private var helloMadeAt: Instant?
-  /// When reports of this conversation were made that are not known to be heard, oldest first.
+  /// When the reports of this conversation were made that are not known to be heard, oldest first.
   private var made: Deque<(report: UInt64, at: Instant)> = []
-  /// Welcomes so far: before the first there is nothing to be orphaned from.
+  /// The number of welcomes; before the first the worker cannot be an orphan.
   var welcomes: UInt64 = 0
   private var failures: UInt32 = 0
-  /// Steps the jitter; seeded by the body.
+  /// The state of the jitter; seeded by the body.
   private var chance: UInt64
 
   init(chance: UInt64, at now: Instant) {
@@ -48,26 +49,26 @@ struct Link: Sendable {
     if case .talking(let conversation) = state { conversation } else { nil }
   }
 
-  /// The lease (S13): after `suspect` without a word nothing new is started here, since the
-  /// coordinator may be about to give it to another.
+  /// The lease (S13). After `suspect` without a message nothing new starts here, since the
+  /// coordinator may be about to give it to another worker.
   func holdsLease(at now: Instant) -> Bool {
     welcomes > 0 && now - lastHeard < timing.suspect
   }
 
-  /// What runs is stopped after so long without a coordinator (`ORPHAN`).
+  /// Running attempts are stopped after this time without a coordinator (`ORPHAN`).
   var orphanDeadline: Instant { lastHeard + timing.orphan }
 
   mutating func heard(at now: Instant) { lastHeard = now }
 
-  /// When exclusive operations are killed here (`FENCE`, G16). It is counted from what the
-  /// coordinator has heard, not from what was heard of it: where only one direction is cut, the
-  /// coordinator counts this worker lost while its words still come.
+  /// When exclusive operations are killed here (`FENCE`, G16). It counts from the worker's last
+  /// heard message, not from the coordinator's: if only one direction is cut, the coordinator
+  /// regards this worker as lost while its own messages still arrive.
   var fenceDeadline: Instant { contact.map { $0 + timing.fence } ?? .zero }
 
   /// Whether exclusive operations may begin.
   func holdsFence(at now: Instant) -> Bool { contact != nil && now < fenceDeadline }
 
-  /// Nothing that was said up to now counts any more.
+  /// Drops the contact: earlier messages no longer prove anything.
   mutating func forgetContact() {
     contact = nil
     helloMadeAt = nil
@@ -79,7 +80,7 @@ struct Link: Sendable {
     made.removeAll(keepingCapacity: true)
   }
 
-  /// Moments nearer to each other than this are not told apart.
+  /// Moments closer than this are not distinguished.
   private static let madeInterval = Span.milliseconds(20)
   private static let madeLimit = 4_096
 
@@ -89,7 +90,7 @@ struct Link: Sendable {
     made.append((number, now))
   }
 
-  /// The coordinator has heard reports through this number.
+  /// Notes that the coordinator has heard reports through this number.
   mutating func isHeard(through number: UInt64) {
     while let first = made.first, first.report <= number {
       contact = max(contact ?? .zero, first.at)
@@ -108,8 +109,8 @@ struct Link: Sendable {
     failures = 0
   }
 
-  /// The present socket is of no more use: try again after a while, longer each time, by chance
-  /// between half and the whole of it, so that a thousand workers do not come back at once.
+  /// Gives the socket up and waits before a retry, longer each time. The wait is random between
+  /// half and the whole, so that a thousand workers do not return at once.
   mutating func fail(_ settings: ExecutionSettings, at now: Instant) {
     var whole = settings.shortestBackoff.nanoseconds
     for _ in 0..<min(failures, 16) where whole < settings.longestBackoff.nanoseconds {
@@ -122,13 +123,13 @@ struct Link: Sendable {
     state = .waiting(until: now + Span(nanoseconds: half + extra))
   }
 
-  /// A fresh socket so long from now.
+  /// Opens a fresh socket after this time.
   mutating func wait(for span: Span, at now: Instant) { state = .waiting(until: now + span) }
 
-  /// For the number of a new session.
+  /// Draws the number of a new session.
   mutating func drawSession() -> WorkerSession { WorkerSession(nextChance()) }
 
-  /// A busy coordinator is left alone for the longest wait.
+  /// Waits the longest time: the coordinator is busy.
   mutating func failBusy(_ settings: ExecutionSettings, at now: Instant) {
     failures = 16
     fail(settings, at: now)
@@ -143,7 +144,7 @@ struct Link: Sendable {
     return z ^ (z >> 31)
   }
 
-  /// When the link itself next has something to do.
+  /// The next moment at which the link itself has something to do.
   var nextDeadline: Instant? {
     switch state {
     case .waiting(let until): until

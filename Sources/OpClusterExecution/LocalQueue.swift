@@ -1,13 +1,13 @@
-// The local queue: what is ready, by each queue's own rule (S47) and the rule between queues (S60),
-// in one line for each queue and distinct demand, so that what does not fit is passed over as a
+// The local queue: ready attempts in the order of each queue (S47) and between queues (S60). There
+// is one line per queue and distinct demand, so that a demand that does not fit is skipped as a
 // whole. Owned by the core.
 
 import DequeModule
 import HeapModule
 import OpClusterModel
 
-/// A place in a line: highest priority first, then the place that the coordinator gave, then the
-/// operation, so that the order is total.
+/// A position in a line: by priority, then by the coordinator's place, then by the operation, so
+/// that the order is total.
 struct LineEntry: Comparable, Sendable {
   var priority: Priority
   var place: UInt64
@@ -21,7 +21,7 @@ struct LineEntry: Comparable, Sendable {
   }
 }
 
-/// One line. What arrives in order costs nothing but an append; the rest goes through a heap.
+/// One line. An entry that arrives in order costs an append; others go through a heap.
 struct Line: Sendable {
   private var inOrder: Deque<LineEntry> = []
   private var outOfOrder = Heap<LineEntry>()
@@ -56,38 +56,38 @@ struct Line: Sendable {
   }
 }
 
-/// What templates ask for, exclusive operations apart from others; those that ask for the same
-/// share one.
+/// A distinct demand of templates; exclusive operations are separate. Templates with the same
+/// demand share it.
 struct DemandClass: Sendable {
   var demand: Resources
   /// Starts only under the lease (G16).
   var isExclusive = false
-  /// Templates with this demand.
+  /// The number of templates with this demand.
   var templates = 0
 }
 
-/// Everything ready of one queue that asks for the same resources.
+/// The ready attempts of one queue with the same demand.
 struct Lane: Sendable {
   var demandClass: Int32
-  /// Position in `LocalQueue.turns`, while it has something ready.
+  /// The position in `LocalQueue.turns`, while it has ready attempts.
   var turn: Int32 = 0
   var line = Line()
-  /// Entries of the line that still stand; others were given back and are skipped.
+  /// The valid entries of the line; others were given back and are skipped.
   var ready = 0
-  /// Did not fit in this pass.
+  /// The demand did not fit in this pass.
   var isBlocked = false
 }
 
-/// A queue of the cluster with something ready here, and whose turn it is.
+/// A queue of the cluster with ready attempts here, and its turn.
 struct QueueTurn: Sendable {
   var service: QualityOfService = .default
-  /// Among queues of equal service the lowest goes next; then it is the last one (S60).
+  /// Among queues of equal service the lowest number is next; it then becomes the last (S60).
   var number: UInt64
-  /// Ready in all of its lanes.
+  /// The ready attempts in all of its lanes.
   var ready = 0
 }
 
-/// The lanes, which of them have something ready, and where a queue's lane for a demand is.
+/// The lanes, those with ready attempts, and the lane of each queue and demand.
 struct LocalQueue: Sendable {
   private(set) var classes: [DemandClass] = []
   private var freeClasses: [Int32] = []
@@ -100,15 +100,14 @@ struct LocalQueue: Sendable {
   private var freeTurns: [Int32] = []
   private var turnNumbers: [QueueID: Int32] = [:]
   private var lastTurn: UInt64 = 0
-  /// Lanes with something ready, in the order in which they came to have it.
+  /// Lanes with ready attempts, in the order in which they got them.
   private(set) var active: [Int32] = []
-  /// Ready in all lanes.
+  /// The ready attempts in all lanes.
   private(set) var ready = 0
 
-  /// Classes that no template uses are kept for the next one, up to so many; likewise lanes and
-  /// turns of queues with nothing ready.
+  /// Maximum number of unused classes, lanes and turns that are kept for reuse.
   private static let kept = 64
-  /// What was joined last: most templates ask for what the one before them did.
+  /// The last joined class: most templates have the demand of the one before.
   private var recent: Int32?
 
   private struct ClassKey: Hashable {
@@ -123,7 +122,7 @@ struct LocalQueue: Sendable {
 
   // MARK: - Demands
 
-  /// The class for a template's demand; one more template uses it.
+  /// Returns the class of a template's demand and counts the template.
   mutating func join(_ demand: Resources, isExclusive: Bool = false) -> Int32 {
     if let recent, classes[Int(recent)].isExclusive == isExclusive,
       classes[Int(recent)].demand == demand
@@ -151,7 +150,7 @@ struct LocalQueue: Sendable {
     return number
   }
 
-  /// One template fewer uses the class.
+  /// Counts a template of the class down.
   mutating func leave(_ number: Int32) {
     classes[Int(number)].templates -= 1
     guard classes[Int(number)].templates == 0, classNumbers.count > Self.kept else { return }
@@ -184,8 +183,8 @@ struct LocalQueue: Sendable {
     ready += 1
   }
 
-  /// One entry no longer stands: it was chosen or given back. Returns its lane, if that still has
-  /// something ready.
+  /// Removes an entry that was chosen or given back. Returns its lane if that still has ready
+  /// attempts.
   @discardableResult
   mutating func remove(_ key: LaneKey) -> Int32? {
     guard let number = known(key) else { preconditionFailure("nothing ready of \(key)") }
@@ -198,7 +197,7 @@ struct LocalQueue: Sendable {
       turnNumbers[key.queue] = nil
       freeTurns.append(lanes[lane].turn)
     }
-    // What is left in its line was given back.
+    // The rest of its line was given back.
     if lanes[lane].line.count > 0 { lanes[lane].line = Line() }
     lanes[lane].isBlocked = false
     if laneNumbers.count > Self.kept {
@@ -235,7 +234,8 @@ struct LocalQueue: Sendable {
 
   // MARK: - Turns
 
-  /// A queue that has had nothing ready takes its turn after those that wait already.
+  /// Returns the turn of a queue. A queue that had nothing ready goes behind those that wait
+  /// already.
   private mutating func turn(of queue: QueueID) -> Int32 {
     if let known = turnNumbers[queue] {
       if turns[Int(known)].ready > 0 { return known }
@@ -257,14 +257,14 @@ struct LocalQueue: Sendable {
     return position
   }
 
-  /// Its queue has had its turn.
+  /// Notes that the lane's queue has had its turn.
   mutating func served(_ lane: Int32) {
     lastTurn += 1
     turns[Int(lanes[Int(lane)].turn)].number = lastTurn
   }
 
-  /// Whether an entry of one lane goes before an entry of another: the better service first, equals
-  /// in turns (S60), inside a queue by level and place (S47, S50).
+  /// Whether an entry of one lane goes before an entry of another: the better service first, equal
+  /// ones in turns (S60), inside a queue by level and place (S47, S50).
   func goesBefore(_ a: LineEntry, of lane: Int32, _ b: LineEntry, of other: Int32) -> Bool {
     let (mine, its) = (lanes[Int(lane)].turn, lanes[Int(other)].turn)
     if mine == its { return a < b }
@@ -280,7 +280,7 @@ struct LocalQueue: Sendable {
 }
 
 extension Resources {
-  /// Takes away as much of `demand` as there is: what is kept for it while it waits for the rest.
+  /// Subtracts as much of `demand` as is free: it is reserved while the demand waits for the rest.
   mutating func reserve(_ demand: Resources) {
     func keep(_ amount: inout Int64, _ wanted: Int64) { amount -= max(0, min(amount, wanted)) }
     keep(&cpus.tenThousandths, demand.cpus.tenThousandths)

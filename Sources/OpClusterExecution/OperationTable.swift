@@ -1,33 +1,34 @@
-// Finds an operation's slot and remembers, for as long as its graph lives, the highest attempt this
-// session has seen of it: no attempt is started twice (Simulation.md, hole 2). Owned by the core.
+// Finds an operation's slot. Remembers, as long as its graph lives, the highest attempt that this
+// session has seen of it, so that no attempt starts twice (Simulation.md, hole 2). Owned by the
+// core.
 //
-// Operations are dense in their graph, so a graph is an array of pages, and a page is made when
-// the first of its operations arrives: 16 bytes for each operation, bounded by what was sent.
+// Operations are dense in their graph, so a graph is an array of pages. A page is made when its
+// first operation arrives: 16 bytes per operation, bounded by what was sent.
 
 import OpClusterModel
 
-/// What is remembered of one operation.
+/// The memory of one operation.
 struct OperationEntry: Sendable {
   var slot = Slot.none
-  /// Highest attempt seen in this session, also one that was given back; 0: none.
+  /// The highest attempt seen in this session, including attempts given back; 0: none.
   var highest: UInt32 = 0
-  /// Of the last attempt here; −1: none.
+  /// The template of the last attempt here; −1: none.
   var template = TemplateNumber(-1)
-  /// How the last attempt here ended, once its report was acknowledged and where it left no
-  /// output: a dependent that arrives late still counts with it.
+  /// The outcome of the last attempt here, once its report was acknowledged, if it left no output:
+  /// a late dependent can still use it.
   var outcome: Outcome?
 }
 
-/// One graph's operations and templates.
+/// The operations and templates of one graph.
 struct GraphEntry: Sendable {
   static let pageBits: UInt32 = 8
   var graph: GraphID
   var pages: [[OperationEntry]] = []
   /// By position in the graph's templates; −1: not announced.
   var templates: [TemplateNumber] = []
-  /// Slots in use, and attempts killed and forgotten that still end.
+  /// Slots in use, and killed and dropped attempts that have not ended.
   var live = 0
-  /// The coordinator has no more to say about it.
+  /// No further order will name the graph.
   var isForgotten = false
 
   subscript(_ index: UInt32) -> OperationEntry {
@@ -41,13 +42,13 @@ struct GraphEntry: Sendable {
       let page = Int(index >> Self.pageBits)
       while pages.count <= page { pages.append([]) }
       let place = Int(index & (1 << Self.pageBits - 1))
-      // As long as it has to be: most graphs have few operations.
+      // Grow only as needed: most graphs have few operations.
       while pages[page].count <= place { pages[page].append(OperationEntry()) }
       yield &pages[page][place]
     }
   }
 
-  /// For the next graph, which may be as small as this one was and finds the room.
+  /// Clears the entry for the next graph; a small graph's storage stays.
   mutating func clear() {
     guard pages.count == 1, pages[0].count <= 16, templates.count <= 16 else {
       self = GraphEntry(graph: GraphID(0))
@@ -73,15 +74,15 @@ struct GraphEntry: Sendable {
   }
 }
 
-/// All graphs that have operations here.
+/// All graphs with operations here.
 struct OperationTable: Sendable {
-  /// By number; a removed graph leaves an empty entry that is used again.
+  /// Graphs by number; a removed graph leaves an empty entry for reuse.
   private(set) var graphs: [GraphEntry] = []
   private var free: [Int32] = []
   private var numbers: [GraphID: Int32] = [:]
   private var newest: (graph: GraphID, number: Int32) = (GraphID(0), -1)
 
-  /// The graph's number; nil when nothing of it is known.
+  /// The graph's number; nil if the graph is unknown.
   mutating func number(of graph: GraphID) -> Int32? {
     if newest.number >= 0, newest.graph == graph { return newest.number }
     guard let number = numbers[graph] else { return nil }
@@ -109,16 +110,16 @@ struct OperationTable: Sendable {
     _modify { yield &graphs[Int(number)] }
   }
 
-  /// The operation's slot; `.none` when it has none.
+  /// The operation's slot; `.none` if it has none.
   mutating func slot(of operation: OperationID) -> Slot {
     guard let number = number(of: operation.graph) else { return .none }
     return graphs[Int(number)][operation.index].slot
   }
 
-  /// Whether the entry of this number is a graph, not an empty one.
+  /// Whether the entry of this number is in use.
   func isUsed(_ number: Int32) -> Bool { numbers[graphs[Int(number)].graph] == number }
 
-  /// Removes the graph; its templates are the caller's to free.
+  /// Removes the graph; the caller frees its templates.
   mutating func remove(_ number: Int32) {
     numbers[graphs[Int(number)].graph] = nil
     graphs[Int(number)].clear()

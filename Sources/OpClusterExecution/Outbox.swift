@@ -1,26 +1,27 @@
-// What the worker has to tell, and what it has told that is not yet durable (S115). The core's.
+// The worker's reports: entries to send, and sent ones that are not yet durable (S115). Owned by
+// the core.
 
 import DequeModule
 import OpClusterModel
 
-/// Reports in the making and in flight.
+/// The pending and the unacknowledged reports.
 struct Outbox: Sendable {
-  /// Not yet in any report.
+  /// Entries that are in no report yet.
   private(set) var pending: [WorkerReport.Entry] = []
   private var pendingBytes = 0
-  /// Sent in this conversation, kept until acknowledged; heartbeats are not kept.
+  /// Reports of this conversation, kept until acknowledged; heartbeats are not kept.
   private(set) var sent: Deque<(number: UInt64, entries: [WorkerReport.Entry])> = []
   private var sentEntries = 0
   private var sentBytes = 0
-  /// Number of the newest report of this conversation.
+  /// The number of the newest report of this conversation.
   private(set) var newest: UInt64 = 0
 
-  /// Bytes of one report by estimate: a quarter of what a message may have.
+  /// The estimated maximum bytes of one report: a quarter of a message.
   static let reportBytes = Limits.messageBytes / 4
 
   var isEmpty: Bool { pending.isEmpty && sent.isEmpty }
   var count: Int { pending.count + sentEntries }
-  /// What is not acknowledged, by estimate (G27).
+  /// The estimated bytes that are not acknowledged (G27).
   var bytes: Int { pendingBytes + sentBytes }
 
   mutating func append(_ entry: WorkerReport.Entry) {
@@ -28,7 +29,7 @@ struct Outbox: Sendable {
     pending.append(entry)
   }
 
-  /// What an entry takes in a message, at most.
+  /// The maximum bytes of an entry in a message.
   static func weight(_ entry: WorkerReport.Entry) -> Int {
     switch entry {
     case .finished(_, let result): 96 + result.output.count + result.diagnostic.utf8.count
@@ -37,7 +38,7 @@ struct Outbox: Sendable {
     }
   }
 
-  /// The next report, as much of what is pending as fits; empty: a heartbeat.
+  /// Returns the next report with as many pending entries as fit; an empty one is a heartbeat.
   mutating func take(_ conversation: Conversation, ordersTaken: UInt64) -> WorkerReport {
     newest += 1
     var report = WorkerReport(conversation: conversation, number: newest)
@@ -55,7 +56,7 @@ struct Outbox: Sendable {
     return report
   }
 
-  /// The first part of what is pending that fits into one report.
+  /// Cuts off the pending entries that fit into one report.
   private mutating func cut() -> [WorkerReport.Entry] {
     var bytes = 0
     var count = 0
@@ -72,7 +73,7 @@ struct Outbox: Sendable {
     return entries
   }
 
-  /// The oldest report that the acknowledgement covers, taken out; nil when there is none.
+  /// Removes and returns the oldest report that the acknowledgement covers; nil if there is none.
   mutating func takeAcknowledged(through number: UInt64) -> [WorkerReport.Entry]? {
     guard let first = sent.first, first.number <= number else { return nil }
     sentEntries -= first.entries.count
@@ -80,7 +81,7 @@ struct Outbox: Sendable {
     return sent.removeFirst().entries
   }
 
-  /// Everything unacknowledged, in order, taken out; numbers begin again.
+  /// Removes and returns all unacknowledged entries in order; numbers begin again.
   mutating func takeAll() -> [WorkerReport.Entry] {
     var entries: [WorkerReport.Entry] = []
     entries.reserveCapacity(count)
@@ -90,7 +91,7 @@ struct Outbox: Sendable {
     return entries
   }
 
-  /// Keeps of what is not sent yet only what the test lets pass.
+  /// Keeps only the unsent entries that pass the test.
   mutating func filterPending(_ isKept: (WorkerReport.Entry) -> Bool) {
     pending.removeAll { !isKept($0) }
     pendingBytes = pending.reduce(0) { $0 + Self.weight($1) }
@@ -98,7 +99,7 @@ struct Outbox: Sendable {
 }
 
 extension WorkerReport.Entry {
-  /// The attempt that it tells about.
+  /// The attempt of the entry.
   var attempt: AttemptID {
     switch self {
     case .started(let attempt), .finished(let attempt, _), .recalled(let attempt),

@@ -1,17 +1,19 @@
-// What starts, what is stopped, what has ended: the actions of `AttemptState.after`, carried out.
+// Starts, stops and ends attempts: carries out the actions of `AttemptState.after`.
 
 public import OpClusterModel
 
 extension ExecutionCore {
-  /// Starts what fits, at most so many, and says how many: call it again until it is 0 or the
-  /// body's slice is used up. Best first (S47); the best one that does not fit keeps what is free
-  /// of what it needs, so that small ones behind it do not starve it.
+  /// Starts at most `most` attempts that fit and returns their number; call it again until it
+  /// returns 0 or the body's time slice is used up. The best comes first (S47). If the best does
+  /// not fit, the free part of its demand stays reserved, so that small ones behind it do not
+  /// starve it.
   public mutating func startReady(
     atMost most: Int, at now: Instant, into effects: inout [ExecutionEffect]
   ) -> Int {
     let mayStart = link.holdsLease(at: now) || ExecutionBug.startsWithoutLease.isPlanted
     guard queue.ready > 0, !isDraining, !isStopping, !isOrphaned, mayStart else { return 0 }
-    // What has ended and is not durable anywhere else is kept here: no more of it (G27).
+    // Ended attempts that are not durable elsewhere are kept here, so no more of them are started
+    // (G27).
     guard outbox.bytes < settings.maximumUnacknowledgedBytes else { return 0 }
     var room = available
     var freeGPUs = gpus
@@ -43,13 +45,13 @@ extension ExecutionCore {
     return started
   }
 
-  /// Whether an exclusive operation may have processes here: under the lease, and not while an
-  /// attempt of its own that was given up still dies (G16).
+  /// Whether an exclusive operation may have processes here: only under the lease, and not while an
+  /// abandoned attempt of the same operation is still dying (G16).
   private func mayBegin(_ operation: OperationID, at now: Instant) -> Bool {
     link.holdsFence(at: now) && !leftovers.keys.contains { $0.operation == operation }
   }
 
-  /// The best entry among the lanes that are not blocked in this pass.
+  /// Returns the best entry among the lanes that are not blocked in this pass.
   private mutating func best() -> (Int32, LineEntry)? {
     var best: (Int32, LineEntry)?
     for lane in queue.active {
@@ -60,7 +62,7 @@ extension ExecutionCore {
     return best
   }
 
-  /// The first entry of a line that still stands; those given back are thrown away.
+  /// Returns the first valid entry of a line; drops entries that were given back.
   private mutating func head(of lane: Int) -> LineEntry? {
     while let entry = queue.lanes[lane].line.first {
       if stands(entry) { return entry }
@@ -74,7 +76,7 @@ extension ExecutionCore {
       && attempts[entry.ticket.slot].id.operation == entry.operation
   }
 
-  /// The one door through which an attempt changes its state.
+  /// Changes an attempt's state; every change goes through this function.
   mutating func change(
     _ slot: Slot, _ event: AttemptEvent, grace: Span? = nil, at now: Instant,
     into effects: inout [ExecutionEffect]
@@ -122,7 +124,7 @@ extension ExecutionCore {
       laneKey(of: slot), attempt.service)
   }
 
-  /// Where in the local queue an attempt is while it is ready.
+  /// The lane of a ready attempt in the local queue.
   private func laneKey(of slot: Slot) -> LocalQueue.LaneKey {
     LocalQueue.LaneKey(
       demandClass: templates[Int(attempts[slot].template.position)].demandClass,
@@ -161,7 +163,7 @@ extension ExecutionCore {
     effects.append(.launch(launch))
   }
 
-  /// Out of the local queue, not started.
+  /// Removes an unstarted attempt from the local queue.
   private mutating func unhold(
     _ slot: Slot, _ before: AttemptState, into effects: inout [ExecutionEffect]
   ) {
@@ -177,7 +179,7 @@ extension ExecutionCore {
     }
   }
 
-  /// A line that is mostly made of entries given back is swept.
+  /// Sweeps a line that consists mostly of entries given back.
   private mutating func sweepLine(_ number: Int) {
     guard queue.lanes[number].line.count > 64 + 2 * queue.lanes[number].ready else { return }
     var line = queue.lanes[number].line
@@ -186,7 +188,7 @@ extension ExecutionCore {
     queue.lanes[number].line = line
   }
 
-  /// Asks it to stop and sets the grace: the order's, the command's own, or the cluster's.
+  /// Asks the attempt to stop and sets the grace: the order's, the command's own, or the cluster's.
   private mutating func ask(
     _ slot: Slot, _ grace: Span?, at now: Instant, into effects: inout [ExecutionEffect]
   ) {
@@ -195,7 +197,8 @@ extension ExecutionCore {
     effects.append(.stop(attempts[slot].id))
   }
 
-  /// It runs, but is no longer ours: its room comes back when the body says that it has ended.
+  /// Kills and drops a running attempt that no longer belongs to this worker. Its resources become
+  /// free when the body reports its end.
   private mutating func killAndForget(_ slot: Slot, into effects: inout [ExecutionEffect]) {
     let attempt = attempts[slot].id
     effects.append(.kill(attempt))
@@ -215,8 +218,9 @@ extension ExecutionCore {
     }
   }
 
-  /// The body has seen the end of an attempt.
-  /// - Parameter isOutlived: processes of it live that KILL does not end, and keep its room.
+  /// Handles the end of an attempt.
+  /// - Parameter isOutlived: The attempt left processes that KILL does not end and that keep its
+  ///   resources.
   mutating func ended(
     _ attempt: AttemptID, _ raw: AttemptResult, isOutlived: Bool = false, at now: Instant,
     into effects: inout [ExecutionEffect]
@@ -259,7 +263,7 @@ extension ExecutionCore {
     leave(templates[Int(template.position)].graph, into: &effects)
   }
 
-  /// Nothing of the attempt is left, whatever ended it.
+  /// Frees the resources of an attempt of which nothing is left.
   private mutating func freeRoom(
     of attempt: AttemptID, _ number: TemplateNumber, at now: Instant
   ) {
@@ -271,9 +275,8 @@ extension ExecutionCore {
     beginFarewell(at: now)
   }
 
-  /// Tells those that wait here for the operation how it ended. A policy that this outcome does
-  /// not satisfy stays unmet: the operation may be tried again, or the coordinator takes the
-  /// dependent back.
+  /// Tells the operations that wait here for the outcome. An edge whose policy it does not satisfy
+  /// stays open: the operation may be tried again, or the coordinator recalls the dependent.
   mutating func settle(
     _ slot: Slot, _ outcome: Outcome?, _ output: [UInt8], into effects: inout [ExecutionEffect]
   ) {
@@ -298,7 +301,7 @@ extension ExecutionCore {
     }
   }
 
-  /// What the coordinator is told: what the body saw, with the reason why it was stopped.
+  /// Returns the result for the coordinator: the body's result with the reason of the stop.
   static func conclude(_ raw: AttemptResult, _ state: AttemptState) -> AttemptResult {
     var result = raw
     switch state {
@@ -311,7 +314,7 @@ extension ExecutionCore {
     return result
   }
 
-  /// What people read of an exclusive attempt that the lease ended.
+  /// The text for people about an exclusive attempt that the lease ended.
   public static let fenceDiagnostic =
     "killed, since the coordinator had not heard of the worker for too long and might have given "
     + "this exclusive operation to another"
@@ -325,14 +328,15 @@ extension ExecutionCore {
       result.cause = .workerStopped
       result.diagnostic = fenceDiagnostic
     case .cancel:
-      // A result that came all the same is kept (S99); a failure is the stop's doing.
+      // A success in spite of the stop is kept (S99); a failure counts as a consequence of the
+      // stop.
       if result.cause != .none { result.wasStopped = true }
       result.cause = .none
     }
   }
 
-  /// The operation's outcome as this worker's dependents see it; nil: none yet, since it will be
-  /// tried elsewhere.
+  /// Returns the operation's outcome for dependents at this worker; nil if it will be tried
+  /// elsewhere.
   static func outcome(_ result: AttemptResult, isCancelled: Bool) -> Outcome? {
     if isCancelled || result.wasStopped { return .cancelled }
     switch result.cause {
@@ -344,7 +348,8 @@ extension ExecutionCore {
     }
   }
 
-  /// SIGTERM, or a drain that may not wait: ask everything to stop, then leave.
+  /// Begins a stop after SIGTERM, or after a drain that may not wait: asks everything to stop, then
+  /// leaves.
   mutating func beginStop(at now: Instant, into effects: inout [ExecutionEffect]) {
     guard !isStopping else { return }
     stopDeadline = now + settings.farewell

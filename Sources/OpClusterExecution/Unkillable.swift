@@ -1,11 +1,10 @@
 // Processes that KILL does not end: they hang in the kernel (state D), in a file system or a device
-// that does not answer. What they take is given to nobody, and the coordinator is told with every
-// report as long as it is so.
+// that does not answer. Their resources stay taken, and every report tells the coordinator of them.
 
 import OpClusterModel
 
 extension ExecutionCore {
-  /// What runs and can be expected to end.
+  /// The number of running attempts that can be expected to end.
   var awaited: Int { running - outlived.count }
 
   mutating func noteUnkillable(_ attempt: AttemptID, at now: Instant) {
@@ -18,11 +17,11 @@ extension ExecutionCore {
     guard !unkillable.contains(attempt) else { return }
     unkillable.insert(attempt, at: unkillable.firstIndex { $0 > attempt } ?? unkillable.endIndex)
     addUpUnkillable()
-    // Told at once.
+    // Report at once.
     link.nextHeartbeat = now
   }
 
-  /// It is over, and its room is not free.
+  /// Notes that the attempt has ended but its resources are not free.
   mutating func outlive(_ attempt: AttemptID, at now: Instant) {
     guard leftovers[attempt] != nil else {
       late += 1
@@ -51,7 +50,8 @@ extension ExecutionCore {
     addUpUnkillable()
   }
 
-  /// What the leftovers among them take; the rest counts as running, at the coordinator as well.
+  /// Sums up the resources of the unkillable leftovers. The other unkillable attempts count as
+  /// running, at the coordinator as well.
   mutating func addUpUnkillable() {
     var sum = Resources.none
     for attempt in unkillable {
@@ -61,7 +61,7 @@ extension ExecutionCore {
     unkillableDemand = sum
   }
 
-  /// An orderly stop waits so long for acknowledgements, once nothing runs any more.
+  /// Starts the wait of an orderly stop for acknowledgements when nothing runs any more.
   mutating func beginFarewell(at now: Instant) {
     if awaited == 0, isStopping { stopDeadline = now + settings.farewell }
   }
