@@ -1,55 +1,55 @@
-// Owns the operations' process trees of one worker: starts them, learns of their ends, and keeps
+// Owns the process trees of one worker's operations: starts them, learns of their ends, and keeps
 // every tree until nothing of it is left. Lives on the worker's loop thread, which polls
-// `descriptor` and calls `collectEnded` when it is readable; nothing here blocks longer than a
+// `descriptor` and calls `collectEnded` when it is readable. Nothing here blocks longer than a
 // start takes. `ProcessHost+Start.swift` and `ProcessHost+Trees.swift` hold the other two thirds.
 
 import CProcess
 import Glibc
 
-/// Starts process trees and surely ends them (G20, G25, G26, G40). Not sendable: the thread that
-/// makes it keeps it.
+/// Starts process trees and reliably ends them (G20, G25, G26, G40). Not sendable: it stays on the
+/// thread that makes it.
 ///
-/// A process that has a host leaves all waiting for children to it: as a subreaper it is given the
-/// orphans of its operations and reaps them, whoever they are. A host that does not adopt orphans
-/// waits for what it has started itself and leaves the process's other children to others.
+/// A process with a host leaves all waiting for children to it: as a subreaper it gets the orphans
+/// of its operations and reaps them all. A host that does not adopt orphans waits only for
+/// processes that it started, and leaves the process's other children to others.
 public final class ProcessHost {
-  /// Readable when ``collectEnded()`` has something to do. Owned by the host.
+  /// Readable if ``collectEnded()`` has work. Owned by the host.
   public var descriptor: Int32 { poller.number }
 
   /// Whether operations get a cgroup of their own.
   public var hasGroups: Bool { groups != nil }
 
-  /// Whether ``ProcessSpecification/memoryLimit`` means anything on this machine.
+  /// Whether ``ProcessSpecification/memoryLimit`` has an effect on this machine.
   public var limitsMemory: Bool { groups?.limitsMemory ?? false }
 
-  /// Whether ``ProcessSpecification/processLimit`` means anything on this machine.
+  /// Whether ``ProcessSpecification/processLimit`` has an effect on this machine.
   public var limitsProcesses: Bool { groups?.limitsProcesses ?? false }
 
-  /// What exclusive processes live by; nil: nobody else could have their operations.
+  /// The lease of exclusive processes; nil: nobody else could get their operations.
   public let lease: ExclusiveLease?
 
-  /// The mark of all that this host starts; the guard needs it.
+  /// The mark of all processes of this host; the guard needs it.
   public let fence: ProcessFence
 
-  /// Whether the host surely finds and ends all of a tree: by its cgroup, or by a reaper above it,
-  /// which has to see its children. Without that nothing can be promised of what is exclusive.
+  /// Whether the host certainly finds and ends all of a tree: by its cgroup, or by a reaper above
+  /// it that can see its children. Without that, exclusive operations cannot be guaranteed.
   public let endsTrees: Bool
 
-  /// How many trees exist, ended ones included that are not collected yet.
+  /// The number of trees, including ended ones that are not collected.
   public var count: Int { running.count }
 
-  /// How long the host tries to kill what a main process left, before it says so: 10 seconds.
+  /// How long the host tries to kill the rest of a tree before it reports it: 10 seconds.
   public static let settlingLimit: Duration = .seconds(10)
 
-  /// Ends handled by one call of ``collectEnded()`` at most.
+  /// Maximum ends that one call of ``collectEnded()`` handles.
   static let turnLimit = 256
 
-  /// Files kept open for later processes at most.
+  /// Maximum files kept open for later processes.
   static let idleOutputLimit = 64
 
-  /// Marks the timer among the events; not to be used as a token.
+  /// Marks the timer among the events; not allowed as a token.
   static let timerToken = UInt64.max
-  /// Marks channels to running processes; not to be used as a token either.
+  /// Marks channels to running processes; not allowed as a token.
   static let channelToken = UInt64.max - 1
 
   let poller: Descriptor
@@ -57,32 +57,34 @@ public final class ProcessHost {
   let nullDevice: Descriptor
   let groups: ProcessGroups?
   let diesWithThread: Bool
-  /// What each reaper keeps open, or -1.
+  /// The descriptor that each reaper keeps open, or -1.
   let hold: Int32
   let adoptsOrphans: Bool
   var running: [UInt64: RunningProcess] = [:]
-  /// The tokens of main processes that were not waited for yet.
+  /// The tokens of main processes that were not waited for.
   var tokens: [Int32: UInt64] = [:]
-  /// Files that ended processes left untouched, open for the next ones.
+  /// Files that ended processes left untouched, open for later ones.
   var idleOutputs: [String: OpenOutput] = [:]
-  /// Trees with something to kill or to wait for beside the main process.
+  /// Trees with processes to kill or to wait for besides the main process.
   var settling: Set<UInt64> = []
-  /// What was not taken yet.
+  /// The survivals that were not taken.
   private var survivals: [Survival] = []
-  /// ``settlingLimit``, but in tests.
+  /// ``settlingLimit``, except in tests.
   var patience = settlingLimit
 
   /// - Parameters:
-  ///   - fence: the mark of this run of the worker.
-  ///   - groups: which cgroups to use where there are some.
-  ///   - diesWithThread: have the kernel kill main processes when the *thread* that started them
-  ///     ends. Only for a loop thread that lives as long as the worker.
-  ///   - adoptsOrphans: false for a host in somebody else's program: the process does not become a
+  ///   - fence: The mark of this run of the worker.
+  ///   - groups: The cgroups to use if there are any.
+  ///   - diesWithThread: The kernel kills main processes when the *thread* that started them ends.
+  ///     Only for a loop thread that lives as long as the worker.
+  ///   - adoptsOrphans: false for a host in another program: the process does not become a
   ///     subreaper, and children that the host has not started are not touched. Without cgroups a
-  ///     tree then is what stays in the main process's group or session, or descends from it. Such
-  ///     a host has no lease either: what is exclusive is so by itself.
-  ///   - hold: a descriptor that stays open as long as anything of a tree without a cgroup lives,
-  ///     whatever becomes of this process; it stays the caller's. -1: none.
+  ///     tree then consists of the processes in the main process's group or session, and of its
+  ///     descendants. Such a host has no lease either: its exclusive operations are exclusive
+  ///     anyway.
+  ///   - hold: A descriptor that stays open as long as a process of a tree without a cgroup lives,
+  ///     even after this process; it stays the caller's. -1: none.
+  /// - Throws: `SpawnError` if the machine has no descriptor or memory left.
   public init(
     fence: ProcessFence, groups use: CgroupUse = .all, diesWithThread: Bool = true,
     adoptsOrphans: Bool = true, hold: Int32 = -1
@@ -121,13 +123,13 @@ public final class ProcessHost {
     for process in tokens.keys { ChildClaims.release(process) }
   }
 
-  /// Keeps the memory of this process, and the keys in it, from core dumps and from what runs under
-  /// the same user (G39). Operations are not concerned.
+  /// Hides the memory of this process, and the keys in it, from core dumps and from processes of
+  /// the same user (G39). Has no effect on operations.
   public static func hideMemory() { _ = op_hide_memory() }
 
-  /// Kills and removes what earlier runs of this worker left, should both a worker and its guard
-  /// have been killed, and waits until it is gone: 10 seconds at most. To be called only by the one
-  /// worker that holds the name. Returns whether nothing is left.
+  /// Kills and removes the processes of earlier runs of this worker, in case both a worker and its
+  /// guard were killed; waits at most 10 seconds. Only the one worker that holds the name may call
+  /// it. Returns whether nothing is left.
   @discardableResult
   public static func removeLeftovers(worker: String) -> Bool {
     guard ProcessFence.isName(worker) else { return true }
@@ -141,8 +143,8 @@ public final class ProcessHost {
     }
   }
 
-  /// Kills and removes the cgroups of workers that are gone without a trace: neither they nor their
-  /// guards live. 2 seconds at most; what cannot be removed, such as another user's, stays.
+  /// Kills and removes the cgroups of workers that have ended together with their guards. Waits at
+  /// most 2 seconds. Folders that cannot be removed, such as another user's, stay.
   public static func removeAbandonedGroups() {
     let deadline = ContinuousClock.now + .seconds(2)
     while ProcessGroups.removeAbandoned(), ContinuousClock.now < deadline {
@@ -150,8 +152,8 @@ public final class ProcessHost {
     }
   }
 
-  /// What has ended since the last call: trees of which nothing is left, in no order. At most 256
-  /// at a time; while there are more, ``descriptor`` stays readable.
+  /// Returns the trees of which nothing is left since the last call, in no order; at most 256 at a
+  /// time. ``descriptor`` stays readable while there are more.
   public func collectEnded() -> [EndedProcess] {
     let ticked = takeEvents()
     reap(ticked: ticked)
@@ -165,9 +167,9 @@ public final class ProcessHost {
     return ended
   }
 
-  /// What was found since the last call of trees that KILL does not end. To be called after
-  /// ``collectEnded()``: of a tree that is collected as ended and left something behind, the
-  /// finding comes in the same turn, and its going later.
+  /// Returns the findings about trees that KILL does not end since the last call. Call it after
+  /// ``collectEnded()``: if a tree is collected as ended and left something behind, the finding
+  /// comes in the same turn, and its end later.
   public func takeSurvivals() -> [Survival] {
     defer { survivals.removeAll() }
     return survivals
@@ -175,22 +177,22 @@ public final class ProcessHost {
 
   func note(_ survival: Survival) { survivals.append(survival) }
 
-  /// Cuts the output files that have outgrown their limit. ``collectEnded()`` calls this ten times
-  /// a second while a limited process runs, so a caller needs it only to be stricter.
+  /// Cuts the output files that exceed their limit. ``collectEnded()`` calls this ten times a
+  /// second while a limited process runs, so a caller needs it only to be stricter.
   ///
   /// Operations write their files themselves, so that output costs the worker neither memory nor
-  /// time (G26); therefore the limit is not a wall. Files are opened in append mode and cut back
-  /// when they are found too long: the first `outputLimit` bytes stay, what comes later is lost,
-  /// and the marker is put at the end when the tree is gone. Between two looks the disk can take
-  /// as much as the process can write in that time. (A kernel limit, RLIMIT_FSIZE, would bind all
-  /// files that the operation writes and kill it.)
+  /// time (G26). Therefore the limit is not strict: files are opened in append mode and cut when
+  /// they are found too long. The first `outputLimit` bytes stay, later ones are lost, and the
+  /// marker is appended when the tree is gone. Between two checks the disk takes as much as the
+  /// process can write. (A kernel limit, RLIMIT_FSIZE, would apply to all files of the operation
+  /// and kill it.)
   public func limitOutputs() {
     for process in running.values {
       for stream in process.streams { stream.enforce() }
     }
   }
 
-  /// What ends a file that was cut at `limit` bytes.
+  /// The text at the end of a file that was cut at `limit` bytes.
   public static func cutMarker(_ limit: Int) -> String {
     "\n[output cut at \(limit) bytes]\n"
   }
@@ -209,7 +211,7 @@ public final class ProcessHost {
     return ended
   }
 
-  /// Takes what the kernel has reported; true if the timer was among it.
+  /// Takes the kernel's events; returns whether the timer was among them.
   private func takeEvents() -> Bool {
     var ticked = false
     for token in poller.readyTokens(upTo: Self.turnLimit) {
@@ -223,23 +225,24 @@ public final class ProcessHost {
     return ticked
   }
 
-  /// Sees to children whose descriptors have not told of their end.
+  /// Handles children whose descriptors have not reported their end.
   private func reap(ticked: Bool) {
     if adoptsOrphans { return reapOrphans() }
-    // Only those that could not be watched are found in this way.
+    // Finds only the children that could not be watched.
     if ticked { for token in Array(running.keys) { noteMainEnd(token) } }
   }
 
-  /// Makes ``descriptor`` readable while the channel has something to take, until it is closed.
+  /// Makes ``descriptor`` readable while the channel has data, until the channel is closed. Returns
+  /// whether that succeeded.
   public func watch(_ channel: FrameChannel) -> Bool {
     poller.watch(channel.descriptor, token: Self.channelToken)
   }
 
-  /// Waits for the main process if it has ended, and lets the rest of its tree be seen to.
+  /// Waits for the main process if it has ended, and begins to settle the rest of its tree.
   func noteMainEnd(_ token: UInt64) {
     guard let process = running[token], process.mainEnd == nil else { return }
     let number = process.child
-    // The claim goes first: once waited for, the number may come back as somebody else.
+    // Release the claim first: after the wait another process may get the number.
     ChildClaims.release(number)
     guard let end = MainEnd.collect(number) else {
       ChildClaims.claim(number, as: .operation)
@@ -252,8 +255,8 @@ public final class ProcessHost {
     settling.insert(token)
   }
 
-  /// The timer runs only while it is needed: fast while something is being killed, slower while
-  /// something runs, and a little longer than anything runs, for orphans on their last breath.
+  /// Runs the timer only while it is needed: fast during a kill, slower while something runs, and a
+  /// little longer after that, for last orphans.
   func adjustTicker(ticked: Bool) {
     if let rounds = settling.lazy.compactMap({ self.running[$0]?.rounds }).min() {
       ticker.set(rounds < 50 ? 2 : rounds < 100 ? 20 : 1_000)

@@ -1,6 +1,5 @@
-// Makes a cgroup v2 folder able to bound what is in it. The kernel demands that a folder whose
-// children are bounded has no process of its own, so the worker has to step aside. Used once, when
-// a host is made.
+// Prepares a cgroup v2 folder to limit its children. The kernel allows that only if the folder has
+// no process of its own, so the worker has to move aside. Used once, when a host is made.
 
 import CProcess
 import Glibc
@@ -8,8 +7,8 @@ import Glibc
 package enum CgroupDelegation {
   typealias Controller = CgroupHierarchy.Controller
 
-  /// Turns on in `path` and in its folder of exclusive operations what of the controllers the
-  /// folder above it, `home`, was given. Returns those that are on.
+  /// Enables the wanted controllers of the parent folder `home` in `path` and in its folder for
+  /// exclusive operations. Returns the enabled ones.
   static func enable(
     _ wanted: [Controller], from home: String, _ path: String, movesSelf: Bool
   ) -> [Controller] {
@@ -19,7 +18,7 @@ package enum CgroupDelegation {
     return wanted.filter { names.contains($0.rawValue) }
   }
 
-  /// The same by the kernel's names.
+  /// Enables controllers by the kernel's names.
   package static func enable(
     _ wanted: [String], from home: String, movesSelf: Bool, in folders: [String]
   ) -> [String] {
@@ -43,7 +42,7 @@ package enum CgroupDelegation {
       write("\(getpid())", own + "/cgroup.procs")
     else { return false }
     if write(text, home + "/cgroup.subtree_control") { return true }
-    // Others are in the folder, so that it is not the worker's to divide.
+    // Other processes are in the folder, so the worker may not divide it.
     _ = write("\(getpid())", home + "/cgroup.procs")
     unsafe rmdir(own)
     return false

@@ -1,26 +1,26 @@
-// Finds where this process stands in the cgroup hierarchies, of version 2 and of version 1, from
-// the kernel's own tables. Pure but for reading them. Used by `ProcessGroups` when a host is made.
+// Finds this process's place in the cgroup hierarchies of versions 2 and 1, from the kernel's
+// tables. Pure except for reading them. Used by `ProcessGroups` when a host is made.
 
 import Glibc
 
 /// This process's folder in one hierarchy.
 struct CgroupHierarchy: Equatable {
-  /// What a version 1 hierarchy is good for here.
+  /// The controllers of a version 1 hierarchy that are used here.
   enum Controller: String, CaseIterable {
     case memory, pids, freezer
   }
 
-  /// Of version 1; empty for version 2.
+  /// The controllers of version 1; empty for version 2.
   var controllers: [Controller]
-  /// Absolute.
+  /// The absolute path of this process's folder.
   var home: String
 
-  /// The hierarchy of version 2, if there is one.
+  /// The hierarchy of version 2; nil if there is none.
   static func unified() -> CgroupHierarchy? {
     tables().flatMap { unified(mounts: $0, memberships: $1) }
   }
 
-  /// Those of version 1 that have one of the controllers.
+  /// The hierarchies of version 1 that have one of the controllers.
   static func legacy() -> [CgroupHierarchy] {
     tables().map { legacy(mounts: $0, memberships: $1) } ?? []
   }
@@ -32,7 +32,7 @@ struct CgroupHierarchy: Equatable {
     return (String(decoding: mounts, as: UTF8.self), String(decoding: memberships, as: UTF8.self))
   }
 
-  /// The same from the text of /proc/self/mountinfo and /proc/self/cgroup.
+  /// Finds it in the text of /proc/self/mountinfo and /proc/self/cgroup.
   static func unified(mounts: String, memberships: String) -> CgroupHierarchy? {
     guard let line = memberships.split(separator: "\n").first(where: { $0.hasPrefix("0::/") })
     else { return nil }
@@ -42,7 +42,7 @@ struct CgroupHierarchy: Equatable {
 
   static func legacy(mounts: String, memberships: String) -> [CgroupHierarchy] {
     memberships.split(separator: "\n").compactMap { line in
-      // 8:pids:/user.slice
+      // The form of a line: 8:pids:/user.slice
       let fields = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
       guard fields.count == 3, fields[2].hasPrefix("/") else { return nil }
       let names = fields[1].split(separator: ",")
@@ -75,7 +75,7 @@ struct CgroupHierarchy: Equatable {
     }
   }
 
-  /// The folder `own` of the hierarchy where it can be seen from here.
+  /// Returns the path of the hierarchy's folder `own` as visible from here.
   private static func home(
     of own: Substring, _ mounts: String, where isWanted: (Mount) -> Bool
   ) -> String? {

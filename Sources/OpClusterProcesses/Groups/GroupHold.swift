@@ -1,17 +1,17 @@
-// Who owns a worker's folder in a cgroup hierarchy: whoever has it locked, and the kernel lets go
-// of the lock with the last process that had it. So a folder whose worker and guard are both gone
-// is told from that of a living one, whatever killed them. Used when a host is made.
+// Owns a worker's folder in a cgroup hierarchy by a lock, which the kernel releases with the last
+// process that had it. So the folder of an ended worker and guard can be distinguished from that of
+// a living one, whatever killed them. Used when a host is made.
 
 import CProcess
 import Glibc
 
-/// A folder of this run, made and held as long as this object lives.
+/// A folder of this run, made and locked as long as this object lives.
 final class GroupHold {
   private let folder: Descriptor
 
-  /// Nil if the folder cannot be made.
+  /// Returns nil if the folder cannot be made.
   init?(_ path: String) {
-    // Between the making and the locking a sweep may take the folder for an abandoned one.
+    // Between making and locking, a sweep may take the folder for an abandoned one.
     for _ in 0..<100 {
       guard Self.make(path) else { return nil }
       if let folder = Self.locked(path, LOCK_SH), Self.make(path),
@@ -25,7 +25,7 @@ final class GroupHold {
     return nil
   }
 
-  /// The folder, locked in this way; nil if somebody else has it.
+  /// Opens and locks the folder; nil if another process has locked it.
   static func locked(_ path: String, _ way: Int32) -> Descriptor? {
     guard let folder = Descriptor.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW),
       flock(folder.number, way | LOCK_NB) == 0
@@ -36,7 +36,7 @@ final class GroupHold {
   private static func make(_ path: String) -> Bool {
     for folder in [path, path + "/" + ProcessGroups.exclusiveName] {
       if unsafe mkdir(folder, 0o755) == 0 || errno == EEXIST { continue }
-      // Swept away in between: once more.
+      // A sweep removed the folder in between: try again.
       if errno != ENOENT || folder == path { return false }
     }
     return true
@@ -54,8 +54,8 @@ final class GroupHold {
 }
 
 extension ProcessGroups {
-  /// Kills and removes what earlier runs of the worker left in the hierarchies. True: there was
-  /// something.
+  /// Kills and removes what earlier runs of the worker left in the hierarchies. Returns whether
+  /// there was anything.
   static func removeLeftovers(worker: String) -> Bool {
     let prefix = ProcessFence.groupPrefix(worker)
     return remove {
@@ -63,9 +63,9 @@ extension ProcessGroups {
     }
   }
 
-  /// Kills and removes what workers of any name left that are gone, and their guards with them, as
-  /// where a container ends, or a program with operations of its own. True: something of it still
-  /// dies.
+  /// Kills and removes what ended workers of any name left if their guards have ended, too, as
+  /// after the end of a container, or of a program with operations of its own. Returns whether some
+  /// of it is still dying.
   static func removeAbandoned() -> Bool {
     remove(isAbandoned: true) { $0.hasPrefix(ProcessFence.groupPrefix) }
   }
@@ -77,11 +77,11 @@ extension ProcessGroups {
     func forEach(_ home: String, _ remove: (String) -> Int32) {
       for name in namesOfFolder(home) where isWanted(name) {
         let path = home + "/" + name
-        // Held until it is gone, so that nobody else takes it for his own.
+        // Keep the lock until the folder is gone, so that nobody else takes it.
         let lock = isAbandoned ? GroupHold.locked(path, LOCK_EX) : nil
         if isAbandoned, lock == nil { continue }
         let outcome = remove(path)
-        // Another user's stays; what is just dying is worth another look.
+        // Another user's folder stays; a dying one needs another look.
         if !isAbandoned || outcome == EBUSY { found = true }
       }
     }

@@ -1,11 +1,11 @@
-// The most memory that a group ever had, as its cgroup counts it: what is known of small operations
-// where the kernel's figure for a process is no smaller than the worker's own. Loop thread.
+// The peak memory of a group as its cgroup counts it. Used for small operations, for which the
+// kernel's figure of a process only shows the worker's own peak. Loop thread.
 
 import Glibc
 
 extension ProcessGroup {
-  /// Begins to count anew for the group's next user. Kernels that cannot (version 2 before 6.12) go
-  /// on from what the users before had.
+  /// Restarts the count for the group's next user. Kernels that cannot (version 2 before 6.12)
+  /// continue from the peak of the earlier users.
   func beginPeak() {
     switch peakFile {
     case .some(let file): peakBefore = file.write(Array("0\n".utf8)) ? 0 : Self.number(file) ?? .max
@@ -13,8 +13,8 @@ extension ProcessGroup {
     }
   }
 
-  /// All processes of its present user together, with what they keep in memory of files; nil where
-  /// nobody counts, or an earlier user had more.
+  /// The peak of all processes of the present user together, including their file cache; nil if
+  /// nothing counts it, or an earlier user had more.
   var peak: UInt64? {
     switch peakFile {
     case .some(let file):
@@ -30,13 +30,14 @@ extension ProcessGroup {
     return UInt64(text)
   }
 
-  /// Of version 2.
+  /// Opens the peak file of version 2.
   static func openPeak(in folder: borrowing Descriptor) -> Descriptor? {
     if let file = folder.open("memory.peak", O_RDWR) { return file }
     return folder.open("memory.peak", O_RDONLY)
   }
 
-  /// Of version 1, where that bounds memory; a process without a limit does not enter it.
+  /// Opens the peak file of version 1 if that limits memory. A process without a limit does not
+  /// enter that hierarchy.
   static func openPeak(in legacy: [LegacyGroup]) -> Descriptor? {
     guard let group = legacy.first(where: { $0.controllers.contains(.memory) }) else { return nil }
     return group.folder.open("memory.max_usage_in_bytes", O_RDWR)

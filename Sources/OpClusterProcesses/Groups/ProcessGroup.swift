@@ -1,14 +1,14 @@
-// The cgroups of one operation: a folder of version 2 where there is one, and folders of version 1
-// for what that cannot do on this machine. Made by `ProcessGroups`, used on the loop thread.
+// The cgroups of one operation: a folder of version 2 if there is one, and folders of version 1 for
+// controllers that it lacks on this machine. Made by `ProcessGroups`, used on the loop thread.
 
 import CProcess
 import Glibc
 
-/// What the limits of a group have done so far, or since a moment.
+/// The effects of a group's limits so far, or since a moment.
 struct LimitCounts: Equatable {
-  /// Processes killed for want of memory.
+  /// Processes killed for lack of memory.
   var memoryKills: UInt64 = 0
-  /// Times that a new process or thread was refused.
+  /// Refused attempts to start a process or thread.
   var refusedProcesses: UInt64 = 0
 
   static func - (now: LimitCounts, before: LimitCounts) -> LimitCounts {
@@ -23,7 +23,7 @@ final class LegacyGroup {
   let controllers: [CgroupHierarchy.Controller]
   let path: String
   let folder: Descriptor
-  /// Written by the child itself.
+  /// The child itself writes here to enter the group.
   let tasks: Descriptor
   let processes: Descriptor
 
@@ -41,25 +41,26 @@ final class LegacyGroup {
   }
 }
 
-/// The cgroups of one operation: know all its processes, racing forks included, kill them, and
-/// bound what they use.
+/// The cgroups of one operation: know all its processes, including racing forks, kill them, and
+/// limit their resources.
 final class ProcessGroup {
-  /// Of version 2; nil where there is none.
+  /// The folder of version 2; nil if there is none.
   let folder: Descriptor?
   let name: String
   let legacy: [LegacyGroup]
-  /// Kernels kill at birth what is born into a group that was ever killed as a whole.
+  /// Whether the group was killed as a whole: kernels kill every later process in such a group at
+  /// birth.
   var wasKilled = false
-  /// Whether it is among those that the guard kills when the lease runs out.
+  /// Whether the guard kills it when the lease runs out.
   let isExclusive: Bool
-  /// What the guard had done when the group was made: it may have killed it as a whole since.
+  /// The guard's count when the group was made: the guard may have killed the group since.
   let expiries: UInt64
   private let events: Descriptor?
-  /// Tells the most memory that the group ever had; nil: nobody counts it.
+  /// The file with the group's peak memory; nil: nothing counts it.
   let peakFile: Descriptor?
-  /// What that was when its present user came.
+  /// The peak when its present user came.
   var peakBefore: UInt64 = 0
-  /// What the limits had done when they were set last.
+  /// The effects of the limits when they were last set.
   private(set) var countsBefore = LimitCounts()
   private var memoryLimit: UInt64?
   private var processLimit: UInt64?
@@ -93,7 +94,7 @@ final class ProcessGroup {
     self.legacy = legacy
   }
 
-  /// Where a child of `CLONE_INTO_CGROUP` is born; -1: nowhere.
+  /// The folder where a child of `CLONE_INTO_CGROUP` is born; -1: none.
   var birthplace: Int32 {
     switch folder {
     case .some(let folder): folder.number
@@ -101,7 +102,7 @@ final class ProcessGroup {
     }
   }
 
-  /// Whether any process, other than ended ones, is in the group. True when in doubt.
+  /// Whether the group has processes that have not ended. True when in doubt.
   var isPopulated: Bool {
     switch events {
     case .some(let events): op_group_is_populated(events.number)
@@ -109,7 +110,7 @@ final class ProcessGroup {
     }
   }
 
-  /// The processes of the group itself, at most some 9,000 of them.
+  /// The processes of the group itself, at most about 9,000.
   var processes: Set<Int32> {
     switch folder {
     case .some(let folder):
@@ -121,8 +122,8 @@ final class ProcessGroup {
     }
   }
 
-  /// Sends SIGKILL to all, those that are just being forked too; of version 1 only where the
-  /// hierarchy can freeze, elsewhere it has to be repeated.
+  /// Sends SIGKILL to all processes, including those being forked. In version 1 this holds only if
+  /// the hierarchy can freeze; otherwise it must be repeated.
   func kill() {
     switch folder {
     case .some(let folder):
@@ -135,13 +136,13 @@ final class ProcessGroup {
 
   // MARK: - Limits
 
-  /// The descriptors of the version 1 folders that a process with these limits has to enter.
+  /// The descriptors of the version 1 folders that a process with these limits must enter.
   func memberships(limitsMemory: Bool) -> [Int32] {
     legacy.filter { limitsMemory || $0.controllers != [.memory] }.map { $0.tasks.number }
   }
 
-  /// Sets both limits, nil being none. False: the kernel would not have one of them, which is so
-  /// where the last user of the group has left more behind than the limit allows.
+  /// Sets both limits; nil removes one. False: the kernel refuses one of them, for example because
+  /// the group's last user has left more than the limit behind.
   func setLimits(memory: UInt64?, processes: UInt64?) -> Bool {
     if memory != memoryLimit {
       guard setMemory(memory) || memory == nil else { return false }
@@ -159,12 +160,12 @@ final class ProcessGroup {
 
   private func setMemory(_ bytes: UInt64?) -> Bool {
     guard let group = legacy.first(where: { $0.controllers.contains(.memory) }) else {
-      // Swap is no way out of a limit, and a tree that has lost one of its processes is of no use.
+      // Swap must not evade the limit, and a tree that has lost one process is useless.
       _ = write(bytes == nil ? "max" : "0", to: "memory.swap.max", of: .memory)
       _ = write("1", to: "memory.oom.group", of: .memory)
       return write(bytes.map { "\($0)" } ?? "max", to: "memory.max", of: .memory)
     }
-    // Memory with swap may never be less than memory alone.
+    // The limit with swap must never be below the limit of memory alone.
     _ = Self.write("-1", to: "memory.memsw.limit_in_bytes", in: group.folder)
     guard let bytes else { return Self.write("-1", to: "memory.limit_in_bytes", in: group.folder) }
     guard Self.write("\(bytes)", to: "memory.limit_in_bytes", in: group.folder) else {
@@ -174,7 +175,7 @@ final class ProcessGroup {
     return true
   }
 
-  /// Writes to the file of a controller, of version 1 where that has it.
+  /// Writes to the file of a controller, of version 1 if that has it.
   private func write(
     _ text: String, to file: String, of controller: CgroupHierarchy.Controller
   ) -> Bool {
@@ -193,7 +194,7 @@ final class ProcessGroup {
     folder.open(file, O_WRONLY)?.write(Array(text.utf8)) ?? false
   }
 
-  /// What the limits have done since the group was made.
+  /// The effects of the limits since the group was made.
   var counts: LimitCounts {
     var counts = LimitCounts()
     if processLimit != nil {
@@ -207,7 +208,7 @@ final class ProcessGroup {
     return counts
   }
 
-  /// The number behind a word in a file of lines of two.
+  /// Returns the number behind a word in a file of two-word lines.
   private func value(
     _ key: String, in file: String, of controller: CgroupHierarchy.Controller
   ) -> UInt64 {

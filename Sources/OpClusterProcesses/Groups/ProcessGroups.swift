@@ -2,33 +2,33 @@
 // running operation. Used by `ProcessHost` on the loop thread.
 //
 //   HOME/opworker.WORKER.SESSION/3             of an operation; the same in each hierarchy in use
-//   HOME/opworker.WORKER.SESSION/exclusive/5   of an exclusive one: what the guard kills at once
-//   HOME/opcluster-worker                      of version 2 only: the worker itself, where that
-//                                              is needed to bound memory and processes
+//   HOME/opworker.WORKER.SESSION/exclusive/5   of an exclusive one: the guard kills these at once
+//   HOME/opcluster-worker                      of version 2 only: the worker itself, if that is
+//                                              needed to limit memory and processes
 //
-// A group is made once and used again when it is empty: a start then pays for no mkdir, and
-// being born in a group (CLONE_INTO_CGROUP) costs nothing measurable.
+// A group is made once and reused when it is empty: a start then needs no mkdir, and birth in a
+// group (CLONE_INTO_CGROUP) costs nothing measurable.
 
 import CProcess
 import Glibc
 
-/// Which cgroups a host may use.
+/// The cgroups that a host may use.
 public enum CgroupUse: Sendable, CaseIterable {
-  /// All that there are.
+  /// All hierarchies.
   case all
-  /// Those of version 1.
+  /// Hierarchies of version 1.
   case legacy
   /// None: trees are then found in the process table.
   case none
 }
 
-/// The worker's own part of the hierarchies.
+/// The worker's folders in the hierarchies.
 final class ProcessGroups {
-  /// The folder of this run of the worker in the hierarchy of version 2, for the guard.
+  /// The folder of this run in the hierarchy of version 2, for the guard.
   let path: String?
-  /// Those in hierarchies of version 1.
+  /// The folders in hierarchies of version 1.
   let legacyPaths: [String]
-  /// Whether memory, and the number of processes, can be bounded.
+  /// Whether memory, and the number of processes, can be limited.
   let limitsMemory: Bool
   let limitsProcesses: Bool
   private let folder: Descriptor?
@@ -38,16 +38,16 @@ final class ProcessGroups {
   private var freeExclusive: [ProcessGroup] = []
   private var made = 0
   private let lease: ExclusiveLease?
-  /// Of all folders of this run: while they are held, somebody owns them.
+  /// The locks of all folders of this run.
   private let holds: [GroupHold]
 
   static let exclusiveName = "exclusive"
   static let ownName = "opcluster-worker"
 
-  /// Nil if there is no hierarchy that this process may write and that can kill.
+  /// Returns nil if no hierarchy can kill and be written by this process.
   ///
-  /// - Parameter movesSelf: whether the worker may move itself, which version 2 demands before a
-  ///   group of its own can bound anything.
+  /// - Parameter movesSelf: Whether the worker may move itself. Version 2 demands that before a
+  ///   group can limit anything.
   init?(fence: ProcessFence, use: CgroupUse, lease: ExclusiveLease?, movesSelf: Bool) {
     self.lease = lease
     let unified = use == .all ? Self.openUnified(fence, movesSelf: movesSelf) : nil
@@ -56,7 +56,7 @@ final class ProcessGroups {
     var controllers = unified?.controllers ?? []
     var used: [CgroupHierarchy] = []
     for hierarchy in CgroupHierarchy.legacy() {
-      // Where version 2 keeps the processes together, only what bounds them is needed.
+      // If version 2 keeps the processes together, only controllers with limits are needed.
       let wanted = hierarchy.controllers.filter { $0 != .freezer || unified == nil }
       guard !wanted.isEmpty, let hold = GroupHold(hierarchy.home + "/" + fence.groupName) else {
         continue
@@ -78,7 +78,7 @@ final class ProcessGroups {
     } else {
       folder = nil
       exclusiveFolder = nil
-      // A folder that only bounds memory is not entered by all.
+      // A folder that only limits memory does not contain all processes.
       guard controllers.contains(where: { $0 != .memory }) else { return nil }
     }
   }
@@ -104,11 +104,11 @@ final class ProcessGroups {
     )
   }
 
-  /// An empty group with these limits, as far as they can be set here; nil if none can be made.
+  /// Returns an empty group with these limits, as far as they can be set; nil if none can be made.
   func take(isExclusive: Bool = false, memory: UInt64? = nil, processes: UInt64? = nil)
     -> ProcessGroup?
   {
-    // One that is found unfit is thrown away, and so may be the next.
+    // An unfit group is removed, and the next one may be unfit, too.
     for _ in 0..<8 {
       guard let group = takeAny(isExclusive) else { return nil }
       if group.setLimits(
@@ -124,7 +124,7 @@ final class ProcessGroups {
   private func takeAny(_ isExclusive: Bool) -> ProcessGroup? {
     if isExclusive {
       while let group = freeExclusive.popLast() {
-        // What the guard may have killed as a whole kills whatever is born in it.
+        // The guard may have killed the group as a whole; it would kill whatever is born in it.
         if group.expiries == lease?.expiries ?? 0 { return group }
         remove(group)
       }
@@ -152,7 +152,7 @@ final class ProcessGroups {
       name, isExclusive: false, expiries: expiries, unified: folder, legacy: groups)
   }
 
-  /// Takes back a group that is empty, for use again unless it was killed.
+  /// Takes back an empty group for reuse; removes one that was killed.
   func give(_ group: ProcessGroup) {
     if group.wasKilled {
       remove(group)
@@ -163,7 +163,7 @@ final class ProcessGroups {
     }
   }
 
-  /// A folder that is still busy is removed together with its parent.
+  /// Removes the group; a busy folder is removed together with its parent.
   func remove(_ group: ProcessGroup) {
     for legacy in group.legacy { _ = unsafe rmdir(legacy.path) }
     let name = group.isExclusive ? Self.exclusiveName + "/" + group.name : group.name

@@ -1,6 +1,6 @@
-// The lease by which exclusive operations live (G16): written by the worker whenever the
-// coordinator is known to have heard of it, read by the guard, which kills them when it runs out,
-// and by each child before it executes. Belongs to `ProcessHost`; loop thread.
+// The lease of exclusive operations (G16). The worker writes it whenever the coordinator is known
+// to have heard of it. The guard reads it and kills the operations when it runs out, and each child
+// reads it before it executes. Belongs to `ProcessHost`; loop thread.
 
 import CProcess
 import Glibc
@@ -10,33 +10,33 @@ import Glibc
 @safe public final class ExclusiveLease {
   let page: OpaquePointer
 
-  /// Holds for nobody at first. Nil: no memory or no descriptor is left.
+  /// Makes an expired lease. Returns nil if no memory or descriptor is left.
   init?() {
     guard let page = unsafe op_lease_make() else { return nil }
     unsafe self.page = page
   }
 
-  /// Makes it hold until this moment of ``clock``.
+  /// Extends the lease until this moment of ``clock``.
   public func set(until moment: Int64) { unsafe op_lease_set(page, moment) }
 
-  /// Ends it now.
+  /// Ends the lease now.
   public func end() { unsafe op_lease_set(page, 0) }
 
-  /// Whether it holds now.
+  /// Whether the lease holds now.
   public var holds: Bool { unsafe op_lease_holds(page) }
 
-  /// Whether it holds, and no round of the guard's killing that began before can meet what begins
-  /// now. A round takes milliseconds, which this waits for; a guard that is stopped in the middle
-  /// of one makes it false after half a second.
+  /// Whether the lease holds, and no earlier killing round of the guard can hit a process that
+  /// starts now. Waits for a round, which takes milliseconds. If the guard is stopped in the middle
+  /// of a round, the result is false after half a second.
   func settles() -> Bool { unsafe op_lease_settles(page, 500_000_000) }
 
-  /// How often the guard has found it run out, and killed what lived by it: other than before if
-  /// it did so in between.
+  /// How often the guard has found the lease expired and killed its operations. A change since an
+  /// earlier look means a round in between.
   var expiries: UInt64 { unsafe op_lease_expiries(page) }
 
-  /// One tree more, or one fewer, lives by it.
+  /// Counts the trees under the lease up or down.
   func count(_ change: Int32) { unsafe op_lease_count(page, change) }
 
-  /// Nanoseconds of the clock by which it is measured, which goes on while the machine sleeps.
+  /// The clock of the lease in nanoseconds; it continues while the machine sleeps.
   public static var clock: Int64 { op_boot_time() }
 }

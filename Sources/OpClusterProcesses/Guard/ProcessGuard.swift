@@ -1,15 +1,15 @@
-// Starts and watches the guard, a process that outlives the worker by the moment it takes to kill
-// what the worker started (G25). Used by the worker on its loop thread, first of all at start-up.
+// Starts and watches the guard, a process that outlives the worker just long enough to kill the
+// worker's processes (G25). The worker starts it first of all, on its loop thread.
 
 import CProcess
 import Glibc
 
-/// The guard of one run of a worker. It is a forked copy of the worker that runs a few lines of C,
-/// holds none of the worker's descriptors and wakes up when the worker has ended, by whatever
-/// cause, and when the lease of exclusive operations may have run out (G16). A guard ends only with
-/// its worker, by SIGKILL, or for want of memory.
+/// The guard of one run of a worker. It is a forked copy of the worker that runs a few lines of C
+/// and holds none of the worker's descriptors. It wakes up when the worker has ended, by any cause,
+/// and when the lease of exclusive operations may have run out (G16). A guard ends only with its
+/// worker, by SIGKILL, or for lack of memory.
 public final class ProcessGuard {
-  /// For people and logs.
+  /// The process number, for people and logs.
   public let process: Int32
   private let watch: Descriptor
 
@@ -21,8 +21,10 @@ public final class ProcessGuard {
     self.watch = watch
   }
 
-  /// Starts a guard for everything that the host starts. The best moment is before the first
-  /// thread, while the copy is small; any other is allowed.
+  /// Starts a guard for everything that the host starts. Best before the first thread, while the
+  /// copy is small; allowed at any time.
+  ///
+  /// - Throws: `SpawnError.refused` if the machine has no room for it.
   public static func start(for host: ProcessHost) throws(SpawnError) -> ProcessGuard {
     let own = op_process_descriptor(getpid())
     guard own >= 0 else { throw .refused(step: "watch the worker", error: -own) }
@@ -70,7 +72,7 @@ public final class ProcessGuard {
     }
   }
 
-  /// Whether the guard has not ended.
+  /// Whether the guard is running.
   public var isAlive: Bool {
     var request = pollfd(fd: watch.number, events: Int16(POLLIN), revents: 0)
     return unsafe poll(&request, 1, 0) == 0

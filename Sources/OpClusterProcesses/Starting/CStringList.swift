@@ -1,11 +1,11 @@
-// Hands lists of strings to C in one block of memory. Used by `ProcessHost.start`.
+// Passes lists of strings to C in one block of memory. Used by `ProcessHost.start`.
 
 /// A null-terminated list of null-terminated strings.
 struct CStringList {
   private var bytes: [UInt8] = []
   private var offsets: [Int] = []
 
-  /// False if a string holds a NUL byte, which would end it early.
+  /// Appends a string; false if it contains a NUL byte, which would end it early.
   mutating func append(_ text: String) -> Bool {
     offsets.append(bytes.count)
     return appendPart(text, end: 0)
@@ -25,7 +25,7 @@ struct CStringList {
     return true
   }
 
-  /// The list as C takes it that only reads, for the duration of the call.
+  /// Passes the list to C code that only reads it, for the duration of the call.
   mutating func withConstantPointers<Result>(
     _ body: (UnsafePointer<UnsafePointer<CChar>?>) -> Result
   ) -> Result {
@@ -37,7 +37,7 @@ struct CStringList {
     }
   }
 
-  /// The list as `argv` or `environ`, for the duration of the call.
+  /// Passes the list as `argv` or `environ`, for the duration of the call.
   mutating func withPointers<Result>(
     _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Result
   ) -> Result {

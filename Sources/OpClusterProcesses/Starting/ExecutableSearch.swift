@@ -1,12 +1,12 @@
-// Finds the file that a command names, in the parent and by absolute folders only, so that the
-// working directory of an operation never decides what runs (G38). Called by `ProcessHost.start`.
+// Finds the executable of a command. Runs in the parent and uses absolute folders only, so that an
+// operation's working directory never decides what runs (G38). Called by `ProcessHost.start`.
 
 import Glibc
 
 enum ExecutableSearch {
-  /// The path to execute for `name`. A name with a slash is taken as it is, relative ones from the
-  /// working directory that the caller chose; a bare name is looked up in the absolute folders of
-  /// the environment's `PATH`.
+  /// Returns the path to execute for `name`. A name with a slash stays as it is, relative to the
+  /// caller's working directory; a bare name is searched in the absolute folders of the
+  /// environment's `PATH`.
   static func path(
     of name: String, environment: [(name: String, value: String)]
   ) throws(SpawnError) -> String {

@@ -1,29 +1,30 @@
-// An account of this machine that operations run as in place of the worker's own, which then is
-// root's. Looked up by the worker; used at each start by `ProcessHost` and wherever a file is
-// opened for an operation. Any thread.
+// An account of this machine that operations run as instead of the worker's own, which then is
+// root. Looked up by the worker; used by `ProcessHost` at each start and whenever a file is opened
+// for an operation. Any thread.
 
 import CProcess
 import Glibc
 
-/// An account as the kernel knows it: what it may do, and what its programs are told of it.
+/// An account with its rights, and the values that its programs get.
 public struct LocalAccount: Hashable, Sendable {
-  /// Why there is no such account to be had.
+  /// The reason why an account cannot be used.
   public enum Problem: Error, Hashable, Sendable {
     case unknown
-    /// It is root's, which may do everything.
+    /// The account is root, which has all rights.
     case root
-    /// The list of accounts did not answer: the `errno`.
+    /// The list of accounts did not answer; carries the `errno`.
     case unavailable(Int32)
   }
 
   public let name: String
   public let user: UInt32
   public let group: UInt32
-  /// All of its groups.
+  /// All groups of the account.
   let groups: [UInt32]
   public let home: String
 
-  /// The account of a name. Reads the machine's list of accounts, which can be on another machine.
+  /// Returns the account with this name. Reads the machine's list of accounts, which may be on
+  /// another machine.
   public static func named(_ name: String) throws(Problem) -> LocalAccount {
     guard !name.isEmpty, !name.utf8.contains(0) else { throw .unknown }
     return try unsafe read { entry, buffer, found in
@@ -31,8 +32,8 @@ public struct LocalAccount: Hashable, Sendable {
     }
   }
 
-  /// The account that owns a file. One that the machine's list does not have any more has no rights
-  /// but the owner's.
+  /// Returns the account that owns a file. An account that is no longer in the machine's list has
+  /// only the owner's rights.
   public static func owner(_ user: UInt32) -> LocalAccount {
     let account = try? unsafe read { entry, buffer, found in
       unsafe getpwuid_r(user, entry, buffer.baseAddress!, buffer.count, found)
@@ -47,7 +48,7 @@ public struct LocalAccount: Hashable, Sendable {
     UnsafeMutablePointer<UnsafeMutablePointer<passwd>?>
   ) -> Int32
 
-  /// Bytes of one entry at most.
+  /// Maximum bytes of one entry.
   private static let entryLimit = 1 << 20
 
   private static func read(_ lookup: Lookup) throws(Problem) -> LocalAccount {
@@ -64,7 +65,7 @@ public struct LocalAccount: Hashable, Sendable {
         continue
       }
       guard unsafe found != nil else {
-        // Some lists answer so where they have no such entry.
+        // Some lists return these codes for a missing entry.
         let isAbsent = [0, ENOENT, ESRCH, EBADF, EPERM].contains(error)
         throw isAbsent ? .unknown : .unavailable(error)
       }
@@ -83,8 +84,8 @@ public struct LocalAccount: Hashable, Sendable {
     }
   }
 
-  /// Does something to files with the rights of the account and no others, on this thread. To be
-  /// called by root; nothing in `body` may leave the thread.
+  /// Runs `body` with the rights of the account and no others, on this thread. Only root may call
+  /// it; nothing in `body` may leave the thread.
   public func withRights<Result: ~Copyable>(
     _ body: () throws(SpawnError) -> Result
   ) throws(SpawnError) -> Result {
@@ -97,14 +98,14 @@ public struct LocalAccount: Hashable, Sendable {
     return try body()
   }
 
-  /// Whether it may pass a folder.
+  /// Whether the account may pass a folder.
   public func canPass(_ folder: String) throws(SpawnError) -> Bool {
     try withRights { () throws(SpawnError) in
       unsafe faccessat(AT_FDCWD, folder, X_OK, AT_EACCESS) == 0
     }
   }
 
-  /// The account as C takes it, for the duration of the call.
+  /// Passes the account to C, for the duration of the call.
   func withPointer<Result>(_ body: (UnsafePointer<op_account>) -> Result) -> Result {
     unsafe groups.withUnsafeBufferPointer { groups in
       var account = unsafe op_account(
@@ -114,7 +115,7 @@ public struct LocalAccount: Hashable, Sendable {
   }
 }
 
-/// Does something to files with the rights of an account; nil: with one's own.
+/// Runs `body` with the rights of an account; nil: with one's own.
 public func withRights<Result: ~Copyable>(
   of account: LocalAccount?, _ body: () throws(SpawnError) -> Result
 ) throws(SpawnError) -> Result {

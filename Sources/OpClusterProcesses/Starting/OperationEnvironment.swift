@@ -1,24 +1,24 @@
-// Builds the small clean environment of an operation (G38). Called by the worker's body before a
+// Builds the small clean environment of an operation (G38). The worker's body calls it before a
 // start, on any thread; pure.
 
-/// Makes environments in which nothing of the worker and nothing dangerous of a caller is left.
+/// Makes environments without the worker's variables and without dangerous ones of a caller.
 public enum OperationEnvironment {
-  /// Where executables are looked for unless the operation says otherwise.
+  /// The default folders of executables.
   public static let standardPath = "/usr/local/bin:/usr/bin:/bin"
 
-  /// Variables of one operation at most.
+  /// Maximum variables of one operation.
   public static let variableLimit = 1_024
 
-  /// Bytes of one value at most: what the kernel takes for one string.
+  /// Maximum bytes of one value: the kernel's limit of one string.
   public static let valueLimit = 128 << 10 - 1
 
-  /// Why a variable was refused.
+  /// The reason why a variable was refused.
   public enum Refusal: Error, Equatable, Sendable, CustomStringConvertible {
-    /// Not `[A-Za-z_][A-Za-z0-9_]*`, or longer than 256 bytes.
+    /// The name is not `[A-Za-z_][A-Za-z0-9_]*`, or longer than 256 bytes.
     case name(String)
-    /// A variable that steers the dynamic loader, or the mark by which the worker finds the tree.
+    /// The variable controls the dynamic loader, or is the mark by which the worker finds the tree.
     case reserved(String)
-    /// A NUL byte, or too many bytes.
+    /// The value has a NUL byte, or too many bytes.
     case value(name: String)
     /// `PATH` has an entry that is not absolute.
     case relativePath(entry: String)
@@ -40,8 +40,9 @@ public enum OperationEnvironment {
     }
   }
 
-  /// The environment of an operation: `PATH`, `HOME`, `LANG`, `USER` and `TMPDIR`, overridden and
-  /// followed by the given variables, each name once, the last value counting (G38).
+  /// Returns the environment of an operation: `PATH`, `HOME`, `LANG`, `USER` and `TMPDIR`,
+  /// overridden and followed by the given variables. Each name appears once; the last value wins
+  /// (G38).
   public static func clean(
     given: [(name: String, value: String)],
     home: String,

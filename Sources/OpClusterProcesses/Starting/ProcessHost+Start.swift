@@ -1,14 +1,15 @@
-// How `ProcessHost` starts a process: opens its streams, takes a group, calls the shim. Loop
+// The start of a process by `ProcessHost`: opens its streams, takes a group, calls the shim. Loop
 // thread.
 
 import CProcess
 import Glibc
 
 extension ProcessHost {
-  /// Starts a process and returns when it has executed, or throws and nothing has started. Takes
-  /// as long as the kernel needs for an execve, about half a millisecond; the thread waits for it.
+  /// Starts a process and returns when it has executed; on an error nothing has started. The thread
+  /// waits for the kernel's execve, about half a millisecond.
   ///
-  /// - Parameter token: names the process until it is collected; not one of the two largest.
+  /// - Parameter token: Names the process until it is collected; the two largest numbers are
+  ///   reserved.
   public func start(
     _ specification: ProcessSpecification, token: UInt64
   ) throws(SpawnError) -> ProcessReference {
@@ -17,7 +18,7 @@ extension ProcessHost {
     let lease = specification.isExclusive ? lease : nil
     guard lease?.settles() ?? true else { throw .leaseOver }
     let mark = fence.value(token: token, isExclusive: specification.isExclusive)
-    // What it runs, reads and writes is looked for as whom it is run.
+    // Search the executable with the rights of the account that runs it.
     let executable = try withRights(of: specification.account) { () throws(SpawnError) in
       try ExecutableSearch.path(
         of: specification.arguments.first ?? "", environment: specification.environment)
@@ -27,11 +28,11 @@ extension ProcessHost {
       try openStreams(specification)
     }
     let expiries = lease?.expiries ?? 0
-    // Counted before it can live: the guard must know of it whatever happens to this process.
+    // Count the tree before it can live: the guard must know of it even if this process dies.
     lease?.count(1)
     var (result, group) = attempt(&call, specification, streams)
     if result.step == OP_STEP_GROUP {
-      // Somebody removed the folder: once more, in a fresh one.
+      // Somebody removed the folder: try again in a fresh one.
       (result, group) = attempt(&call, specification, streams)
     }
     guard result.step == OP_STEP_NONE else {
@@ -48,7 +49,7 @@ extension ProcessHost {
       expiries: expiries)
   }
 
-  /// One try, in a group where there is one. Nothing is left of a try that failed.
+  /// Tries once, in a group if there is one. A failed try leaves nothing behind.
   private func attempt(
     _ call: inout StartCall, _ specification: ProcessSpecification,
     _ streams: borrowing ProcessStreams
@@ -70,7 +71,7 @@ extension ProcessHost {
     guard result.step == OP_STEP_CLONE, Self.deniesGroups(result.error) else {
       return (result, nil)
     }
-    // A kernel, a sandbox or a hierarchy that lets nobody be born in a group: do without.
+    // The kernel, a sandbox or the hierarchy does not allow birth in a group: start without one.
     call.run(streams, nil, of: self, &result)
     return (result, nil)
   }
@@ -95,7 +96,7 @@ extension ProcessHost {
     ChildClaims.claim(result.process, as: .operation)
     let reference = ProcessReference(token: token, process: result.leader)
     let descriptor = Descriptor(result.descriptor)
-    // Cannot fail but for want of memory; the timer finds the end of such a process as well.
+    // Fails only for lack of memory; the timer then finds the end of the process.
     _ = poller.watch(descriptor, token: token)
     running[token] = RunningProcess(
       reference: reference, child: result.process,
@@ -110,7 +111,7 @@ extension ProcessHost {
     [ENOSYS, EACCES, EPERM, EBUSY, EOPNOTSUPP, EINVAL, ENOENT, ENODEV].contains(error)
   }
 
-  /// The most memory this process ever had resident, in bytes.
+  /// The peak resident memory of this process in bytes.
   private static func ownPeak() -> UInt64 {
     var usage = rusage()
     _ = unsafe getrusage(RUSAGE_SELF.rawValue, &usage)
@@ -118,7 +119,7 @@ extension ProcessHost {
   }
 }
 
-/// A start in the form in which the kernel takes it.
+/// A start in the form of the system call.
 private struct StartCall {
   let executable: String
   private let specification: ProcessSpecification
@@ -140,7 +141,7 @@ private struct StartCall {
     for word in words {
       guard arguments.append(word) else { throw Self.nul("an argument") }
     }
-    // The mark comes first: it is found soonest there.
+    // The mark comes first, where it is found soonest.
     guard environment.append(name: ProcessFence.variable, value: mark) else {
       throw Self.nul("the mark")
     }
@@ -153,7 +154,8 @@ private struct StartCall {
     }
   }
 
-  /// Where no group keeps the tree together a reaper does, unless the program is somebody else's.
+  /// Starts the process. Without a group a reaper keeps the tree together, except in another
+  /// program.
   mutating func run(
     _ streams: borrowing ProcessStreams, _ group: ProcessGroup?, of host: ProcessHost,
     _ result: inout op_spawn_result

@@ -1,20 +1,20 @@
-// What the worker says about a process it wants started: plain values, made on any thread.
+// The worker's description of a process to start: plain values, made on any thread.
 
 import CProcess
 import Glibc
 
-/// One process to start: what to run, with what, where, and what it may use.
+/// One process to start: its command, streams, folder and limits.
 public struct ProcessSpecification: Sendable {
-  /// What to run.
+  /// The command to run.
   public enum Command: Sendable, Equatable {
-    /// The executable and its arguments, handed over without a shell (G38). The first element is
-    /// both the file to find and the process's own name for itself.
+    /// The executable and its arguments, without a shell (G38). The first element is both the file
+    /// to find and the process's own name.
     case arguments([String])
-    /// Text for a shell, with the shell as it is to be called, such as `["/bin/sh", "-c"]`.
+    /// A text for a shell, with the shell's command line, such as `["/bin/sh", "-c"]`.
     case shell(String, prefix: [String])
   }
 
-  /// What the process reads as its standard input.
+  /// The standard input of the process.
   public enum Input: Sendable, Equatable {
     /// Nothing: `/dev/null`.
     case null
@@ -22,27 +22,27 @@ public struct ProcessSpecification: Sendable {
     case bytes([UInt8])
     /// A file, opened for reading before the process starts.
     case file(path: String)
-    /// The far end of a channel (``FrameChannel/pair()``), both to read from and to write to.
+    /// The far end of a channel (``FrameChannel/pair()``), for reading and writing.
     case channel(FrameChannelEnd)
   }
 
-  /// Where one of the output streams goes.
+  /// The target of an output stream.
   public enum Output: Sendable, Equatable {
-    /// Nowhere: `/dev/null`.
+    /// Nothing: `/dev/null`.
     case discard
-    /// Into a file, written by the process itself.
+    /// A file, written by the process itself.
     case file(OutputFile)
-    /// For the error stream only: into the same file as the output.
+    /// The same file as the output; for the error stream only.
     case sameAsOutput
   }
 
-  /// How the kernel shares the processor between this process and others.
+  /// The scheduling class of the process.
   public enum Scheduling: Sendable, Equatable, CaseIterable {
-    /// The usual time sharing.
+    /// Normal time sharing.
     case normal
-    /// For work that computes and does not mind waiting.
+    /// For computations that tolerate waiting.
     case batch
-    /// Only when nothing else wants to run.
+    /// Runs only when nothing else wants to run.
     case idle
 
     var policy: op_policy {
@@ -54,36 +54,36 @@ public struct ProcessSpecification: Sendable {
     }
   }
 
-  /// Bytes of ``Input/bytes(_:)`` at most: 16 MiB. They are kept in memory for the process.
+  /// Maximum bytes of ``Input/bytes(_:)``: 16 MiB. They are kept in memory for the process.
   public static let inputLimit = 16 << 20
 
   public var command: Command
-  /// The whole environment: nothing of the worker's own is added but the mark by which the tree is
-  /// found again. Made by `OperationEnvironment.clean`.
+  /// The whole environment. The host adds only the mark by which it finds the tree. Made by
+  /// `OperationEnvironment.clean`.
   public var environment: [(name: String, value: String)]
-  /// Absolute; nil keeps the worker's.
+  /// An absolute path; nil keeps the worker's.
   public var workingDirectory: String?
   public var input: Input
   public var output: Output
   public var error: Output
-  /// Bytes kept of each stream at most; nil keeps all. See ``ProcessHost/limitOutputs()``.
+  /// Maximum bytes kept of each stream; nil keeps all. See ``ProcessHost/limitOutputs()``.
   public var outputLimit: Int?
-  /// Added to the niceness of the worker's own class: 0...19, or below with privileges.
+  /// Added to the niceness of the worker's own class: 0...19, or negative with privileges.
   public var nice: Int32
   public var scheduling: Scheduling
   public var limits: [ResourceLimit]
-  /// Whether to give the process a cgroup of its own where the host can.
+  /// Whether to give the process a cgroup of its own if the host can.
   public var wantsGroup: Bool
-  /// Bytes of memory that the whole tree may have where the host can bound it; more kills it.
+  /// Maximum memory of the whole tree in bytes, if the host can limit it; a tree that exceeds it is
+  /// killed.
   public var memoryLimit: UInt64?
-  /// Processes and threads that the tree may have at once where the host can bound it; more are
+  /// Maximum processes and threads of the tree, if the host can limit them; further ones are
   /// refused.
   public var processLimit: UInt64?
-  /// As whom the process runs, and with whose rights its files are opened, where the host is
-  /// root's; nil: as the host.
+  /// The account that runs the process and opens its files, if the host is root's; nil: the host's.
   public var account: LocalAccount?
-  /// Lives by the host's lease where it has one: does not start without it, and is killed by the
-  /// guard when it runs out (G16).
+  /// Runs under the host's lease if it has one: does not start without it, and the guard kills it
+  /// when the lease runs out (G16).
   public var isExclusive: Bool
 
   public init(
@@ -115,7 +115,7 @@ public struct ProcessSpecification: Sendable {
     isExclusive = false
   }
 
-  /// The executable and its arguments as the kernel takes them.
+  /// The executable and its arguments for the system call.
   var arguments: [String] {
     switch command {
     case .arguments(let arguments): arguments
@@ -124,7 +124,7 @@ public struct ProcessSpecification: Sendable {
   }
 }
 
-/// A bound that the kernel enforces on the process and all it starts (setrlimit).
+/// A limit that the kernel enforces on the process and its descendants (setrlimit).
 public struct ResourceLimit: Sendable, Equatable {
   public enum Kind: Sendable, Equatable, CaseIterable {
     /// Bytes of address space.
@@ -133,7 +133,7 @@ public struct ResourceLimit: Sendable, Equatable {
     case coreSize
     /// Seconds of processor time.
     case processorSeconds
-    /// Bytes of any one file written.
+    /// Bytes of any one written file.
     case fileSize
     /// Open descriptors.
     case openFiles

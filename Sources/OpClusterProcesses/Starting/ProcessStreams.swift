@@ -1,19 +1,19 @@
-// Opens the three streams of a process to be. Used by `ProcessHost.start` on the loop thread.
+// Opens the three streams of a new process. Used by `ProcessHost.start` on the loop thread.
 
 import CProcess
 import Glibc
 
-/// The three opened streams of a process to be.
+/// The three opened streams of a new process.
 struct ProcessStreams: ~Copyable {
-  /// Closed in this process once the other has started; nil for the null device.
+  /// Closed in this process after the start; nil for the null device.
   private let input: Descriptor?
   let inputNumber: Int32
   let outputNumber: Int32
   let errorNumber: Int32
-  /// Where the output streams go to files of their own.
+  /// The output streams with files of their own.
   let files: [OutputStream]
 
-  /// - Parameter take: opens a file, or gives one that is open already.
+  /// - Parameter take: Opens a file, or returns one that is open already.
   init(
     _ specification: ProcessSpecification, nullDevice: Int32,
     take: (OutputFile) throws(SpawnError) -> OpenOutput

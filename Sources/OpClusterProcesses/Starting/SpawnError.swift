@@ -1,30 +1,32 @@
-// Why a process could not be started, as values that say what to do next. Thrown by
-// `ProcessHost.start`, shown to whoever submitted the operation.
+// The reasons why a process could not be started, with the next step. Thrown by
+// `ProcessHost.start`, shown to the submitter of the operation.
 
 import CProcess
 import Glibc
 
-/// Why a process was not started. Nothing of it exists when this is thrown.
+/// The reason why a process was not started. Nothing of it exists then.
 public enum SpawnError: Error, Equatable, Sendable {
-  /// No such executable, neither at the path nor in the absolute folders of `PATH`.
+  /// The executable does not exist, neither at the path nor in the absolute folders of `PATH`.
   case notFound(executable: String)
-  /// The executable exists but the kernel refuses it: no permission, a folder, an unknown format.
+  /// The kernel refuses the executable: no permission, a folder, or an unknown format.
   case notExecutable(executable: String, error: Int32)
   case workingDirectory(path: String, error: Int32)
   /// An output file could not be opened.
   case file(path: String, error: Int32)
-  /// The file that is its standard input could not be opened.
+  /// The file for standard input could not be opened.
   case input(path: String, error: Int32)
-  /// The specification cannot be handed to the kernel, whatever the state of the machine.
+  /// The specification is invalid on every machine.
   case unusable(reason: String)
-  /// Another running process of this host has the token.
+  /// Another running process of this host uses the token.
   case tokenInUse(UInt64)
-  /// It is exclusive, and the lease has run out: another worker may be given it (G16).
+  /// The process is exclusive and the lease has run out: another worker may get the operation
+  /// (G16).
   case leaseOver
-  /// The machine refused: out of processes, memory or descriptors, or a limit it does not allow.
+  /// The machine refused: no processes, memory or descriptors left, or a limit that it does not
+  /// allow.
   case refused(step: String, error: Int32)
 
-  /// The exit status a shell would give: 127 not found, 126 not executable, nil otherwise.
+  /// The exit status of a shell: 127 not found, 126 not executable, nil otherwise.
   public var exitCode: Int32? {
     switch self {
     case .notFound: 127
@@ -63,7 +65,7 @@ extension SpawnError: CustomStringConvertible {
   }
 }
 
-/// What to do about a file that cannot be opened.
+/// Returns the remedy for a file that cannot be opened.
 private func advice(on error: Int32) -> String {
   switch error {
   case ENOSPC, EDQUOT: "free space on its disk"
@@ -78,7 +80,7 @@ private func advice(on error: Int32) -> String {
   }
 }
 
-/// What to do about a file that cannot be read.
+/// Returns the remedy for a file that cannot be read.
 private func inputAdvice(on error: Int32) -> String {
   switch error {
   case ENOENT, ENOTDIR: "there is no such file on this worker; make it before the operation runs"
@@ -89,7 +91,7 @@ private func inputAdvice(on error: Int32) -> String {
   }
 }
 
-/// A name in quotes with control bytes neutralised, since it may come from anyone (G38).
+/// Quotes a name and replaces control bytes, since the name may come from anyone (G38).
 func quoted(_ text: String) -> String {
   var result = "\""
   for scalar in text.unicodeScalars.prefix(256) {
@@ -98,17 +100,17 @@ func quoted(_ text: String) -> String {
   return result + "\""
 }
 
-/// Whether the file exists and its permissions let this thread execute it; leaves `errno` behind.
+/// Whether the file exists and this thread may execute it; on false `errno` tells why.
 func canExecute(_ path: String) -> Bool {
   unsafe faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0
 }
 
 extension SpawnError {
-  /// Turns the step at which the child failed into what its owner can understand.
+  /// Converts the failed step of the child to an error for the submitter.
   init(step: op_step, error: Int32, executable: String, workingDirectory: String?) {
     switch step {
     case OP_STEP_EXECUTE where error == ENOENT && canExecute(executable):
-      // It is there; what is missing is the interpreter in its first line.
+      // The file exists, but the interpreter in its first line does not.
       self = .notExecutable(executable: executable, error: error)
     case OP_STEP_EXECUTE where error == ENOENT || error == ENOTDIR:
       self = .notFound(executable: executable)

@@ -1,10 +1,10 @@
-// Owns one file descriptor and the few system calls on it that this module needs. Used by every
-// file of the module, on the thread of its owner.
+// Owns one file descriptor, with the system calls that this module needs. Used by every file of the
+// module, on the thread of its owner.
 
 import CProcess
 import Glibc
 
-/// An open file descriptor, closed when its owner lets go of it. Always close-on-exec.
+/// An open file descriptor, closed when its owner releases it. Always close-on-exec.
 struct Descriptor: ~Copyable {
   let number: Int32
 
@@ -16,7 +16,7 @@ struct Descriptor: ~Copyable {
     close(number)
   }
 
-  /// Opens a path as it is given; nil leaves `errno` behind.
+  /// Opens a path as it is; on nil `errno` tells why.
   static func open(_ path: String, _ flags: Int32, mode: mode_t = 0) -> Descriptor? {
     opened(unsafe Glibc.open(path, flags | O_CLOEXEC, mode))
   }
@@ -26,7 +26,7 @@ struct Descriptor: ~Copyable {
     Self.opened(unsafe openat(number, name, flags | O_CLOEXEC, mode))
   }
 
-  /// Writes all bytes, or says that it could not.
+  /// Writes all bytes; returns whether that succeeded.
   func write(_ bytes: [UInt8]) -> Bool {
     var written = 0
     while written < bytes.count {
@@ -40,7 +40,7 @@ struct Descriptor: ~Copyable {
     return true
   }
 
-  /// Up to `limit` bytes from `offset`; files of /proc and of cgroups are read from 0.
+  /// Reads up to `limit` bytes from `offset`; use 0 for files of /proc and of cgroups.
   func read(upTo limit: Int, from offset: Int = 0) -> [UInt8]? {
     var count = 0
     let bytes = unsafe [UInt8](unsafeUninitializedCapacity: limit) { buffer, filled in
@@ -55,10 +55,10 @@ struct Descriptor: ~Copyable {
     return count < 0 && bytes.isEmpty ? nil : bytes
   }
 
-  /// The size in bytes if this is a regular file.
+  /// The size in bytes of a regular file; nil for any other.
   var fileSize: Int? { regularFile.map { Int($0.st_size) } }
 
-  /// What the kernel knows of the file if it is a regular one.
+  /// The metadata of a regular file; nil for any other.
   var regularFile: stat? {
     var information = stat()
     guard unsafe fstat(number, &information) == 0 else { return nil }
@@ -70,7 +70,7 @@ struct Descriptor: ~Copyable {
   }
 }
 
-/// What an `errno` value means, in words.
+/// The meaning of an `errno` value in words.
 func explanation(of error: Int32) -> String {
   unsafe String(cString: strerror(error))
 }

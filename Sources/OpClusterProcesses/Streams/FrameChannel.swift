@@ -1,12 +1,12 @@
-// A channel between this process and one that it has started: frames of bytes over a pair of
-// sockets, a length in front of each. The near end belongs to the loop thread that has the host and
-// never blocks it; the far end is the child's standard input.
+// A channel between this process and a child: frames of bytes over a pair of sockets, each with its
+// length in front. The near end belongs to the host's loop thread and never blocks it; the far end
+// is the child's standard input.
 
 import CProcess
 import Glibc
 
-/// The far end of a channel, to be given to a process that is started. Closed when its last owner
-/// lets go of it: after the start.
+/// The far end of a channel, for a new process. Closed when its last owner releases it: after the
+/// start.
 public final class FrameChannelEnd: Sendable, Equatable {
   let number: Int32
   init(_ number: Int32) { self.number = number }
@@ -15,20 +15,20 @@ public final class FrameChannelEnd: Sendable, Equatable {
   public static func == (a: FrameChannelEnd, b: FrameChannelEnd) -> Bool { a === b }
 }
 
-/// The near end. Not sendable: the thread that makes it keeps it.
+/// The near end. Not sendable: it stays on the thread that makes it.
 public final class FrameChannel {
-  /// What a look at the channel found.
+  /// The result of a look at the channel.
   public enum Received: Sendable, Equatable {
     case frame([UInt8])
-    /// Nothing more for now.
+    /// There is no frame at present.
     case nothing
-    /// The other side is gone, or sent what is no frame. Nothing more will come.
+    /// The peer has gone, or sent an invalid frame. No further frame comes.
     case closed
   }
 
-  /// Bytes of one frame at most: 16 MiB.
+  /// Maximum bytes of one frame: 16 MiB.
   public static let frameLimit = 16 << 20
-  /// Bytes taken from the kernel in one go.
+  /// Bytes of one read from the kernel.
   private static let readSize = 64 << 10
 
   let descriptor: Descriptor
@@ -36,12 +36,12 @@ public final class FrameChannel {
   private var unsent: [UInt8] = []
   private var isClosed = false
 
-  /// Whether something waits for the other side to read.
+  /// Whether data waits for the peer to read.
   public var hasUnsent: Bool { !unsent.isEmpty && !isClosed }
 
   private init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
 
-  /// A new channel and the end for the child.
+  /// Makes a channel and the end for the child.
   public static func pair() throws(SpawnError) -> (near: FrameChannel, far: FrameChannelEnd) {
     var ends: [Int32] = [-1, -1]
     let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
@@ -56,7 +56,7 @@ public final class FrameChannel {
     return (FrameChannel(near), far)
   }
 
-  /// Sends a frame, or keeps what the kernel does not take yet for ``flush()``.
+  /// Sends a frame; keeps what the kernel does not take yet for ``flush()``.
   public func send(_ frame: [UInt8]) {
     precondition(frame.count <= Self.frameLimit, "a frame of \(frame.count) bytes")
     guard !isClosed else { return }
@@ -65,7 +65,7 @@ public final class FrameChannel {
     flush()
   }
 
-  /// Sends on what was kept.
+  /// Sends the kept bytes.
   public func flush() {
     var sent = 0
     while sent < unsent.count, !isClosed {
@@ -81,7 +81,7 @@ public final class FrameChannel {
     unsent.removeFirst(sent)
   }
 
-  /// The next frame, if it is there.
+  /// Returns the next frame if it is complete.
   public func receive() -> Received {
     while true {
       if let frame = takeFrame() { return frame }
@@ -110,7 +110,7 @@ public final class FrameChannel {
   }
 }
 
-/// How a frame is told from the next: four bytes of length, the highest first.
+/// The framing: four bytes of length, the highest first.
 enum Frame {
   static let headerSize = 4
 
@@ -119,7 +119,7 @@ enum Frame {
     return [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: length >> UInt32($0)) }
   }
 
-  /// The length that the header says; nil while it is incomplete.
+  /// The length in the header; nil if the header is incomplete.
   static func length(_ bytes: [UInt8]) -> Int? {
     guard bytes.count >= headerSize else { return nil }
     return bytes[..<headerSize].reduce(0) { $0 << 8 | Int($1) }

@@ -1,25 +1,25 @@
-// Names, opens and reads the files into which operations write their streams (G26, G38). Opening
-// happens on the loop thread at a start; reading wherever a tail is wanted.
+// Opens and reads the files of operations' output streams (G26, G38). Opens on the loop thread at a
+// start; reads on any thread that wants a tail.
 
 import CProcess
 import Glibc
 
-/// A file for one output stream: made by the worker with mode 0600, written by the process itself,
-/// always in append mode so that it can be cut while it is written.
+/// A file for one output stream. The worker makes it with mode 0600; the process writes it, always
+/// in append mode, so that it can be cut meanwhile.
 public struct OutputFile: Sendable, Equatable {
-  /// Relative to `root` when there is one.
+  /// Relative to `root` if there is one.
   public var path: String
-  /// The folder that the path may not leave, by `..` or by any symbolic link (openat2). Without it
-  /// only the last component is kept from being a link. What the kernel shows of itself (proc, sys,
-  /// cgroup) is never opened.
+  /// The folder that the path may not leave, neither by `..` nor by a symbolic link (openat2).
+  /// Without it only the last component may not be a link. Files of kernel file systems (proc, sys,
+  /// cgroup) are never opened.
   public var root: String?
-  /// Whether symbolic links on the way that stay beneath `root` are followed; the file itself may
-  /// not be one.
+  /// Whether to follow symbolic links on the way that stay beneath `root`; the file itself may not
+  /// be one.
   public var followsInnerLinks: Bool
-  /// Whether what the file holds already is kept; otherwise it is emptied.
+  /// Whether to keep the file's content; otherwise it is emptied.
   public var appends: Bool
-  /// Whether the host keeps the file open for the next process that names it, if this one leaves
-  /// it empty and untouched: opening and closing two files is a good part of a short process.
+  /// Whether the host keeps the file open for the next process that names it, if this one leaves it
+  /// empty and untouched. Opening and closing two files is a good part of a short process.
   public var isUsedAgain: Bool
 
   public init(
@@ -34,7 +34,7 @@ public struct OutputFile: Sendable, Equatable {
   }
 
   func openForWriting() throws(SpawnError) -> OpenOutput {
-    // Non-blocking for the open only: a pipe in the file's place would hang it.
+    // Non-blocking for the open only: a pipe in the file's place would block it.
     let flags = O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | (appends ? 0 : O_TRUNC)
     guard let file = OpenOutput(try open(flags), path: isUsedAgain ? path : nil) else {
       throw .file(path: path, error: EINVAL)
@@ -55,7 +55,7 @@ public struct OutputFile: Sendable, Equatable {
       guard number >= 0 else { throw .file(path: path, error: -number) }
       return Descriptor(number)
     }
-    // To pass it is enough: whose file it is may not be allowed to list the folder.
+    // Opening for passage is enough: the file's owner may not be allowed to list the folder.
     let opened = unsafe op_open_root(root)
     guard opened >= 0 else { throw .file(path: root, error: -opened) }
     let folder = Descriptor(opened)
@@ -71,20 +71,19 @@ public struct OutputFile: Sendable, Equatable {
 
 /// A piece of an output file.
 public struct OutputPart: Sendable, Equatable {
-  /// Where in the file the bytes begin.
+  /// The position of the bytes in the file.
   public var offset: Int
   public var bytes: [UInt8]
-  /// How long the file was when it was read; a reader that follows it goes on at
-  /// `offset + bytes.count`.
+  /// The length of the file at the read; a follower continues at `offset + bytes.count`.
   public var fileSize: Int
 }
 
 /// Reads output files piece by piece, also while they are written.
 public enum OutputTail {
-  /// Bytes of one read at most: 64 KiB (G26).
+  /// Maximum bytes of one read: 64 KiB (G26).
   public static let readLimit = 64 << 10
 
-  /// The last `count` bytes, at most ``readLimit``.
+  /// Returns the last `count` bytes, at most ``readLimit``.
   public static func last(_ count: Int = readLimit, of file: OutputFile) throws(SpawnError)
     -> OutputPart
   {
@@ -93,8 +92,8 @@ public enum OutputTail {
     return try read(opened, file, from: opened.size - wanted, upTo: wanted)
   }
 
-  /// Up to `limit` bytes from `offset`, at most ``readLimit``. An offset past the end gives an
-  /// empty part at the end, so that a follower of a file that was cut finds its way back.
+  /// Returns up to `limit` bytes from `offset`, at most ``readLimit``. An offset past the end gives
+  /// an empty part at the end, so that a follower of a cut file finds its position again.
   public static func read(
     _ file: OutputFile, from offset: Int, upTo limit: Int = readLimit
   ) throws(SpawnError) -> OutputPart {

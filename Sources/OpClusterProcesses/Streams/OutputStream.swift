@@ -1,20 +1,20 @@
-// The files of a running process's output streams: how they are kept within their limit, and kept
-// open for the next process. Belongs to `ProcessHost`, on the loop thread.
+// The files of a running process's output streams: enforces their limit, and keeps them open for
+// the next process. Belongs to `ProcessHost`, on the loop thread.
 
 import Glibc
 
-/// An output file that is open for processes to write to.
+/// An output file that processes can write to.
 final class OpenOutput {
-  /// Under which it is offered to the next process; nil: it is not.
+  /// The path under which the next process may get it; nil: it may not.
   let path: String?
-  /// The length at which it was opened.
+  /// The length of the file when it was opened.
   let size: Int
   let descriptor: Descriptor
-  /// When the file was changed last, by the kernel's account, before any process had it; nil if
-  /// that was in the present tick of its clock, so that later changes might bear the same stamp.
+  /// The kernel's time of the last change before any process had the file. nil if that was in the
+  /// present tick of its clock, so that a later change could have the same time.
   private let changed: timespec?
 
-  /// Nil if it is no regular file.
+  /// Returns nil if it is no regular file.
   init?(_ descriptor: consuming Descriptor, path: String?) {
     var present = timespec()
     unsafe clock_gettime(CLOCK_REALTIME_COARSE, &present)
@@ -27,17 +27,17 @@ final class OpenOutput {
     self.descriptor = descriptor
   }
 
-  /// Undoes what a process may do to the flags that all who have the file share.
+  /// Resets the flags, which all holders of the file share and a process may have changed.
   func resetFlags() { _ = fcntl(descriptor.number, F_SETFL, O_APPEND) }
 
-  /// Whether nobody has removed the file, or written to it, since it was kept open: whoever owns
-  /// the folder may tidy it up between two processes, and what is written then is in no file.
+  /// Whether the file is still in place and unchanged since it was kept open. The owner of the
+  /// folder may remove it between two processes; later output would then be lost.
   var isStillThere: Bool {
     guard let information = descriptor.regularFile else { return false }
     return information.st_nlink > 0 && isUntouched(information)
   }
 
-  /// Whether the file is as it was when it was opened: not written, renamed, linked or removed.
+  /// Whether the file is unchanged since it was opened: not written, renamed, linked or removed.
   func isUntouched(_ information: stat) -> Bool {
     guard let changed else { return false }
     return information.st_size == size && information.st_ctim.tv_sec == changed.tv_sec
@@ -45,15 +45,15 @@ final class OpenOutput {
   }
 }
 
-/// One output stream of a process that goes to a file.
+/// An output stream of a process that goes to a file.
 final class OutputStream {
   let isOutput: Bool
   let file: OpenOutput
   private let limit: Int?
   private(set) var wasCut = false
-  /// Bytes in the file in the end; nil if it was removed or cannot be told.
+  /// The final bytes of the file; nil if it was removed or is unknown.
   private(set) var finalSize: Int?
-  /// In the end: whether the next process may have the file as it is.
+  /// Whether the next process may use the file as it is.
   private(set) var isReusable = false
 
   /// `limit` counts from the present length of the file.
@@ -66,14 +66,14 @@ final class OutputStream {
 
   var isLimited: Bool { limit != nil }
 
-  /// Cuts the file if it has outgrown its limit. The process goes on writing behind the cut,
-  /// since the file is open in append mode, and is cut again.
+  /// Cuts the file if it exceeds its limit. The process continues to write behind the cut, since
+  /// the file is open in append mode, and the next check cuts again.
   func enforce() {
     guard limit != nil, let size = file.descriptor.fileSize else { return }
     cut(from: size)
   }
 
-  /// Cuts for the last time and leaves the marker, once nobody writes any more.
+  /// Cuts for the last time and appends the marker, when no process writes any more.
   func finish() {
     guard let information = file.descriptor.regularFile else { return }
     cut(from: Int(information.st_size))

@@ -1,11 +1,11 @@
-// The child's side of a `FrameChannel`: a process that was started with a channel takes it from its
-// standard input. Frames are received by one thread, which waits for them; sent by any.
+// The child's side of a `FrameChannel`, taken from standard input. One thread receives frames and
+// waits for them; any thread sends.
 
 import CProcess
 import Glibc
 import Synchronization
 
-/// The channel to the process that has started this one.
+/// The channel to the process that started this one.
 public final class ParentChannel: Sendable {
   private let number: Int32
   private let sending = Mutex(())
@@ -14,8 +14,8 @@ public final class ParentChannel: Sendable {
 
   deinit { close(number) }
 
-  /// Takes the channel away from the standard input, which is empty from then on; nil if there is
-  /// none.
+  /// Takes the channel from standard input, which is empty from then on; nil if there is no
+  /// channel.
   public static func take() -> ParentChannel? {
     var information = stat()
     guard unsafe fstat(0, &information) == 0, information.st_mode & S_IFMT == S_IFSOCK else {
@@ -27,7 +27,7 @@ public final class ParentChannel: Sendable {
     return ParentChannel(number)
   }
 
-  /// Waits for the next frame; nil when the parent is gone, or has no more use for this process.
+  /// Waits for the next frame; nil if the parent has gone or dismisses this process.
   public func receive() -> [UInt8]? {
     guard let header = read(Frame.headerSize), let length = Frame.length(header),
       length <= FrameChannel.frameLimit
@@ -35,8 +35,8 @@ public final class ParentChannel: Sendable {
     return read(length)
   }
 
-  /// Sends a frame and waits until the kernel has it. What a parent that is gone should have got
-  /// is dropped: `receive` tells of its end.
+  /// Sends a frame and waits until the kernel has it. Drops it if the parent has gone: `receive`
+  /// reports that.
   public func send(_ frame: [UInt8]) {
     precondition(frame.count <= FrameChannel.frameLimit, "a frame of \(frame.count) bytes")
     let bytes = Frame.header(frame.count) + frame
@@ -54,7 +54,7 @@ public final class ParentChannel: Sendable {
     }
   }
 
-  /// Exactly so many bytes; nil if there are not so many.
+  /// Reads exactly `wanted` bytes; nil if there are fewer.
   private func read(_ wanted: Int) -> [UInt8]? {
     var bytes: [UInt8] = []
     while bytes.count < wanted {
@@ -74,10 +74,10 @@ public final class ParentChannel: Sendable {
   }
 }
 
-/// The output streams of this very process, for one that works for several masters in turn.
+/// The output streams of this process, for one that works for several owners in turn.
 public enum StandardStreams {
-  /// From now on what is written to standard output and standard error is appended to these files,
-  /// made with mode 0600; nil: it is dropped.
+  /// Redirects standard output and standard error: appends to these files, made with mode 0600; nil
+  /// drops the output.
   public static func redirect(output: String?, error: String?) {
     for (number, path) in [(Int32(1), output), (Int32(2), error)] {
       fflush(nil)
@@ -89,8 +89,9 @@ public enum StandardStreams {
 }
 
 extension OperationEnvironment {
-  /// The variables of this process, for a child that is to be like it, without the marks of the
-  /// process trees it belongs to itself; those of an account's own that say who it is.
+  /// Returns this process's variables for a similar child, without the marks of its own process
+  /// trees. For an account, replaces the variables that identify the present user by the account's
+  /// own.
   public static func inherited(by account: LocalAccount?) -> [(name: String, value: String)] {
     var variables: [(name: String, value: String)] = []
     guard let bytes = Descriptor.open("/proc/self/environ", O_RDONLY)?.read(upTo: 4 << 20) else {
@@ -110,7 +111,7 @@ extension OperationEnvironment {
     ]
   }
 
-  /// What is said to a service, or of the account that it runs as: nothing for others.
+  /// Whether a variable concerns a service, or the account that it runs as.
   private static func isOwn(_ name: String) -> Bool {
     let names = ["HOME", "USER", "LOGNAME", "MAIL", "SHELL", "NOTIFY_SOCKET", "WATCHDOG_PID"]
     let beginnings = ["OPWORKER_", "XDG_", "SUDO_", "CREDENTIALS_", "SSH_"]

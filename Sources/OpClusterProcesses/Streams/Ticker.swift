@@ -1,9 +1,9 @@
-// The host's timer and its epoll descriptor, as far as the host needs them; loop thread only.
+// The host's timer and its epoll descriptor; loop thread only.
 
 import CProcess
 import Glibc
 
-/// A timer with a descriptor that becomes readable again and again.
+/// A timer whose descriptor becomes readable at each tick.
 final class Ticker {
   let descriptor: Descriptor
   private var milliseconds: UInt32 = 0
@@ -15,13 +15,13 @@ final class Ticker {
     descriptor = Descriptor(number)
   }
 
-  /// Sets the milliseconds between ticks, if that is a change.
+  /// Sets the milliseconds between ticks if they differ.
   func set(_ wanted: UInt32) {
     idleTicks = 0
     apply(wanted)
   }
 
-  /// A tick with nothing to do: the third one in a row stops the timer.
+  /// Notes a tick without work: the third one in a row stops the timer.
   func idle() {
     idleTicks += 1
     apply(idleTicks < 3 ? 20 : 0)
@@ -41,7 +41,7 @@ final class Ticker {
 }
 
 extension Descriptor {
-  /// Adds a descriptor to this epoll set, to be reported by its token when it is readable.
+  /// Adds a descriptor to this epoll set, reported by its token when it is readable.
   func watch(_ other: borrowing Descriptor, token: UInt64) -> Bool {
     op_poller_watch(number, other.number, token) == 0
   }

@@ -1,14 +1,14 @@
-// Which children of this process were started on purpose. As a subreaper the process also gets
-// the orphans of its operations as children; what is not claimed here is an orphan. One table per
-// process, since the kernel knows only one list of children; used from any thread.
+// The children that this process started on purpose. As a subreaper the process also gets the
+// orphans of its operations as children: every unclaimed child is an orphan. One table per process,
+// since the kernel has only one list of children; used from any thread.
 
 import Synchronization
 
 enum ChildClaims {
   enum Kind {
-    /// The main process of an operation, waited for by its host alone.
+    /// The main process of an operation; only its host waits for it.
     case operation
-    /// A guard, waited for by any host.
+    /// A guard; any host waits for it.
     case guardian
     /// A child of another part of this program, which waits for it itself.
     case foreign
@@ -20,12 +20,12 @@ enum ChildClaims {
     claims.withLock { $0[process] }
   }
 
-  /// Must be told before the process can have been waited for.
+  /// Claims a process. Call it before anyone can have waited for the process.
   static func claim(_ process: Int32, as kind: Kind) {
     claims.withLock { $0[process] = kind }
   }
 
-  /// Starts a process that no host shall wait for or take for an orphan, however soon it ends.
+  /// Starts a process that no host waits for or takes for an orphan, however soon it ends.
   static func startForeign(_ start: () throws -> Int32) rethrows -> Int32 {
     try claims.withLock { claims in
       let process = try start()
@@ -34,12 +34,12 @@ enum ChildClaims {
     }
   }
 
-  /// To be called before the process is waited for: its number is free afterwards.
+  /// Releases a claim. Call it before waiting for the process: its number is free afterwards.
   static func release(_ process: Int32) {
     claims.withLock { _ = $0.removeValue(forKey: process) }
   }
 
-  /// Those of the given children that nobody started on purpose.
+  /// Returns the unclaimed children.
   static func orphans(among children: [Int32]) -> [Int32] {
     claims.withLock { claims in children.filter { claims[$0] == nil } }
   }

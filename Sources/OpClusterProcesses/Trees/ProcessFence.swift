@@ -1,10 +1,10 @@
-// The mark by which every process of an operation is found again, whatever session, group or
-// parent it has moved to. Made once per worker process; read by the host and by the guard.
+// The mark by which every process of an operation is found again, in any session, group, or under
+// any parent. Made once per worker process; read by the host and by the guard.
 
-/// Marks all processes that one run of a worker starts: an environment variable that children
-/// inherit, and the name of the worker's cgroup.
+/// Marks all processes of one run of a worker: an environment variable that children inherit, and
+/// the name of the worker's cgroup.
 public struct ProcessFence: Sendable, Hashable {
-  /// The variable that carries the mark; operations may not set it themselves.
+  /// The variable of the mark; operations may not set it.
   static let variable = "OPCLUSTER_FENCE"
 
   /// The worker's stable name.
@@ -12,7 +12,7 @@ public struct ProcessFence: Sendable, Hashable {
   /// Sixteen hexadecimal digits, new for each run of the worker.
   public let session: String
 
-  /// Nil if the name is not `[A-Za-z0-9._:-]{1,128}` (G38) or is `.` or `..`.
+  /// Returns nil if the name is not `[A-Za-z0-9._:-]{1,128}` (G38), or is `.` or `..`.
   public init?(worker: String) {
     guard Self.isName(worker) else { return nil }
     self.worker = worker
@@ -24,22 +24,22 @@ public struct ProcessFence: Sendable, Hashable {
     "\(worker)/\(session)/\(isExclusive ? "x" : "")\(Self.hexadecimal(token))"
   }
 
-  /// How the environment entries of this run begin.
+  /// The prefix of this run's environment entries.
   var sessionEntry: String { Self.workerEntry(worker) + "\(session)/" }
 
-  /// How those of its exclusive operations begin (G16).
+  /// The prefix of the entries of its exclusive operations (G16).
   var exclusiveEntry: String { sessionEntry + "x" }
 
-  /// How the environment entries of all runs of a worker begin.
+  /// The prefix of the entries of all runs of a worker.
   static func workerEntry(_ worker: String) -> String { "\(variable)=\(worker)/" }
 
-  /// The folder of this run in the cgroup hierarchy.
+  /// The folder name of this run in the cgroup hierarchy.
   var groupName: String { Self.groupPrefix(worker) + session }
 
-  /// How the folders of all runs of a worker begin; sixteen digits follow.
+  /// The prefix of the folder names of all runs of a worker; sixteen digits follow.
   static func groupPrefix(_ worker: String) -> String { "\(groupPrefix)\(worker)." }
 
-  /// How those of all workers begin.
+  /// The prefix of the folder names of all workers.
   static let groupPrefix = "opworker."
 
   static func isName(_ text: String) -> Bool {

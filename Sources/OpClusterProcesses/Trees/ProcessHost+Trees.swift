@@ -1,19 +1,19 @@
-// How `ProcessHost` finds, signals and ends everything that a process has started. Loop thread.
+// Finds, signals and ends all processes of a tree for `ProcessHost`. Loop thread.
 //
-// Two ways lead to the members of a tree. A cgroup knows them all. Without one the tree has a
-// reaper, from which all of it descends; the reaper does the killing, and ends when nothing is
-// left. Should somebody kill the reaper, its orphans come to this process, and are found by the
-// tree's mark, its session or its process group; those that have shed all three belong to whatever
-// tree has lost its reaper. A host that adopts no orphans has no reapers either: it looks for what
-// carries the mark in the main process's own session and group.
+// A cgroup knows all members of a tree. A tree without a cgroup has a reaper, from which all
+// members descend; the reaper kills them and ends when nothing is left. If the reaper is killed,
+// its orphans come to this process, which finds them by the tree's mark, session or process group;
+// orphans without any of them belong to a tree that has lost its reaper. A host that adopts no
+// orphans has no reapers: it looks for marked processes in the main process's own session and
+// group.
 
 import CProcess
 import Glibc
 
 extension ProcessHost {
-  /// Sends a signal to every process of the tree, `setsid` children included, and wakes those that
-  /// are stopped. Processes forked meanwhile may miss it; ``killTree(_:)`` misses none.
-  /// Returns how many processes were signalled: 0 if the tree is gone.
+  /// Sends a signal to every process of the tree, including `setsid` children, and wakes stopped
+  /// ones. Processes that are forked meanwhile may miss it; ``killTree(_:)`` misses none. Returns
+  /// the number of signalled processes: 0 if the tree is gone.
   @discardableResult
   public func signalTree(_ reference: ProcessReference, _ signal: Int32) -> Int {
     guard let process = running[reference.token], process.reference == reference else { return 0 }
@@ -24,7 +24,7 @@ extension ProcessHost {
     return Self.signal(signal, process, members: { members(of: process) })
   }
 
-  /// Kills the whole tree (G20), again and again until ``collectEnded()`` reports its end.
+  /// Kills the whole tree (G20), repeatedly until ``collectEnded()`` reports its end.
   public func killTree(_ reference: ProcessReference) {
     guard let process = running[reference.token], process.reference == reference else { return }
     condemn(process)
@@ -38,7 +38,7 @@ extension ProcessHost {
     adjustTicker(ticked: false)
   }
 
-  /// One look at a tree that is ending; its report if nothing of it is left.
+  /// Checks an ending tree once; returns its report if nothing of it is left.
   func settle(_ token: UInt64) -> EndedProcess? {
     guard let process = running[token] else {
       settling.remove(token)
@@ -60,8 +60,8 @@ extension ProcessHost {
     return ended
   }
 
-  /// What is to be told of a tree that has not ended yet. Of what is exclusive nothing may be left
-  /// before another may have it: its end is not told before.
+  /// Returns the report of a tree that does not end. An exclusive tree gets none: nothing of it may
+  /// be left before another worker may have the operation.
   private func survive(_ process: RunningProcess) -> EndedProcess? {
     guard let since = process.killedAt, .now - since > patience else { return nil }
     if !process.isUnkillable { note(.found(process.reference)) }
@@ -71,7 +71,7 @@ extension ProcessHost {
     return process.ended(leftSomethingBehind: true)
   }
 
-  /// Nobody else has the files of a tree that is gone.
+  /// Keeps the files of an ended tree open: no other process has them.
   private func keepOutputs(of process: RunningProcess) {
     for stream in process.streams where stream.isReusable {
       guard let path = stream.file.path, idleOutputs.count < Self.idleOutputLimit else { continue }
@@ -79,11 +79,11 @@ extension ProcessHost {
     }
   }
 
-  /// Whether anything of the tree lives after its main process was waited for. Cheap where nothing
-  /// does: one read of the group, or of the list of this process's children.
+  /// Whether a process of the tree lives after its main process was waited for. Cheap if none does:
+  /// one read of the group, or of the list of this process's children.
   private func hasRest(_ process: RunningProcess) -> Bool {
     if let group = process.group { return group.isPopulated }
-    // Mostly nobody is left, which the kernel knows without a walk over all processes.
+    // Usually nothing is left, which the kernel tells without a walk over all processes.
     if !adoptsOrphans, Glibc.kill(-process.reference.process, 0) != 0, errno == ESRCH {
       return false
     }
@@ -94,7 +94,7 @@ extension ProcessHost {
     if let group = process.group {
       group.kill()
     } else if process.hasReaper, let reaper = process.reaperDescriptor {
-      // Somebody may have stopped it.
+      // The reaper may have been stopped.
       _ = op_process_signal(reaper, Int32(OP_REAPER_KILL))
       _ = op_process_signal(reaper, SIGCONT)
     } else {
@@ -102,7 +102,7 @@ extension ProcessHost {
     }
   }
 
-  /// All processes of the tree that live.
+  /// All living processes of the tree.
   private func members(of process: RunningProcess) -> Set<Int32> {
     if let group = process.group { return group.processes }
     if process.hasReaper, process.mainEnd == nil {
@@ -113,8 +113,8 @@ extension ProcessHost {
     return roots.isEmpty ? [] : ProcessTable.trees(under: roots)
   }
 
-  /// Signals exactly the members: a number read from a list may have passed to another process, so
-  /// each one is pinned by a descriptor before the list is read a second time.
+  /// Signals exactly the members. A number in a list may pass to another process, so each one is
+  /// pinned by a descriptor before the list is read a second time.
   private static func signal(
     _ signal: Int32, _ process: RunningProcess, members: () -> Set<Int32>
   ) -> Int {
@@ -127,7 +127,7 @@ extension ProcessHost {
     let main = process.reference.process
     let isEnding = ![SIGKILL, SIGSTOP, SIGCONT].contains(signal)
     guard process.hasReaper, isEnding else {
-      // The main process first: it should hear of its end before its children are seen to die.
+      // Signal the main process first: it should learn of its end before its children die.
       var count = 0
       for member in members().sorted(by: { $0 == main && $1 != main }) {
         guard let descriptor = pinned[member] else { continue }
@@ -136,8 +136,8 @@ extension ProcessHost {
       }
       return count
     }
-    // A reaper waits for what ends and kills what is left behind the main process, both at once:
-    // all are held until each has its signal, so that nobody ends by another's end before (G20).
+    // A reaper waits for ended processes and kills the rest behind the main process. Stop all
+    // members until each has its signal, so that none dies of another's end before (G20).
     for descriptor in pinned.values { _ = op_process_signal(descriptor, SIGSTOP) }
     var count = 0
     for member in members().sorted(by: { $1 == main && $0 != main }) {
@@ -151,11 +151,11 @@ extension ProcessHost {
     return count
   }
 
-  /// The living orphans that came to this process from the given tree.
+  /// Returns the living orphans that came to this process from the given tree.
   private func orphans(of process: RunningProcess) -> [Int32] {
     let main = process.reference.process
     if !adoptsOrphans { return strangers(of: process) }
-    // An orphan that has shed every sign comes here only if its reaper was killed.
+    // An orphan without any mark comes here only if its reaper was killed.
     let takesUnmarked = process.hasReaper
     return ChildClaims.orphans(among: ProcessTable.ownChildren()).filter { orphan in
       guard let entry = ProcessEntry(orphan), !entry.isZombie, entry.parent == getpid() else {
@@ -167,8 +167,8 @@ extension ProcessHost {
     }
   }
 
-  /// The living processes beside the main one in its session and group, whoever is their parent
-  /// now. The mark tells them from those that have been given the numbers since.
+  /// Returns the living processes in the main process's session and group, apart from the main one.
+  /// The mark distinguishes them from processes that got the numbers later.
   private func strangers(of process: RunningProcess) -> [Int32] {
     let main = process.reference.process
     return ProcessTable.all().filter { entry in
@@ -183,15 +183,15 @@ extension ProcessHost {
     unsafe op_environment_has(process, fence.sessionEntry, false)
   }
 
-  /// Waits for the orphans that have ended, so that none stays a zombie. A bounded number at a
-  /// time, so that a storm of them does not hold up the loop.
+  /// Waits for ended orphans, so that none stays a zombie; a bounded number at a time, so that many
+  /// of them do not delay the loop.
   func reapOrphans() {
     for _ in 0..<1_024 {
       let child = op_next_ended_child()
       guard child > 0 else { return }
       switch ChildClaims.kind(of: child) {
       case .operation:
-        // A main process whose descriptor was not looked at yet; perhaps another host's.
+        // A main process whose end was not noticed yet; perhaps another host's.
         guard let token = tokens[child] else { return }
         noteMainEnd(token)
       case .guardian:

@@ -1,4 +1,4 @@
-// What the host keeps of one operation's process tree while any of it exists.
+// The host's data about one operation's process tree, as long as any of it exists.
 
 import CProcess
 import Glibc
@@ -6,34 +6,34 @@ import Glibc
 /// One started process with its tree, its group and its streams. Belongs to `ProcessHost`.
 final class RunningProcess {
   let reference: ProcessReference
-  /// The child that is waited for: the main process, or the reaper above it.
+  /// The child to wait for: the main process, or the reaper above it.
   let child: Int32
-  /// The environment entry that the whole tree carries.
+  /// The environment entry of the whole tree.
   let mark: String
-  /// Nil where the kernel allows no group: the tree is then found in the process table.
+  /// nil if the kernel allows no group: the tree is then found in the process table.
   let group: ProcessGroup?
   let streams: [OutputStream]
-  /// The worker's own peak when the process started; see ``EndedProcess/PeakMemory``.
+  /// The worker's own peak at the start; see ``EndedProcess/PeakMemory``.
   let peakAtStart: UInt64
-  /// What the group's limits had done before.
+  /// The effects of the group's limits at the start.
   let countsAtStart: LimitCounts
-  /// The lease by which it lives, and how often that had run out when it started; nil: it is not
-  /// exclusive, or nobody else could have it.
+  /// The lease of the tree, and the number of its expiries at the start. nil: the tree is not
+  /// exclusive, or nobody else could get its operation.
   let lease: ExclusiveLease?
   private let expiriesAtStart: UInt64
   /// Readable when the main process has ended; nil once that was seen.
   var descriptor: Descriptor?
-  /// How the main process ended; nil while it runs.
+  /// The end of the main process; nil while it runs.
   var mainEnd: MainEnd?
-  /// Set when all of the tree is to be killed now.
+  /// Set when the whole tree must be killed now.
   var isCondemned = false
-  /// When its killing began.
+  /// The begin of the kill.
   var killedAt: ContinuousClock.Instant?
-  /// Told to the caller as one that KILL does not end.
+  /// Reported to the caller as one that KILL does not end.
   var isUnkillable = false
-  /// Its end was told all the same.
+  /// Reported as ended in spite of survivors.
   var isToldEnded = false
-  /// How often the rest of the tree was killed since; the tries become rarer.
+  /// The number of kills of the rest of the tree; the tries become rarer.
   var rounds = 0
 
   init(
@@ -54,10 +54,10 @@ final class RunningProcess {
     self.descriptor = consume descriptor
   }
 
-  /// Whether a reaper gets its orphans, and ends only when nothing of it is left.
+  /// Whether a reaper gets its orphans and ends only when nothing of the tree is left.
   var hasReaper: Bool { child != reference.process }
 
-  /// A pidfd of the reaper while it lives.
+  /// The pidfd of the reaper while it lives.
   var reaperDescriptor: Int32? {
     guard hasReaper, mainEnd == nil else { return nil }
     switch descriptor {
@@ -66,7 +66,7 @@ final class RunningProcess {
     }
   }
 
-  /// What the caller is told; to be asked when the tree is gone.
+  /// Returns the caller's report; call it when the tree is gone.
   func ended(leftSomethingBehind: Bool) -> EndedProcess {
     let end = mainEnd ?? MainEnd(status: .unknown)
     for stream in streams { stream.finish() }
