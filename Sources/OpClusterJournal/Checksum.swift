@@ -1,11 +1,11 @@
-// The checksum of everything that is stored, over two numbers and a body. Pure; any thread.
+// The checksum of all stored rows, over two numbers and a body. Pure; any thread.
 
-/// A 64-bit checksum in the manner of FNV-1a, taking eight bytes a step instead of one.
+/// A 64-bit checksum similar to FNV-1a, with eight bytes per step instead of one.
 ///
-/// Each step is `hash = (hash ^ word) * prime; hash ^= hash >> 32`. For a given hash it maps words
-/// one to one, and the other way round, so damage within one aligned word of eight bytes is always
-/// found; any other damage is missed with a probability of about 2^-64. It guards against failing
-/// disks, not against people. The length is mixed in, the last word is filled up with zeros.
+/// Each step is `hash = (hash ^ word) * prime; hash ^= hash >> 32`. For a given hash a step is a
+/// bijection of words, so it always detects damage within one aligned word of eight bytes; it
+/// misses other damage with a probability of about 2^-64. The checksum protects against failing
+/// disks, not against people. The length is mixed in, and the last word is padded with zeros.
 enum Checksum {
   private static let basis: UInt64 = 0xcbf2_9ce4_8422_2325
   private static let prime: UInt64 = 0x9e37_79b9_7f4a_7c15

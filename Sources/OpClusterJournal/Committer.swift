@@ -1,7 +1,7 @@
-// The journal's thread: commits what waits as one transaction, reports, then does one slice of a
-// chore or a checkpoint, and begins again. Owns the only connection that writes.
+// The journal's thread: commits the waiting turns as one transaction, reports them, then does one
+// slice of a chore or a checkpoint, and repeats. Owns the only connection that writes.
 
-/// Everything that writes to the database. Made by the opener, then used by one thread only.
+/// Writes everything to the database. Made by the opener, then used by one thread only.
 final class Committer {
   private let connection: Connection
   private let inbox: Inbox
@@ -14,7 +14,7 @@ final class Committer {
   private let reserve: DiskReserve
   private let mark: LifeMarkFile
   let files: WrittenFiles
-  /// Pages of the write-ahead log when readers kept it from beginning anew; 0: they did not.
+  /// The pages of the write-ahead log when readers prevented its restart; 0 if they did not.
   private var heldPages: Int32 = 0
   private var sweeper: Sweeper
   private var chores: [Chore]
@@ -39,7 +39,8 @@ final class Committer {
       "INSERT INTO turns (sequence, epoch, checksum, body) VALUES (?, ?, ?, ?)")
     tables = try HistoryTables(connection)
     sweeper = try Sweeper(connection, tables: tables, settings: settings)
-    // What a crash left behind: parts of an unfinished snapshot, turns that a snapshot includes.
+    // Remove what a crash left: parts of an unfinished snapshot, and turns that a snapshot
+    // includes.
     chores = [.dropSnapshots(except: position.snapshotSequence)]
     if let sequence = position.snapshotSequence { chores.append(.dropTurns(through: sequence)) }
   }
@@ -47,9 +48,9 @@ final class Committer {
   private static func configure(
     _ connection: Connection, _ settings: JournalSettings
   ) throws(JournalError) {
-    // Checkpoints are made by hand so that their failures are seen (G7): the connection's hook has
-    // taken the place of SQLite's own, and 'wal_autocheckpoint' would take the hook away. Deleted
-    // turns need not be overwritten at once.
+    // Checkpoints are explicit, so that their failures are noticed (G7). The connection's hook
+    // replaces SQLite's own, and 'wal_autocheckpoint' would remove the hook. Deleted turns need not
+    // be overwritten at once.
     try connection.execute(
       """
       PRAGMA synchronous = FULL;
@@ -63,9 +64,9 @@ final class Committer {
     }
   }
 
-  /// Ends the life that was there, if it had not ended, and begins one: with an empty log, on which
-  /// Recovery relies, and with a database that says that there is a log. The transaction which says
-  /// so is the first one in it.
+  /// Ends the previous life, if it had not ended, and begins one: with an empty log, which Recovery
+  /// relies on, and with a database that says that there is a log. The first transaction of the log
+  /// says so.
   private static func beginLife(
     _ connection: Connection, _ folder: StateFolder, _ mark: LifeMark
   ) throws(JournalError) -> LifeMarkFile {
@@ -84,7 +85,7 @@ final class Committer {
     do {
       try work()
     } catch {
-      // G7: nothing is retried, rolled back or written again.
+      // Nothing is retried, rolled back or written again (G7).
       _ = inbox.close()
       connection.abandon()
       observer.onFailure(error)
@@ -98,7 +99,7 @@ final class Committer {
       var next = 0
       repeat {
         next = try commit(&work.turns, from: next)
-        // A chore gets its slice after every transaction, however long the queue is.
+        // Each transaction is followed by a slice of a chore, however long the queue is.
         if !work.isClosing, let chore = chores.first { try advance(chore) }
         try checkpointIfLong()
       } while next < work.turns.count
@@ -106,8 +107,8 @@ final class Committer {
     }
   }
 
-  /// Commits turns from `start` on as one transaction, as many as its bounds allow; returns the
-  /// index of the first that is left. What is durable is let go at once: others take its room.
+  /// Commits turns from `start` on as one transaction, as many as its limits allow. Returns the
+  /// index of the first remaining turn. Frees the room of durable turns at once.
   private func commit(_ turns: inout [Turn], from start: Int) throws(JournalError) -> Int {
     guard start < turns.count else { return start }
     var next = start
@@ -125,15 +126,15 @@ final class Committer {
       turns[at].attachments = []
     }
     inbox.release(turns: next - start, bytes: bytes)
-    // What is committed to files that nobody can find is not durable.
+    // A commit to files that nobody can find is not durable.
     try files.check()
     mark.note(turns[next - 1].sequence)
     observer.onDurable(turns[next - 1].sequence)
     return next
   }
 
-  /// One transaction. Where the disk is full it is taken back as a whole, and done once more with
-  /// the room of the reserve (G8): no sync has failed, nothing of it was told.
+  /// Runs one transaction. If the disk is full, rolls it back and repeats it with the room of the
+  /// reserve (G8). That is safe: no sync has failed, and nothing of it was reported.
   private func transaction(
     _ body: () throws(JournalError) -> Void
   ) throws(JournalError) {
@@ -166,7 +167,7 @@ final class Committer {
     }
   }
 
-  /// One slice of the first chore, in a transaction of its own.
+  /// Runs one slice of the first chore, in a transaction of its own.
   private func advance(_ chore: Chore) throws(JournalError) {
     let isDone = try slice(of: chore)
     guard isDone else { return }
@@ -184,8 +185,8 @@ final class Committer {
     }
   }
 
-  /// Copies the log into the database once it is long: after the acknowledgement, not before it.
-  /// Where a reader keeps it, the next attempt comes when it has grown by as much again.
+  /// Copies a long log into the database, after the acknowledgement. If a reader prevents the
+  /// restart of the log, the next attempt comes when it has grown by the same amount again.
   private func checkpointIfLong() throws(JournalError) {
     let pages = connection.writeAheadPages
     if pages < heldPages { heldPages = 0 }
@@ -194,7 +195,7 @@ final class Committer {
     do throws(JournalError) {
       isWhole = try connection.checkpoint(.restarted)
     } catch {
-      // What could not be copied stays in the log, which is as durable.
+      // Pages that could not be copied stay in the log, which is equally durable.
       guard case .diskFull = error.kind, reserve.giveUp() else { throw error }
       observer.onReserve()
       isWhole = try connection.checkpoint(.restarted)
@@ -202,8 +203,8 @@ final class Committer {
     heldPages = isWhole ? 0 : pages
   }
 
-  /// The orderly end: what was asked for is done; dropping what a snapshot made superfluous waits
-  /// for the next life, which finds it by itself.
+  /// Ends in good order: completes the requested work. The cleanup after a snapshot waits for the
+  /// next life, which finds it by itself.
   private func finish() throws(JournalError) {
     for chore in chores {
       switch chore {
@@ -227,7 +228,7 @@ final class Committer {
     try checkpointIfLong()
   }
 
-  /// A slice of a chore in a transaction of its own; true when the chore is done with it.
+  /// Runs one slice of a chore in a transaction of its own; true if the chore is done.
   private func slice(of chore: Chore) throws(JournalError) -> Bool {
     let before = sweeper
     var isDone = false
@@ -239,7 +240,7 @@ final class Committer {
     return isDone
   }
 
-  /// Removes parts that a crash left under the same number, whose clean-up has not come yet.
+  /// Removes the parts of a crashed snapshot with the same number that were not cleaned up yet.
   private func dropUnfinishedSnapshot(_ sequence: UInt64) throws(JournalError) {
     let statement = try connection.prepare("DELETE FROM snapshots WHERE sequence = ?")
     try statement.bind(Int64(sequence))

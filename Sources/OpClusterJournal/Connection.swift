@@ -1,5 +1,5 @@
-// The wrapper of SQLite's C library: a connection and its errors. Confined to the thread that
-// uses it; Statement.swift is the other half.
+// Wraps SQLite's C library: a connection and its errors. Confined to the thread that uses it;
+// Statement.swift is the other half.
 
 import CSQLite
 
@@ -7,17 +7,17 @@ import CSQLite
 @safe final class Connection {
   enum Access { case readOnly, readWrite }
 
-  /// How long to wait for who holds a lock, in milliseconds.
+  /// How long to wait for a lock, in milliseconds.
   private static let patience: Int32 = 5_000
 
-  /// How far the write-ahead log is brought into the database.
+  /// The extent of a checkpoint.
   enum Checkpoint {
-    /// All of it, and the file is emptied; waits for readers.
+    /// Copies all of the log and empties the file; waits for readers.
     case emptied
-    /// All of it, and the file is used again from its begin; readers are waited for a moment only,
-    /// since commits wait meanwhile.
+    /// Copies all of the log and restarts the file from its beginning; waits for readers only a
+    /// moment, since commits wait meanwhile.
     case restarted
-    /// All of it, and it stays what a start after a crash reads.
+    /// Copies all of the log and leaves it in place for a start after a crash.
     case kept
 
     fileprivate var mode: Int32 {
@@ -33,7 +33,7 @@ import CSQLite
 
   private var handle: OpaquePointer?
   private let path: String
-  /// Pages in the write-ahead log after the last commit, kept by SQLite's hook.
+  /// The pages in the write-ahead log after the last commit, set by SQLite's hook.
   private let logPages: UnsafeMutablePointer<Int32>
 
   init(path: String, access: Access) throws(JournalError) {
@@ -59,10 +59,10 @@ import CSQLite
     unsafe logPages.deallocate()
   }
 
-  /// Pages in the write-ahead log after the last commit of this connection.
+  /// The pages in the write-ahead log after the last commit of this connection.
   var writeAheadPages: Int32 { unsafe logPages.pointee }
 
-  /// Runs statements that return nothing of interest.
+  /// Runs statements whose results do not matter.
   func execute(_ text: String) throws(JournalError) {
     try check(unsafe sqlite3_exec(handle, text, nil, nil, nil))
   }
@@ -77,7 +77,7 @@ import CSQLite
     return unsafe Statement(statement, of: self)
   }
 
-  /// The single number that `text` selects; nil for no row.
+  /// Returns the single number that `text` selects; nil if there is no row.
   func number(_ text: String) throws(JournalError) -> Int64? {
     let statement = try prepare(text)
     defer { statement.reset() }
@@ -85,8 +85,8 @@ import CSQLite
   }
 
   /// Copies the write-ahead log into the database, as far as readers allow, and lets the next
-  /// commit begin it anew. A failure must stop the journal: the log could otherwise be dropped
-  /// after a sync that failed (G7).
+  /// commit restart it. A failure must stop the journal: the log could otherwise be dropped after a
+  /// failed sync (G7).
   /// - Returns: Whether all of it was copied and no reader needs it any more.
   @discardableResult
   func checkpoint(_ extent: Checkpoint) throws(JournalError) -> Bool {
@@ -99,13 +99,13 @@ import CSQLite
     return true
   }
 
-  /// Takes a failed transaction back; SQLite may have done so already.
+  /// Rolls a failed transaction back; SQLite may have done so already.
   func rollBack() {
     _ = unsafe sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
   }
 
-  /// Gives the connection up without another write: after a failure closing would checkpoint.
-  /// The memory and descriptors stay until the process ends, which is meant to be soon (G7).
+  /// Abandons the connection without another write: closing it after a failure would checkpoint.
+  /// Its memory and descriptors stay until the process ends, which should be soon (G7).
   func abandon() {
     _ = unsafe Unmanaged.passRetained(self)
   }
@@ -114,7 +114,7 @@ import CSQLite
     if code != SQLITE_OK { throw failure(code) }
   }
 
-  /// The typed error for a result code, with SQLite's own words.
+  /// Converts a result code to an error, with SQLite's own words.
   func failure(_ code: Int32) -> JournalError {
     let words = unsafe handle == nil ? sqlite3_errstr(code) : sqlite3_errmsg(handle)
     let text = unsafe words.map { unsafe String(cString: $0) } ?? "unknown"

@@ -1,6 +1,6 @@
-// Room on the disk that nobody else can take: a file that is given up when a commit finds the disk
-// full, so that what already runs can still be written down (G8). Given up by the journal's
-// thread, made again by whoever asks for the free bytes.
+// Reserves room on the disk: a file that is removed when a commit finds the disk full, so that
+// running work can still be recorded (G8). The journal's thread removes it; a caller of `freeBytes`
+// makes it again.
 
 import Glibc
 import Synchronization
@@ -10,28 +10,28 @@ final class DiskReserve: Sendable {
   private let bytes: UInt64
   private let isHeld: Mutex<Bool>
 
-  /// What a life that did not end in good order has left is held again.
-  /// - Parameter bytes: its size; 0: there is none.
+  /// Takes over the file of a life that did not end in good order.
+  /// - Parameter bytes: The size of the reserve; 0: none.
   init(folder: String, bytes: UInt64) {
     path = folder + "/journal.reserve"
     self.bytes = bytes
     isHeld = Mutex(FileSystem.size(path) != nil)
   }
 
-  /// Makes it if the disk has twice the room, and answers what is free beside it; while it is
-  /// missing, what it needs counts as taken.
+  /// Returns the free bytes beside the reserve. Makes a missing reserve if the disk has twice its
+  /// room; until then its size counts as taken.
   func freeBytes(in folder: String) -> UInt64? {
     isHeld.withLock { isHeld in
       guard let free = FileSystem.freeBytes(folder) else { return nil }
       if isHeld || bytes == 0 { return free }
       guard free / 2 >= bytes else { return free > bytes ? free - bytes : 0 }
       isHeld = FileSystem.allocate(path, bytes: bytes)
-      // Where files cannot be given room beforehand, the measured room has to do.
+      // On a file system without preallocation the measured room must do.
       return isHeld ? FileSystem.freeBytes(folder) : free
     }
   }
 
-  /// Gives the room free; false if there was none to give.
+  /// Frees the reserve; false if there was none.
   func giveUp() -> Bool {
     isHeld.withLock { isHeld in
       guard isHeld else { return false }

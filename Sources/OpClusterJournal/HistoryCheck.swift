@@ -1,8 +1,8 @@
-// Verifies the rows of history beside the turns: stream, chapters, documents. Used by the tools, on
-// their thread; serving verifies each row when it is read.
+// Verifies the rows of history beside the turns: stream, chapters, documents. Used by the tools on
+// their thread; while serving, each row is verified when it is read.
 
 enum HistoryCheck {
-  /// Rows that hold what was written.
+  /// The numbers of valid rows.
   struct Count: Sendable, Hashable {
     var stream = 0
     var chapters = 0
@@ -10,7 +10,7 @@ enum HistoryCheck {
   }
 
   /// Verifies the checksum of every row that came with a turn up to `last`.
-  /// - Parameter base: The turn of the newest snapshot, 0 without one: says what would help.
+  /// - Parameter base: The turn of the newest snapshot, 0 without one; decides the remedy.
   static func verify(
     _ connection: Connection, through last: Int64 = .max, base: UInt64
   ) throws(JournalError) -> Count {

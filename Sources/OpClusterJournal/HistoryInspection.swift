@@ -1,17 +1,16 @@
-// Looks through the history while it is in use: a little at a time, each time as of one moment, so
-// that neither a question nor the write-ahead log waits for it. What SQLite does not notice by
-// itself is a way that no longer leads to a row: an index or a page that has lost its entries makes
-// the truth smaller, and every answer looks whole. So each row is looked up by each way. On the
-// thread of the reader.
+// Checks the history during use: a little at a time, each time in one read transaction, so that
+// neither a question nor the write-ahead log waits for it. SQLite does not notice a path that no
+// longer leads to a row: if an index or a page has lost entries, every answer is incomplete and
+// looks whole. So each row is looked up by each path. On the thread of the reader.
 
-/// A table of history, or its part that can be damaged by itself.
+/// A table of history that can be damaged separately.
 public enum HistoryTable: String, Sendable, CaseIterable {
   case stream
   case chapters
   case documents
 }
 
-/// How far a look through the history has come. A new one begins with the ends of every table.
+/// The progress of a check of the history. A new check begins with the ends of every table.
 public struct HistoryInspection: Sendable {
   enum Stage: Int, Sendable {
     case endsOfStream, endsOfChapters, endsOfDocuments
@@ -19,16 +18,16 @@ public struct HistoryInspection: Sendable {
   }
 
   var stage = Stage.endsOfStream
-  /// What was looked at last, in the order of the stage.
+  /// The last checked row, in the order of the stage.
   var after: (first: Int64, second: Int64) = (-1, -1)
-  /// Where the next row of the stream must begin; nil: not known.
+  /// The expected beginning of the next row of the stream; nil if unknown.
   var expected: Int64?
 
-  /// A row that does not hold: only questions that need it are concerned. Whoever takes it notes so
-  /// by setting it to nil.
+  /// A damaged row: only questions that need it are affected. The caller takes it by setting it to
+  /// nil.
   public var damagedRow: JournalError?
 
-  /// The table that is looked at now.
+  /// The table that is checked at present.
   public var table: HistoryTable {
     switch stage {
     case .endsOfStream, .stream: .stream
@@ -37,13 +36,12 @@ public struct HistoryInspection: Sendable {
     }
   }
 
-  /// Whether the ends of every table have been looked at, which takes a moment however long they
-  /// are.
+  /// Whether the ends of every table were checked; that is fast for any length.
   public var hasSeenEnds: Bool { stage.rawValue >= Stage.stream.rawValue }
 
   public init() {}
 
-  /// Goes past what could not be looked at; true when nothing is left.
+  /// Skips the part that could not be checked; true if nothing is left.
   public mutating func skip() -> Bool {
     guard let next = Stage(rawValue: stage.rawValue + 1) else { return true }
     enter(next)
@@ -57,7 +55,7 @@ public struct HistoryInspection: Sendable {
 }
 
 final class HistoryInspector {
-  /// Rows and bytes of one look.
+  /// The rows and bytes of one step.
   private static let rows: Int64 = 256
   private static let bytes = 256 << 10
 
@@ -124,7 +122,7 @@ final class HistoryInspector {
       "SELECT subject, kind FROM documents NOT INDEXED WHERE rowid = ?")
   }
 
-  /// One look, in a transaction of its own.
+  /// Runs one step in a transaction of its own.
   func inspect(_ inspection: inout HistoryInspection) throws(JournalError) -> Bool {
     try connection.execute("BEGIN")
     do throws(JournalError) {
@@ -174,8 +172,8 @@ final class HistoryInspector {
       "\(history)", "it shows \(first == nil ? "no row" : "rows"), and must show \(stored.rows)")
   }
 
-  // What a whole page or the root of a tree that is empty takes away is seen at the ends at once:
-  // the first and last row of each table by its index, and the other way round.
+  // Checks the first and last row of each table by its index, and the other way round. That finds
+  // at once the loss of a whole page, or of the root of a tree.
 
   private func lookAtEndsOfChapters() throws(JournalError) {
     for order in ["ASC", "DESC"] {
@@ -241,7 +239,7 @@ final class HistoryInspector {
         inspection.damagedRow = Self.damaged("stream row \(first)", "its checksum does not hold")
       }
       if let expected = inspection.expected, first != expected {
-        // Retention may have dropped what was to come.
+        // Retention may have dropped the expected rows.
         try lookAtEndsOfStream()
         let begin = try connection.number("SELECT min(first) FROM stream")
         guard begin == first else {
@@ -315,7 +313,7 @@ final class HistoryInspector {
     }
   }
 
-  /// The next rows behind `after`; true when there were none.
+  /// Visits the next rows behind `after`; true if there were none.
   private func forEach(
     _ rows: Statement, _ inspection: inout HistoryInspection,
     _ body: (Statement, inout HistoryInspection) throws(JournalError) -> Int

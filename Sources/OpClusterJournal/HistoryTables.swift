@@ -1,7 +1,7 @@
-// The tables of history beside the turns: stream, chapters, documents, with the number of rows and
-// bytes that retention goes by. Used by the journal's thread.
+// The tables of history beside the turns: stream, chapters, documents, with the numbers of rows and
+// bytes for retention. Used by the journal's thread.
 
-/// A table of history that can be shortened from its old end.
+/// A table of history from which the oldest rows can be deleted.
 enum History: String, Sendable, CaseIterable {
   case stream
   case chapters
@@ -9,19 +9,19 @@ enum History: String, Sendable, CaseIterable {
   /// The column that orders the rows by age.
   var key: String { self == .stream ? "first" : "row" }
 
-  /// Where the row behind a row begins: events have no gaps.
+  /// The expression for the key behind a row: events have no gaps.
   var keyBehind: String { self == .stream ? "first + count" : "row + 1" }
 }
 
-/// Rows and bytes of bodies in a table, kept in `meta` with the transaction that changes them.
+/// The rows and the bytes of bodies in a table. Kept in `meta`, changed in the same transaction as
+/// the table.
 struct Totals: Equatable {
   var rows: Int64 = 0
   var bytes: Int64 = 0
-  /// Of the stream: the events that it holds are `begin ..< end`. By them is noticed what a damaged
-  /// page takes away from either end.
+  /// The stream holds the events `begin ..< end`. These ends reveal a damaged page at either end.
   var begin: Int64 = 0
   var end: Int64 = 0
-  /// Whether the ends are known: not where a version wrote last that does not keep them.
+  /// Whether the ends are known: a version that does not keep them may have written last.
   var hasEnds = false
 
   static func stored(_ table: History, _ connection: Connection) throws(JournalError) -> Totals {
@@ -37,7 +37,7 @@ struct Totals: Equatable {
     return totals
   }
 
-  /// Says that the ends were written with these numbers.
+  /// A checksum that says that the ends were written with these numbers.
   var seal: Int64 { Checksum.of(rows, bytes, [UInt8]()) }
 }
 
@@ -51,7 +51,7 @@ final class HistoryTables {
   private(set) var chapters: Totals
   private var saved: (stream: Totals, chapters: Totals)
 
-  /// What a transaction that is taken back has to put back.
+  /// The values to restore when a transaction is rolled back.
   var mark: (Totals, Totals, (stream: Totals, chapters: Totals)) {
     get { (stream, chapters, saved) }
     set { (stream, chapters, saved) = newValue }
@@ -124,10 +124,10 @@ final class HistoryTables {
     }
   }
 
-  /// What was before this event has been deleted.
+  /// Notes that the events before this one were deleted.
   func beginStream(at event: Int64) { stream.begin = event }
 
-  /// Writes the totals that changed; inside the transaction that changed them.
+  /// Writes the changed totals, inside the transaction that changed them.
   func saveTotals() throws(JournalError) {
     if stream != saved.stream { try save(.stream, stream) }
     if chapters != saved.chapters { try save(.chapters, chapters) }
@@ -150,7 +150,7 @@ final class HistoryTables {
 }
 
 extension Checksum {
-  /// Two 32-bit numbers as one, for the two numbers that a checksum covers.
+  /// Combines two 32-bit numbers into one of the two numbers of a checksum.
   static func pair(_ first: UInt32, _ last: UInt32) -> Int64 {
     Int64(bitPattern: UInt64(first) << 32 | UInt64(last))
   }

@@ -1,12 +1,12 @@
-// What the owner hands to the journal's thread: turns, chores, and the end. Any thread puts in,
-// only the journal's thread takes out; the bounds of the queue are kept here (G27).
+// Passes turns, chores and the end from the owner to the journal's thread. Any thread puts in, only
+// the journal's thread takes out. Enforces the limits of the queue (G27).
 
 import Synchronization
 
 /// Work besides turns, done in slices between transactions.
 enum Chore: Sendable {
   case writeSnapshot(sequence: UInt64, parts: Int, part: @Sendable (Int) -> [UInt8])
-  /// Deletes every snapshot but the one that recovery uses.
+  /// Deletes every snapshot except the one that recovery uses.
   case dropSnapshots(except: UInt64?)
   case dropTurns(through: UInt64)
   case trim(History, rows: Int64, bytes: Int64)
@@ -14,7 +14,7 @@ enum Chore: Sendable {
   case settle(home: Int64)
 }
 
-/// What the thread has to do next, taken out of the inbox in one piece.
+/// The next work of the thread, taken from the inbox at once.
 struct Work {
   var turns: [Turn] = []
   var chores: [Chore] = []
@@ -25,7 +25,7 @@ final class Inbox: Sendable {
   private struct State {
     var turns: [Turn] = []
     var chores: [Chore] = []
-    /// Turns and bytes accepted and not yet durable, those in the running transaction included.
+    /// Accepted turns and bytes that are not durable, including those in the running transaction.
     var openTurns = 0
     var openBytes = 0
     var openChores = 0
@@ -79,7 +79,7 @@ final class Inbox: Sendable {
     }
   }
 
-  /// Takes no further work; false when it was closed before.
+  /// Closes the inbox for further work; false if it was closed before.
   func close() -> Bool {
     change { state in
       state.isClosed = true
@@ -87,7 +87,7 @@ final class Inbox: Sendable {
     } == .accepted
   }
 
-  /// Takes everything that waits; with `waiting` it first waits until there is something.
+  /// Takes all waiting work; with `waiting` it first waits until there is some.
   func take(waiting: Bool) -> Work {
     while true {
       let work: Work? = state.withLock { state in
@@ -104,7 +104,7 @@ final class Inbox: Sendable {
     }
   }
 
-  /// Makes room again for turns that are durable.
+  /// Frees the room of durable turns.
   func release(turns: Int, bytes: Int) {
     state.withLock { state in
       state.openTurns -= turns
@@ -112,7 +112,7 @@ final class Inbox: Sendable {
     }
   }
 
-  /// Makes room again for a chore that is done.
+  /// Frees the room of a finished chore.
   func releaseChore() {
     state.withLock { $0.openChores -= 1 }
   }

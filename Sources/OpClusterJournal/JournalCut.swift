@@ -1,27 +1,27 @@
-// The cut of a journal: which turn can be its last one, and the cut itself (G6). Used by a command,
-// on its thread, on a journal that nobody else uses.
+// Cuts a journal: finds the turns that can be its last one, and makes the cut (G6). Used by a
+// command on its thread, on a journal that nobody else uses.
 
 extension JournalTools {
-  /// What a cut did.
+  /// The result of a cut.
   public struct CutReport: Sendable, Hashable {
-    /// The last turn that is left.
+    /// The last remaining turn.
     public let lastSequence: UInt64
-    /// Turns that are gone.
+    /// The number of removed turns.
     public let droppedTurns: UInt64
-    /// Whether more is gone than can be counted: the end of a write-ahead log that is damaged, or
-    /// all of one that was lost.
+    /// Whether more was removed than can be counted: the end of a damaged write-ahead log, or all
+    /// of a lost one.
     public let droppedLog: Bool
-    /// Whether anything was changed at all.
+    /// Whether anything was changed.
     public var isChanged: Bool { droppedTurns > 0 || droppedLog }
   }
 
-  /// Cuts the turns behind `sequence` off, with the stream and the chapters that came with them:
-  /// what a person decides for a damaged journal, after a copy of the folder (G6). Documents stay
-  /// as they are, but for those that came with them and are damaged, too.
+  /// Removes the turns behind `sequence`, with the stream and the chapters that came with them. A
+  /// person decides that for a damaged journal, after a copy of the folder (G6). Documents stay,
+  /// except damaged ones that came with the removed turns.
   ///
-  /// What would be left is verified first, with `check` too, and once more before it counts: else
-  /// nothing is changed. Where nothing lies behind `sequence`, nothing is changed either.
-  /// - Throws: `.impossibleCut`, `.damaged`, `.inUse` and the like, or what `check` throws.
+  /// Verifies the remaining content first, also with `check`, and once more before the cut counts;
+  /// on an error nothing is changed. If nothing lies behind `sequence`, nothing is changed either.
+  /// - Throws: `.impossibleCut`, `.damaged`, `.inUse` and the like, or the error of `check`.
   @discardableResult
   public static func cut(
     folder path: String, after sequence: UInt64, check: (Recovered) throws -> Void = { _ in }
@@ -69,7 +69,7 @@ extension JournalTools {
       try connection.execute("COMMIT")
     } catch {
       connection.rollBack()
-      // Closing would merge the log, and lose the end of one that is damaged.
+      // Closing would merge the log, and lose the end of a damaged one.
       connection.abandon()
       throw error
     }
@@ -78,7 +78,7 @@ extension JournalTools {
 
   private static func drop(_ connection: Connection, _ plan: CutPlan) throws(JournalError) {
     let last = Int64(clamping: plan.position.lastSequence)
-    // Snapshots between the one that is kept and the cut are not whole, or they would be kept.
+    // Snapshots between the kept one and the cut are incomplete; otherwise they would be kept.
     let base = Int64(clamping: plan.position.snapshotSequence ?? 0)
     for (table, kept) in [
       ("turns", last), ("snapshots", base), ("stream", last), ("chapters", last),
@@ -120,14 +120,14 @@ extension JournalTools {
   }
 }
 
-/// A cut that leaves a journal which can be read: from a whole snapshot, or from turn 1, every turn
-/// up to the cut is there. Making one reads only.
+/// A cut that leaves a readable journal: every turn up to the cut is there, from a whole snapshot
+/// or from turn 1. Making a plan only reads.
 private struct CutPlan {
-  /// Where the journal will stand.
+  /// The position of the journal after the cut.
   var position = Position()
-  /// The last turn of which there is anything, whole or not.
+  /// The last turn with any data, whole or not.
   let lastSequence: UInt64
-  /// Whether turns were committed behind that one, of which nothing is there.
+  /// Whether turns behind that one were committed and are completely lost.
   let isLogLost: Bool
 
   init(_ folder: StateFolder, at wanted: UInt64) throws(JournalError) {

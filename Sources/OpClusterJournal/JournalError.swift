@@ -1,36 +1,36 @@
-// What can go wrong with a journal, as values with a cause and a next step. Made in this target
-// only, read by whoever opens a journal and by the commands that turn it into an exit status.
+// The errors of a journal, each with a cause and a next step. Made only in this target; read by the
+// openers of a journal and by the commands, which turn them into an exit status.
 
-/// A journal that cannot be opened, read or written.
+/// A journal cannot be opened, read or written.
 public struct JournalError: Error, Sendable, Hashable, CustomStringConvertible {
   public enum Kind: Sendable, Hashable {
-    /// Another process holds the journal; 0 when its id could not be read (F31).
+    /// Another process holds the journal; 0 if its id could not be read (F31).
     case inUse(process: Int32)
-    /// A record does not hold what was written; `record` names it (G6).
+    /// A record is damaged; `record` names it (G6).
     case damaged(record: String)
-    /// Without a snapshot or turns that are no longer there, nothing would be left that can be
-    /// read; `earliest` is the first turn that can be the last one, nil where none can (G6).
+    /// The cut needs a snapshot or turns that are no longer there, so nothing readable would be
+    /// left. `earliest` is the first turn that can be the last one; nil if there is none (G6).
     case impossibleCut(earliest: UInt64?)
-    /// Written by a version of the format that this program does not know.
+    /// The format was written by a version that this program does not know.
     case format(found: Int64)
-    /// No space for the next write, on the disk or within `maximumDatabaseBytes` (G8).
+    /// There is no space for the next write, on the disk or within `maximumDatabaseBytes` (G8).
     case diskFull
     /// The operating system or SQLite refused to read or write (G7).
     case storage
-    /// The folder is not safe to use: others can write to it (F59).
+    /// The folder is unsafe: others can write to it (F59).
     case unsafeFolder
   }
 
-  /// What is wrong.
+  /// The kind of the error.
   public let kind: Kind
-  /// SQLite's extended result code, or errno for calls of the system; 0 when neither applies.
+  /// SQLite's extended result code, or the errno of a system call; 0 otherwise.
   public let code: Int32
   /// The cause, in words.
   public let message: String
-  /// What a person can do next.
+  /// The next step for a person.
   public let advice: String
 
-  /// The exit status of a command that stops for this error (G6, G7, F31).
+  /// The exit status of a command that this error stops (G6, G7, F31).
   public var exitStatus: Int32 {
     switch kind {
     case .inUse: 73
@@ -93,23 +93,24 @@ extension JournalError {
   }
 }
 
-/// What helps against damage, which depends on what is damaged.
+/// The remedy for damage, by the damaged part.
 enum Remedy {
-  /// The database itself, or what everything else rests on.
+  /// The database itself, or a part that everything else depends on.
   case backup
-  /// A turn: those before it can be kept.
+  /// A turn: the turns before it can be kept.
   case cut(before: Int64)
   /// The snapshot behind a turn.
   case beforeSnapshot(Int64)
-  /// The end of the write-ahead log: SQLite reads what comes before the damage.
+  /// The end of the write-ahead log: SQLite reads the part before the damage.
   case cutLog
-  /// A write-ahead log that is gone: the database ends with turn `last`.
+  /// A lost write-ahead log: the database ends with turn `last`.
   case lostLog(last: Int64)
-  /// A row of history that came with a turn; `base` is the turn of the newest snapshot, 0 without.
+  /// A row of history that came with a turn; `base` is the turn of the newest snapshot, 0 without
+  /// one.
   case history(turn: Int64, base: Int64)
-  /// An index of history, which can be made anew.
+  /// An index of history, which can be rebuilt.
   case index
-  /// What a reader of history came across.
+  /// Damage that a reader of history found.
   case historyOfReader
 
   var advice: String { "nothing was changed; restore a backup" + alternative }

@@ -1,7 +1,7 @@
-// Reads history beside the writer, with a connection of its own. Made and used on one thread,
-// which is not the journal's; what it sees was committed and synced before.
+// Reads history beside the writer, with a connection of its own. Made and used on one thread, not
+// the journal's; sees only committed and synced rows.
 
-/// How much one call of a reader may return: at most `rows`, and no row after `bytes` are reached.
+/// The limit of one call of a reader: at most `rows`, and no further row after `bytes` are reached.
 public struct ReadLimit: Sendable {
   public var rows: Int
   public var bytes: Int
@@ -19,7 +19,8 @@ public struct StreamRow: Sendable, Hashable {
   public let body: [UInt8]
 }
 
-/// A chapter about a subject; `row` grows with age and is never used twice by rows that exist.
+/// A chapter about a subject; newer chapters have a larger `row`, and existing rows never share
+/// one.
 public struct ChapterRow: Sendable, Hashable {
   public let row: UInt64
   public let sequence: UInt64
@@ -34,28 +35,30 @@ public struct DocumentRow: Sendable, Hashable {
   public let body: [UInt8]
 }
 
-/// History that is durable. Not Sendable: each thread makes a reader of its own.
+/// Durable history. Not Sendable: each thread makes a reader of its own.
 public protocol JournalReading {
-  /// The events that the stream still holds; nil when it is empty.
+  /// Returns the events that the stream holds; nil if it is empty.
   func streamBounds() throws(JournalError) -> Range<UInt64>?
-  /// Rows that hold event `from` or later ones, oldest first.
+  /// Returns rows that hold event `from` or later ones, oldest first.
   func stream(from: UInt64, limit: ReadLimit) throws(JournalError) -> [StreamRow]
-  /// Chapters with a member in `members`, oldest first, behind row `after` (0 for all).
+  /// Returns chapters with a member in `members`, oldest first, behind row `after` (0 for all).
   func chapters(
     subject: UInt64, overlapping members: ClosedRange<UInt32>, after row: UInt64, limit: ReadLimit
   ) throws(JournalError) -> [ChapterRow]
-  /// The document of a kind about a subject; nil when there is none.
+  /// Returns the document of a kind about a subject; nil if there is none.
   func document(subject: UInt64, kind: Int) throws(JournalError) -> [UInt8]?
-  /// Documents of a kind, largest subject first, below `before` (nil for all).
+  /// Returns documents of a kind, largest subject first, below `before` (nil for all).
   func documents(
     kind: Int, before subject: UInt64?, limit: ReadLimit
   ) throws(JournalError) -> [DocumentRow]
-  /// Looks at the next few rows of the history, whether they hold and whether every way to them
-  /// leads to them; true when that was the last of them. Throws `.damaged` for what does not.
+  /// Checks the next few rows of the history: whether they are valid, and whether every path leads
+  /// to them. Returns true after the last row.
+  ///
+  /// - Throws: `.damaged` for a row or a path that fails the check.
   func inspect(_ inspection: inout HistoryInspection) throws(JournalError) -> Bool
 }
 
-/// The reader of a journal in SQLite. Every row is verified by its checksum.
+/// The reader of a SQLite journal. Verifies every row by its checksum.
 public final class JournalReader: JournalReading {
   private let bounds: Statement
   private let streamRows: Statement
@@ -64,7 +67,9 @@ public final class JournalReader: JournalReading {
   private let documentRows: Statement
   private let inspector: HistoryInspector
 
-  /// Opens the journal in `folder` for reading, whether a process writes to it or not.
+  /// Opens the journal in `folder` for reading, also while a process writes to it.
+  ///
+  /// - Throws: `JournalError` if the journal cannot be opened or has another format.
   public init(folder path: String) throws(JournalError) {
     let connection = try Connection(path: StateFolder(path: path).database, access: .readOnly)
     try Schema.check(connection)
@@ -122,7 +127,7 @@ public final class JournalReader: JournalReading {
     let (lower, upper) = (Int64(members.lowerBound), Int64(members.upperBound))
     try chapterRows.bind(subject, upper, lower, row, Int64(limit.rows))
     return try collect(chapterRows, limit.bytes) { rows throws(JournalError) in
-      // Damaged ones do not agree with the checksum.
+      // Damaged numbers contradict the checksum.
       let first = UInt32(truncatingIfNeeded: rows.integer(2))
       let last = UInt32(truncatingIfNeeded: rows.integer(3))
       let body = try rows.verifiedBody(
@@ -178,7 +183,7 @@ public final class JournalReader: JournalReading {
 }
 
 extension Statement {
-  /// The body in a column, when its checksum with two numbers holds.
+  /// Returns the body in a column if its checksum with two numbers is right.
   func verifiedBody(
     _ column: Int32, _ first: Int64, _ second: Int64, checksum: Int32, name: String
   ) throws(JournalError) -> [UInt8] {

@@ -1,9 +1,9 @@
-// What a person does to a journal from outside: verify, export, back up, compact, cut.
-// Called by commands, on their thread; everything blocks until it is done.
+// Maintenance of a journal by a person: verify, export, back up, compact, cut. Called by commands
+// on their thread; every call blocks until it is done.
 
-/// Offline work on the journal in a folder. Reading works beside a running process, too.
+/// Maintenance of the journal in a folder. Reading also works beside a running process.
 public enum JournalTools {
-  /// What `verify` found.
+  /// The result of `verify`.
   public struct Report: Sendable, Hashable {
     public let snapshotSequence: UInt64?
     public let lastSequence: UInt64
@@ -14,6 +14,7 @@ public enum JournalTools {
 
   /// Checks everything: SQLite's own structure, each checksum, each sequence (G6).
   /// - Parameter isUnused: Whether a process that uses the journal is an error (`.inUse`).
+  /// - Throws: `.damaged` for the first failed check, or another `JournalError`.
   public static func verify(
     folder path: String, isUnused: Bool = false
   ) throws(JournalError) -> Report {
@@ -24,7 +25,7 @@ public enum JournalTools {
     let connection = try Connection(path: folder.database, access: .readOnly)
     try verifyStructure(connection)
     let rows = try HistoryCheck.verify(connection, base: position.snapshotSequence ?? 0)
-    // What a coordinator finds while it serves is found here, too.
+    // This also finds the damage that a serving coordinator would find.
     var inspection = HistoryInspection()
     let inspector = try HistoryInspector(connection)
     while try !inspector.inspect(&inspection) {}
@@ -33,24 +34,30 @@ public enum JournalTools {
       streamRows: rows.stream, chapterRows: rows.chapters, documentRows: rows.documents)
   }
 
-  /// Hands over the snapshot and the turns up to the first that is damaged, for an export: reaching
-  /// that one throws `.damaged`. `lastSequence` says nothing here. As of one moment, as `read` does.
+  /// Passes the snapshot and the turns up to the first damaged one, for an export; reaching that
+  /// one throws `.damaged`. `lastSequence` is meaningless here. Reads one moment, as `read` does.
+  ///
+  /// - Throws: `JournalError`, or the error of `body`.
   public static func readUntilDamage<Result>(
     folder path: String, _ body: (Recovered) throws -> Result
   ) throws -> Result {
     try body(try Recovery.readUntilDamage(try existing(path)))
   }
 
-  /// Hands over the verified snapshot and turns as of one moment: until `body` returns, the
-  /// write-ahead log of a process that uses the journal grows.
+  /// Passes the verified snapshot and turns of one moment. Until `body` returns, the write-ahead
+  /// log of a process that uses the journal grows.
+  ///
+  /// - Throws: `JournalError`, or the error of `body`.
   public static func read<Result>(
     folder path: String, _ body: (Recovered) throws -> Result
   ) throws -> Result {
     try body(try Recovery.read(try existing(path)))
   }
 
-  /// Writes a compact copy of the journal, as of one moment, into a new folder and verifies it,
-  /// with `check` too. Of a copy that does not hold nothing is left.
+  /// Writes a compact copy of one moment of the journal into a new folder and verifies it, also
+  /// with `check`. Removes a copy that fails.
+  ///
+  /// - Throws: `JournalError`, or the error of `check`.
   public static func backup(
     folder path: String, to copy: String, check: (Recovered) throws -> Void = { _ in }
   ) throws {
@@ -82,7 +89,7 @@ public enum JournalTools {
   private static func makeCopy(
     of source: StateFolder, in target: StateFolder
   ) throws(JournalError) {
-    // SQLite fills an existing empty file, which so has the right mode from the start.
+    // SQLite fills an existing empty file, which thus has the right mode from the start.
     try FileSystem.makeFile(target.unfinished)
     let connection = try Connection(path: source.database, access: .readOnly)
     let statement = try connection.prepare("VACUUM INTO ?")
@@ -90,8 +97,8 @@ public enum JournalTools {
     try statement.run()
     do {
       let made = try Connection(path: target.unfinished, access: .readWrite)
-      // Even where the backup is written over the very file it was made of, it may be older than
-      // what others were told: it is at home nowhere.
+      // The backup may be older than what others were told, even if it replaces its own source: it
+      // is at home nowhere.
       try made.execute("DELETE FROM meta WHERE key IN ('home', 'life')")
       try made.execute("PRAGMA journal_mode = WAL")
     }
@@ -100,14 +107,18 @@ public enum JournalTools {
     try target.finishCreation()
   }
 
-  /// Bytes of the journal's database and of what is still to be merged into it.
+  /// Returns the bytes of the journal's database and of its write-ahead log.
+  ///
+  /// - Throws: `JournalError` if there is no journal.
   public static func size(folder path: String) throws(JournalError) -> UInt64 {
     let folder = try existing(path)
     return (FileSystem.size(folder.database) ?? 0) + (FileSystem.size(folder.writeAheadLog) ?? 0)
   }
 
-  /// Drops what the newest snapshot replaces and gives unused space back to the disk, each in a
-  /// transaction (G9), once everything has been verified. The journal must not be in use.
+  /// Verifies everything, then drops the turns that the newest snapshot replaces and returns unused
+  /// space to the disk, each in a transaction (G9). The journal must not be in use.
+  ///
+  /// - Throws: `JournalError`, for example `.inUse` or `.damaged`.
   public static func compact(folder path: String) throws(JournalError) {
     let folder = try existing(path)
     let lock = try LockFile(path: folder.lock)

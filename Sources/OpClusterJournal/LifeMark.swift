@@ -1,18 +1,18 @@
-// What shows that a write-ahead log was lost. The database says that a life has begun and not
-// ended, a small file beside it how far that life has committed. Written by the journal's thread,
-// without a sync of its own; read by Recovery before anything is opened for writing.
+// Detects a lost write-ahead log. The database says that a life has begun and not ended; a small
+// file beside it says how far that life has committed. Written by the journal's thread without a
+// sync of its own; read by Recovery before anything is opened for writing.
 
-/// How far a life of the journal has committed: a lower bound after a loss of power, exact after
-/// the end of a process, since the system keeps what was written.
+/// The last committed turn of a life: a lower bound after a loss of power, exact after the end of a
+/// process, since the system keeps written data.
 struct LifeMark: Sendable, Equatable {
-  /// The number that the database has in `meta` while this life has not ended in good order.
+  /// The number in the database's `meta` while this life has not ended in good order.
   var life: Int64
-  /// Told apart from every other start of the machine.
+  /// Identifies this start of the machine.
   var boot: Int64
-  /// The last turn that is committed.
+  /// The last committed turn.
   var turn: Int64
 
-  /// What it takes as bytes.
+  /// The size in bytes.
   static let size = 40
   private static let kind = Array("OPCLMARK".utf8)
 
@@ -25,7 +25,7 @@ struct LifeMark: Sendable, Equatable {
     (self.life, self.boot, self.turn) = (life, boot, turn)
   }
 
-  /// nil for what was not written to its end, or is something else.
+  /// Returns nil if the bytes are incomplete or something else.
   init?(_ bytes: [UInt8]) {
     guard bytes.count == Self.size, Array(bytes[..<8]) == Self.kind,
       Checksum.of(0, 0, Array(bytes[8..<32])) == Self.number(bytes[32...])
@@ -44,12 +44,12 @@ struct LifeMark: Sendable, Equatable {
   }
 }
 
-/// The mark of the life that writes now.
+/// The mark of the life that writes at present.
 final class LifeMarkFile {
   private let file: WrittenFile
   private var mark: LifeMark
 
-  /// Makes it durable, so that it is there before the database names this life.
+  /// Writes the mark and makes it durable before the database names this life.
   init(_ folder: StateFolder, _ mark: LifeMark) throws(JournalError) {
     self.mark = mark
     file = try WrittenFile(folder.mark)
@@ -58,23 +58,23 @@ final class LifeMarkFile {
     try FileSystem.synchronize(folder.path)
   }
 
-  /// Notes a turn that is on disk. Where that fails the mark stays what it was: still true.
+  /// Notes a turn that is on disk. On an error the mark stays as it was, and is still true.
   func note(_ turn: UInt64) {
     mark.turn = Int64(clamping: turn)
     try? file.write(mark.bytes)
   }
 }
 
-/// The life that the database names, and what is missing of it.
+/// The life in the database, and the check for missing turns.
 enum Life {
   static let begin = "REPLACE INTO meta VALUES ('life', ?)"
-  /// Said with what is copied into the database before its log is emptied.
+  /// Must be committed before the log is copied into the database and emptied.
   static let end = "DELETE FROM meta WHERE key = 'life'"
 
-  /// Refuses a journal whose log is gone, although turns were committed to it (G1, G6).
+  /// Refuses a journal whose log is lost although turns were committed to it (G1, G6).
   /// - Parameters:
-  ///   - mark: Read before the connection has begun to read.
-  ///   - last: The last turn that is there.
+  ///   - mark: Must be read before the connection begins to read.
+  ///   - last: The last existing turn.
   static func check(
     _ connection: Connection, _ folder: StateFolder, _ mark: LifeMark?, last: UInt64
   ) throws(JournalError) {
@@ -90,10 +90,10 @@ enum Life {
           + "\(folder.mark) says was committed: the write-ahead log was lost or cut short",
         remedy: .lostLog(last: last))
     }
-    // A life begins with a log that is not empty, and ends before it is emptied.
+    // A life begins with a log that is not empty, and ends before the log is emptied.
     if WriteAheadLog.hasFrames(folder.writeAheadLog) { return }
-    // Somebody else may have merged it into the database; since this start of the machine the mark
-    // is exact, and nothing is missing.
+    // Another program may have merged the log into the database. Since this start of the machine
+    // the mark is exact, so nothing is missing.
     if let mark, mark.boot == Boot.current { return }
     throw .damaged(
       "the write-ahead log \(folder.writeAheadLog)",
@@ -103,7 +103,7 @@ enum Life {
   }
 }
 
-/// This start of the machine, as a number.
+/// A number of this start of the machine.
 enum Boot {
   static let current: Int64 = {
     let name = FileSystem.begin(of: "/proc/sys/kernel/random/boot_id", bytes: 64)

@@ -1,5 +1,5 @@
-// How a MemoryDisk keeps turns and history, and its reader. Used by MemoryJournal under the lock
-// of the disk, and by tests on any thread.
+// The storage of turns and history in a MemoryDisk, and its reader. Used by MemoryJournal under the
+// lock of the disk, and by tests on any thread.
 
 import Synchronization
 
@@ -42,7 +42,7 @@ extension MemoryDisk.State {
     }
   }
 
-  /// How many of the oldest rows must go to keep the bounds.
+  /// Returns how many of the oldest rows exceed the limits.
   private func excess(_ sizes: [Int], _ rows: Int64, _ bytes: Int64) -> Int {
     var (count, size) = (Int64(sizes.count), Int64(sizes.reduce(0, +)))
     var dropped = 0
@@ -108,7 +108,7 @@ extension MemoryReader {
 }
 
 extension ReadLimit {
-  /// The first rows within the limit.
+  /// Takes the first rows within the limit.
   func take<Row>(_ source: some Sequence<Row>, _ size: (Row) -> Int) -> [Row] {
     var found: [Row] = []
     var total = 0

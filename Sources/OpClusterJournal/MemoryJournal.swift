@@ -1,9 +1,9 @@
-// The journal of tests: the same contract without disk, thread or clock. Nothing becomes durable
-// until `commit` is called, so a test decides where a crash falls. Any thread.
+// The journal of tests: the same contract without disk, thread or clock. Turns become durable only
+// with `commit`, so a test decides when a crash happens. Any thread.
 
 import Synchronization
 
-/// What outlives a crash of a `MemoryJournal`: hand it to the next one.
+/// The content that survives a crash of a `MemoryJournal`: pass it to the next one.
 public final class MemoryDisk: Sendable {
   struct State {
     var turns: [Turn] = []
@@ -50,7 +50,7 @@ public final class MemoryJournal: Journal {
     self.state = Mutex(state)
   }
 
-  /// Opens what `disk` holds; what a former journal had not committed is gone.
+  /// Opens the content of `disk`; uncommitted turns of a former journal are lost.
   public static func open(
     disk: MemoryDisk, settings: JournalSettings = JournalSettings(), observer: JournalObserver
   ) -> (journal: MemoryJournal, recovered: Recovered) {
@@ -111,10 +111,10 @@ public final class MemoryJournal: Journal {
     return request(.forget(subject: subject))
   }
 
-  /// Memory is never copied.
+  /// Does nothing: memory is never copied.
   public func settle() -> JournalAnswer { .accepted }
 
-  /// Nil: memory has no disk to fill.
+  /// nil: memory has no disk to fill.
   public func freeBytes() -> UInt64? { nil }
 
   public func lostFiles() -> JournalError? { nil }
@@ -128,7 +128,7 @@ public final class MemoryJournal: Journal {
     state.withLock { $0.isClosed = true }
   }
 
-  /// Makes durable what was accepted, in order, and says so.
+  /// Makes the accepted requests durable, in order, and reports them.
   public func commit() {
     let requests = state.withLock { state in
       guard !state.isClosed else { return [Request]() }
@@ -149,7 +149,7 @@ public final class MemoryJournal: Journal {
     }
   }
 
-  /// Fails as a broken disk would: what was not committed is lost, `onFailure` is told once (G7).
+  /// Fails like a broken disk: uncommitted turns are lost, `onFailure` is called once (G7).
   public func fail(_ error: JournalError) {
     let isFirst = state.withLock { state in
       defer { state.isClosed = true }

@@ -1,9 +1,9 @@
-// Reads a journal back, and verifies every record on the way before anything is opened for
-// writing (G4, G6). Used by open and by the tools, on the calling thread, read-only.
+// Reads a journal and verifies every record before anything is opened for writing (G4, G6). Used by
+// open and by the tools, on the calling thread, read-only.
 
 import Synchronization
 
-/// Where a verified journal stands.
+/// The position of a verified journal.
 struct Position: Sendable, Equatable {
   var snapshotSequence: UInt64?
   var snapshotParts = 0
@@ -12,26 +12,26 @@ struct Position: Sendable, Equatable {
   var nextEvent: UInt64 = 0
   var droppedFrames = 0
   var isAtHome = false
-  /// Nothing is known of its turns, `lastSequence` neither.
+  /// The turns were not verified, and `lastSequence` is unknown.
   var isUntilDamage = false
 }
 
 enum Recovery {
-  /// One moment of a journal, also while another process replaces turns by a snapshot: as long as
-  /// it is there, the write-ahead log of that process grows.
+  /// A read transaction on a journal, also while another process replaces turns by a snapshot.
+  /// While it exists, the write-ahead log of that process grows.
   final class Moment: Sendable {
     let mark: LifeMark?
     private let connection: Mutex<Connection>
 
     init(_ folder: StateFolder) throws(JournalError) {
-      // What the log must hold is read before the log.
+      // Read the requirement for the log before the log.
       mark = LifeMark(FileSystem.begin(of: folder.mark, bytes: LifeMark.size))
       let connection = try Connection(path: folder.database, access: .readOnly)
       try connection.execute("BEGIN")
       self.connection = Mutex(connection)
     }
 
-    /// One reader after the other.
+    /// Runs one reader at a time.
     func read<Result, Failure: Error>(
       _ body: (Connection) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
@@ -45,7 +45,7 @@ enum Recovery {
     return try verify(try Moment(folder), folder, dropped: dropped)
   }
 
-  /// The verified content as of one moment, for whoever does not hold the journal.
+  /// Returns the verified content of one moment, for a caller that does not hold the journal.
   static func read(_ folder: StateFolder) throws(JournalError) -> Recovered {
     let dropped = try WriteAheadLog.check(folder.writeAheadLog)
     let moment = try Moment(folder)
@@ -65,7 +65,7 @@ enum Recovery {
     }
   }
 
-  /// The same of what a connection sees; nothing is said about the file and its log.
+  /// Verifies the content that a connection sees; ignores the file and its log.
   static func verify(_ connection: Connection) throws(JournalError) -> Position {
     try Schema.check(connection)
     var position = Position()
@@ -75,7 +75,7 @@ enum Recovery {
     return position
   }
 
-  /// The first event that no row of the stream covers which came with a turn up to `last`.
+  /// Returns the first event behind the rows of the stream that came with turns up to `last`.
   static func nextEvent(
     _ connection: Connection, through last: Int64
   ) throws(JournalError) -> UInt64 {
@@ -84,13 +84,13 @@ enum Recovery {
     return UInt64(max(0, found ?? 0))
   }
 
-  /// nil where there are no events.
+  /// Returns nil if there are no events.
   static func turnOfNewestEvents(_ connection: Connection) throws(JournalError) -> Int64? {
     try connection.number("SELECT sequence FROM stream ORDER BY first DESC LIMIT 1")
   }
 
-  /// The newest snapshot, verified, and every turn behind it, which its reader verifies one by one:
-  /// of a damaged journal what comes before the damage can still be read (G6). As of one moment.
+  /// Returns the verified newest snapshot and the turns behind it, which their reader verifies one
+  /// by one: the part of a damaged journal before the damage stays readable (G6). Reads one moment.
   static func readUntilDamage(_ folder: StateFolder) throws(JournalError) -> Recovered {
     let moment = try Moment(folder)
     let position = try moment.read { connection throws(JournalError) in
@@ -104,9 +104,9 @@ enum Recovery {
     return content(folder, position, moment)
   }
 
-  /// The verified content as streams.
-  /// - Parameter moment: nil for whoever holds the journal, while nobody writes: each stream then
-  ///   has a connection of its own, and none is left open.
+  /// Returns the verified content as streams.
+  /// - Parameter moment: nil for the holder of the journal, while nobody writes: each stream then
+  ///   has a connection of its own, and none stays open.
   static func content(
     _ folder: StateFolder, _ position: Position, _ moment: Moment? = nil
   ) -> Recovered {
@@ -139,7 +139,7 @@ enum Recovery {
       })
   }
 
-  /// Finds the newest snapshot of which every part is there. Unfinished ones do not count.
+  /// Finds the newest complete snapshot. Unfinished ones do not count.
   private static func findSnapshot(
     _ connection: Connection, _ position: inout Position
   ) throws(JournalError) {
@@ -182,7 +182,7 @@ enum Recovery {
     position.lastEpoch = epoch
   }
 
-  /// The snapshots of which every part is there and holds, the oldest first.
+  /// Returns the complete and valid snapshots, the oldest first.
   static func wholeSnapshots(
     _ connection: Connection
   ) throws(JournalError) -> [(sequence: Int64, parts: Int)] {
@@ -201,7 +201,7 @@ enum Recovery {
     return whole
   }
 
-  /// How far the turns behind `base` hold, up to `last`: the last one that does, with its epoch.
+  /// Returns the last valid turn behind `base`, up to `last`, with its epoch.
   static func reach(
     _ connection: Connection, from base: Int64, through last: Int64
   ) throws(JournalError) -> (last: Int64, epoch: UInt64) {
@@ -214,7 +214,7 @@ enum Recovery {
     return reached
   }
 
-  /// Runs a reading; returns the damage that it came across.
+  /// Runs a reading; returns the damage that it found.
   static func damage(_ body: () throws -> Void) throws(JournalError) -> JournalError? {
     do {
       try body()
@@ -255,14 +255,14 @@ enum Recovery {
     }
   }
 
-  /// Visits verified rows of (sequence, epoch, checksum, body) from `first` on. Where all of them
-  /// are asked for, the turn of the newest events must be one of them, or before them: they came in
-  /// one transaction.
+  /// Visits verified rows of (sequence, epoch, checksum, body) from `first` on. If all rows are
+  /// requested, checks that the turn of the newest events is not behind the last row: events come
+  /// in one transaction with their turn.
   static func forEachTurn(
     _ connection: Connection, _ first: Int64, through last: Int64,
     _ visit: (Statement) throws -> Void
   ) throws {
-    // Read first: what is written meanwhile has its turn, too.
+    // Read this first: events that are written meanwhile have their turn, too.
     let newest = last == .max ? try turnOfNewestEvents(connection) : nil
     let rows = try connection.prepare(
       """

@@ -1,5 +1,5 @@
 // The journal in SQLite: opens and verifies the folder, starts the journal's thread, and passes
-// requests on to it. Called by the owner's loop; nothing here waits but open and close.
+// requests to it. Called by the owner's loop; only open and close block.
 
 import Synchronization
 
@@ -29,10 +29,10 @@ public final class SQLiteJournal: Journal {
     close()
   }
 
-  /// Opens the journal in `folder`, which is made when it does not exist.
+  /// Opens the journal in `folder`; makes it if it does not exist.
   ///
-  /// Everything from the newest snapshot on is verified first; a journal that does not hold is
-  /// refused and its files stay as they are (G6). Read `recovered` before the first snapshot.
+  /// Verifies everything from the newest snapshot on first. Refuses an invalid journal and leaves
+  /// its files unchanged (G6). Read `recovered` before the first snapshot.
   /// - Throws: `.inUse`, `.damaged`, `.format`, `.unsafeFolder`, `.storage` or `.diskFull`.
   public static func open(
     folder path: String, settings: JournalSettings = JournalSettings(), observer: JournalObserver
@@ -40,9 +40,9 @@ public final class SQLiteJournal: Journal {
     try start(try examine(path, settings), settings, observer)
   }
 
-  /// The same for an owner that may refuse what the journal holds, while nothing is written yet:
-  /// the files stay as they are then, too (G6).
-  /// - Throws: as above, or what `accept` throws.
+  /// Opens the journal, but lets `accept` refuse its content before anything is written: the files
+  /// stay unchanged then, too (G6).
+  /// - Throws: The errors of the other `open`, or the error of `accept`.
   public static func open(
     folder path: String, settings: JournalSettings = JournalSettings(), observer: JournalObserver,
     accept: (Recovered) throws -> Void
@@ -52,7 +52,7 @@ public final class SQLiteJournal: Journal {
     return try start(found, settings, observer)
   }
 
-  /// A journal of which nothing but the lock has been touched.
+  /// A journal of which only the lock has been touched.
   private struct Examined {
     let folder: StateFolder
     let lock: LockFile
@@ -72,7 +72,7 @@ public final class SQLiteJournal: Journal {
       let position = try Recovery.verify(folder)
       return Examined(folder: folder, lock: lock, reserve: reserve, position: position)
     } catch {
-      // Reading needs an index in shared memory: the room for it may be what the last life kept.
+      // Reading needs an index in shared memory; the last life's reserve may hold the room for it.
       guard error.exitStatus == 74, reserve.giveUp() else { throw error }
       let position = try Recovery.verify(folder)
       return Examined(folder: folder, lock: lock, reserve: reserve, position: position)
@@ -83,7 +83,7 @@ public final class SQLiteJournal: Journal {
     _ found: Examined, _ settings: JournalSettings, _ observer: JournalObserver
   ) throws(JournalError) -> (journal: SQLiteJournal, recovered: Recovered) {
     let (folder, position, reserve) = (found.folder, found.position, found.reserve)
-    // First of all the room that the last life kept: it may be what this one needs to begin.
+    // Free the last life's reserve first: this life may need the room to begin.
     _ = reserve.giveUp()
     try folder.finishCreation()
     let inbox = try Inbox(
@@ -147,7 +147,7 @@ public final class SQLiteJournal: Journal {
   }
 
   public func close() {
-    // After a failure the thread has closed the inbox itself, but still has to be joined once.
+    // After a failure the thread has closed the inbox itself, but must still be joined once.
     _ = inbox.close()
     if joined.exchange(true, ordering: .acquiringAndReleasing) { return }
     thread.join()

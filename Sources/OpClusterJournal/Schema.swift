@@ -1,5 +1,5 @@
-// The tables of a journal, how a new one is made, and which files a folder holds.
-// Used while opening, and by the tools; the calling thread.
+// The tables of a journal, the creation of a new one, and the files of a folder. Used while
+// opening, and by the tools, on the calling thread.
 
 /// The files of a journal in its folder.
 struct StateFolder: Sendable {
@@ -8,17 +8,17 @@ struct StateFolder: Sendable {
   var database: String { path + "/journal.db" }
   var writeAheadLog: String { path + "/journal.db-wal" }
   var lock: String { path + "/journal.lock" }
-  /// A database being made; renamed to `database` when it is complete.
+  /// A database under construction; renamed to `database` when it is complete.
   var unfinished: String { path + "/journal.new" }
-  /// How far the present life has committed.
+  /// The position of the present life's commits.
   var mark: String { path + "/journal.mark" }
-  /// Where SQLite without a write-ahead log keeps what it overwrites.
+  /// The rollback journal of SQLite without a write-ahead log.
   var rollbackJournal: String { path + "/journal.db-journal" }
   /// Exists from the first complete database on: without it a lost database would look new (G6).
   var created: String { path + "/journal.created" }
 
-  /// Whether there is a journal; refuses a folder that has lost its database (G6), and one that
-  /// another program has made write in another way.
+  /// Whether there is a journal. Refuses a folder that has lost its database (G6), and a database
+  /// that another program has switched to another journal mode.
   func holdsJournal() throws(JournalError) -> Bool {
     if let size = FileSystem.size(database), size > 0 {
       try checkJournalMode()
@@ -30,8 +30,8 @@ struct StateFolder: Sendable {
     return false
   }
 
-  /// Without a write-ahead log a kill leaves what only a writer can mend, and none of what this
-  /// program promises has been tried. The versions of the file format are two bytes of the header.
+  /// Refuses a database without a write-ahead log: after a kill only a writer could repair it, and
+  /// this program's promises are untested there. Two bytes of the header tell the mode.
   private func checkJournalMode() throws(JournalError) {
     let header = FileSystem.begin(of: database, bytes: 20)
     guard header.count == 20, header.starts(with: Array("SQLite format 3\0".utf8)) else { return }
@@ -45,14 +45,15 @@ struct StateFolder: Sendable {
         + "WAL\"' and start again, or restore a backup")
   }
 
-  /// Makes an empty journal: complete under another name first, so that no crash leaves half.
+  /// Makes an empty journal, complete under another name first, so that no crash leaves half of
+  /// one.
   func create() throws(JournalError) {
     for suffix in ["-wal", "-shm", "-journal"] { FileSystem.remove(unfinished + suffix) }
     try FileSystem.makeFile(unfinished)
     do {
       let connection = try Connection(path: unfinished, access: .readWrite)
       try connection.execute(Schema.creation)
-      // The file keeps its place when it is renamed.
+      // The rename keeps the place of the file.
       if let home = FileSystem.place(unfinished) {
         try connection.execute("INSERT INTO meta VALUES ('home', \(home))")
       }
@@ -63,7 +64,7 @@ struct StateFolder: Sendable {
     try finishCreation()
   }
 
-  /// Takes away a journal that has just been made here and is not wanted.
+  /// Removes an unwanted journal that was just made here.
   func removeJournal() {
     for file in [unfinished, database] {
       for suffix in ["", "-wal", "-shm", "-journal"] { FileSystem.remove(file + suffix) }
@@ -72,7 +73,7 @@ struct StateFolder: Sendable {
     FileSystem.remove(mark)
   }
 
-  /// Writes the mark that a database exists here; also after a crash just before it.
+  /// Writes the mark that a database exists here, also after a crash just before it.
   func finishCreation() throws(JournalError) {
     guard FileSystem.size(created) == nil else { return }
     try FileSystem.synchronize(path)
@@ -86,8 +87,8 @@ enum Schema {
   static let format: Int64 = 1
 
   /// Tables with a rowid. Measured on turns of 200 and 2,000 bytes, WITHOUT ROWID writes 13 % and
-  /// 50 % slower, reads at half the speed and needs 12 % and 130 % more space; on documents it
-  /// wins at 200 bytes (+30 %) and loses at 2,000 (-50 %).
+  /// 50 % slower, reads at half the speed and needs 12 % and 130 % more space. On documents it is
+  /// better at 200 bytes (+30 %) and worse at 2,000 (-50 %).
   static let creation = """
     PRAGMA auto_vacuum = NONE;
     PRAGMA journal_mode = WAL;
@@ -114,8 +115,8 @@ enum Schema {
     COMMIT;
     """
 
-  /// Refuses databases of another format, and databases that are no journal. SQLite believes what
-  /// the first page says of the tables: with a bit of that wrong, a full table can look empty (G6).
+  /// Refuses databases of another format, and databases that are no journal. SQLite trusts the
+  /// first page about the tables: with a wrong bit in it, a full table can look empty (G6).
   static func check(_ connection: Connection) throws(JournalError) {
     let found = try tables(connection)
     guard found.contains(where: { $0.name == "meta" }) else {
@@ -128,7 +129,7 @@ enum Schema {
     try made.execute(creation)
     let asCreated = try tables(made)
     if found == asCreated { return }
-    // Backups and compacted ones.
+    // The layout of backups and compacted journals.
     try made.execute("VACUUM")
     if found == (try tables(made)) { return }
     let lost = asCreated.filter { expected in
@@ -141,9 +142,9 @@ enum Schema {
 
   private struct Table: Equatable {
     var name: String
-    /// Its type, what it belongs to, and how it was made.
+    /// Its type, its table, and its SQL text.
     var words: [String]
-    /// Where it begins.
+    /// Its root page.
     var page: Int64
   }
 

@@ -1,5 +1,5 @@
-// The wrapper of SQLite's C library: a prepared statement, reused for the life of its connection.
-// Confined to the thread of its connection.
+// Wraps SQLite's C library: a prepared statement, reused for the life of its connection. Confined
+// to the thread of its connection.
 
 import CSQLite
 
@@ -36,13 +36,13 @@ import CSQLite
     try connection.check(code)
   }
 
-  /// Runs the statement to its end and makes it ready for the next use.
+  /// Runs the statement to its end and resets it.
   func run() throws(JournalError) {
     defer { reset() }
     while try step() {}
   }
 
-  /// Binds a body at `position` and runs the statement. The bytes are not copied on the way.
+  /// Binds a body at `position`, without a copy, and runs the statement.
   func run(body: [UInt8], at position: Int32) throws(JournalError) {
     defer { reset() }
     let code = unsafe body.withUnsafeBytes { bytes in
@@ -65,7 +65,7 @@ import CSQLite
     }
   }
 
-  /// Ends the current run. An error of the run was reported by `step` already.
+  /// Resets the statement. `step` has already reported an error of the run.
   func reset() {
     unsafe sqlite3_reset(handle)
   }
@@ -74,12 +74,12 @@ import CSQLite
     unsafe sqlite3_column_int64(handle, column)
   }
 
-  /// nil where there is none.
+  /// Returns nil for NULL.
   func optional(_ column: Int32) -> Int64? {
     unsafe sqlite3_column_type(handle, column) == SQLITE_NULL ? nil : integer(column)
   }
 
-  /// The bytes of a body.
+  /// Returns the bytes of a body.
   func length(_ column: Int32) -> Int { Int(unsafe sqlite3_column_bytes(handle, column)) }
 
   func text(_ column: Int32) -> String {
@@ -91,12 +91,12 @@ import CSQLite
     unsafe Array(blob(column))
   }
 
-  /// The checksum of the body in `column` with two numbers, without copying the body.
+  /// Returns the checksum of the body in `column` with two numbers, without copying the body.
   func checksum(_ first: Int64, _ second: Int64, column: Int32) -> Int64 {
     unsafe Checksum.of(first, second, blob(column))
   }
 
-  /// The bytes of a column, valid until the next step.
+  /// Returns the bytes of a column, valid until the next step.
   private func blob(_ column: Int32) -> UnsafeRawBufferPointer {
     let start = unsafe sqlite3_column_blob(handle, column)
     let count = Int(unsafe sqlite3_column_bytes(handle, column))

@@ -1,5 +1,5 @@
-// Chores in slices: writes snapshots and deletes what is old, a little at a time, so that a
-// waiting turn is never held up for long (G9). Used by the journal's thread, inside transactions.
+// Runs chores in slices: writes snapshots and deletes old rows, a little at a time, so that a
+// waiting turn is never delayed for long (G9). Used by the journal's thread, inside transactions.
 
 struct Sweeper {
   private let tables: HistoryTables
@@ -14,10 +14,10 @@ struct Sweeper {
   private let dropOfSubject: Statement
   private let dropDocuments: Statement
   private let setHome: Statement
-  /// Rows that a slice of deletion takes; follows from the time that slices took.
+  /// The number of rows that one slice deletes; adapts to the duration of slices.
   private var sliceRows: Int64 = 256
   private var sliceStart = ContinuousClock.now
-  /// The next part of the snapshot that is being written.
+  /// The next part of the present snapshot.
   private var nextPart = 0
 
   /// Whether no snapshot is half written.
@@ -54,7 +54,7 @@ struct Sweeper {
     dropDocuments = try connection.prepare("DELETE FROM documents WHERE subject = ?")
   }
 
-  /// Does one slice; true when the chore is done with it.
+  /// Runs one slice; true if the chore is done.
   mutating func slice(of chore: Chore) throws(JournalError) -> Bool {
     sliceStart = .now
     switch chore {
@@ -75,7 +75,7 @@ struct Sweeper {
     }
   }
 
-  /// Adapts the size of slices to the time the last one took, its commit included.
+  /// Adapts the size of slices to the duration of the last one, including its commit.
   mutating func measured() {
     let elapsed = ContinuousClock.now - sliceStart
     if elapsed > .microseconds(settings.sliceMicroseconds) {
@@ -103,7 +103,7 @@ struct Sweeper {
   }
 
   private func deleteSnapshots(except sequence: Int64) throws(JournalError) -> Bool {
-    // Parts are large: a few at a time.
+    // Parts are large: delete a few at a time.
     let limit: Int64 = 4
     defer { dropParts.reset() }
     try dropParts.bind(sequence, limit)
@@ -154,7 +154,7 @@ struct Sweeper {
     return true
   }
 
-  /// Counts the rows of (key, length, key behind it) that are to go, as long as `wanted` holds.
+  /// Counts the rows of (key, length, key behind it) to delete, as long as `wanted` returns true.
   private func count(
     _ statement: Statement, while wanted: (Totals) -> Bool
   ) throws(JournalError) -> (last: Int64?, totals: Totals) {

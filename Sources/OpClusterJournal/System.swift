@@ -1,5 +1,5 @@
-// The few calls of the operating system that a journal needs: folder, lock, files, free space,
-// and a thread with a wake-up. Used while opening, and by the inbox of the journal's thread.
+// The system calls of a journal: folder, lock, files, free space, and a thread with a wake-up. Used
+// while opening, and by the inbox of the journal's thread.
 
 import Glibc
 import OpClusterFolders
@@ -13,11 +13,11 @@ enum SystemCode {
   }
 }
 
-/// Holds the journal's lock file for one process; the system lets it go when the process ends.
+/// Holds the journal's lock file for one process; the system releases it when the process ends.
 final class LockFile: Sendable {
   private let descriptor: Int32
 
-  /// Throws `.inUse` with the holder's process id when another opener has it (F31).
+  /// Throws `.inUse` with the holder's process id if another opener has it (F31).
   init(path: String) throws(JournalError) {
     descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw .system("open", path, errno: errno) }
@@ -43,7 +43,7 @@ final class LockFile: Sendable {
     Glibc.close(descriptor)
   }
 
-  /// Lets the next opener in.
+  /// Releases the lock for the next opener.
   func release() {
     _ = flock(descriptor, LOCK_UN)
   }
@@ -58,18 +58,18 @@ final class LockFile: Sendable {
   }
 }
 
-/// A file whatever its name is, as long as the system runs.
+/// Identifies a file regardless of its name, as long as the system runs.
 struct FileIdentity: Sendable, Equatable {
   let device: UInt64
   let number: UInt64
 }
 
-/// A small file whose beginning is written again and again.
+/// A small file whose beginning is overwritten repeatedly.
 final class WrittenFile {
   private let path: String
   private let descriptor: Int32
 
-  /// Makes it, or opens what is there.
+  /// Makes the file, or opens an existing one.
   init(_ path: String) throws(JournalError) {
     self.path = path
     descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -92,7 +92,7 @@ final class WrittenFile {
 
 enum FileSystem {
   /// Makes the folder with mode 0700, or checks that only its owner can write to it, and that
-  /// nobody can put another in its place (F59).
+  /// nobody can replace it (F59).
   static func makeFolder(_ path: String) throws(JournalError) {
     try checkPlace(path)
     if unsafe mkdir(path, 0o700) == 0 { return }
@@ -100,7 +100,7 @@ enum FileSystem {
     var status = stat()
     guard unsafe stat(path, &status) == 0 else { throw .system("stat", path, errno: errno) }
     guard status.st_mode & S_IFMT == S_IFDIR else { throw .system("open", path, errno: ENOTDIR) }
-    // Somebody else may have been quicker.
+    // Another process may have made it first.
     try checkPlace(path)
   }
 
@@ -109,14 +109,14 @@ enum FileSystem {
     throw .unsafeFolder(path, because: error.message, advice: error.hint)
   }
 
-  /// The size of a file in bytes; nil when there is none.
+  /// Returns the size of a file in bytes; nil if there is none.
   static func size(_ path: String) -> UInt64? {
     var status = stat()
     return unsafe stat(path, &status) == 0 ? UInt64(status.st_size) : nil
   }
 
-  /// A number for the file itself, whatever its name is, the same after a start of the machine: a
-  /// copy has another. nil: there is no file.
+  /// Returns a number of the file itself, regardless of its name. It stays the same after a restart
+  /// of the machine; a copy has another. nil if there is no file.
   static func place(_ path: String) -> Int64? {
     var (status, disk) = (stat(), statvfs())
     guard unsafe stat(path, &status) == 0, unsafe statvfs(path, &disk) == 0 else { return nil }
@@ -124,14 +124,14 @@ enum FileSystem {
     return Int64(truncatingIfNeeded: mixed)
   }
 
-  /// Which file has this name now; nil: there is none.
+  /// Identifies the file that has this name at present; nil if there is none.
   static func identity(_ path: String) -> FileIdentity? {
     var status = stat()
     guard unsafe stat(path, &status) == 0 else { return nil }
     return FileIdentity(device: UInt64(status.st_dev), number: UInt64(status.st_ino))
   }
 
-  /// The first bytes of a file, fewer where it is shorter, none where it cannot be read.
+  /// Returns the first bytes of a file: fewer if it is shorter, none if it cannot be read.
   static func begin(of path: String, bytes: Int) -> [UInt8] {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
     guard descriptor >= 0 else { return [] }
@@ -143,7 +143,7 @@ enum FileSystem {
     return Array(found.prefix(max(0, count)))
   }
 
-  /// Makes an empty file with mode 0600; an existing one is emptied.
+  /// Makes an empty file with mode 0600; empties an existing one.
   static func makeFile(_ path: String) throws(JournalError) {
     let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw .system("open", path, errno: errno) }
@@ -154,7 +154,7 @@ enum FileSystem {
     guard unsafe rename(source, target) == 0 else { throw .system("rename", target, errno: errno) }
   }
 
-  /// Makes a file that has its room on the disk; false where the system cannot do that.
+  /// Makes a file with preallocated room; false if the system cannot do that.
   static func allocate(_ path: String, bytes: UInt64) -> Bool {
     let flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW
     let descriptor = unsafe open(path, flags, 0o600)
@@ -182,19 +182,19 @@ enum FileSystem {
     guard fsync(descriptor) == 0 else { throw .system("fsync", path, errno: errno) }
   }
 
-  /// Bytes available to this user on the disk of `path`; nil when the system does not say.
+  /// Returns the bytes available to this user on the disk of `path`; nil if unknown.
   static func freeBytes(_ path: String) -> UInt64? {
     var status = statvfs()
     guard unsafe statvfs(path, &status) == 0 else { return nil }
-    // A file system may say what it likes.
+    // A file system may report any numbers.
     let (bytes, overflow) = UInt64(status.f_bavail).multipliedReportingOverflow(
       by: UInt64(status.f_frsize))
     return overflow ? .max : bytes
   }
 
-  /// Hands over a file in pieces, the first one of `first` bytes, each further one as long as
-  /// `visit` has answered to the one before it, the last one shorter; nil ends it. Does nothing
-  /// for a file that does not exist.
+  /// Passes a file to `visit` in pieces. The first piece has `first` bytes; the answer of `visit`
+  /// is the size of the next one, and nil ends the reading. The last piece may be shorter. Does
+  /// nothing if the file does not exist.
   static func forEachPiece(
     of path: String, first: Int, _ visit: ([UInt8]) -> Int?
   ) throws(JournalError) {
@@ -218,7 +218,7 @@ enum FileSystem {
   }
 }
 
-/// A thread of its own, with every signal blocked: signals belong to the owner's loop.
+/// A thread with every signal blocked: signals belong to the owner's loop.
 struct OwnThread: Sendable {
   private let identity: pthread_t
 
@@ -246,7 +246,7 @@ struct OwnThread: Sendable {
     self.identity = identity
   }
 
-  /// Waits for the end of the thread; on the thread itself it only lets go of it.
+  /// Waits for the end of the thread; on the thread itself it only detaches it.
   func join() {
     if pthread_equal(identity, pthread_self()) != 0 {
       pthread_detach(identity)
@@ -256,8 +256,8 @@ struct OwnThread: Sendable {
   }
 }
 
-/// Wakes one waiting thread; a wake-up that comes before the wait is kept. A pipe, as Swift's
-/// Glibc has no eventfd. Signalled at most once per wait, so that the pipe is never full.
+/// Wakes one waiting thread; a wake-up before the wait is kept. Uses a pipe, since Swift's Glibc
+/// has no eventfd. Signals at most once per wait, so that the pipe never fills up.
 final class WakeUp: Sendable {
   private let reader: Int32
   private let writer: Int32

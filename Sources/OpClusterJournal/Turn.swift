@@ -1,15 +1,15 @@
-// What is made durable: a turn of the owner's loop with the rows that go to history beside it.
-// Written by the owner of a journal, read back by recovery; values only, no thread.
+// The unit of durability: a turn of the owner's loop with its rows of history. Written by the owner
+// of a journal, read by recovery; values only, no thread.
 
 /// One turn of the owner's loop: opaque bytes that become durable as a whole or not at all (G2).
 public struct Turn: Sendable, Hashable {
-  /// The commit index: 1 for the first turn of a journal, then gapless; at most `Int64.max`.
+  /// The commit index: 1 for the first turn of a journal, then without gaps; at most `Int64.max`.
   public var sequence: UInt64
   /// The life of the coordinator that wrote the turn; at most `Int64.max`.
   public var epoch: UInt64
-  /// The records of the turn, as the owner encodes them.
+  /// The records of the turn, in the owner's encoding.
   public var body: [UInt8]
-  /// Rows of history written in the same transaction; recovery does not hand them back.
+  /// Rows of history, written in the same transaction; recovery does not return them.
   public var attachments: [Attachment]
 
   public init(sequence: UInt64, epoch: UInt64, body: [UInt8], attachments: [Attachment] = []) {
@@ -19,7 +19,7 @@ public struct Turn: Sendable, Hashable {
     self.attachments = attachments
   }
 
-  /// What the turn counts against the bounds of the queue, in bytes.
+  /// The bytes that count against the limits of the queue.
   var cost: Int {
     attachments.reduce(body.count + 64) { $0 + $1.body.count + 64 }
   }
@@ -38,16 +38,16 @@ public struct Turn: Sendable, Hashable {
   }
 }
 
-/// A row of history that a turn brings along. Subjects are the owner's numbers, up to `Int64.max`.
+/// A row of history that comes with a turn. Subjects are the owner's numbers, up to `Int64.max`.
 public enum Attachment: Sendable, Hashable {
-  /// The events `first ..< first + count`; each row begins where the one before it ended.
+  /// The events `first ..< first + count`; each row begins at the end of the previous one.
   case stream(first: UInt64, count: UInt32, body: [UInt8])
-  /// What ended about the members `first ... last` of a subject; chapters may overlap.
+  /// The ends of the members `first ... last` of a subject; chapters may overlap.
   case chapter(subject: UInt64, first: UInt32, last: UInt32, body: [UInt8])
-  /// The one document of this kind about a subject; replaces the former one.
+  /// The document of this kind about a subject; replaces the former one.
   case document(subject: UInt64, kind: Int, body: [UInt8])
-  /// No document about a subject is kept any more. Its chapters, which may be many, go later, by
-  /// `Journal.forget`.
+  /// Removes all documents about a subject. Its chapters may be many; `Journal.forget` removes them
+  /// later.
   case erasure(subject: UInt64)
 
   /// The bytes of the row.

@@ -1,22 +1,22 @@
-// Looks at SQLite's write-ahead log before SQLite does. SQLite takes the log up to the first frame
-// that does not hold and says nothing about the rest; that is right for a commit torn by a crash
-// (G5), and would be a silent loss of acknowledged turns after damage further ahead (G6).
-// Used by Recovery, on the calling thread, read-only. The format: sqlite.org/fileformat2.html#wal.
+// Checks SQLite's write-ahead log before SQLite reads it. SQLite silently stops at the first
+// invalid frame. That is right for a commit torn by a crash (G5), but it would lose acknowledged
+// turns after damage further ahead (G6). Used by Recovery, on the calling thread, read-only. The
+// format: sqlite.org/fileformat2.html#wal.
 
-/// Tells a torn end from damage in the middle.
+/// Distinguishes a torn end from damage in the middle.
 ///
 /// With `synchronous = FULL` a commit is synced before the next frame is written, and each life of
-/// a journal begins with an empty log. What a crash can tear is therefore the last transaction
-/// alone: of its frames any may be missing or half written, in whatever order, one of them marks
-/// the commit, no page is among them twice, and nothing of this log lies behind them. Whatever is
-/// behind the last whole commit and does not look like that, was synced once, and must hold.
+/// a journal begins with an empty log. So a crash can tear only the last transaction: any of its
+/// frames may be missing or half written, in any order; one of them marks the commit; no page
+/// occurs twice; and no frame of this log lies behind them. Everything else behind the last whole
+/// commit was synced once, and must be valid.
 struct WriteAheadLog {
   private static let headerSize = 32
   private static let frameHeaderSize = 24
-  /// A transaction with more frames than this may be larger than SQLite's cache: its last frame can
-  /// then repeat a page.
+  /// A transaction with more frames may exceed SQLite's cache: its last frame can then repeat a
+  /// page.
   private static let framesWithoutSpilling = 1_000
-  /// How often a log that moves on under the reader is looked at.
+  /// Maximum reads of a log that changes meanwhile.
   private static let maximumLooks = 20
 
   private var salts: [UInt8] = []
@@ -29,13 +29,13 @@ struct WriteAheadLog {
   private var lastOwn = 0
   /// The pages behind the last whole commit.
   private var pages: Set<UInt32> = []
-  /// The first frame that does not hold, counted from 1.
+  /// The first invalid frame, counted from 1.
   private var broken: (number: Int, bytes: [UInt8])?
-  /// Whether that one or one behind it marks a commit.
+  /// Whether that frame, or one behind it, marks a commit.
   private var hasBrokenCommit = false
   private var isDamaged = false
 
-  /// Whether there is any log at all.
+  /// Whether the log has any frames.
   static func hasFrames(_ path: String) -> Bool {
     FileSystem.size(path).map { $0 > headerSize + frameHeaderSize } ?? false
   }
@@ -45,19 +45,19 @@ struct WriteAheadLog {
     _ path: String, _ first: Int, _ visit: ([UInt8]) -> Int?
   ) throws(JournalError) -> Void
 
-  /// What seemed damaged, with the bytes that said so.
+  /// Suspected damage, with the bytes that show it.
   private struct Damage: Equatable {
     let error: JournalError
     let header: [UInt8]
     let frame: [UInt8]
   }
 
-  /// How many frames at the end belong to no commit: SQLite will drop them (G5).
+  /// Returns the number of frames at the end that belong to no commit: SQLite will drop them (G5).
   ///
-  /// A journal in use is written while it is read here: a frame is half there, or the log begins
-  /// anew behind the reader. That moves on, and damage stays: it counts once two looks in a row
-  /// have come to the same bytes under the same header.
-  /// - Throws: `.damaged`, or `.storage` where no two looks agreed.
+  /// A journal in use is written meanwhile: a frame may be incomplete, or the log restarts behind
+  /// the reader. Such a state changes, and damage stays. So damage counts only if two consecutive
+  /// reads find the same bytes under the same header.
+  /// - Throws: `.damaged`, or `.storage` if no two reads agreed.
   static func check(
     _ path: String, read: Reading = FileSystem.forEachPiece
   ) throws(JournalError) -> Int {
@@ -117,7 +117,7 @@ struct WriteAheadLog {
     return sums == (Self.number(header, 24), Self.number(header, 28))
   }
 
-  /// Reads the next frame; false when no further frame matters.
+  /// Reads the next frame; false if no further frame matters.
   private mutating func read(frame piece: [UInt8]) -> Bool {
     frame += 1
     let (page, isCommit) = (Self.number(piece, 0), Self.number(piece, 4) != 0)
@@ -144,7 +144,7 @@ struct WriteAheadLog {
     return !isDamaged
   }
 
-  /// Takes in a last frame that was not written to its end.
+  /// Takes in a last frame that is incomplete.
   private mutating func read(torn piece: [UInt8]) {
     guard piece.count >= 16, isAlmostOurs(piece) else { return }
     lastOwn = frame + 1
@@ -153,8 +153,9 @@ struct WriteAheadLog {
 
   private func isOurs(_ piece: [UInt8]) -> Bool { piece[8..<16].elementsEqual(salts) }
 
-  /// Both salts of another log differ, the one counted and the other drawn; no crash tears a header
-  /// between them, as sectors end at multiples of eight bytes. One that differs was damaged.
+  /// Whether at least one salt is ours. In another log both salts differ, one counted and one
+  /// random. No crash tears a header between them, as sectors end at multiples of eight bytes; a
+  /// single differing salt is damage.
   private func isAlmostOurs(_ piece: [UInt8]) -> Bool {
     piece[8..<12].elementsEqual(salts[..<4]) || piece[12..<16].elementsEqual(salts[4...])
   }
@@ -178,7 +179,7 @@ struct WriteAheadLog {
     return isBigEndian ? value : value.byteSwapped
   }
 
-  /// A number of the header: big-endian always.
+  /// Reads a number of the header, always big-endian.
   private static func number(_ bytes: [UInt8], _ offset: Int) -> UInt32 {
     bytes[offset..<(offset + 4)].reduce(0) { $0 << 8 | UInt32($1) }
   }

@@ -1,11 +1,11 @@
-// Whether the files that are written are still those that a start would find. Asked by the
-// journal's thread before it says that something is durable, and by readers now and then.
+// Checks that the written files are still those that a start would find. The journal's thread
+// checks before it reports anything durable, and readers check now and then.
 
 struct WrittenFiles: Sendable {
   private let folder: StateFolder
   private let known: [(path: String, identity: FileIdentity)]
 
-  /// Made once both files are there.
+  /// Make it when both files exist.
   init(_ folder: StateFolder) throws(JournalError) {
     self.folder = folder
     var known: [(path: String, identity: FileIdentity)] = []
@@ -18,7 +18,7 @@ struct WrittenFiles: Sendable {
     self.known = known
   }
 
-  /// Two system calls.
+  /// Costs two system calls.
   func check() throws(JournalError) {
     for (path, identity) in known where FileSystem.identity(path) != identity {
       let isGone = FileSystem.identity(path) == nil
