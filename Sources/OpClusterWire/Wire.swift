@@ -106,7 +106,7 @@ public enum Wire {
   /// limits cover the blocks of the template and the added ones together.
   public static func decodeBlocks(_ bytes: [UInt8]) throws(WireError) -> [OperationBlock] {
     try checkCount(bytes.count, Limits.payloadBytes, "blocks")
-    try Door.check(bytes, .blocks, "blocks")
+    try MessageBounds.check(bytes, .blocks, "blocks")
     return try parsed(ProtoBlocks.self, bytes, "blocks").words()
   }
   /// Encodes the argument of an array's element whose work is blocks: the values for its commands
@@ -120,7 +120,7 @@ public enum Wire {
   /// values.
   public static func decodeBlockElement(_ bytes: [UInt8]) throws(WireError) -> [UInt8] {
     try checkCount(bytes.count, Limits.payloadBytes, "blocks")
-    try Door.check(bytes, .blocks, "blocks")
+    try MessageBounds.check(bytes, .blocks, "blocks")
     return try opaque(
       parsed(ProtoBlocks.self, bytes, "blocks").element, Limits.elementArgumentBytes,
       "blocks.element")
@@ -132,7 +132,7 @@ public enum Wire {
   /// At most `Limits.outputBytes` and `Limits.blocksPerOperation`.
   public static func decodeBlockResults(_ bytes: [UInt8]) throws(WireError) -> [BlockResult] {
     try checkCount(bytes.count, Limits.outputBytes, "block_results")
-    try Door.check(bytes, .blockResults, "block_results")
+    try MessageBounds.check(bytes, .blockResults, "block_results")
     return try parsed(ProtoBlockResults.self, bytes, "block_results").words()
   }
   /// Encodes the pairs that a command wrote to `OP_OUTPUT`, in order.
@@ -195,6 +195,6 @@ private func received<Word: WireConvertible>(
   _ bytes: [UInt8], _ shape: Shape, _ name: String
 ) throws(WireError) -> Word {
   try checkCount(bytes.count, Limits.messageBytes, name)
-  try Door.check(bytes, shape, name)
+  try MessageBounds.check(bytes, shape, name)
   return try Word(proto: parsed(Word.Proto.self, bytes, name))
 }

@@ -71,9 +71,9 @@ import Testing
     #expect(refusal?.problem == .missing)
   }
 
-  /// The door counts what is inside targets and lists of types before anything is made of it:
+  /// The walk counts what is inside targets and lists of types before anything is made of it:
   /// its errors name the field by number.
-  @Test func emptyMessagesAreCountedAtTheDoor() {
+  @Test func emptyMessagesAreCountedFirst() {
     func empty(_ field: UInt64) -> [UInt8] {
       Array(repeating: Protobuf.block(field, []), count: 20_000).flatMap { $0 }
     }

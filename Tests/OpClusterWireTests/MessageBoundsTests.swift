@@ -1,12 +1,12 @@
-// The door (G32, G33): limits at and one past them, columns that do not fit, numbers that are
-// none, what is unknown, what is nested without end. The field numbers are those of proto/.
+// The bounds of messages (G32, G33): limits at and one past them, columns that do not fit, numbers
+// that are none, what is unknown, what is nested without end. Field numbers are those of proto/.
 
 import MessageDice
 import OpClusterModel
 import OpClusterWire
 import Testing
 
-@Suite struct DoorTests {
+@Suite struct MessageBoundsTests {
   /// Columns of a report with so many `started` entries; `attempts` says otherwise where given.
   private func report(
     kinds: [UInt8], graphs: [UInt64] = [1], counts: [UInt64]? = nil, deltas: Int? = nil,

@@ -83,16 +83,16 @@ extension Shape {
   static let any = Shape()
 }
 
-/// Walks the wire format as deep as the shape goes.
-struct Door {
+/// The bounds of a message that a shape gives: walks the wire format as far as the shape goes.
+struct MessageBounds {
   private let bytes: [UInt8]
   private var at = 0
 
   private init(_ bytes: [UInt8]) { self.bytes = bytes }
 
   static func check(_ bytes: [UInt8], _ shape: Shape, _ name: String) throws(WireError) {
-    var door = Door(bytes)
-    try door.walk(shape, until: bytes.count, name)
+    var walk = MessageBounds(bytes)
+    try walk.walk(shape, until: bytes.count, name)
   }
 
   private mutating func walk(
