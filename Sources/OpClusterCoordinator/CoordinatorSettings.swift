@@ -151,4 +151,36 @@ enum CoordinatorLimits {
   static let probePause = Span.seconds(30)
   /// Messages waiting for the loop's thread; the journal's queue is smaller.
   static let notices = 1 << 18
+
+  /// The constants of `FairRequestQueue`, whose formula names them; `Limits.sharePercent` is the
+  /// share.
+  enum FairQueue {
+    /// The largest small frame.
+    static let smallFrameBytes = 16 << 10
+    /// A request that gives back is no larger.
+    static let givingBackBytes = 64
+    /// Who has more frames waiting than this asks for more than it is given.
+    static let manyWaiting = 16
+    /// What large frames take, and what who has many waiting takes, counts so many times when it
+    /// is told who is the lightest: nobody else is heard while the loop is at a large frame, and
+    /// who asks without end would have as much as anybody else.
+    static let heavyWeight = 2.0
+    /// What has been used is forgotten in a straight line, within so many seconds.
+    static let fadingSeconds = 2.0
+    /// What may be used at once, of either size.
+    static let burst = Span.milliseconds(20)
+    /// What is owed at most by who had nobody lighter beside it.
+    static let mostAlone = Span.milliseconds(40)
+    /// What is owed at most for more than one frame: who was the lightest for a while, beside
+    /// others that used much, is not held back for long when somebody lighter comes.
+    static let mostTogether = Span.milliseconds(100)
+    /// Who was heard within this time is one of those who share. Only time in which the loop had
+    /// nothing to do counts: nobody can be heard in a long turn of somebody else, which would make
+    /// all others absent.
+    static let presence = Span.milliseconds(100)
+    /// Who is the lightest is looked up again after this.
+    static let comparisonPause = Span.milliseconds(1)
+    /// What a question is expected to take before one was answered.
+    static let firstQuestion = Span(nanoseconds: 500_000)
+  }
 }

@@ -262,7 +262,7 @@ import Testing
       disk: MemoryDisk(), observer: JournalObserver(onDurable: { _ in }, onFailure: { _ in }))
     let isKept = Atomic(true)
     let answers = Atomic<Int>(0)
-    let desk = try HistoryDesk(journal.journal) { answer in
+    let desk = try HistoryThread(journal.journal) { answer in
       guard case .room = answer else { return }
       answers.add(1, ordering: .sequentiallyConsistent)
       while isKept.load(ordering: .sequentiallyConsistent) { sched_yield() }

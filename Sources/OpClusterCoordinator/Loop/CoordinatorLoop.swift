@@ -1,8 +1,9 @@
 // The coordinator's loop: one thread that owns both sockets and steps the scheduler in place. Reads
 // top to bottom; a turn is a transaction:
 //
-//   sleep → hear what other threads say → take frames in (`Hearing`) → the scheduler decides →
-//   append to the journal (`Keeping`) → what is durable leaves (`Speaking`) → clients (`Clients`)
+//   sleep → hear what other threads say → take frames in (`WorkerMessages`, `ClientMessages`) →
+//   the scheduler decides → append to the journal (`TurnCommit`) → what is durable leaves
+//   (`OutgoingMessages`) → clients (`Clients`)
 //
 // It never waits but in `sleep`. While the disk lags behind so far that the journal takes no more,
 // nobody is listened to and the scheduler's time stands still, so that no worker is lost by it.
@@ -18,7 +19,7 @@ final class CoordinatorLoop {
   let settings: CoordinatorSettings
   let logger: Logger
   let journal: any Journal
-  let history: HistoryDesk
+  let history: HistoryThread
   let notices: Mailbox<Notice>
   private let signals: StopSignals?
   private let lifeline: Int32?
@@ -76,7 +77,7 @@ final class CoordinatorLoop {
   var undurable = UndurableGraphs()
   var logs = LogRelay()
   var quotas: QuotaBook
-  var waitingRoom: WaitingRoom
+  var requestQueue: FairRequestQueue
   /// Graphs are taken as far as the memory goes.
   var memory: MemoryRoom
   /// Who was put out, and until when; those whose time is over are forgotten.
@@ -132,7 +133,7 @@ final class CoordinatorLoop {
     quotas = QuotaBook(settings.quotas)
     memory = MemoryRoom(settings.memory)
     threads = ThreadWatch(at: now, heartbeat: settings.timing.heartbeat)
-    waitingRoom = WaitingRoom(bytes: memory.waitingBytes)
+    requestQueue = FairRequestQueue(bytes: memory.waitingBytes)
     for graph in recovered.sizesOfLivingGraphs() {
       let cost = MemoryRoom.cost(
         templates: graph.templates, operations: graph.operations, bytes: graph.bytes)
@@ -160,7 +161,7 @@ final class CoordinatorLoop {
       }
       workers = try Port(settings.workerEndpoint, keys: access?.serverKeys)
       clients = try Port(settings.clientEndpoint, keys: access?.serverKeys)
-      history = try HistoryDesk(journal) { _ = notices.post(.history($0)) }
+      history = try HistoryThread(journal) { _ = notices.post(.history($0)) }
     } catch {
       throw .socket(error)
     }
@@ -239,8 +240,8 @@ final class CoordinatorLoop {
   private func step() throws(CoordinatorError) {
     try sleep()
     now = .now
-    waitingRoom.beginTurn(at: now)
-    defer { waitingRoom.endTurn(at: .now) }
+    requestQueue.beginTurn(at: now)
+    defer { requestQueue.endTurn(at: .now) }
     limitConnections()
     cutUnendedMessages()
     takeSignals()
@@ -285,7 +286,7 @@ final class CoordinatorLoop {
     if !turn.lies.isEmpty { answerLies() }
     if hasInput || !questions.isEmpty { keep() }
     let end = Instant.now
-    waitingRoom.chargeRest(end - heardEverybody, after: heardEverybody - start, at: end)
+    requestQueue.chargeRest(end - heardEverybody, after: heardEverybody - start, at: end)
   }
 
   /// What is said while the disk keeps everything else back.
@@ -306,8 +307,8 @@ final class CoordinatorLoop {
     return max(min(wish, regular), lastTick + CoordinatorLimits.tickPause)
   }
 
-  /// Whether somebody in the waiting room needs not wait for others.
-  private var isAnybodyHeardNext: Bool { waitingRoom.hasNext(at: .now) }
+  /// Whether somebody in the request queue needs not wait for others.
+  private var isAnybodyHeardNext: Bool { requestQueue.hasNext(at: .now) }
 
   private func sleep() throws(CoordinatorError) {
     workers.listen(!isStalled, &poller)
@@ -320,7 +321,7 @@ final class CoordinatorLoop {
     if !workers.peers.waiting.isEmpty || !clients.peers.waiting.isEmpty {
       moment = min(moment, now + CoordinatorLimits.retryPause)
     }
-    if !isStalled, !waitingRoom.isEmpty {
+    if !isStalled, !requestQueue.isEmpty {
       moment = min(moment, now + (isAnybodyHeardNext ? .zero : CoordinatorLimits.retryPause))
     }
     if let feed = service?.nextFeed { moment = min(moment, Instant(nanoseconds: feed)) }

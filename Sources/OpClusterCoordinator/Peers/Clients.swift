@@ -13,7 +13,7 @@ struct ClientQuestion {
   var request: RequestID
   var what: ClientRequest
   /// Of its message.
-  var size: WaitingRoom.Size
+  var size: FairRequestQueue.Size
 }
 
 extension CoordinatorLoop {
@@ -33,7 +33,7 @@ extension CoordinatorLoop {
       }
       let end = Instant.now
       guard let holder = clients.peers[question.peer]?.holder else { continue }
-      waitingRoom.noteQuestion(end - start, for: question.size, of: holder, at: end)
+      requestQueue.noteQuestion(end - start, for: question.size, of: holder, at: end)
     }
     questions.removeAll(keepingCapacity: true)
   }
@@ -300,7 +300,7 @@ extension CoordinatorLoop {
     cutSilent()
     ask(.room)
     quotas.forgetIdle(at: now)
-    waitingRoom.forgetIdle(at: now)
+    requestQueue.forgetIdle(at: now)
     banished = banished.filter { $0.value > now }
     subscriptions.evict(
       at: now, patience: settings.subscriberPatience, backlog: settings.subscriberBacklog,

@@ -1,4 +1,4 @@
-// What a peer may say, case by case (G27, G32, G36): the door is one pure function.
+// What a peer may say, case by case (G27, G32, G36): authorization is one pure function.
 
 import Citations
 import OpClusterModel
@@ -7,22 +7,22 @@ import Testing
 
 @testable import OpClusterCoordinator
 
-@Suite struct DoorTests {
+@Suite struct AuthorizationTests {
   private static let submit = ClientRequest.submit(GraphSubmission(name: "g"))
 
   private func verdict(
     _ saying: Saying, greeted: Bool = true, inFlight: Int = 0, load: Load = Load.none,
     isPutOut: Bool = false, by principal: Principal = .local
-  ) -> Door.Verdict {
+  ) -> Authorization.Verdict {
     var peer = Peer(
       id: PeerID(1), Sender(connection: RoutingID(number: 1), key: nil), principal, at: .zero)
     peer.isGreeted = greeted
     peer.requestsInFlight = inFlight
     peer.isPutOut = isPutOut
-    return Door.verdict(on: saying, from: peer, load)
+    return Authorization.verdict(on: saying, from: peer, load)
   }
 
-  private func code(_ verdict: Door.Verdict) -> Refusal.Code? {
+  private func code(_ verdict: Authorization.Verdict) -> Refusal.Code? {
     if case .refused(let refusal) = verdict { refusal.code } else { nil }
   }
 
@@ -138,10 +138,10 @@ import Testing
   /// Who was put out is told which of the two it was.
   @Test(.checks("G37")) func changesAreTold() {
     let before = Principal.known(name: "anna", role: .admin)
-    let removed = Door.keyChanged(before, .removed)
+    let removed = Authorization.keyChanged(before, .removed)
     #expect(removed.code == .forbidden)
     #expect(removed.message.contains("'anna' was removed"))
-    let changed = Door.keyChanged(before, .known(name: "anna", role: .observer))
+    let changed = Authorization.keyChanged(before, .known(name: "anna", role: .observer))
     #expect(changed.message.contains("another name or role"))
   }
 

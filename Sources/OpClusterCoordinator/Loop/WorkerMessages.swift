@@ -1,6 +1,6 @@
-// What peers say: frames in, words out, past the door, to whom they concern. A turn takes a bounded
-// number from each socket, so that neither side starves the other. Here workers, and what both
-// have in common; clients are in `HearingClients`. On the loop's thread.
+// What workers say: frames in, words out, past admission, to whom they concern. A turn takes a
+// bounded number from each socket, so that neither side starves the other. What both sides have in
+// common is here, too; clients are in `ClientMessages`. On the loop's thread.
 
 import Logging
 import OpClusterModel
@@ -63,7 +63,7 @@ extension CoordinatorLoop {
       saying = .workerHello(name: hello.name, owner: access?.key(owning: hello.name))
       isHello = true
     }
-    switch Door.verdict(on: saying, from: known, load(of: peer)) {
+    switch Authorization.verdict(on: saying, from: known, load(of: peer)) {
     case .ignored: return
     case .refused(let refusal):
       send(.refused(refusal), toWorker: peer)

@@ -42,13 +42,14 @@ extension CoordinatorLoop {
     access?.keepOpen(at: now)
     guard access?.refresh(at: now, logger) == true else { return }
     for peer in workers.peers.all {
-      let changed = hasChanged(peer) ? Door.keyChanged(peer.principal, principal(of: peer)) : nil
+      let changed =
+        hasChanged(peer) ? Authorization.keyChanged(peer.principal, principal(of: peer)) : nil
       guard let refusal = changed ?? lostName(peer) else { continue }
       send(.refused(refusal), toWorker: peer.id)
       forgetWorker(peer.id)
     }
     for peer in clients.peers.all where hasChanged(peer) && !peer.isPutOut {
-      let refusal = Door.keyChanged(peer.principal, principal(of: peer))
+      let refusal = Authorization.keyChanged(peer.principal, principal(of: peer))
       send(.reply(RequestID(0), .refused(refusal)), toClient: peer.id)
       putOut(peer.id)
     }
@@ -57,7 +58,7 @@ extension CoordinatorLoop {
   /// Why a worker may not go on under its name: a key was added to which it belongs.
   private func lostName(_ peer: Peer) -> Refusal? {
     guard let name = peer.workerName, !peer.isPutOut else { return nil }
-    return Door.nameRefusal(of: name, access?.key(owning: name), by: peer.principal)
+    return Authorization.nameRefusal(of: name, access?.key(owning: name), by: peer.principal)
   }
 
   private func principal(of peer: Peer) -> Principal {

@@ -7,7 +7,7 @@ import OpClusterModel
 import OpClusterZeroMQ
 import Synchronization
 
-final class HistoryDesk: Sendable {
+final class HistoryThread: Sendable {
   private struct State {
     var turns = HistoryTurns()
     var isStopping = false
@@ -33,7 +33,7 @@ final class HistoryDesk: Sendable {
     let shared = try Shared()
     self.shared = shared
     thread = try startThread(name: "history") {
-      HistoryDesk.run(shared, HistoryReader(journal), answer)
+      HistoryThread.run(shared, HistoryReader(journal), answer)
     }
   }
 

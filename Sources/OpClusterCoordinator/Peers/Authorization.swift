@@ -1,8 +1,9 @@
-// The one function that decides what a peer may say. Whoever adds roles adds them here. Pure.
+// What a peer may say, by its role, its versions and the number of what it has. Whoever adds roles
+// adds them here. Pure.
 
 import OpClusterModel
 
-/// What a peer has said, as far as the door must know.
+/// What a peer has said, as far as its rights go by it.
 enum Saying {
   /// With the name that it wants to serve under, and the key that this name belongs to.
   case workerHello(name: String, owner: String?)
@@ -11,7 +12,7 @@ enum Saying {
   case request(ClientRequest)
 }
 
-/// How full the house is.
+/// What bounds by number go by.
 struct Load {
   /// Greeted clients.
   var clients: Int
@@ -21,7 +22,7 @@ struct Load {
   var isDiskFull: Bool
 }
 
-enum Door {
+enum Authorization {
   enum Verdict: Equatable {
     case allowed
     case refused(Refusal)

@@ -1,11 +1,31 @@
-// Frames of clients that were received and not heard yet, by principal, and whose turn it is (G29):
-// one after the other, and who has used more than its share of the loop's time waits as long as
-// somebody lighter is there. Bounded (G27). Pure; on the loop's thread.
+// Frames of clients that were received and not heard yet, by principal, and whose turn it is (G29).
+// Bounded (G27). Pure; on the loop's thread.
+//
+// The rule is class-based queueing (S. Floyd, V. Jacobson: Link-sharing and resource management
+// models for packet networks, 1995) with the loop's time for a link and a class for each principal:
+// round robin, and who is over its share waits only as long as that would hurt another one. What a
+// frame costs is measured while it is heard, and charged afterwards; deficit round robin and
+// start-time fair queueing would have to know it before. For principals p, q and moments t₀ < t:
+//
+//   owed(p, t)    = max(0, owed(p, t₀) − share · (t − t₀)), apart for large ones, small paid first
+//   used(p, t)    = used(p, t₀) · max(0, 1 − (t − t₀) / fading)
+//   a charge c of p raises used(p) by weight · c, and owed(p) by c, to `most` at the most
+//   weight        = `heavyWeight` for large frames and behind `manyWaiting` others, otherwise 1
+//   present(q)    ⇔ frames of q wait, or one was heard within `presence` of the loop's idle time
+//   lighter(p, c) ⇔ some q ≠ p with present(q) has used(q) < used(p) + weight · c
+//   most          = lighter(p, c) ? max(`mostTogether`, its message + `burst`) : `mostAlone`
+//   waits(p)      ⇔ owed(p) > `burst` and lighter(p, 0)
+//   next          = one frame of the first p with ¬waits(p), in the round, behind the last one
+//   Beside lighter ones p has of a time T at most share · T + `burst` + one frame, of each size.
+//
+// `share` is `Limits.sharePercent`; the other constants are those of `CoordinatorLimits.FairQueue`.
+// Costs, for n principals with frames or heard lately: a frame in or out O(1) but for moving the
+// round, O(n) machine words; who is the lightest is looked up once a millisecond, O(n).
 
 import OpClusterModel
 import OpClusterScheduling
 
-struct WaitingRoom {
+struct FairRequestQueue {
   struct Frame {
     let bytes: [UInt8]
     let peer: PeerID
@@ -17,19 +37,13 @@ struct WaitingRoom {
   enum Size {
     case small, large
 
-    /// The largest small frame.
-    static let mostSmallBytes = 16 << 10
-
-    init(bytes: Int) { self = bytes > Self.mostSmallBytes ? .large : .small }
+    init(bytes: Int) {
+      self = bytes > CoordinatorLimits.FairQueue.smallFrameBytes ? .large : .small
+    }
   }
 
-  /// Who has more frames waiting than this asks for more than it is given.
-  static let manyWaiting = 16
-
-  /// A request that gives back is no larger.
-  static let givingBackBytes = 64
-
-  private struct Guest {
+  /// The frames of one principal, in their order.
+  private struct Line {
     private var frames: [Frame] = []
     private var head = 0
     private(set) var bytes = 0
@@ -62,7 +76,7 @@ struct WaitingRoom {
   }
 
   /// Looked up; iterated only for looking who is the lightest, and for forgetting.
-  private var guests: [QuotaHolder: Guest] = [:]
+  private var lines: [QuotaHolder: Line] = [:]
   /// Those with frames, in turns.
   private var round: [QuotaHolder] = []
   private var turn = 0
@@ -97,26 +111,26 @@ struct WaitingRoom {
     _ frame: Frame, of holder: QuotaHolder, givesBack: Bool = false
   ) -> Bool {
     let size = frame.bytes.count
-    if guests[holder] == nil { guests[holder] = Guest() }
-    guard let at = guests.index(forKey: holder) else { return false }
+    if lines[holder] == nil { lines[holder] = Line() }
+    guard let at = lines.index(forKey: holder) else { return false }
     if givesBack {
-      guard guests.values[at].count < 2 * Limits.waitingFramesPerPrincipal,
-        size <= WaitingRoom.givingBackBytes
+      guard lines.values[at].count < 2 * Limits.waitingFramesPerPrincipal,
+        size <= CoordinatorLimits.FairQueue.givingBackBytes
       else { return false }
-    } else if guests.values[at].count > 0 {
-      guard guests.values[at].count < Limits.waitingFramesPerPrincipal,
-        guests.values[at].bytes + size <= Limits.waitingBytesPerPrincipal,
+    } else if lines.values[at].count > 0 {
+      guard lines.values[at].count < Limits.waitingFramesPerPrincipal,
+        lines.values[at].bytes + size <= Limits.waitingBytesPerPrincipal,
         bytes + size <= mostBytes
       else { return false }
     }
-    guests.values[at].add(frame)
-    if !guests.values[at].isInRound {
-      guests.values[at].isInRound = true
+    lines.values[at].add(frame)
+    if !lines.values[at].isInRound {
+      lines.values[at].isInRound = true
       round.append(holder)
     }
     count += 1
     bytes += size
-    noteLight(guests.values[at].time, holder)
+    noteLight(lines.values[at].time, holder)
     return true
   }
 
@@ -131,17 +145,17 @@ struct WaitingRoom {
         looked += 1
         continue
       }
-      guard let at = guests.index(forKey: holder) else {
+      guard let at = lines.index(forKey: holder) else {
         round.remove(at: turn)
         continue
       }
-      let frame = guests.values[at].next()
-      guests.values[at].time.lastHeard = idle(at: now)
-      noteLight(guests.values[at].time, holder)
+      let frame = lines.values[at].next()
+      lines.values[at].time.lastHeard = idle(at: now)
+      noteLight(lines.values[at].time, holder)
       count -= 1
       bytes -= frame.bytes.count
-      if guests.values[at].count == 0 {
-        guests.values[at].isInRound = false
+      if lines.values[at].count == 0 {
+        lines.values[at].isInRound = false
         round.remove(at: turn)
       } else {
         turn += 1
@@ -185,7 +199,7 @@ struct WaitingRoom {
   mutating func noteQuestion(_ time: Span, for size: Size, of holder: QuotaHolder, at now: Instant)
   {
     answering = answering + time
-    guests[holder, default: Guest()].time.noteQuestion(time)
+    lines[holder, default: Line()].time.noteQuestion(time)
     charge(time, of: time, for: size, to: holder, at: now)
   }
 
@@ -206,22 +220,22 @@ struct WaitingRoom {
   private mutating func charge(
     _ time: Span, of whole: Span, for size: Size, to holder: QuotaHolder, at now: Instant
   ) {
-    var guest = guests[holder] ?? Guest()
-    let isHeavy = size == .large || guest.count > Self.manyWaiting
-    let weighted = time.seconds * (isHeavy ? TimeAccount.heavyWeight : 1)
+    var line = lines[holder] ?? Line()
+    let isHeavy = size == .large || line.count > CoordinatorLimits.FairQueue.manyWaiting
+    let weighted = time.seconds * (isHeavy ? CoordinatorLimits.FairQueue.heavyWeight : 1)
     let isAlone = !hasLighter(than: holder, using: weighted, at: now)
-    guest.time.take(
+    line.time.take(
       time, of: whole, for: size, weighted: weighted, isAlone: isAlone, at: now)
-    guests[holder] = guest
+    lines[holder] = line
   }
 
   /// What one more question of a principal will take, as far as the last ones tell.
   func expectedCost(ofQuestionBy holder: QuotaHolder) -> Span {
-    guests[holder]?.time.question ?? TimeAccount.firstQuestion
+    lines[holder]?.time.question ?? CoordinatorLimits.FairQueue.firstQuestion
   }
 
   private mutating func isHeldBack(_ holder: QuotaHolder, at now: Instant) -> Bool {
-    guard let guest = guests[holder], guest.time.isOverdrawn(for: guest.size, at: now)
+    guard let line = lines[holder], line.time.isOverdrawn(for: line.size, at: now)
     else { return false }
     return hasLighter(than: holder, using: 0, at: now)
   }
@@ -230,16 +244,16 @@ struct WaitingRoom {
   private mutating func hasLighter(
     than holder: QuotaHolder, using more: Double, at now: Instant
   ) -> Bool {
-    if now - lookedUpAt > .milliseconds(1) || now < lookedUpAt {
+    if now - lookedUpAt > CoordinatorLimits.FairQueue.comparisonPause || now < lookedUpAt {
       lookedUpAt = now
       (lightest, usedByNext) = ((nil, .infinity), .infinity)
       let idle = idle(at: now)
-      for (other, guest) in guests where guest.count > 0 || guest.time.isActive(idle: idle) {
-        noteLight(guest.time, other)
+      for (other, line) in lines where line.count > 0 || line.time.isActive(idle: idle) {
+        noteLight(line.time, other)
       }
     }
     let least = lightest.holder == holder ? usedByNext : lightest.used
-    return (guests[holder]?.time.used(at: now) ?? 0) + more > least
+    return (lines[holder]?.time.used(at: now) ?? 0) + more > least
   }
 
   /// Somebody is there who may be the lightest.
@@ -257,7 +271,7 @@ struct WaitingRoom {
   /// Forgets those of whom nothing is left.
   mutating func forgetIdle(at now: Instant) {
     let idle = idle(at: now)
-    guests = guests.filter {
+    lines = lines.filter {
       $0.value.count > 0 || !$0.value.time.isForgettable(at: now, idle: idle)
     }
   }
@@ -269,45 +283,31 @@ struct TimeAccount: Hashable, Sendable {
   private var owedForSmall = Span.zero
   private var owedForLarge = Span.zero
   private var paidAt = Instant.zero
-  /// Seconds used, weighted, fading within about a second.
+  /// Seconds used, weighted, as of `fadedAt`; they fade.
   private var recent = 0.0
   private var fadedAt = Instant.zero
   /// How long the loop had had nothing to do by then; nil: never.
   var lastHeard: Span?
   /// What a question took, lately.
-  private(set) var question = firstQuestion
+  private(set) var question = CoordinatorLimits.FairQueue.firstQuestion
 
-  /// What large messages take, and what who has many waiting takes, counts so many times when it is
-  /// told who is the lightest: nobody else is heard while the loop is at a large message, and who
-  /// asks without end would have as much as anybody else.
-  static let heavyWeight = 2.0
-  static let firstQuestion = Span(nanoseconds: 500_000)
-  /// What may be used at once, of either size.
-  static let burst = Span.milliseconds(20)
-  /// What is owed at most by who had nobody lighter beside it.
-  static let mostAlone = Span.milliseconds(40)
-  /// What is owed at most for more than one message: who was the lightest for a while, beside
-  /// others that used much, is not held back for long when somebody lighter comes.
-  static let mostTogether = Span.milliseconds(100)
-  /// Who was heard within this time is one of those who share. Only time in which the loop had
-  /// nothing to do counts: nobody can be heard in a long turn of somebody else, which would make
-  /// all others absent.
-  static let presence = Span.milliseconds(100)
+  func isActive(idle: Span) -> Bool {
+    lastHeard.map { idle - $0 <= CoordinatorLimits.FairQueue.presence } ?? false
+  }
 
-  func isActive(idle: Span) -> Bool { lastHeard.map { idle - $0 <= Self.presence } ?? false }
-
-  /// Seconds of the last one, roughly, weighted.
+  /// Seconds of the last one or two, weighted.
   func used(at now: Instant) -> Double {
     let age = max(0, (now - fadedAt).seconds)
+    let fading = CoordinatorLimits.FairQueue.fadingSeconds
     // A straight line is near enough, and cheap.
-    return age >= 2 ? 0 : recent * (1 - age / 2)
+    return age >= fading ? 0 : recent * (1 - age / fading)
   }
 
-  func isOverdrawn(for size: WaitingRoom.Size, at now: Instant) -> Bool {
-    owed(for: size, at: now) > Self.burst
+  func isOverdrawn(for size: FairRequestQueue.Size, at now: Instant) -> Bool {
+    owed(for: size, at: now) > CoordinatorLimits.FairQueue.burst
   }
 
-  private func owed(for size: WaitingRoom.Size, at now: Instant) -> Span {
+  private func owed(for size: FairRequestQueue.Size, at now: Instant) -> Span {
     let paid = (now - paidAt) / 100 * Limits.sharePercent
     switch size {
     case .small: return max(.zero, owedForSmall - paid)
@@ -320,12 +320,13 @@ struct TimeAccount: Hashable, Sendable {
   ///   - weighted: The time in seconds, times its weight.
   ///   - isAlone: Nobody lighter was there: what it took more than its share of was free.
   mutating func take(
-    _ time: Span, of whole: Span, for size: WaitingRoom.Size, weighted: Double, isAlone: Bool,
+    _ time: Span, of whole: Span, for size: FairRequestQueue.Size, weighted: Double, isAlone: Bool,
     at now: Instant
   ) {
     (owedForSmall, owedForLarge) = (owed(for: .small, at: now), owed(for: .large, at: now))
     paidAt = now
-    let most = isAlone ? Self.mostAlone : max(Self.mostTogether, whole + Self.burst)
+    typealias Bounds = CoordinatorLimits.FairQueue
+    let most = isAlone ? Bounds.mostAlone : max(Bounds.mostTogether, whole + Bounds.burst)
     switch size {
     case .small: owedForSmall = max(owedForSmall, min(owedForSmall + time, most))
     case .large: owedForLarge = max(owedForLarge, min(owedForLarge + time, most))

@@ -1,4 +1,4 @@
-// What clients say: frames come into the waiting room first, and are heard from there in turns of
+// What clients say: frames come into the request queue first, and are heard from there in turns of
 // their principals, so that nobody who asks for much takes the loop from others (G29). Who has too
 // much waiting, or does not wait when told to, is refused without a look. On the loop's thread.
 
@@ -26,22 +26,22 @@ extension CoordinatorLoop {
     var end = clock + CoordinatorLimits.hearingTime
     var heard = 0
     while heard < Limits.frameBytesPerTurn / 2, clock < end,
-      let (frame, holder) = waitingRoom.next(at: clock)
+      let (frame, holder) = requestQueue.next(at: clock)
     {
       let asked = questions.count
       heard += frame.bytes.count
       hear(frame)
       let now = Instant.now
-      waitingRoom.noteHearing(now - clock, of: frame, by: holder, at: now)
+      requestQueue.noteHearing(now - clock, of: frame, by: holder, at: now)
       clock = now
       if questions.count > asked {
-        end = end - waitingRoom.expectedCost(ofQuestionBy: holder)
+        end = end - requestQueue.expectedCost(ofQuestionBy: holder)
       }
     }
   }
 
   /// A greeted client's message, when its turn has come.
-  private func hear(_ frame: WaitingRoom.Frame) {
+  private func hear(_ frame: FairRequestQueue.Frame) {
     let peer = frame.peer
     guard let known = clients.peers[peer], !known.isPutOut else { return }
     let message: ClientMessage
@@ -69,10 +69,10 @@ extension CoordinatorLoop {
     if known.isClosed(at: now), let glance = RequestGlance(bytes), !glance.givesBack {
       return refuse(glance.id, tooEarly(known), known)
     }
-    let frame = WaitingRoom.Frame(bytes: bytes, peer: id)
-    if waitingRoom.admit(frame, of: known.holder) { return }
+    let frame = FairRequestQueue.Frame(bytes: bytes, peer: id)
+    if requestQueue.admit(frame, of: known.holder) { return }
     guard let glance = RequestGlance(bytes) else { return drop(id) }
-    if glance.givesBack, waitingRoom.admit(frame, of: known.holder, givesBack: true) { return }
+    if glance.givesBack, requestQueue.admit(frame, of: known.holder, givesBack: true) { return }
     clients.peers.update(id) { $0.closedUntil = now + QuotaBook.shortestWait }
     refuse(
       glance.id,
@@ -144,7 +144,7 @@ extension CoordinatorLoop {
 
   private func greet(_ hello: ClientHello, _ peer: PeerID) {
     guard let known = clients.peers[peer] else { return }
-    switch Door.verdict(on: .clientHello(hello), from: known, load(of: peer)) {
+    switch Authorization.verdict(on: .clientHello(hello), from: known, load(of: peer)) {
     case .ignored: return
     case .refused(let refusal):
       send(.reply(RequestID(0), .refused(refusal)), toClient: peer)
@@ -174,7 +174,7 @@ extension CoordinatorLoop {
     _ request: RequestID, _ what: ClientRequest, of bytes: Int, from peer: PeerID
   ) {
     guard let known = clients.peers[peer] else { return }
-    switch Door.verdict(on: .request(what), from: known, load(of: peer)) {
+    switch Authorization.verdict(on: .request(what), from: known, load(of: peer)) {
     case .ignored: return
     case .refused(let refusal):
       if known.principal == .removed {
