@@ -58,13 +58,7 @@ final class CoordinatorLoop {
   var hasInput = false
   /// Workers whose conversations ended since the last turn.
   var pendingGone: [PeerID] = []
-  /// Submissions of this turn, with the sizes of their messages.
-  var submitting: [(peer: PeerID, request: RequestID, bytes: Int, cost: Int)] = []
   var questions: [ClientQuestion] = []
-  /// Blocks that were to be added in this turn, with their sizes.
-  var addingBlocks: [(peer: PeerID, request: RequestID, graph: GraphID, bytes: Int)] = []
-  /// Queues that clients make in this turn, for the quotas of the makers.
-  var makingQueues: [(peer: PeerID, request: RequestID, name: String)] = []
 
   /// What the log says of workers.
   var workerLines: WorkerLines
@@ -76,15 +70,8 @@ final class CoordinatorLoop {
   /// Which graphs the turns that wait for the disk have changed.
   var undurable = UndurableGraphs()
   var logs = LogRelay()
-  var quotas: QuotaBook
-  var requestQueue: FairRequestQueue
-  /// Graphs are taken as far as the memory goes.
-  var memory: MemoryRoom
-  /// Who was put out, and until when; those whose time is over are forgotten.
-  var banished: [Culprit: Instant] = [:]
-  var isDiskFull = false
-  /// Room on the journal's disk when it was looked at last; nil: not yet, or nobody can tell.
-  var diskFreeBytes: UInt64?
+  /// What of all this is let through, and whose turn it is.
+  var admission: AdmissionControl
   /// What does not hold of the history; nil: nothing is known to be wrong.
   var historyProblem: String?
   var lastAttended: Instant = .zero
@@ -130,14 +117,13 @@ final class CoordinatorLoop {
     scheduler = recovered
     for graph in scheduler.takeRemoved() { forgetting.append((0, graph)) }
     isSettled = !mayHaveGoneBack
-    quotas = QuotaBook(settings.quotas)
-    memory = MemoryRoom(settings.memory)
+    admission = AdmissionControl(
+      quotas: settings.quotas, memory: settings.memory, diskReserve: settings.diskReserveBytes)
     threads = ThreadWatch(at: now, heartbeat: settings.timing.heartbeat)
-    requestQueue = FairRequestQueue(bytes: memory.waitingBytes)
     for graph in recovered.sizesOfLivingGraphs() {
       let cost = MemoryRoom.cost(
         templates: graph.templates, operations: graph.operations, bytes: graph.bytes)
-      memory.began(graph.graph, cost: cost)
+      admission.resumed(graph.graph, cost: cost)
     }
     snapshots = SnapshotPolicy(turns: settings.snapshotTurns, bytes: settings.snapshotBytes)
     // Both clocks at one moment: what is left of a delay is reckoned by one and waited for by the
@@ -240,8 +226,8 @@ final class CoordinatorLoop {
   private func step() throws(CoordinatorError) {
     try sleep()
     now = .now
-    requestQueue.beginTurn(at: now)
-    defer { requestQueue.endTurn(at: .now) }
+    admission.queue.beginTurn(at: now)
+    defer { admission.queue.endTurn(at: .now) }
     limitConnections()
     cutUnendedMessages()
     takeSignals()
@@ -286,7 +272,7 @@ final class CoordinatorLoop {
     if !turn.lies.isEmpty { answerLies() }
     if hasInput || !questions.isEmpty { keep() }
     let end = Instant.now
-    requestQueue.chargeRest(end - heardEverybody, after: heardEverybody - start, at: end)
+    admission.queue.chargeRest(end - heardEverybody, after: heardEverybody - start, at: end)
   }
 
   /// What is said while the disk keeps everything else back.
@@ -308,7 +294,7 @@ final class CoordinatorLoop {
   }
 
   /// Whether somebody in the request queue needs not wait for others.
-  private var isAnybodyHeardNext: Bool { requestQueue.hasNext(at: .now) }
+  private var isAnybodyHeardNext: Bool { admission.queue.hasNext(at: .now) }
 
   private func sleep() throws(CoordinatorError) {
     workers.listen(!isStalled, &poller)
@@ -321,7 +307,7 @@ final class CoordinatorLoop {
     if !workers.peers.waiting.isEmpty || !clients.peers.waiting.isEmpty {
       moment = min(moment, now + CoordinatorLimits.retryPause)
     }
-    if !isStalled, !requestQueue.isEmpty {
+    if !isStalled, !admission.queue.isEmpty {
       moment = min(moment, now + (isAnybodyHeardNext ? .zero : CoordinatorLimits.retryPause))
     }
     if let feed = service?.nextFeed { moment = min(moment, Instant(nanoseconds: feed)) }

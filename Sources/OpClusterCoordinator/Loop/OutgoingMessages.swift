@@ -95,16 +95,12 @@ extension CoordinatorLoop {
   /// Peers whose connections have ended or that read too slowly.
   private func forgetGone() {
     for peer in workers.takeGone() + workers.takeTooSlow() where workers.peers[peer] != nil {
-      forgetWorker(peer)
+      forget(.worker, peer)
     }
-    for peer in clients.takeTooSlow() where clients.peers[peer]?.isPutOut == false {
-      if let known = clients.peers[peer] { banish(known) }
-      logger.warning("a client does not read and is put out", metadata: ["peer": "\(peer)"])
-      putOut(peer)
-    }
+    for peer in clients.takeTooSlow() { _ = admits(.unread, .client, peer) }
     for peer in clients.takeGone() where clients.peers[peer] != nil {
       subscriptions.remove(peer: peer)
-      forgetClient(peer)
+      forget(.client, peer)
     }
   }
 }

@@ -88,10 +88,10 @@ extension CoordinatorLoop {
   /// What the process takes; what it keeps without need is given back where it gets tight.
   func lookAtMemory() {
     guard settings.memory != nil, let use = Kernel.memoryUse() else { return }
-    let wasTight = memory.isTight
-    memory.note(use)
-    if memory.shouldTrim(at: now) { returnFreeMemory() }
-    guard memory.isTight != wasTight else { return }
+    let wasTight = admission.memory.isTight
+    admission.memory.note(use)
+    if admission.memory.shouldTrim(at: now) { returnFreeMemory() }
+    guard admission.memory.isTight != wasTight else { return }
     logger.warning(
       wasTight
         ? "there is room in memory again"

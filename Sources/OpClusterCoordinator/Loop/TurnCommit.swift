@@ -24,8 +24,7 @@ extension CoordinatorLoop {
         commit: scheduler.lastCommit.number, items: items,
         events: isDurable && !subscriptions.isEmpty ? turn.events : isDurable ? nil : [],
         lastEvent: scheduler.lastEvent, since: now))
-    noteAdditions()
-    noteOperations()
+    noteOutcomes()
     guard isDurable else { return }
     undurable.note(turn.records, turn.events, commit: scheduler.lastCommit.number)
     let written = TurnWriting.journalTurn(
@@ -75,47 +74,25 @@ extension CoordinatorLoop {
     }
   }
 
-  /// What came with graphs and to them in this turn besides operations, and from whom (G29).
-  private func noteAdditions() {
+  /// What this turn made of requests counts with whoever asked (G29). O(effects of the turn).
+  private func noteOutcomes() {
     guard hasInput else { return }
     for case .toClient(let peer, let request, let reply) in turn.afterDurable {
       guard let holder = clients.peers[peer]?.holder else { continue }
       switch reply {
-      case .accepted(let graph, _, repeated: false):
-        let queues = scheduler.ownQueueCount(of: graph)
-        if queues > 0 { quotas.brought(queues, with: graph, by: holder) }
+      case .accepted(let graph, let operations, repeated: false):
+        scheduler.own(graph, by: holder)
+        admission.began(
+          graph, operations: Int(operations), queues: scheduler.ownQueueCount(of: graph), request,
+          of: peer, by: holder)
       case .done:
-        for added in addingBlocks where added.peer == peer && added.request == request {
-          quotas.added(added.bytes, to: added.graph, by: holder)
-        }
-        for made in makingQueues where made.peer == peer && made.request == request {
-          if let queue = scheduler.madeQueue(named: made.name) { quotas.made(queue, by: holder) }
-        }
+        admission.done(request, of: peer, by: holder) { scheduler.madeQueue(named: $0) }
       default: break
       }
     }
-    addingBlocks.removeAll(keepingCapacity: true)
-    makingQueues.removeAll(keepingCapacity: true)
-    for case .queueRemoved(let queue) in turn.records { quotas.removed(queue) }
-  }
-
-  /// Whose graphs began and ended in this turn (G29).
-  private func noteOperations() {
-    guard hasInput else { return }
-    for case .toClient(let peer, let request, .accepted(let graph, let operations, repeated: false))
-      in turn.afterDurable
-    {
-      guard let holder = clients.peers[peer]?.holder else { continue }
-      let sent = submitting.first { $0.peer == peer && $0.request == request }
-      scheduler.own(graph, by: holder)
-      quotas.began(graph, operations: Int(operations), bytes: sent?.bytes ?? 0, by: holder)
-      memory.began(graph, cost: sent?.cost ?? 0)
-    }
-    submitting.removeAll(keepingCapacity: true)
-    for ending in turn.endings {
-      quotas.ended(ending.structure.row.graph)
-      memory.ended(ending.structure.row.graph)
-    }
+    for case .queueRemoved(let queue) in turn.records { admission.removed(queue) }
+    for ending in turn.endings { admission.ended(ending.structure.row.graph) }
+    admission.endTurn()
   }
 
   /// Tries again what the journal had no room for.

@@ -33,7 +33,7 @@ extension CoordinatorLoop {
       }
       let end = Instant.now
       guard let holder = clients.peers[question.peer]?.holder else { continue }
-      requestQueue.noteQuestion(end - start, for: question.size, of: holder, at: end)
+      admission.queue.noteQuestion(end - start, for: question.size, of: holder, at: end)
     }
     questions.removeAll(keepingCapacity: true)
   }
@@ -200,14 +200,11 @@ extension CoordinatorLoop {
   }
 
   func takeRoom(_ bytes: UInt64?) {
-    let isFull = bytes.map { $0 < settings.diskReserveBytes } ?? false
-    if isFull != isDiskFull {
-      logger.warning(
-        isFull ? "the disk is nearly full: submissions are refused" : "the disk has room again",
-        metadata: ["free_bytes": "\(bytes ?? 0)"])
-    }
-    isDiskFull = isFull
-    diskFreeBytes = bytes
+    guard admission.disk.note(bytes) else { return }
+    logger.warning(
+      admission.disk.isFull
+        ? "the disk is nearly full: submissions are refused" : "the disk has room again",
+      metadata: ["free_bytes": "\(bytes ?? 0)"])
   }
 
   // MARK: - Logs
@@ -299,9 +296,7 @@ extension CoordinatorLoop {
     lookAtMemory()
     cutSilent()
     ask(.room)
-    quotas.forgetIdle(at: now)
-    requestQueue.forgetIdle(at: now)
-    banished = banished.filter { $0.value > now }
+    admission.forgetIdle(at: now)
     subscriptions.evict(
       at: now, patience: settings.subscriberPatience, backlog: settings.subscriberBacklog,
       into: &effects)

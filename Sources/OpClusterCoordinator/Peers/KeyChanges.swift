@@ -45,13 +45,11 @@ extension CoordinatorLoop {
       let changed =
         hasChanged(peer) ? Authorization.keyChanged(peer.principal, principal(of: peer)) : nil
       guard let refusal = changed ?? lostName(peer) else { continue }
-      send(.refused(refusal), toWorker: peer.id)
-      forgetWorker(peer.id)
+      _ = carryOut(.turnedAway(.none, refusal), .worker, peer.id)
     }
     for peer in clients.peers.all where hasChanged(peer) && !peer.isPutOut {
       let refusal = Authorization.keyChanged(peer.principal, principal(of: peer))
-      send(.reply(RequestID(0), .refused(refusal)), toClient: peer.id)
-      putOut(peer.id)
+      _ = carryOut(.putOut(.none, refusal), .client, peer.id)
     }
   }
 

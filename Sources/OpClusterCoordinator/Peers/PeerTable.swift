@@ -100,13 +100,17 @@ struct PeerTable {
   }
 
   /// Changes a peer; does nothing for one that is gone.
-  mutating func update(_ id: PeerID, _ body: (inout Peer) -> Void) {
-    guard let at = peers.index(forKey: id) else { return }
+  ///
+  /// - Returns: What `body` does; nil for one that is gone.
+  @discardableResult
+  mutating func update<Result>(_ id: PeerID, _ body: (inout Peer) -> Result) -> Result? {
+    guard let at = peers.index(forKey: id) else { return nil }
     let before = peers.values[at].isGreeted
-    body(&peers.values[at])
+    let result = body(&peers.values[at])
     let peer = peers.values[at]
     if peer.isGreeted != before { greeted += peer.isGreeted ? 1 : -1 }
     if peer.outbox.isEmpty { waiting.remove(id) } else { waiting.insert(id) }
+    return result
   }
 
   mutating func remove(_ id: PeerID) {

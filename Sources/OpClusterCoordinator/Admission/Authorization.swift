@@ -99,6 +99,20 @@ enum Authorization {
     }
   }
 
+  /// Whoever steers may stop and order what others have submitted. What they run is theirs to say:
+  /// it may run as their account (G36).
+  ///
+  /// - Parameter submitter: Of the living graph that blocks are for; nil: there is none.
+  static func foreignWork(
+    _ graph: GraphID, of submitter: String?, by principal: Principal
+  ) -> Refusal? {
+    guard let name = principal.name, let submitter, !submitter.isEmpty, submitter != name
+    else { return nil }
+    return Refusal(
+      .forbidden, "graph \(graph.number) was submitted with another key than '\(name)'",
+      hint: "add blocks with the key of its submitter")
+  }
+
   // MARK: - Rights
 
   /// Why somebody may not say this, whatever the load (G36).

@@ -1,0 +1,141 @@
+// What the loop does about what admission has decided: who is told, put out, forgotten or cut. On
+// the loop's thread.
+
+import Logging
+import OpClusterModel
+import OpClusterScheduling
+import OpClusterZeroMQ
+
+/// Which socket a peer is connected to.
+enum Side {
+  case worker, client
+}
+
+extension CoordinatorLoop {
+  /// Asks admission about a peer, and carries its verdict out; true: whatever was asked for is
+  /// still to be done.
+  func admits(_ request: AdmissionRequest, _ side: Side, _ peer: PeerID) -> Bool {
+    let verdict: AdmissionVerdict? =
+      switch side {
+      case .client:
+        clients.peers.update(peer) { admission.decide(request, from: &$0, at: now) }
+      case .worker:
+        workers.peers.update(peer) { admission.decide(request, from: &$0, at: now) }
+      }
+    return verdict.map { carryOut($0, side, peer) } ?? false
+  }
+
+  /// Does what admission has decided about a peer; true: whatever was asked for is still to be
+  /// done.
+  func carryOut(_ verdict: AdmissionVerdict, _ side: Side, _ peer: PeerID) -> Bool {
+    switch verdict {
+    case .allowed: return true
+    case .queued, .ignored: break
+    case .refused(let request, let refusal): refuse(request, refusal, side, peer)
+    case .turnedAway(let request, let refusal):
+      refuse(request, refusal, side, peer)
+      forget(side, peer)
+    case .putOut(let request, let refusal):
+      refuse(request, refusal, side, peer)
+      putOut(side, peer)
+    case .malformed(let problem): drop(side, peer, problem)
+    case .expelled(let why):
+      let what =
+        switch why {
+        case .asksOn: "a client asks on in spite of refusals and is put out"
+        case .readsNothing: "a client does not read and is put out"
+        }
+      logger.warning("\(what)", metadata: ["peer": "\(peer)"])
+      putOut(side, peer)
+    case .cut(.wasPutOut):
+      guard let origin = clients.peers[peer]?.origin else { break }
+      logger.warning("a client that was put out goes on and is cut", metadata: ["peer": "\(peer)"])
+      clients.cut(origin)
+    case .cut(.saysNoHello(let messages)):
+      let origin = clients.peers[peer]?.origin
+      drop(side, peer, "\(messages) messages without a hello")
+      if let origin { clients.cut(origin) }
+    }
+    return false
+  }
+
+  private func refuse(_ request: RequestID, _ refusal: Refusal, _ side: Side, _ peer: PeerID) {
+    switch side {
+    case .client: send(.reply(request, .refused(refusal)), toClient: peer)
+    case .worker: send(.refused(refusal), toWorker: peer)
+    }
+  }
+
+  /// Ends the conversation with a peer that cannot be understood. A client is told so once and not
+  /// heard any more: it comes back on a new connection. A worker begins anew.
+  func drop(_ side: Side, _ peer: PeerID, _ problem: String) {
+    switch side {
+    case .client:
+      noteMalformed(clients.peers[peer]?.route, problem)
+      _ = admits(.unintelligible, .client, peer)
+    case .worker:
+      noteMalformed(workers.peers[peer]?.route, problem)
+      _ = admits(.unintelligibleWord(problem), .worker, peer)
+    }
+  }
+
+  /// Counts it; the log gets fewer and fewer lines of the same (G33).
+  func noteMalformed(_ route: RoutingID?, _ problem: String) {
+    malformed += 1
+    guard malformed.nonzeroBitCount == 1 else { return }
+    logger.warning(
+      "a message was not understood",
+      metadata: [
+        "peer": "\(route.map { "\($0)" } ?? "unnamed")", "problem": "\(problem)",
+        "so_far": "\(malformed)",
+      ])
+  }
+
+  // MARK: - Gone
+
+  /// Nothing more of it is heard.
+  private func putOut(_ side: Side, _ peer: PeerID) {
+    switch side {
+    case .client:
+      subscriptions.remove(peer: peer)
+      leave(peer)
+      clients.peers.update(peer) { known in
+        known.isPutOut = true
+        known.isGreeted = false
+        known.dropKept(known.outbox.count)
+        known.requestsInFlight = 0
+      }
+    case .worker:
+      workers.peers.update(peer) { known in
+        known.isPutOut = true
+        known.isGreeted = false
+      }
+      endConversation(withWorker: peer)
+    }
+  }
+
+  /// Its connection has ended, or its conversation begins anew.
+  func forget(_ side: Side, _ peer: PeerID) {
+    switch side {
+    case .client:
+      leave(peer)
+      clients.peers.remove(peer)
+    case .worker:
+      workers.peers.remove(peer)
+      endConversation(withWorker: peer)
+    }
+  }
+
+  private func leave(_ peer: PeerID) {
+    guard let known = clients.peers[peer], known.isGreeted else { return }
+    admission.left(known)
+    history.forget(peer, of: .principal(known.holder))
+  }
+
+  /// The scheduler hears of it in its next turn: what the worker holds is given to others as soon
+  /// as it is lost.
+  private func endConversation(withWorker peer: PeerID) {
+    for answer in logs.workerGone(peer) { reply(answer.reply, to: answer.client, answer.request) }
+    pendingGone.append(peer)
+  }
+}
