@@ -20,6 +20,7 @@ struct AdmissionControl: Sendable {
   var disk: DiskRoom
   /// Who was put out, and until when.
   private var bans: [Culprit: Instant] = [:]
+  private var lastPeer: UInt64 = 0
   /// What was let through and counts as soon as the scheduler has taken it.
   private var pending: [Pending] = []
   /// What graphs among these will take of the memory.
@@ -86,6 +87,12 @@ struct AdmissionControl: Sendable {
       peer.lies += 1
       return peer.lies < Limits.liesPerWorker ? .ignored : .putOut(.none, Self.tooManyLies)
     }
+  }
+
+  /// The number of a new conversation, with a worker or a client.
+  mutating func newPeer() -> PeerID {
+    lastPeer += 1
+    return PeerID(lastPeer)
   }
 
   // MARK: - Frames of clients

@@ -27,13 +27,13 @@ extension CoordinatorLoop {
     while heard < Limits.frameBytesPerTurn / 2, clock < end,
       let (frame, holder) = admission.queue.next(at: clock)
     {
-      let asked = questions.count
+      let asked = work.questions.count
       heard += frame.bytes.count
       hear(frame.bytes, of: frame.peer)
       let now = Instant.now
       admission.queue.noteHearing(now - clock, of: frame, by: holder, at: now)
       clock = now
-      if questions.count > asked {
+      if work.questions.count > asked {
         end = end - admission.queue.expectedCost(ofQuestionBy: holder)
       }
     }
@@ -85,7 +85,7 @@ extension CoordinatorLoop {
     else { return }
     switch what {
     case .graphs, .operations, .structure, .explain, .submission, .queues, .workers, .ping:
-      questions.append(
+      work.questions.append(
         ClientQuestion(peer: peer, request: request, what: what, size: .init(bytes: bytes)))
     case .configuration:
       reply(.configuration(configuration), to: peer, request)
@@ -103,10 +103,10 @@ extension CoordinatorLoop {
       subscriptions.remove(Subscriptions.Key(peer: peer, number: number))
       reply(.effect(true), to: peer, request)
     default:
-      hasInput = true
+      work.hasInput = true
       let input = Input.client(
         peer, request, owned(what, by: peer), onlyOf: settings.steering.bound(of: known.principal))
-      scheduler.handle(input, into: &turn)
+      scheduler.handle(input, into: &work.turn)
     }
   }
 

@@ -8,7 +8,6 @@
 // It never waits but in `sleep`. While the disk lags behind so far that the journal takes no more,
 // nobody is listened to and the scheduler's time stands still, so that no worker is lost by it.
 
-import DequeModule
 import Logging
 import OpClusterJournal
 import OpClusterModel
@@ -17,84 +16,31 @@ import OpClusterZeroMQ
 
 final class CoordinatorLoop {
   let settings: CoordinatorSettings
-  let logger: Logger
-  let journal: any Journal
-  let history: HistoryThread
-  let notices: Mailbox<Notice>
-  private let signals: StopSignals?
-  private let lifeline: Int32?
-  let service: ServiceNotifier?
+  var operatorLog: OperatorLog
+  var wakeups: Wakeups
+  var watch: ProcessWatch
+  var clock: LoopClock
+  /// Why the loop ends after this turn; nil: it goes on.
+  var end: CoordinatorEnd?
+
+  // Who is there, and what of it is let through
+  var keys: KeysInUse
+  var workers: Port
+  var clients: Port
+  var admission: AdmissionControl
 
   // Decided by turns
   var scheduler: Scheduler
-  var turn = SchedulingTurn()
-  var release: ReleaseQueue
-  /// The turn that the journal had no room for.
-  var unappended: JournalTurn?
-  var snapshots: SnapshotPolicy
-  /// Graphs that were removed, of which the journal has still to forget the attempts, with the
-  /// commits that have to be durable before.
-  var forgetting: Deque<(commit: UInt64, graph: GraphID)> = []
-  /// The next life of the coordinator will know that this journal is where it was left.
-  private var isSettled: Bool
-  /// The journal takes nothing any more; the reason is on its way.
-  var isJournalClosed = false
+  var work = TurnWork()
+  var commits: PendingCommits
 
-  // Peers
-  /// nil: nobody is served over TCP.
-  var access: Access?
-  /// Holders of invitations whose keys are being written.
-  var enrolling: Set<PeerID> = []
-  var workers: Port
-  var clients: Port
-  var lastPeer: UInt64 = 0
-  /// Messages that were not understood, of both sockets (G33).
-  var malformed: UInt64 = 0
-  /// Words of workers about attempts that were never given to them.
-  var lies: UInt64 = 0
-
-  // What this turn has heard
-  var now: Instant = .now
-  var hasInput = false
-  /// Workers whose conversations ended since the last turn.
-  var pendingGone: [PeerID] = []
-  var questions: [ClientQuestion] = []
-
-  /// What the log says of workers.
-  var workerLines: WorkerLines
-  var refusedWorkers = RefusedWorkers()
-
-  // Clients
+  // Answers that take longer
   var subscriptions: Subscriptions
-  var effects: [Subscriptions.Effect] = []
-  /// Which graphs the turns that wait for the disk have changed.
-  var undurable = UndurableGraphs()
-  var logs = LogRelay()
-  /// What of all this is let through, and whose turn it is.
-  var admission: AdmissionControl
-  /// What does not hold of the history; nil: nothing is known to be wrong.
-  var historyProblem: String?
-  var lastAttended: Instant = .zero
+  var sources: AnswerSources
 
-  /// Whether the coordinator is the whole process, and may do with its descriptors what it likes.
-  var ownsProcess: Bool { signals != nil }
-  /// Descriptors that connections may take. Counted when everything of ours is open.
-  lazy var descriptors = DescriptorBudget(
-    limit: Kernel.descriptorLimit(raising: ownsProcess),
-    own: Kernel.openDescriptors() - spares.count)
-  let spares = SpareDescriptors()
-  /// Connections that were cut, as far as the log has been told.
-  var toldRefused: UInt64 = 0
-  var toldSilent: UInt64 = 0
-  var threads: ThreadWatch
-  var nextTrafficLook: Instant = .zero
-
-  // Waiting
-  private var poller = Poller()
-  private var lifelineItem: Poller.Item?
-  private var batch: [Notice] = []
-  private var lastTick: Instant = .now
-  var end: CoordinatorEnd?
+  /// The moment of this turn.
+  var now: Instant { clock.now }
+  var logger: Logger { operatorLog.logger }
 
   /// Makes the beginning of this life durable, then binds: nobody is answered before that.
   init(
@@ -103,51 +49,44 @@ final class CoordinatorLoop {
     signals: StopSignals?, lifeline: Int32?, service: ServiceNotifier?
   ) throws(CoordinatorError) {
     // Before anything else takes the low numbers.
-    if signals != nil {
-      spares.keep(
-        DescriptorBudget(limit: Kernel.descriptorLimit(raising: true), own: 0).spares)
-    }
+    watch = ProcessWatch(
+      service: service, ownsProcess: signals != nil, heartbeat: settings.timing.heartbeat)
     self.settings = settings
-    self.logger = logger
-    self.journal = journal
-    self.notices = notices
-    self.signals = signals
-    self.lifeline = lifeline
-    self.service = service
+    wakeups = Wakeups(notices, signals: signals, lifeline: lifeline)
     scheduler = recovered
-    for graph in scheduler.takeRemoved() { forgetting.append((0, graph)) }
-    isSettled = !mayHaveGoneBack
+    commits = PendingCommits(journal, settings, isSettled: !mayHaveGoneBack)
+    for graph in scheduler.takeRemoved() { commits.forgetting.append((0, graph)) }
     admission = AdmissionControl(
       quotas: settings.quotas, memory: settings.memory, diskReserve: settings.diskReserveBytes)
-    threads = ThreadWatch(at: now, heartbeat: settings.timing.heartbeat)
     for graph in recovered.sizesOfLivingGraphs() {
       let cost = MemoryRoom.cost(
         templates: graph.templates, operations: graph.operations, bytes: graph.bytes)
       admission.resumed(graph.graph, cost: cost)
     }
-    snapshots = SnapshotPolicy(turns: settings.snapshotTurns, bytes: settings.snapshotBytes)
     // Both clocks at one moment: what is left of a delay is reckoned by one and waited for by the
     // other.
-    now = .now
-    turn.begin(at: now, wall: .now)
+    clock = LoopClock()
+    work.turn.begin(at: clock.now, wall: .now)
     scheduler.start(
-      life: UInt64.random(in: 1...UInt64.max), mayHaveGoneBack: mayHaveGoneBack, into: &turn)
-    scheduler.close(&turn)
-    workerLines = WorkerLines(scheduler.workers(at: now))
-    release = ReleaseQueue(durable: turn.commit.number - 1)
+      life: UInt64.random(in: 1...UInt64.max), mayHaveGoneBack: mayHaveGoneBack, into: &work.turn)
+    scheduler.close(&work.turn)
+    operatorLog = OperatorLog(logger, scheduler.workers(at: clock.now))
     subscriptions = Subscriptions(told: scheduler.lastEvent)
+    commits.release.becameDurable(through: work.turn.commit.number - 1)
     let first = TurnWriting.journalTurn(
-      turn, epoch: scheduler.epoch, lastEvent: scheduler.lastEvent)
+      work.turn, epoch: scheduler.epoch, lastEvent: scheduler.lastEvent)
     try Self.makeDurable(first, journal, notices)
-    release.becameDurable(through: turn.commit.number)
+    commits.release.becameDurable(through: work.turn.commit.number)
     do throws(SocketError) {
       // The gate before any address (A6).
-      access = try settings.keys.map { keys throws(SocketError) in
-        try Access(keys, admitsAll: settings.admitsAll)
-      }
-      workers = try Port(settings.workerEndpoint, keys: access?.serverKeys)
-      clients = try Port(settings.clientEndpoint, keys: access?.serverKeys)
-      history = try HistoryThread(journal) { _ = notices.post(.history($0)) }
+      keys = KeysInUse(
+        access: try settings.keys.map { keys throws(SocketError) in
+          try Access(keys, admitsAll: settings.admitsAll)
+        })
+      workers = try Port(settings.workerEndpoint, keys: keys.access?.serverKeys)
+      clients = try Port(settings.clientEndpoint, keys: keys.access?.serverKeys)
+      sources = AnswerSources(
+        history: try HistoryThread(journal) { _ = notices.post(.history($0)) })
     } catch {
       throw .socket(error)
     }
@@ -160,7 +99,7 @@ final class CoordinatorLoop {
     for endpoint in [workers.endpoint, clients.endpoint] {
       let problem: String?
       do throws(SocketError) {
-        problem = try access?.proof(at: endpoint, .now)
+        problem = try keys.access?.proof(at: endpoint, .now)
       } catch {
         throw .socket(error)
       }
@@ -202,7 +141,7 @@ final class CoordinatorLoop {
     logger.info(
       "serving", metadata: ["epoch": "\(scheduler.epoch.number)", "memory": "\(memory)"])
     onReady(ready)
-    service?.ready("serving as epoch \(scheduler.epoch.number)", at: MonotonicClock.now())
+    watch.service?.ready("serving as epoch \(scheduler.epoch.number)", at: MonotonicClock.now())
     do throws(CoordinatorError) {
       while end == nil { try step() }
     } catch {
@@ -212,20 +151,17 @@ final class CoordinatorLoop {
   }
 
   private func joinPoller() {
-    _ = poller.add(descriptor: notices.descriptor)
-    if let signals { _ = poller.add(descriptor: signals.descriptor) }
-    if let descriptor = access?.descriptor { _ = poller.add(descriptor: descriptor) }
-    if let lifeline { lifelineItem = poller.add(descriptor: lifeline) }
-    workers.join(&poller)
-    clients.join(&poller)
+    if let descriptor = keys.access?.descriptor { wakeups.add(descriptor) }
+    workers.join(&wakeups.poller)
+    clients.join(&wakeups.poller)
   }
 
   /// Whether the journal lets us go on, and what waits for it is not too much (G27).
-  var isStalled: Bool { unappended != nil || isJournalClosed || release.isFull }
+  var isStalled: Bool { commits.unappended != nil || commits.isClosed || commits.release.isFull }
 
   private func step() throws(CoordinatorError) {
     try sleep()
-    now = .now
+    clock.now = .now
     admission.queue.beginTurn(at: now)
     defer { admission.queue.endTurn(at: .now) }
     limitConnections()
@@ -247,39 +183,39 @@ final class CoordinatorLoop {
 
   /// Once nothing can run any more of which a journal that went back knows nothing (G16).
   private func settle() {
-    guard !isSettled, !isJournalClosed, scheduler.isSettled(at: now) else { return }
-    isSettled = journal.settle() == .accepted
+    guard !commits.isSettled, !commits.isClosed, scheduler.isSettled(at: now) else { return }
+    commits.isSettled = commits.journal.settle() == .accepted
   }
 
   /// One turn of the scheduler, if there is anything to decide.
   private func decide() {
-    turn.begin(at: now, wall: .now)
-    hasInput = false
+    work.turn.begin(at: now, wall: .now)
+    work.hasInput = false
     let start = Instant.now
     hear()
-    for peer in pendingGone {
-      hasInput = true
-      scheduler.handle(.gone(peer), into: &turn)
+    for peer in work.pendingGone {
+      work.hasInput = true
+      scheduler.handle(.gone(peer), into: &work.turn)
     }
-    pendingGone.removeAll(keepingCapacity: true)
+    work.pendingGone.removeAll(keepingCapacity: true)
     if isTickDue {
-      lastTick = now
-      hasInput = true
-      scheduler.handle(.tick(durable: CommitIndex(release.durable)), into: &turn)
+      clock.lastTick = now
+      work.hasInput = true
+      scheduler.handle(.tick(durable: CommitIndex(commits.release.durable)), into: &work.turn)
     }
     let heardEverybody = Instant.now
-    if hasInput { scheduler.close(&turn) }
-    if !turn.lies.isEmpty { answerLies() }
-    if hasInput || !questions.isEmpty { keep() }
+    if work.hasInput { scheduler.close(&work.turn) }
+    if !work.turn.lies.isEmpty { answerLies() }
+    if work.hasInput || !work.questions.isEmpty { keep() }
     let end = Instant.now
     admission.queue.chargeRest(end - heardEverybody, after: heardEverybody - start, at: end)
   }
 
   /// What is said while the disk keeps everything else back.
   private func keepTalking() {
-    turn.begin(at: now, wall: .now)
-    scheduler.keepTalking(CommitIndex(release.durable), into: &turn)
-    say(turn.atOnce)
+    work.turn.begin(at: now, wall: .now)
+    scheduler.keepTalking(CommitIndex(commits.release.durable), into: &work.turn)
+    say(work.turn.atOnce)
   }
 
   // MARK: - Waiting
@@ -288,67 +224,64 @@ final class CoordinatorLoop {
 
   /// At least twice a heartbeat, so that the scheduler can tell a pause of ours from silence.
   private var nextTick: Instant {
-    let regular = lastTick + settings.timing.heartbeat / 2
+    let regular = clock.lastTick + settings.timing.heartbeat / 2
     guard let wish = scheduler.nextDeadline() else { return regular }
-    return max(min(wish, regular), lastTick + CoordinatorLimits.tickPause)
+    return max(min(wish, regular), clock.lastTick + CoordinatorLimits.tickPause)
   }
 
   /// Whether somebody in the request queue needs not wait for others.
   private var isAnybodyHeardNext: Bool { admission.queue.hasNext(at: .now) }
 
   private func sleep() throws(CoordinatorError) {
-    workers.listen(!isStalled, &poller)
-    clients.listen(!isStalled, &poller)
+    workers.listen(!isStalled, &wakeups.poller)
+    clients.listen(!isStalled, &wakeups.poller)
     var moment =
       isStalled
       ? now + settings.timing.heartbeat / 2 : nextTick
-    if access != nil { moment = min(moment, now + Access.lookPause) }
-    if let deadline = logs.nextDeadline { moment = min(moment, deadline) }
+    if keys.access != nil { moment = min(moment, now + Access.lookPause) }
+    if let deadline = sources.logs.nextDeadline { moment = min(moment, deadline) }
     if !workers.peers.waiting.isEmpty || !clients.peers.waiting.isEmpty {
       moment = min(moment, now + CoordinatorLimits.retryPause)
     }
     if !isStalled, !admission.queue.isEmpty {
       moment = min(moment, now + (isAnybodyHeardNext ? .zero : CoordinatorLimits.retryPause))
     }
-    if let feed = service?.nextFeed { moment = min(moment, Instant(nanoseconds: feed)) }
+    if let feed = watch.service?.nextFeed { moment = min(moment, Instant(nanoseconds: feed)) }
     do throws(SocketError) {
-      _ = try poller.wait(until: moment.nanoseconds)
+      _ = try wakeups.poller.wait(until: moment.nanoseconds)
     } catch {
       throw .socket(error)
     }
   }
 
   private func takeSignals() {
-    while let signal = signals?.next() {
+    while let signal = wakeups.nextSignal() {
       logger.info(
         "told to stop",
         metadata: ["signal": "\(signal.number)", "by": "\(signal.senderProcess)"])
       end = .stopped
     }
-    if let lifelineItem, let lifeline, !poller.readiness(of: lifelineItem).isEmpty,
-      Kernel.hasEnded(lifeline)
-    {
+    if wakeups.hasLostLifeline {
       logger.info("the program that started this one has ended")
       end = .stopped
     }
   }
 
   private func takeNotices() {
-    notices.takeAll(into: &batch)
-    for notice in batch {
+    for notice in wakeups.takeNotices() {
       switch notice {
       case .durable(let commit):
-        release.becameDurable(through: commit)
-        undurable.becameDurable(through: commit)
-        threads.heard(.journal, at: now)
+        commits.release.becameDurable(through: commit)
+        commits.undurable.becameDurable(through: commit)
+        watch.threads.heard(.journal, at: now)
       case .failed(let error): end = .failed(.journal(error))
       case .snapshot(let commit):
-        snapshots.ended()
+        commits.snapshots.ended()
         logger.debug("snapshot written", metadata: ["commit": "\(commit)"])
         retain()
       case .reserve: takeRoom(0)
       case .history(let answer):
-        threads.heard(.history, at: now)
+        watch.threads.heard(.history, at: now)
         take(answer)
       case .enrolled(let enrolment): take(enrolment)
       case .stop: end = .stopped
@@ -358,17 +291,38 @@ final class CoordinatorLoop {
 
   /// G7: after a failure nothing more leaves. Otherwise everything accepted becomes durable.
   private func finish() -> CoordinatorEnd {
-    service?.stopping("making everything durable")
-    history.stop()
-    journal.close()
-    notices.takeAll(into: &batch)
-    for case .failed(let error) in batch { end = .failed(.journal(error)) }
+    watch.service?.stopping("making everything durable")
+    sources.history.stop()
+    commits.journal.close()
+    for case .failed(let error) in wakeups.takeNotices() { end = .failed(.journal(error)) }
     logger.info(
       "ended",
       metadata: [
-        "malformed": "\(malformed)", "late": "\(scheduler.lateReports)",
-        "lies": "\(lies)",
+        "malformed": "\(operatorLog.malformed)", "late": "\(scheduler.lateReports)",
+        "lies": "\(operatorLog.lies)",
       ])
     return end ?? .stopped
   }
+}
+
+/// What one turn has heard and decided, until it is kept.
+struct TurnWork {
+  var turn = SchedulingTurn()
+  /// The scheduler was told something.
+  var hasInput = false
+  /// Workers whose conversations ended since the last turn.
+  var pendingGone: [PeerID] = []
+  var questions: [ClientQuestion] = []
+  /// What is to be done for subscribers.
+  var effects: [Subscriptions.Effect] = []
+}
+
+/// Moments that the loop goes by.
+struct LoopClock {
+  /// Of this turn.
+  var now = Instant.now
+  /// When the scheduler was told the time.
+  var lastTick = Instant.now
+  /// When clients were attended to.
+  var lastAttended = Instant.zero
 }

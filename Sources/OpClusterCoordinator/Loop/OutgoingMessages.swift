@@ -37,20 +37,20 @@ extension CoordinatorLoop {
   /// Everything that has become durable leaves; who has gone is forgotten. Nobody gets a reply
   /// before the events of its turn: who follows them sees the effect of its own call (S3).
   func speak() {
-    while let durable = release.next() {
+    while let durable = commits.release.next() {
       if !subscriptions.isEmpty || durable.lastEvent > subscriptions.told {
         subscriptions.tell(durable.events, through: durable.lastEvent)
       }
       for item in durable.items {
         if case .reply(let peer, _) = item, !subscriptions.isEmpty {
-          subscriptions.flush(peer: peer, canTake: { canTake($0) }, into: &effects)
-          if !effects.isEmpty { performSubscriptionEffects() }
+          subscriptions.flush(peer: peer, canTake: { canTake($0) }, into: &work.effects)
+          if !work.effects.isEmpty { performSubscriptionEffects() }
         }
         perform(item)
       }
     }
     if !subscriptions.isEmpty {
-      while subscriptions.flush(at: now, canTake: { canTake($0) }, into: &effects) {
+      while subscriptions.flush(at: now, canTake: { canTake($0) }, into: &work.effects) {
         performSubscriptionEffects()
       }
     }

@@ -81,13 +81,13 @@ extension CoordinatorLoop {
 
   /// Counts it; the log gets fewer and fewer lines of the same (G33).
   func noteMalformed(_ route: RoutingID?, _ problem: String) {
-    malformed += 1
-    guard malformed.nonzeroBitCount == 1 else { return }
+    operatorLog.malformed += 1
+    guard operatorLog.malformed.nonzeroBitCount == 1 else { return }
     logger.warning(
       "a message was not understood",
       metadata: [
         "peer": "\(route.map { "\($0)" } ?? "unnamed")", "problem": "\(problem)",
-        "so_far": "\(malformed)",
+        "so_far": "\(operatorLog.malformed)",
       ])
   }
 
@@ -129,13 +129,15 @@ extension CoordinatorLoop {
   private func leave(_ peer: PeerID) {
     guard let known = clients.peers[peer], known.isGreeted else { return }
     admission.left(known)
-    history.forget(peer, of: .principal(known.holder))
+    sources.history.forget(peer, of: .principal(known.holder))
   }
 
   /// The scheduler hears of it in its next turn: what the worker holds is given to others as soon
   /// as it is lost.
   private func endConversation(withWorker peer: PeerID) {
-    for answer in logs.workerGone(peer) { reply(answer.reply, to: answer.client, answer.request) }
-    pendingGone.append(peer)
+    for answer in sources.logs.workerGone(peer) {
+      reply(answer.reply, to: answer.client, answer.request)
+    }
+    work.pendingGone.append(peer)
   }
 }

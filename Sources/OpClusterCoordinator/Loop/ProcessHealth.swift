@@ -6,14 +6,41 @@ import OpClusterModel
 import OpClusterScheduling
 import OpClusterZeroMQ
 
+/// What has been seen of the process, and whom to tell.
+struct ProcessWatch {
+  /// The service manager; nil: there is none.
+  let service: ServiceNotifier?
+  /// Whether the coordinator is the whole process, and may do with its descriptors what it likes.
+  let ownsProcess: Bool
+  let spares = SpareDescriptors()
+  /// Descriptors that connections may take. Counted when everything of ours is open.
+  lazy var descriptors = DescriptorBudget(
+    limit: Kernel.descriptorLimit(raising: ownsProcess),
+    own: Kernel.openDescriptors() - spares.count)
+  var threads: ThreadWatch
+  /// Connections that were cut, as far as the log has been told.
+  var toldRefused: UInt64 = 0
+  var toldSilent: UInt64 = 0
+  /// When connections are looked at for messages that do not end.
+  var nextTrafficLook = Instant.zero
+
+  init(service: ServiceNotifier?, ownsProcess: Bool, heartbeat: Span) {
+    self.service = service
+    self.ownsProcess = ownsProcess
+    threads = ThreadWatch(at: .now, heartbeat: heartbeat)
+    guard ownsProcess else { return }
+    spares.keep(DescriptorBudget(limit: Kernel.descriptorLimit(raising: true), own: 0).spares)
+  }
+}
+
 extension CoordinatorLoop {
   // MARK: - Threads
 
   /// Feeds the watchdog, unless one of our threads hangs; says which.
   func watchThreads() {
-    if release.hasAllDurable { threads.heard(.journal, at: now) }
-    threads.heard(.gate, at: access?.lastBeat ?? now)
-    for finding in threads.look(at: now) {
+    if commits.release.hasAllDurable { watch.threads.heard(.journal, at: now) }
+    watch.threads.heard(.gate, at: keys.access?.lastBeat ?? now)
+    for finding in watch.threads.look(at: now) {
       if finding.isBack {
         logger.notice("a thread is back: \(finding.member.words)")
       } else {
@@ -22,12 +49,12 @@ extension CoordinatorLoop {
           metadata: ["silent_seconds": "\(Int(saturating: finding.silence.seconds))"])
       }
     }
-    if let hanging = threads.hanging {
-      service?.withhold(at: now.nanoseconds)
-      service?.status("hangs: \(hanging.words)")
+    if let hanging = watch.threads.hanging {
+      watch.service?.withhold(at: now.nanoseconds)
+      watch.service?.status("hangs: \(hanging.words)")
     } else {
-      service?.feed(at: now.nanoseconds)
-      service?.status(
+      watch.service?.feed(at: now.nanoseconds)
+      watch.service?.status(
         isStalled ? "waiting for the disk" : "serving as epoch \(scheduler.epoch.number)")
     }
   }
@@ -38,14 +65,14 @@ extension CoordinatorLoop {
   /// Clients leave a quarter to workers.
   func limitConnections() {
     lookAtDescriptors()
-    let budget = descriptors.budget
+    let budget = watch.descriptors.budget
     let silent = settings.silentConnectionsPerHost
     workers.limitConnections(to: budget - clients.census.open, silentPerHost: silent)
     let most = min(budget * 3 / 4, budget - workers.census.open)
     clients.limitConnections(to: most, silentPerHost: silent)
     let refused = workers.census.refused + clients.census.refused
-    guard refused > toldRefused * 2 else { return }
-    toldRefused = refused
+    guard refused > watch.toldRefused * 2 else { return }
+    watch.toldRefused = refused
     logger.warning(
       "connections are cut: the process has too few descriptors for more; raise LimitNOFILE",
       metadata: [
@@ -57,17 +84,17 @@ extension CoordinatorLoop {
   /// The limit may have been changed from outside. Where it fell, what was kept for this is let go
   /// of, so that whoever comes can be accepted and cut.
   private func lookAtDescriptors() {
-    let limit = Kernel.descriptorLimit(raising: ownsProcess)
-    let before = descriptors.limit
+    let limit = Kernel.descriptorLimit(raising: watch.ownsProcess)
+    let before = watch.descriptors.limit
     guard limit != before else { return }
-    descriptors.limit = limit
-    if ownsProcess { spares.keep(limit < before ? 0 : descriptors.spares) }
+    watch.descriptors.limit = limit
+    if watch.ownsProcess { watch.spares.keep(limit < before ? 0 : watch.descriptors.spares) }
     logger.log(
       level: limit < before ? .warning : .notice,
       limit < before
         ? "the limit of descriptors has fallen: connections beyond it are cut"
         : "the limit of descriptors has been raised",
-      metadata: ["limit": "\(limit)", "before": "\(before)", "most": "\(descriptors.budget)"])
+      metadata: ["limit": "\(limit)", "before": "\(before)", "most": "\(watch.descriptors.budget)"])
   }
 
   /// Whoever connects says hello soon.
@@ -76,8 +103,8 @@ extension CoordinatorLoop {
     workers.cutSilent(since: moment)
     clients.cutSilent(since: moment)
     let silent = workers.census.silent + clients.census.silent
-    guard silent > toldSilent * 2 else { return }
-    toldSilent = silent
+    guard silent > watch.toldSilent * 2 else { return }
+    watch.toldSilent = silent
     logger.warning(
       "connections are cut: they said nothing for too long, or too many of one host said nothing",
       metadata: ["cut": "\(silent)"])

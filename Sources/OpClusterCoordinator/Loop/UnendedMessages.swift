@@ -7,12 +7,12 @@ import OpClusterZeroMQ
 
 extension CoordinatorLoop {
   func cutUnendedMessages() {
-    guard now >= nextTrafficLook else { return }
-    nextTrafficLook = now + CoordinatorLimits.trafficLookPause
+    guard now >= watch.nextTrafficLook else { return }
+    watch.nextTrafficLook = now + CoordinatorLimits.trafficLookPause
     let limit = UInt64(settings.unheardBytes)
     for connection in workers.cutUnheard(beyond: limit) + clients.cutUnheard(beyond: limit) {
       let address = connection.origin.networkAddress ?? "unknown"
-      let names = access?.names(admittedFrom: address) ?? []
+      let names = keys.access?.names(admittedFrom: address) ?? []
       logger.error(
         """
         a connection is cut: it has sent more than can be heard, as by a message that never ends

@@ -53,7 +53,7 @@ extension CoordinatorLoop {
     var name = workers.peers[peer]?.workerName
     if case .hello(let hello) = message {
       name = hello.name
-      saying = .workerHello(name: hello.name, owner: access?.key(owning: hello.name))
+      saying = .workerHello(name: hello.name, owner: keys.access?.key(owning: hello.name))
     }
     guard admits(.workerWord(saying), .worker, peer) else { return }
     workers.peers.update(peer) { known in
@@ -61,11 +61,11 @@ extension CoordinatorLoop {
       known.workerName = name
       if case .workerHello = saying { known.isGreeted = true }
     }
-    if case .logChunk(let chunk) = message, let answer = logs.take(chunk, from: peer) {
+    if case .logChunk(let chunk) = message, let answer = sources.logs.take(chunk, from: peer) {
       reply(answer.reply, to: answer.client, answer.request)
     }
-    hasInput = true
-    scheduler.handle(.worker(peer, message), into: &turn)
+    work.hasInput = true
+    scheduler.handle(.worker(peer, message), into: &work.turn)
   }
 
   /// The conversation with a sender; nil for a new one where no more are kept in mind (G27).
@@ -76,9 +76,9 @@ extension CoordinatorLoop {
 
   /// Names workers that say what they cannot know, and puts them out after some of it.
   func answerLies() {
-    for lie in turn.lies {
+    for lie in work.turn.lies {
       guard let known = workers.peers[lie.peer], !known.isPutOut else { continue }
-      lies += 1
+      operatorLog.lies += 1
       let count = known.lies + 1
       let isLast = count >= Limits.liesPerWorker
       if isLast || count.nonzeroBitCount == 1 {
@@ -101,8 +101,7 @@ extension CoordinatorLoop {
   // MARK: - Both
 
   func addPeer(_ sender: Sender, to port: inout Port) -> PeerID {
-    lastPeer += 1
-    let id = PeerID(lastPeer)
+    let id = admission.newPeer()
     port.peers.add(id, sender, principal(of: sender, at: port.endpoint), at: now)
     return id
   }
@@ -114,7 +113,7 @@ extension CoordinatorLoop {
     values.wall = .now
     values.diskFreeBytes = admission.disk.free
     values.diskReserveBytes = settings.diskReserveBytes
-    values.historyProblem = historyProblem.map {
+    values.historyProblem = sources.historyProblem.map {
       String($0.prefix(CoordinatorLimits.problemLength))
     }
     return values

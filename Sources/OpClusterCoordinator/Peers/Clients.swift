@@ -16,13 +16,24 @@ struct ClientQuestion {
   var size: FairRequestQueue.Size
 }
 
+/// Who answers what the scheduler alone cannot.
+struct AnswerSources {
+  let history: HistoryThread
+  /// What does not hold of the history; nil: nothing is known to be wrong.
+  var historyProblem: String?
+  /// Pieces of logs, which workers have.
+  var logs = LogRelay()
+
+  init(history: HistoryThread) { self.history = history }
+}
+
 extension CoordinatorLoop {
   // MARK: - Questions
 
   /// Questions see the state at the end of their turn, and its newest event exactly.
   func answerQuestions(into items: inout [Held]) {
-    let isSlow = release.diskWait(at: now) >= settings.diskPatience
-    for question in questions {
+    let isSlow = commits.release.diskWait(at: now) >= settings.diskPatience
+    for question in work.questions {
       let start = Instant.now
       if isSlow, isKnownDurable(question.what) {
         var own: [Held] = []
@@ -35,7 +46,7 @@ extension CoordinatorLoop {
       guard let holder = clients.peers[question.peer]?.holder else { continue }
       admission.queue.noteQuestion(end - start, for: question.size, of: holder, at: end)
     }
-    questions.removeAll(keepingCapacity: true)
+    work.questions.removeAll(keepingCapacity: true)
   }
 
   /// Whether nothing that the disk has not confirmed could be in the answer: it need not wait while
@@ -49,9 +60,9 @@ extension CoordinatorLoop {
     default: return false
     }
     switch selection.graphs {
-    case .numbers(let ranges): return undurable.isFree(ranges)
+    case .numbers(let ranges): return commits.undurable.isFree(ranges)
     case .last(let back):
-      return scheduler.lastGraph(back: back).map { undurable.isFree($0) } ?? false
+      return scheduler.lastGraph(back: back).map { commits.undurable.isFree($0) } ?? false
     case .active, .all: return false
     }
   }
@@ -146,7 +157,7 @@ extension CoordinatorLoop {
   func ask(_ question: HistoryQuestion) {
     // Nobody waits for an answer.
     guard let asker = asker(of: question) else { return }
-    if history.ask(question, of: asker) { return }
+    if sources.history.ask(question, of: asker) { return }
     let busy = Refusal(
       .busy, "too many questions to the history wait", hint: "try again in a moment",
       retryAfter: .milliseconds(500))
@@ -154,7 +165,7 @@ extension CoordinatorLoop {
     case .rows(let rows): reply(.refused(busy), to: rows.peer, rows.request)
     case .log(let log): reply(.refused(busy), to: log.peer, log.request)
     case .slice(let slice):
-      subscriptions.putBack(slice.number, busy, into: &effects)
+      subscriptions.putBack(slice.number, busy, into: &work.effects)
     case .room: break
     }
   }
@@ -174,7 +185,7 @@ extension CoordinatorLoop {
   func take(_ answer: HistoryAnswer) {
     switch answer {
     case .reply(let peer, let request, let words): reply(words, to: peer, request)
-    case .slice(let slice): subscriptions.take(slice, into: &effects)
+    case .slice(let slice): subscriptions.take(slice, into: &work.effects)
     case .room(let bytes, let lost):
       takeRoom(bytes)
       if let lost { end = .failed(.journal(lost)) }
@@ -190,13 +201,13 @@ extension CoordinatorLoop {
 
   /// Said once, for the log and for whoever asks how the coordinator is.
   private func note(historyProblem problem: String?) {
-    if problem == historyProblem { return }
+    if problem == sources.historyProblem { return }
     if let problem {
       logger.error("the history is damaged", metadata: ["problem": "\(problem)"])
     } else {
       logger.notice("the history holds again")
     }
-    historyProblem = problem
+    sources.historyProblem = problem
   }
 
   func takeRoom(_ bytes: UInt64?) {
@@ -225,13 +236,13 @@ extension CoordinatorLoop {
     guard let peer = scheduler.peer(ofWorkerNamed: name), workers.peers[peer] != nil else {
       return reply(.refused(.unavailable(worker: name)), to: question.peer, question.request)
     }
-    guard !logs.isFull else {
+    guard !sources.logs.isFull else {
       let busy = Refusal(
         .busy, "\(Limits.logQuestions) pieces of logs are on their way",
         hint: "try again in a moment", retryAfter: .seconds(1))
       return reply(.refused(busy), to: question.peer, question.request)
     }
-    let request = logs.ask(
+    let request = sources.logs.ask(
       question, attempt: attempt, worker: peer, workerName: name,
       deadline: now + settings.logPatience)
     send(.logRequest(request), toWorker: peer)
@@ -257,14 +268,16 @@ extension CoordinatorLoop {
     }
     subscriptions.add(
       wish, filter, peer: peer, by: holder, request: request, decided: scheduler.lastEvent,
-      into: &effects)
+      into: &work.effects)
   }
 
   /// Whoever follows its own graphs hears of those that this turn has accepted, from their first
   /// events on. One that had been accepted before is not among them: part of it may have been told,
   /// and the client, which knows how far, subscribes again and names it.
   func noteOwnGraphs() {
-    for case .toClient(let peer, _, .accepted(let graph, _, repeated: false)) in turn.afterDurable {
+    for case .toClient(let peer, _, .accepted(let graph, _, repeated: false)) in work.turn
+      .afterDurable
+    {
       subscriptions.noteOwn(graph, of: peer)
     }
   }
@@ -272,15 +285,15 @@ extension CoordinatorLoop {
   func performSubscriptionEffects() {
     var at = 0
     // Asking may add effects of its own.
-    while at < effects.count {
-      switch effects[at] {
+    while at < work.effects.count {
+      switch work.effects[at] {
       case .tell(let peer, let batch): send(.events(batch), toClient: peer)
       case .read(let question): ask(.slice(question))
       case .reply(let peer, let request, let words): reply(words, to: peer, request)
       }
       at += 1
     }
-    effects.removeAll(keepingCapacity: true)
+    work.effects.removeAll(keepingCapacity: true)
   }
 
   // MARK: - Time
@@ -288,18 +301,20 @@ extension CoordinatorLoop {
   /// Twice a heartbeat: speaks to clients that wait, looks for those that have gone, loses
   /// patience.
   func attend() {
-    for answer in logs.expire(at: now) { reply(answer.reply, to: answer.client, answer.request) }
+    for answer in sources.logs.expire(at: now) {
+      reply(answer.reply, to: answer.client, answer.request)
+    }
     let pause = settings.timing.heartbeat / 2
-    guard now - lastAttended >= pause else { return }
-    lastAttended = now
-    access?.reportRefused(logger)
+    guard now - clock.lastAttended >= pause else { return }
+    clock.lastAttended = now
+    keys.access?.reportRefused(logger)
     lookAtMemory()
     cutSilent()
     ask(.room)
     admission.forgetIdle(at: now)
     subscriptions.evict(
       at: now, patience: settings.subscriberPatience, backlog: settings.subscriberBacklog,
-      into: &effects)
+      into: &work.effects)
     performSubscriptionEffects()
     let followers = subscriptions.peers
     for peer in clients.peers.all {
@@ -319,7 +334,7 @@ extension CoordinatorLoop {
     let isCrowded = clients.peers.greeted >= Limits.clients / 2
     let pause = isAwaiting || isCrowded ? settings.timing.heartbeat : CoordinatorLimits.probePause
     if now - peer.lastSpoken >= pause, peer.outbox.isEmpty {
-      let wait = release.diskWait(at: now)
+      let wait = commits.release.diskWait(at: now)
       send(
         .heartbeat(diskWait: wait >= settings.diskPatience ? wait : .zero), toClient: peer.id)
     }

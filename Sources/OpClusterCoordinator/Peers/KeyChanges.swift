@@ -13,11 +13,19 @@ struct Enrolment: Sendable {
   let result: Result<AllowedKey, KeyError>
 }
 
+/// The keys that are let in.
+struct KeysInUse {
+  /// nil: nobody is served over TCP.
+  var access: Access?
+  /// Holders of invitations whose keys are being written.
+  var enrolling: Set<PeerID> = []
+}
+
 extension CoordinatorLoop {
   /// Who a connection is now. Over TCP nobody is anybody without a key.
   func principal(of sender: Sender, at endpoint: Endpoint) -> Principal {
     guard let key = sender.key else { return endpoint.transport == .tcp ? .removed : .local }
-    return access?.principal(of: key) ?? .removed
+    return keys.access?.principal(of: key) ?? .removed
   }
 
   /// A submission carries the name of who made it: as a label for people, and in front of its key,
@@ -39,8 +47,8 @@ extension CoordinatorLoop {
 
   /// Once a turn: the gate stays open, changes of the list take effect (G37).
   func attendToKeys() {
-    access?.keepOpen(at: now)
-    guard access?.refresh(at: now, logger) == true else { return }
+    keys.access?.keepOpen(at: now)
+    guard keys.access?.refresh(at: now, logger) == true else { return }
     for peer in workers.peers.all {
       let changed =
         hasChanged(peer) ? Authorization.keyChanged(peer.principal, principal(of: peer)) : nil
@@ -56,30 +64,30 @@ extension CoordinatorLoop {
   /// Why a worker may not go on under its name: a key was added to which it belongs.
   private func lostName(_ peer: Peer) -> Refusal? {
     guard let name = peer.workerName, !peer.isPutOut else { return nil }
-    return Authorization.nameRefusal(of: name, access?.key(owning: name), by: peer.principal)
+    return Authorization.nameRefusal(of: name, keys.access?.key(owning: name), by: peer.principal)
   }
 
   private func principal(of peer: Peer) -> Principal {
-    peer.key.map { access?.principal(of: $0) ?? .removed } ?? peer.principal
+    peer.key.map { keys.access?.principal(of: $0) ?? .removed } ?? peer.principal
   }
 
   private func hasChanged(_ peer: Peer) -> Bool {
     // An invitation is spent in the moment in which its holder is still to be answered.
-    !enrolling.contains(peer.id) && principal(of: peer) != peer.principal
+    !keys.enrolling.contains(peer.id) && principal(of: peer) != peer.principal
   }
 
   /// Writes the list on another thread; the answer comes back as a notice.
   func enrol(_ name: String, _ bytes: [UInt8], _ peer: PeerID, _ request: RequestID) {
     guard case .invited(let invitation)? = clients.peers[peer]?.principal,
-      let folder = access?.keys.folder, let key = PublicKey(bytes: bytes)
+      let folder = keys.access?.keys.folder, let key = PublicKey(bytes: bytes)
     else {
       return reply(.refused(Refusal(.badRequest, "there is nothing to enrol")), to: peer, request)
     }
-    guard enrolling.insert(peer).inserted else {
+    guard keys.enrolling.insert(peer).inserted else {
       return reply(.refused(Refusal(.busy, "a key is being added already")), to: peer, request)
     }
     do throws(SocketError) {
-      let notices = notices
+      let notices = wakeups.notices
       _ = try startThread(name: "opcoord-keys") {
         let result: Result<AllowedKey, KeyError>
         do throws(KeyError) {
@@ -93,13 +101,13 @@ extension CoordinatorLoop {
         _ = notices.post(.enrolled(Enrolment(peer: peer, request: request, result: result)))
       }
     } catch {
-      enrolling.remove(peer)
+      keys.enrolling.remove(peer)
       reply(.refused(Refusal(.busy, "\(error)", hint: "try again later")), to: peer, request)
     }
   }
 
   func take(_ enrolment: Enrolment) {
-    enrolling.remove(enrolment.peer)
+    keys.enrolling.remove(enrolment.peer)
     switch enrolment.result {
     case .success(let added):
       logger.notice(
