@@ -262,23 +262,23 @@ import Testing
       disk: MemoryDisk(), observer: JournalObserver(onDurable: { _ in }, onFailure: { _ in }))
     let isKept = Atomic(true)
     let answers = Atomic<Int>(0)
-    let desk = try HistoryThread(journal.journal) { answer in
+    let thread = try HistoryThread(journal.journal) { answer in
       guard case .room = answer else { return }
       answers.add(1, ordering: .sequentiallyConsistent)
       while isKept.load(ordering: .sequentiallyConsistent) { sched_yield() }
     }
     let one = HistoryTurns.Asker.principal(.key("one"))
-    #expect(desk.ask(.room, of: one))
+    #expect(thread.ask(.room, of: one))
     try eventually("the reader is kept") { answers.load(ordering: .sequentiallyConsistent) == 1 }
-    for _ in 1..<Limits.historyQuestionsPerPrincipal { #expect(desk.ask(.room, of: one)) }
-    #expect(!desk.ask(.room, of: one))
-    #expect(desk.ask(.room, of: .coordinator))
+    for _ in 1..<Limits.historyQuestionsPerPrincipal { #expect(thread.ask(.room, of: one)) }
+    #expect(!thread.ask(.room, of: one))
+    #expect(thread.ask(.room, of: .coordinator))
     isKept.store(false, ordering: .sequentiallyConsistent)
-    try eventually("room") { desk.ask(.room, of: one) }
+    try eventually("room") { thread.ask(.room, of: one) }
     try eventually("all are answered") {
       answers.load(ordering: .sequentiallyConsistent) == Limits.historyQuestionsPerPrincipal + 2
     }
-    desk.stop()
+    thread.stop()
   }
 
   @Test func logQuestions() {

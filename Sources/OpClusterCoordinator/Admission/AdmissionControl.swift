@@ -20,23 +20,24 @@ struct AdmissionControl: Sendable {
   var disk: DiskRoom
   /// Who was put out, and until when.
   private var bans: [Culprit: Instant] = [:]
+  /// Conversations have numbers of their own, whatever became of those before.
   private var lastPeer: UInt64 = 0
   /// What was let through and counts as soon as the scheduler has taken it.
-  private var pending: [Pending] = []
+  private var pending: [Pending: [Addition]] = [:]
   /// What graphs among these will take of the memory.
   private var pendingCost = 0
 
-  /// A request of this turn that adds something.
-  private struct Pending: Sendable {
-    enum Addition: Sendable {
-      /// A graph, with the size of its message and what it will take of the memory.
-      case graph(bytes: Int, cost: Int)
-      case blocks(bytes: Int, GraphID)
-      case queue(name: String)
-    }
+  /// A request of this turn that adds something. Looked up only.
+  private struct Pending: Hashable, Sendable {
     let peer: PeerID
     let request: RequestID
-    let addition: Addition
+  }
+
+  private enum Addition: Sendable {
+    /// A graph, with the size of its message and what it will take of the memory.
+    case graph(bytes: Int, cost: Int)
+    case blocks(bytes: Int, GraphID)
+    case queue(name: String)
   }
 
   /// - Parameters:
@@ -201,7 +202,7 @@ struct AdmissionControl: Sendable {
         for: graph.operationCount, bytes: bytes, queues: graph.ownQueueCount, by: peer.holder)
         ?? facts.lackOfOutputRoom
         // With what this turn has taken already.
-        ?? memory.lackOfRoom(for: cost + pendingCost)
+        ?? memory.lackOfRoom(for: cost, beside: pendingCost)
     default: return nil
     }
   }
@@ -276,7 +277,7 @@ struct AdmissionControl: Sendable {
   private mutating func note(
     _ what: ClientRequest, _ bytes: Int, _ cost: Int, _ request: RequestID, of peer: PeerID
   ) {
-    let addition: Pending.Addition
+    let addition: Addition
     switch what {
     case .submit:
       addition = .graph(bytes: bytes, cost: cost)
@@ -285,10 +286,11 @@ struct AdmissionControl: Sendable {
     case .createQueue(let settings): addition = .queue(name: settings.name)
     default: return
     }
-    pending.append(Pending(peer: peer, request: request, addition: addition))
+    // A client may number two requests alike.
+    pending[Pending(peer: peer, request: request), default: []].append(addition)
   }
 
-  /// The scheduler has accepted a graph. O(requests of the turn that add something).
+  /// The scheduler has accepted a graph.
   ///
   /// - Parameter queues: Those that came with it.
   mutating func began(
@@ -296,26 +298,25 @@ struct AdmissionControl: Sendable {
     by holder: QuotaHolder
   ) {
     var sent = (bytes: 0, cost: 0)
-    find: for item in pending where item.peer == peer && item.request == request {
-      if case .graph(let bytes, let cost) = item.addition {
-        sent = (bytes, cost)
-        break find
-      }
+    let additions = pending[Pending(peer: peer, request: request)] ?? []
+    find: for case .graph(let bytes, let cost) in additions {
+      sent = (bytes, cost)
+      break find
     }
     if queues > 0 { quotas.brought(queues, with: graph, by: holder) }
     quotas.began(graph, operations: operations, bytes: sent.bytes, by: holder)
     memory.began(graph, cost: sent.cost)
   }
 
-  /// The scheduler has done what a request said. O(requests of the turn that add something).
+  /// The scheduler has done what a request said.
   ///
   /// - Parameter queueNamed: The queue that was made under a name.
   mutating func done(
     _ request: RequestID, of peer: PeerID, by holder: QuotaHolder,
     queueNamed: (String) -> QueueID?
   ) {
-    for item in pending where item.peer == peer && item.request == request {
-      switch item.addition {
+    for addition in pending[Pending(peer: peer, request: request)] ?? [] {
+      switch addition {
       case .graph: break
       case .blocks(let bytes, let graph): quotas.added(bytes, to: graph, by: holder)
       case .queue(let name): if let queue = queueNamed(name) { quotas.made(queue, by: holder) }

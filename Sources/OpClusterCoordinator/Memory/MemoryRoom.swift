@@ -67,7 +67,9 @@ struct MemoryRoom {
   }
 
   /// Why a graph of this cost cannot be taken now; nil: it can.
-  func lackOfRoom(for wanted: Int) -> Refusal? {
+  ///
+  /// - Parameter taken: What graphs will take that were let through and have not begun.
+  func lackOfRoom(for wanted: Int, beside taken: Int = 0) -> Refusal? {
     guard let bound, let most = costBound else { return nil }
     if wanted > most {
       return Refusal(
@@ -76,6 +78,7 @@ struct MemoryRoom {
           + "\(bound.resident >> 20) MiB, of which graphs may take \(most >> 20)",
         hint: "give the coordinator more memory, or submit the graph in parts")
     }
+    let cost = cost + taken
     // Where nothing lives, waiting would not help: a small one is taken.
     if isTight, cost > 0 || wanted > most / 8 {
       return Self.noRoom(
