@@ -1,5 +1,5 @@
-// The coordinator's mind: the graphs, the queues, the workers, and every decision about them. A
-// value without a clock, without chance and without I/O; a test holds it in its hand.
+// The coordinator's mind: the state that facts come to, and every decision about it. A value
+// without a clock, without chance and without I/O; a test holds it in its hand.
 //
 //   var turn = Turn()
 //   turn.begin(at: now, wall: wall)
@@ -7,9 +7,10 @@
 //   scheduler.close(&turn)                   // assigns, seals
 //   // the body makes the turn durable, then speaks
 //
-// Where to read on: `LifeCycle` (the phases), `Applying` (facts change state, and nothing else
-// does), `Opening` and `Ending` (how operations unblock each other), `Assignment` (who runs what),
-// `Conversations` and `Reports` (workers), `Requests` and `Steering` (clients).
+// Where to read on: `LifeCycle` (the phases), `ClusterState` and `Applying` (facts change state,
+// and nothing else does), `Consequences` (what follows beyond it), `Opening` and `Ending` (how
+// operations unblock each other), `Assignment` (who runs what), `Conversations` and `Reports`
+// (workers), `Requests` and `Steering` (clients).
 
 import DequeModule
 import HeapModule
