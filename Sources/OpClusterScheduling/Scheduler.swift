@@ -118,6 +118,7 @@ public struct Scheduler: Sendable {
   public mutating func close(_ turn: inout Turn) {
     turn.commit = CommitIndex(lastCommit.number + 1)
     applyFailurePolicies(into: &turn)
+    settleDeferred(into: &turn)
     assign(into: &turn)
     commitTroubles(into: &turn)
     state.tellQueueCounts(into: &turn)

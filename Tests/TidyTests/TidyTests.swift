@@ -139,6 +139,22 @@ import Testing
     }
   }
 
+  /// What people are led to is there: files, by their names, in the pages for those who work on
+  /// this.
+  @Test func filesThatPagesNameAreThere() throws {
+    let names = Set(
+      try (Tree.files(in: "Sources") + Tree.files(in: "Tests") + ["Package.swift"]).map {
+        $0.split(separator: "/").last.map { String($0) } ?? $0
+      })
+    for page in ["README.md", "CONTRIBUTING.md", "Sources/OpCluster/OpCluster.docc/CodeWalks.md"] {
+      for line in try Tree.lines(of: page) {
+        for name in line.matches(of: /`[\w\/]*?(\w+\.swift)`/) {
+          #expect(names.contains("\(name.1)"), "\(page) names \(name.1)")
+        }
+      }
+    }
+  }
+
   @Test func nothingIsLeftForLater() throws {
     let marks = ["TO" + "DO", "FIX" + "ME", " X" + "XX"]
     for file in try Tree.swiftFiles() {

@@ -155,6 +155,7 @@ extension Scheduler {
       sendCancel(id, grace: grace, into: &turn)
     }
     let recalled = awaited.filter { state.isRecalling($0) }
+    if recalled.isEmpty { return .cancelled(verdicts, total: total) }
     deferred.append(
       DeferredRequest(
         asker: asker, awaiting: recalled, action: .answerCancel(verdicts, total: total)))

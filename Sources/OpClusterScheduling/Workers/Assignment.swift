@@ -6,7 +6,6 @@ import OpClusterModel
 
 extension Scheduler {
   mutating func assign(into turn: inout Turn) {
-    settleDeferred(into: &turn)
     state.sweepLines()
     if !doubtful.isEmpty { returnDoubtful() }
     // Join points that end here may make others ready: again, until nothing moves.

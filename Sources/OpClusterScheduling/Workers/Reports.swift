@@ -232,7 +232,7 @@ extension RetryPolicy.Reason {
 
 extension ClusterState {
   /// Keeps the end of an attempt for the history.
-  mutating func note(
+  func note(
     _ result: AttemptResult, of id: OperationID, ends: Bool, by worker: WorkerID,
     into turn: inout Turn
   ) {
