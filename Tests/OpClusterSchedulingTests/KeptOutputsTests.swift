@@ -230,7 +230,9 @@ import Testing
     #expect(kept.first == GraphID(1) && kept.last == numbers.last && kept.count <= most)
     let forgotten = operation(numbers[1].number, 0)
     #expect(world.scheduler.state.ending(of: forgotten)?.outcome == .succeeded)
-    #expect(world.scheduler.state.lacksOutput(forgotten) && !world.scheduler.state.lacksOutput(operation(1, 0)))
+    #expect(
+      world.scheduler.state.lacksOutput(forgotten)
+        && !world.scheduler.state.lacksOutput(operation(1, 0)))
     #expect(world.scheduler.brokenInvariant() == nil)
     #expect(world.replayed().snapshot() == world.scheduler.snapshot())
     var restored = Scheduler()

@@ -15,13 +15,13 @@ extension ClusterState {
     }
     var marked: [OperationID] = []
     runs.forEachOperation { id in
-      if mark(id, reason, into: &turn) { marked.append(id) }
+      if markCancelled(id, reason, into: &turn) { marked.append(id) }
     }
     for id in marked { endCancelled(id, into: &turn) }
   }
 
   /// Sets isCancelled; false where it is set already or the operation has ended (S88, S89).
-  private mutating func mark(
+  private mutating func markCancelled(
     _ id: OperationID, _ reason: CancelReason, into turn: inout Turn
   ) -> Bool {
     let graph = id.graph.number
