@@ -151,6 +151,9 @@ enum Recovery {
     defer { found.reset() }
     guard try found.step() else { return }
     let (sequence, parts) = (found.integer(0), Int(found.integer(1)))
+    guard (0..<Int64.max).contains(sequence) else {
+      throw .damaged("snapshot \(sequence)", because: "no turn has this number")
+    }
     do {
       try forEachPart(connection, sequence, parts) { _ in }
     } catch let error as JournalError {

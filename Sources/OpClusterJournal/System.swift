@@ -192,6 +192,9 @@ enum FileSystem {
     return overflow ? .max : bytes
   }
 
+  /// Lets the thread sleep.
+  static func pause(milliseconds: Int) { usleep(UInt32(clamping: milliseconds * 1_000)) }
+
   /// Passes a file to `visit` in pieces. The first piece has `first` bytes; the answer of `visit`
   /// is the size of the next one, and nil ends the reading. The last piece may be shorter. Does
   /// nothing if the file does not exist.

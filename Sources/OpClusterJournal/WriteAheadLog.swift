@@ -62,7 +62,9 @@ struct WriteAheadLog {
     _ path: String, read: Reading = FileSystem.forEachPiece
   ) throws(JournalError) -> Int {
     var seen: Damage?
-    for _ in 0..<maximumLooks {
+    for look in 0..<maximumLooks {
+      // A writer between two writes is given time to move on; 0.4 s in all.
+      if look > 0 { FileSystem.pause(milliseconds: 2 * look) }
       var log = WriteAheadLog()
       let damage = try log.look(at: path, read)
       guard let damage else { return max(0, log.lastOwn - log.lastCommit) }
@@ -111,7 +113,7 @@ struct WriteAheadLog {
     guard magic & ~1 == 0x377f_0682 else { return false }
     isBigEndian = magic & 1 == 1
     pageSize = Int(Self.number(header, 8))
-    guard pageSize >= 512, pageSize <= 65_536 else { return false }
+    guard pageSize >= 512, pageSize <= 65_536, pageSize & (pageSize - 1) == 0 else { return false }
     salts = Array(header[16..<24])
     add(header[0..<24])
     return sums == (Self.number(header, 24), Self.number(header, 28))

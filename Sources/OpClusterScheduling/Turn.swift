@@ -56,6 +56,7 @@ public struct Turn: Sendable {
     lies.removeAll(keepingCapacity: true)
     orders.removeAll(keepingCapacity: true)
     welcomed.removeAll(keepingCapacity: true)
+    consequences = Consequences()
     openRuns.closeAll()
     openFact = nil
     hadRecords = false

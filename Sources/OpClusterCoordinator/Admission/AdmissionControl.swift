@@ -74,6 +74,7 @@ struct AdmissionControl: Sendable {
       return .turnedAway(
         .none, Refusal(.unknownWorker, "a message was not understood: \(problem)"))
     case .workerFrame(let bytes):
+      if peer.isPutOut { return .ignored }
       let isKnown = peer.isGreeted || bytes <= Limits.helloBytes
       return isKnown ? .allowed : .malformed("a first message of \(bytes) bytes")
     case .workerWord(let saying):

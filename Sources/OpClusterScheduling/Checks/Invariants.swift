@@ -34,6 +34,13 @@ extension Scheduler {
     {
       return "workers with what KILL does not end: listed \(unwellWorkers.sorted())"
     }
+    if conversations.numbers != workers.numbers {
+      return "conversations \(conversations.numbers), workers \(workers.numbers)"
+    }
+    for (peer, worker) in workerByPeer
+    where conversations.contains(worker.number) && conversations[worker.number].peer != peer {
+      return "peer \(peer) is not that of worker \(worker.number)"
+    }
     for number in workers.numbers {
       let (worker, conversation) = (workers[number], conversations[number])
       let found = workerTotals[number] ?? WorkerTotals()

@@ -37,6 +37,17 @@ extension ClusterState {
   }
 }
 
+extension ClusterState {
+  /// Gives the events of a turn their numbers, and the turn its own.
+  mutating func close(_ turn: inout Turn) {
+    for at in turn.events.indices {
+      turn.events[at].first.sequence = counters.lastEvent + 1
+      counters.lastEvent += UInt64(turn.events[at].count)
+    }
+    if turn.isDurable { lastCommit = turn.commit }
+  }
+}
+
 extension Turn {
   fileprivate mutating func append(
     _ kind: Event.Kind, _ subject: Event.Subject, count: UInt32

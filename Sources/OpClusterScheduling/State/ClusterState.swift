@@ -1,7 +1,7 @@
-// What the facts come to: graphs, queues, workers, and everything that follows from them alone. A
-// value that replaying the journal makes again. `apply` is its door (`Applying`): a fact goes in,
-// and nothing else changes what is durable. Below it stand the few marks that are no facts, which a
-// restart may lose.
+// What the facts come to: graphs, queues, workers, and what follows from them. `apply` is its door
+// (`Applying`): a fact goes in, the end of a turn draws what follows from its facts, and nothing
+// else changes what is durable. Replaying the journal makes that again. `Marks` are the few notes
+// that are no facts; a life of the coordinator begins without them.
 
 import DequeModule
 import OpClusterModel
@@ -40,7 +40,9 @@ struct ClusterState: Sendable {
   var linedQueues: [UInt32] = []
   /// Queues whose lines are to be swept.
   var crowdedQueues: [UInt32] = []
-  /// Of unfinished operations that became ready by themselves, or execute. Not of earlier lives.
+
+  // Of this life
+  /// Of unfinished operations that became ready by themselves, or execute.
   var moments: [OperationID: Moments] = [:]
 
   /// An empty cluster with the queue `default`.

@@ -93,15 +93,4 @@ extension ClusterState {
   mutating func parkInStage(_ run: ReadyRun, _ stage: Int) {
     graphs[run.graph.number].stages[stage].parked.append(run)
   }
-
-  // MARK: - Turns
-
-  /// Gives the events of a turn their numbers, and the turn its own.
-  mutating func close(_ turn: inout Turn) {
-    for at in turn.events.indices {
-      turn.events[at].first.sequence = counters.lastEvent + 1
-      counters.lastEvent += UInt64(turn.events[at].count)
-    }
-    if turn.isDurable { lastCommit = turn.commit }
-  }
 }

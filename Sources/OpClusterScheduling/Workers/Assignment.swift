@@ -210,7 +210,7 @@ extension Scheduler {
       line.setAside(candidate, untilWorkersChange: !pool.contains { fits($0, number) })
       return
     }
-    pass.close(number)
+    pass.noteFull(number)
     let rank = state.reachRank(queue, level: candidate.level)
     if lacksNamed(number, pass.workers, rank, at: now) {
       pass.closedKinds |= classes.bit(ofKind: classes[number].kind)

@@ -129,7 +129,7 @@ struct AssignmentPass: Sendable {
     demandClass < fullIn.count && fullIn[demandClass] == number
   }
 
-  mutating func close(_ demandClass: Int) {
+  mutating func noteFull(_ demandClass: Int) {
     while fullIn.count <= demandClass { fullIn.append(0) }
     fullIn[demandClass] = number
   }

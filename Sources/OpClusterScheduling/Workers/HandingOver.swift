@@ -55,7 +55,7 @@ extension ClusterState {
     if cell.worker != 0 {
       letGo(id, stage, at: cell.worker)
       workers[cell.worker].executing += 1
-      turn.consequences.letGo.append((cell.worker, id, hasLeft: false))
+      if !turn.isReplay { turn.consequences.letGo.append((cell.worker, id, hasLeft: false)) }
       emit(.attemptStarted(UInt32(cell.runs) + 1, WorkerID(cell.worker)), id, into: &turn)
     }
     graphs[graph].update(id.index) { cell in
@@ -88,7 +88,7 @@ extension ClusterState {
       cell.worker = 0
       cell.flags.remove(.recalling)
     }
-    turn.consequences.letGo.append((cell.worker, id, hasLeft: true))
+    if !turn.isReplay { turn.consequences.letGo.append((cell.worker, id, hasLeft: true)) }
     graphs[graph].stages[stage].inFlight -= 1
     queues[graphs[graph].queue(of: id.index, stage: stage).number].inFlight -= 1
     if !graphs[graph].stages[stage].parked.isEmpty { unparkStage(graph, stage) }

@@ -29,8 +29,10 @@ struct WorkerConversation: Blankable {
   private(set) var increment: UInt32 = 0
   var ordersSent: UInt64 = 0
   var reportTaken: UInt64 = 0
-  /// Newest orders that it says it has, and since when that has been less than was sent.
+  /// Newest orders that it has said it has, whether its last report told of fewer than were sent
+  /// and of none that are new, and since when that is so.
   private var ordersTaken: UInt64 = 0
+  private var isBehind = false
   private var ordersBehindSince: Instant = .zero
   var lastHeard: Instant
   /// In this life of the coordinator.
@@ -78,6 +80,7 @@ struct WorkerConversation: Blankable {
     ordersSent = 0
     reportTaken = 0
     ordersTaken = 0
+    isBehind = false
     ordersBehindSince = now
     lastHeard = now
     wasHeard = true
@@ -135,7 +138,8 @@ struct WorkerConversation: Blankable {
 
   /// Notes which orders it says it has, and since when it has been behind.
   mutating func note(ordersTaken taken: UInt64, at now: Instant) {
-    guard taken >= ordersSent || taken > ordersTaken else { return }
+    isBehind = taken < ordersSent && taken <= ordersTaken
+    if isBehind { return }
     ordersTaken = taken
     ordersBehindSince = now
   }
@@ -143,7 +147,7 @@ struct WorkerConversation: Blankable {
   /// Whether orders must have been lost: for so long it has been told more than it has, and none
   /// of it has come. Nothing sent later would show the gap if they were the last.
   func missesOrders(at now: Instant, patience: Span) -> Bool {
-    ordersTaken < ordersSent && now - ordersBehindSince > patience
+    isBehind && now - ordersBehindSince > patience
   }
 
   /// Whether it knows a template, with the queue as it is called now.

@@ -131,14 +131,16 @@ private func submitAndCancel(_ load: Load, _ cluster: Cluster, _ count: Counter)
 /// Asks until it is answered. An answer may be lost with a coordinator that has carried the request
 /// out: it then refuses the same request as one about a graph that has ended.
 private func cancel(_ graph: GraphID, over connection: ClusterConnection) async throws {
+  var isAskedAgain = false
   try await eventually("\(graph.number) is cancelled") {
+    defer { isAskedAgain = true }
     do throws(ClientError) {
       _ = try await connection.request(
         .cancel(.selection(.graph(graph)), reason: "F52", grace: nil), timeout: .seconds(10))
       return true
     } catch {
       guard case .refused(let refusal) = error.kind else { return false }
-      if refusal.code == .alreadyFinished { return true }
+      if refusal.code == .alreadyFinished, isAskedAgain { return true }
       if refusal.code == .busy { return false }
       throw error
     }
