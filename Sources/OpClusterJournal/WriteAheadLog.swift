@@ -63,8 +63,8 @@ struct WriteAheadLog {
   ) throws(JournalError) -> Int {
     var seen: Damage?
     for look in 0..<maximumLooks {
-      // A writer between two writes is given time to move on; 0.4 s in all.
-      if look > 0 { FileSystem.pause(milliseconds: 2 * look) }
+      // Where two looks differed, the writer is given time to move on; 0.4 s in all.
+      if look > 1 { FileSystem.pause(milliseconds: 2 * look) }
       var log = WriteAheadLog()
       let damage = try log.look(at: path, read)
       guard let damage else { return max(0, log.lastOwn - log.lastCommit) }
