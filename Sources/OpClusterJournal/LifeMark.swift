@@ -91,7 +91,7 @@ enum Life {
         remedy: .lostLog(last: last))
     }
     // A life begins with a log that is not empty, and ends before the log is emptied.
-    if WriteAheadLog.hasFrames(folder.writeAheadLog) { return }
+    if try WriteAheadLog.hasFrames(folder.writeAheadLog) { return }
     // Another program may have merged the log into the database. Since this start of the machine
     // the mark is exact, so nothing is missing.
     if let mark, mark.boot == Boot.current { return }

@@ -115,6 +115,14 @@ enum FileSystem {
     return unsafe stat(path, &status) == 0 ? UInt64(status.st_size) : nil
   }
 
+  /// The same, where a file that cannot be looked at must not pass for none; nil if there is none.
+  static func knownSize(_ path: String) throws(JournalError) -> UInt64? {
+    var status = stat()
+    if unsafe stat(path, &status) == 0 { return UInt64(clamping: status.st_size) }
+    if errno == ENOENT { return nil }
+    throw .system("stat", path, errno: errno)
+  }
+
   /// Returns a number of the file itself, regardless of its name. It stays the same after a restart
   /// of the machine; a copy has another. nil if there is no file.
   static func place(_ path: String) -> Int64? {

@@ -36,8 +36,9 @@ struct WriteAheadLog {
   private var isDamaged = false
 
   /// Whether the log has any frames.
-  static func hasFrames(_ path: String) -> Bool {
-    FileSystem.size(path).map { $0 > headerSize + frameHeaderSize } ?? false
+  static func hasFrames(_ path: String) throws(JournalError) -> Bool {
+    guard let size = try FileSystem.knownSize(path) else { return false }
+    return size > headerSize + frameHeaderSize
   }
 
   /// Visits a file in pieces, as `FileSystem.forEachPiece` does.
@@ -81,7 +82,7 @@ struct WriteAheadLog {
   private mutating func look(
     at path: String, _ read: Reading
   ) throws(JournalError) -> Damage? {
-    guard Self.hasFrames(path) else { return nil }
+    guard try Self.hasFrames(path) else { return nil }
     var header: [UInt8] = []
     var frameSize: Int?
     try read(path, Self.headerSize) { piece in

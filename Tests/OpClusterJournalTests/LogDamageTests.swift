@@ -115,6 +115,17 @@ import Testing
     }
   }
 
+  /// A name that leads through a file: `stat` fails, and says nothing about a log.
+  @Test("a log that cannot be looked at is not taken for none (G6)", .checks("G6"))
+  func unseenLog() throws {
+    let (folder, _) = try log(commits: 1)
+    let error = #expect(throws: JournalError.self) {
+      try WriteAheadLog.check(folder.log + "/below")
+    }
+    #expect(error?.kind == .storage, "\(error as Any)")
+    #expect(try WriteAheadLog.check(folder.path + "/nothing") == 0)
+  }
+
   /// What a reader sees of a log that begins anew while it is read: the old header, the first
   /// frames of the old log, then those of the new one, and behind them the rest of the old one.
   @Test("beside a journal that works, nothing of its log seems damaged (G6)", .checks("G6"))
