@@ -6,11 +6,13 @@ import PackageDescription
 //   commands    opcoord        opworker         opbatch                      opsim, opbench
 //   programs                   Serving                   OpCluster
 //   bodies      Coordinator    Worker           Client ──┴── Local           Simulation
+//   attempts                   Attempts                      Attempts
 //   library                    Operations                    Operations
 //   brains      Scheduling     Execution        –            both brains     both brains
-//   hands       Wire Journal   Wire Processes   Wire Manif.  Wire ZeroMQ     Wire
+//   hands       Wire Journal   Wire Processes   Wire Manif.  Wire Processes  Wire
 //               ZeroMQ Keys    ZeroMQ Keys      ZeroMQ Keys  –               –
-//   ground      Folders, below ZeroMQ, Keys, Journal, Worker and Client
+//   ground      Folders, below ZeroMQ, Keys, Journal, Attempts and Client
+//               System, below Folders and all that speaks to the kernel
 //   questions   Queries, below Scheduling, Coordinator, Local and opbatch
 //   words       Model ─────────────┴────────────────┴────────────┴───────────────┘
 //
@@ -47,6 +49,7 @@ let package = Package(
   ],
   targets: [
     // C as it is
+    .systemLibrary(name: "CSystem"),
     .systemLibrary(name: "CZeroMQ", pkgConfig: "libzmq", providers: [.apt(["libzmq3-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CPNG", pkgConfig: "libpng", providers: [.apt(["libpng-dev"])]),
@@ -65,20 +68,25 @@ let package = Package(
     .target(name: "OpClusterExecution", dependencies: ["OpClusterModel", heap, deque]),
 
     // hands
+    // Clocks, threads, mailboxes, polling, signals: what every program here wants of the system.
+    .target(name: "OpClusterSystem", dependencies: ["CSystem"]),
     // Whose a folder or a file is; the only way to what is found by its path alone.
-    .target(name: "OpClusterFolders"),
-    .target(name: "OpClusterZeroMQ", dependencies: ["CZeroMQ", "OpClusterFolders"]),
+    .target(name: "OpClusterFolders", dependencies: ["OpClusterSystem"]),
+    .target(
+      name: "OpClusterZeroMQ",
+      dependencies: ["CZeroMQ", "OpClusterFolders", "OpClusterSystem"]),
     .target(
       name: "OpClusterKeys",
       dependencies: ["OpClusterFolders", "OpClusterModel", "OpClusterWire", "OpClusterZeroMQ"]),
     .target(name: "OpClusterWire", dependencies: ["OpClusterModel", protobuf]),
-    .target(name: "OpClusterJournal", dependencies: ["CSQLite", "OpClusterFolders"]),
-    .target(name: "OpClusterProcesses", dependencies: ["CProcess"]),
+    .target(
+      name: "OpClusterJournal", dependencies: ["OpClusterSystem", "CSQLite", "OpClusterFolders"]),
+    .target(name: "OpClusterProcesses", dependencies: ["OpClusterSystem", "CProcess"]),
     .target(name: "OpClusterManifest", dependencies: ["OpClusterModel", yams]),
     .target(name: "OpClusterPresentation", dependencies: ["OpClusterModel"]),
     // What both daemons say to whoever started them.
     .target(
-      name: "OpClusterDaemon", dependencies: ["OpClusterZeroMQ", "OpClusterModel", logging]),
+      name: "OpClusterDaemon", dependencies: ["OpClusterSystem", "OpClusterModel", logging]),
 
     // library: what a programmer writes for the running side
     .target(
@@ -89,32 +97,44 @@ let package = Package(
       name: "OpClusterCoordinator",
       dependencies: [
         "OpClusterScheduling", "OpClusterQueries", "OpClusterWire", "OpClusterJournal",
-        "OpClusterKeys", "OpClusterFolders", "OpClusterZeroMQ", "OpClusterModel", deque, logging,
+        "OpClusterKeys", "OpClusterFolders", "OpClusterSystem", "OpClusterZeroMQ", "OpClusterModel",
+        deque, logging,
+      ]),
+    // What runs the work of attempts, for a worker and for a program that is its own cluster.
+    .target(
+      name: "OpClusterAttempts",
+      dependencies: [
+        "OpClusterFolders", "OpClusterOperations", "OpClusterWire", "OpClusterProcesses",
+        "OpClusterDaemon", "OpClusterSystem", "OpClusterModel", logging,
       ]),
     .target(
       name: "OpClusterWorker",
       dependencies: [
-        "OpClusterFolders", "OpClusterOperations", "OpClusterExecution", "OpClusterWire",
-        "OpClusterProcesses",
-        "OpClusterDaemon", "OpClusterZeroMQ", "OpClusterModel", logging,
+        "OpClusterAttempts", "OpClusterOperations", "OpClusterExecution", "OpClusterWire",
+        "OpClusterProcesses", "OpClusterDaemon", "OpClusterSystem", "OpClusterZeroMQ",
+        "OpClusterModel", logging,
       ]),
     .target(
       name: "OpClusterServing",
       dependencies: [
-        "OpClusterWorker", "OpClusterClient", "OpClusterOperations", "OpClusterKeys",
-        "OpClusterFolders", "OpClusterDaemon", "OpClusterZeroMQ", "OpClusterModel", arguments,
+        "OpClusterAttempts", "OpClusterWorker", "OpClusterClient", "OpClusterOperations",
+        "OpClusterKeys",
+        "OpClusterFolders", "OpClusterDaemon", "OpClusterSystem", "OpClusterZeroMQ",
+        "OpClusterModel", arguments,
         logging,
       ]),
     .target(
       name: "OpClusterClient",
       dependencies: [
-        "OpClusterFolders", "OpClusterModel", "OpClusterWire", "OpClusterKeys", "OpClusterZeroMQ",
+        "OpClusterFolders", "OpClusterModel", "OpClusterWire", "OpClusterKeys", "OpClusterSystem",
+        "OpClusterZeroMQ",
       ]),
     .target(
       name: "OpClusterLocal",
       dependencies: [
         "OpClusterScheduling", "OpClusterQueries", "OpClusterExecution", "OpClusterOperations",
-        "OpClusterWorker", "OpClusterWire", "OpClusterZeroMQ", "OpClusterModel", deque,
+        "OpClusterAttempts", "OpClusterWire", "OpClusterSystem", "OpClusterModel",
+        deque,
       ]),
     .target(
       name: "OpClusterSimulation",
@@ -148,7 +168,7 @@ let package = Package(
       name: "opcoord",
       dependencies: [
         "OpClusterCoordinator", "OpClusterKeys", "OpClusterFolders", "OpClusterDaemon",
-        "OpClusterZeroMQ", "OpClusterModel", arguments, logging,
+        "OpClusterSystem", "OpClusterZeroMQ", "OpClusterModel", arguments, logging,
       ]),
     .executableTarget(
       name: "opworker", dependencies: ["OpClusterServing"]),
@@ -156,7 +176,8 @@ let package = Package(
       name: "opbatch",
       dependencies: [
         "OpClusterClient", "OpClusterFolders", "OpClusterKeys", "OpClusterManifest",
-        "OpClusterPresentation", "OpClusterQueries", "OpClusterWire", "OpClusterZeroMQ",
+        "OpClusterPresentation", "OpClusterQueries", "OpClusterWire", "OpClusterSystem",
+        "OpClusterZeroMQ",
         "OpClusterModel", arguments,
       ]),
     .executableTarget(name: "opsim", dependencies: ["OpClusterSimulation", arguments]),
@@ -175,8 +196,9 @@ let package = Package(
     .testTarget(
       name: "OpClusterInProcessTests",
       dependencies: [
-        "ScenarioBody", "OpClusterCoordinator", "OpClusterWorker", "OpClusterOperations",
-        "OpClusterClient", "OpClusterZeroMQ", "OpClusterModel", logging,
+        "ScenarioBody", "OpClusterCoordinator", "OpClusterAttempts", "OpClusterWorker",
+        "OpClusterOperations",
+        "OpClusterClient", "OpClusterSystem", "OpClusterZeroMQ", "OpClusterModel", logging,
       ]),
     .target(name: "CallFilter", path: "Tests/CallFilter"),
     .executableTarget(
@@ -190,14 +212,18 @@ let package = Package(
       exclude: ["Scripts"]),
     .testTarget(
       name: "OpClusterExecutionTests", dependencies: ["OpClusterExecution", "OpClusterModel"]),
-    .testTarget(name: "OpClusterZeroMQTests", dependencies: ["OpClusterZeroMQ", "CZeroMQ"]),
+    .testTarget(name: "OpClusterSystemTests", dependencies: ["OpClusterSystem", "CSystem"]),
+    .testTarget(
+      name: "OpClusterZeroMQTests",
+      dependencies: ["OpClusterZeroMQ", "OpClusterSystem", "CZeroMQ"]),
     // Messages by chance, and what becomes of them on a bad way; hostile traffic from a seed.
     .target(
-      name: "MessageDice", dependencies: ["OpClusterModel"], path: "Tests/MessageDice"),
+      name: "MessageGenerators", dependencies: ["OpClusterModel"],
+      path: "Tests/MessageGenerators"),
     .target(
       name: "FuzzWorld",
       dependencies: [
-        "MessageDice", "OpClusterScheduling", "OpClusterExecution", "OpClusterClient",
+        "MessageGenerators", "OpClusterScheduling", "OpClusterExecution", "OpClusterClient",
         "OpClusterPresentation", "OpClusterWire", "OpClusterModel",
       ], path: "Tests/FuzzWorld"),
     .executableTarget(
@@ -211,14 +237,15 @@ let package = Package(
     .testTarget(
       name: "OpClusterWireTests",
       dependencies: [
-        "MessageDice", "FuzzWorld", "OpClusterWire", "OpClusterPresentation", "OpClusterModel",
-        protobuf,
+        "MessageGenerators", "FuzzWorld", "OpClusterWire", "OpClusterPresentation",
+        "OpClusterModel", protobuf,
       ]),
     .testTarget(name: "OpClusterJournalTests", dependencies: ["OpClusterJournal", "CSQLite"]),
     .testTarget(
       name: "OpClusterProcessesTests",
       dependencies: [
-        "OpClusterProcesses", "CProcess", "ProcessStandIn", "OpClusterManifest", "OpClusterWorker",
+        "OpClusterProcesses", "CProcess", "ProcessStandIn", "OpClusterManifest",
+        "OpClusterAttempts",
         "OpClusterModel",
       ]),
     .testTarget(
@@ -234,11 +261,16 @@ let package = Package(
       name: "OpClusterOperationsTests",
       dependencies: ["OpClusterOperations", "OpClusterWire", "OpClusterModel", logging]),
     .testTarget(
+      name: "OpClusterAttemptsTests",
+      dependencies: ["OpClusterAttempts", "OpClusterWire", "OpClusterModel", logging]),
+    .testTarget(
       name: "OpClusterWorkerTests",
       dependencies: [
-        "WorkerStandIn", "opworker", "OpClusterServing", "OpClusterWorker", "OpClusterOperations",
+        "WorkerStandIn", "opworker", "OpClusterServing", "OpClusterAttempts", "OpClusterWorker",
+        "OpClusterOperations",
         "OpClusterKeys",
-        "OpClusterExecution", "OpClusterWire", "OpClusterZeroMQ", "OpClusterProcesses",
+        "OpClusterExecution", "OpClusterWire", "OpClusterSystem", "OpClusterZeroMQ",
+        "OpClusterProcesses",
         "OpClusterModel",
       ]),
     // What the documentation shows, compiled and run.
@@ -264,18 +296,25 @@ let package = Package(
       name: "OpClusterCoordinatorTests",
       dependencies: [
         "OpClusterFolders", "OpClusterKeys", "OpClusterCoordinator", "OpClusterScheduling",
-        "OpClusterQueries", "OpClusterWire", "OpClusterZeroMQ", "OpClusterJournal",
+        "OpClusterQueries", "OpClusterWire", "OpClusterSystem", "OpClusterZeroMQ",
+        "OpClusterJournal",
         "OpClusterModel", "OpClusterClient",
-        "MessageDice",
+        "MessageGenerators",
         "RealCluster",
       ]),
     .testTarget(
       name: "OpClusterDaemonTests",
       dependencies: ["OpClusterDaemon", "OpClusterModel"]),
+    // Runs an operation in its own process, and links nothing else.
+    .executableTarget(
+      name: "LocalProgram",
+      dependencies: ["OpClusterLocal", "OpClusterOperations", "OpClusterModel"],
+      path: "Tests/LocalProgram"),
     .testTarget(
       name: "OpClusterLocalTests",
       dependencies: [
-        "OpClusterLocal", "OpClusterOperations", "OpClusterWire", "OpClusterModel",
+        "LocalProgram", "RealCluster", "OpClusterLocal", "OpClusterOperations", "OpClusterWire",
+        "OpClusterModel",
       ]),
     .testTarget(
       name: "OpClusterSimulationTests",
@@ -292,8 +331,9 @@ let package = Package(
     .executableTarget(
       name: "FaultRows",
       dependencies: [
-        "RealCluster", "FaultOperation", "MessageDice", "opcoord", "opworker", "opbatch",
-        "OpClusterClient", "OpClusterKeys", "OpClusterWire", "OpClusterZeroMQ", "CZeroMQ",
+        "RealCluster", "FaultOperation", "MessageGenerators", "opcoord", "opworker", "opbatch",
+        "OpClusterClient", "OpClusterKeys", "OpClusterWire", "OpClusterSystem", "OpClusterZeroMQ",
+        "CZeroMQ",
         "OpClusterModel", arguments,
       ],
       path: "Tests/Faults/Rows"),
@@ -343,7 +383,8 @@ let package = Package(
     .testTarget(
       name: "OpClusterClientTests",
       dependencies: [
-        "OpCluster", "OpClusterClient", "OpClusterWire", "OpClusterZeroMQ", "OpClusterModel",
+        "OpCluster", "OpClusterClient", "OpClusterWire", "OpClusterSystem", "OpClusterZeroMQ",
+        "OpClusterModel",
       ]),
   ],
   swiftLanguageModes: [.v6],

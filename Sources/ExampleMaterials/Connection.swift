@@ -1,12 +1,12 @@
-// One TCP connection with blocking calls, and the socket that takes new ones in: the only file that
-// speaks to sockets. Any thread; `shutDown` from another one ends a call that waits.
+// One TCP connection with blocking calls, and the socket that accepts new ones: the only file that
+// uses sockets. Any thread; `shutDown` from another thread ends a waiting call.
 
 import Glibc
 import Synchronization
 
 /// A connected stream socket.
 final class Connection: Sendable {
-  /// nil once it is closed, so that nobody touches a number that means another file by then.
+  /// nil once it is closed, so that its number is not used for another file.
   private let descriptor: Mutex<Int32?>
   private let number: Int32
 
@@ -17,7 +17,7 @@ final class Connection: Sendable {
 
   deinit { close() }
 
-  /// - Throws: `MaterialError` when nobody answers there.
+  /// - Throws: `MaterialError` if the host is unknown or does not answer.
   static func open(host: String, port: UInt16) throws(MaterialError) -> Connection {
     var wanted = unsafe addrinfo()
     unsafe wanted.ai_socktype = streamType
@@ -40,7 +40,7 @@ final class Connection: Sendable {
     throw MaterialError("nobody answers at \(host):\(port)")
   }
 
-  /// What has arrived, at most 64 KiB; empty at the end, and after a silence of two minutes.
+  /// The received bytes, at most 64 KiB; empty at the end, and after a silence of two minutes.
   func receive() -> [UInt8] {
     unsafe [UInt8](unsafeUninitializedCapacity: 65_536) { buffer, count in
       let received = unsafe recv(number, buffer.baseAddress, buffer.count, 0)
@@ -48,7 +48,7 @@ final class Connection: Sendable {
     }
   }
 
-  /// Returns false when the other side has gone.
+  /// Returns false if the other side has closed the connection.
   @discardableResult
   func send(_ bytes: [UInt8]) -> Bool {
     var rest = bytes[...]
@@ -62,12 +62,12 @@ final class Connection: Sendable {
     return true
   }
 
-  /// Ends calls that wait on it, on whatever thread; at once if it is called first.
+  /// Ends waiting calls on any thread; a later call ends at once.
   func shutDown() {
     descriptor.withLock { if let number = $0 { _ = shutdown(number, Int32(SHUT_RDWR)) } }
   }
 
-  /// No call may be under way.
+  /// Closes the socket; no call may be in progress.
   private func close() {
     descriptor.withLock { descriptor in
       if let number = descriptor { _ = Glibc.close(number) }
@@ -85,7 +85,7 @@ private func setPatience(of number: Int32) {
   unsafe setsockopt(number, SOL_SOCKET, SO_RCVTIMEO, &silence, size)
 }
 
-/// Takes connections in, on loopback and a free port.
+/// Accepts connections, on loopback and a free port.
 final class Listener: Sendable {
   let port: UInt16
   private let number: Int32

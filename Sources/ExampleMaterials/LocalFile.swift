@@ -1,10 +1,10 @@
-// Files as the examples need them: read, written whole or not at all, told apart by a checksum. Any
+// Files for the examples: read, written as a whole or not at all, identified by a checksum. Any
 // thread.
 
 import FoundationEssentials
 
 public enum LocalFile {
-  /// More than this is not read.
+  /// The limit of bytes to read.
   public static let largest = 256 * 1_024 * 1_024
 
   public static func bytes(of path: String) throws -> [UInt8] {
@@ -15,8 +15,8 @@ public enum LocalFile {
     return Array(try Data(contentsOf: URL(filePath: path)))
   }
 
-  /// The file is there whole or not at all: an attempt that is repeated finds no half of one.
-  /// Folders on the way are made.
+  /// Writes a file as a whole or not at all, so that a repeated attempt finds no partial one.
+  /// Creates missing folders.
   public static func write(_ bytes: [UInt8], to path: String) throws {
     if let slash = path.lastIndex(of: "/"), slash > path.startIndex {
       try makeFolder(String(path[..<slash]))
@@ -45,7 +45,7 @@ public enum LocalFile {
 
   public static var currentFolder: String { FileManager.default.currentDirectoryPath }
 
-  /// FNV-1a, as 16 digits: tells files apart, and is no protection against anybody.
+  /// FNV-1a, as 16 digits: distinguishes files, but gives no cryptographic protection.
   public static func digest(of bytes: [UInt8]) -> String {
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
     for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }

@@ -1,4 +1,4 @@
-// What the image example works on: a picture in memory. Plain values; any thread.
+// A picture in memory for the image example. Plain values; any thread.
 
 /// A picture of 8 bits each of red, green and blue per pixel, row by row from the top.
 public struct Picture: Hashable, Sendable {
@@ -10,7 +10,7 @@ public struct Picture: Hashable, Sendable {
 
   public static let longestSide = 8_192
 
-  /// - Throws: `MaterialError` when the sides are out of range or do not fit the bytes.
+  /// - Throws: `MaterialError` if the sides are out of range or do not match the bytes.
   public init(width: Int, height: Int, bytes: [UInt8]) throws(MaterialError) {
     guard (1...Self.longestSide).contains(width), (1...Self.longestSide).contains(height) else {
       throw MaterialError("a picture of \(width) x \(height) is not of 1 to \(Self.longestSide)")
@@ -23,7 +23,7 @@ public struct Picture: Hashable, Sendable {
     self.bytes = bytes
   }
 
-  /// One colour all over.
+  /// A picture of one colour.
   public init(width: Int, height: Int, filledWith colour: Colour) {
     self.width = min(max(width, 1), Self.longestSide)
     self.height = min(max(height, 1), Self.longestSide)
@@ -32,7 +32,7 @@ public struct Picture: Hashable, Sendable {
     for _ in 0..<self.width * self.height { bytes += [colour.red, colour.green, colour.blue] }
   }
 
-  /// A pixel; those outside are black and cannot be painted.
+  /// A pixel; outside of the picture reading gives black and writing has no effect.
   public subscript(x: Int, y: Int) -> Colour {
     get {
       guard x >= 0, x < width, y >= 0, y < height else { return Colour(0, 0, 0) }
@@ -48,7 +48,7 @@ public struct Picture: Hashable, Sendable {
     }
   }
 
-  /// Each pixel of the result is the mean of those that it covers.
+  /// Scales the picture; each pixel of the result is the mean of the pixels that it covers.
   public func scaled(toWidth newWidth: Int) -> Picture {
     let newWidth = min(max(newWidth, 1), width)
     let newHeight = max(1, height * newWidth / width)
@@ -79,7 +79,7 @@ public struct Picture: Hashable, Sendable {
     return Colour(UInt8(red / count), UInt8(green / count), UInt8(blue / count))
   }
 
-  /// Lays another picture on this one.
+  /// Copies another picture onto this one.
   public mutating func paste(_ other: Picture, atX left: Int, y top: Int) {
     for y in 0..<other.height {
       for x in 0..<other.width { self[left + x, top + y] = other[x, y] }
@@ -105,7 +105,7 @@ public struct Colour: Hashable, Sendable {
   }
 }
 
-/// What the machine, a file or a server has against it, for people.
+/// An error of the machine, a file or a server, for people.
 public struct MaterialError: Error, Hashable, Sendable, CustomStringConvertible {
   public var description: String
   public init(_ description: String) { self.description = description }

@@ -1,11 +1,11 @@
-// Pictures in files: PNG by libpng's simplified API, and PPM, which is the pixels as they are. The
-// only file that speaks to libpng. Any thread.
+// Pictures in files: PNG by libpng's simplified API, and PPM, which contains plain pixels. The only
+// file that uses libpng. Any thread.
 
 import CPNG
 import FoundationEssentials
 
 extension Picture {
-  /// - Throws: `MaterialError` for a file that is not there, no PNG, or too large.
+  /// - Throws: `MaterialError` for a file that is missing, not a PNG, or too large.
   public init(png path: String) throws(MaterialError) {
     var image = unsafe png_image()
     unsafe image.version = UInt32(PNG_IMAGE_VERSION)
@@ -14,7 +14,7 @@ extension Picture {
     }
     defer { unsafe png_image_free(&image) }
     let (width, height) = unsafe (Int(image.width), Int(image.height))
-    // Looked at before room is made for it.
+    // Checked before memory is allocated for it.
     let probe = Picture.longestSide
     guard width <= probe, height <= probe else {
       throw MaterialError("\(path): \(width) x \(height) is more than \(probe) x \(probe)")
@@ -28,7 +28,7 @@ extension Picture {
     try self.init(width: width, height: height, bytes: bytes)
   }
 
-  /// The file is there whole or not at all.
+  /// Writes the file as a whole or not at all.
   public func writePNG(to path: String) throws {
     let draft = "\(path).\(UInt32.random(in: 0 ... .max)).draft"
     var image = unsafe png_image()
@@ -42,14 +42,14 @@ extension Picture {
     try LocalFile.rename(draft, to: path)
   }
 
-  /// libpng's complaint: text in an array of C characters.
+  /// libpng's error message: text in an array of C characters.
   private static func message(of image: png_image) -> String {
     unsafe withUnsafeBytes(of: image.message) { bytes in
       unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
     }
   }
 
-  /// - Throws: `MaterialError` for what `writePPM` has not written.
+  /// - Throws: `MaterialError` for a file that `writePPM` has not written.
   public init(ppm path: String) throws {
     let file = try LocalFile.bytes(of: path)
     let head = file.prefix(64).split(

@@ -95,7 +95,7 @@ struct Scene {
     )
   }
 
-  /// What is behind the eye, or nearly, is cut off.
+  /// Cuts off the part behind the eye, or too close to it.
   private func clipped(_ corners: [Point]) -> [Point] {
     let nearest = 4.0
     var result: [Point] = []

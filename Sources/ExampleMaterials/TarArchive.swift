@@ -1,5 +1,5 @@
-// Archives as `tar` makes them, plain files only: packed for the examples' server, unpacked by one
-// of the examples. Pure but for what `LocalFile` writes; any thread.
+// Archives in the format of `tar`, plain files only: packed for the examples' server, unpacked by
+// an example. Pure, except for files that `LocalFile` writes; any thread.
 
 public enum TarArchive {
   private static let block = 512
@@ -44,7 +44,8 @@ public enum TarArchive {
 
   /// The files of an archive, in order.
   ///
-  /// - Throws: `MaterialError` for what is no archive, breaks off, or leads out of its folder.
+  /// - Throws: `MaterialError` for an invalid or incomplete archive, or a path outside of its
+  ///   folder.
   public static func files(
     in archive: [UInt8]
   ) throws(MaterialError) -> [(name: String, bytes: [UInt8])] {
@@ -61,7 +62,7 @@ public enum TarArchive {
         throw MaterialError("the archive has a file '\(name)', which leads out of its folder")
       }
       let start = at + block
-      // '0' or nothing is a file; folders are made for the files in them.
+      // '0' or nothing is a file; folders are created for their files.
       if [0, 48].contains(header[at + 156]) {
         files.append((name, Array(archive[start..<start + size])))
       }

@@ -3,14 +3,14 @@
 
 extension Picture {
   /// - Parameters:
-  ///   - focus: where the sharp band is, 0 (top) … 1 (bottom).
-  ///   - radius: of the blur at the far end, in pixels.
-  ///   - keepsOn: asked before every row; throws to stop.
+  ///   - focus: The position of the sharp band, 0 (top) … 1 (bottom).
+  ///   - radius: The blur at the far end, in pixels.
+  ///   - keepsOn: Called before every row; throws to stop.
   public func tiltShifted(
     focus: Double, radius: Double, keepsOn: () throws -> Void
   ) rethrows -> Picture {
     var result = self
-    // Three boxes on top of each other are nearly the disc of a lens.
+    // Three box filters approximate the disc of a lens.
     for _ in 0..<3 { try result.blurRows(focus: focus, radius: radius, keepsOn) }
     result.strengthenColours()
     return result
@@ -57,8 +57,8 @@ extension Picture {
   }
 }
 
-/// The sum of every rectangle from the top left corner, so that the mean of any box is four looks.
-/// Summed is light, which is about the square of what a file holds.
+/// The sum of every rectangle from the top left corner, so that the mean of any box needs four
+/// reads. The sums are of light, which is about the square of the stored value.
 private struct SumTable {
   private let stride: Int
   private var sums: [Int]

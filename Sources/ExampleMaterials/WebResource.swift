@@ -1,18 +1,18 @@
-// Fetches what is at an address of the web: HTTP/1.1, one GET, no encryption. The examples want to
-// show operations and not a client of HTTP; a real program uses one of the well-kept ones.
+// Downloads a resource: HTTP/1.1, one GET, no encryption. The examples demonstrate operations, not
+// HTTP; a real program should use a maintained client.
 
 import Dispatch
 
-/// Something at an `http://` address.
+/// A resource at an `http://` address.
 public struct WebResource: Sendable {
   public let host: String
   public let port: UInt16
   public let path: String
 
-  /// More than this is not taken in.
+  /// The limit of accepted bytes.
   public static let largest = 64 * 1_024 * 1_024
 
-  /// - Throws: `MaterialError` for anything but `http://HOST[:PORT]/PATH`.
+  /// - Throws: `MaterialError` for any address not of the form `http://HOST[:PORT]/PATH`.
   public init(_ address: String) throws(MaterialError) {
     let scheme = "http://"
     let rest = address.dropFirst(scheme.count)
@@ -28,10 +28,10 @@ public struct WebResource: Sendable {
     self.path = path.isEmpty ? "/" : String(path)
   }
 
-  /// The body of the answer. A thread waits for it, not one of Swift's own; when the task is
-  /// cancelled the connection is cut and this throws `CancellationError`.
+  /// The body of the answer. A separate thread waits for it, not one of Swift's own; when the task
+  /// is cancelled the connection is cut and this throws `CancellationError`.
   ///
-  /// - Throws: `MaterialError` for a refusal, or an answer that breaks off.
+  /// - Throws: `MaterialError` for a refusal, or an incomplete answer.
   public func get() async throws -> [UInt8] {
     let connection = try await onThread { try Connection.open(host: host, port: port) }
     do {
@@ -72,7 +72,7 @@ public struct WebResource: Sendable {
     return Array(body.prefix(head.length))
   }
 
-  /// The lines before the body, and what has come of the body with them.
+  /// The header of the answer, and the part of the body that arrived with it.
   private static func head(
     from connection: Connection
   ) throws(MaterialError) -> ((status: Int, length: Int), [UInt8]) {

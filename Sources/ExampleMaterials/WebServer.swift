@@ -1,11 +1,11 @@
-// A small web server for the download examples and their tests: files from memory, on loopback, and
-// one that gets stuck. Threads of its own; ends with `stop`.
+// A small web server for the download examples and their tests: files from memory, on loopback,
+// some of which get stuck. Threads of its own; ends with `stop`.
 
 import Dispatch
 import Glibc
 import Synchronization
 
-/// Serves what it was given until it is stopped.
+/// Serves the given files until it is stopped.
 public final class WebServer: Sendable {
   private let files: [String: [UInt8]]
   private let stuck: Set<String>
@@ -20,8 +20,8 @@ public final class WebServer: Sendable {
   }
 
   /// - Parameters:
-  ///   - files: by their path, such as `/a.txt`.
-  ///   - stuck: paths of which half is sent, and then nothing more.
+  ///   - files: By path, such as `/a.txt`.
+  ///   - stuck: Paths of which only half is sent.
   public init(_ files: [String: [UInt8]], stuck: Set<String> = []) throws {
     self.files = files
     self.stuck = stuck
@@ -38,10 +38,10 @@ public final class WebServer: Sendable {
 
   public func address(of path: String) -> String { "http://127.0.0.1:\(listener.port)\(path)" }
 
-  /// The most requests that were being answered at one time.
+  /// The maximal number of simultaneous requests.
   public var mostAtOnce: Int { state.withLock { $0.most } }
 
-  /// Cuts all connections and takes no more.
+  /// Cuts all connections and accepts no more.
   public func stop() {
     listener.shutDown()
     let connections = state.withLock { state in
@@ -76,13 +76,13 @@ public final class WebServer: Sendable {
     let half = file.count / 2
     connection.send(Array(file[..<half]))
     if stuck.contains(path) {
-      // Until the other side loses its patience, or this one is stopped.
+      // Until the other side gives up, or this one is stopped.
       _ = connection.receive()
       return state.withLock { $0.underWay -= 1 }
     }
-    // So that downloads overlap.
+    // A delay, so that downloads overlap.
     usleep(20_000)
-    // Before the last byte: whoever has it may already ask for the next file.
+    // Before the last byte: a client that has it may already request the next file.
     state.withLock { $0.underWay -= 1 }
     connection.send(Array(file[half...]))
   }

@@ -1,40 +1,39 @@
-// The one error of this library: what is wrong, in the words of Semantics.md (S145), and what to
-// do.
-// Plain values.
+// The only error type of this library: the problem, in the terms of Semantics.md (S145), and a
+// remedy. Plain values.
 
 import OpClusterClient
 public import OpClusterModel
 
-/// Why a call came to nothing. A call that throws has changed nothing, unless its code is
-/// `connectionLost` or `timedOut`: then it is not known.
+/// The reason why a call failed. A call that throws has changed nothing, unless its code is
+/// `connectionLost` or `timedOut`: then the effect is unknown.
 public struct ClusterError: Error, Hashable, Sendable, CustomStringConvertible {
   public var code: Code
-  /// One sentence, naming the thing.
+  /// One sentence that names the object concerned.
   public var message: String
-  /// What to do about it; may be empty.
+  /// The remedy; may be empty.
   public var hint: String
   /// The operations concerned: the path of a cycle, an unknown dependency.
   public var operations: [OperationID]
 
-  /// What programs can decide by.
+  /// The code, for decisions of programs.
   public enum Code: String, Hashable, Sendable, CaseIterable {
-    // What the coordinator, or this library before it, refuses (S145)
+    // Refusals of the coordinator, or of this library before it (S145).
     case alreadyEnqueued, alreadyFinished, notReady, badLimit, alreadyStarted
     case queueNotEmpty, queueExists, unknownDependency, expired, selfDependency, cycle
     case conflictingEdge, unknownQueue, unknownGraph, unknownOperation, unknownWorker
     case wouldDeadlock, wouldStarve, badRequest, limitExceeded, conflict, versionMismatch
     case forbidden, busy, shuttingDown, evicted, noSuchLog, workerUnavailable
     case otherHistory
-    // The way to the coordinator
+    // Problems of the connection to the coordinator.
     case unreachable, connectionLost, timedOut, cancelled, protocolViolation, badAddress
     case badConfiguration
-    /// The coordinator does not know our key, or has another one than ours says (G35).
+    /// The coordinator does not know our key, or has another key than the configured one (G35).
     case keyRefused, wrongServerKey
     /// A closure cannot travel to another process (S124).
     case localOnly
     /// The operation has not finished, was cancelled, failed, or left nothing (S126).
     case noOutput
-    /// It left a value of another type.
+    /// The output is a value of another type.
     case wrongType
   }
 
@@ -77,7 +76,7 @@ extension ClusterError {
     self.init(code, error.message, hint: SwiftWording.of(error.hint), operations: operations)
   }
 
-  /// The other side answered with something that does not belong to the question.
+  /// The reply does not belong to the request.
   static func unexpected(_ reply: ClientReply) -> ClusterError {
     ClusterError(.protocolViolation, "the coordinator gave an answer to another question")
   }

@@ -1,7 +1,7 @@
-// One import is enough for a program that submits: what the API mentions comes along, by name.
-// The rest of OpClusterModel does not: some of its names (`Span`, `Event`, `Priority`) are common,
-// and `QualityOfService` is Foundation's, too. Those are spelled as members, such as
-// `ClusterOperation.QueuePriority`; their own members (`.high`) need no import of their own.
+// One import suffices for a program that submits: the types of the API are exported by name. The
+// rest of OpClusterModel is not: some of its names (`Span`, `Event`, `Priority`) are common, and
+// `QualityOfService` is Foundation's, too. Those are available as members, such as
+// `ClusterOperation.QueuePriority`; their own members (`.high`) need no import.
 
 @_exported public import OpClusterOperations
 

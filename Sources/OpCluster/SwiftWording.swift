@@ -1,9 +1,9 @@
-// The coordinator advises people at a terminal. What it says to a Swift program names the call
-// instead of the command, where there is one. Pure.
+// Rewords the coordinator's advice for people at a terminal: for Swift programs it names the call
+// instead of the command, if there is one. Pure.
 
 enum SwiftWording {
-  /// A command with what follows it, up to the end of that part of the sentence, and the call that
-  /// does the same.
+  /// A command with its arguments, up to the end of that part of the sentence, and the equivalent
+  /// call.
   static let calls: [(command: String, call: String)] = [
     ("opbatch queue cancel ", "cancelAllOperations()"),
     ("opbatch queue resume ", "resume()"),
@@ -13,7 +13,7 @@ enum SwiftWording {
     ("opbatch cancel ", "cancelAllOperations()"),
   ]
 
-  /// Advice as a whole.
+  /// Advice that is replaced as a whole.
   static let advice: [(toPeople: String, toPrograms: String)] = [
     (
       "start one with 'opbatch up' or 'opcoord serve'",
@@ -23,12 +23,12 @@ enum SwiftWording {
     ("name another with --coordinator", "give connect(to:) another address"),
   ]
 
-  /// Commands that no call stands for: a person has to type them.
+  /// Commands without an equivalent call: a person must enter them.
   static let withoutCall = [
     "opbatch ls", "opbatch worker", "opbatch resume", "opbatch key show", "opbatch version",
   ]
 
-  /// A sentence with calls for commands; any other stays as it is.
+  /// A sentence with calls instead of commands; other sentences are unchanged.
   static func of(_ sentence: String) -> String {
     var sentence = sentence
     for (command, call) in calls {

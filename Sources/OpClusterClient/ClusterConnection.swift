@@ -2,6 +2,7 @@
 // Programs call it from any task; the thread runs ConnectionLoop.
 
 public import OpClusterModel
+import OpClusterSystem
 import OpClusterWire
 import OpClusterZeroMQ
 import Synchronization
@@ -96,7 +97,7 @@ public final class ClusterConnection: Sendable {
     _ servers: LocalServers = .ourselvesAndRoot
   ) async throws(ClientError) -> ClusterConnection {
     let shared: ConnectionShared
-    do throws(SocketError) {
+    do throws(SystemError) {
       shared = try ConnectionShared(address: address)
       let wait = Span(deadline)
       // The thread ends by itself when the connection is released.

@@ -5,6 +5,7 @@ import FoundationEssentials
 import Glibc
 import OpClusterFolders
 import OpClusterModel
+import OpClusterSystem
 
 /// The private folders (0700) of our own cluster, with the addresses and paths inside them.
 struct ClusterFolder: Sendable {
@@ -137,8 +138,8 @@ struct ClusterFolder: Sendable {
     return path
   }
 
-  static var user: UInt32 { geteuid() }
-  static var isRoot: Bool { geteuid() == 0 }
+  static var user: UInt32 { OwnProcess.user }
+  static var isRoot: Bool { OwnProcess.isRoot }
 
   /// The CPUs that this process may use.
   static var processors: Int { ProcessInfo.processInfo.activeProcessorCount }

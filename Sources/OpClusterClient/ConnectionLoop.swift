@@ -3,6 +3,7 @@
 // `close`.
 
 import OpClusterModel
+import OpClusterSystem
 import OpClusterWire
 import OpClusterZeroMQ
 import Synchronization
@@ -13,8 +14,8 @@ struct ConnectionLoop: ~Copyable {
   private let servers: LocalServers
   private let shared: ConnectionShared
   private var socket: Socket?
-  private var socketItem: Poller.Item?
-  private var poller = Poller()
+  private var socketItem: SocketPoller.Item?
+  private var poller = SocketPoller()
   private var mind: ClientConversation
   /// The thread's own messages that the socket had no room for.
   private var unsentWords: [(id: RequestID?, bytes: [UInt8])] = []
@@ -80,7 +81,7 @@ struct ConnectionLoop: ~Copyable {
     var moment = mind.link.nextMoment(isAwaited: mind.isAwaited)
     if let deadline = mind.requests.nextDeadline { moment = min(moment, deadline) }
     if let sending = mind.requests.nextSending(at: now) { moment = min(moment, sending) }
-    do throws(SocketError) {
+    do throws(SystemError) {
       _ = try poller.wait(until: moment.nanoseconds)
     } catch {
       loseSocket(.unreachable(shared.address, error.description))
@@ -199,7 +200,7 @@ struct ConnectionLoop: ~Copyable {
   }
 
   private mutating func openSocket(at now: Instant) {
-    do throws(SocketError) {
+    do throws(SystemError) {
       let fresh = try Socket(
         role: .dealer(maximumMessageBytes: Limits.messageBytes), keys: keys?.socketKeys)
       try fresh.connect(endpoint, servedBy: servers)

@@ -1,7 +1,7 @@
 // The state that a connection's owner and its thread share; neither holds the other.
 
 import OpClusterModel
-import OpClusterZeroMQ
+import OpClusterSystem
 import Synchronization
 
 /// The orders of the owner to the thread.
@@ -39,7 +39,7 @@ final class ConnectionShared: Sendable {
   }
   let whenBusy = Mutex(BusyHandler())
 
-  init(address: String) throws(SocketError) {
+  init(address: String) throws(SystemError) {
     self.address = address
     mailbox = try Mailbox(capacity: 4 * ClusterConnection.maximumRequests)
   }

@@ -2,6 +2,7 @@
 // OpClusterProcesses, not this file, starts operations. Any thread.
 
 import Glibc
+import OpClusterSystem
 import Synchronization
 
 /// A daemon and its lifeline, if it ends with us.
@@ -29,18 +30,18 @@ final class DaemonProcess: Sendable {
     _ name: String, executable: String, arguments: [String], log: String, attachment: Attachment
   ) throws(ClientError) {
     self.name = name
-    do throws(Kernel.Failure) {
+    do throws(ErrorNumber) {
       let all = [executable] + arguments
       switch attachment {
       case .none:
         lifeline = nil
-        number = try Kernel.spawn(executable, all, input: nil, log: log)
+        number = try DaemonStart.spawn(executable, all, input: nil, log: log)
       case .lifeline:
-        let (ours, theirs) = try Kernel.socketPair()
+        let (ours, theirs) = try DaemonStart.socketPair()
         defer { close(theirs) }
         lifeline = ours
-        do throws(Kernel.Failure) {
-          number = try Kernel.spawn(executable, all, input: theirs, log: log)
+        do throws(ErrorNumber) {
+          number = try DaemonStart.spawn(executable, all, input: theirs, log: log)
         } catch {
           close(ours)
           throw error
@@ -56,7 +57,7 @@ final class DaemonProcess: Sendable {
   /// The status of `waitpid` if the daemon has ended; else nil.
   var endStatus: Int32? {
     status.withLock { status in
-      if status == nil { status = Kernel.takeEnd(of: number) }
+      if status == nil { status = DaemonStart.takeEnd(of: number) }
       return status
     }
   }
@@ -72,7 +73,7 @@ final class DaemonProcess: Sendable {
   private func signal(_ signal: Int32) {
     status.withLock { status in
       // Under the lock: no other process can get the number meanwhile.
-      if status == nil { status = Kernel.takeEnd(of: number) }
+      if status == nil { status = DaemonStart.takeEnd(of: number) }
       if status == nil { kill(number, signal) }
     }
   }

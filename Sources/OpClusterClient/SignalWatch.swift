@@ -1,7 +1,7 @@
 // Delivers Ctrl-C and TERM to async code. Made first in `main`; its own thread waits.
 
 import Glibc
-import OpClusterZeroMQ
+import OpClusterSystem
 import Synchronization
 
 /// Turns SIGINT and SIGTERM into a stream, for the rest of the process's life.
@@ -19,7 +19,7 @@ public final class SignalWatch: Sendable {
     let (stream, continuation) = AsyncStream.makeStream(
       of: Int32.self, bufferingPolicy: .bufferingNewest(8))
     signals = stream
-    do throws(SocketError) {
+    do throws(SystemError) {
       // Blocks the signals here and in the new thread, which reads them from its own descriptor.
       _ = try SignalDescriptor(Self.numbers)
       _ = try startThread(name: "opcluster-signals") { Self.watch(continuation) }
@@ -29,7 +29,7 @@ public final class SignalWatch: Sendable {
   }
 
   private static func watch(_ continuation: AsyncStream<Int32>.Continuation) {
-    do throws(SocketError) {
+    do throws(SystemError) {
       let source = try SignalDescriptor(numbers)
       var poller = Poller()
       _ = poller.add(descriptor: source.descriptor)

@@ -1,15 +1,17 @@
-// The coordinator as a program sees it: made from settings, run on the thread that calls `run`,
-// stopped from any other. Opens the journal, starts the threads, and hands over to the loop.
+// The coordinator for programs: made from settings, run on the thread that calls `run`, stopped
+// from any other thread. Opens the journal, starts the threads, and starts the loop.
 
+import Glibc
 public import Logging
 public import OpClusterJournal
 public import OpClusterModel
 import OpClusterScheduling
+public import OpClusterSystem
 public import OpClusterZeroMQ
 
-/// What can be told once a coordinator serves.
+/// The facts about a coordinator that serves.
 public struct CoordinatorReady: Sendable {
-  /// The real addresses, with the ports that were found for port 0.
+  /// The real addresses, with the assigned ports in place of port 0.
   public let clientEndpoint: Endpoint
   public let workerEndpoint: Endpoint
   public let epoch: Epoch
@@ -22,7 +24,7 @@ public struct CoordinatorReady: Sendable {
   }
 }
 
-/// A journal and what it held when it was opened.
+/// A journal, and its content when it was opened.
 public struct OpenedJournal: Sendable {
   public let journal: any Journal
   public let recovered: Recovered
@@ -34,8 +36,8 @@ public struct OpenedJournal: Sendable {
 
 /// A coordinator. `Coordinator(settings).run()` on the main thread is a whole program.
 public struct Coordinator: Sendable {
-  /// Opens a journal and says what it holds, to the second argument first, before anything is
-  /// written. Throws a `JournalError`, or what that one throws.
+  /// Opens a journal and passes its content to the second argument, before anything is written.
+  /// Throws a `JournalError`, or the error of that argument.
   public typealias OpenJournal =
     @Sendable (
       JournalObserver, (Recovered) throws -> Void
@@ -47,11 +49,11 @@ public struct Coordinator: Sendable {
   private let notices: Mailbox<Notice>
 
   /// - Parameter openJournal: nil: SQLite in the settings' state folder.
-  /// - Throws: when the machine has no descriptor left.
+  /// - Throws: An error if the machine has no descriptor left.
   public init(
     _ settings: CoordinatorSettings, logger: Logger = Logger(label: "opcoord"),
     openJournal: OpenJournal? = nil
-  ) throws(SocketError) {
+  ) throws(SystemError) {
     self.settings = settings
     self.logger = logger
     notices = try Mailbox(capacity: CoordinatorLimits.notices)
@@ -69,13 +71,13 @@ public struct Coordinator: Sendable {
     }
   }
 
-  /// Serves until it is told to stop or cannot go on; owns the calling thread meanwhile.
+  /// Serves until it is told to stop or cannot continue; uses the calling thread meanwhile.
   ///
   /// - Parameters:
-  ///   - handlesSignals: Take SIGTERM and SIGINT as orders to stop. Only where the coordinator is
-  ///     the whole process, and before its first other thread.
+  ///   - handlesSignals: Treat SIGTERM and SIGINT as orders to stop. Only if the coordinator is the
+  ///     whole process, and before the first other thread.
   ///   - lifeline: A descriptor; the coordinator stops when its other end closes.
-  ///   - service: Whom to tell that it serves, and that its loop turns.
+  ///   - service: The service manager to notify that it serves, and that its loop runs.
   ///   - onReady: Called once, when everything is bound.
   public func run(
     handlesSignals: Bool = false, lifeline: Int32? = nil, service: ServiceAddress? = nil,
@@ -121,8 +123,8 @@ public struct Coordinator: Sendable {
   /// Stops serving, makes everything accepted durable, returns from `run`. From any thread.
   public func stop() { _ = notices.post(.stop) }
 
-  /// The state is made of what the journal holds before anything is written: a journal that means
-  /// nothing stays as it is (G6).
+  /// Builds the state from the journal before anything is written: an unreadable journal stays
+  /// unchanged (G6).
   private func open(
     _ observer: JournalObserver
   ) throws(CoordinatorError) -> (OpenedJournal, Scheduler) {
@@ -143,7 +145,7 @@ public struct Coordinator: Sendable {
   }
 
   private static func signals() throws(CoordinatorError) -> StopSignals {
-    do throws(SocketError) {
+    do throws(SystemError) {
       return try StopSignals()
     } catch {
       throw .socket(error)
@@ -151,32 +153,32 @@ public struct Coordinator: Sendable {
   }
 }
 
-/// Orders to stop that come as signals. Made before the first other thread; the loop reads it.
+/// Orders to stop that arrive as signals. Made before the first other thread; the loop reads them.
 final class StopSignals {
   private let signals: SignalDescriptor
 
-  init() throws(SocketError) {
-    signals = try SignalDescriptor(Kernel.stopSignals + [Kernel.brokenPipe])
+  init() throws(SystemError) {
+    signals = try SignalDescriptor([SIGTERM, SIGINT, SIGPIPE])
   }
 
-  /// Readable while there is something.
+  /// Readable while a signal waits.
   var descriptor: Int32 { signals.descriptor }
 
-  /// The next order; a broken pipe is none, since the write that broke it says so, too.
+  /// The next order. A broken pipe is not one: the failed write reports it as well.
   func next() -> DeliveredSignal? {
     while let signal = signals.next() {
-      if signal.number != Kernel.brokenPipe { return signal }
+      if signal.number != SIGPIPE { return signal }
     }
     return nil
   }
 }
 
-/// What other threads tell the loop.
+/// A message from another thread to the loop.
 enum Notice: Sendable {
   case durable(UInt64)
   case failed(JournalError)
   case snapshot(UInt64)
-  /// The disk is full, the journal has given its reserve up (G8).
+  /// The disk is full, and the journal has freed its reserve (G8).
   case reserve
   case history(HistoryAnswer)
   case enrolled(Enrolment)

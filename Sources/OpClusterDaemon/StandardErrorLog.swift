@@ -1,7 +1,7 @@
 // Log lines to standard error, for people or for programs. Any thread; one write a line.
 
 public import Logging
-import OpClusterZeroMQ
+import OpClusterSystem
 
 /// Writes `TIME LEVEL MESSAGE key=value…`, or one JSON object a line.
 public struct StandardErrorLog: LogHandler {

@@ -1,8 +1,7 @@
-// How a daemon speaks to whoever started it: the only file of this target with words of C. Any
-// thread.
+// How a daemon speaks to whoever started it. Any thread.
 
-import Glibc
 import OpClusterModel
+import OpClusterSystem
 
 public enum StandardStream: Int32, Sendable {
   case output = 1
@@ -11,9 +10,6 @@ public enum StandardStream: Int32, Sendable {
   /// One line in one write, so that lines of several threads do not mix; what others wrote in it
   /// cannot steer a terminal, nor pretend to be another line (G38).
   public func write(_ line: String) {
-    let bytes = Array((line.withoutTerminalOrders() + "\n").utf8)
-    _ = unsafe bytes.withUnsafeBytes { bytes in
-      unsafe Glibc.write(rawValue, bytes.baseAddress, bytes.count)
-    }
+    FileDescriptor(rawValue).writeOnce(Array((line.withoutTerminalOrders() + "\n").utf8))
   }
 }

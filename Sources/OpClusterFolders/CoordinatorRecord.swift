@@ -1,13 +1,14 @@
-// Where a coordinator serves, for commands of the same user on the same machine that are told of
-// no other. Kept in the folder of its journal. Blocking; any thread.
+// The address of a running coordinator, for commands of the same user on the same machine without a
+// configured one. Stored in the folder of its journal. Blocking; any thread.
 
 import Glibc
+import OpClusterSystem
 
-/// What `opcoord serve` leaves in the folder of its journal while it serves.
+/// The record that `opcoord serve` keeps in the folder of its journal while it serves.
 public struct CoordinatorRecord: Hashable, Sendable {
-  /// Where clients on this machine connect to.
+  /// The address for clients on this machine.
   public var client: String
-  /// Which start of which machine: a home may be on many.
+  /// The machine and its boot: a home may be shared by many machines.
   var machine: String
 
   public init(client: String) {
@@ -15,24 +16,24 @@ public struct CoordinatorRecord: Hashable, Sendable {
     machine = Self.thisMachine
   }
 
-  /// Where the journal of a user's coordinator is, unless somebody says otherwise.
+  /// The default folder of the journal of a user's coordinator.
   public static var defaultFolder: String { "\(UserFolders.state)/opcluster/coordinator" }
 
   private static let name = "serving"
   private static let longest = 4_096
 
-  /// Says so for as long as the value lives, and no longer than the process does.
+  /// Keeps the record while the value lives, and no longer than the process.
   public func keep(in folder: String) throws(FolderError) -> FolderLock {
     try PrivateFolder(folder).hold(Self.name, with: Array("\(client)\n\(machine)\n".utf8))
   }
 
-  /// What is said by a process of this user that still runs, on this machine; nil if there is none.
+  /// The record of a running process of this user on this machine; nil if there is none.
   ///
-  /// - Throws: where others could have written it.
+  /// - Throws: An error if others could have written it.
   public static func current(
     in folder: String = defaultFolder
   ) throws(FolderError) -> CoordinatorRecord? {
-    // The folder is the journal's, and looked at as that is: links of ours lead on.
+    // The folder is the journal's, and is checked as such: own links are followed.
     let place = PrivateFolder(folder)
     guard case .success = FileFacts.of(place.file(name)) else { return nil }
     if let problem = TrustedPath.problem(ofFolder: folder) { throw problem }
@@ -44,18 +45,14 @@ public struct CoordinatorRecord: Hashable, Sendable {
     return CoordinatorRecord(client: lines[0])
   }
 
-  /// Its start, and its network: containers share the one and not the other. Empty where nobody
-  /// can tell.
+  /// The boot and the network of this machine: containers share the former and not the latter.
+  /// Empty if they are unknown.
   private static let thisMachine: String = {
     var name = [CChar](repeating: 0, count: 64)
     let length = unsafe readlink("/proc/self/ns/net", &name, name.count)
-    let descriptor = unsafe open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
-    guard length > 0, descriptor >= 0 else { return "" }
-    defer { close(descriptor) }
-    var buffer = [UInt8](repeating: 0, count: 64)
-    let count = unsafe read(descriptor, &buffer, buffer.count)
-    let start = buffer.prefix(max(count, 0)).prefix { $0 > 0x20 }
+    let identity = FileDescriptor.text(ofKernelFile: "/proc/sys/kernel/random/boot_id")
+    guard length > 0, let start = identity?.prefix(while: { $0 > " " }) else { return "" }
     let network = name.prefix(length).map(UInt8.init(bitPattern:))
-    return String(decoding: start + [UInt8(ascii: "/")] + network, as: UTF8.self)
+    return "\(start)/\(String(decoding: network, as: UTF8.self))"
   }()
 }

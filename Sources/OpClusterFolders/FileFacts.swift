@@ -1,7 +1,8 @@
-// What the kernel knows of one path or open file, links not followed, and who is trusted with it.
-// Blocking, but never on what is in a file; any thread.
+// The kernel's data about one path or open file, without following links, and its trusted owners.
+// Blocking, but never on the content of a file; any thread.
 
 import Glibc
+import OpClusterSystem
 
 /// Kind, owner and mode.
 struct FileFacts {
@@ -9,11 +10,11 @@ struct FileFacts {
 
   let kind: Kind
   let owner: uid_t
-  /// Permission bits, with those for sticky folders and for set identities.
+  /// Permission bits, including the sticky bit and the set-identity bits.
   let mode: mode_t
   let size: Int64
 
-  /// Of what is at the path itself; an `errno` where nothing can be said.
+  /// The data about the path itself; an `errno` if they are unavailable.
   static func of(_ path: String) -> Result<FileFacts, FolderError> {
     var found = stat()
     guard unsafe lstat(path, &found) == 0 else {
@@ -22,7 +23,7 @@ struct FileFacts {
     return .success(FileFacts(found))
   }
 
-  /// Of an open file; nil when the system does not say.
+  /// The data about an open file; nil if they are unavailable.
   static func of(descriptor: Int32) -> FileFacts? {
     var found = stat()
     return unsafe fstat(descriptor, &found) == 0 ? FileFacts(found) : nil
@@ -41,39 +42,31 @@ struct FileFacts {
     size = Int64(found.st_size)
   }
 
-  /// Root can do anything to us anyway.
+  /// Whether the owner is this user or root, who has all power over this user in any case.
   var isOwnerTrusted: Bool { owner == geteuid() || owner == 0 || owner == Self.unmappedRoot }
 
-  /// As whom root's files are shown in a user namespace that does not know root, such as that of
-  /// some containers on machines that many share; nil everywhere else.
+  /// The owner shown for root's files in a user namespace without root, for example in some
+  /// containers on shared machines; nil everywhere else.
   private static let unmappedRoot: uid_t? = {
-    let lines = text(of: "/proc/self/uid_map").split(separator: "\n")
+    let lines = (FileDescriptor.text(ofKernelFile: "/proc/self/uid_map") ?? "").split(
+      separator: "\n")
     let knowsRoot = lines.contains { $0.split(separator: " ").first == "0" }
     guard !lines.isEmpty, !knowsRoot else { return nil }
-    return uid_t(text(of: "/proc/sys/kernel/overflowuid").prefix { $0.isNumber })
+    let number = FileDescriptor.text(ofKernelFile: "/proc/sys/kernel/overflowuid") ?? ""
+    return uid_t(number.prefix { $0.isNumber })
   }()
 
-  /// The beginning of a file of the kernel.
-  private static func text(of path: String) -> String {
-    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { return "" }
-    defer { close(descriptor) }
-    var bytes = [UInt8](repeating: 0, count: 4_096)
-    let count = unsafe read(descriptor, &bytes, bytes.count)
-    return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
-  }
-
-  /// Whether nobody but its owner can remove or replace what others have in it: a sticky folder,
-  /// such as /tmp, lets everybody add, and each remove only what is theirs.
+  /// Whether only the owner can remove or replace others' entries: in a sticky folder, such as
+  /// /tmp, everybody may add, and each may remove only their own.
   var keepsEntries: Bool { mode & 0o022 == 0 || mode & mode_t(S_ISVTX) != 0 }
 
   var shownMode: String { "0" + String(mode, radix: 8) }
 }
 
 extension FolderError {
-  /// The system refused.
+  /// The system refused an action.
   static func machine(_ action: String, _ code: Int32) -> FolderError {
-    let cause = unsafe String(cString: strerror(code))
+    let cause = ErrorNumber(code).text
     let hint =
       switch code {
       case ENOSPC, EDQUOT: "free space on its disk"
@@ -85,6 +78,6 @@ extension FolderError {
     return FolderError(.machine(code: code), "cannot \(action): \(cause)", hint: hint)
   }
 
-  /// Nothing is there.
+  /// Whether the path does not exist.
   var isAbsence: Bool { kind == .machine(code: ENOENT) }
 }

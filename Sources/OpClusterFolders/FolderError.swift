@@ -1,21 +1,20 @@
-// What is wrong with a folder or a file that only its user may reach. Plain values.
+// Errors of folders and files that must be private to a user. Plain values.
 
-/// Why a path is not used, with what to do about it.
+/// The reason why a path is not used, with a remedy.
 public struct FolderError: Error, Hashable, Sendable, CustomStringConvertible {
   public enum Kind: Hashable, Sendable {
-    /// Others could read it, change it or put something else in its place; or it is no folder, no
-    /// file, or a link.
+    /// Others could read, change or replace it; or it is not a folder, not a file, or a link.
     case exposed
-    /// A file has more bytes than it may.
+    /// The file exceeds its limit of bytes.
     case tooLong
-    /// The system refused; carries its `errno`.
+    /// The system refused; contains its `errno`.
     case machine(code: Int32)
   }
 
   public var kind: Kind
-  /// What is wrong, and with which path.
+  /// The problem, and the path.
   public var message: String
-  /// What to do about it.
+  /// The remedy.
   public var hint: String
 
   public init(_ kind: Kind, _ message: String, hint: String) {

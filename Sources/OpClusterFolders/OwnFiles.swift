@@ -1,17 +1,19 @@
-// Reads small files that must be ours: opened without following a link and without waiting for the
-// other end of a pipe, and looked at before the first byte. Blocking; any thread.
+// Reads small files that must be ours: opens them without following a link and without waiting for
+// the other end of a pipe, and checks them before the first byte. Blocking; any thread.
 
 import Glibc
+import OpClusterSystem
 
 public enum OwnFiles {
-  /// The bytes of a file that root or this user wrote and nobody else can change, such as a
-  /// configuration; nil when there is none. Links of ours and of root's are followed.
+  /// The bytes of a file that only root or this user can change, such as a configuration; nil if
+  /// there is none. Follows links of this user and of root.
   ///
-  /// - Parameter isSecret: Nobody may be able to read it, a group apart that root or we chose.
+  /// - Parameter isSecret: Others must not be able to read it, except a group that root or we
+  ///   chose.
   public static func contents(
     ofTrusted path: String, limit: Int, isSecret: Bool = false
   ) throws(FolderError) -> [UInt8]? {
-    // What cannot be reached is not there for us, whoever could change it.
+    // An unreachable file counts as missing, whoever could change it.
     guard case .success = FileFacts.of(path) else { return nil }
     let place = try TrustedPath.resolve(path)
     return try contents(at: place, limit: limit) { facts throws(FolderError) in
@@ -23,8 +25,7 @@ public enum OwnFiles {
     }
   }
 
-  /// The bytes of a file that only this user can read, in a folder that was looked at; nil when
-  /// there is none.
+  /// The bytes of a file that only this user can read, in a checked folder; nil if there is none.
   static func contents(ofPrivate path: String, limit: Int) throws(FolderError) -> [UInt8]? {
     try contents(at: path, limit: limit) { facts throws(FolderError) in
       try check(facts, path, is: .file, forbidden: ~0o600)
@@ -41,7 +42,7 @@ public enum OwnFiles {
       case ELOOP:
         throw FolderError(
           .exposed, "\(path) is a link", hint: "put the file itself there, with mode 0600")
-      // A socket.
+      // The path is a socket.
       case ENXIO: throw noFile(path)
       default: throw .machine("open \(path)", errno)
       }
@@ -53,19 +54,14 @@ public enum OwnFiles {
     guard facts.kind == .file else { throw noFile(path) }
     try check(facts)
     guard facts.size <= limit else { throw tooLong(path, limit) }
-    var bytes: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 4_096)
-    while true {
-      let count = unsafe read(descriptor, &buffer, buffer.count)
-      if count < 0, errno == EINTR { continue }
-      guard count >= 0 else { throw .machine("read \(path)", errno) }
-      if count == 0 { return bytes }
-      bytes += buffer.prefix(count)
-      guard bytes.count <= limit else { throw tooLong(path, limit) }
+    do throws(ErrorNumber) {
+      return try FileDescriptor(descriptor).readAll(limit: limit)
+    } catch {
+      throw error.isTooLarge ? tooLong(path, limit) : .machine("read \(path)", error.code)
     }
   }
 
-  /// Whether it is ours, of this kind, and nobody else has the forbidden rights.
+  /// Checks that it is ours, of this kind, and that others lack the forbidden rights.
   static func check(
     _ facts: FileFacts, _ path: String, is kind: FileFacts.Kind, forbidden: mode_t
   ) throws(FolderError) {

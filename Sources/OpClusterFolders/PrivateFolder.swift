@@ -1,11 +1,12 @@
-// Folders that belong to this user alone, with files that are read and replaced whole. Blocking;
-// any thread.
+// Folders that belong only to this user, with files that are read and replaced as a whole.
+// Blocking; any thread.
 
 import Glibc
+import OpClusterSystem
 
-/// A folder that nobody else can enter, below folders in which nobody else can put another in its
-/// place, with files that nobody else can read (G39). Everything that is not so is refused with its
-/// exact path (F59); nothing is repaired in silence.
+/// A folder that only its user can enter, in parent folders where nobody else can replace it, with
+/// files that nobody else can read (G39). Violations are refused with the exact path (F59); nothing
+/// is repaired silently.
 public struct PrivateFolder: Sendable {
   public let path: String
 
@@ -13,14 +14,14 @@ public struct PrivateFolder: Sendable {
 
   public func file(_ name: String) -> String { "\(path)/\(name)" }
 
-  /// Makes it, with those above it; then it must be private.
+  /// Creates it, with missing parents; then it must be private.
   public func make() throws(FolderError) {
     _ = try TrustedPath.resolve(path, lastLink: .refused)
     try TrustedPath.makeFolders(path)
     try check()
   }
 
-  /// Makes one that was not there, below folders that are there; false if something is.
+  /// Creates it if it does not exist, in existing parents; false if something exists at the path.
   public func makeNew() throws(FolderError) -> Bool {
     _ = try TrustedPath.resolve(path, lastLink: .refused)
     if unsafe mkdir(path, 0o700) != 0 {
@@ -31,16 +32,16 @@ public struct PrivateFolder: Sendable {
     return true
   }
 
-  /// Whether something is there.
+  /// Whether something exists at the path.
   public var exists: Bool { if case .success = FileFacts.of(path) { true } else { false } }
 
-  /// Throws unless it is a folder of ours that nobody else can enter, or exchange for another.
+  /// Throws unless it is an own folder that nobody else can enter or replace.
   public func check() throws(FolderError) {
     let place = try TrustedPath.resolve(path, lastLink: .refused)
     try OwnFiles.check(FileFacts.of(place).get(), path, is: .folder, forbidden: 0o077)
   }
 
-  /// The bytes of a file; nil when there is none, or no folder. No links are followed.
+  /// The bytes of a file; nil if it or the folder does not exist. Follows no links.
   public func read(_ name: String, limit: Int) throws(FolderError) -> [UInt8]? {
     guard exists else { return nil }
     try check()
@@ -49,8 +50,7 @@ public struct PrivateFolder: Sendable {
 
   public func remove(_ name: String) { _ = unsafe unlink(file(name)) }
 
-  /// Puts a file in place of the present one, as a whole and durably: after a crash there is the
-  /// one or the other.
+  /// Replaces a file, atomically and durably: after a crash the old or the new one exists.
   public func replace(_ name: String, with bytes: [UInt8]) throws(FolderError) {
     let path = file(name)
     let fresh = file(".\(name).\(getpid())")
@@ -60,7 +60,7 @@ public struct PrivateFolder: Sendable {
     guard descriptor >= 0 else { throw .machine("make \(fresh)", errno) }
     defer { close(descriptor) }
     do throws(FolderError) {
-      // Whatever the mask of modes says.
+      // Independent of the umask.
       guard fchmod(descriptor, 0o600) == 0 else { throw .machine("protect \(fresh)", errno) }
       try Self.write(bytes, to: descriptor, fresh)
       guard fsync(descriptor) == 0 else { throw .machine("keep \(fresh)", errno) }
@@ -75,14 +75,8 @@ public struct PrivateFolder: Sendable {
   private static func write(
     _ bytes: [UInt8], to descriptor: Int32, _ path: String
   ) throws(FolderError) {
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let count = unsafe rest.withUnsafeBytes { bytes in
-        unsafe Glibc.write(descriptor, bytes.baseAddress, bytes.count)
-      }
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else { throw .machine("write \(path)", errno) }
-      rest = rest.dropFirst(count)
+    if let error = FileDescriptor(descriptor).writeAll(bytes) {
+      throw .machine("write \(path)", error.code)
     }
   }
 
@@ -94,7 +88,7 @@ public struct PrivateFolder: Sendable {
     guard fsync(descriptor) == 0 else { throw .machine("keep \(path)", errno) }
   }
 
-  /// Waits until no other process holds this lock, and holds it for as long as the value lives.
+  /// Waits until no other process holds this lock, and holds it while the value lives.
   public func lock() throws(FolderError) -> FolderLock {
     let path = file(".lock")
     let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
@@ -106,21 +100,21 @@ public struct PrivateFolder: Sendable {
     return lock
   }
 
-  /// The file that says that somebody uses the folder.
+  /// The file that marks the folder as in use.
   private static let useName = "in-use"
 
-  /// Says that this process uses the folder, until the value goes or the process ends, however it
-  /// does.
+  /// Marks the folder as in use by this process, until the value is released or the process ends,
+  /// even by a crash.
   public func use() throws(FolderError) -> FolderLock { try hold(Self.useName, with: []) }
 
-  /// Whether a process used it once, and none does now.
+  /// Whether a process once used it, and none does now.
   public var isLeftOver: Bool {
     guard (try? check()) != nil else { return false }
     return heldness(of: Self.useName) == .left
   }
 
-  /// Puts a file there that counts until the value goes or the process ends, however it does. It
-  /// appears with its lock: who finds it without has found what is left of a process.
+  /// Creates a file that is valid until the value is released or the process ends, even by a crash.
+  /// It appears together with its lock: a file without a lock is a leftover.
   func hold(_ name: String, with bytes: [UInt8]) throws(FolderError) -> FolderLock {
     let fresh = file(".\(name).\(getpid())")
     let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
@@ -129,7 +123,7 @@ public struct PrivateFolder: Sendable {
     guard descriptor >= 0 else { throw .machine("make \(fresh)", errno) }
     let lock = FolderLock(descriptor)
     do throws(FolderError) {
-      // Whatever the mask of modes says.
+      // Independent of the umask.
       guard fchmod(descriptor, 0o600) == 0 else { throw .machine("protect \(fresh)", errno) }
       try Self.write(bytes, to: descriptor, fresh)
       guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
@@ -145,7 +139,7 @@ public struct PrivateFolder: Sendable {
     return lock
   }
 
-  /// Whether the process still runs that holds a file.
+  /// Whether the process that holds a file still runs.
   func isHeld(_ name: String) -> Bool { heldness(of: name) == .held }
 
   private enum Heldness { case missing, left, held }
@@ -155,12 +149,12 @@ public struct PrivateFolder: Sendable {
     let descriptor = unsafe open(file(name), flags)
     guard descriptor >= 0 else { return .missing }
     defer { close(descriptor) }
-    // Shared, so that those who look at the same moment do not take each other for the holder.
+    // A shared lock, so that simultaneous checks do not take each other for the holder.
     return flock(descriptor, LOCK_SH | LOCK_NB) == 0 ? .left : .held
   }
 }
 
-/// A lock on a file, for as long as this value lives.
+/// A lock on a file, held while this value lives.
 public final class FolderLock: Sendable {
   private let descriptor: Int32
 

@@ -1,31 +1,31 @@
-// Whether others can put something else in the place of a path: looked at from the root down before
-// anything at the path is read, made or believed. Blocking; any thread.
+// Checks whether others can replace the file or folder at a path: from the root down, before
+// anything at the path is read, created or trusted. Blocking; any thread.
 
 import Glibc
 
-/// The way to a file or folder, as `sshd` looks at it: whoever can write to a folder above it can
-/// move it away, with everything in it, and put their own there.
+/// The path to a file or folder, checked as `sshd` does: a user who can write to a parent folder
+/// can move its contents away and replace them.
 public enum TrustedPath {
-  /// What may be in the last place of a path.
+  /// The treatment of a link in the last component.
   public enum LastLink: Sendable {
-    /// A link of ours or of root's leads on, as those above do.
+    /// A link of this user or of root is followed, like those above.
     case followed
-    /// None: the path is one that others can know before it is there.
+    /// A link is refused, since others may know the path before it exists.
     case refused
   }
 
-  /// Links that are followed on one way.
+  /// The limit of followed links on one path.
   static let mostLinks = 40
 
-  /// The path without links, after a look at every folder and link above it, and at the last link.
-  /// What is in the last place, and whether anything is there, is for the caller to judge. Costs
-  /// one or two calls of the system for each part of the path.
+  /// The path without links, after a check of every folder and link above it, and of the last link.
+  /// The caller must check the last component, and whether it exists. Costs one or two system calls
+  /// per component.
   ///
   /// - Throws: `.exposed` with the folder or link that others can change.
   public static func resolve(
     _ path: String, lastLink: LastLink = .followed
   ) throws(FolderError) -> String {
-    // From the end to the beginning.
+    // In reverse order.
     var rest = Array(try absolute(path).split(separator: "/").map(String.init).reversed())
     var done = ""
     var links = 0
@@ -33,7 +33,7 @@ public enum TrustedPath {
     while let part = rest.popLast() {
       if part == "." { continue }
       if part == ".." {
-        // Its folders have been looked at.
+        // Its folders have been checked.
         done = String(done[..<(done.lastIndex(of: "/") ?? done.startIndex)])
         continue
       }
@@ -42,8 +42,8 @@ public enum TrustedPath {
       switch FileFacts.of(next) {
       case .success(let found): facts = found
       case .failure(let error) where error.isAbsence:
-        // Nobody can make what is missing but who can write to the last folder there is: we, or
-        // everybody where it is sticky, which shows in the owner of what is there then.
+        // A missing entry can only be created by users who can write to the last existing folder:
+        // this user, or everybody if it is sticky, which the owner of the new entry will reveal.
         guard !rest.contains("..") else { throw error }
         return ([next] + rest.reversed().filter { $0 != "." }).joined(separator: "/")
       case .failure(let error): throw error
@@ -69,7 +69,7 @@ public enum TrustedPath {
     try check(FileFacts.of(folder).get(), folder, above: path)
   }
 
-  /// A folder on the way.
+  /// Checks a folder on the path.
   private static func check(
     _ facts: FileFacts, _ folder: String, above path: String
   ) throws(FolderError) {
@@ -90,7 +90,7 @@ public enum TrustedPath {
     }
   }
 
-  /// Where a link on the way leads.
+  /// The target of a link on the path.
   private static func target(
     of link: String, _ facts: FileFacts, above path: String, isOneTooMany: Bool
   ) throws(FolderError) -> String {
@@ -107,7 +107,7 @@ public enum TrustedPath {
     return String(decoding: bytes.prefix(count).map(UInt8.init(bitPattern:)), as: UTF8.self)
   }
 
-  /// Relative paths begin where the process is now.
+  /// Relative paths begin at the current directory of the process.
   private static func absolute(_ path: String) throws(FolderError) -> String {
     guard !path.utf8.contains(0) else { throw .machine("use a path with a zero byte", EINVAL) }
     if path.hasPrefix("/") { return path }
@@ -119,7 +119,7 @@ public enum TrustedPath {
     return "\(String(decoding: folder, as: UTF8.self))/\(path)"
   }
 
-  /// Makes the folders of a path that are missing, each for us alone; looks at all of them.
+  /// Creates the missing folders of a path, private to this user; checks all of them.
   public static func makeFolders(_ path: String) throws(FolderError) {
     let whole = try resolve(path)
     var made = ""
@@ -130,11 +130,11 @@ public enum TrustedPath {
         throw .machine("make the folder \(made)", errno)
       }
     }
-    // Somebody else may have been quicker where everybody can add.
+    // In a sticky folder another user may have been faster.
     _ = try resolve(path)
   }
 
-  /// Throws unless there is a folder of ours that nobody else can change, or exchange for another.
+  /// Throws unless there is an own folder that nobody else can change or replace.
   public static func checkFolder(
     _ path: String, lastLink: LastLink = .followed
   ) throws(FolderError) {
@@ -142,8 +142,8 @@ public enum TrustedPath {
     try OwnFiles.check(FileFacts.of(place).get(), place, is: .folder, forbidden: 0o022)
   }
 
-  /// Why the folder at a path is none that only its user can change; nil: it is one. Whether it is
-  /// there, and is a folder, is for others to judge.
+  /// The reason why others can change the folder at a path; nil if they cannot. Does not check
+  /// whether it exists, or is a folder.
   public static func problem(ofFolder path: String) -> FolderError? {
     do throws(FolderError) {
       let place = try resolve(path)

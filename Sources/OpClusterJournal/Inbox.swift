@@ -1,6 +1,7 @@
 // Passes turns, chores and the end from the owner to the journal's thread. Any thread puts in, only
 // the journal's thread takes out. Enforces the limits of the queue (G27).
 
+import OpClusterSystem
 import Synchronization
 
 /// Work besides turns, done in slices between transactions.
@@ -43,7 +44,11 @@ final class Inbox: Sendable {
     lastSequence: UInt64, lastSnapshot: UInt64, settings: JournalSettings
   ) throws(JournalError) {
     state = Mutex(State(lastSequence: lastSequence, lastSnapshot: lastSnapshot))
-    wakeUp = try WakeUp()
+    do throws(SystemError) {
+      wakeUp = try WakeUp()
+    } catch {
+      throw .system("eventfd", "the journal", errno: error.code)
+    }
     self.settings = settings
   }
 

@@ -1,6 +1,8 @@
 // The errors of a journal, each with a cause and a next step. Made only in this target; read by the
 // openers of a journal and by the commands, which turn them into an exit status.
 
+import OpClusterSystem
+
 /// A journal cannot be opened, read or written.
 public struct JournalError: Error, Sendable, Hashable, CustomStringConvertible {
   public enum Kind: Sendable, Hashable {
@@ -88,7 +90,7 @@ extension JournalError {
     let isFull = code == SystemCode.noSpace || code == SystemCode.quota
     return JournalError(
       kind: isFull ? .diskFull : .storage, code: code,
-      message: "\(call) failed for \(path): \(SystemCode.text(code))",
+      message: "\(call) failed for \(path): \(ErrorNumber(code).text)",
       advice: isFull ? "make room and start again" : "check the disk and the permissions")
   }
 }

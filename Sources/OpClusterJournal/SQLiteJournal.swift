@@ -1,6 +1,7 @@
 // The journal in SQLite: opens and verifies the folder, starts the journal's thread, and passes
 // requests to it. Called by the owner's loop; only open and close block.
 
+import OpClusterSystem
 import Synchronization
 
 /// A journal in a folder of its own. One process at a time holds it (F31).
@@ -8,13 +9,13 @@ public final class SQLiteJournal: Journal {
   private let folder: StateFolder
   private let lock: LockFile
   private let inbox: Inbox
-  private let thread: OwnThread
+  private let thread: ThreadHandle
   private let reserve: DiskReserve
   private let files: WrittenFiles
   private let joined = Atomic(false)
 
   private init(
-    folder: StateFolder, lock: LockFile, inbox: Inbox, thread: OwnThread, reserve: DiskReserve,
+    folder: StateFolder, lock: LockFile, inbox: Inbox, thread: ThreadHandle, reserve: DiskReserve,
     files: WrittenFiles
   ) {
     self.reserve = reserve
@@ -94,7 +95,15 @@ public final class SQLiteJournal: Journal {
       reserve: reserve, life: Int64.random(in: 1...Int64.max))
     let files = committer.files
     _ = reserve.freeBytes(in: folder.path)
-    let thread = try OwnThread { committer.run() }
+    let thread: ThreadHandle
+    do throws(SystemError) {
+      // The owner's loop takes the signals.
+      thread = try startThread(name: "journal", stackSize: 8 << 20, takesSignals: false) {
+        committer.run()
+      }
+    } catch {
+      throw .system("pthread_create", "the journal's thread", errno: error.code)
+    }
     let journal = SQLiteJournal(
       folder: folder, lock: found.lock, inbox: inbox, thread: thread, reserve: reserve,
       files: files)
@@ -150,7 +159,7 @@ public final class SQLiteJournal: Journal {
     // After a failure the thread has closed the inbox itself, but must still be joined once.
     _ = inbox.close()
     if joined.exchange(true, ordering: .acquiringAndReleasing) { return }
-    thread.join()
+    if !thread.isCurrent { thread.join() }
     _ = reserve.giveUp()
     lock.release()
   }

@@ -1,4 +1,4 @@
-// The system calls of a journal: folder, lock, files, free space, and a thread with a wake-up. Used
+// The system calls of a journal: folder, lock, files and free space. Used
 // while opening, and by the inbox of the journal's thread.
 
 import Glibc
@@ -7,10 +7,6 @@ import OpClusterFolders
 enum SystemCode {
   static let noSpace = ENOSPC
   static let quota = EDQUOT
-
-  static func text(_ code: Int32) -> String {
-    unsafe String(cString: strerror(code))
-  }
 }
 
 /// Holds the journal's lock file for one process; the system releases it when the process ends.
@@ -226,75 +222,5 @@ enum FileSystem {
       next = visit(piece)
       if count < wanted { return }
     }
-  }
-}
-
-/// A thread with every signal blocked: signals belong to the owner's loop.
-struct OwnThread: Sendable {
-  private let identity: pthread_t
-
-  private final class Start {
-    let body: () -> Void
-    init(_ body: @escaping () -> Void) { self.body = body }
-  }
-
-  init(_ body: sending @escaping () -> Void) throws(JournalError) {
-    var identity = pthread_t()
-    let start = unsafe Unmanaged.passRetained(Start(body))
-    let code = unsafe pthread_create(
-      &identity, nil,
-      { argument in
-        var all = sigset_t()
-        unsafe sigfillset(&all)
-        unsafe pthread_sigmask(SIG_BLOCK, &all, nil)
-        unsafe Unmanaged<Start>.fromOpaque(argument!).takeRetainedValue().body()
-        return nil
-      }, start.toOpaque())
-    guard code == 0 else {
-      unsafe start.release()
-      throw .system("pthread_create", "the journal's thread", errno: code)
-    }
-    self.identity = identity
-  }
-
-  /// Waits for the end of the thread; on the thread itself it only detaches it.
-  func join() {
-    if pthread_equal(identity, pthread_self()) != 0 {
-      pthread_detach(identity)
-    } else {
-      pthread_join(identity, nil)
-    }
-  }
-}
-
-/// Wakes one waiting thread; a wake-up before the wait is kept. Uses a pipe, since Swift's Glibc
-/// has no eventfd. Signals at most once per wait, so that the pipe never fills up.
-final class WakeUp: Sendable {
-  private let reader: Int32
-  private let writer: Int32
-
-  init() throws(JournalError) {
-    var ends: [Int32] = [-1, -1]
-    guard unsafe pipe(&ends) == 0 else {
-      throw .system("pipe2", "the journal", errno: errno)
-    }
-    reader = ends[0]
-    writer = ends[1]
-    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-  }
-
-  deinit {
-    Glibc.close(reader)
-    Glibc.close(writer)
-  }
-
-  func signal() {
-    var byte: UInt8 = 1
-    _ = unsafe write(writer, &byte, 1)
-  }
-
-  func wait() {
-    var byte: UInt8 = 0
-    while unsafe read(reader, &byte, 1) < 0, errno == EINTR {}
   }
 }

@@ -1,4 +1,4 @@
-// Whom a coordinator knows: keys with name and role, and invitations that are open. Pure.
+// The keys that a coordinator admits, with name and role, and its open invitations. Pure.
 
 public import OpClusterModel
 public import OpClusterZeroMQ
@@ -21,10 +21,10 @@ public struct AllowedKey: Hashable, Sendable {
 
 /// A one-time key whose holder may add a key of its own, and nothing else.
 public struct Invitation: Hashable, Sendable {
-  /// The name that the new key gets; nil: the holder chooses.
+  /// The name of the new key; nil: the holder chooses.
   public var name: String?
   public var role: Role
-  /// Of the one-time key.
+  /// The one-time key.
   public var key: PublicKey
   public var expiresAt: WallTime
 
@@ -41,7 +41,7 @@ public struct AllowList: Hashable, Sendable {
   public private(set) var keys: [AllowedKey] = []
   public private(set) var invitations: [Invitation] = []
 
-  /// How long an expired invitation is kept, to tell its holder why it is of no use.
+  /// How long an expired invitation is kept, so that its holder learns why it fails.
   static let expiredKept = Span.seconds(7 * 24 * 3600)
 
   public init() {}
@@ -68,7 +68,7 @@ public struct AllowList: Hashable, Sendable {
     keys.append(added)
   }
 
-  /// What was removed.
+  /// The number of removed entries.
   public struct Removed: Hashable, Sendable {
     public var key: AllowedKey?
     public var invitations: Int
@@ -77,7 +77,7 @@ public struct AllowList: Hashable, Sendable {
   /// Stands for the invitations whose holder chooses the name.
   public static let unnamed = "*"
 
-  /// Removes a key and the open invitations of that name, or all invitations without one.
+  /// Removes a key and the open invitations of that name, or all invitations without a name.
   public mutating func remove(named name: String) throws(KeyError) -> Removed {
     let before = invitations.count
     invitations.removeAll { $0.name ?? Self.unnamed == name }
@@ -110,7 +110,7 @@ public struct AllowList: Hashable, Sendable {
     invitations.append(invitation)
   }
 
-  /// The holder of an invitation adds a key of its own, and the invitation is spent.
+  /// Adds the key of an invitation's holder, and removes the invitation.
   public mutating func redeem(
     _ invitation: PublicKey, name: String, key: PublicKey, at now: WallTime
   ) throws(KeyError) -> AllowedKey {
@@ -126,7 +126,7 @@ public struct AllowList: Hashable, Sendable {
     }
     let added = AllowedKey(
       name: found.name ?? name, role: found.role, key: key, addedAt: now)
-    // Who joins chooses the name where the invitation does not.
+    // The holder chooses the name only if the invitation has none.
     if found.name == nil, keys.contains(where: { $0.name == name }) {
       throw KeyError(
         .refused, "there is a key named '\(name)' already",
@@ -179,7 +179,7 @@ public struct AllowList: Hashable, Sendable {
   }
 }
 
-/// Names come from outside (G38).
+/// Replaces control characters: names come from outside (G38).
 private func printable(_ text: String) -> String {
   String(
     text.unicodeScalars.prefix(Limits.nameBytes).map {

@@ -1,15 +1,14 @@
-// The configuration files, which the three programs share: where they are, what may be in them, and
-// what is said of what may not. The one parser; each program names the keys of its own. Reads small
-// files; any thread.
+// The configuration files, shared by the three programs: their paths, their syntax, and their error
+// messages. The only parser; each program names its own keys. Reads small files; any thread.
 
 import OpClusterFolders
 import OpClusterModel
 
-/// What is wrong with a configuration file; every program ends with 78.
+/// An error in a configuration file; every program ends with 78.
 public struct ConfigurationError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What is wrong, with the file, and the line where there is one.
+  /// The problem, with the file, and the line if there is one.
   public var message: String
-  /// What to do about it.
+  /// The remedy.
   public var hint: String
 
   public init(_ message: String, hint: String) {
@@ -22,23 +21,23 @@ public struct ConfigurationError: Error, Hashable, Sendable, CustomStringConvert
   public var status: Int32 { 78 }
 }
 
-/// Lines of `key: value`, comments and empty lines. YAML, but no more of it than settings need.
+/// Lines of `key: value`, comments and empty lines: the subset of YAML that settings need.
 public enum ConfigurationFile {
-  /// Bytes of one file.
+  /// The limit of bytes of one file.
   public static let maximumBytes = 65_536
-  /// Keys of clients, the only ones without a program's name before them.
+  /// The keys of clients, the only ones without a program's name as prefix.
   public static let clientKeys = ["coordinator", "keys"]
-  /// How the keys of the daemons begin. Whose they are judges them: its release may know more.
+  /// The prefixes of the daemons' keys. Each daemon checks its own: its release may know more.
   private static let daemons = ["opcoord_", "opworker_"]
 
-  /// The user's file before the machine's.
+  /// The user's file precedes the machine's.
   public static var paths: [String] {
     ["\(UserFolders.configuration)/opcluster/config.yaml", "/etc/opcluster/config.yaml"]
   }
 
-  /// The settings in the file at `path`, by their keys; nil when there is no such file.
+  /// The settings in the file at `path`, by their keys; nil if there is no such file.
   ///
-  /// - Parameter keys: of the program that asks; what other programs may say is passed over.
+  /// - Parameter keys: The keys of the calling program; those of other programs are skipped.
   public static func read(
     _ path: String, keys: [String]
   ) throws(ConfigurationError) -> [String: String]? {
@@ -53,8 +52,8 @@ public enum ConfigurationFile {
     }
   }
 
-  /// Whoever can change the file says where everything goes: it counts only when that is us, or
-  /// root.
+  /// Describes an unusable file. A file counts only if nobody except this user and root can change
+  /// it, since it determines all addresses and paths.
   private static func unusable(_ path: String, _ error: FolderError) -> ConfigurationError {
     switch error.kind {
     case .exposed:
@@ -70,7 +69,7 @@ public enum ConfigurationFile {
     }
   }
 
-  /// The same of a file's text.
+  /// The settings in a file's text.
   public static func parse(
     _ text: String, _ path: String, keys: [String]
   ) throws(ConfigurationError) -> [String: String] {
@@ -97,8 +96,8 @@ public enum ConfigurationFile {
     return settings
   }
 
-  /// Whether the key is one of `keys`; false for what is another program's to judge. What nobody
-  /// knows is a mistake that would go unnoticed.
+  /// Whether the key is one of `keys`; false for a key of another program. Throws for an unknown
+  /// key, which would otherwise go unnoticed.
   private static func isOurs(
     _ key: String, _ keys: [String], _ place: String
   ) throws(ConfigurationError) -> Bool {
@@ -107,7 +106,7 @@ public enum ConfigurationFile {
     if let daemon, !keys.contains(where: { $0.hasPrefix(daemon) }) { return false }
     if clientKeys.contains(key) { return false }
     let known = keys + (keys == clientKeys ? [] : clientKeys)
-    // Most often what is missing is the program's name before it.
+    // The most frequent error is a missing prefix of the program.
     let near =
       known.first { $0.hasSuffix("_\(key)") } ?? NearNames.nearest(to: key, among: known)
     throw ConfigurationError(
@@ -128,7 +127,7 @@ public enum ConfigurationFile {
     return String(text.dropFirst().dropLast())
   }
 
-  /// Without blanks at both ends and what follows a `#` after a blank, unless that is in quotes.
+  /// The line without surrounding blanks, and without a comment (`#` after a blank, not in quotes).
   private static func withoutComment(_ line: Substring) -> Substring {
     var quote: Character?
     var before: Character = " "

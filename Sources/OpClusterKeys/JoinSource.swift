@@ -1,12 +1,12 @@
-// Where the token of an invitation comes from: a file or standard input, which no other user can
-// read, or an argument, which all can. Reads at most one small file, or one line; any thread.
+// The source of an invitation's token: a file or standard input, which no other user can read, or
+// an argument, which all can. Reads at most one small file, or one line; any thread.
 
 import OpClusterFolders
 import OpClusterModel
 
-/// What somebody named as the place of a token.
+/// The given source of a token.
 public enum JoinSource: Hashable, Sendable {
-  /// The token itself, seen in the list of processes.
+  /// The token itself, visible in the list of processes.
   case text(String)
   case standardInput
   case file(String)
@@ -14,7 +14,7 @@ public enum JoinSource: Hashable, Sendable {
   /// `-` is standard input.
   public init(textOrDash text: String) { self = text == "-" ? .standardInput : .text(text) }
 
-  /// `-` is standard input, what begins like a token is one, and all else is a file.
+  /// `-` is standard input, a text with the token's prefix is the token, all else is a file.
   public init(fileTextOrDash text: String) {
     self = text.hasPrefix(JoinToken.prefix) ? .text(text) : JoinSource(fileOrDash: text)
   }
@@ -23,10 +23,10 @@ public enum JoinSource: Hashable, Sendable {
 
   /// The token.
   ///
-  /// - Parameter readLine: The first line of standard input, of at most so many bytes; nil when it
-  ///   cannot be read.
-  /// - Throws: `.refused` for what is no token, `.exposed` for a file that others can change or
-  /// read.
+  /// - Parameter readLine: The first line of standard input, of at most this number of bytes; nil
+  ///   if it cannot be read.
+  /// - Throws: `.refused` for a text that is no token, `.exposed` for a file that others can change
+  ///   or read.
   public func token(readLine: (Int) -> [UInt8]?) throws(KeyError) -> JoinToken {
     let text: String
     switch self {
@@ -59,7 +59,7 @@ public enum JoinSource: Hashable, Sendable {
     KeyError(.notUnderstood, what, hint: "copy all of the token that 'opcoord key invite' printed")
   }
 
-  /// For messages, which never show the token.
+  /// For messages, which never contain the token.
   private var name: String {
     switch self {
     case .text: "this is"

@@ -1,20 +1,20 @@
-// What an administrator hands over so that another machine can join: one word that survives every
-// shell and every chat. Pure.
+// The token that an administrator gives to another machine for joining: one word that needs no
+// quoting in shells and chats. Pure.
 
 public import OpClusterModel
 public import OpClusterZeroMQ
 
-/// A one-time secret, what it is good for, the key of the coordinator that made it, and where that
-/// is.
+/// A one-time secret, its role, the key of the coordinator that made it, and that coordinator's
+/// address.
 public struct JoinToken: Sendable {
   public var pair: KeyPair
-  /// What whoever joins will be: told here, so that the wrong program does not use it up.
+  /// The role of the new key: stated here, so that the wrong program does not use the token up.
   public var role: Role
   public var server: PublicKey
-  /// Where the coordinator serves clients.
+  /// The coordinator's address for clients.
   public var clientAddress: String
 
-  /// Begins every token, so that people and programs see what it is.
+  /// The prefix of every token, so that people and programs recognise it.
   public static let prefix = "opjoin_"
 
   public init(pair: KeyPair, role: Role, server: PublicKey, clientAddress: String) {
@@ -24,14 +24,14 @@ public struct JoinToken: Sendable {
     self.clientAddress = clientAddress
   }
 
-  /// To be shown once, to the one who is invited.
+  /// The text; show it once, only to the invited person.
   public var revealedText: String {
     Self.prefix
       + Self.spell(
         pair.secretKey.revealed + server.bytes + [role.initial] + Array(clientAddress.utf8))
   }
 
-  /// nil for anything that `revealedText` did not make, blanks at its ends apart.
+  /// nil for a text that `revealedText` did not produce, apart from surrounding blanks.
   public init?(_ text: String) {
     let word = text.split(whereSeparator: \.isWhitespace)
     guard word.count == 1, word[0].hasPrefix(Self.prefix),
@@ -81,12 +81,12 @@ public struct JoinToken: Sendable {
         bytes.append(UInt8(truncatingIfNeeded: bits >> count))
       }
     }
-    // Only one spelling of each token.
+    // Rejects all but one spelling of each token.
     return bits & (1 << count - 1) == 0 ? bytes : nil
   }
 }
 
 extension Role {
-  /// All of them begin differently.
+  /// Each role begins with a different letter.
   fileprivate var initial: UInt8 { rawValue.utf8.first ?? 0 }
 }

@@ -1,28 +1,28 @@
-// What can be wrong with keys at rest, with the status that a program ends with. Plain values.
+// Errors of stored keys, with the exit status of a program. Plain values.
 
 import OpClusterFolders
 
-/// Why keys cannot be used; names the path, never a secret.
+/// The reason why keys cannot be used; names the path, never a secret.
 public struct KeyError: Error, Hashable, Sendable, CustomStringConvertible {
   public enum Kind: Hashable, Sendable {
-    /// A file or folder is open to others, not ours, or not what it should be (F59, G39).
+    /// A file or folder is open to others, not ours, or of the wrong kind (F59, G39).
     case exposed
     /// There is no key yet.
     case missing
-    /// A file is not understood.
+    /// A file is malformed.
     case malformed
-    /// What somebody gave us is no token.
+    /// The given text is no token.
     case notUnderstood
-    /// The request makes no sense: a name that is taken, an unknown one.
+    /// The request is invalid: a name that is taken, or an unknown one.
     case refused
-    /// The machine refused.
+    /// The operating system refused.
     case machine
   }
 
   public var kind: Kind
-  /// What is wrong, and where.
+  /// The problem, and its place.
   public var message: String
-  /// What to do about it.
+  /// The remedy.
   public var hint: String
 
   public init(_ kind: Kind, _ message: String, hint: String = "") {
@@ -45,7 +45,7 @@ public struct KeyError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 extension KeyError {
-  /// What is wrong with the folder, or with a file in it.
+  /// Converts a problem of the folder, or of a file in it.
   init(_ error: FolderError) {
     let kind: Kind =
       switch error.kind {

@@ -1,13 +1,13 @@
-// The folder of keys: one cluster, and who we are there. Read and changed by commands and daemons
+// The folder of keys: this user's identity in one cluster. Read and changed by commands and daemons
 // at their start and by the coordinator while it runs. Blocking, small files; any thread.
 
 public import OpClusterFolders
 public import OpClusterModel
 public import OpClusterZeroMQ
 
-/// `own.key`: who we are to the cluster, and `worker.key`: who the workers of this account are. At
-/// a coordinator also `server.key` and `allowed`: who it is, and whom it lets in. The folder has
-/// mode 0700 and its files 0600, or nothing in it is used (G39).
+/// `own.key` is this user's identity in the cluster, `worker.key` that of this account's workers. A
+/// coordinator also has `server.key`, its own identity, and `allowed`, the keys that it admits. The
+/// folder must have mode 0700 and its files 0600, else nothing in it is used (G39).
 public struct KeyFolder: Sendable {
   private let folder: PrivateFolder
   public var path: String { folder.path }
@@ -19,22 +19,22 @@ public struct KeyFolder: Sendable {
 
   public init(_ path: String) { folder = PrivateFolder(path) }
 
-  /// Where keys are unless somebody says otherwise: `$XDG_CONFIG_HOME/opcluster/keys`.
+  /// The default folder: `$XDG_CONFIG_HOME/opcluster/keys`.
   public static var standard: KeyFolder {
     KeyFolder("\(UserFolders.configuration)/opcluster/keys")
   }
 
   // MARK: - Our own keys
 
-  /// Who uses a key: one account may submit and serve.
+  /// The user of a key: one account may submit and serve.
   public enum Bearer: Sendable, CaseIterable {
     case client, worker
 
     var fileName: String { self == .client ? KeyFolder.ownName : KeyFolder.workerName }
     private var other: Bearer { self == .client ? .worker : .client }
 
-    /// Where a key may be, the bearer's own file first: an admin's serves both, and workers of
-    /// earlier releases have theirs in `own.key`.
+    /// The files that may contain its key, its own first: an admin's key serves both, and workers
+    /// of earlier releases have theirs in `own.key`.
     fileprivate var files: [(name: String, roles: [Role])] {
       [
         (fileName, Role.allCases),
@@ -43,23 +43,23 @@ public struct KeyFolder: Sendable {
     }
   }
 
-  /// Where the bearer's key is, whether there is one or not.
+  /// The path of the bearer's key, even if there is none.
   public func file(of bearer: Bearer) -> String { folder.file(bearer.fileName) }
 
-  /// nil when there is none.
+  /// The bearer's key; nil if there is none.
   ///
-  /// - Parameter isCertain: Not one that may be the other's.
+  /// - Parameter isCertain: Exclude a key that may be the other bearer's.
   public func own(
     for bearer: Bearer = .client, isCertain: Bool = false
   ) throws(KeyError) -> OwnKey? {
     try located(bearer, isCertain: isCertain)?.own
   }
 
-  /// Where that is; nil when there is none.
+  /// The path of that key; nil if there is none.
   public func place(for bearer: Bearer) throws(KeyError) -> String? { try located(bearer)?.path }
 
-  /// Of a key that an administrator added by hand nobody has told the role here: in the other's
-  /// file it is taken for the bearer's own only where there is nothing better.
+  /// Finds a key. The role of a key that an administrator added by hand is unknown here: in the
+  /// other bearer's file it counts only if there is nothing better.
   private func located(
     _ bearer: Bearer, isCertain: Bool = false
   ) throws(KeyError) -> (own: OwnKey, path: String)? {
@@ -72,7 +72,7 @@ public struct KeyFolder: Sendable {
     return nil
   }
 
-  /// What a client or a worker connects with.
+  /// The keys for the connection of a client or a worker.
   public func clientKeys(
     for bearer: Bearer = .client
   ) throws(KeyError) -> (name: String, keys: SocketKeys) {
@@ -99,7 +99,7 @@ public struct KeyFolder: Sendable {
     return (own.name, .client(own.pair, server: server))
   }
 
-  /// Never in place of another one.
+  /// Stores a key; never replaces another one.
   public func keep(_ own: OwnKey, for bearer: Bearer = .client) throws(KeyError) {
     try make()
     try exclusively { () throws(KeyError) in
@@ -108,10 +108,10 @@ public struct KeyFolder: Sendable {
     }
   }
 
-  /// Throws where the bearer has a key.
+  /// Throws if the bearer has a key.
   public func checkVacant(for bearer: Bearer) throws(KeyError) {
     guard let (known, file) = try located(bearer, isCertain: true) else { return }
-    // As earlier releases kept it.
+    // The place that earlier releases used.
     let isWorkers = bearer == .client && known.role == .worker
     throw KeyError(
       .refused, "\(path) holds the key of '\(known.name)' already",
@@ -122,7 +122,7 @@ public struct KeyFolder: Sendable {
 
   // MARK: - The coordinator's
 
-  /// The coordinator's own pair; nil when there is none.
+  /// The coordinator's own pair; nil if there is none.
   public func server() throws(KeyError) -> KeyPair? {
     guard let text = try text(of: Self.serverName) else { return nil }
     let path = folder.file(Self.serverName)
@@ -135,10 +135,10 @@ public struct KeyFolder: Sendable {
     return KeyPair(secret)
   }
 
-  /// Whom it lets in: nobody where there is no list.
+  /// The admitted keys: none if there is no list.
   ///
-  /// - Parameter isKnown: There was a list. One that is missing or empty is being replaced, or was
-  ///   lost: nobody is kept out by that.
+  /// - Parameter isKnown: Whether there was a list. A missing or empty one is then being replaced,
+  ///   or was lost, and is an error: it must not lock anybody out.
   public func allowed(isKnown: Bool = false) throws(KeyError) -> AllowList {
     let text = try text(of: Self.allowedName) ?? ""
     let path = folder.file(Self.allowedName)
@@ -150,13 +150,13 @@ public struct KeyFolder: Sendable {
     return try AllowList(parsing: text, path)
   }
 
-  /// Changes the list, as a whole and durably.
+  /// Changes the list, atomically and durably.
   public func changeAllowed<Value>(
     _ change: (inout AllowList) throws(KeyError) -> Value
   ) throws(KeyError) -> Value {
     try make()
     return try exclusively { () throws(KeyError) in
-      // The list is made before the server's key: beside it, one that is gone was lost.
+      // The list is created before the server's key: if only the key exists, the list was lost.
       var list = try allowed(isKnown: try server() != nil)
       let value = try change(&list)
       try replace(Self.allowedName, with: Array(list.text.utf8))
@@ -164,18 +164,18 @@ public struct KeyFolder: Sendable {
     }
   }
 
-  /// Tells of changes from now on.
+  /// Watches for changes from now on.
   public func watch() -> FolderWatch { FolderWatch(folder) }
 
-  /// What a coordinator serves with.
+  /// The keys of a coordinator's service.
   public struct ServerKeys: Sendable {
     public var pair: KeyPair
     public var allowed: AllowList
-    /// Whether they were made just now.
+    /// Whether they were just created.
     public var areNew: Bool
   }
 
-  /// The coordinator's keys; where there are none, it makes them, with a key for this user, so that
+  /// The coordinator's keys; if there are none, creates them, with a key for this user, so that
   /// everything on this machine works without a further step.
   public func prepareServer(at now: WallTime) throws(KeyError) -> ServerKeys {
     try make()
@@ -194,7 +194,7 @@ public struct KeyFolder: Sendable {
       var list = AllowList()
       try list.add(
         AllowedKey(name: own.name, role: .admin, key: own.pair.publicKey, addedAt: now))
-      // The server's last: until it is there, nothing of this counts.
+      // The server's key last: the other files do not count until it exists.
       try replace(Self.allowedName, with: Array(list.text.utf8))
       try replace(Self.ownName, with: Array(own.revealedText.utf8))
       try replace(

@@ -1,9 +1,9 @@
 // The form of key files: lines of a word and its values, comments, empty lines. Pure.
 
-/// Reads lines of `word value…`. A `#` begins a comment only at the start of a line, because it is
+/// Parses lines of `word value…`. A `#` begins a comment only at the start of a line, because it is
 /// also a character of keys.
 enum KeyLines {
-  /// The words of each line that has any, with its number.
+  /// The words of each non-empty line, with its number.
   static func words(of text: String) -> [(number: Int, words: [Substring])] {
     text.split(separator: "\n", omittingEmptySubsequences: false).enumerated()
       .compactMap { offset, line in

@@ -1,18 +1,19 @@
-// Who this machine or user is to one cluster: `own.key`. Pure, but for the key pair's check.
+// The identity of this machine or user in one cluster: `own.key`. Pure, except for the check of the
+// key pair.
 
 public import OpClusterModel
 public import OpClusterZeroMQ
 
-/// A key of one's own, and the coordinator that it is for.
+/// An own key, and the coordinator that it is for.
 public struct OwnKey: Sendable {
-  /// As the coordinator knows it, or will.
+  /// Its present or future name at the coordinator.
   public var name: String
-  /// As it was told; the coordinator's list decides.
+  /// The role as announced; the coordinator's list decides.
   public var role: Role?
   public var pair: KeyPair
-  /// The coordinator's key; nil until somebody has told it.
+  /// The coordinator's key; nil until it is known.
   public var server: PublicKey?
-  /// Where the coordinator is for this role; nil: not told.
+  /// The coordinator's address for this role; nil if it is unknown.
   public var coordinator: String?
 
   public init(
@@ -26,7 +27,7 @@ public struct OwnKey: Sendable {
     self.coordinator = coordinator
   }
 
-  /// For a file that only its owner can read: it holds the secret.
+  /// For a file that only its owner can read: it contains the secret.
   var revealedText: String {
     var lines = [
       "# The key of '\(name)' in an OpCluster. Whoever can read it, is '\(name)'.", "name \(name)",
@@ -66,7 +67,7 @@ public struct OwnKey: Sendable {
 
   private static let words = ["name", "role", "public", "secret", "server", "coordinator"]
 
-  /// Says nothing of the content.
+  /// Does not reveal the content.
   private static func damaged(_ path: String) -> KeyError {
     KeyError(
       .malformed, "\(path) does not hold a key", hint: "restore a copy, or make a new key")

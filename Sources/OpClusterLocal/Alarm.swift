@@ -1,9 +1,9 @@
-// A thread that sleeps until the next deadline, and steps on where a thread that only came to ask
-// for something has done enough. Started when it is first needed. It is no task: tasks share a few
-// threads, and operations that block may hold all of them, those too whose time is running out.
+// A thread that waits for the next deadline, and that takes over stepping from a thread with a
+// limited share. Started on first use. Not a task: tasks share a few threads, and blocking
+// operations may occupy all of them, including ones whose time limit expires.
 
 import OpClusterModel
-import OpClusterZeroMQ
+import OpClusterSystem
 import Synchronization
 
 final class Alarm: Sendable {
@@ -19,15 +19,15 @@ final class Alarm: Sendable {
     var ring: (@Sendable () -> Void)?
   }
   private let state = Mutex(State())
-  /// The deadline, for those who look without the lock; the end of time where there is none.
+  /// The deadline, for readers without the lock; the end of time if there is none.
   private let known = Atomic<Int64>(.max)
 
-  /// What to do when a deadline has come; set once.
+  /// Sets the action for a deadline; call it once.
   func atDeadline(_ ring: @escaping @Sendable () -> Void) {
     state.withLock { $0.ring = ring }
   }
 
-  /// Rings at this moment; an earlier one that was set stays.
+  /// Sets a deadline; an earlier one stays.
   func set(_ deadline: Instant) {
     if known.load(ordering: .sequentiallyConsistent) <= deadline.nanoseconds { return }
     state.withLock { state in
@@ -38,7 +38,7 @@ final class Alarm: Sendable {
     }
   }
 
-  /// Goes on stepping for a thread that has done enough; false where there is no such thread.
+  /// Continues stepping for a thread that has done its share; false if there is no alarm thread.
   func takeOver(_ cluster: LocalCluster) -> Bool {
     state.withLock { state in
       mailbox(&state)?.post(.step(cluster)) == .posted
@@ -53,11 +53,11 @@ final class Alarm: Sendable {
     }
   }
 
-  /// The way to the thread, which is started where there is none.
+  /// The mailbox of the thread; starts the thread first if necessary.
   private func mailbox(_ state: inout State) -> Mailbox<Word>? {
     if let known = state.mailbox { return known }
     if state.hasFailed { return nil }
-    do throws(SocketError) {
+    do throws(SystemError) {
       let mailbox = try Mailbox<Word>(capacity: 1_024)
       _ = try startThread(name: "alarm") { [self] in watch(mailbox) }
       state.mailbox = mailbox
@@ -74,7 +74,7 @@ final class Alarm: Sendable {
     var words: [Word] = []
     while true {
       let deadline = state.withLock { $0.deadline }
-      // It can only fail for lack of memory; then it looks again.
+      // It fails only for lack of memory; then the loop tries again.
       _ = try? poller.wait(until: deadline?.nanoseconds)
       mailbox.takeAll(into: &words)
       for word in words {

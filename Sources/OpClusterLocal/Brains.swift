@@ -1,11 +1,11 @@
-// Both brains and what they say to each other, as values. Touched by the stepper alone. A round:
-// take arrivals in, let the brains talk until neither has anything to say, collect what is to be
-// done outside.
+// The scheduler and the execution core, and the messages between them, as values. Only the stepper
+// uses them. A round: handle arrivals, exchange messages until neither has any left, collect the
+// work for outside.
 
+import OpClusterAttempts
 import OpClusterExecution
 import OpClusterModel
 import OpClusterScheduling
-import OpClusterWorker
 
 struct Brains: Sendable {
   var scheduler: Scheduler
@@ -13,43 +13,43 @@ struct Brains: Sendable {
   var turn = Turn(keepsRecords: false)
   var now: Instant
   var wall: WallTime = .unknown
-  /// What the worker's brain says of itself; types may join later.
+  /// The types that the worker announces; more may be added later.
   var types: [OperationType]
-  /// Where the worker's brain speaks: each conversation has a number of its own.
+  /// The connection of the worker; each conversation has a number of its own.
   var worker = PeerID(1)
   var isObserved = false
-  /// The turn has taken something in and is not closed.
+  /// Whether the turn has handled input and is not closed.
   var isTurnOpen = false
   var output = Output()
   var history = History()
   private var closures = ClosureNumbers()
-  /// Empty between turns; kept for its room, as the next two are.
+  /// Empty between turns; kept to reuse its memory, like the next two.
   private var turnEffects: [Effect] = []
   private var effects: [ExecutionEffect] = []
   private var spareEffects: [ExecutionEffect] = []
   private var templates: [AnnouncedTemplate?] = []
   private var completions: [UInt64: Completion] = [:]
   private var lastRequest: UInt64 = 0
-  /// When progress is told at the latest.
+  /// The latest moment for reporting progress.
   private var tellProgressAt: Instant?
-  /// The scheduler's, as of the end of the last round: nothing changes in between.
+  /// The scheduler's deadline at the end of the last round; it does not change in between.
   private var schedulerDeadline: Instant?
   private static let progressUntold = Span.milliseconds(1)
   var closers: [@Sendable () -> Void] = []
   var byHand = HandWorker()
 
-  /// What a round wants done outside of the lock, in this order.
+  /// The work of a round outside of the lock, in this order.
   struct Output: Sendable {
     var deeds: [Deed] = []
     var events: [EventRun] = []
     var answers: [(Completion, Result<ClientReply, Refusal>)] = []
-    /// Closures whose operations have finished.
+    /// The closures whose operations have finished.
     var usedClosures: [UInt64] = []
     var calls: [@Sendable () -> Void] = []
-    /// When to look again though nothing has come; nil: never.
+    /// The moment for the next round without arrivals; nil: never.
     var deadline: Instant?
 
-    /// What is started in this round, where something is stopped in it, too: that comes after.
+    /// The attempts started in a round that also contains stops: such starts are deferred.
     var startingAndStopping: Set<AttemptID> {
       var starting: Set<AttemptID> = []
       let hasStops = deeds.contains { if case .launch = $0 { false } else { true } }
@@ -102,14 +102,14 @@ struct Brains: Sendable {
 
   // MARK: - A round
 
-  /// Takes everything in, in order; `output` says what is to be done about it.
+  /// Handles all arrivals, in order; `output` contains the resulting work.
   mutating func round(_ arrivals: [Arrival], at now: Instant, wall: WallTime) {
     self.now = now
     self.wall = wall
     if let deadline = schedulerDeadline, deadline <= now { steer(.tick()) }
     if let deadline = core.nextDeadline, deadline <= now {
       converse(.timePassed)
-      // A heartbeat that is due is no news: left untold it would be due for ever.
+      // A due heartbeat is no news: without this message it would stay due forever.
       while let message = core.takeMessage(at: now) { hear(message) }
     }
     for arrival in arrivals { take(arrival) }
@@ -147,7 +147,7 @@ struct Brains: Sendable {
 
   private mutating func take(_ request: ClientRequest, _ completion: @escaping Completion) {
     if request.isQuestion {
-      // What was asked for before has taken effect (S3).
+      // Earlier requests must take effect first (S3).
       settleAll()
       output.answers.append((completion, answer(request)))
       return
@@ -166,7 +166,7 @@ struct Brains: Sendable {
     steer(.client(Brains.client, RequestID(lastRequest), request))
   }
 
-  /// Gives the coordinator's brain an input of the open turn.
+  /// Passes an input to the scheduler in the open turn.
   mutating func steer(_ input: Input) {
     openTurn()
     scheduler.handle(input, into: &turn)
@@ -178,14 +178,14 @@ struct Brains: Sendable {
     isTurnOpen = true
   }
 
-  /// Gives the worker's brain an event.
+  /// Passes an event to the execution core.
   mutating func converse(_ event: ExecutionEvent) {
     core.apply(event, at: now, into: &effects)
     if !effects.isEmpty { carryOut() }
   }
 
-  /// Lets the brains talk until neither has anything to say. What starts is told at once: nothing
-  /// begins to run before those who look at it can know (S9, S106, S114).
+  /// Exchanges messages until neither side has any left. Starts are reported at once: no operation
+  /// runs before observers can know it (S9, S106, S114).
   mutating func settle() {
     while true {
       while core.startReady(atMost: 64, at: now, into: &effects) > 0 { carryOut() }
@@ -197,8 +197,8 @@ struct Brains: Sendable {
     }
   }
 
-  /// The same, and how far operations are is told. Else that is told along with the next end, or
-  /// at `tellProgressAt`.
+  /// Settles, and also reports the progress of operations. Otherwise that is reported with the next
+  /// end, or at `tellProgressAt`.
   mutating func settleAll() {
     settle()
     tellProgressAt = nil
@@ -218,7 +218,7 @@ struct Brains: Sendable {
     isTurnOpen = false
     history.take(turn)
     collectEvents()
-    // Apart from the turn: what an effect brings about belongs to the next one.
+    // Separate from the turn: the consequences of an effect belong to the next turn.
     var effects: [Effect] = []
     swap(&effects, &turnEffects)
     turn.takeEffects(&effects)
@@ -263,7 +263,7 @@ struct Brains: Sendable {
 
   // MARK: - The worker's side
 
-  /// Effects may bring further effects: the list grows while it is worked off.
+  /// Effects may produce further effects: the list grows during processing.
   private mutating func carryOut() {
     while !effects.isEmpty {
       swap(&effects, &spareEffects)
@@ -302,7 +302,7 @@ struct Brains: Sendable {
     }
   }
 
-  /// A worker tells its types when it says hello: it does so again.
+  /// Says hello again, because a worker announces its types in its hello.
   private mutating func greetAgain() {
     settle()
     converse(.disconnected)
@@ -312,7 +312,7 @@ struct Brains: Sendable {
 
   // MARK: - Time
 
-  /// Nothing that is as far away as silence is awaited.
+  /// The next deadline, without the very distant ones of silence.
   private mutating func nextDeadline() -> Instant? {
     schedulerDeadline = scheduler.nextDeadline()
     var next = schedulerDeadline
@@ -324,8 +324,8 @@ struct Brains: Sendable {
 }
 
 extension Timing {
-  /// Two brains that are called in turn never miss each other: all times of silence are beyond any
-  /// program's life. Graces stay what they are.
+  /// The timing of two sides called in turn, which never miss each other: all times of silence
+  /// exceed any program's life. Graces are unchanged.
   static var withoutSilence: Timing {
     let year = Span.seconds(365 * 24 * 3600)
     var timing = Timing()

@@ -1,4 +1,4 @@
-// The end of a local cluster: everything is cancelled, and what runs is waited for. Stepper only.
+// Closes a local cluster: cancels everything, and waits for running operations. Stepper only.
 
 import OpClusterExecution
 import OpClusterModel
@@ -12,8 +12,7 @@ extension Brains {
       .client(Brains.client, RequestID(0), .cancel(everything, reason: "closed", grace: nil)))
   }
 
-  /// Nothing runs any more: those that close are told so, and what still waits for an answer is
-  /// answered.
+  /// Once nothing runs any more, tells the waiting closers and answers all open requests.
   mutating func tellClosers() {
     guard !closers.isEmpty, core.counts.running == 0, byHand.running.isEmpty else { return }
     output.calls += closers

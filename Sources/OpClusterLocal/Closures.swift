@@ -1,15 +1,15 @@
-// Which operations have which closures (S124), so that a closure goes when its operation has
+// Maps operations to their closures (S124), so that a closure is released when its operation has
 // finished. Stepper only.
 
 import OpClusterModel
 import OpClusterOperations
 import OpClusterWire
 
-/// Which operations of living graphs have which closures.
+/// The closures of the operations of living graphs.
 struct ClosureNumbers: Sendable {
   /// By operation; 0 for those of other types.
   private var numbers: [GraphID: [UInt64]] = [:]
-  /// Closures among blocks.
+  /// The closures in blocks.
   private var blocks: [GraphID: [UInt32: [UInt64]]] = [:]
 
   mutating func take(_ submission: GraphSubmission, graph: GraphID) {
@@ -47,7 +47,7 @@ struct ClosureNumbers: Sendable {
     return own
   }
 
-  /// Takes in the blocks of an operation, encoded.
+  /// Adds the encoded blocks of an operation.
   mutating func take(_ encoded: [UInt8], of operation: OperationID) {
     for case .call(OperationRegistry.closureType, let argument)
       in (try? Wire.decodeBlocks(encoded)) ?? []
@@ -57,7 +57,7 @@ struct ClosureNumbers: Sendable {
     }
   }
 
-  /// Adds the numbers of operations that have finished to `used`.
+  /// Adds the closure numbers of finished operations to `used`.
   mutating func finish(_ first: OperationID, count: UInt32, into used: inout [UInt64]) {
     let range = first.index..<first.index + count
     if let own = numbers[first.graph] {
@@ -85,7 +85,7 @@ extension OperationTemplate {
   }
 }
 
-/// The number in an argument: decimal digits; 0 where there is none.
+/// The number in an argument, in decimal digits; 0 if there is none.
 private func closureNumber(in argument: some Sequence<UInt8>) -> UInt64 {
   var number: UInt64 = 0
   for byte in argument {

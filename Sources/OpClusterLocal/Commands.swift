@@ -1,13 +1,13 @@
-// Commands and blocks: run by lanes of the worker's library, which are made when they are first
-// needed. Lanes are chosen by the stepper and ended on any thread.
+// Runs commands and blocks in lanes of the worker's library, which are made on first use. The
+// stepper chooses lanes; they end on any thread.
 
+import OpClusterAttempts
 import OpClusterModel
 import OpClusterOperations
-import OpClusterWorker
 import Synchronization
 
-/// The lanes of one cluster. A lane knows the types that were registered when it was made, so that
-/// a type that was registered later may make another one for blocks that call it.
+/// The lanes of one cluster. A lane knows the types registered before it was made, so blocks that
+/// call a later type may need another lane.
 final class CommandLanes: Sendable {
   private struct Entry {
     var types: [OperationType]
@@ -16,8 +16,8 @@ final class CommandLanes: Sendable {
   }
   private let entries = Mutex<[Entry]>([])
 
-  /// Starts an attempt; its end is posted. A lane for blocks keeps the cluster until it is closed:
-  /// calls among them may ask for it.
+  /// Starts an attempt; its end is posted. A lane for blocks keeps the cluster alive until it is
+  /// closed, since calls in the blocks may need it.
   func start(_ ready: ReadyLaunch, for cluster: LocalCluster) throws(WorkerError) {
     let template = ready.template.announcement
     let lane = try lane(isForBlocks: template.work != .command, for: cluster)
@@ -48,7 +48,7 @@ final class CommandLanes: Sendable {
 
   private var lanes: [CommandLane] { entries.withLock { $0.map(\.lane) } }
 
-  /// What a lane does not run it leaves alone.
+  /// A lane ignores attempts that it does not run.
   func stop(_ attempt: AttemptID) { for lane in lanes { lane.stop(attempt) } }
   func kill(_ attempt: AttemptID) { for lane in lanes { lane.kill(attempt) } }
 

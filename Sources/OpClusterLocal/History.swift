@@ -1,5 +1,5 @@
-// What is remembered of operations that have ended, in memory and bounded: the newest graphs with
-// their submissions and outcomes, and what the attempts of their operations came to. Stepper only.
+// The memory of ended operations, bounded: the newest graphs with their submissions and outcomes,
+// and the results of their attempts. Stepper only.
 
 import DequeModule
 import OpClusterModel
@@ -7,24 +7,24 @@ import OpClusterQueries
 import OpClusterScheduling
 
 struct History: Sendable {
-  /// Submissions of living graphs.
+  /// The submissions of living graphs.
   private var submissions: [GraphID: GraphSubmission] = [:]
   private var ended: [GraphID: EndedGraphMemory] = [:]
   private var order: Deque<GraphID> = []
-  /// Oldest first; of living graphs, too.
+  /// Oldest first; includes living graphs.
   private var attempts: [OperationID: [AttemptHistory]] = [:]
   private var attemptOrder: Deque<OperationID> = []
-  /// How operations ended that no attempt ended, by graph, oldest first; of living graphs, too.
+  /// The ends of operations without an attempt, by graph, oldest first; includes living graphs.
   private var unattempted: [GraphID: [AttemptHistory]] = [:]
   private var bytes = 0
   private(set) var newest = GraphID(0)
 
-  /// Graphs, and results of attempts, that are remembered.
+  /// The limit of remembered graphs, and of results of attempts.
   static let endings = 10_000
-  /// Of both together, by estimate.
+  /// The limit for both together, in estimated bytes.
   static let maximumBytes = 64 << 20
 
-  /// Takes in what a turn left.
+  /// Takes the results of a turn.
   mutating func take(_ turn: borrowing Turn) {
     for at in turn.submissions.indices {
       let graph = turn.submissions[at].graph
@@ -80,8 +80,8 @@ struct History: Sendable {
   func living(_ graph: GraphID) -> GraphSubmission? { submissions[graph] }
   func graph(_ graph: GraphID) -> EndedGraphMemory? { ended[graph] }
 
-  /// The ended graphs that a selection means, ascending. Costs a look at all that are remembered,
-  /// unless it means one alone.
+  /// The ended graphs of a selection, ascending. Visits all remembered graphs, unless the selection
+  /// is a single one.
   func graphs(_ selection: Selection) -> [EndedGraphMemory] {
     if selection.graphs == .active { return [] }
     let wanted = GraphSet(selection.graphs, living: [], last: newest.number)
@@ -93,13 +93,13 @@ struct History: Sendable {
     return order.sorted().filter { wanted.contains($0.number) }.compactMap { ended[$0] }
   }
 
-  /// Adds what the operation's attempts came to; the list of them only to a single row.
+  /// Adds the results of the operation's attempts; their list only for a single row.
   func addAttempts(to row: inout OperationRow, isSingle: Bool) {
     for line in attempts[row.id] ?? [] { row.add(line, isSingle: isSingle) }
     if row.isFinished, let line = end(of: row.id) { row.add(line, isSingle: isSingle) }
   }
 
-  /// How an operation ended that no attempt ended.
+  /// The end of an operation without an attempt.
   private func end(of id: OperationID) -> AttemptHistory? {
     if let ended = ended[id.graph] { return ended.unattempted(id.index) }
     return unattempted[id.graph]?.last { $0.members.contains(id.index) }
@@ -111,20 +111,20 @@ struct History: Sendable {
     return graph.view.explanation(of: row) { path(of: $0) }
   }
 
-  /// nil where the graph is not remembered. Only for a few: costs a look at all of its stages.
+  /// nil if the graph is not remembered. Only for few: visits all of its stages.
   private func path(of id: OperationID) -> String? {
     if let memory = ended[id.graph] { return memory.view.path(of: id.index) }
     return submissions[id.graph].map { GraphOutline($0, graph: id.graph).path(of: id.index) }
   }
 }
 
-/// One graph that has ended. An object: there are thousands, in tables that grow.
+/// One ended graph. A class, because there are thousands in growing tables.
 final class EndedGraphMemory: Sendable {
   let view: EndedGraphView
   let ending: GraphEnding
-  /// How operations ended that no attempt ended, ascending.
+  /// The ends of operations without an attempt, ascending.
   let unattempted: [AttemptHistory]
-  /// Bytes, by estimate.
+  /// The estimated bytes.
   let weight: Int
 
   init(
@@ -142,7 +142,7 @@ final class EndedGraphMemory: Sendable {
     self.weight = weight
   }
 
-  /// Explanations of one answer.
+  /// The limit of explanations in one answer.
   static let explained = 100
 
   fileprivate func unattempted(_ index: UInt32) -> AttemptHistory? {
@@ -164,8 +164,8 @@ final class EndedGraphMemory: Sendable {
       && OperationFilter.carries(selection.labels, view)
   }
 
-  /// The operations that are meant, ascending. Without their dependencies, which a program knows
-  /// itself; why something was skipped is remembered apart.
+  /// The selected operations, ascending. Without their dependencies, which the program knows; the
+  /// reasons of skips are stored separately.
   func rows(_ filter: OperationFilter, after: OperationID?, limit: Int) -> [OperationRow] {
     var first: UInt32 = 0
     if let after, after.graph == graph {
@@ -177,12 +177,12 @@ final class EndedGraphMemory: Sendable {
 }
 
 extension AttemptHistory {
-  /// Bytes, by estimate.
+  /// The estimated bytes.
   fileprivate var weight: Int { 512 + result.output.count + result.diagnostic.utf8.count }
 }
 
 extension OperationTemplate {
-  /// Bytes, by estimate.
+  /// The estimated bytes.
   fileprivate var weight: Int {
     768 + payload.count + elementArguments.bytes.count + name.utf8.count
   }

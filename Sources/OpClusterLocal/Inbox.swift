@@ -1,30 +1,30 @@
-// The list of what is to be decided, and who decides: whoever adds to it while nobody is deciding
-// becomes the stepper and decides until nothing is left. Any thread.
+// The queue of arrivals, which also elects the stepper: a thread that adds an arrival while nobody
+// steps becomes the stepper, until nothing is left. Any thread.
 
 import OpClusterModel
 import Synchronization
 
 typealias Completion = @Sendable (Result<ClientReply, Refusal>) -> Void
 
-/// Something that the brains have to take in.
+/// An input for the scheduler or the execution core.
 enum Arrival: Sendable {
   case request(ClientRequest, Completion)
-  /// An attempt is over.
+  /// An attempt has ended.
   case ended(AttemptID, AttemptResult)
   case progress(AttemptID, fraction: Double, text: String)
-  /// A type was registered: the worker's brain has to say so.
+  /// A type was registered: the worker must announce it.
   case typesChanged([OperationType])
-  /// A deadline has come, or somebody wants the stepping to go on elsewhere.
+  /// A deadline has come, or stepping must continue on another thread.
   case wake
-  /// Runs a declared operation by hand (S15); the answer says what to run.
+  /// Runs a declared operation by hand (S15); the answer is the launch.
   case start(OperationID, @Sendable (Result<ReadyLaunch?, Refusal>) -> Void)
-  /// Somebody waits for the end of what was started by hand.
+  /// Waits for the end of an operation started by hand.
   case awaitByHand(AttemptID, @Sendable (Result<ReadyLaunch?, Refusal>) -> Void)
-  /// Cancel what runs, and tell when it has ended.
+  /// Cancels running operations, and reports when they have ended.
   case close(@Sendable () -> Void)
 }
 
-/// What waits to be taken in. One at a time is the stepper: it alone touches the brains, calls
+/// The waiting arrivals. At most one thread is the stepper: only it uses the brains, calls
 /// observers and completions, and starts attempts.
 final class Inbox: Sendable {
   private struct State {
@@ -35,16 +35,16 @@ final class Inbox: Sendable {
   private let state = Mutex(State())
   private let stepping = Atomic<Bool>(false)
 
-  /// Whether somebody steps, as far as one can tell without asking for the lock.
+  /// Whether a thread steps; read without the lock, so it may be outdated.
   var isStepping: Bool { stepping.load(ordering: .relaxed) }
 
   enum Posting { case mayStep, isStepped, isClosed }
 
-  /// Adds an arrival. `mayStep`: nobody was stepping, and now the caller is the stepper.
+  /// Adds an arrival. `mayStep`: nobody was stepping, and the caller is now the stepper.
   func post(_ arrival: Arrival) -> Posting {
     state.withLock { state in
       if state.isClosed {
-        // What runs may still end; nothing new comes in.
+        // Running attempts may still end; new requests are rejected.
         switch arrival {
         case .request, .start: return .isClosed
         case .ended, .progress, .typesChanged, .wake, .awaitByHand, .close: break
@@ -58,10 +58,10 @@ final class Inbox: Sendable {
     }
   }
 
-  /// Adds an arrival that the next one is taken in with; the caller sees to it that there is one.
+  /// Adds an arrival to be handled with the next one; the caller ensures that one follows.
   func add(_ arrival: Arrival) { state.withLock { $0.arrivals.append(arrival) } }
 
-  /// Everything that waits, in order; false: nothing does, and the caller steps no more.
+  /// All arrivals, in order; false: there is none, and the caller is no longer the stepper.
   func take(into batch: inout [Arrival]) -> Bool {
     batch.removeAll(keepingCapacity: true)
     return state.withLock { state in
@@ -75,6 +75,6 @@ final class Inbox: Sendable {
     }
   }
 
-  /// From now on requests are turned away.
+  /// Rejects requests from now on.
   func close() { state.withLock { $0.isClosed = true } }
 }

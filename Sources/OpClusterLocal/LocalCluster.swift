@@ -1,21 +1,21 @@
-// The coordinator's brain and the worker's brain in one process: operations and queues without a
-// daemon, a socket or a journal. Any thread may call; nothing here has a thread that decides.
+// The scheduler and the execution core in one process: operations and queues without a daemon, a
+// socket or a journal. Any thread may call it; it has no thread of its own for decisions.
 
 import Glibc
+import OpClusterAttempts
 public import OpClusterModel
 public import OpClusterOperations
-import OpClusterWorker
-import OpClusterZeroMQ
+import OpClusterSystem
 import Synchronization
 
-/// A cluster that is this process alone.
+/// A cluster inside this process.
 ///
-/// Requests mean what they mean to the coordinator, and are refused for the same reasons. What is
-/// decided is decided on the thread that asks, or on one that has just run an operation: whoever
+/// Requests have the same meaning, and the same refusals, as at a coordinator. Decisions are made
+/// on the thread that sends a request, or on one that has just run an operation: a thread that
 /// finds nobody deciding decides for all.
 ///
 /// Observers and completions are called on such a thread. They may call back, but must not block
-/// until something else has been decided: nobody else would decide it.
+/// until another decision is made: no other thread would make it.
 public final class LocalCluster: Sendable {
   let inbox = Inbox()
   let brains: Mutex<Brains>
@@ -27,22 +27,22 @@ public final class LocalCluster: Sendable {
   let lanes = CommandLanes()
   let alarm = Alarm()
   let threads: OperationThreads
-  /// Some type that is known wants a process of its own.
+  /// Whether any known type needs a process of its own.
   private let knowsIsolated: Atomic<Bool>
   private let observer = Mutex(Observer())
 
-  /// A type of its own: a closure by itself would be wrapped once more by each look at it.
+  /// A type of its own: a bare closure would be wrapped again by each access.
   private struct Observer {
     var handler: (@Sendable ([EventRun]) -> Void)?
     var errors: (@Sendable (OperationID, any Error) -> Void)?
   }
 
   /// - Parameters:
-  ///   - registry: Operation types that are known from the start.
-  ///   - slots: Operations that run at once where their queue has no lower limit (S64), 1 to 4,096;
-  ///     by default as many as there are processors, at least 2. A program whose operations wait
-  ///     rather than compute may give more.
-  ///   - labels: What the one worker is labelled with, for operations and queues that ask for it.
+  ///   - registry: The operation types known from the start.
+  ///   - slots: The number of operations that run at once if their queue has no lower limit (S64),
+  ///     1 to 4,096; by default the number of processors, at least 2. A program whose operations
+  ///     mostly wait may use more.
+  ///   - labels: The labels of the worker, for operations and queues that require them.
   public init(
     registry: OperationRegistry = OperationRegistry(), slots: Int = LocalCluster.defaultSlots,
     labels: [Label] = []
@@ -62,8 +62,8 @@ public final class LocalCluster: Sendable {
     lanes.end()
   }
 
-  /// Asks for something. `completion` is called exactly once, possibly before this returns.
-  /// Requests of one thread take effect in order.
+  /// Sends a request. `completion` is called exactly once, possibly before this returns. Requests
+  /// of one thread take effect in order.
   public func send(
     _ request: ClientRequest,
     completion: @escaping @Sendable (Result<ClientReply, Refusal>) -> Void
@@ -75,21 +75,21 @@ public final class LocalCluster: Sendable {
     if !post(.request(request, completion)) { completion(.failure(Self.closedRefusal)) }
   }
 
-  /// Sets the one observer, before the first request. It is called with the events of a turn, in
-  /// order and in runs, before the completions of that turn's requests, never by two threads at
+  /// Sets the only observer, before the first request. It is called with the events of a turn, in
+  /// order and in runs, before the completions of that turn's requests, and never by two threads at
   /// once.
   public func observe(_ handler: @escaping @Sendable ([EventRun]) -> Void) {
     observer.withLock { $0.handler = handler }
     brains.withLock { $0.isObserved = true }
   }
 
-  /// Sets who is told what the body of an operation threw, itself, before its end is told. Blocks
-  /// and what runs in children are not told: their errors are texts.
+  /// Sets the observer of errors thrown by operations; it is called before the end is reported.
+  /// Errors of blocks and children are only texts and are not passed.
   public func observeErrors(_ handler: @escaping @Sendable (OperationID, any Error) -> Void) {
     observer.withLock { $0.errors = handler }
   }
 
-  /// Registers an operation type; of two with the same name and version the later one counts.
+  /// Registers an operation type; a later one replaces one with the same name and version.
   public func register<Operation: RegisteredOperation>(_ type: Operation.Type) {
     let types = registry.withLock { registry in
       registry.add(type)
@@ -99,13 +99,14 @@ public final class LocalCluster: Sendable {
     post(.typesChanged(types + [OperationRegistry.closureType]))
   }
 
-  /// Whether operations of a type run in children of this process, not in it.
+  /// Whether operations of a type run in children of this process.
   func isIsolated(_ type: OperationType) -> Bool {
     knowsIsolated.load(ordering: .acquiring)
       && registry.withLock { $0.isolation(of: type) } == .child
   }
 
-  /// What wants a process of its own, and would find none, is refused before it is added.
+  /// Refuses operations that need a process of their own if none can be started, before adding
+  /// them.
   private func isolationRefusal(_ submission: GraphSubmission) -> Refusal? {
     guard knowsIsolated.load(ordering: .acquiring) else { return nil }
     for template in submission.templates {
@@ -119,16 +120,16 @@ public final class LocalCluster: Sendable {
     return nil
   }
 
-  /// Keeps a closure for one operation (S124). The number is the argument, in decimal digits, of
-  /// an operation of the type `OperationRegistry.closureType`, or of one element of an array of
-  /// it. The closure is let go of when that operation has finished.
+  /// Keeps a closure for one operation (S124). The number, in decimal digits, is the argument of an
+  /// operation of the type `OperationRegistry.closureType`, or of one element of an array of it.
+  /// The closure is released when that operation has finished.
   public func register(
     closure: @escaping @Sendable (OperationContext) async throws -> [UInt8]
   ) -> UInt64 {
     registry.withLock { $0 }.add(encodingClosure: closure)
   }
 
-  /// Refuses what comes from now on, cancels what there is, and returns when nothing runs.
+  /// Refuses new requests, cancels all operations, and returns when nothing runs.
   public func close() async {
     inbox.close()
     await withCheckedContinuation { continuation in
@@ -137,15 +138,15 @@ public final class LocalCluster: Sendable {
     lanes.end()
   }
 
-  /// As many as there are processors, at least 2.
+  /// The number of processors, at least 2.
   public static var defaultSlots: Int { max(2, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
   static let maximumSlots = 4_096
-  /// The queue whose operations run on the main thread. Blocks and commands run beside it.
+  /// The queue whose operations run on the main thread. Its blocks and commands run elsewhere.
   public static let mainQueueName = ":main"
   static let closedRefusal = Refusal(
     .shuttingDown, "the local cluster has been closed", hint: "make a new one")
 
-  /// An attempt has run in this process.
+  /// Reports the error of an attempt that has run in this process.
   func tellError(of context: OperationContext, _ result: AttemptResult) {
     if result.isSuccess { return }
     guard let error = context.thrownError, let handler = observer.withLock({ $0.errors }) else {

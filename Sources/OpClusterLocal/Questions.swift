@@ -1,11 +1,11 @@
-// Which requests are questions, and which make no sense in one process.
+// Answers questions, and refuses requests that make no sense in one process.
 
 import OpClusterModel
 import OpClusterQueries
 import OpClusterScheduling
 
 extension ClientRequest {
-  /// Changes nothing.
+  /// Whether the request changes nothing.
   var isQuestion: Bool {
     switch self {
     case .graphs, .operations, .structure, .explain, .submission, .queues, .workers, .ping,
@@ -18,7 +18,7 @@ extension ClientRequest {
     }
   }
 
-  /// Why it is refused here, whatever a coordinator would say; nil: it is not.
+  /// The refusal of a request that a local cluster does not support; nil if it does.
   var localRefusal: Refusal? {
     switch self {
     case .drainWorker, .resumeWorker, .forgetWorker:
@@ -51,7 +51,7 @@ extension ClientRequest {
 }
 
 extension Brains {
-  /// The answer to a question, from what lives and from what is remembered.
+  /// The answer to a question, from living and remembered graphs.
   func answer(_ question: ClientRequest) -> Result<ClientReply, Refusal> {
     do throws(Refusal) {
       if let refusal = question.localRefusal { throw refusal }
@@ -186,7 +186,7 @@ extension Brains {
     return .submission(living, outcomes: try outcomes(of: graph))
   }
 
-  /// One byte an operation, 0 for what has not finished.
+  /// One byte per operation; 0 for unfinished ones.
   private func outcomes(of graph: GraphID) throws(Refusal) -> [UInt8] {
     var outcomes: [UInt8] = []
     var after: OperationID?

@@ -1,12 +1,12 @@
-// Attempts that run: prepared and started by the stepper, ended on whatever thread they end.
+// Runs attempts: the stepper prepares and starts them, they end on any thread.
 
+import OpClusterAttempts
 import OpClusterModel
 import OpClusterOperations
-import OpClusterWorker
-import OpClusterZeroMQ
+import OpClusterSystem
 import Synchronization
 
-/// A template as the worker's brain was told it.
+/// A template as it was announced to the execution core.
 final class AnnouncedTemplate: Sendable {
   let announcement: TemplateAnnouncement
   init(_ announcement: TemplateAnnouncement) { self.announcement = announcement }
@@ -15,11 +15,11 @@ final class AnnouncedTemplate: Sendable {
 /// A decided start.
 struct ReadyLaunch: Sendable {
   var attempt: AttemptID
-  /// Which run of the operation it is, as people count.
+  /// The number of the operation's run, counted for people.
   var run: UInt32
-  /// What its queue is called, where that is not its template's.
+  /// The name of its queue if it differs from the template's.
   var queueName: String?
-  /// The element's own.
+  /// The element's own argument.
   var argument: [UInt8]
   var inputs: [DependencyInput]
   var template: AnnouncedTemplate
@@ -31,9 +31,9 @@ final class AttemptRun: Sendable {
   let type: OperationType
   let argument: [UInt8]
   let qos: QualityOfService
-  /// It runs on the main thread: its queue is the main queue.
+  /// Whether it runs on the main thread: its queue is the main queue.
   var isOnMain: Bool { context.queueName == LocalCluster.mainQueueName }
-  /// Where it stands among the running ones.
+  /// Its position among the running attempts.
   let place = Atomic<Int>(-1)
   private struct State {
     var isStopped = false
@@ -58,7 +58,7 @@ final class AttemptRun: Sendable {
     if isStopped { runner.cancel() }
   }
 
-  /// It is over: stopping it concerns the runner no more.
+  /// Ends the attempt: stopping it no longer affects the runner.
   func end() { state.withLock { $0.runner = nil } }
 
   /// Sets the flag and cancels the task (S87).
@@ -66,15 +66,15 @@ final class AttemptRun: Sendable {
     context.deliverCancellation()
     let task = state.withLock { state in
       state.isStopped = true
-      // Under the lock: before the next attempt the runner finds that it is of no more use.
+      // Under the lock: the runner must find out before the next attempt that it cannot run one.
       return state.runner?.condemn()
     }
     task?.cancel()
   }
 }
 
-/// A task that runs one attempt after the other, until it was cancelled for one of them or there is
-/// none.
+/// A task that runs one attempt after the other, until it was cancelled for one of them or none is
+/// left.
 final class Runner: Sendable {
   private struct State {
     var task: Task<Void, Never>?
@@ -82,12 +82,11 @@ final class Runner: Sendable {
     var next: AttemptRun?
   }
   private let state = Mutex(State())
-  /// It waits for another attempt.
+  /// Whether it waits for another attempt.
   private let isIdle = Atomic<Bool>(false)
 
-  /// Waits until the stepper gives it an attempt, or has nothing to give any more, or it has looked
-  /// so often. That is some microseconds, in which a task that ended and another that begins would
-  /// cost more.
+  /// Waits until the stepper provides an attempt or has none left, or for a maximal number of
+  /// checks. That is some microseconds; ending this task and starting another would cost more.
   func waitForNext(
     _ qos: QualityOfService, in idle: IdleRunners, looks most: Int, while mayCome: () -> Bool
   ) -> AttemptRun? {
@@ -95,7 +94,7 @@ final class Runner: Sendable {
     idle.add(self, qos)
     var looks = 0
     while isIdle.load(ordering: .acquiring), looks < most, mayCome() { looks += 1 }
-    // Whoever turns the flag decides: the stepper, who gives, or the runner, who goes.
+    // Atomic: either the stepper, which gives an attempt, or the leaving runner changes the flag.
     let goes = isIdle.compareExchange(
       expected: true, desired: false, ordering: .acquiringAndReleasing
     ).exchanged
@@ -110,10 +109,10 @@ final class Runner: Sendable {
     }
   }
 
-  /// Some ten microseconds, while somebody decides.
+  /// Some ten microseconds of checks, while a thread decides.
   static let looks = 2_000
 
-  /// Gives it an attempt; false: it waits no more.
+  /// Gives it an attempt; false if it no longer waits.
   func give(_ next: AttemptRun) -> Bool {
     state.withLock { state in
       guard !state.isCancelled,
@@ -136,7 +135,7 @@ final class Runner: Sendable {
 
   func cancel() { condemn()?.cancel() }
 
-  /// Runs nothing more. Returns what is to be cancelled.
+  /// Prevents further attempts. Returns the task to cancel.
   func condemn() -> Task<Void, Never>? {
     state.withLock { state in
       state.isCancelled = true
@@ -144,11 +143,11 @@ final class Runner: Sendable {
     }
   }
 
-  /// Cancelled for an attempt, it is of no use for another.
+  /// Whether it was cancelled for an attempt, so that it cannot run another.
   var isCancelled: Bool { state.withLock { $0.isCancelled } }
 }
 
-/// Runners that wait for the stepper to give them an attempt.
+/// Runners that wait for an attempt from the stepper.
 final class IdleRunners: Sendable {
   private let runners = Mutex<[(qos: QualityOfService, runner: Runner)]>([])
 
@@ -156,7 +155,7 @@ final class IdleRunners: Sendable {
     runners.withLock { $0.append((qos, runner)) }
   }
 
-  /// Whether one of them took it.
+  /// Whether a waiting runner took the attempt.
   func take(_ run: AttemptRun) -> Bool {
     while let runner = runners.withLock({ runners in
       runners.lastIndex { $0.qos == run.qos }.map { runners.remove(at: $0).runner }
@@ -167,8 +166,8 @@ final class IdleRunners: Sendable {
   }
 }
 
-/// What can be asked to stop: added by the stepper, removed by whoever sees the end, before it is
-/// told.
+/// The attempts that can be asked to stop: the stepper adds them, the thread that ends one removes
+/// it before reporting the end.
 final class RunningAttempts: Sendable {
   private struct State {
     /// nil: a free place.
@@ -198,7 +197,8 @@ final class RunningAttempts: Sendable {
     }
   }
 
-  /// Whether it was one of these. Stopping is rare, and no more run than there are slots.
+  /// Whether it was one of these. A scan suffices: stops are rare, and attempts are at most the
+  /// slots.
   func stop(_ attempt: AttemptID) -> Bool {
     let run = state.withLock { state in
       state.places.lazy.compactMap { $0 }.first { $0.context.attempt == attempt }
@@ -209,7 +209,7 @@ final class RunningAttempts: Sendable {
 }
 
 extension LocalCluster {
-  /// What a launch comes to; nil: it has ended, or runs elsewhere.
+  /// Prepares a launch; nil: it has ended, or runs elsewhere.
   func prepare(_ ready: ReadyLaunch) -> AttemptRun? {
     let template = ready.template.announcement
     let attempt = ready.attempt
@@ -244,13 +244,13 @@ extension LocalCluster {
       index: template.isArray ? template.indexRuns.number(ofElement: element) : nil,
       queueName: ready.queueName ?? template.queueName, inputs: ready.inputs, home: .local(self),
       scratch: .temporary,
-      // The context holds the cluster anyway, as its home.
+      // The context keeps the cluster alive in any case, as its home.
       onProgress: { [self] fraction, text in
         post(.progress(attempt, fraction: fraction, text: text))
       })
   }
 
-  /// Runs an attempt, and what comes after it, as a task.
+  /// Runs an attempt, and the following ones, in a task.
   func run(_ first: AttemptRun) {
     if first.isOnMain { return runOnMain(first) }
     if short.add(first) {
@@ -290,7 +290,7 @@ extension LocalCluster {
     var next: AttemptRun? = first
     while let run = next {
       if runner.isCancelled {
-        // Of no use for another.
+        // The runner cannot run another attempt.
         if isShared { for left in short.abandon() { self.run(left) } }
         return self.run(run)
       }
@@ -308,20 +308,20 @@ extension LocalCluster {
     }
   }
 
-  /// Tells of an end, and finds what to run next.
+  /// Reports an end, and returns the next attempt to run.
   private func ended(
     _ attempt: AttemptID, _ result: AttemptResult, qos: QualityOfService, on runner: Runner,
     _ isShared: Bool, at now: Int64
   ) -> AttemptRun? {
     if isShared, let next = short.take() {
-      // The end is taken in with the next one, or when the alarm finds that nothing moves.
+      // The end is handled with the next one, or when the alarm finds no progress.
       inbox.add(.ended(attempt, result))
       alarm.set(Instant(nanoseconds: now) + ShortStarts.patience)
       return next
     }
     if isShared, short.isAdding(at: now) {
-      // Whoever adds takes the end in with the next addition: one step for both, and no waiting for
-      // this thread. Where none comes soon, that was the last one.
+      // The adding thread handles the end with its next addition: one step for both, and no wait
+      // for this thread. If none follows soon, that was the last one.
       inbox.add(.ended(attempt, result))
       alarm.set(Instant(nanoseconds: now) + ShortStarts.patience)
       let given = runner.waitForNext(
@@ -332,7 +332,7 @@ extension LocalCluster {
     return next(after: .ended(attempt, result), qos, on: runner, isShared)
   }
 
-  /// Has an arrival taken in, and finds what to run next.
+  /// Handles an arrival, and returns the next attempt to run.
   private func next(
     after arrival: Arrival, _ qos: QualityOfService, on runner: Runner, _ isShared: Bool
   ) -> AttemptRun? {
@@ -348,11 +348,11 @@ extension LocalCluster {
     return next ?? (isShared ? short.leave() : nil)
   }
 
-  /// The alarm rings: time has come to something, or starts and ends wait for a runner that may
-  /// take long.
+  /// Handles the alarm: a deadline has come, or starts and ends wait for a runner that may take
+  /// long.
   func look() {
     guard let starts = short.look() else {
-      // Runners are at it: they take in what is due.
+      // Runners make progress: they handle what is due.
       return alarm.set(Instant(nanoseconds: MonotonicClock.now()) + ShortStarts.patience)
     }
     for start in starts { run(start) }

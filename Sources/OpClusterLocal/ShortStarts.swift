@@ -1,36 +1,36 @@
-// Starts that are left to a runner which will be done in some microseconds: where operations are
-// that short, waking another thread for the next one costs more than both. Any thread.
+// Leaves starts to a runner that will be free in some microseconds: with such short operations,
+// waking another thread costs more than running them. Any thread.
 
 import DequeModule
 import OpClusterModel
-import OpClusterZeroMQ
+import OpClusterSystem
 import Synchronization
 
-/// Starts that wait for a runner, while operations have been short lately. An operation that turns
-/// out to be long holds up nobody: the alarm looks every `patience` whether anything has moved.
+/// Starts that wait for a runner, while recent operations have been short. A long operation delays
+/// nobody: the alarm checks every `patience` whether there is progress.
 final class ShortStarts: Sendable {
   private struct State {
     var starts: Deque<AttemptRun> = []
-    /// Runners that come back for them.
+    /// The runners that return for them.
     var runners = 0
   }
   private let state = Mutex(State())
   private let waiting = Atomic<Int>(0)
-  /// Short operations in a row.
+  /// The number of consecutive short operations.
   private let streak = Atomic<Int>(0)
-  /// Operations that runners have begun.
+  /// The number of operations that runners have begun.
   private let begun = Atomic<UInt64>(0)
   private let begunAtLastLook = Atomic<UInt64>(0)
 
-  /// So long a start waits at most, about.
+  /// The approximate maximal wait of a start.
   static let patience = Span.milliseconds(1)
-  /// What is called short, and how many in a row tell that the next ones are.
+  /// The limit of a short operation, in nanoseconds, and how many in a row predict further ones.
   private static let short: Int64 = 10_000
   private static let believable = 16
 
   var isEmpty: Bool { waiting.load(ordering: .relaxed) == 0 }
 
-  /// Leaves a start to a runner that is busy; false: there is none, or it may take long.
+  /// Leaves a start to a busy runner; false if there is none, or it may take long.
   func add(_ run: AttemptRun) -> Bool {
     guard streak.load(ordering: .relaxed) >= Self.believable, run.qos == .default else {
       return false
@@ -43,16 +43,16 @@ final class ShortStarts: Sendable {
     }
   }
 
-  /// A runner begins to come back for starts.
+  /// Adds a runner that will return for starts.
   func join() { state.withLock { $0.runners += 1 } }
 
-  /// The next one for a runner that has joined.
+  /// The next start for a runner that has joined.
   func take() -> AttemptRun? {
     if isEmpty { return nil }
     return state.withLock { take(&$0) }
   }
 
-  /// The runner ends, unless one has come for it.
+  /// Removes a runner, unless a start has arrived for it.
   func leave() -> AttemptRun? {
     state.withLock { state in
       if let run = take(&state) { return run }
@@ -61,7 +61,7 @@ final class ShortStarts: Sendable {
     }
   }
 
-  /// The runner ends. What is left without any runner is the caller's to run.
+  /// Removes a runner. Returns the starts that are left without any runner, for the caller to run.
   func abandon() -> [AttemptRun] {
     state.withLock { state in
       state.runners -= 1
@@ -83,10 +83,10 @@ final class ShortStarts: Sendable {
 
   // MARK: - Who adds
 
-  /// When something was added last, and how many times in a row that was soon after the last one.
+  /// The time of the last addition, and the number of additions in quick succession.
   private let lastAddition = Atomic<Int64>(-burst)
   private let additions = Atomic<Int>(0)
-  /// What is called soon.
+  /// The limit of quick succession, in nanoseconds.
   private static let burst: Int64 = 100_000
 
   func noteAddition(at now: Int64) {
@@ -94,12 +94,12 @@ final class ShortStarts: Sendable {
     if now - last < Self.burst {
       additions.wrappingAdd(1, ordering: .relaxed)
     } else {
-      // A program that waits for what it adds is not kept waiting: it begins anew each time.
+      // Restarts the count: a program that waits for each addition must not be delayed.
       additions.store(0, ordering: .relaxed)
     }
   }
 
-  /// Whether a program adds one by one, in quick succession, so that another addition is expected.
+  /// Whether a program adds one by one in quick succession, so that another addition is expected.
   func isAdding(at now: Int64) -> Bool {
     additions.load(ordering: .relaxed) >= Self.believable
       && now - lastAddition.load(ordering: .relaxed) < Self.burst
@@ -109,7 +109,7 @@ final class ShortStarts: Sendable {
 
   func begins() { begun.wrappingAdd(1, ordering: .relaxed) }
 
-  /// A runner has seen an operation end after so many nanoseconds.
+  /// Notes that an operation ended after this number of nanoseconds.
   func ended(after nanoseconds: Int64) {
     if nanoseconds > Self.short {
       streak.store(0, ordering: .relaxed)
@@ -118,8 +118,8 @@ final class ShortStarts: Sendable {
     }
   }
 
-  /// The alarm's look: nil where runners have begun something since the last one; else whatever
-  /// waits, which is the caller's to run.
+  /// The check of the alarm: nil if runners have begun something since the last one; else all
+  /// waiting starts, for the caller to run.
   func look() -> [AttemptRun]? {
     let now = begun.load(ordering: .relaxed)
     if begunAtLastLook.exchange(now, ordering: .relaxed) != now { return nil }

@@ -1,15 +1,15 @@
-// Operations that are started by hand (S15): on the calling thread, outside of all queues. To the
-// coordinator's brain they run at a second worker, which is drained and so takes nothing else.
+// Starts operations by hand (S15): on the calling thread, outside of all queues. The scheduler
+// treats it as a second worker, which is draining and so gets nothing else.
 
 public import OpClusterModel
 import OpClusterOperations
 import OpClusterScheduling
-import OpClusterZeroMQ
+import OpClusterSystem
 import Synchronization
 
 extension LocalCluster {
   /// Runs a declared, ready operation on the calling thread, outside of all queues, limits and
-  /// suspensions (S15), and returns when it has returned. One that has finished is not an error
+  /// suspensions (S15), and returns when it has returned. A finished operation is not an error
   /// (S13).
   ///
   /// - Throws: `notReady`, `alreadyStarted`, `alreadyEnqueued`, `unknownOperation`.
@@ -36,7 +36,7 @@ extension LocalCluster {
     let runner = Runner()
     run.begin(on: runner)
     var result = AttemptResult()
-    do throws(SocketError) {
+    do throws(SystemError) {
       result = try runOnThisThread(began: { runner.isRun(by: $0) }) {
         await registry.run(run.type, argument: run.argument, context: run.context)
       }
@@ -46,7 +46,7 @@ extension LocalCluster {
     }
     tellError(of: run.context, result)
     running.remove(run)
-    // Somebody else may be deciding: it is over when its end has been told.
+    // Another thread may be deciding: the operation is over when its end has been reported.
     let end = HandAnswer()
     post(.awaitByHand(attempt, { end.put($0) }))
     post(.ended(attempt, result))
@@ -54,8 +54,8 @@ extension LocalCluster {
   }
 }
 
-/// The answer to a start by hand, on its way from the stepper to the thread that waits for it;
-/// nil: there is nothing to run.
+/// The answer to a start by hand, from the stepper to the waiting thread; nil: there is nothing to
+/// run.
 final class HandAnswer: Sendable {
   private struct State {
     var answer: Result<ReadyLaunch?, Refusal>?
@@ -70,7 +70,7 @@ final class HandAnswer: Sendable {
     }
   }
 
-  /// Waits for the answer, which is mostly there already.
+  /// Waits for the answer, which is usually present already.
   func wait() throws(Refusal) -> ReadyLaunch? {
     while true {
       let (answer, bell) = state.withLock { state in
@@ -94,15 +94,15 @@ struct HandWorker: Sendable {
   var reports: UInt64 = 0
   var templates: [GraphID: [UInt32: AnnouncedTemplate]] = [:]
   var waiting: [OperationID: @Sendable (Result<ReadyLaunch?, Refusal>) -> Void] = [:]
-  /// What it runs, and who waits for the end.
+  /// Its running attempts, and the callbacks that wait for their ends.
   var running: [AttemptID: [@Sendable (Result<ReadyLaunch?, Refusal>) -> Void]] = [:]
 }
 
 extension Brains {
-  /// The queue in which operations stand that are outside of all queues; not shown.
+  /// The hidden queue of operations that are outside of all queues.
   static let outsideQueue = ":outside"
 
-  /// The second worker says hello, and is drained.
+  /// Lets the second worker say hello, and drains it.
   mutating func seatHandWorker() {
     let hello = WorkerHello(
       name: HandWorker.name, session: WorkerSession(2), capacity: .none)
@@ -131,7 +131,7 @@ extension Brains {
     }
   }
 
-  /// What the coordinator's brain tells the second worker.
+  /// Handles the scheduler's messages to the second worker.
   mutating func hearByHand(_ message: CoordinatorMessage) {
     switch message {
     case .welcome(let welcome): byHand.conversation = welcome.conversation

@@ -1,13 +1,13 @@
-// The stepper: takes arrivals, turns the brains, and does outside of their lock what they decided.
-// On whatever thread found nobody stepping.
+// The stepper: takes arrivals, runs rounds, and carries out their results outside of the lock. On
+// any thread that found nobody stepping.
 
 import OpClusterModel
 import OpClusterOperations
-import OpClusterZeroMQ
+import OpClusterSystem
 import Synchronization
 
 extension LocalCluster {
-  /// Adds an arrival, and steps if nobody does; false: the cluster is closed.
+  /// Adds an arrival, and steps if nobody does; false if the cluster is closed.
   @discardableResult
   func post(_ arrival: Arrival) -> Bool {
     switch inbox.post(arrival) {
@@ -19,9 +19,9 @@ extension LocalCluster {
     }
   }
 
-  /// Who steps.
+  /// The kind of thread that steps.
   enum Stepper {
-    /// A thread with other things to do: it does not step for others for long.
+    /// A thread with other tasks: it steps for others only for a limited time.
     case passerBy
     /// A task that ran an operation and may run the next.
     case runner(QualityOfService)
@@ -29,11 +29,11 @@ extension LocalCluster {
     case alarm
   }
 
-  /// How long a thread that only came to ask for something works for others.
+  /// The time, in nanoseconds, for which a passer-by steps for others.
   static let patience: Int64 = 1_000_000
 
-  /// Turns until nothing is left, or a passer-by has done enough. Returns what a runner should run
-  /// next, if anything.
+  /// Steps until nothing is left, or a passer-by has done its share. Returns the attempt that a
+  /// runner should run next, if any.
   func step(as stepper: Stepper) -> AttemptRun? {
     var (arrivals, output) = scratch.take()
     defer { scratch.giveBack(&arrivals, &output) }
@@ -41,7 +41,7 @@ extension LocalCluster {
     let began = MonotonicClock.now()
     var now = began
     while inbox.take(into: &arrivals) {
-      // Nothing that is to run waits for the brains.
+      // A decided start must not wait for the next round.
       if let launch = inHand { run(launch) }
       inHand = nil
       brains.withLock { brains in
@@ -60,9 +60,9 @@ extension LocalCluster {
     return inHand
   }
 
-  /// Does what a round decided. What starts, starts after everybody was told of it and of what was
-  /// before it: inside an operation its own object executes, and what it depended on has finished
-  /// (S9, S106, S114). What is asked to stop is asked before whoever wanted it has an answer.
+  /// Carries out the results of a round. Attempts start after observers were told of them and of
+  /// all earlier events: inside an operation its own object executes, and its dependencies have
+  /// finished (S9, S106, S114). Stops are sent before their requests are answered.
   private func carryOut(_ output: Brains.Output, as stepper: Stepper) -> AttemptRun? {
     if let deadline = output.deadline { alarm.set(deadline) }
     if !output.events.isEmpty { tell(output.events) }
@@ -100,14 +100,14 @@ extension LocalCluster {
   }
 }
 
-/// Buffers of the stepper that keep their room from step to step.
+/// Buffers of the stepper, kept to reuse their memory.
 final class StepperScratch: Sendable {
   private struct State {
     var arrivals: [Arrival] = []
     var output = Brains.Output()
   }
   private let state = Mutex(State())
-  /// Buffers that grew beyond this are let go.
+  /// Larger buffers are freed.
   private static let kept = 4_096
 
   func take() -> ([Arrival], Brains.Output) {

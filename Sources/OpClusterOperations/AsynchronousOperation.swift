@@ -1,18 +1,18 @@
-// Operations that go on after their start has returned (S130 to S134): a callback, another process,
-// a person ends them through a token.
+// Operations that continue after their start has returned (S130 to S134): a callback, another
+// process or a person ends them through a token.
 
 import Synchronization
 
 /// The counterpart of an `Operation` whose `isAsynchronous` is true: `start` returns early, and the
-/// operation is executing until its token says otherwise (S131).
+/// operation executes until its token ends it (S131).
 ///
-/// There is no `isExecuting` to flip and no notification to send (S132). Cancellation does not end
-/// it (S134): `context.onCancel` tells whoever does the work, and the token ends the operation once
-/// the work has really stopped.
+/// There is no `isExecuting` to set and no notification to send (S132). Cancellation does not end
+/// it (S134): `context.onCancel` informs the code that does the work, and the token ends the
+/// operation once the work has really stopped.
 public protocol AsynchronousOperation: RegisteredOperation {
-  /// What it leaves. Named by the token of `start`, and nowhere else.
+  /// The output. Determined by the token of `start`, and nowhere else.
   associatedtype Output
-  /// Begins the work and returns. What it throws fails the attempt, unless the token was faster.
+  /// Begins the work and returns. A thrown error fails the attempt, unless the token was faster.
   func start(_ context: OperationContext, _ completion: CompletionToken<Output>) throws
 }
 
@@ -31,8 +31,8 @@ extension AsynchronousOperation {
 
 /// Ends an ``AsynchronousOperation``, once, from any thread.
 ///
-/// The first word counts; later ones are dropped (S133). A token that is let go of without a word
-/// fails the attempt: nothing hangs because a callback was lost.
+/// Only the first call counts (S133). Releasing the token without a call fails the attempt: nothing
+/// hangs because a callback was lost.
 public final class CompletionToken<Output: Sendable>: Sendable {
   private let waiting: Mutex<CheckedContinuation<Output, any Error>?>
 
@@ -40,8 +40,8 @@ public final class CompletionToken<Output: Sendable>: Sendable {
     waiting = Mutex(continuation)
   }
 
-  /// The work is done.
-  /// - Returns: false when it had ended before; the output is dropped.
+  /// Ends the operation successfully.
+  /// - Returns: false if it had ended before; then the output is dropped.
   @discardableResult
   public func finish(_ output: Output) -> Bool {
     guard let continuation = take() else { return false }
@@ -49,8 +49,8 @@ public final class CompletionToken<Output: Sendable>: Sendable {
     return true
   }
 
-  /// The work has failed.
-  /// - Returns: false when it had ended before; the error is dropped.
+  /// Ends the operation as failed.
+  /// - Returns: false if it had ended before; then the error is dropped.
   @discardableResult
   public func fail(_ error: any Error) -> Bool {
     guard let continuation = take() else { return false }
@@ -68,7 +68,7 @@ public final class CompletionToken<Output: Sendable>: Sendable {
   deinit { fail(CompletionForgotten()) }
 }
 
-/// The token of an asynchronous operation went away unused.
+/// The token of an asynchronous operation was released unused.
 public struct CompletionForgotten: Error, Hashable, Sendable, CustomStringConvertible {
   public init() {}
   public var description: String {

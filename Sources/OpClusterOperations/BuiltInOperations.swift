@@ -1,8 +1,8 @@
-// `sleep`, which every program has. (`noop`, the other one, has no code: the registry ends it at
-// once, and it measures what running an operation costs, S4.)
+// `sleep`, a type of every program. (`noop`, the other one, has no code: the registry ends it at
+// once; it measures the costs of running an operation, S4.)
 
-/// `sleep`: waits, unless it is asked to stop. As JSON it is a number of seconds, or
-/// `{"seconds": 0.5}`, or `{"milliseconds": 500}`.
+/// `sleep`: waits, unless it is asked to stop. Its JSON is a number of seconds, or `{"seconds":
+/// 0.5}`, or `{"milliseconds": 500}`.
 public struct SleepOperation: BuiltInOperation {
   public static let typeName = "sleep"
   /// A year.
@@ -53,5 +53,5 @@ public struct SleepOperation: BuiltInOperation {
   }
 }
 
-/// Types that read more than one kind of argument: they have no fingerprint.
+/// Types that accept several forms of arguments: they have no fingerprint.
 protocol BuiltInOperation: RegisteredOperation {}

@@ -2,16 +2,16 @@
 
 import Synchronization
 
-/// Closures by number. Its size is that of the local queues that hold their operations.
+/// Closures by number. Its size is that of the local queues that contain their operations.
 final class ClosureTable: Sendable {
   private let state = Mutex(State())
 
-  /// Places are used again, each time under another number: no hashing.
+  /// Places are reused, each time under another number: no hashing.
   private struct State {
     var places: [Place] = []
     var free: [UInt32] = []
 
-    /// nil: the place is another's by now, or was never used.
+    /// nil: the place belongs to another closure now, or was never used.
     func position(of number: UInt64) -> Int? {
       let position = Int(number & 0xFFFF_FFFF) - 1
       guard places.indices.contains(position),
@@ -21,7 +21,7 @@ final class ClosureTable: Sendable {
     }
   }
   private struct Place {
-    /// How often it was used before.
+    /// The number of earlier uses.
     var generation: UInt32 = 0
     var work: OperationRegistry.Work?
   }
@@ -43,7 +43,7 @@ final class ClosureTable: Sendable {
   }
 
   func remove(_ numbers: [UInt64]) {
-    // What they have captured ends outside of the lock: it may call back.
+    // Released outside of the lock: captured values may call back.
     var removed: [OperationRegistry.Work] = []
     removed.reserveCapacity(numbers.count)
     state.withLock { state in
@@ -59,7 +59,7 @@ final class ClosureTable: Sendable {
     }
   }
 
-  /// The closure that an argument names; nil when it is not there (any more).
+  /// The closure that an argument names; nil if it does not exist (any more).
   func closure(_ argument: [UInt8]) -> OperationRegistry.Work? {
     guard let number = Self.number(argument) else { return nil }
     return state.withLock { state in

@@ -1,20 +1,19 @@
-// What the direct dependencies of a running operation left (S135 to S140): by name, by operation,
-// by type. Values are fixed when a dependency has finished; asking twice gives equal answers. Any
+// The outputs of a running operation's direct dependencies (S135 to S140): by name, by operation,
+// by type. Values are fixed when a dependency has finished; repeated calls give equal answers. Any
 // thread.
 
 public import OpClusterModel
 
-/// One direct dependency, as the operation that waited for it sees it. Others than direct ones are
-/// not visible (S139).
+/// One direct dependency, as its dependent sees it. Only direct ones are visible (S139).
 public struct DependencyResult: Hashable, Sendable {
   public let operation: OperationID
-  /// Its name; that of an array's element is the array's.
+  /// Its name; an element of an array has the name of the array.
   public let name: String
-  /// The number that people see for an array's element; nil for a plain operation.
+  /// The element number for people; nil for a plain operation.
   public let index: UInt32?
   public let outcome: Outcome
-  /// What it left, opaque: ``OutputValue`` reads it. nil for an operation that did not succeed, or
-  /// that left nothing (S138).
+  /// The opaque output, for ``OutputValue``. nil for an operation that did not succeed, or that
+  /// left nothing (S138).
   public let output: [UInt8]?
 
   init(_ input: DependencyInput) {
@@ -33,9 +32,9 @@ extension OperationContext {
   /// The direct dependencies, in order of addition (S135).
   public var dependencies: [DependencyResult] { inputs.map(DependencyResult.init) }
 
-  /// What the dependency of this name left; of an array, the first element that left something.
-  /// - Returns: nil when it left nothing, or is not among the dependencies (S138, S139).
-  /// - Throws: ``BadOutput`` when what it left is of another type.
+  /// The output of the dependency of this name; of an array, the first existing one.
+  /// - Returns: nil if it left nothing, or is not among the dependencies (S138, S139).
+  /// - Throws: ``BadOutput`` if the output is of another type.
   public func output<Value: Decodable>(
     of name: String, as type: Value.Type = Value.self
   ) throws -> Value? {
@@ -45,7 +44,7 @@ extension OperationContext {
     return try value(type, of: input)
   }
 
-  /// What this dependency left, as ``output(of:as:)-(String,_)`` says.
+  /// The output of this dependency; otherwise like ``output(of:as:)-(String,_)``.
   public func output<Value: Decodable>(
     of operation: OperationID, as type: Value.Type = Value.self
   ) throws -> Value? {
@@ -61,17 +60,16 @@ extension OperationContext {
     return nil
   }
 
-  /// What the elements of an array left, in order of addition; those that left nothing are not
-  /// among them.
-  /// - Throws: ``BadOutput`` when one of them left something of another type.
+  /// The outputs of an array's elements, in order of addition, without elements that left nothing.
+  /// - Throws: ``BadOutput`` if one of them is of another type.
   public func outputs<Value: Decodable>(
     of name: String, as type: Value.Type = Value.self
   ) throws -> [Value] {
     try inputs.compactMap { $0.name == name ? try value(type, of: $0) : nil }
   }
 
-  /// ``output(of:as:)-(String,_)`` for what `main` cannot do without.
-  /// - Throws: ``MissingInput`` when it is absent, ``BadOutput`` when it is of another type.
+  /// The form of ``output(of:as:)-(String,_)`` for a value that `main` requires.
+  /// - Throws: ``MissingInput`` if it is absent, ``BadOutput`` if it is of another type.
   public func requireOutput<Value: Decodable>(
     of name: String, as type: Value.Type = Value.self
   ) throws -> Value {
@@ -81,8 +79,8 @@ extension OperationContext {
     return value
   }
 
-  /// ``output(of:as:)-(OperationID,_)`` for what `main` cannot do without.
-  /// - Throws: ``MissingInput`` when it is absent, ``BadOutput`` when it is of another type.
+  /// The form of ``output(of:as:)-(OperationID,_)`` for a value that `main` requires.
+  /// - Throws: ``MissingInput`` if it is absent, ``BadOutput`` if it is of another type.
   public func requireOutput<Value: Decodable>(
     of operation: OperationID, as type: Value.Type = Value.self
   ) throws -> Value {
@@ -94,8 +92,8 @@ extension OperationContext {
     return value
   }
 
-  /// ``output(_:)`` for what `main` cannot do without.
-  /// - Throws: ``MissingInput`` when there is none.
+  /// The form of ``output(_:)`` for a value that `main` requires.
+  /// - Throws: ``MissingInput`` if there is none.
   public func requireOutput<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
     guard let value = output(type) else {
       throw MissingInput("no dependency left a \(TypeName.of(type)); " + leftByDependencies)
@@ -114,7 +112,7 @@ extension OperationContext {
     }
   }
 
-  /// For people who look for what is missing.
+  /// A list of the existing outputs, for people who look for a missing one.
   var leftByDependencies: String {
     if inputs.isEmpty { return "it has no dependencies" }
     let shown = inputs.prefix(20).map { input in
@@ -130,7 +128,7 @@ extension OperationContext {
 }
 
 extension DependencyInput {
-  /// The output of a success; no bytes are no output.
+  /// The output of a success; no bytes count as no output.
   var usableOutput: [UInt8]? {
     guard outcome == .succeeded, let output, !output.isEmpty else { return nil }
     return output

@@ -1,5 +1,5 @@
-// What an operation type needs of the words: one import is enough for a file that declares types,
-// or tests them. By name, since other words are common ones.
+// The model types that an operation type needs: one import suffices for a file that declares or
+// tests types. Exported by name, since other names of the model are common ones.
 
 @_exported public import struct Logging.Logger
 @_exported public import struct OpClusterModel.AttemptID

@@ -1,19 +1,19 @@
-// Properties that dependencies fill in (S135 to S140): the counterpart of looking through
-// `dependencies` for an operation that has what is needed, at the head of `main`.
+// Properties that dependencies fill in (S135 to S140): they replace a search through `dependencies`
+// at the beginning of `main`.
 //
 // Synthesised `Codable` calls the overloads at the end of this file, so that an absent key means
 // "not set". A file that declares an operation must see this module's members.
 
 import OpClusterModel
 
-/// A property that is set by whoever makes the operation, or else is the output of a dependency.
+/// A property that the program sets, or else the output of a dependency.
 ///
 ///     @Input var image: Image? = nil
 ///
-/// (With `= nil` the memberwise initialiser takes an `Image?`, which may be left out.) What was set
-/// before the submission wins (S136). Otherwise, when an attempt begins, it becomes the output of
-/// the first direct dependency, in order of addition, that succeeded and whose output is of this
-/// type. It stays nil when there is none (S138).
+/// (With `= nil` the memberwise initialiser takes an `Image?`, which may be omitted.) A value that
+/// was set before the submission wins (S136). Otherwise, when an attempt begins, it becomes the
+/// output of the first direct dependency, in order of addition, that succeeded and whose output is
+/// of this type. It stays nil if there is none (S138).
 @propertyWrapper
 public struct Input<Value: Codable & Sendable>: Codable, Sendable {
   public var wrappedValue: Value?
@@ -30,16 +30,15 @@ public struct Input<Value: Codable & Sendable>: Codable, Sendable {
   }
 }
 
-/// Like ``Input``, for what `main` cannot do without: when nothing was set and no dependency left
-/// it, the attempt fails as `missingInput`, and `main` is not run (S138).
+/// The form of ``Input`` for a value that `main` requires: if it was not set and no dependency has
+/// one, the attempt fails as `missingInput`, and `main` is not run (S138).
 ///
 ///     @RequiredInput var image: Image
 ///
-/// Set it as a property, as those of an `Operation` are, or in the initialiser:
-/// `Publish(image: RequiredInput(image))`. `$image` is the same as an optional, for those who make
-/// and look at operations. To read the plain property of an operation that has not got its input
-/// yet is a programmer's error, as it is with an implicitly unwrapped optional; in `main` it is
-/// always there.
+/// Set it as a property, as with an `Operation`, or in the initialiser: `Publish(image:
+/// RequiredInput(image))`. `$image` is the same value as an optional, for programs that make and
+/// inspect operations. Reading the plain property of an operation without its input is a
+/// programming error, as with an implicitly unwrapped optional; in `main` it is always set.
 @propertyWrapper
 public struct RequiredInput<Value: Codable & Sendable>: Codable, Sendable {
   public var projectedValue: Value?
@@ -80,16 +79,16 @@ extension Input: Hashable where Value: Hashable {}
 extension RequiredInput: Equatable where Value: Equatable {}
 extension RequiredInput: Hashable where Value: Hashable {}
 
-/// Where the wrappers get their values from.
+/// The source of the wrappers' values.
 enum InputBinding {
-  /// Under this key a decoder carries the context of the attempt.
+  /// The key under which a decoder has the context of the attempt.
   static let key = CodingUserInfoKey(rawValue: "opcluster.context")
 
   static func context(_ decoder: any Decoder) -> OperationContext? {
     key.flatMap { decoder.userInfo[$0] as? OperationContext }
   }
 
-  /// What was set, else what a dependency left.
+  /// The value that was set, else the output of a dependency.
   static func value<Value: Codable>(_ type: Value.Type, _ decoder: any Decoder) throws -> Value? {
     if let probe = decoder as? SchemaProbe {
       probe.noteInput(type)
@@ -100,7 +99,7 @@ enum InputBinding {
     return context(decoder)?.output(type)
   }
 
-  /// Null where nothing was set.
+  /// Null if nothing was set.
   static func encode(_ value: (some Encodable)?, _ encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     if let value { try container.encode(value) } else { try container.encodeNil() }

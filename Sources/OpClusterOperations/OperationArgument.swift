@@ -1,13 +1,13 @@
-// An operation's properties ⇄ its argument, which is JSON so that people and manifests can write
-// it, too. Any thread.
+// Converts an operation's properties to its argument and back; the argument is JSON, so that people
+// and manifests can write it as well. Any thread.
 
 import FoundationEssentials
 import OpClusterModel
 
 /// Arguments of registered operations.
 public enum OperationArgument {
-  /// The argument that makes an equal operation elsewhere.
-  /// - Throws: ``BadArgument`` when it cannot be encoded or is more than `Limits.payloadBytes`.
+  /// The argument that creates an equal operation elsewhere.
+  /// - Throws: ``BadArgument`` if it cannot be encoded or exceeds `Limits.payloadBytes`.
   public static func encode(_ operation: some Encodable) throws(BadArgument) -> [UInt8] {
     let bytes: [UInt8]
     do {
@@ -24,9 +24,9 @@ public enum OperationArgument {
     return bytes
   }
 
-  /// The operation for an attempt: properties from the argument, inputs that it does not set from
-  /// the context's dependencies (S136). No bytes at all stand for an object without keys.
-  /// - Parameter context: nil leaves inputs unset, for those who only look at an argument.
+  /// Decodes the operation for an attempt: properties from the argument, unset inputs from the
+  /// context's dependencies (S136). An empty argument stands for an object without keys.
+  /// - Parameter context: nil leaves inputs unset, for callers that only inspect an argument.
   /// - Throws: ``BadArgument`` (S129), ``MissingInput`` (S138).
   public static func decode<Operation: Decodable>(
     _ type: Operation.Type, from argument: [UInt8], for context: OperationContext?
@@ -47,7 +47,7 @@ public enum OperationArgument {
   }
 }
 
-/// How values are written here: the same value gives the same bytes.
+/// The encoding of values: equal values give equal bytes.
 enum JSON {
   static func encoder() -> JSONEncoder {
     let encoder = JSONEncoder()

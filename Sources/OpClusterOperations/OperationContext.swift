@@ -1,5 +1,5 @@
-// What a running operation may know and say. Made by what runs it, for each attempt; used on
-// whatever thread the operation runs on.
+// The interface of a running operation to its environment. The runner makes one for each attempt;
+// used on any thread of the operation.
 
 public import Logging
 public import OpClusterModel
@@ -8,27 +8,27 @@ import Synchronization
 
 /// One attempt, as its operation sees it.
 public final class OperationContext: Sendable {
-  /// The context of the operation that runs in this task, wherever in it one is; the counterpart of
+  /// The context of the operation that runs in this task or in a parent task; the counterpart of
   /// `OperationQueue.current` (S146). nil outside of operations and in detached tasks.
   @TaskLocal public static var current: OperationContext?
 
-  /// This start of the operation: no other has the same. What must not be done twice by a start
-  /// that was thought lost can be fenced with it (G14).
+  /// The unique number of this attempt. It can fence external effects against repetition by an
+  /// attempt that was thought lost (G14).
   public let attempt: AttemptID
-  /// Which run it is, as people count: 1, and more after a retry.
+  /// The number of the run for people: 1, and more after a retry.
   public let run: UInt32
   /// The operation's name in its graph; elements of an array share it.
   public let name: String
   public let graphName: String
-  /// The number that people see for an array's element; nil for a plain operation.
+  /// The element number for people; nil for a plain operation.
   public let index: UInt32?
-  /// The queue that it came through, as people see it.
+  /// The name of its queue for people.
   public let queueName: String
-  /// Where the cluster is to which this attempt belongs.
+  /// The cluster that this attempt belongs to.
   public let home: OperationHome
-  /// The gpus that it asked for, by the names that its worker gives them, mostly indices: no other
-  /// operation has them meanwhile, but for one that was asked for in part. Empty where it asked for
-  /// none. One in a child process finds them in `CUDA_VISIBLE_DEVICES` as well.
+  /// The gpus assigned to it, by their names at the worker, usually indices: no other operation has
+  /// them meanwhile, except a gpu that was requested in part. Empty if it requested none. In a
+  /// child process, `CUDA_VISIBLE_DEVICES` contains them as well.
   public let gpus: [String]
   let inputs: [DependencyInput]
   private let baseLogger: Logger?
@@ -42,16 +42,16 @@ public final class OperationContext: Sendable {
     var folder: String?
     var hasEnded = false
     var thrown: (any Error)?
-    /// The inputs' outputs, decoded when they are first asked for by type.
+    /// The inputs' outputs, decoded at the first request by type.
     var opened: [OperationOutput?]?
   }
 
-  /// For what runs operations, and for tests of operations.
+  /// For runners of operations, and for tests of operations.
   /// - Parameters:
-  ///   - inputs: what its direct dependencies left, in order of addition.
-  ///   - logger: gets the metadata `graph`, `operation` and `run`; nil: one labelled
-  ///     `opcluster.operation`, made when it is asked for.
-  ///   - onProgress: 0…1 and a text; called on the operation's thread, as often as it reports.
+  ///   - inputs: The outputs of its direct dependencies, in order of addition.
+  ///   - logger: Gets the metadata `graph`, `operation` and `run`; nil: a logger labelled
+  ///     `opcluster.operation`, made on demand.
+  ///   - onProgress: 0…1 and a text; called on the operation's thread for each report.
   public init(
     attempt: AttemptID, run: UInt32 = 1, name: String, graphName: String = "",
     index: UInt32? = nil, queueName: String = "", inputs: [DependencyInput] = [],
@@ -77,16 +77,16 @@ public final class OperationContext: Sendable {
 
   // MARK: - Cancellation
 
-  /// Whether it has been asked to stop. Local memory: look as often as you like (S87).
+  /// Whether it has been asked to stop. Reads local memory: check as often as you like (S87).
   public var isCancelled: Bool { flag.load(ordering: .relaxed) }
 
-  /// Throws `CancellationError` once it has been asked to stop: the short way out of `main`.
+  /// Throws `CancellationError` if it has been asked to stop: the short way out of `main`.
   public func checkCancellation() throws {
     if isCancelled { throw CancellationError() }
   }
 
-  /// Has the handler called, once, when the operation is asked to stop; at once if it has been.
-  /// Never after its end. It runs beside `main`, on another thread.
+  /// Calls the handler once when the operation is asked to stop; at once if it has been. Never
+  /// after its end. The handler runs concurrently with `main`, on another thread.
   public func onCancel(_ handler: @escaping @Sendable () -> Void) {
     let isLate = state.withLock { state in
       if state.hasEnded { return false }
@@ -97,9 +97,9 @@ public final class OperationContext: Sendable {
     if isLate { handler() }
   }
 
-  /// Tells the operation that it has been cancelled: sets the flag and has the handlers called. For
-  /// what runs operations, and for tests of them; repeats do nothing. An operation that wants to be
-  /// cancelled asks its cluster (`cancel(reason:)` of OpCluster).
+  /// Delivers a cancellation: sets the flag and calls the handlers. For runners of operations, and
+  /// for their tests; repetitions have no effect. An operation that wants to be cancelled asks its
+  /// cluster (`cancel(reason:)` of OpCluster).
   public func deliverCancellation() {
     let handlers = state.withLock { state in
       flag.store(true, ordering: .relaxed)
@@ -107,19 +107,19 @@ public final class OperationContext: Sendable {
       return state.handlers
     }
     if handlers.isEmpty { return }
-    // A handler's thread is the operation's affair, not that of the one loop that brings the order.
+    // In a task of its own: handlers must not block the loop that delivers the order.
     Task.detached { for handler in handlers { handler() } }
   }
 
   // MARK: - What it says
 
-  /// Says how far it is, 0…1, with a word for people. Only the newest is told, once a second.
+  /// Reports its progress, 0…1, with a text for people. Only the newest is sent, once per second.
   public func reportProgress(_ fraction: Double, _ text: String = "") {
     guard fraction.isFinite else { return }
     onProgress(min(max(fraction, 0), 1), text)
   }
 
-  /// A logger whose lines name the graph, the operation and the run.
+  /// A logger whose lines contain the graph, the operation and the run.
   public var logger: Logger {
     var logger = baseLogger ?? Logger(label: "opcluster.operation")
     logger[metadataKey: "graph"] = "\(operation.graph.number)"
@@ -128,9 +128,8 @@ public final class OperationContext: Sendable {
     return logger
   }
 
-  /// The path of a folder of its own, made at the first call and removed when the attempt has
-  /// ended.
-  /// - Throws: what the machine has against it.
+  /// The path of a private folder, created at the first call and removed after the attempt.
+  /// - Throws: An error of the file system.
   public func scratchFolder() throws -> String {
     try state.withLock { state in
       if let folder = state.folder { return folder }
@@ -142,12 +141,12 @@ public final class OperationContext: Sendable {
 
   // MARK: - For what runs it
 
-  /// What its body threw; nil: nothing, or it has not ended.
+  /// The error that its body threw; nil if there is none, or it has not ended.
   public var thrownError: (any Error)? { state.withLock { $0.thrown } }
 
   func keep(thrown error: any Error) { state.withLock { $0.thrown = error } }
 
-  /// The attempt is over: nothing more is called, and the folder goes.
+  /// Ends the attempt: nothing more is called, and the folder is removed.
   func end() {
     let folder = state.withLock { state in
       state.hasEnded = true
@@ -158,7 +157,7 @@ public final class OperationContext: Sendable {
     if let folder { scratch.remove(folder) }
   }
 
-  /// What each dependency left, decoded once; nil for what is absent or cannot be read.
+  /// The outputs of the dependencies, decoded once; nil for missing or unreadable ones.
   var openedInputs: [OperationOutput?] {
     state.withLock { state in
       if let opened = state.opened { return opened }
@@ -172,11 +171,11 @@ public final class OperationContext: Sendable {
   }
 }
 
-/// Where the cluster is that runs an operation; opaque to everything but OpCluster's own way back.
+/// The cluster that runs an operation; opaque except to OpCluster's own connection to it.
 public enum OperationHome: Sendable {
-  /// Nowhere: the operation cannot submit others.
+  /// None: the operation cannot submit others.
   case none
-  /// The address that clients of the cluster connect to.
+  /// The address for clients of the cluster.
   case endpoint(String)
   /// The cluster inside this process.
   case local(any Sendable & AnyObject)

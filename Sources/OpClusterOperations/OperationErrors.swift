@@ -1,33 +1,32 @@
-// What an operation can throw to say more than that it failed, and what is said to people about it.
+// The errors by which an operation can classify its failure, and their texts for people.
 
 import FoundationEssentials
 import OpClusterModel
 
-/// The argument is not what the type expects: the attempt ends as `badArgument` and is never
-/// retried (S129).
+/// The argument is invalid for the type: the attempt ends as `badArgument` and is never retried
+/// (S129).
 public struct BadArgument: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What is wrong and what would be right.
+  /// The problem and the correct form.
   public var description: String
   public init(_ description: String) { self.description = description }
 }
 
-/// Something that a dependency should have left is not there: the attempt ends as `missingInput`
-/// (S138).
+/// The expected output of a dependency is missing: the attempt ends as `missingInput` (S138).
 public struct MissingInput: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What is missing, and what the dependencies did leave.
+  /// The missing output, and the existing ones.
   public var description: String
   public init(_ description: String) { self.description = description }
 }
 
-/// An output that cannot be encoded, is too large, or is not of the type that was asked for.
+/// An output that cannot be encoded, is too large, or has another type than requested.
 public struct BadOutput: Error, Hashable, Sendable, CustomStringConvertible {
   public var description: String
   public init(_ description: String) { self.description = description }
 }
 
-/// Errors of coding as people read them.
+/// Errors of coding in a readable form.
 enum CodingText {
-  /// `radius: expected Double, found a string`, or whatever the error says of itself.
+  /// `radius: expected Double, found a string`, or the error's own description.
   static func describe(_ error: any Error) -> String {
     switch error {
     case DecodingError.keyNotFound(let key, let context):
@@ -46,7 +45,7 @@ enum CodingText {
     return keys.map { $0.intValue.map(String.init) ?? $0.stringValue }.joined(separator: ".") + ": "
   }
 
-  /// At most so many bytes of whole characters.
+  /// The text limited to this number of bytes, without a broken character.
   static func clip(_ text: String, to limit: Int = Limits.diagnosticBytes) -> String {
     guard text.utf8.count > limit else { return text }
     var end = text.utf8.index(text.startIndex, offsetBy: limit)

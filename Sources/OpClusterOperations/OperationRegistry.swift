@@ -1,14 +1,14 @@
-// The operation types that a program has: what it offers, and how one of them is run. Made before
-// anything runs and not changed afterwards; the closures of local queues alone come and go.
+// The operation types of a program: registers them and runs attempts. Made before anything runs and
+// not changed afterwards, except for the closures of local queues.
 
 public import OpClusterModel
 
 /// The operation types of one program. `noop` and `sleep` are always among them (S128).
 public struct OperationRegistry: Sendable {
-  /// What runs the closures of local queues (S124): it never leaves the process and is on no list.
+  /// The type that runs the closures of local queues (S124): never sent elsewhere, and in no list.
   public static let closureType = OperationType(name: "closure")
 
-  /// Does nothing and leaves nothing: measures what running an operation costs (S4).
+  /// Does nothing and leaves nothing: measures the costs of running an operation (S4).
   private static let noop = OperationType(name: "noop")
 
   /// Decodes the argument, does the work, encodes the output.
@@ -21,15 +21,15 @@ public struct OperationRegistry: Sendable {
   private struct Entry: Sendable {
     var type: OperationType
     var isolation: OperationIsolation
-    /// nil: there is nothing to do (`noop`).
+    /// nil: nothing to run (`noop`).
     var work: Work?
   }
 
   private var entries: [Name: Entry] = [:]
   private let closures = ClosureTable()
-  /// What is offered, in the order in which it was added.
+  /// The offered types, in the order of their addition.
   public private(set) var types: [OperationType] = []
-  /// Some type wants a process of its own.
+  /// Whether any type needs a process of its own.
   public private(set) var hasIsolated = false
 
   public init() {
@@ -37,10 +37,10 @@ public struct OperationRegistry: Sendable {
     add(SleepOperation.self)
   }
 
-  /// Adds a type; one of the same name and version takes the place of the earlier one.
+  /// Adds a type; it replaces an earlier one with the same name and version.
   ///
   /// A name that is not 1 to 128 of `A-Z a-z 0-9 . _ -`, or is `closure` or `noop`, is a
-  /// programmer's error.
+  /// programming error.
   public mutating func add<Operation: RegisteredOperation>(_ type: Operation.Type) {
     precondition(
       Self.isFitting(Operation.typeName),
@@ -79,9 +79,9 @@ public struct OperationRegistry: Sendable {
       }
   }
 
-  /// Where operations of a type run; nil for one that is not here.
+  /// Where operations of a type run; nil for an unknown type.
   public func isolation(of type: OperationType) -> OperationIsolation? {
-    // No look-up for the cheapest one.
+    // No look-up for the cheapest types.
     if type == Self.noop || type == Self.closureType { return .shared }
     return entry(type)?.isolation
   }
@@ -95,37 +95,38 @@ public struct OperationRegistry: Sendable {
 
   // MARK: - Closures of local queues
 
-  /// Keeps a closure, which operations of ``closureType`` run whose argument is its number in
-  /// decimal digits, until it is removed. Copies of the registry share their closures.
+  /// Keeps a closure until it is removed. Operations of ``closureType`` run it, with its number in
+  /// decimal digits as their argument. Copies of the registry share their closures.
   public func add<Output: Encodable & Sendable>(
     closure: @escaping @Sendable (OperationContext) async throws -> Output
   ) -> UInt64 {
     add(encodingClosure: { try OutputValue.encode(await closure($0)) })
   }
 
-  /// The same for a closure that encodes its output itself (`OutputValue.encode`).
+  /// Keeps a closure that encodes its output itself (`OutputValue.encode`).
   public func add(
     encodingClosure closure: @escaping @Sendable (OperationContext) async throws -> [UInt8]
   ) -> UInt64 {
     closures.add { _, context in try OutputValue.checked(await closure(context)) }
   }
 
-  /// Lets go of closures that will not be started (again).
+  /// Releases closures that will not be started (again).
   public func remove(closures numbers: [UInt64]) { closures.remove(numbers) }
 
   // MARK: - Running
 
   /// Starts an attempt.
   ///
-  /// No code of the operation runs on the calling thread: decoding its argument, its work and the
-  /// removal of its folder are a task of their own.
+  /// None of the operation's code runs on the calling thread: decoding its argument, its work and
+  /// the removal of its folder run in a separate task.
   /// - Parameters:
-  ///   - argument: the operation as JSON; empty stands for an object without keys.
-  ///   - context: made only if the type needs one; `noop` does not.
-  ///   - qos: sets the priority of its task (S55).
-  ///   - onEnd: called exactly once, on any thread, if `running` was returned; perhaps before that.
-  /// - Returns: `ended` for what ends at once: `noop`, a type that is not here (S128), a closure
-  ///   that has been removed.
+  ///   - argument: The operation as JSON; empty stands for an object without keys.
+  ///   - context: Made only if the type needs one; `noop` does not.
+  ///   - qos: Sets the priority of its task (S55).
+  ///   - onEnd: Called exactly once, on any thread, if `running` was returned; possibly before
+  ///     that.
+  /// - Returns: `ended` for an attempt that ends at once: `noop`, an unknown type (S128), or a
+  ///   removed closure.
   public func start(
     _ type: OperationType, argument: [UInt8], context: @autoclosure () -> OperationContext,
     qos: QualityOfService, onEnd: @escaping @Sendable (AttemptResult) -> Void
@@ -138,12 +139,12 @@ public struct OperationRegistry: Sendable {
     }
   }
 
-  /// Runs an attempt to its end in the caller's task, for what runs one operation after the other
-  /// and does not want a task for each. To be cancelled with
-  /// `OperationContext.deliverCancellation` and by cancelling that task.
+  /// Runs an attempt to its end in the caller's task, for callers that run one operation after the
+  /// other and do not want a task for each. Cancel it with `OperationContext.deliverCancellation`
+  /// and by cancelling that task.
   ///
-  /// A success without an output has no times: it is `AttemptResult.success`, which costs nothing
-  /// to remember.
+  /// A success without an output has no times: it is `AttemptResult.success`, which needs no memory
+  /// to keep.
   public func run(
     _ type: OperationType, argument: [UInt8], context: OperationContext
   ) async -> AttemptResult {
@@ -155,10 +156,10 @@ public struct OperationRegistry: Sendable {
     }
   }
 
-  /// What is to be done for an attempt.
+  /// The work of an attempt.
   private enum Found {
     case some(Work)
-    /// Nothing, and this is its end.
+    /// No work; the attempt ends with this result.
     case none(AttemptResult)
   }
 
@@ -172,7 +173,7 @@ public struct OperationRegistry: Sendable {
     return entry.work.map { .some($0) } ?? .none(.success)
   }
 
-  /// Why a type cannot be run, for people.
+  /// The reason why a type cannot be run, for people.
   private func unknown(_ type: OperationType) -> AttemptResult {
     let others = types.filter { $0.name == type.name }.map { String($0.version) }
     let reason =

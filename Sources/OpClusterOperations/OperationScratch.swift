@@ -1,16 +1,16 @@
-// A folder for one attempt: who makes it and who removes it. The worker has its own way; this is
-// what others use.
+// The creation and removal of an attempt's folder. The worker has its own implementation; other
+// runners use these.
 
 import FoundationEssentials
 
-/// Makes and removes an attempt's folder, each at most once, on the operation's thread.
+/// Creates and removes an attempt's folder, each at most once, on the operation's thread.
 public struct OperationScratch: Sendable {
   let make: @Sendable () throws -> String
   let remove: @Sendable (String) -> Void
 
   /// - Parameters:
-  ///   - make: makes the folder and returns its path.
-  ///   - remove: removes it with all that is in it.
+  ///   - make: Creates the folder and returns its path.
+  ///   - remove: Removes it with its contents.
   public init(
     make: @escaping @Sendable () throws -> String, remove: @escaping @Sendable (String) -> Void
   ) {
@@ -18,11 +18,11 @@ public struct OperationScratch: Sendable {
     self.remove = remove
   }
 
-  /// There are no folders here.
+  /// No folders.
   public static let none = OperationScratch(
     make: { throw NoScratch() }, remove: { _ in })
 
-  /// This folder, readable by its owner only; folders above it are made, too, and stay.
+  /// This folder, readable only by its owner; parent folders are created as well, and stay.
   public static func folder(_ path: String) -> OperationScratch {
     OperationScratch(
       make: {
@@ -33,7 +33,7 @@ public struct OperationScratch: Sendable {
       remove: { try? FileManager.default.removeItem(atPath: $0) })
   }
 
-  /// A new folder among the machine's temporary files, readable by its owner only.
+  /// A new folder among the machine's temporary files, readable only by its owner.
   public static let temporary = OperationScratch(
     make: {
       let name = "opcluster-\(String(UInt64.random(in: 0 ... .max), radix: 36))"

@@ -1,12 +1,12 @@
-// One field of what an operation left, as JSON: for the arguments of others. Any thread.
+// One field of an output as JSON, for arguments of other operations. Any thread.
 
 public import OpClusterModel
 
-/// What of an output becomes a value in a JSON text.
+/// Converts a field of an output to a value in a JSON text.
 public enum OutputField {
-  /// The field of a typed value is what it is there. The text that a command wrote is what it is in
-  /// JSON, if that is a number, `true`, `false`, a list or an object; any other is a string.
-  /// Returns nil where there is no such field.
+  /// A field of a typed value keeps its JSON. A text of a command that is a number, `true`,
+  /// `false`, a list or an object in JSON keeps that form; any other text becomes a string. Returns
+  /// nil if there is no such field.
   public static func json(_ key: String, of output: OperationOutput) -> String? {
     if !output.typeName.isEmpty, let field = ScalarFields.field(key, in: output.value) {
       return field
@@ -19,7 +19,7 @@ public enum OutputField {
     return isStructure && JSONSyntax.isValid(Array(text.utf8)) ? text : scalar(text)
   }
 
-  /// A number, `true` or `false` as it is; anything else as a string.
+  /// A number, `true` or `false` unchanged; any other text as a string.
   public static func scalar(_ text: String) -> String {
     if text == "true" || text == "false" { return text }
     guard let first = text.utf8.first, let last = text.utf8.last,
@@ -29,7 +29,7 @@ public enum OutputField {
     return text
   }
 
-  /// With quotes and escapes.
+  /// A JSON string with quotes and escapes.
   public static func string(_ text: String) -> String {
     var json = "\""
     for scalar in text.unicodeScalars {

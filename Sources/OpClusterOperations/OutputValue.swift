@@ -1,20 +1,19 @@
-// Typed outputs: a value and its type's name in the same message that holds the `key=value` outputs
-// of commands, so that either kind of operation can read what the other left. Any thread.
+// Typed outputs: a value and its type's name in the same message as the `key=value` outputs of
+// commands, so that both kinds of operations can read each other's outputs. Any thread.
 
 import FoundationEssentials
 import OpClusterModel
 import OpClusterWire
 
-/// Encodes what an operation returns and decodes what one left.
+/// Encodes and decodes the outputs of operations.
 ///
-/// A value is known by the unqualified name of its type: the type lives in a module that those who
-/// submit and those who run share, or in two programs that each have their own. The scalar fields
-/// of a value that is an object are also `key=value` pairs, for commands
-/// (`${{ needs.OPERATION.outputs.KEY }}`); the pairs that a command left are read as
-/// `[String: String]`.
+/// A value is identified by the unqualified name of its type: submitting and running programs share
+/// a module with the type, or each have their own. The scalar fields of an object are also
+/// `key=value` pairs, for commands (`${{ needs.OPERATION.outputs.KEY }}`); the pairs of a command
+/// are read as `[String: String]`.
 public enum OutputValue {
-  /// A value of the message.
-  /// - Throws: ``BadOutput`` when it cannot be encoded or is more than `Limits.outputBytes`.
+  /// Encodes a value as a message.
+  /// - Throws: ``BadOutput`` if it cannot be encoded or exceeds `Limits.outputBytes`.
   public static func encode<Value: Encodable>(_ value: Value) throws(BadOutput) -> [UInt8] {
     if value is NoOutput { return [] }
     var output = OperationOutput()
@@ -24,7 +23,7 @@ public enum OutputValue {
     } catch {
       throw BadOutput("the output cannot be encoded: \(CodingText.describe(error))")
     }
-    // Twelve bytes are more than a pair needs around its texts.
+    // Twelve bytes exceed the overhead of a pair.
     var room = Limits.outputBytes - (try checked(Wire.encode(output: output)).count)
     for pair in ScalarFields.pairs(in: output.value) {
       room -= pair.key.utf8.count + pair.value.utf8.count + 12
@@ -34,7 +33,7 @@ public enum OutputValue {
     return Wire.encode(output: output)
   }
 
-  /// The bytes, if there are not too many.
+  /// The bytes, if they are within the limit.
   static func checked(_ output: [UInt8]) throws(BadOutput) -> [UInt8] {
     guard output.count <= Limits.outputBytes else {
       throw BadOutput(
@@ -44,8 +43,8 @@ public enum OutputValue {
     return output
   }
 
-  /// The value of a message.
-  /// - Throws: ``BadOutput`` when it holds a value of another type, or none.
+  /// Decodes the value of a message.
+  /// - Throws: ``BadOutput`` if it contains a value of another type, or none.
   public static func decode<Value: Decodable>(
     _ type: Value.Type, from bytes: [UInt8]
   ) throws(BadOutput) -> Value {
@@ -72,10 +71,10 @@ public enum OutputValue {
     }
   }
 
-  /// The name by which values of a type are known.
+  /// The name that identifies values of a type.
   public static func typeName<Value>(of type: Value.Type) -> String { TypeName.of(type) }
 
-  /// The value, if it is one of this type.
+  /// The value, if it is of this type.
   static func value<Value: Decodable>(
     _ type: Value.Type, of output: OperationOutput
   ) -> Value? {
@@ -98,14 +97,14 @@ public enum OutputValue {
 }
 
 extension OperationOutput {
-  /// What a command left, for those who ask for `[String: String]`; nil for a typed value.
+  /// The pairs of a command, if `[String: String]` is requested; nil for a typed value.
   fileprivate func pairs<Value>(as type: Value.Type) -> Value? {
     guard typeName.isEmpty, type == [String: String].self else { return nil }
     return Dictionary(pairs.map { ($0.key, $0.value) }, uniquingKeysWith: { $1 }) as? Value
   }
 }
 
-/// Types as they are called here.
+/// Names of types.
 enum TypeName {
   /// Without module and enclosing types, the same in every process: `Image`, `Array<Image>`.
   static func of(_ type: Any.Type) -> String { String(describing: type) }

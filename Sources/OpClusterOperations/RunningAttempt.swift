@@ -1,18 +1,18 @@
-// Runs one attempt of a registered type as a task on Swift's own threads, and makes its result of
-// whatever comes of it (S16).
+// Runs one attempt of a registered type as a task on Swift's own threads, and converts every end to
+// a result (S16).
 
 import FoundationEssentials
 public import OpClusterModel
 
-/// What became of the wish to start an attempt.
+/// The result of starting an attempt.
 public enum StartedAttempt: Sendable {
-  /// It has ended by now; `onEnd` is not called.
+  /// It has already ended; `onEnd` is not called.
   case ended(AttemptResult)
-  /// `onEnd` brings its end.
+  /// `onEnd` will report its end.
   case running(RunningAttempt)
 }
 
-/// An attempt that runs, or has ended in the meantime.
+/// An attempt that runs, or has ended meanwhile.
 public struct RunningAttempt: Sendable {
   public let context: OperationContext
   private let task: Task<Void, Never>
@@ -27,21 +27,21 @@ public struct RunningAttempt: Sendable {
     }
   }
 
-  /// Asks it to stop: sets the flag, cancels the task, has its handlers called. Heeding that is the
-  /// operation's affair; this ends nothing by itself (S87, S134). Again: nothing.
+  /// Asks it to stop: sets the flag, cancels the task, calls its handlers. The operation may ignore
+  /// it; this call ends nothing by itself (S87, S134). Repetitions have no effect.
   public func cancel() {
     context.deliverCancellation()
     task.cancel()
   }
 
-  /// The whole attempt, in the caller's task.
+  /// Runs the whole attempt in the caller's task.
   static func run(
     _ work: OperationRegistry.Work, _ argument: [UInt8], _ context: OperationContext
   ) async -> AttemptResult {
     let startedAt = WallTime.now
     var result: AttemptResult
     do {
-      // Asked to stop before it began: `main` is not run (S91).
+      // It was asked to stop before it began: `main` is not run (S91).
       try context.checkCancellation()
       result = AttemptResult()
       result.output = try await OperationContext.$current.withValue(context) {
@@ -65,7 +65,7 @@ extension AttemptResult {
     self.diagnostic = CodingText.clip(diagnostic)
   }
 
-  /// Everything that is thrown ends the attempt as failed, one way or another (S16).
+  /// Every thrown error ends the attempt as failed, with a specific cause (S16).
   init(thrown error: any Error, isCancelled: Bool) {
     switch error {
     case is BadArgument: self.init(.badArgument, "\(error)")

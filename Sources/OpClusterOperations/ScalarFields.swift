@@ -1,12 +1,12 @@
-// The scalar fields of an encoded value, for commands that read single values. Scans the JSON that
-// our own encoder made, so that numbers stay exactly as they were written. Any thread.
+// Extracts the scalar fields of an encoded value, for commands that read single values. Scans the
+// JSON of our own encoder, so that numbers keep their exact spelling. Any thread.
 
 import FoundationEssentials
 import OpClusterModel
 
 enum ScalarFields {
-  /// The strings, numbers and truth values directly in an object, in its order; nothing for other
-  /// values, for lists, objects and nulls in it, and for texts beyond `Limits.outputFieldBytes`.
+  /// The strings, numbers and truth values directly in an object, in its order. Ignores other
+  /// values, nested lists, objects and nulls, and texts beyond `Limits.outputFieldBytes`.
   static func pairs(in json: [UInt8]) -> [OperationOutput.Pair] {
     var pairs: [OperationOutput.Pair] = []
     forEachField(in: json) { name, value in
@@ -15,7 +15,7 @@ enum ScalarFields {
     return pairs
   }
 
-  /// The JSON of one field of an object, whatever it is; nil: there is none.
+  /// The JSON of any field of an object; nil if there is none.
   static func field(_ key: String, in json: [UInt8]) -> String? {
     var found: String?
     forEachField(in: json) { name, value in
@@ -56,13 +56,13 @@ enum ScalarFields {
     return try? JSONDecoder().decode(String.self, from: Data(quoted))
   }
 
-  /// A place in the bytes.
+  /// A position in the bytes.
   private struct Scan {
     let bytes: [UInt8]
     var at = 0
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// The bytes of the value that begins here; `at` is behind it then.
+    /// Returns the bytes of the value that begins here, and moves `at` behind it.
     mutating func takeValue() -> ArraySlice<UInt8> {
       let start = at
       var depth = 0
@@ -74,7 +74,7 @@ enum ScalarFields {
           continue
         case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
         case UInt8(ascii: "}"), UInt8(ascii: "]"):
-          // The end of the object around it: the value was a number or a word.
+          // The end of the enclosing object: the value was a number or a word.
           if depth == 0 { return bytes[start..<at] }
           depth -= 1
           if depth == 0 {

@@ -1,23 +1,22 @@
-// What a type looks like when it is encoded, as a number: two programs that were built from
-// different sources find out before anything fails. Any thread.
+// A number for the encoded shape of a type: two programs built from different sources detect a
+// difference before anything fails. Any thread.
 
 import OpClusterModel
 import OpClusterWire
 import Synchronization
 
-/// The look of codable types.
+/// The shape of codable types.
 ///
-/// A type is decoded from nothing by a decoder that writes down which keys it is asked for, and
-/// of what types; every value that it gives is zero, empty or absent. The order of keys does not
-/// count, and neither does the name of a type that can be looked into. What cannot be decoded from
-/// nothing counts by its name: an enumeration of texts, say. If that is neither `CaseIterable` nor
-/// optional nor in a list, the look into the type around it ends there.
+/// A special decoder decodes a type from nothing and records the requested keys and their types;
+/// every value that it returns is zero, empty or absent. The order of keys does not matter, nor
+/// does the name of a type that can be inspected. A type that cannot be decoded from nothing counts
+/// by its name, for example an enumeration of texts. If that is neither `CaseIterable` nor optional
+/// nor in a list, the inspection of the enclosing type ends there.
 ///
-/// The decoding runs `init(from:)` where a type has one of its own: it must throw, and not trap, at
-/// values that it does not like.
+/// The decoding runs a type's own `init(from:)`, which must throw, not trap, at invalid values.
 public enum SchemaFingerprint {
-  /// The same in every process and on every machine; never 0. Of a registered operation: its
-  /// argument, and its output with the name by which that is known.
+  /// The same in every process and on every machine; never 0. For a registered operation: its
+  /// argument, and its output with the output's name.
   public static func of<Value>(_ type: Value.Type) -> UInt64 {
     guard let operation = type as? any RegisteredOperation.Type else {
       return number(description(of: type))
@@ -31,7 +30,7 @@ public enum SchemaFingerprint {
     TypeName.of(Operation.Output.self) + " " + description(of: Operation.Output.self)
   }
 
-  /// What the number is made of: `{count:Int,name:String?,tags:[String]}`.
+  /// The text that the number is computed from: `{count:Int,name:String?,tags:[String]}`.
   static func description(of type: Any.Type) -> String {
     guard let decodable = type as? any Decodable.Type else { return TypeName.of(type) }
     let shape = SchemaShape()
@@ -45,7 +44,7 @@ public enum SchemaFingerprint {
   }
 }
 
-/// Types whose look has been found out. As many as a program has operation types.
+/// Types whose shape is known; as many as a program has operation types.
 enum KnownTypes {
   private static let types = Mutex<[ObjectIdentifier: OperationType]>([:])
 

@@ -1,10 +1,10 @@
-// The types that a schema probe does not look into, because it knows them.
+// The known types that a schema probe does not inspect.
 
 import FoundationEssentials
 
 /// Types without parts.
 enum Leaves {
-  /// Some value of a plain type; nil for all others.
+  /// A sample value of a plain type; nil for all others.
   static func sample(of type: Any.Type) -> Any? {
     if let plain = type as? any PlainType.Type { return plain.sample }
     switch type {
@@ -18,7 +18,7 @@ enum Leaves {
   }
 }
 
-/// What every encoder has a word for.
+/// A type that every encoder supports directly.
 protocol PlainType {
   init()
 }
@@ -42,9 +42,9 @@ extension UInt16: PlainType {}
 extension UInt32: PlainType {}
 extension UInt64: PlainType {}
 
-/// Holds any number of values, also none: there is always a value of it, whatever it holds.
+/// A container of any number of values, possibly none: an empty one always exists.
 protocol EmptyHolder {
-  /// Has what it holds looked into, and is empty.
+  /// Inspects its element type, and returns an empty container.
   static func probed(by probe: SchemaProbe) -> Self
 }
 

@@ -1,12 +1,12 @@
-// A decoder without anything to decode: gives zeros and empty lists, and writes down what it was
-// asked for. Used by one thread at a time.
+// A decoder without input: returns zeros and empty lists, and records the requests. Used by one
+// thread at a time.
 
 import FoundationEssentials
 
-/// Looks into a type. Values deeper than `depthLimit` or inside of themselves count by name.
+/// Inspects a type. Values deeper than `depthLimit`, and recursive types, count by name.
 struct SchemaProbe: Decoder {
   let shape: SchemaShape
-  /// The types that are being looked into, outermost first.
+  /// The types under inspection, outermost first.
   private var around: [ObjectIdentifier] = []
   private static let depthLimit = 32
 
@@ -15,17 +15,17 @@ struct SchemaProbe: Decoder {
 
   init(_ shape: SchemaShape) { self.shape = shape }
 
-  /// The same, for a part of the value.
+  /// A probe for a part of the value.
   func part(_ shape: SchemaShape) -> SchemaProbe {
     var probe = SchemaProbe(shape)
     probe.around = around
     return probe
   }
 
-  /// Looks into the type, and does not mind if no value of it comes out.
+  /// Inspects the type; it does not matter if no value results.
   func tryIt<Value: Decodable>(_ type: Value.Type) { _ = try? value(type) }
 
-  /// A property that a dependency may fill in: it may be absent.
+  /// Records a property that a dependency may fill in: it may be absent.
   func noteInput<Value: Decodable>(_ type: Value.Type) {
     shape.name = "input " + TypeName.of(type)
     tryIt(type, in: shape.addElement())
@@ -35,7 +35,7 @@ struct SchemaProbe: Decoder {
     part(shape).tryIt(type)
   }
 
-  /// Some value of the type.
+  /// A sample value of the type.
   func value<Value: Decodable>(_ type: Value.Type) throws -> Value {
     if let leaf = Leaves.sample(of: type) {
       shape.name = TypeName.of(type)
@@ -77,7 +77,7 @@ extension CaseIterable {
   fileprivate static var firstCase: Any? { allCases.first }
 }
 
-/// An object with every key that is asked for.
+/// An object with every requested key.
 private struct Keyed<Key: CodingKey>: KeyedDecodingContainerProtocol {
   let probe: SchemaProbe
   var codingPath: [any CodingKey] { [] }
@@ -88,7 +88,7 @@ private struct Keyed<Key: CodingKey>: KeyedDecodingContainerProtocol {
   }
 
   func contains(_ key: Key) -> Bool { true }
-  /// Only asked for what may be absent.
+  /// Called only for optional values.
   func decodeNil(forKey key: Key) -> Bool {
     probe.shape.markOptional(key.stringValue)
     return false
@@ -113,7 +113,7 @@ private struct Keyed<Key: CodingKey>: KeyedDecodingContainerProtocol {
   func superDecoder(forKey key: Key) -> any Decoder { part(key) }
 }
 
-/// A list of one element, or of as many as are asked for.
+/// A list of one element, or of as many as are requested.
 private struct Unkeyed: UnkeyedDecodingContainer {
   let probe: SchemaProbe
   var codingPath: [any CodingKey] { [] }
@@ -143,7 +143,7 @@ private struct Unkeyed: UnkeyedDecodingContainer {
   mutating func superDecoder() -> any Decoder { next() }
 }
 
-/// One value.
+/// A single value.
 private struct Single: SingleValueDecodingContainer {
   let probe: SchemaProbe
   var codingPath: [any CodingKey] { [] }

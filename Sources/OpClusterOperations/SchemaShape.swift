@@ -1,15 +1,15 @@
-// What a schema probe has found out about one value. Used by one thread at a time.
+// The findings of a schema probe about one value. Used by one thread at a time.
 
 /// A tree of keys and types.
 final class SchemaShape {
-  /// A plain type, or the name of what could not be looked into.
+  /// A plain type, or the name of a type that cannot be inspected.
   var name = ""
-  /// Of an object; a key that may be absent ends in `?`.
+  /// The fields of an object; the description marks optional keys with `?`.
   private var fields: [String: SchemaShape] = [:]
   private var optionalKeys: Set<String> = []
-  /// Of a list, by position; a list of any length has one.
+  /// The elements of a list, by position; a list of any length has one.
   private var elements: [SchemaShape] = []
-  /// Of a dictionary: key and value.
+  /// Whether it is a dictionary, with the elements key and value.
   var isMap = false
 
   func field(_ key: String) -> SchemaShape {
@@ -30,7 +30,7 @@ final class SchemaShape {
     return shape
   }
 
-  /// Sorted, so that the order of declarations does not count.
+  /// Sorted, so that the order of declarations does not matter.
   var description: String {
     var text = name
     if !fields.isEmpty {

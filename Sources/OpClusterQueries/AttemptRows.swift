@@ -1,11 +1,11 @@
-// What the attempts of an operation came to, in its row.
+// Adds the results of attempts to the row of an operation.
 
 package import OpClusterModel
 
 extension OperationRow {
-  /// Takes in the end of one of its attempts, or an end without one; they come oldest first.
+  /// Adds the end of one of its attempts, or an end without an attempt; call it oldest first.
   ///
-  /// - Parameter isSingle: Whether the row is asked for alone, and lists all attempts.
+  /// - Parameter isSingle: Whether the row is requested alone, and lists all attempts.
   package mutating func add(_ line: AttemptHistory, isSingle: Bool) {
     guard line.isAttempt else { return addEnd(line) }
     if isSingle { attempts.append(line) }
@@ -19,7 +19,7 @@ extension OperationRow {
     if isFinished, line.result.endedAt != .unknown { finishedAt = line.result.endedAt }
   }
 
-  /// Takes in an end that was not an attempt's.
+  /// Adds an end that was not an attempt's.
   private mutating func addEnd(_ line: AttemptHistory) {
     guard isFinished else { return }
     if let reason = line.reason { self.reason = reason }

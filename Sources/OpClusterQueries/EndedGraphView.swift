@@ -1,13 +1,13 @@
-// A graph that has ended, as questions see it: its submission and how each operation ended.
+// A view of an ended graph for queries: its submission and the outcome of each operation.
 
 package import OpClusterModel
 
 package struct EndedGraphView: GraphView, Sendable {
   package let outline: GraphOutline
-  /// One raw `Outcome` an operation, or one for all of them.
+  /// One raw `Outcome` per operation, or one for all of them.
   private let outcomes: [UInt8]
   private let submittedAt: WallTime
-  /// How dependencies in other graphs ended, as far as those have ended as a whole.
+  /// The outcomes of dependencies in other graphs, as far as those graphs have ended.
   private let outside: [OperationID: Outcome]
 
   package init(
@@ -35,7 +35,7 @@ package struct EndedGraphView: GraphView, Sendable {
   package func mayHave(_ states: [StateWord], stage: Int) -> Bool {
     outcomes.count != 1 || states.contains(state(of: 0))
   }
-  /// What single operations were given later is not kept.
+  /// False: later changes of single operations are not kept.
   package var hasMoved: Bool { false }
   package var hasOwnPriorities: Bool { false }
   package func queueName(of index: UInt32, stage: Int) -> String { queueName(of: stage) }
@@ -43,12 +43,12 @@ package struct EndedGraphView: GraphView, Sendable {
     template(of: stage).priority
   }
 
-  /// `lost` where the outcomes do not fit the submission.
+  /// The outcome of an operation; `lost` if the outcomes do not match the submission.
   package func outcome(of index: UInt32) -> Outcome {
     Self.outcome(of: index, in: outcomes) ?? .lost
   }
 
-  /// nil where there is none.
+  /// The outcome of an operation in raw outcomes; nil if there is none.
   package static func outcome(of index: UInt32, in outcomes: [UInt8]) -> Outcome? {
     let position = outcomes.count == 1 ? 0 : Int(index)
     return position < outcomes.count ? Outcome(rawValue: outcomes[position]) : nil
@@ -56,11 +56,11 @@ package struct EndedGraphView: GraphView, Sendable {
 
   // MARK: - Rows
 
-  /// Rows of what is meant with an index of at least `first`, ascending. What attempts came to is
-  /// not in them yet.
+  /// The rows of the selection with an index of at least `first`, ascending, without the results of
+  /// attempts.
   ///
-  /// - Parameter hasNeeds: Whether dependencies are told, and what made operations be skipped; that
-  ///   costs all edges of the graph.
+  /// - Parameter hasNeeds: Whether rows include dependencies and the causes of skips; that costs
+  ///   all edges of the graph.
   package func rows(
     _ filter: OperationFilter, from first: UInt32, limit: Int, hasNeeds: Bool = true
   ) -> [OperationRow] {
@@ -97,8 +97,8 @@ package struct EndedGraphView: GraphView, Sendable {
 
   private static let needsShown = 100
 
-  /// At most a hundred each; one on all elements of a stage is named once. Costs all edges once and
-  /// those of its stage for each row.
+  /// Adds at most a hundred dependencies per row; one on a whole stage is named once. Costs all
+  /// edges once, and those of its stage for each row.
   private func addNeeds(to rows: inout [OperationRow]) {
     if rows.isEmpty { return }
     var incoming: [Int: [GroupEdge]] = [:]
@@ -141,7 +141,7 @@ package struct EndedGraphView: GraphView, Sendable {
     }
   }
 
-  /// The dependency whose end made a skipped operation impossible, if that is still known.
+  /// The dependency whose end made a skipped operation impossible, if it is still known.
   private func cause(of row: OperationRow) -> CancelReason? {
     for need in row.needs where need.id.graph == graph {
       guard let stage = stage(of: need.id.index) else { continue }
@@ -162,9 +162,9 @@ package struct EndedGraphView: GraphView, Sendable {
 
   // MARK: - Sentences
 
-  /// Why an operation ended as it did.
+  /// Explains the end of an operation.
   ///
-  /// - Parameter name: How an operation of another graph is called; nil where nobody knows.
+  /// - Parameter name: Returns the name of an operation of another graph; nil if it is unknown.
   package func explanation(
     of row: OperationRow, naming name: (OperationID) -> String? = { _ in nil }
   ) -> Explanation {

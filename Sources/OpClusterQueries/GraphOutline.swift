@@ -1,11 +1,11 @@
-// A submission with the places of its templates: what is known of a graph whatever became of it.
+// A submission with the positions of its templates: the known part of any graph, living or ended.
 
 package import OpClusterModel
 
 package struct GraphOutline: GraphShape, Sendable {
   package let graph: GraphID
   package let submission: GraphSubmission
-  /// Index of the first operation of each stage, and the number of operations at the end.
+  /// The index of the first operation of each stage, and the number of operations at the end.
   private let firsts: [UInt32]
 
   package init(_ submission: GraphSubmission, graph: GraphID) {
@@ -33,7 +33,7 @@ package struct GraphOutline: GraphShape, Sendable {
 
   package func queueName(of stage: Int) -> String { queue(of: stage).name }
 
-  /// The queue of a stage as people call it, and its class where the submission says so.
+  /// The queue name of a stage for people, and its quality of service if the submission defines it.
   package func queue(of stage: Int) -> (name: String, qos: QualityOfService) {
     let number = Int(submission.templates[stage].queue)
     guard number < submission.queues.count else { return ("default", .default) }

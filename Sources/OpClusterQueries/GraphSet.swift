@@ -1,5 +1,4 @@
-// Which graphs a selection means, as numbers, whether they live, have ended or are still to come.
-// A pure value.
+// The graphs of a selection as numbers: living, ended and future ones. A pure value.
 
 package import OpClusterModel
 
@@ -7,7 +6,7 @@ package struct GraphSet: Sendable, Equatable {
   /// Ascending, disjoint, not adjacent.
   package var ranges: [ClosedRange<UInt32>] { numbers.ranges }
   private let numbers: NumberRanges
-  /// Every graph from this number on; nil: none beyond the ranges.
+  /// The set contains every graph from this number on; nil: only the ranges.
   package let openFrom: UInt32?
 
   package init(ranges: [ClosedRange<UInt32>], openFrom: UInt32? = nil) {
@@ -16,8 +15,8 @@ package struct GraphSet: Sendable, Equatable {
   }
 
   /// - Parameters:
-  ///   - living: The graphs that live now, ascending; `active` means them and those to come.
-  ///   - last: The newest graph; 0 before there is one.
+  ///   - living: The present living graphs, ascending; `active` means these and future ones.
+  ///   - last: The newest graph; 0 if there is none yet.
   package init(_ graphs: Selection.Graphs, living: [GraphID], last: UInt32) {
     switch graphs {
     case .all:
@@ -40,7 +39,7 @@ package struct GraphSet: Sendable, Equatable {
     return numbers.contains(number)
   }
 
-  /// The smallest member that is at least `number`; nil when there is none.
+  /// The smallest member that is at least `number`; nil if there is none.
   package func next(from number: UInt32) -> UInt32? {
     let position = numbers.position(endingFrom: number)
     let inRange = position < ranges.count ? max(ranges[position].lowerBound, number) : nil

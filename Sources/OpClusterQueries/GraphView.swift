@@ -1,29 +1,29 @@
-// What questions can ask of a graph. What lives, what has ended, and what only was submitted are
-// seen alike, so that a selection means the same whatever became of the graph.
+// The interface of queries to a graph. It is the same for living, ended and only submitted graphs,
+// so that a selection has the same meaning for all of them.
 
 package import OpClusterModel
 
-/// A graph as it was submitted: its stages and where their operations stand. A stage is a template
-/// of the submission; the operations of a graph are numbered through, stage by stage.
+/// A graph as submitted: its stages and the positions of their operations. A stage is a template of
+/// the submission; the operations of a graph are numbered consecutively, stage by stage.
 package protocol GraphShape {
   var graph: GraphID { get }
   var labels: [Label] { get }
   var stageCount: Int { get }
   func template(of stage: Int) -> OperationTemplate
-  /// The template's own, without a copy of all of it.
+  /// The template's own labels, without a copy of the whole template.
   func labels(of stage: Int) -> [Label]
   func indices(of stage: Int) -> Range<UInt32>
-  /// The stage of an operation; nil for an index that the graph does not have. Costs a search by
-  /// halving.
+  /// The stage of an operation; nil for an index that the graph does not have. Costs a binary
+  /// search.
   func stage(of index: UInt32) -> Int?
-  /// The queue of a stage as people call it; empty where it is gone.
+  /// The queue name of a stage for people; empty if the queue was removed.
   func queueName(of stage: Int) -> String
 }
 
 /// A graph with the states of its operations.
 package protocol GraphView: GraphShape {
   func state(of index: UInt32) -> StateWord
-  /// False only where no operation of a stage can be in one of these states: saves a look at each.
+  /// False only if no operation of a stage can be in one of these states; avoids a check of each.
   func mayHave(_ states: [StateWord], stage: Int) -> Bool
   /// Whether single operations were moved, or have priorities of their own.
   var hasMoved: Bool { get }
@@ -37,7 +37,7 @@ extension GraphShape {
     stageCount == 0 ? 0 : indices(of: stageCount - 1).upperBound
   }
 
-  /// The number that people see; nil for a plain operation.
+  /// The element number for people; nil for a plain operation.
   package func shownIndex(_ index: UInt32, stage: Int) -> UInt32? {
     let template = template(of: stage)
     return template.isArray

@@ -1,10 +1,10 @@
-// What a selection means: the one place that says so. Lists, explanations, steering, events and
-// retries ask here, for what lives and for what has ended.
+// Defines the meaning of a selection, for living and ended graphs alike. Lists, explanations,
+// steering, events and retries all use it.
 
 package import OpClusterModel
 
-/// A selection, prepared to be compared with the operations of graphs. Its graphs are found by
-/// whoever asks; what it says beyond them is compared here.
+/// A selection, prepared for comparison with the operations of graphs. The caller resolves its
+/// graphs; the filter compares the other criteria.
 package struct OperationFilter: Sendable {
   package let selection: Selection
   private let pattern: NamePattern?
@@ -16,13 +16,13 @@ package struct OperationFilter: Sendable {
     numbers = ElementNumbers(selection.elements)
   }
 
-  /// Whether every operation of its graphs is meant, whatever their states.
+  /// Whether it selects every operation of its graphs, independent of their states.
   package var isWhole: Bool {
     pattern == nil && selection.elements.isEmpty && selection.queue == nil
       && selection.priority == nil
   }
 
-  /// Whether a graph carries the labels that are asked for: each by itself, or by a stage.
+  /// Whether a graph has all requested labels, each on the graph itself or on a stage.
   package static func carries(_ labels: [Label], _ shape: some GraphShape) -> Bool {
     labels.allSatisfy { label in
       shape.labels.contains(label)
@@ -30,9 +30,9 @@ package struct OperationFilter: Sendable {
     }
   }
 
-  /// Calls `body` with the operations that a graph was submitted with and that are meant, as
-  /// ascending runs from `first` on, while it returns true; whether it always did. States and what
-  /// was moved later are not looked at. Costs a look at each stage, and the runs.
+  /// Calls `body` with the selected operations of a submitted graph, as ascending runs from `first`
+  /// on, while it returns true; returns whether it always did. Ignores states and later moves.
+  /// Visits each stage, and the runs.
   @discardableResult
   package func forEachRange(
     of shape: some GraphShape, from first: UInt32 = 0, _ body: (Range<UInt32>) -> Bool
@@ -48,9 +48,9 @@ package struct OperationFilter: Sendable {
     return true
   }
 
-  /// Calls `body` with the operations that are meant, ascending from `first` on, while it returns
-  /// true; whether it always did. Costs a look at each stage from `first` on, and at each operation
-  /// of those that may be meant.
+  /// Calls `body` with the selected operations, ascending from `first` on, while it returns true;
+  /// returns whether it always did. Visits each stage from `first` on, and each operation in those
+  /// that may contain selected ones.
   @discardableResult
   package func forEachOperation(
     of view: some GraphView, from first: UInt32 = 0, _ body: (UInt32) -> Bool
@@ -85,7 +85,7 @@ package struct OperationFilter: Sendable {
     return true
   }
 
-  /// The elements of a stage that are named, as ascending runs of indices.
+  /// The named elements of a stage, as ascending runs of indices.
   private func forEachRange(
     of stage: Int, _ template: OperationTemplate, _ shape: some GraphShape, from first: UInt32,
     _ body: (Range<UInt32>) -> Bool
@@ -96,7 +96,7 @@ package struct OperationFilter: Sendable {
     }
   }
 
-  /// Name and labels, which nothing changes.
+  /// Whether the name and labels match, which never change.
   private func means(_ template: OperationTemplate, _ shape: some GraphShape) -> Bool {
     if let pattern, !pattern.matches(template.name) { return false }
     return selection.labels.allSatisfy {
@@ -109,16 +109,16 @@ package struct OperationFilter: Sendable {
   }
 }
 
-/// The queue of a selection, as it may be called in one graph.
+/// The queue of a selection, by its possible names in one graph.
 private struct WantedQueue {
-  /// Empty: any queue is meant. One that came with the graph is called by its own name in it.
+  /// Empty: any queue matches. A queue that came with the graph also has a short name in it.
   private let names: [String]
 
   init(_ wanted: String?, in graph: GraphID) {
     names = wanted.map { [$0, StageName(graph: graph, name: $0).text] } ?? []
   }
 
-  /// What is gone has no name, and nobody means it.
+  /// Whether a queue matches; a removed queue has no name and never does.
   func isMeant(by name: String) -> Bool {
     names.isEmpty || (!name.isEmpty && names.contains(name))
   }

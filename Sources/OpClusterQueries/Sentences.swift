@@ -1,11 +1,11 @@
-// Why something was cancelled, and how an attempt ended, in words.
+// Sentences for the reason of a cancellation and the end of an attempt.
 
 package import OpClusterModel
 
 extension CancelReason {
   /// - Parameters:
-  ///   - hasEnded: Whether that is over, or still goes on.
-  ///   - name: How an operation is called.
+  ///   - hasEnded: Whether the operation has ended.
+  ///   - name: Returns the name of an operation.
   package func sentence(hasEnded: Bool, naming name: (OperationID) -> String) -> String {
     switch self {
     case .request(let text):
@@ -20,7 +20,8 @@ extension CancelReason {
 }
 
 extension AttemptResult {
-  /// How an attempt without success ended: `attempt 2 on worker w1 ended with exit status 3`.
+  /// Describes the end of an attempt without success: `attempt 2 on worker w1 ended with exit
+  /// status 3`.
   package func sentence(attempt: UInt32, worker: String) -> String {
     let place = worker.isEmpty ? "" : " on worker \(worker)"
     let end =

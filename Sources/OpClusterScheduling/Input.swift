@@ -1,14 +1,15 @@
-// What comes into the core. The body has already decoded it and knows who says it.
+// The inputs of the scheduler. The body has already decoded each one and identified its sender.
 
 public import OpClusterModel
 
 public enum Input: Sendable {
   case worker(PeerID, WorkerMessage)
-  /// `onlyOf`: the submitter whose graphs alone it may change; nil: those of everybody.
+  /// `onlyOf`: the only submitter whose graphs the client may change; nil: the graphs of all
+  /// submitters.
   case client(PeerID, RequestID, ClientRequest, onlyOf: String? = nil)
-  /// A peer is gone for good: its socket answered so, or it was put out.
+  /// A peer has left for good: its socket reported so, or the coordinator expelled it.
   case gone(PeerID)
-  /// Time has passed; see `Scheduler.nextDeadline`. Everything through `durable` is on disk, so
-  /// that whatever waited for it has left; where nothing is kept on one, that is everything.
+  /// Time has passed; see `Scheduler.nextDeadline`. Every commit through `durable` is on disk, so
+  /// effects that waited for it have left; without a journal, `durable` covers all commits.
   case tick(durable: CommitIndex = CommitIndex(.max))
 }

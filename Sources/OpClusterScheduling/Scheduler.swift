@@ -1,5 +1,5 @@
-// The coordinator's mind: the state that facts come to, and every decision about it. A value
-// without a clock, without chance and without I/O; a test holds it in its hand.
+// The coordinator's decisions: the state that results from facts, and every decision about it. A
+// value without a clock, randomness or I/O, so that a test can hold and step it directly.
 //
 //   var turn = Turn()
 //   turn.begin(at: now, wall: wall)
@@ -7,66 +7,70 @@
 //   scheduler.close(&turn)                   // assigns, seals
 //   // the body makes the turn durable, then speaks
 //
-// Where to read on: `LifeCycle` (the phases), `ClusterState` and `Applying` (facts change state,
-// and nothing else does), `Consequences` (what follows beyond it), `Opening` and `Ending` (how
-// operations unblock each other), `Assignment` (who runs what), `Conversations` and `Reports`
-// (workers), `Requests` and `Steering` (clients).
+// Where to read on: `LifeCycle` (the phases), `ClusterState` and `FactApplication` (only facts
+// change state), `Consequences` (effects beyond the state), `Readiness` and `OperationEnds` (how
+// operations unblock each other), `Assignment` (the choice of a worker for each operation),
+// `Conversations` and `Reports` (workers), `Requests` and `OperationChanges` (clients).
 
 import DequeModule
 import HeapModule
 public import OpClusterModel
 
 public struct Scheduler: Sendable {
-  /// What the facts come to. Read by the names below; `commit` changes it.
+  /// The state that results from all facts. Read it through the properties below; `commit` changes
+  /// it.
   var state = ClusterState()
 
   // Not durable
   var timing: Timing
-  /// One for each of `workers`, under the same number.
+  /// One conversation for each of `workers`, under the same number.
   var conversations = Registry<WorkerConversation>()
   var workerByPeer: [PeerID: WorkerID] = [:]
-  /// Counts the conversations of this life: a session that was lost and comes back must not find
-  /// the number of an earlier one again.
+  /// Counts the conversations of this life: a lost session that returns must not get the number of
+  /// an earlier conversation.
   var lastConversation: UInt32 = 0
-  /// Counts how often a worker could give more or less than before in the same conversation.
+  /// Counts the changes of a worker's capacity or withheld classes within a conversation.
   var capacityChanges: UInt32 = 0
-  /// Those with processes that KILL does not end, few among many.
+  /// Workers with processes that KILL does not end; usually few.
   var unwellWorkers: Set<UInt32> = []
   var backoffs: Heap<Backoff> = []
   var alarms: Heap<Alarm> = []
-  /// Of workers that could not start something; some are of rests that have ended otherwise.
+  /// The ends of rests and tries of workers after failed starts; some entries are obsolete, since
+  /// the rest ended for another reason.
   var abstentionEnds: Heap<AbstentionEnd> = []
-  /// Of what others could not start; some are of attempts that have ended since.
+  /// The moments at which awaited starts count as certain; some attempts have ended since.
   var startConfirmations: Heap<StartConfirmation> = []
-  /// Those that were lost, and are not back.
+  /// Lost workers that have not returned.
   var downWorkers = DownWorkers()
-  /// Graphs whose history the body has still to forget.
+  /// Removed graphs whose history the body must still delete.
   var removed: [GraphID] = []
-  /// Workers that are set aside with the turn, or are no longer.
+  /// Workers that this turn sets aside or takes back into service.
   var troubleChanges: [Record] = []
   var deferred: [DeferredRequest] = []
   /// While above 0, nothing is dispatched ahead of time: a cancellation waits for recalls.
   var aheadPauses = 0
-  /// What failure policies have yet to end; while there is any, nothing is dispatched ahead.
+  /// Members that failure policies have yet to end; while there are any, nothing is dispatched
+  /// ahead.
   var lingering: [Lingering] = []
-  /// In line, but kept out of it until the next turn: no worker was there that may take them.
+  /// Ready operations kept out of line until the next turn, because no present worker may take
+  /// them.
   var doubtful: [OperationID] = []
   var rotation: UInt32 = 0
   var lastTick: Instant = .zero
-  /// Before this moment exclusive operations may still run of which the journal knows nothing; nil:
-  /// there are none.
+  /// Until this moment exclusive operations unknown to the journal may still run; nil: there are
+  /// none.
   var exclusivesFrom: Instant?
-  /// In this life: workers may know what its journal does not.
+  /// True in a life whose workers may know facts that its journal lacks.
   var mayHaveGoneBack = false
-  /// Scratch of `assign`; says nothing between turns.
+  /// Scratch storage of `assign`; has no meaning between turns.
   var assignmentPass = AssignmentPass()
-  /// What running attempts last said of themselves.
+  /// The latest progress report of each running attempt.
   var progress: [OperationID: OperationRow.Progress] = [:]
-  /// What running attempts wait for (S141). Looked up, never iterated.
+  /// The targets that running attempts wait for (S141). Looked up, never iterated.
   var waits: [OperationID: WaitTarget] = [:]
-  /// Where clients connect to; told to workers, for operations that submit others.
+  /// The address for clients; told to workers, for operations that submit others.
   public var clientEndpoint = ""
-  /// Late words from workers, counted (S17).
+  /// The number of late reports from workers (S17).
   public internal(set) var lateReports: UInt64 = 0
 
   /// An empty cluster with the queue `default`.
@@ -74,14 +78,15 @@ public struct Scheduler: Sendable {
     self.timing = timing
   }
 
-  /// The beginning of a new life of the coordinator, after everything was replayed: workers that
-  /// were known get `Timing.resync` to come back (S150).
+  /// Begins a new life of the coordinator, after the replay: known workers get `Timing.resync` to
+  /// return (S150).
   ///
   /// - Parameters:
-  ///   - number: Random, the life's own (`CoordinatorLife.number`); 0: it cannot be told from
-  ///     another of the same epoch.
-  ///   - mayHaveGoneBack: The journal may be older than what workers were told, so that exclusive
-  ///     operations may run of which it knows nothing: none begins before `Timing.lost` (G16).
+  ///   - number: The random number of this life (`CoordinatorLife.number`); 0: the life cannot be
+  ///     distinguished from another of the same epoch.
+  ///   - mayHaveGoneBack: The journal may be older than the orders that workers received, so
+  ///     exclusive operations unknown to it may run: none begins before `Timing.lost` has passed
+  ///     (G16).
   public mutating func start(
     life number: UInt64 = 0, mayHaveGoneBack: Bool = false, into turn: inout Turn
   ) {
@@ -90,7 +95,7 @@ public struct Scheduler: Sendable {
     let life = CoordinatorLife(Epoch(counters.epoch.number + 1), number: number)
     commit(.started(life), into: &turn)
     self.mayHaveGoneBack = mayHaveGoneBack
-    // Of a journal in which nothing says when graphs ended: their keys count from now on.
+    // The journal does not date the end of some graphs with keys: their keys count from now on.
     if keys.hasUntimed { commit(.keysDated(turn.wall), into: &turn) }
     exclusivesFrom = mayHaveGoneBack ? turn.now + timing.lost : nil
     lastTick = turn.now
@@ -102,7 +107,7 @@ public struct Scheduler: Sendable {
     resumeFailurePolicies(into: &turn)
   }
 
-  /// Takes one input in. Nothing leaves before `close`.
+  /// Handles one input. Effects leave only after `close`.
   public mutating func handle(_ input: Input, into turn: inout Turn) {
     turn.commit = CommitIndex(lastCommit.number + 1)
     switch input {
@@ -114,7 +119,7 @@ public struct Scheduler: Sendable {
     }
   }
 
-  /// Ends a turn: decides who runs what, seals records, events and orders.
+  /// Ends a turn: assigns operations to workers, then seals records, events and orders.
   public mutating func close(_ turn: inout Turn) {
     turn.commit = CommitIndex(lastCommit.number + 1)
     applyFailurePolicies(into: &turn)
@@ -122,7 +127,8 @@ public struct Scheduler: Sendable {
     assign(into: &turn)
     commitTroubles(into: &turn)
     state.tellQueueCounts(into: &turn)
-    // When graphs with keys ended is a fact of its own: their keys live so long from then on.
+    // The end of graphs with keys is dated by a fact of its own: the life of their keys counts from
+    // it.
     if state.endsKeys { commit(.keysDated(turn.wall), into: &turn) }
     forgetAtWorkers(state.endGraphs(into: &turn), into: &turn)
     turn.sealRecords()
@@ -131,7 +137,7 @@ public struct Scheduler: Sendable {
     sendOrders(into: &turn)
   }
 
-  /// Decides a fact: it takes effect and will be journaled.
+  /// Commits a fact: it takes effect and will be journaled.
   mutating func commit(_ record: Record, into turn: inout Turn) {
     state.apply(record, into: &turn)
     follow(record, into: &turn)
@@ -139,7 +145,7 @@ public struct Scheduler: Sendable {
     turn.note(record)
   }
 
-  /// The same of one operation; neighbours with the same fact share a record.
+  /// Commits a fact about one operation; neighbours with the same fact share a record.
   mutating func commit(_ fact: RunFact, _ id: OperationID, into turn: inout Turn) {
     state.apply(fact, to: id, into: &turn)
     takeConsequences(of: &turn)
@@ -147,7 +153,7 @@ public struct Scheduler: Sendable {
   }
 }
 
-// What everybody here may read, and nobody assign.
+// Read-only access to the state for the whole module.
 extension Scheduler {
   var counters: Counters { state.counters }
   var graphs: Registry<Graph> { _read { yield state.graphs } }
@@ -161,14 +167,14 @@ extension Scheduler {
   var workerBySession: [WorkerSession: WorkerID] { _read { yield state.workerBySession } }
   var linedQueues: [UInt32] { _read { yield state.linedQueues } }
   var moments: [OperationID: Moments] { _read { yield state.moments } }
-  /// Commits so far; the next turn with records is one higher.
+  /// The number of commits so far; the next turn with records is one higher.
   public var lastCommit: CommitIndex { state.lastCommit }
 }
 
-/// Who waits for an answer.
+/// The client that waits for an answer.
 struct Asker: Hashable, Sendable {
   var peer: PeerID
   var request: RequestID
-  /// The submitter whose graphs alone it may change; nil: those of everybody.
+  /// The only submitter whose graphs the client may change; nil: the graphs of all submitters.
   var onlyOf: String?
 }

@@ -1,5 +1,5 @@
-// Effects as data: what one turn of the coordinator decided and what is to be done about it. The
-// body makes one, reuses it for every turn, and obeys one rule (G3, persist then speak):
+// Effects as data: the decisions of one turn of the coordinator, and the work that follows from
+// them. The body makes one turn, reuses it, and obeys one rule (persist, then speak: G3):
 //
 //   `records`, `events`, `history` and `endings` go to the journal as one transaction;
 //   `afterDurable` leaves only when that transaction is durable;
@@ -10,7 +10,7 @@ public import OpClusterModel
 public struct Turn: Sendable {
   public private(set) var now: Instant = .zero
   public private(set) var wall: WallTime = .unknown
-  /// The commit this turn becomes if it has records.
+  /// The commit index of this turn if it has records.
   public internal(set) var commit = CommitIndex(0)
 
   public internal(set) var records: [Record] = []
@@ -20,9 +20,9 @@ public struct Turn: Sendable {
   public internal(set) var endings: [GraphEnding] = []
   public internal(set) var afterDurable: [Effect] = []
   public internal(set) var atOnce: [Effect] = []
-  /// What workers said of attempts that were never given to them. Claims no fact.
+  /// Reports of workers about attempts that were never given to them. Claim no fact.
   public internal(set) var lies: [Lie] = []
-  /// Somebody keeps the records; else it is only known whether there were any.
+  /// Whether `records` is kept; if false, the turn only remembers whether there were any.
   let keepsRecords: Bool
   private var hadRecords = false
   /// Replay counts events but does not keep them.
@@ -32,17 +32,18 @@ public struct Turn: Sendable {
   private var openFactRuns = OperationRuns(graph: GraphID(0))
   /// Orders of this turn by worker, sent as one message each when the turn closes.
   var orders: [PendingOrders] = []
-  /// Of the fact that was applied last.
+  /// The consequences of the fact that was applied last.
   var consequences = Consequences()
   /// Workers that were welcomed in this turn.
   var welcomed: [UInt32] = []
-  /// The time from which keys of graphs count that end in this turn; unknown: no fact says it.
+  /// The time from which the keys of graphs that end in this turn count; unknown if no fact says
+  /// it.
   var keysDate = WallTime.unknown
 
-  /// - Parameter keepsRecords: false where there is no journal: `records` stays empty.
+  /// - Parameter keepsRecords: false without a journal: `records` stays empty.
   public init(keepsRecords: Bool = true) { self.keepsRecords = keepsRecords }
 
-  /// Empties it for the next turn.
+  /// Empties the turn for reuse.
   public mutating func begin(at now: Instant, wall: WallTime) {
     self.now = now
     self.wall = wall
@@ -63,8 +64,8 @@ public struct Turn: Sendable {
     keysDate = .unknown
   }
 
-  /// Moves all effects to the end of a list, those that claim no fact first: for who keeps no
-  /// journal, where a turn is durable as soon as it is closed.
+  /// Moves all effects to the end of a list, those that claim no fact first. For a body without a
+  /// journal, where a closed turn is durable at once.
   public mutating func takeEffects(_ effects: inout [Effect]) {
     if effects.isEmpty, atOnce.isEmpty {
       swap(&effects, &afterDurable)
@@ -76,11 +77,11 @@ public struct Turn: Sendable {
     afterDurable.removeAll(keepingCapacity: true)
   }
 
-  /// Whether there is anything to commit; true only after the scheduler closed the turn.
+  /// Whether there is anything to commit; valid only after the scheduler has closed the turn.
   public var isDurable: Bool { hadRecords || !records.isEmpty }
 }
 
-/// Something to do outside of the core.
+/// An action outside of the core.
 public enum Effect: Hashable, Sendable {
   case toWorker(PeerID, CoordinatorMessage)
   case toClient(PeerID, RequestID, ClientReply)
@@ -88,20 +89,20 @@ public enum Effect: Hashable, Sendable {
   case close(PeerID)
 }
 
-/// A word about an attempt that whoever said it cannot know: no delay and no loss explains it.
+/// A report about an attempt that the sender cannot know; no delay and no loss explains it.
 public struct Lie: Hashable, Sendable {
   public var peer: PeerID
   public var attempt: AttemptID
 }
 
-/// A submission for the history, to be kept beyond the graph's life.
+/// An accepted submission, kept by the history beyond the graph's life.
 public struct AcceptedSubmission: Hashable, Sendable {
   public var graph: GraphID
   public var submission: GraphSubmission
   public var at: WallTime
 }
 
-/// A graph that ended in this turn: what the history keeps when its storage is dropped.
+/// A graph that ended in this turn: the part that the history keeps after its storage is dropped.
 public struct GraphEnding: Hashable, Sendable {
   public var structure: GraphStructure
   /// One raw `Outcome` per operation.
@@ -116,13 +117,13 @@ struct PendingOrders: Sendable {
   var orders: WorkerOrders
 }
 
-/// Which runs of events may still grow in this turn, by kind: neighbours that go through the same
-/// changes cost what one costs. A run grows only where no observer could tell the difference: not
-/// past an earlier change of the same operation, nor past the end of what it waited for (S114).
+/// The runs of events that may still grow in this turn, by kind: equal changes of neighbours cost
+/// as much as one change. A run grows only if no observer could notice: not past an earlier change
+/// of the same operation, and not past the end of a dependency (S114).
 struct OpenEventRuns: Sendable {
   /// Position in `Turn.events` + 1, 0 for none; by `slot(of:)`, in the order of a life.
   private var positions = SIMD8<Int>()
-  /// The newest run of a slot that was left for another one.
+  /// The newest run of a slot that another run has replaced.
   private var left = SIMD8<Int>()
 
   static let slotCount = 6
@@ -131,14 +132,14 @@ struct OpenEventRuns: Sendable {
 
   subscript(slot: Int) -> Int { positions[slot] }
 
-  /// A new run takes the place of the one that was open.
+  /// Opens a new run in place of the open one.
   mutating func open(_ slot: Int, at position: Int) {
     left[slot] = max(left[slot], positions[slot])
     positions[slot] = position
   }
 
-  /// Whether the open run of a slot stands after every run that is no longer open and could hold
-  /// an earlier change of the same operation, and after the end of what made it ready.
+  /// Whether the open run of a slot stands behind every closed run that may hold an earlier change
+  /// of the same operation, and behind the end that made the operation ready.
   func mayGrow(_ slot: Int) -> Bool {
     let own = positions[slot]
     if slot == Self.ready, own < max(positions[Self.finished], left[Self.finished]) {
@@ -148,7 +149,8 @@ struct OpenEventRuns: Sendable {
     return true
   }
 
-  /// Events that come in long uniform series have a slot of their own; nil: never merged.
+  /// The slot of events that come in long uniform series; nil: events of this kind are never
+  /// merged.
   static func slot(of kind: Event.Kind) -> Int? {
     switch kind {
     case .isReady: 0
@@ -193,8 +195,8 @@ extension Turn {
     records.append(record)
   }
 
-  /// The orders that this turn has for a worker, begun where there are none. In what conversation
-  /// they are given is filled in when they are sent.
+  /// The position of this turn's orders for a worker; creates empty ones if there are none. Their
+  /// conversation is filled in when they are sent.
   mutating func orders(for worker: WorkerID) -> Int {
     if let at = orders.firstIndex(where: { $0.worker == worker.number }) { return at }
     let unsent = Conversation(epoch: Epoch(0), session: WorkerSession(0), increment: 0)

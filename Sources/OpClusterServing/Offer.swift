@@ -1,4 +1,5 @@
-// What a worker offers, by its flags, and the command that prints it. Run once, on the main thread.
+// The resources that a worker offers, by its flags, and the command that prints them. Run once, on
+// the main thread.
 
 import ArgumentParser
 import Glibc
@@ -7,7 +8,7 @@ import OpClusterKeys
 import OpClusterModel
 import OpClusterWorker
 
-/// What the worker offers; shared by both commands.
+/// The flags of a worker's resources; shared by both commands.
 struct Offer: ParsableArguments {
   @Option(help: "Processors to offer: a number, or auto. [OPWORKER_CPUS]")
   var cpus: String?
@@ -24,7 +25,7 @@ struct Offer: ParsableArguments {
     help: "Another resource, NAME=N; may be repeated. [OPWORKER_RESOURCE]")
   var resources: [String] = []
 
-  /// What operations are told of the gpus; nil: nothing.
+  /// The names of the gpus for operations; nil if operations are not assigned any.
   func gpuNames(_ settings: WorkerSettings) throws(ValidationError) -> [String]? {
     let text = settings.text(.gpus, flag: gpus) ?? "auto"
     guard let setting = GPUSetting(text) else {

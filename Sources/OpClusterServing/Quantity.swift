@@ -1,4 +1,4 @@
-// Reads amounts as people write them on a command line. Pure.
+// Parses amounts of the command line. Pure.
 
 import ArgumentParser
 import OpClusterModel
@@ -12,7 +12,7 @@ enum Quantity {
     return ResourceAmount(tenThousandths: Int64(saturating: (number * 10_000).rounded()))
   }
 
-  /// `1048576`, `512M`, `16GiB`, or `90%` of the whole, where there is one.
+  /// `1048576`, `512M`, `16GiB`, or `90%` of `whole` if that is given.
   static func bytes(
     _ text: String, of whole: Int64?, flag: String = "--memory"
   ) throws(ValidationError) -> Int64 {

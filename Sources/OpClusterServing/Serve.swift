@@ -4,14 +4,16 @@
 import ArgumentParser
 import Glibc
 import Logging
+import OpClusterAttempts
 import OpClusterClient
 import OpClusterDaemon
 import OpClusterKeys
 import OpClusterModel
+import OpClusterSystem
 import OpClusterWorker
 import OpClusterZeroMQ
 
-/// `serve`, what the program does unless told otherwise.
+/// `serve`, the default command.
 struct Serve<Program: WorkerProgram>: ParsableCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
@@ -99,8 +101,8 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
   @Flag(help: .hidden) var untilStdinCloses = false
 
   func run() throws {
-    keepSecretsOutOfDumps()
-    hideArguments(beginningWith: JoinToken.prefix)
+    OwnProcess.keepSecretsOutOfDumps()
+    OwnProcess.hideArguments(beginningWith: JoinToken.prefix)
     let worker: Worker
     do {
       worker = try Worker(try configuration(), types: Program.registry)
@@ -186,7 +188,7 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
       }
       configuration.patience = .seconds(Int64(seconds))
     }
-    // Last: what is wrong with the flags is told before keys are asked for, or spent.
+    // Last, so that errors of the flags are reported before keys are required, or spent.
     if endpoint.transport == .tcp { useKeys(&configuration, settings) }
     return configuration
   }
@@ -227,7 +229,7 @@ struct Serve<Program: WorkerProgram>: ParsableCommand {
     return Logger(label: Program.name) { _ in StandardErrorLog(format: format, level: level) }
   }
 
-  /// Says why on standard error and ends the process.
+  /// Writes the message to standard error and ends the process.
   func fail(_ message: String, status: Int32) -> Never {
     StandardStream.error.write("\(Program.name): \(message)")
     Glibc.exit(status)

@@ -1,4 +1,4 @@
-// The worker's key: read before anything else, or made by an invitation first. Main thread.
+// The worker's key: read first of all, or created by an invitation. Main thread.
 
 import ArgumentParser
 import Glibc
@@ -6,11 +6,12 @@ import OpClusterClient
 import OpClusterDaemon
 import OpClusterKeys
 import OpClusterModel
+import OpClusterSystem
 import OpClusterWorker
 import OpClusterZeroMQ
 
 extension Serve {
-  /// Puts the keys into the configuration; ends the process where that cannot be.
+  /// Puts the keys into the configuration; ends the process if that is impossible.
   func useKeys(_ configuration: inout WorkerConfiguration, _ settings: WorkerSettings) {
     let folder = settings.text(.keys, flag: keys).map { KeyFolder($0) } ?? .standard
     do throws(KeyError) {
@@ -37,13 +38,13 @@ extension Serve {
     } catch {
       fail(error.description, status: error.status)
     }
-    // For operations that submit others, here and in children.
+    // For operations that submit others, in this process and in children.
     if OwnProcess.variable(ClusterKeys.variable) == nil {
       OwnProcess.setVariable(ClusterKeys.variable, folder.path)
     }
   }
 
-  /// The token where somebody gave one: flags before the environment and files, each by itself.
+  /// The source of the token, if one was given: flags before the environment, then files.
   private func joinSource(_ settings: WorkerSettings) throws(KeyError) -> JoinSource? {
     if join != nil, joinFile != nil {
       throw KeyError(
@@ -73,8 +74,8 @@ extension Serve {
     return try source.token { OwnProcess.readInputLine(limit: $0) }
   }
 
-  /// Joining takes threads, which a worker must not have at its start; the program that starts
-  /// again has none, finds the key, and no longer shows the token.
+  /// Joining needs threads, which a worker must not have at its start. The program restarts without
+  /// threads, finds the key, and no longer shows the token.
   private func joinAndStartAgain(
     _ token: JoinToken, _ folder: KeyFolder, _ coordinator: Endpoint, _ settings: WorkerSettings
   ) -> Never {
@@ -85,7 +86,7 @@ extension Serve {
     }
     let name = settings.text(.name, flag: name) ?? MachineResources.machineName
     let result: Result<OwnKey, ClientError>
-    do throws(SocketError) {
+    do throws(SystemError) {
       result = try runOnThisThread { () async -> Result<OwnKey, ClientError> in
         do throws(ClientError) {
           return .success(

@@ -1,8 +1,9 @@
-// What a user's worker program is made of: its operation types, and `@main`. Everything else, flags
-// and exit codes, is that of `opworker`, which is such a program without types of its own.
+// The protocol of a user's worker program: its operation types, and `@main`. Flags and exit codes
+// are those of `opworker`, which is such a program without types of its own.
 
 import ArgumentParser
 @_exported public import Logging
+import OpClusterAttempts
 import OpClusterModel
 @_exported public import OpClusterOperations
 import OpClusterWorker
@@ -14,11 +15,11 @@ import OpClusterWorker
 ///     }
 ///
 /// It takes the flags and variables of `opworker`, and runs types of isolation `.child` in child
-/// processes, which are the same program once more.
+/// processes that execute the same program.
 public protocol WorkerProgram {
-  /// Beside the built-in ones; of two with the same name and version the later one counts.
+  /// In addition to the built-in ones; a later type replaces one with the same name and version.
   static var types: [any RegisteredOperation.Type] { get }
-  /// What the program calls itself in its help and its complaints. Default: the name of its file.
+  /// The program's name in its help and its error messages. Default: the name of its file.
   static var name: String { get }
   /// One sentence for its help.
   static var abstract: String { get }
@@ -33,19 +34,19 @@ extension WorkerProgram {
 
   public static var abstract: String { "Runs operations for a coordinator." }
 
-  /// What `--version` prints; the number is ours, and not that of a user's types.
+  /// The output of `--version`; the number is OpCluster's, not that of a user's types.
   static var version: String {
     types.isEmpty ? "\(name) \(Build.version)" : "\(name) (\(Build.name))"
   }
 
-  /// The types as the worker takes them.
+  /// The types as a registry for the worker.
   static var registry: OperationRegistry {
     var registry = OperationRegistry()
     for type in types { registry.add(type) }
     return registry
   }
 
-  /// The whole program. `@main` calls it; it returns for help only.
+  /// The whole program. `@main` calls it; it returns only after printing help.
   public static func main() {
     ChildProgram.serveIfAsked { registry }
     RootCommand<Self>.main()

@@ -1,21 +1,22 @@
-// What a worker is told where: flag, environment, configuration file, in this order.
+// The settings of a worker and their sources: flag, environment, configuration file, in this order.
 // Read once at the start, on the starting thread.
 
 public import OpClusterKeys
-public import OpClusterWorker
+public import OpClusterSystem
+import OpClusterWorker
 
-/// A setting of a worker by the name that its variable (`OPWORKER_CPUS`) and its line in a
-/// configuration file (`opworker_cpus: 4`) bear.
+/// A setting of a worker, by the name in its variable (`OPWORKER_CPUS`) and in a configuration file
+/// (`opworker_cpus: 4`).
 public enum WorkerSetting: String, CaseIterable, Sendable {
   case coordinator, name, cpus, memory, gpus, scratch, processes, drain, keys, join
-  /// `NAME=N`, several divided by commas.
+  /// `NAME=N`, several separated by commas.
   case resource
-  /// `KEY=VALUE`, several divided by commas.
+  /// `KEY=VALUE`, several separated by commas.
   case label
   case logSpace = "log_space"
   case logAge = "log_age"
   case memoryLimit = "memory_limit"
-  /// A file that holds what `join` is.
+  /// A file with the value of `join`.
   case joinFile = "join_file"
   case exitWhenUnreachable = "exit_when_unreachable"
   case runAs = "run_as"
@@ -23,11 +24,11 @@ public enum WorkerSetting: String, CaseIterable, Sendable {
   case logFormat = "log_format"
 
   public var variable: String { "OPWORKER_\(rawValue.uppercased())" }
-  /// The files are shared with the other programs.
+  /// With a prefix, since the files are shared with the other programs.
   public var key: String { "opworker_\(rawValue)" }
 }
 
-/// What the environment and the configuration files say.
+/// The settings of the environment and the configuration files.
 public struct WorkerSettings: Sendable {
   private struct File: Sendable {
     var path: String
@@ -37,8 +38,8 @@ public struct WorkerSettings: Sendable {
   private let variable: @Sendable (String) -> String?
 
   /// - Parameters:
-  ///   - paths: configuration files, the first that says something counts.
-  ///   - variable: looks up the environment.
+  ///   - paths: Configuration files; the first one with a value counts.
+  ///   - variable: Looks up the environment.
   public init(
     paths: [String] = ConfigurationFile.paths,
     variable: @escaping @Sendable (String) -> String? = OwnProcess.variable
@@ -52,14 +53,14 @@ public struct WorkerSettings: Sendable {
     self.variable = variable
   }
 
-  /// The flag if it is given, else what the environment says, else the files; nil: nobody.
+  /// The flag if it is given, else the environment, else the files; nil if there is no value.
   public func text(_ setting: WorkerSetting, flag: String? = nil) -> String? {
     if let flag { return flag }
     if let text = variable(setting.variable), !text.isEmpty { return text }
     return files.lazy.compactMap { $0.values[setting.key] }.first { !$0.isEmpty }
   }
 
-  /// The same for what can be said more than once.
+  /// The values of a setting that may be given more than once.
   public func list(_ setting: WorkerSetting, flags: [String] = []) -> [String] {
     if !flags.isEmpty { return flags }
     return (text(setting) ?? "").split(separator: ",").map(Self.trimmed)

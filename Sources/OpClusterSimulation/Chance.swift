@@ -1,15 +1,15 @@
-// Chance from a seed, the same on every machine and in every process. Used by the simulated world
-// alone; brains have no chance of their own.
+// Pseudo-random numbers from a seed, the same on every machine and in every process. Only the
+// simulated world uses them; the scheduler and the execution core have no randomness.
 
 import OpClusterModel
 
-/// SplitMix64 with the few questions that a world asks.
+/// SplitMix64 with the few draws that a world needs.
 struct Chance: Sendable {
   private var state: UInt64
 
   init(_ seed: UInt64) { state = seed }
 
-  /// A generator of its own for one purpose, so that more draws elsewhere do not disturb it.
+  /// A separate generator for one purpose, so that additional draws elsewhere do not disturb it.
   init(_ seed: UInt64, purpose: UInt64) {
     state = Chance.mix(seed ^ Chance.mix(purpose))
   }
@@ -33,14 +33,14 @@ struct Chance: Sendable {
   mutating func permille(_ share: Int) -> Bool { share > 0 && below(1000) < share }
   mutating func pick<Element>(_ choices: [Element]) -> Element { choices[below(choices.count)] }
 
-  /// A length of time from low to high, in microseconds.
+  /// A duration from low to high, in microseconds.
   mutating func microseconds(_ low: Int, _ high: Int) -> Span {
     Span(nanoseconds: Int64(between(low, high)) * 1000)
   }
   mutating func milliseconds(_ low: Int, _ high: Int) -> Span {
     microseconds(low * 1000, high * 1000)
   }
-  /// The wait for something that happens once in `mean` on average.
+  /// The wait for an event that happens once in `mean` on average.
   mutating func wait(mean: Span) -> Span {
     let mean = Int(mean.nanoseconds / 1000)
     return microseconds(mean / 4, mean * 7 / 4)

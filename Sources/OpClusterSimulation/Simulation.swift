@@ -1,8 +1,8 @@
-// Worlds from seeds, for the command and for tests: run one, get what it came to.
+// Runs worlds from seeds, for the command and for tests, and reports the results.
 
 public import OpClusterModel
 
-/// What a seed broke.
+/// The violation of a rule.
 public struct Violation: Hashable, Sendable {
   /// The invariant of Simulation.md, or the rule: `I4`, `S91`…
   public var rule: String
@@ -11,27 +11,27 @@ public struct Violation: Hashable, Sendable {
   public var at: Instant
 }
 
-/// What one seed came to.
+/// The result of one seed.
 public struct SimulationReport: Sendable {
   public var seed: UInt64
-  /// nil: everything held, and everything ended.
+  /// nil: all invariants held, and everything ended.
   public var violation: Violation?
   /// Equal for equal runs, in any process.
   public var hash: UInt64
-  /// Things that happened.
+  /// The number of happenings.
   public var steps: Int
-  /// Virtual time from the beginning to the end.
+  /// The virtual time from beginning to end.
   public var virtualSeconds: Double
   public var operations: Int
   public var launches: Int
   public var faults: Int
-  /// Turns that became durable.
+  /// The number of turns that became durable.
   public var commits: Int
   public var answers: Int
-  /// By code, how often requests were refused; for people.
+  /// The number of refusals by code; for people.
   public var refusals: [String: Int]
 
-  /// How to see it again.
+  /// The command that repeats the run.
   public var command: String { "opsim repeat \(seed) --trace" }
 
   /// One line for people, two for a failure.
@@ -51,14 +51,14 @@ public struct SimulationReport: Sendable {
 }
 
 public enum Simulation {
-  /// Runs the world of one seed. `trace` gets every line of what happens.
+  /// Runs the world of one seed. `trace` gets a line for each happening.
   public static func run(
     seed: UInt64, mutant: Mutant? = nil, trace: ((String) -> Void)? = nil
   ) -> SimulationReport {
     report(World(seed: seed, mutant: mutant, tracer: Tracer(write: trace)))
   }
 
-  /// The same, and a script of it.
+  /// Runs the world of one seed, and records a script of it.
   public static func record(
     seed: UInt64, mutant: Mutant? = nil
   ) -> (SimulationReport, WorldScript) {
@@ -67,7 +67,7 @@ public enum Simulation {
     return (report, world.recording ?? WorldScript())
   }
 
-  /// How often each kind of effect occurs in a seed; for `SimulationCoverage.effects`.
+  /// The number of effects of each kind in a seed; for `SimulationCoverage.effects`.
   public static func effects(seed: UInt64) -> [String: Int] {
     let world = World(seed: seed, tracer: Tracer())
     world.effectCounts = [:]
@@ -88,8 +88,8 @@ public enum Simulation {
     return SimulationReport(
       seed: world.seed, violation: world.violation, hash: world.tracer.hash, steps: world.steps,
       virtualSeconds: (world.now - start).seconds,
-      operations: world.book.operationCount,
-      launches: world.book.launched.count, faults: world.faults, commits: world.durableTurns,
+      operations: world.ledger.operationCount,
+      launches: world.ledger.launched.count, faults: world.faults, commits: world.durableTurns,
       answers: world.answers, refusals: world.refusals)
   }
 }

@@ -1,11 +1,12 @@
 // The worker for programs: made from a configuration and a registry, run on the thread that calls
 // `run`, stopped from any other.
 
+public import OpClusterAttempts
 import OpClusterDaemon
 public import OpClusterModel
 public import OpClusterOperations
 import OpClusterProcesses
-public import OpClusterZeroMQ
+public import OpClusterSystem
 
 /// A worker. `Worker(configuration, types: registry).run()` on the main thread is a whole program.
 public struct Worker: Sendable {
@@ -13,10 +14,10 @@ public struct Worker: Sendable {
   public let registry: OperationRegistry
   private let orders: Mailbox<WorkerOrder>
 
-  /// - Throws: `SocketError` if the machine has no descriptor left.
+  /// - Throws: `SystemError` if the machine has no descriptor left.
   public init(
     _ configuration: WorkerConfiguration, types registry: OperationRegistry = OperationRegistry()
-  ) throws(SocketError) {
+  ) throws(SystemError) {
     self.configuration = configuration
     self.registry = registry
     orders = try Mailbox(capacity: 16)

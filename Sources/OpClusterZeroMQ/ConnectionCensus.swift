@@ -4,6 +4,7 @@
 
 import CZeroMQ
 import Glibc
+public import OpClusterSystem
 
 /// What a router knows of its connections.
 public struct ConnectionCensus: Hashable, Sendable {
@@ -27,7 +28,7 @@ extension Socket {
   /// whenever the poller tells of this socket.
   ///
   /// - Throws: what libzmq answered.
-  public func watchConnections() throws(SocketError) {
+  public func watchConnections() throws(SystemError) {
     precondition(role.isRouter, "a dealer has one connection, and events of its own")
     handle.events = try SocketHandle(
       monitoring: handle, events: SocketHandle.countedEvents,

@@ -3,6 +3,7 @@
 
 import CZeroMQ
 import Glibc
+import OpClusterSystem
 import Synchronization
 
 /// A turn in the life of a dealer's connection.
@@ -127,21 +128,21 @@ extension SocketHandle {
   convenience init(
     monitoring socket: SocketHandle, events: Int32 = SocketHandle.toldEvents,
     settings: [(option: SocketOption, value: Int)] = [(.linger, 0)]
-  ) throws(SocketError) {
+  ) throws(SystemError) {
     let number = SocketHandle.count.wrappingAdd(1, ordering: .relaxed).newValue
     let address = "inproc://connection-events-\(number)"
     let watched = unsafe socket.checked()
     guard unsafe zmq_socket_monitor(watched, address, events) == 0 else {
       throw .last("watch the connection of a socket")
     }
-    do throws(SocketError) {
+    do throws(SystemError) {
       try self.init(type: ZMQ_PAIR, settings: settings)
     } catch {
       unsafe zmq_socket_monitor(watched, nil, 0)
       throw error
     }
     guard unsafe zmq_connect(checked(), address) == 0 else {
-      let error = SocketError.last("watch the connection of a socket")
+      let error = SystemError.last("watch the connection of a socket")
       unsafe zmq_socket_monitor(watched, nil, 0)
       close()
       throw error

@@ -1,6 +1,7 @@
 // Who may connect over TCP. A server makes a gate before it binds, says whom it admits, and keeps
 // it open for as long as it is alive; the keeper (GateKeeper.swift) asks it. Any thread.
 
+public import OpClusterSystem
 import Synchronization
 
 /// Decides about the keys of new connections in one domain of this process.
@@ -51,7 +52,7 @@ public final class Gate: Sendable {
   ///
   /// - Throws: `EADDRINUSE` if the domain has a gate already, or what libzmq answered.
   public init(domain: String = Gate.domain, admitting decision: @escaping Decision)
-    throws(SocketError)
+    throws(SystemError)
   {
     self.domain = domain
     state = Mutex(State(decision: decision))

@@ -2,6 +2,7 @@
 // its own for the whole process: it asks the gate of the domain. If it is gone, nobody is let in.
 
 import CZeroMQ
+import OpClusterSystem
 import Synchronization
 
 final class GateKeeper: Sendable {
@@ -24,11 +25,11 @@ final class GateKeeper: Sendable {
   static let beatPause: Int64 = 1_000_000_000
 
   /// Adds a gate; its domain is free again when the gate is let go of.
-  func register(_ gate: Gate) throws(SocketError) {
+  func register(_ gate: Gate) throws(SystemError) {
     // One at a time: the second one must not return before the keeper serves.
-    try state.withLock { state throws(SocketError) in
+    try state.withLock { state throws(SystemError) in
       guard state.gates[gate.domain]?.gate == nil else {
-        throw SocketError(
+        throw SystemError(
           action: "open the gate '\(gate.domain)'", code: EADDRINUSE,
           advice: "another server of this process has it; choose another domain")
       }
@@ -44,11 +45,11 @@ final class GateKeeper: Sendable {
   private func gate(of domain: String) -> Gate? { state.withLock { $0.gates[domain]?.gate } }
 
   /// Starts the thread and waits until it is bound: before that, nobody may bind (A6).
-  private func start() throws(SocketError) {
-    let bound = try Mailbox<SocketError?>(capacity: 1)
+  private func start() throws(SystemError) {
+    let bound = try Mailbox<SystemError?>(capacity: 1)
     _ = try startThread(name: "opcluster-gate") {
       let socket: SocketHandle
-      do throws(SocketError) {
+      do throws(SystemError) {
         socket = try Self.open()
       } catch {
         _ = bound.post(error)
@@ -61,15 +62,15 @@ final class GateKeeper: Sendable {
     var poller = Poller()
     _ = poller.add(descriptor: bound.descriptor)
     _ = try poller.wait(until: nil)
-    var answers: [SocketError?] = []
+    var answers: [SystemError?] = []
     bound.takeAll(into: &answers)
     if let error = answers.compactMap(\.self).first { throw error }
   }
 
-  private static func open() throws(SocketError) -> SocketHandle {
+  private static func open() throws(SystemError) -> SocketHandle {
     let socket = try SocketHandle(type: ZMQ_ROUTER, settings: [(.linger, 0)])
     guard unsafe zmq_bind(socket.checked(), address) == 0 else {
-      let error = SocketError.last("serve the gate")
+      let error = SystemError.last("serve the gate")
       socket.close()
       throw error
     }
@@ -79,7 +80,7 @@ final class GateKeeper: Sendable {
   // MARK: - On its thread
 
   private func serve(_ socket: SocketHandle) {
-    var poller = Poller()
+    var poller = SocketPoller()
     _ = poller.add(socket, for: .readable)
     beat.store(MonotonicClock.now(), ordering: .relaxed)
     while (try? poller.wait(until: MonotonicClock.now() + Self.beatPause)) != nil {

@@ -1,6 +1,8 @@
 // The proof at start that a server lets in nobody it does not know: one connection to itself with a
 // key that was made this moment (G35). On the thread of the server's start.
 
+public import OpClusterSystem
+
 /// Why a server must not serve.
 public enum GateProof: Hashable, Sendable {
   /// The key of chance was refused, as it must be.
@@ -16,13 +18,13 @@ public enum GateProof: Hashable, Sendable {
   /// Tries the door at `endpoint`, a bound TCP address, with a random key.
   public static func attempt(
     at endpoint: Endpoint, server: PublicKey
-  ) throws(SocketError) -> GateProof {
+  ) throws(SystemError) -> GateProof {
     let dealer = try Socket(
       role: .dealer(maximumMessageBytes: 1_024),
       keys: .client(KeyPair.random(), server: server))
     try dealer.connect(endpoint.seenFromHere)
     let deadline = MonotonicClock.now() + patience
-    var poller = Poller()
+    var poller = SocketPoller()
     _ = poller.add(dealer, for: [])
     while MonotonicClock.now() < deadline {
       _ = try poller.wait(until: deadline)

@@ -2,7 +2,6 @@
 // secret one. Values; any thread.
 
 import CZeroMQ
-import Glibc
 import Synchronization
 
 /// Names a peer; anybody may know it.
@@ -104,26 +103,5 @@ public struct KeyPair: Sendable {
 
   private static func spelling(_ text: [CChar]) -> [UInt8] {
     text.prefix(PublicKey.textBytes).map { UInt8(bitPattern: $0) }
-  }
-}
-
-/// From now on the memory of this process is in no core dump, and no other process of the same user
-/// can look into it (G39). Programs that it starts decide for themselves.
-///
-/// A crash then ends the process at once, without the report of the Swift runtime, which would show
-/// registers and memory.
-public func keepSecretsOutOfDumps() { _ = opcluster_forbid_dumps() }
-
-/// Takes a secret out of the list of processes, where every user can read how a program was
-/// started: what follows `prefix` in an argument is overwritten. Until then it could be read, so
-/// that this is no substitute for a file. The program itself keeps its arguments. Before the first
-/// other thread.
-public func hideArguments(beginningWith prefix: String) {
-  // Copied by this first look, if they have not been before.
-  let arguments = CommandLine.arguments
-  for at in arguments.indices where arguments[at].contains(prefix) {
-    guard let text = unsafe CommandLine.unsafeArgv[at], let start = unsafe strstr(text, prefix)
-    else { continue }
-    unsafe memset(start, Int32(UInt8(ascii: "x")), strlen(start))
   }
 }

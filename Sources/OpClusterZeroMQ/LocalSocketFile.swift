@@ -3,6 +3,7 @@
 
 import Glibc
 import OpClusterFolders
+import OpClusterSystem
 import Synchronization
 
 /// A socket file that one of our sockets has made.
@@ -46,29 +47,29 @@ struct LocalSocketFile {
   ///
   /// libzmq removes whatever file is there before it binds, so this is the only guard. Two servers
   /// that start at the same instant on the same stale file are not told apart.
-  static func checkFree(path: String, action: String) throws(SocketError) {
+  static func checkFree(path: String, action: String) throws(SystemError) {
     let folder = folder(of: path)
     switch information(of: folder) {
     case .success(let found) where found.st_mode & S_IFMT == S_IFDIR: break
-    case .success: throw SocketError(action: action, code: ENOTDIR, advice: "choose a folder")
+    case .success: throw SystemError(action: action, code: ENOTDIR, advice: "choose a folder")
     case .failure(let error):
-      throw SocketError(
+      throw SystemError(
         action: action, code: error.code,
         advice: "the folder \(folder) must exist and be yours; create it with mode 0700")
     }
     switch information(of: path) {
     case .failure(let error) where error.code == ENOENT: return
-    case .failure(let error): throw SocketError(action: action, code: error.code)
+    case .failure(let error): throw SystemError(action: action, code: error.code)
     case .success(let found):
       guard found.st_mode & S_IFMT == S_IFSOCK else {
-        throw SocketError(
+        throw SystemError(
           action: action, code: EEXIST, advice: "the file there is no socket; choose another path")
       }
     }
     let answer = try probe(path: path, action: action)
     // Refused: nobody listens, the file is stale. Gone meanwhile: as good.
     guard answer == ECONNREFUSED || answer == ENOENT else {
-      throw SocketError(
+      throw SystemError(
         action: action, code: answer == 0 || answer == EAGAIN ? EADDRINUSE : answer)
     }
   }
@@ -89,20 +90,20 @@ struct LocalSocketFile {
     return lastSlash == path.startIndex ? "/" : String(path[..<lastSlash])
   }
 
-  private static func information(of path: String) -> Result<stat, SocketError> {
+  private static func information(of path: String) -> Result<stat, SystemError> {
     var found = stat()
     // Links are followed: the folder may be one.
     guard unsafe stat(path, &found) == 0 else {
-      return .failure(SocketError(action: "look at \(path)", code: errno))
+      return .failure(SystemError(action: "look at \(path)", code: errno))
     }
     return .success(found)
   }
 
   /// What `connect` to the socket file answers: 0 or an `errno`.
-  private static func probe(path: String, action: String) throws(SocketError) -> Int32 {
+  private static func probe(path: String, action: String) throws(SystemError) -> Int32 {
     let type = SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
     let descriptor = socket(AF_UNIX, Int32(type), 0)
-    guard descriptor >= 0 else { throw SocketError(action: action, code: errno) }
+    guard descriptor >= 0 else { throw SystemError(action: action, code: errno) }
     defer { close(descriptor) }
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)

@@ -3,6 +3,7 @@
 
 import CZeroMQ
 import Glibc
+public import OpClusterSystem
 import Synchronization
 
 /// A ROUTER or DEALER socket. Neither copyable nor Sendable: the thread that opens a socket keeps
@@ -36,12 +37,12 @@ public struct Socket: ~Copyable {
   public init(
     role: SocketRole, keys: SocketKeys? = nil,
     highWaterMark: Int = Socket.defaultHighWaterMark, lingerMilliseconds: Int = 0
-  ) throws(SocketError) {
+  ) throws(SystemError) {
     guard
       Socket.messageSizes.contains(role.maximumMessageBytes),
       Socket.highWaterMarks.contains(highWaterMark), Socket.lingers.contains(lingerMilliseconds)
     else {
-      throw SocketError(
+      throw SystemError(
         action: "open socket", code: EINVAL,
         advice: "message size must be in \(Socket.messageSizes), high-water mark in "
           + "\(Socket.highWaterMarks), linger in \(Socket.lingers)")
@@ -50,7 +51,7 @@ public struct Socket: ~Copyable {
       highWaterMark: highWaterMark, lingerMilliseconds: lingerMilliseconds)
     let handle = try SocketHandle(type: role.type, settings: settings)
     if !role.isRouter {
-      do throws(SocketError) {
+      do throws(SystemError) {
         handle.events = try SocketHandle(monitoring: handle)
       } catch {
         handle.close()
@@ -67,7 +68,7 @@ public struct Socket: ~Copyable {
   /// The value that libzmq has for a setting; for tests and diagnosis.
   ///
   /// - Throws: `EINVAL` if the option is not readable.
-  public func option(_ option: SocketOption) throws(SocketError) -> Int {
+  public func option(_ option: SocketOption) throws(SystemError) -> Int {
     try handle.value(of: option)
   }
 
@@ -78,11 +79,11 @@ public struct Socket: ~Copyable {
   ///
   /// - Throws: `EADDRINUSE` if somebody listens there, `ENOENT` if the folder of a socket file
   ///   does not exist, `EACCES` for TCP without keys, or what else libzmq answered.
-  public func bind(_ endpoint: Endpoint) throws(SocketError) -> Endpoint {
+  public func bind(_ endpoint: Endpoint) throws(SystemError) -> Endpoint {
     let raw = unsafe handle.checked()
     let action = "bind \(endpoint)"
     guard endpoint.isNumeric else {
-      throw SocketError(
+      throw SystemError(
         action: action, code: EINVAL,
         advice: "write an address of this machine as a number, or * for all of them")
     }
@@ -97,7 +98,7 @@ public struct Socket: ~Copyable {
     } else if unsafe zmq_bind(raw, endpoint.address) != 0 {
       code = zmq_errno()
     }
-    guard code == 0 else { throw SocketError(action: action, code: code) }
+    guard code == 0 else { throw SystemError(action: action, code: code) }
     return try boundEndpoint(action: action)
   }
 
@@ -114,11 +115,11 @@ public struct Socket: ~Copyable {
   ///   answered.
   public func connect(
     _ endpoint: Endpoint, servedBy servers: LocalServers = .ourselvesAndRoot
-  ) throws(SocketError) {
+  ) throws(SystemError) {
     let raw = unsafe handle.checked()
     let action = "connect to \(endpoint)"
     guard endpoint.port != 0, !endpoint.isWildcard else {
-      throw SocketError(
+      throw SystemError(
         action: action, code: EINVAL, advice: "name the host and the port of the server")
     }
     try prepare(for: endpoint, action: action)
@@ -130,17 +131,17 @@ public struct Socket: ~Copyable {
   }
 
   /// Over TCP there is no way without keys.
-  private func prepare(for endpoint: Endpoint, action: String) throws(SocketError) {
+  private func prepare(for endpoint: Endpoint, action: String) throws(SystemError) {
     try handle.set(.ipv6, to: endpoint.isIPv6 ? 1 : 0)
     guard endpoint.transport == .tcp else { return }
     guard let keys, keys.isServer == role.isRouter else {
-      throw SocketError(
+      throw SystemError(
         action: action, code: EACCES, advice: "over TCP peers know each other by keys; give some")
     }
     try handle.use(keys, maximumMessageBytes: role.maximumMessageBytes)
   }
 
-  private func boundEndpoint(action: String) throws(SocketError) -> Endpoint {
+  private func boundEndpoint(action: String) throws(SystemError) -> Endpoint {
     let raw = unsafe handle.checked()
     var text = [UInt8](repeating: 0, count: Endpoint.maximumTextBytes + 1)
     var size = text.count
@@ -152,7 +153,7 @@ public struct Socket: ~Copyable {
     do {
       return try Endpoint(address)
     } catch {
-      throw SocketError(action: action, code: EINVAL, advice: error.description)
+      throw SystemError(action: action, code: EINVAL, advice: error.description)
     }
   }
 }

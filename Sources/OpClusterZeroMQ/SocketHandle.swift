@@ -3,6 +3,7 @@
 
 import CZeroMQ
 import Glibc
+import OpClusterSystem
 
 /// One raw socket and the thread it belongs to.
 ///
@@ -37,13 +38,13 @@ final class SocketHandle {
   /// Opens a socket of a libzmq type with its settings: the one place where sockets come from.
   init(
     type: Int32, settings: [(option: SocketOption, value: Int)]
-  ) throws(SocketError) {
+  ) throws(SystemError) {
     // libzmq numbers a router's connections from `rand()`, which it does not seed, and aborts when
     // a peer has named itself like the next number: make that number impossible to guess.
     if type == ZMQ_ROUTER { srand(UInt32.random(in: .min ... .max)) }
     guard let raw = unsafe zmq_socket(Context.shared.raw, type) else { throw .last("open socket") }
     unsafe self.raw = raw
-    do throws(SocketError) {
+    do throws(SystemError) {
       for setting in settings { try set(setting.option, to: setting.value) }
       var size = MemoryLayout<Int32>.size
       guard unsafe zmq_getsockopt(raw, ZMQ_FD, &descriptor, &size) == 0 else {
@@ -81,7 +82,7 @@ final class SocketHandle {
     unsafe zmq_close(open)
   }
 
-  func set(_ option: SocketOption, to value: Int) throws(SocketError) {
+  func set(_ option: SocketOption, to value: Int) throws(SystemError) {
     let raw = unsafe checked()
     let result: Int32
     if option.isWide {
@@ -94,7 +95,7 @@ final class SocketHandle {
     guard result == 0 else { throw .last("set \(option) to \(value)") }
   }
 
-  func value(of option: SocketOption) throws(SocketError) -> Int {
+  func value(of option: SocketOption) throws(SystemError) -> Int {
     let raw = unsafe checked()
     var wide: Int64 = 0
     var narrow: Int32 = 0
@@ -108,7 +109,7 @@ final class SocketHandle {
   }
 
   /// What the socket is ready for now, as `ZMQ_POLLIN` and `ZMQ_POLLOUT`. Also rearms `descriptor`.
-  func pendingEvents() throws(SocketError) -> Int32 {
+  func pendingEvents() throws(SystemError) -> Int32 {
     let raw = unsafe checked()
     var events: Int32 = 0
     var size = MemoryLayout<Int32>.size

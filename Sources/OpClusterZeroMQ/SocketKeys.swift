@@ -2,6 +2,7 @@
 // connects, on its thread.
 
 import CZeroMQ
+import OpClusterSystem
 
 /// Who a socket is to its peers over TCP. Over `ipc` and `inproc` nobody is asked: the modes of
 /// files and the walls of the process decide.
@@ -19,7 +20,7 @@ extension SocketHandle {
   static let sealBytes = 8 + 8 + 16 + 1
 
   /// Tells libzmq to use the keys for what is bound or connected from now on.
-  func use(_ keys: SocketKeys, maximumMessageBytes: Int) throws(SocketError) {
+  func use(_ keys: SocketKeys, maximumMessageBytes: Int) throws(SystemError) {
     // libzmq counts what is on the wire.
     try set(.maximumMessageBytes, to: maximumMessageBytes + Self.sealBytes)
     switch keys {
@@ -38,7 +39,7 @@ extension SocketHandle {
   }
 
   /// The value stays out of the error.
-  private func set(_ option: Int32, to value: [UInt8], _ name: String) throws(SocketError) {
+  private func set(_ option: Int32, to value: [UInt8], _ name: String) throws(SystemError) {
     guard unsafe zmq_setsockopt(checked(), option, value, value.count) == 0 else {
       throw .last("set \(name) of a socket")
     }

@@ -3,6 +3,7 @@
 
 import CZeroMQ
 import Glibc
+public import OpClusterSystem
 
 /// What became of a message that was to be sent. `sent` says that libzmq has it, not that it
 /// arrived: messages vanish with their connection (A9), so protocols acknowledge.
@@ -13,7 +14,7 @@ public enum SendResult: Hashable, Sendable {
   /// The router has no such connection (any more).
   case unreachable
   /// An empty message (`EINVAL`), or what libzmq answered.
-  case failed(SocketError)
+  case failed(SystemError)
 }
 
 /// Who sent a message to a router.
@@ -40,7 +41,7 @@ public enum ReceiveResult: Hashable, Sendable {
   /// (A5); it is gone. The sender is nil on a dealer, and on a router if it is nobody who is known,
   /// or chose its own name, which is against the rules too (A2).
   case malformed(from: Sender?)
-  case failed(SocketError)
+  case failed(SystemError)
 }
 
 extension Socket {
@@ -82,7 +83,7 @@ extension Socket {
     defer { unsafe zmq_msg_close(&frame) }
     let code = unsafe Socket.nextFrame(&frame, from: raw)
     guard code == 0 else {
-      return code == EAGAIN ? .nothing : .failed(SocketError(action: "receive", code: code))
+      return code == EAGAIN ? .nothing : .failed(SystemError(action: "receive", code: code))
     }
     guard role.isRouter else { return unsafe takePayload(&frame, from: raw, sender: nil) }
     let sender = unsafe RoutingID(frame: Socket.content(&frame))
@@ -90,7 +91,7 @@ extension Socket {
       return .malformed(from: handle.needsIdentity ? nil : sender.map { Sender(connection: $0) })
     }
     let next = unsafe Socket.nextFrame(&frame, from: raw)
-    guard next == 0 else { return .failed(SocketError(action: "receive", code: next)) }
+    guard next == 0 else { return .failed(SystemError(action: "receive", code: next)) }
     return unsafe takePayload(&frame, from: raw, sender: sender)
   }
 
@@ -111,7 +112,7 @@ extension Socket {
     while unsafe zmq_msg_more(&frame) != 0 {
       isWhole = false
       let code = unsafe Socket.nextFrame(&frame, from: raw)
-      guard code == 0 else { return .failed(SocketError(action: "receive", code: code)) }
+      guard code == 0 else { return .failed(SystemError(action: "receive", code: code)) }
       bytes += unsafe zmq_msg_size(&frame)
     }
     if isCounted { handle.noteHeard(bytes) }
@@ -129,8 +130,8 @@ extension Socket {
     }
   }
 
-  private static var emptyPayload: SocketError {
-    SocketError(action: "send", code: EINVAL, advice: "a message has at least one byte")
+  private static var emptyPayload: SystemError {
+    SystemError(action: "send", code: EINVAL, advice: "a message has at least one byte")
   }
 
   private static func sendResult(_ code: Int32) -> SendResult {
@@ -138,7 +139,7 @@ extension Socket {
     case 0: .sent
     case EAGAIN: .wouldBlock
     case EHOSTUNREACH: .unreachable
-    default: .failed(SocketError(action: "send", code: code))
+    default: .failed(SystemError(action: "send", code: code))
     }
   }
 

@@ -19,7 +19,7 @@ extension Socket {
   /// not known to the kernel in this way and are left out.
   public func unheard(beyond limit: UInt64) -> [UnheardConnection] {
     handle.heardBytes.compactMap { descriptor, heard in
-      guard let received = Kernel.bytesReceived(by: descriptor) else { return nil }
+      guard let received = ReceivedBytes.count(by: descriptor) else { return nil }
       // What was heard is counted too high rather than too low; no credit is kept for later.
       handle.heardBytes[descriptor] = min(heard, received)
       guard received > heard, received - heard > limit,
@@ -42,9 +42,9 @@ extension SocketHandle {
   }
 }
 
-private enum Kernel {
+private enum ReceivedBytes {
   /// What a TCP connection has received since it began; nil: it is none (any more).
-  static func bytesReceived(by descriptor: Int32) -> UInt64? {
+  static func count(by descriptor: Int32) -> UInt64? {
     // `struct tcp_info` of linux/tcp.h, of which the C library shows the older part only.
     let offset = 128
     var information = [UInt64](repeating: 0, count: offset / 8 + 1)

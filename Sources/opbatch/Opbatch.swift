@@ -6,7 +6,7 @@ import Glibc
 import OpClusterClient
 import OpClusterKeys
 import OpClusterModel
-import OpClusterZeroMQ
+import OpClusterSystem
 
 struct Opbatch: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -49,8 +49,8 @@ enum Main {
   /// `SignalWatch` blocks.
   static func main() {
     // The process holds the user's key and the submitted data.
-    keepSecretsOutOfDumps()
-    hideArguments(beginningWith: JoinToken.prefix)
+    OwnProcess.keepSecretsOutOfDumps()
+    OwnProcess.hideArguments(beginningWith: JoinToken.prefix)
     ThisProcess.ignoreBrokenPipes()
     do {
       var command = try Opbatch.parseAsRoot(
@@ -93,7 +93,7 @@ enum Main {
       console.report(
         Failure(
           .inputOutput, code: "output_failed",
-          "cannot write to stdout: \(SystemFailure(code: error.code).text)"))
+          "cannot write to stdout: \(ErrorNumber(error.code).text)"))
       return .inputOutput
     } catch {
       let failure = Main.failure(error)

@@ -1,4 +1,4 @@
-// Submits a graph and returns when the client has been told that it ended.
+// Submits a graph and returns when the client has received its end.
 
 import Glibc
 import OpClusterClient

@@ -1,11 +1,11 @@
-// Foundation's own OperationQueue on the same graphs, in this process: what a programmer has today.
-// The one place that needs all of Foundation.
+// Foundation's own OperationQueue on the same graphs, in this process, for comparison. The only
+// file that needs all of Foundation.
 
 import Foundation
 import Synchronization
 
 extension Workload {
-  /// The figure of one run, in this workload's unit; nil where it has no counterpart.
+  /// The result of one run, in this workload's unit; nil if there is no counterpart.
   func measureFoundation() -> Double? {
     switch self {
     case .independent: 100_000 / run(100_000) { _ in [] }
@@ -21,8 +21,8 @@ extension Workload {
     }
   }
 
-  /// Seconds for empty block operations with the given dependencies, on a queue as it comes: its
-  /// limit is the default, as ours is. (A limit of 2 makes it much faster on graphs with edges.)
+  /// Seconds for empty block operations with the given dependencies, on a queue with default
+  /// settings, as for OpCluster. (A limit of 2 makes it much faster on graphs with edges.)
   private func run(_ count: Int, _ dependencies: (Int) -> [Int]) -> Double {
     let queue = OperationQueue()
     let start = ContinuousClock().now
@@ -36,7 +36,7 @@ extension Workload {
 }
 
 extension Comparison {
-  /// The same operations on Foundation's queue.
+  /// Runs the same operations on Foundation's queue.
   func runFoundation(_ way: Way, _ counter: Counter) {
     let queue = OperationQueue()
     queue.maxConcurrentOperationCount = limit
@@ -55,7 +55,7 @@ extension Comparison {
   }
 }
 
-/// Runs something on a thread of its own, and waits for it without one.
+/// Runs a function on a thread of its own, and waits for it asynchronously.
 func onThread(_ body: @escaping @Sendable () throws -> Void) async throws {
   try await withCheckedThrowingContinuation { continuation in
     Thread.detachNewThread { continuation.resume(with: Result { try body() }) }

@@ -36,8 +36,8 @@ enum Graphs {
     return chain
   }
 
-  /// Binds the templates of a graph to the connected workers in turn, by the label that
-  /// every worker carries: its name.
+  /// Binds the templates of a graph to the connected workers in turn, by the label that every
+  /// worker has: its name.
   static func pin(
     _ graph: inout GraphSubmission, to connection: ClusterConnection
   ) async throws {

@@ -1,13 +1,13 @@
-// What an empty operation costs in this process: the local cluster beside Foundation's own queue,
-// through the calls that a program makes, both with the same limit and in the same run.
+// Measures an empty operation in this process: the local cluster and Foundation's own queue,
+// through the calls of a normal program, with the same limit and in the same run.
 
 import ArgumentParser
 import OpCluster
 import OpClusterOperations
 import Synchronization
 
-/// Compares the local cluster with Foundation's queue; in pairs, so that a machine that slows down
-/// slows both down.
+/// Compares the local cluster with Foundation's queue; in pairs, so that a slowdown of the machine
+/// affects both.
 struct InProcess: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "local",
@@ -37,12 +37,12 @@ struct InProcess: AsyncParsableCommand {
     }
     let comparison = Comparison(
       count: count, limit: limit, runs: max(runs, 1), ways: chosen, skipsFoundation: skipFoundation)
-    // A thread of its own: the calls that are measured are those of a program without tasks.
+    // On a thread of its own, to measure the calls of a program without tasks.
     try await onThread { try comparison.run() }
   }
 }
 
-/// Both queues in turn, several times.
+/// Runs both queues in turn, several times.
 struct Comparison: Sendable {
   let count: Int
   let limit: Int
@@ -50,7 +50,7 @@ struct Comparison: Sendable {
   let ways: [Way]
   let skipsFoundation: Bool
 
-  /// How operations are added.
+  /// The way in which operations are added.
   enum Way: String, CaseIterable {
     case array, kinds, singly
     static let all = allCases.map(\.rawValue).joined(separator: ",")
@@ -92,7 +92,7 @@ struct Comparison: Sendable {
 
   private func twoPlaces(_ value: Double) -> Double { (value * 100).rounded() / 100 }
 
-  /// Operations per second, from the first call to add one until all have finished.
+  /// Operations per second, from the first addition until all have finished.
   private func rate(_ body: (Counter) throws -> Void) throws -> Double {
     let counter = Counter()
     let start = ContinuousClock().now

@@ -1,6 +1,6 @@
-// `opbench`: the workloads of the README's table, through real daemons, next to Foundation's own
-// queue and bare floors that are measured in the same run. Medians; a table for people, JSON for
-// programs. It measures and never judges.
+// `opbench`: runs the workloads of the README's table through real daemons, beside Foundation's own
+// queue and bare floors in the same run. Medians; a table for people, JSON for programs. It
+// measures without a verdict.
 
 import ArgumentParser
 import OpClusterClient
@@ -47,7 +47,7 @@ struct Opbench: AsyncParsableCommand {
       var ours: [String: [Double]] = [:]
       var theirs: [String: [Double]] = [:]
       var floor: [String: [Double]] = [:]
-      // In turns, so that a machine that slows down slows all of them down.
+      // In turn, so that a slowdown of the machine affects all of them.
       for _ in 0..<max(runs, 1) {
         for (series, value) in try await workload.measureCluster() {
           ours[series, default: []].append(value)

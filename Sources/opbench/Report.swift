@@ -1,4 +1,4 @@
-// The table for people and the lines for programs.
+// Prints the table for people and the lines for programs.
 
 import FoundationEssentials
 

@@ -1,10 +1,10 @@
-// The floor of W4: processes that do nothing but posix_spawn and waitpid, as many as there are
-// workers, each a program of its own as the workers are.
+// The floor of W4: processes that only call posix_spawn and waitpid, one per worker, each a program
+// of its own as the workers are.
 
 import ArgumentParser
 import Glibc
 
-/// Spawns /bin/true so many times; run by the benchmark as a process of its own.
+/// Spawns /bin/true this number of times; the benchmark runs it as a separate process.
 struct SpawnFloor: ParsableCommand {
   static let configuration = CommandConfiguration(commandName: "spawn-floor", shouldDisplay: false)
 
@@ -35,7 +35,7 @@ enum Spawning {
 
   static var ownPath: String { CommandLine.arguments[0] }
 
-  /// posix_spawn as bare as it gets.
+  /// A bare posix_spawn.
   static func start(_ arguments: [String]) throws -> pid_t {
     var pid: pid_t = 0
     var pointers: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) }

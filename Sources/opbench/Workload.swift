@@ -1,4 +1,4 @@
-// The six workloads: their graphs, and how each is timed through real daemons.
+// The six workloads: their graphs, and their measurement through real daemons.
 
 import Glibc
 import OpClusterClient
@@ -24,7 +24,7 @@ enum Workload: String, CaseIterable {
     }
   }
 
-  /// Figures of one fresh cluster, by series.
+  /// The results of one fresh cluster, by series.
   func measureCluster() async throws -> [(String, Double)] {
     switch self {
     case .independent:
@@ -50,7 +50,7 @@ enum Workload: String, CaseIterable {
     }
   }
 
-  /// Seconds from the submission call until the client knows that all have finished.
+  /// Seconds from the submission until the client knows that all have finished.
   private func timed(_ graph: GraphSubmission, labelled: Bool = false) async throws -> Double {
     let cluster = try await EmbeddedCluster.start(.init(workers: 2, cpusPerWorker: 1))
     do {
@@ -69,7 +69,7 @@ enum Workload: String, CaseIterable {
     }
   }
 
-  /// Growth of the coordinator's resident memory when a million operations wait in it.
+  /// The growth of the coordinator's resident memory per operation, with a million waiting ones.
   private func bytesPerOperation(_ graph: GraphSubmission) async throws -> Double {
     let cluster = try await EmbeddedCluster.start(.init(workers: 1, cpusPerWorker: 1))
     do {
@@ -91,7 +91,7 @@ enum Workload: String, CaseIterable {
   }
 }
 
-/// Resident bytes of a process as /proc tells them; 0 if it is gone.
+/// The resident bytes of a process from /proc; 0 if it does not exist.
 func residentBytes(of process: Int32) -> Int {
   guard let file = contents(ofFile: "/proc/\(process)/statm") else { return 0 }
   let fields = file.split(separator: " ")

@@ -1,4 +1,4 @@
-// `opcoord config show`: what is in force, and who said so. Tests read the times from here.
+// `opcoord config show`: the settings in force with their sources. Tests read the times from here.
 
 import ArgumentParser
 import OpClusterCoordinator

@@ -1,4 +1,4 @@
-// `opcoord key invite`: one line to paste on another machine, good for one key and a short time.
+// `opcoord key invite`: prints one line for another machine, valid for one key and a short time.
 
 import ArgumentParser
 import Glibc
@@ -6,6 +6,7 @@ import OpClusterCoordinator
 import OpClusterDaemon
 import OpClusterKeys
 import OpClusterModel
+import OpClusterSystem
 import OpClusterZeroMQ
 
 struct Invite: ParsableCommand {
@@ -57,13 +58,13 @@ struct Invite: ParsableCommand {
   }
 
   private func line(_ token: JoinToken, _ configuration: Configuration) -> String {
-    // The shell's own echo is no process.
+    // `echo` is built into the shell, so no process shows the token.
     let says = "echo \(token.revealedText) | "
     guard role.role == .worker else { return says + "opbatch key join -" }
     return says + "opworker serve --coordinator \(address(configuration, .worker)) --join -"
   }
 
-  /// Where others reach this machine; an invitation for itself is of use, too.
+  /// The address of this machine for others; an invitation for this machine is also valid.
   private func address(_ configuration: Configuration, _ setting: Setting) -> String {
     let endpoint: Endpoint
     do {
@@ -80,12 +81,13 @@ struct Invite: ParsableCommand {
     return endpoint.isWildcard ? "tcp://\(Self.hostName):\(port)" : endpoint.address
   }
 
-  /// An IPv6 address stands in brackets, so that its colons are none before a port.
+  /// An IPv6 address needs brackets, so that its colons do not look like a port.
   private static func bracketed(_ host: String) -> String {
     host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
   }
 
-  /// Good on this machine; who meant another one should hear of it here and not there.
+  /// Warns that the address is valid only on this machine, before the invitation is used on
+  /// another.
   private func warnOfLoopback(_ configuration: Configuration) {
     let settings: [Setting] = role.role == .worker ? [.client, .worker] : [.client]
     let addresses = settings.map { address(configuration, $0) }
@@ -97,7 +99,7 @@ struct Invite: ParsableCommand {
         + "at tcp://*:PORT ('--client', '--worker') and invite with '--host NAME'")
   }
 
-  private static var hostName: String { Kernel.hostName ?? "localhost" }
+  private static var hostName: String { OwnProcess.hostName ?? "localhost" }
 
   private func seconds() -> Int64 {
     let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
@@ -111,7 +113,7 @@ struct Invite: ParsableCommand {
 }
 
 extension Setting {
-  /// Of an address.
+  /// The address of this setting.
   fileprivate var endpoint: KeyPath<CoordinatorSettings, Endpoint> {
     self == .worker ? \.workerEndpoint : \.clientEndpoint
   }

@@ -1,4 +1,4 @@
-// `opcoord journal`: looks at a journal, copies it, makes it smaller, cuts it. Never beside what
+// `opcoord journal`: verifies, exports, copies, compacts and truncates a journal. Never does what
 // `serve` would do by itself.
 
 import ArgumentParser
@@ -12,7 +12,7 @@ struct JournalCommand: ParsableCommand {
     subcommands: [Verify.self, Export.self, Compact.self, Backup.self, Cut.self])
 }
 
-/// The folder, by flag, environment, file or built in.
+/// The folder, by flag, environment, file or default.
 struct JournalFolder: ParsableArguments {
   @Option(help: "Folder of the journal. [OPCOORD_STATE]") var state: String?
 
@@ -25,7 +25,7 @@ struct JournalFolder: ParsableArguments {
   }
 }
 
-/// Runs what works on a journal; its errors end the process with their status.
+/// Runs work on a journal; its errors end the process with their status.
 private func working<Found>(_ body: () throws -> Found) -> Found {
   do {
     return try body()
@@ -52,7 +52,7 @@ struct Verify: ParsableCommand {
   }
 }
 
-/// Checks everything, down to what each record means, and says what is there.
+/// Checks everything, including the validity of each record, and returns a summary.
 private func findings(_ path: String) -> String {
   let report = working { try JournalTools.verify(folder: path) }
   let records = working { try JournalExport.check(folder: path) }

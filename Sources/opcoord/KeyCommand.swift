@@ -1,5 +1,5 @@
-// `opcoord keygen` and `opcoord key`: whom the coordinator lets in. They change the list in the key
-// folder, also while the coordinator runs; it notices by itself.
+// `opcoord keygen` and `opcoord key`: the keys that the coordinator admits. The commands change the
+// list in the key folder, also while the coordinator runs; it notices changes by itself.
 
 import ArgumentParser
 import Glibc
@@ -7,9 +7,10 @@ import OpClusterCoordinator
 import OpClusterDaemon
 import OpClusterKeys
 import OpClusterModel
+import OpClusterSystem
 import OpClusterZeroMQ
 
-/// The folder, by flag, environment, file or built in.
+/// The folder, by flag, environment, file or default.
 struct KeyOptions: ParsableArguments {
   @Option(help: "Folder of the keys. [OPCOORD_KEYS]") var keys: String?
 
@@ -26,7 +27,7 @@ struct KeyOptions: ParsableArguments {
   var folder: KeyFolder { KeyFolder(configuration()[.keys]) }
 }
 
-/// Runs what works on keys; its errors end the process with their status.
+/// Runs work on keys; its errors end the process with their status.
 private func working<Value>(_ body: () throws(KeyError) -> Value) -> Value {
   do throws(KeyError) {
     return try body()
@@ -37,7 +38,7 @@ private func working<Value>(_ body: () throws(KeyError) -> Value) -> Value {
 
 private var wallTime: WallTime { WallTime(milliseconds: WallClock.now()) }
 
-/// The coordinator's pair, which must be there.
+/// The coordinator's pair; ends the process if there is none.
 private func server(_ folder: KeyFolder) -> KeyPair {
   guard let pair = working({ () throws(KeyError) in try folder.server() }) else {
     fail("there is no server.key in \(folder.path); make one: opcoord keygen", status: 78)

@@ -4,6 +4,7 @@ import ArgumentParser
 import OpClusterCoordinator
 import OpClusterDaemon
 import OpClusterModel
+import OpClusterSystem
 
 @main
 struct Opcoord: ParsableCommand {
@@ -17,8 +18,8 @@ struct Opcoord: ParsableCommand {
     defaultSubcommand: Serve.self)
 }
 
-/// Says why on standard error and ends the process.
+/// Writes the message to standard error and ends the process.
 func fail(_ message: String, status: Int32) -> Never {
   StandardStream.error.write("opcoord: \(message)")
-  Kernel.endProcess(status)
+  OwnProcess.end(status)
 }

@@ -1,4 +1,4 @@
-// What can be said to a coordinator, and where: flag, environment, configuration file, built in.
+// The settings of a coordinator and their sources: flag, environment, configuration file, default.
 // One table of names; `config show` and `serve` read the same values.
 
 import ArgumentParser
@@ -6,8 +6,9 @@ import OpClusterCoordinator
 import OpClusterFolders
 import OpClusterKeys
 import OpClusterModel
+import OpClusterSystem
 
-/// The flags that more than one command takes.
+/// The flags that several commands share.
 struct ServiceOptions: ParsableArguments {
   @Option(help: "Where clients connect to, tcp:// or ipc://. [OPCOORD_CLIENT]")
   var client: String?
@@ -74,7 +75,7 @@ struct ServiceOptions: ParsableArguments {
   }
 }
 
-/// A setting by the name that files and `config show` use.
+/// A setting, by its name in files and in `config show`.
 enum Setting: String, CaseIterable {
   case client, worker, state, keys, heartbeat, suspect, lost, resync, grace, orphan, fence
   case snapshotTurns = "snapshot_turns"
@@ -91,18 +92,18 @@ enum Setting: String, CaseIterable {
 
   /// `OPCOORD_LOG_LEVEL`
   var variable: String { "OPCOORD_\(rawValue.uppercased())" }
-  /// `opcoord_log_level`: the files are shared with the other programs.
+  /// `opcoord_log_level`: with a prefix, since the files are shared with the other programs.
   var key: String { "opcoord_\(rawValue)" }
-  /// As it is written on the command line.
+  /// The flag on the command line.
   var flag: String { "--" + rawValue.map { $0 == "_" ? "-" : String($0) }.joined() }
 }
 
-/// What is wrong with the configuration, for people; exit 78.
+/// A problem of the configuration, for people; exit 78.
 struct ConfigurationProblem: Error {
   var text: String
 }
 
-/// What is in force, and who said so.
+/// The settings in force with their sources.
 struct Configuration {
   struct Value {
     var text: String
@@ -110,13 +111,13 @@ struct Configuration {
   }
   private(set) var values: [Setting: Value] = [:]
 
-  /// - Throws: what is wrong with a configuration file.
+  /// - Throws: The problem of a configuration file.
   init(flags: [Setting: String]) throws(ConfigurationProblem) {
     let files = try Self.files()
     for setting in Setting.allCases {
       if let text = flags[setting] {
         values[setting] = Value(text: text, origin: "flag")
-      } else if let text = Kernel.variable(setting.variable) {
+      } else if let text = OwnProcess.filledVariable(setting.variable) {
         values[setting] = Value(text: text, origin: "environment")
       } else if let file = files.first(where: { $0.settings[setting.key] != nil }) {
         values[setting] = Value(text: file.settings[setting.key] ?? "", origin: file.path)
@@ -144,8 +145,8 @@ struct Configuration {
     return files
   }
 
-  /// Whether an exclusive operation can be dead in time with the built-in fence. Where nobody asked
-  /// for one, a short LOST means that no exclusive operations are taken (G16).
+  /// Whether an exclusive operation can be dead in time with the built-in fence. Without an
+  /// explicit fence, a short LOST means that no exclusive operations are accepted (G16).
   private var timesLeaveRoomForFence: Bool {
     var timing = Timing()
     guard let lost = try? span(.lost), let resync = try? span(.resync) else { return true }

@@ -1,4 +1,4 @@
-// `opcoord serve`: prepares the process, serves, and ends it with the status that says how.
+// `opcoord serve`: prepares the process, serves, and ends it with the matching status.
 
 import ArgumentParser
 import OpClusterCoordinator
@@ -6,6 +6,7 @@ import OpClusterDaemon
 import OpClusterFolders
 import OpClusterKeys
 import OpClusterModel
+import OpClusterSystem
 import OpClusterZeroMQ
 
 struct Serve: ParsableCommand {
@@ -27,16 +28,18 @@ struct Serve: ParsableCommand {
 
   func run() throws {
     refuseRoot()
-    Kernel.prepareProcess()
+    ProcessLimits.hideNewFiles()
+    // As many connections as the system lets us have (A7).
+    _ = ProcessLimits.descriptors(raising: true)
     returnLargeBlocks()
-    keepSecretsOutOfDumps()
+    OwnProcess.keepSecretsOutOfDumps()
     let service = ServiceAddress.fromEnvironment()
     let coordinator: Coordinator
     do {
       let configuration = try Configuration(flags: options.flags)
       var settings = try configuration.settings()
       settings.keys = try keys(configuration, settings)
-      settings.memory = Kernel.memoryBound()
+      settings.memory = MemoryBound.ofThisProcess()
       makeFolder(settings.stateFolder)
       coordinator = try Coordinator(settings, logger: try configuration.logger())
     } catch let problem as ConfigurationProblem {
@@ -53,13 +56,13 @@ struct Serve: ParsableCommand {
       record = Self.record(ready)
       StandardStream.output.write(ready.line)
     }
-    // What is left of it without its lock says nothing; the folder may be another's by now.
+    // Its leftover without a lock is invalid; the folder may belong to another coordinator by now.
     withExtendedLifetime(record) {}
     if case .failed(let error) = end { fail(error.description, status: end.status) }
-    Kernel.endProcess(end.status)
+    OwnProcess.end(end.status)
   }
 
-  /// So that commands of this user on this machine need not be told where it is.
+  /// Records the address, so that commands of this user on this machine find the coordinator.
   private static func record(_ ready: CoordinatorReady) -> FolderLock? {
     do throws(FolderError) {
       return try CoordinatorRecord(client: ready.clientEndpoint.seenFromHere.address)
@@ -71,7 +74,7 @@ struct Serve: ParsableCommand {
     }
   }
 
-  /// Where anything is served over TCP; made at the first start.
+  /// The keys, if anything is served over TCP; created at the first start.
   private func keys(
     _ configuration: Configuration, _ settings: CoordinatorSettings
   ) throws(KeyError) -> CoordinatorKeys? {
@@ -86,15 +89,15 @@ struct Serve: ParsableCommand {
     return CoordinatorKeys(pair: prepared.pair, allowed: prepared.allowed, folder: folder)
   }
 
-  /// Least privilege (G40).
+  /// Enforces least privilege (G40).
   private func refuseRoot() {
-    guard Kernel.isRoot, !allowRoot else { return }
+    guard OwnProcess.isRoot, !allowRoot else { return }
     fail(
       "refuses to serve as root (uid 0); run it as a user of its own, such as the unit in "
         + "deploy/systemd does, or say --allow-root", status: 78)
   }
 
-  /// The folders above the journal's own, which the journal makes itself.
+  /// Creates the parent folders; the journal creates its own folder.
   private func makeFolder(_ path: String) {
     guard let slash = path.lastIndex(of: "/"), slash != path.startIndex else { return }
     do throws(FolderError) {

@@ -1,5 +1,5 @@
-// Texts to values: times in seconds with fractions, numbers, addresses; and the built-in times as
-// texts. Everything that does not fit ends the program with 78 and a name.
+// Converts texts to values: times in seconds with fractions, numbers, addresses; and the built-in
+// times to texts. An invalid value ends the program with 78 and its name.
 
 import Logging
 import OpClusterCoordinator
@@ -7,7 +7,7 @@ import OpClusterDaemon
 import OpClusterModel
 import OpClusterZeroMQ
 
-/// The built-in values as a person would write them.
+/// The built-in values in the form of settings.
 struct CoordinatorTimes {
   private let timing = Timing()
   private let settings = CoordinatorSettings.builtIn
@@ -24,7 +24,7 @@ struct CoordinatorTimes {
   var eventBytes: String { "\(settings.eventBytes)" }
   var diskReserve: String { "\(settings.diskReserve)" }
 
-  /// Seconds, with as many decimals as it takes.
+  /// Seconds, with the necessary decimals.
   static func text(_ span: Span) -> String {
     let seconds = span.wholeSeconds
     let rest = span.nanoseconds % 1_000_000_000
@@ -36,7 +36,7 @@ struct CoordinatorTimes {
 }
 
 extension Configuration {
-  /// - Throws: the first value that means nothing.
+  /// - Throws: The first invalid value.
   func settings() throws(ConfigurationProblem) -> CoordinatorSettings {
     var settings = CoordinatorSettings(
       clientEndpoint: try endpoint(.client), workerEndpoint: try endpoint(.worker),

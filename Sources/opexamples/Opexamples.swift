@@ -1,4 +1,4 @@
-// The command that runs one example on a cluster of one's choice and prints what came out.
+// The command that runs one example on a chosen cluster and prints the result.
 
 import ArgumentParser
 import OpClusterExamples

@@ -1,4 +1,4 @@
-// Where an example runs: the three backends behind one flag each.
+// The place where an example runs: a flag for each of the three backends.
 
 import ArgumentParser
 import ExampleMaterials
@@ -26,7 +26,7 @@ struct Place: ParsableArguments {
     }
   }
 
-  /// Runs an example there, and lets go of the cluster however it ends.
+  /// Runs an example there, and closes the cluster in any case.
   func run<Result>(_ example: (OperationCluster) async throws -> Result) async throws -> Result {
     let cluster = try await cluster()
     do {
@@ -47,7 +47,7 @@ struct Place: ParsableArguments {
     return try await .embedded(settings)
   }
 
-  /// A program in the folder of this one.
+  /// The path of a program in the folder of this one.
   private static func beside(_ name: String) throws -> String {
     var own = CommandLine.arguments.first ?? ""
     if !own.contains("/") { own = "./\(own)" }

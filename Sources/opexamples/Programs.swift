@@ -1,4 +1,4 @@
-// The subcommands, one for each example. Those that need a web server bring their own.
+// The subcommands, one for each example. Examples that need a web server start their own.
 
 import ArgumentParser
 import ExampleMaterials
@@ -127,10 +127,10 @@ struct DrawPictures: ParsableCommand {
   }
 }
 
-/// Whether many such numbers can be added.
+/// Whether many numbers of this size can be added without overflow.
 private func small(_ number: Int) -> Bool { abs(number) < 1_000_000_000 }
 
-/// Workers have working folders of their own.
+/// Workers have working directories of their own, so paths must be absolute.
 private func absolute(_ path: String) -> String {
   path.hasPrefix("/") ? path : "\(LocalFile.currentFolder)/\(path)"
 }

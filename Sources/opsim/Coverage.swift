@@ -1,4 +1,4 @@
-// `opsim coverage`: which states met which events, and which effects there were. What never occurs
+// `opsim coverage`: counts the pairs of states and events, and the effects. A pair without a count
 // is not tested by any seed.
 
 import ArgumentParser

@@ -1,4 +1,4 @@
-// `opsim mutants`: every deliberate bug, the first seed that notices it, and how many do.
+// `opsim mutants`: for every deliberate bug, the first seed that notices it, and how many do.
 
 import ArgumentParser
 import OpClusterSimulation
@@ -29,7 +29,7 @@ struct Mutants: ParsableCommand {
     }
   }
 
-  /// Whether it was noticed.
+  /// Whether the bug was noticed.
   private func hunt(_ mutant: Mutant) throws -> Bool {
     try Mutant.plant(mutant)
     defer { try? Mutant.plant(nil) }

@@ -1,4 +1,4 @@
-// The simulator's command: many seeds, one to be read, a failing one made small, scripts replayed.
+// The simulator's command: runs many seeds, traces one, minimises a failing one, replays scripts.
 
 public import ArgumentParser
 import Glibc
@@ -17,8 +17,8 @@ struct Opsim: AsyncParsableCommand {
 
 extension Mutant: ExpressibleByArgument {}
 
-/// Prints a line at once: long runs are followed, and what was said before an assertion ended the
-/// process is not lost.
+/// Prints a line and flushes it: long runs can be followed, and no line is lost when an assertion
+/// ends the process.
 func say(_ line: String) {
   print(line)
   fflush(nil)

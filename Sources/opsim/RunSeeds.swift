@@ -1,4 +1,4 @@
-// `opsim run`: seeds on several threads, with a summary; a seed that fails prints how to see it.
+// `opsim run`: runs seeds on several threads, with a summary; a failing seed prints its command.
 
 import ArgumentParser
 import OpClusterSimulation
@@ -32,7 +32,7 @@ struct RunSeeds: AsyncParsableCommand {
   }
 }
 
-/// What the threads share.
+/// The state shared by the threads.
 private final class Progress: Sendable {
   private struct State {
     var next: UInt64
@@ -44,7 +44,7 @@ private final class Progress: Sendable {
     var operations = 0
     var faults = 0
     var virtualSeconds = 0.0
-    /// Over all seeds, in any order.
+    /// The combined hash of all seeds, independent of their order.
     var hash: UInt64 = 0
   }
   private let state: Mutex<State>

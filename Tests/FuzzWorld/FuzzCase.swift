@@ -3,7 +3,7 @@
 // its way. After each one everything must still hold (G33, F49, F52). No sockets: those are for
 // HostileTests of the coordinator.
 
-import MessageDice
+import MessageGenerators
 import OpClusterExecution
 import OpClusterModel
 import OpClusterScheduling
@@ -16,7 +16,7 @@ package struct FuzzCase {
   private static let operationsPerCase: UInt32 = 2_000
 
   let seed: UInt64
-  var dice: Dice
+  var generator: MessageGenerator
   var report = FuzzReport()
   var now = Instant(nanoseconds: 1_000_000_000)
   var scheduler = Scheduler()
@@ -54,8 +54,8 @@ package struct FuzzCase {
 
   init(seed: UInt64) {
     self.seed = seed
-    dice = Dice(seed: seed)
-    hostility = dice.one(of: [2, 10, 30, 60])
+    generator = MessageGenerator(seed: seed)
+    hostility = generator.one(of: [2, 10, 30, 60])
   }
 
   // MARK: - The world
@@ -65,7 +65,7 @@ package struct FuzzCase {
     scheduler.start(into: &turn)
     endTurn()
     for number in 0..<3 {
-      workers.append(FuzzWorker(number: number, chance: dice.bits(), at: now))
+      workers.append(FuzzWorker(number: number, chance: generator.bits(), at: now))
     }
     for number in 0..<2 {
       clients.append(FuzzClient(at: now, wall: wall, isNarrow: number == 0))
@@ -81,14 +81,16 @@ package struct FuzzCase {
   }
 
   mutating func step() {
-    now = now + Span(nanoseconds: Int64(dice.below(40_000_000)))
+    now = now + Span(nanoseconds: Int64(generator.below(40_000_000)))
     learnWhatIsKnown()
-    switch dice.below(20) {
-    case 0..<8: workerSpeaks(dice.below(workers.count))
-    case 8..<14: clientSpeaks(dice.below(clients.count))
-    case 14 where dice.below(100) < hostility: strangerSpeaks()
-    case 15 where dice.below(100) < hostility: hostileWordToWorker(dice.below(workers.count))
-    case 16 where dice.below(100) < hostility: hostileWordToClient(dice.below(clients.count))
+    switch generator.below(20) {
+    case 0..<8: workerSpeaks(generator.below(workers.count))
+    case 8..<14: clientSpeaks(generator.below(clients.count))
+    case 14 where generator.below(100) < hostility: strangerSpeaks()
+    case 15 where generator.below(100) < hostility:
+      hostileWordToWorker(generator.below(workers.count))
+    case 16 where generator.below(100) < hostility:
+      hostileWordToClient(generator.below(clients.count))
     case 17: restartSometimes()
     default: timePasses()
     }
@@ -96,21 +98,21 @@ package struct FuzzCase {
 
   /// Most identifiers of made-up messages name something that lives.
   private mutating func learnWhatIsKnown() {
-    dice.known.conversations = workers.compactMap { $0.core.conversation }
-    if dice.known.names.isEmpty {
-      dice.known.names = ["default", "q1", "q2", "w0", "w1", "t0", "t1", "key-1", "zone"]
+    generator.known.conversations = workers.compactMap { $0.core.conversation }
+    if generator.known.names.isEmpty {
+      generator.known.names = ["default", "q1", "q2", "w0", "w1", "t0", "t1", "key-1", "zone"]
     }
   }
 
   // MARK: - To the coordinator
 
   /// One message of a worker arrives: as it was said, changed, or another one.
-  func changed(_ bytes: [UInt8], _ dice: inout Dice, _ hop: FuzzHop) -> [UInt8] {
-    if dice.below(100) >= hostility { return bytes }
-    return switch dice.below(6) {
-    case 0: dice.mutated(bytes)
-    case 1..<4: dice.mutatedFields(bytes)
-    default: recorded[hop.rawValue].isEmpty ? bytes : dice.one(of: recorded[hop.rawValue])
+  func changed(_ bytes: [UInt8], _ generator: inout MessageGenerator, _ hop: FuzzHop) -> [UInt8] {
+    if generator.below(100) >= hostility { return bytes }
+    return switch generator.below(6) {
+    case 0: generator.mutated(bytes)
+    case 1..<4: generator.mutatedFields(bytes)
+    default: recorded[hop.rawValue].isEmpty ? bytes : generator.one(of: recorded[hop.rawValue])
     }
   }
 
@@ -119,7 +121,7 @@ package struct FuzzCase {
     if recorded[hop.rawValue].count < 64 {
       recorded[hop.rawValue].append(bytes)
     } else {
-      recorded[hop.rawValue][dice.below(64)] = bytes
+      recorded[hop.rawValue][generator.below(64)] = bytes
     }
   }
 
@@ -216,26 +218,26 @@ package struct FuzzCase {
   private mutating func answer(_ reply: ClientReply, to peer: PeerID, _ request: RequestID) {
     if case .refused = reply { report.refused += 1 } else { report.accepted += 1 }
     if case .accepted(let graph, let operations, repeated: false) = reply, operations > 0 {
-      dice.known.graphs.append((graph, operations))
-      if dice.known.graphs.count > 12 { isTooLarge = true }
+      generator.known.graphs.append((graph, operations))
+      if generator.known.graphs.count > 12 { isTooLarge = true }
     }
     let bytes = Wire.encode(.reply(request, reply))
     record(bytes, .coordinatorToClient)
     guard let at = clients.firstIndex(where: { $0.peer == peer }) else { return }
-    deliverToClient(at, changed(bytes, &dice, .coordinatorToClient))
+    deliverToClient(at, changed(bytes, &generator, .coordinatorToClient))
   }
 
   // MARK: - Time
 
   private mutating func timePasses() {
-    if dice.below(4) == 0 { now = now + .seconds(Int64(dice.below(30))) }
+    if generator.below(4) == 0 { now = now + .seconds(Int64(generator.below(30))) }
     take(.tick())
     for at in workers.indices { apply(.timePassed, to: at) }
   }
 
   /// The coordinator begins a new life from its snapshot: what is said to the old one is stale.
   private mutating func restartSometimes() {
-    guard dice.below(6) == 0 else { return timePasses() }
+    guard generator.below(6) == 0 else { return timePasses() }
     let state = scheduler.snapshot()
     do {
       let read = try Wire.decodeRecords(Wire.encode(records: state))

@@ -1,7 +1,7 @@
 // The client's side of a hostile case: a real mind with requests and a subscription, whose
 // answers are what a broken or lying coordinator may say.
 
-import MessageDice
+import MessageGenerators
 import OpClusterClient
 import OpClusterModel
 import OpClusterScheduling
@@ -60,7 +60,7 @@ extension FuzzCase {
     clients[at].lastRequest += 2
     let request = wish()
     let tally = clients[at].tally
-    let deadline = dice.below(4) == 0 ? now + .seconds(Int64(dice.below(20))) : nil
+    let deadline = generator.below(4) == 0 ? now + .seconds(Int64(generator.below(20))) : nil
     clients[at].mind.ask(
       request, as: id, bytes: Wire.encode(ClientMessage.request(id, request)), deadline: deadline
     ) { _ in tally.note(id.number) }
@@ -70,23 +70,27 @@ extension FuzzCase {
     let peer = clients[at].peer
     for bytes in messages where report.problem == nil {
       record(bytes, .clientToCoordinator)
-      deliverToCoordinator(client: changed(bytes, &dice, .clientToCoordinator), from: peer)
+      deliverToCoordinator(client: changed(bytes, &generator, .clientToCoordinator), from: peer)
     }
     if tally.most.load(ordering: .relaxed) > 1 { fail("a request was answered twice") }
   }
 
   /// Mostly what people ask for, about what lives.
   private mutating func wish() -> ClientRequest {
-    if dice.below(3) == 0 || dice.known.graphs.isEmpty { return .submit(goodSubmission()) }
+    if generator.below(3) == 0 || generator.known.graphs.isEmpty {
+      return .submit(goodSubmission())
+    }
     while true {
-      let message = dice.clientMessage(1 + dice.below(Dice.clientMessageKinds - 1))
+      let message = generator.clientMessage(
+        1 + generator.below(MessageGenerator.clientMessageKinds - 1))
       if case .request(_, let request) = message { return request }
     }
   }
 
   mutating func hostileWordToClient(_ at: Int) {
-    let made = Wire.encode(dice.clientAnswer(dice.below(Dice.clientAnswerKinds)))
-    deliverToClient(at, changed(made, &dice, .coordinatorToClient))
+    let made = Wire.encode(
+      generator.clientAnswer(generator.below(MessageGenerator.clientAnswerKinds)))
+    deliverToClient(at, changed(made, &generator, .coordinatorToClient))
   }
 
   mutating func deliverToClient(_ at: Int, _ bytes: [UInt8]) {
@@ -106,68 +110,70 @@ extension FuzzCase {
   /// A small graph that is mostly accepted, with every kind of thing in it.
   mutating func goodSubmission() -> GraphSubmission {
     var graph = GraphSubmission(
-      key: SubmissionKey(dice.below(3) == 0 ? "key-\(dice.below(4))" : ""), name: "g")
-    if dice.below(3) == 0 {
+      key: SubmissionKey(generator.below(3) == 0 ? "key-\(generator.below(4))" : ""), name: "g")
+    if generator.below(3) == 0 {
       var own = QueueSettings(name: "own")
-      own.maximumConcurrent = UInt32(1 + dice.below(3))
+      own.maximumConcurrent = UInt32(1 + generator.below(3))
       graph.queues = [.named("default"), .own(own)]
     }
-    for number in 0..<(1 + dice.below(4)) {
+    for number in 0..<(1 + generator.below(4)) {
       graph.templates.append(goodTemplate(number, queues: graph.queues.count))
       let to = UInt32(number)
-      for from in 0..<number where dice.below(3) == 0 {
+      for from in 0..<number where generator.below(3) == 0 {
         graph.groupEdges.append(
-          GroupEdge(from: UInt32(from), to: to, policy: dice.member(EdgePolicy.self)))
+          GroupEdge(from: UInt32(from), to: to, policy: generator.member(EdgePolicy.self)))
       }
     }
-    if let earlier = dice.known.graphs.last, dice.below(4) == 0 {
+    if let earlier = generator.known.graphs.last, generator.below(4) == 0 {
       graph.externalEdges = [
         ExternalEdge(
           from: OperationID(graph: earlier.graph, index: 0), to: 0,
-          policy: dice.member(EdgePolicy.self))
+          policy: generator.member(EdgePolicy.self))
       ]
     }
-    graph.failurePolicy = dice.member(FailurePolicy.self)
-    graph.isSuspended = dice.below(10) == 0
-    graph.isDeclaredOnly = dice.below(10) == 0
+    graph.failurePolicy = generator.member(FailurePolicy.self)
+    graph.isSuspended = generator.below(10) == 0
+    graph.isDeclaredOnly = generator.below(10) == 0
     return graph
   }
 
   private mutating func goodTemplate(_ number: Int, queues: Int) -> OperationTemplate {
     var template = OperationTemplate(
-      name: "t\(number)", count: UInt32(1 + dice.below(6)),
-      work: dice.one(of: [.nothing, .command, .call(OperationType(name: "sum", version: 1))]))
+      name: "t\(number)", count: UInt32(1 + generator.below(6)),
+      work: generator.one(of: [.nothing, .command, .call(OperationType(name: "sum", version: 1))]))
     if template.work == .command { template.payload = Wire.encode(command: goodCommand()) }
-    if queues > 0 { template.queue = UInt32(dice.below(queues)) }
-    template.priority = dice.member(Priority.self)
-    if dice.bool() { template.retry = goodRetry() }
-    if dice.below(3) == 0 { template.timeout = dice.span() }
-    if dice.below(3) == 0 { template.grace = dice.span() }
-    if dice.below(8) == 0 { template.notBefore = .after(dice.span()) }
-    if dice.below(8) == 0 { template.notBefore = .at(dice.wallTime()) }
-    if dice.below(8) == 0 { template.maximumLosses = dice.number() }
-    if dice.below(8) == 0 { template.allowedFailures = .exitStatuses([dice.number()]) }
-    if dice.below(6) == 0 { template.maximumParallel = 1 }
-    template.isFinal = dice.below(12) == 0
-    template.isBarrier = template.count == 1 && dice.below(8) == 0
-    template.wantsInputs = dice.bool()
-    template.isHeld = dice.below(12) == 0
+    if queues > 0 { template.queue = UInt32(generator.below(queues)) }
+    template.priority = generator.member(Priority.self)
+    if generator.bool() { template.retry = goodRetry() }
+    if generator.below(3) == 0 { template.timeout = generator.span() }
+    if generator.below(3) == 0 { template.grace = generator.span() }
+    if generator.below(8) == 0 { template.notBefore = .after(generator.span()) }
+    if generator.below(8) == 0 { template.notBefore = .at(generator.wallTime()) }
+    if generator.below(8) == 0 { template.maximumLosses = generator.number() }
+    if generator.below(8) == 0 { template.allowedFailures = .exitStatuses([generator.number()]) }
+    if generator.below(6) == 0 { template.maximumParallel = 1 }
+    template.isFinal = generator.below(12) == 0
+    template.isBarrier = template.count == 1 && generator.below(8) == 0
+    template.wantsInputs = generator.bool()
+    template.isHeld = generator.below(12) == 0
     return template
   }
 
   /// A command whose times are used by the worker that runs it.
   private mutating func goodCommand() -> CommandSpecification {
     var command = CommandSpecification(form: .arguments([CommandText("true")]))
-    command.timeout = dice.maybe { $0.span() }
-    command.grace = dice.maybe { $0.span() }
-    command.stopSignal = dice.number()
-    command.maximumOutputBytes = dice.number()
+    command.timeout = generator.maybe { $0.span() }
+    command.grace = generator.maybe { $0.span() }
+    command.stopSignal = generator.number()
+    command.maximumOutputBytes = generator.number()
     return command
   }
 
   private mutating func goodRetry() -> RetryPolicy {
     RetryPolicy(
-      maximum: dice.one(of: [0, 1, 3, 100]), reasons: dice.bool() ? [.any] : [.failed, .timeout],
-      backoff: dice.span(), backoffPercent: dice.number(), maximumBackoff: dice.span())
+      maximum: generator.one(of: [0, 1, 3, 100]),
+      reasons: generator.bool() ? [.any] : [.failed, .timeout],
+      backoff: generator.span(), backoffPercent: generator.number(),
+      maximumBackoff: generator.span())
   }
 }

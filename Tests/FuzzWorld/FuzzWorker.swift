@@ -1,6 +1,6 @@
-// The worker's side of a hostile case: a real brain whose attempts end by the dice.
+// The worker's side of a hostile case: a real brain whose attempts end by the generator.
 
-import MessageDice
+import MessageGenerators
 import OpClusterExecution
 import OpClusterModel
 import OpClusterScheduling
@@ -40,7 +40,7 @@ extension FuzzCase {
     if let message = workers[at].core.takeMessage(at: now), let peer = workers[at].peer {
       let bytes = Wire.encode(message)
       record(bytes, .workerToCoordinator)
-      deliverToCoordinator(worker: changed(bytes, &dice, .workerToCoordinator), from: peer)
+      deliverToCoordinator(worker: changed(bytes, &generator, .workerToCoordinator), from: peer)
     } else {
       take(.tick())
     }
@@ -50,19 +50,19 @@ extension FuzzCase {
   /// A worker process after the other under the same name.
   private mutating func replace(_ at: Int) {
     if let peer = workers[at].peer { take(.gone(peer)) }
-    workers[at] = FuzzWorker(number: at, chance: dice.bits(), at: now)
+    workers[at] = FuzzWorker(number: at, chance: generator.bits(), at: now)
   }
 
   private mutating func readInbox(_ at: Int) {
     let inbox = workers[at].inbox
     workers[at].inbox = []
-    for bytes in inbox { deliver(changed(bytes, &dice, .coordinatorToWorker), toWorker: at) }
+    for bytes in inbox { deliver(changed(bytes, &generator, .coordinatorToWorker), toWorker: at) }
   }
 
   /// What no coordinator said: of another worker, of another time, or made up.
   mutating func hostileWordToWorker(_ at: Int) {
-    let made = Wire.encode(dice.coordinatorMessage())
-    deliver(changed(made, &dice, .coordinatorToWorker), toWorker: at)
+    let made = Wire.encode(generator.coordinatorMessage())
+    deliver(changed(made, &generator, .coordinatorToWorker), toWorker: at)
   }
 
   private mutating func deliver(_ bytes: [UInt8], toWorker at: Int) {
@@ -101,7 +101,9 @@ extension FuzzCase {
         apply(.prepared(number, limits), to: at)
       case .launch(let launch): workers[at].running.append(launch.attempt)
       case .kill(let attempt), .stop(let attempt):
-        guard let found = workers[at].running.firstIndex(of: attempt), dice.bool() else { continue }
+        guard let found = workers[at].running.firstIndex(of: attempt), generator.bool() else {
+          continue
+        }
         workers[at].running.remove(at: found)
         var result = AttemptResult()
         result.wasStopped = true
@@ -112,24 +114,26 @@ extension FuzzCase {
   }
 
   private mutating func endSome(_ at: Int) {
-    while !workers[at].running.isEmpty, dice.below(3) > 0 {
-      let attempt = workers[at].running.remove(at: dice.below(workers[at].running.count))
-      if dice.below(5) == 0 {
-        apply(.progress(attempt, fraction: Double(dice.below(101)) / 100, text: "on"), to: at)
+    while !workers[at].running.isEmpty, generator.below(3) > 0 {
+      let attempt = workers[at].running.remove(at: generator.below(workers[at].running.count))
+      if generator.below(5) == 0 {
+        apply(.progress(attempt, fraction: Double(generator.below(101)) / 100, text: "on"), to: at)
       }
-      apply(.ended(attempt, dice.bool() ? .success : dice.result()), to: at)
+      apply(.ended(attempt, generator.bool() ? .success : generator.result()), to: at)
     }
   }
 
   /// A peer that nobody knows: no hello, another's name, another's session, old words.
   mutating func strangerSpeaks() {
-    let peer = dice.below(3) == 0 ? PeerID(UInt64(dice.below(Int(lastPeer) + 1))) : newPeer()
-    if dice.bool() {
-      let made = Wire.encode(dice.workerMessage())
-      deliverToCoordinator(worker: changed(made, &dice, .workerToCoordinator), from: peer)
+    let peer =
+      generator.below(3) == 0 ? PeerID(UInt64(generator.below(Int(lastPeer) + 1))) : newPeer()
+    if generator.bool() {
+      let made = Wire.encode(generator.workerMessage())
+      deliverToCoordinator(worker: changed(made, &generator, .workerToCoordinator), from: peer)
     } else {
-      let made = Wire.encode(dice.clientMessage(dice.below(Dice.clientMessageKinds)))
-      deliverToCoordinator(client: changed(made, &dice, .clientToCoordinator), from: peer)
+      let made = Wire.encode(
+        generator.clientMessage(generator.below(MessageGenerator.clientMessageKinds)))
+      deliverToCoordinator(client: changed(made, &generator, .clientToCoordinator), from: peer)
     }
   }
 }

@@ -3,6 +3,7 @@
 
 import FoundationEssentials
 import OpClusterModel
+import OpClusterSystem
 import OpClusterWire
 import OpClusterZeroMQ
 import Synchronization
@@ -61,10 +62,10 @@ final class FakeCoordinator: Sendable {
     let orders = try Mailbox<Order>(capacity: 1_024)
     let record = Record()
     let started = Mutex<ThreadHandle?>(nil)
-    let bound: Result<String, SocketError> = await withCheckedContinuation { continuation in
-      do throws(SocketError) {
+    let bound: Result<String, SystemError> = await withCheckedContinuation { continuation in
+      do throws(SystemError) {
         let handle = try startThread(name: "fake-coordinator") {
-          do throws(SocketError) {
+          do throws(SystemError) {
             let router = try Socket(role: .router(maximumMessageBytes: Limits.messageBytes))
             let endpoint = try bind(router, wanted)
             continuation.resume(returning: .success(endpoint.address))
@@ -97,14 +98,14 @@ final class FakeCoordinator: Sendable {
   /// libzmq frees the address of a closed socket a little later, on a thread of its own.
   private static func bind(
     _ router: borrowing Socket, _ endpoint: Endpoint
-  ) throws(SocketError) -> Endpoint {
+  ) throws(SystemError) -> Endpoint {
     let deadline = MonotonicClock.now() + 10_000_000_000
     while true {
-      do throws(SocketError) {
+      do throws(SystemError) {
         return try router.bind(endpoint)
       } catch {
         guard endpoint.transport != .inproc, MonotonicClock.now() < deadline else { throw error }
-        var poller = Poller()
+        var poller = SocketPoller()
         _ = try poller.wait(until: MonotonicClock.now() + 5_000_000)
       }
     }
@@ -125,7 +126,7 @@ final class FakeCoordinator: Sendable {
   private static func serve(
     _ router: borrowing Socket, _ script: Script, _ orders: Mailbox<Order>, _ record: Record
   ) {
-    var poller = Poller()
+    var poller = SocketPoller()
     _ = poller.add(router)
     _ = poller.add(descriptor: orders.descriptor)
     var batch: [Order] = []
@@ -153,7 +154,7 @@ final class FakeCoordinator: Sendable {
   ) {
     let bytes = Wire.encode(answer)
     let deadline = MonotonicClock.now() + 10_000_000_000
-    var poller = Poller()
+    var poller = SocketPoller()
     while case .wouldBlock = router.send(bytes, to: peer), MonotonicClock.now() < deadline {
       _ = try? poller.wait(until: MonotonicClock.now() + 1_000_000)
     }

@@ -84,7 +84,7 @@ import Testing
       "swiftc", try #require(compiler),
       [
         "-swift-version", "6", "-typecheck", "-I", "\(products)/Modules",
-        "-I", "\(sources)/CZeroMQ", "-I", "\(sources)/CSQLite",
+        "-I", "\(sources)/CSystem", "-I", "\(sources)/CZeroMQ", "-I", "\(sources)/CSQLite",
         "-I", "\(sources)/CProcess/include",
         "-Xcc", "-fmodule-map-file=\(products)/CProcess.build/module.modulemap",
         "\(folder)/program.swift",

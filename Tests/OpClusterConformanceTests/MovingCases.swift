@@ -38,6 +38,30 @@ extension Conformance {
       }
     }
 
+    /// The progress of a queue does not wait for what has left it, and begins anew when it was off.
+    @Test("progress of the queue that was left", .checks("S143"), arguments: Setting.all)
+    func progress(_ setting: Setting) async throws {
+      try await onStage(setting) { stage in
+        let from = stage.newQueue("from", isSuspended: true)
+        let to = stage.newQueue("to")
+        from.progress.totalUnitCount = 2
+        let (stays, moves) = (stage.look(name: "stays"), stage.look(name: "moves"))
+        try await from.addOperations([stays, moves])
+        #expect(try await moves.move(to: to))
+        #expect(!from.progress.isFinished)
+        try await from.resume()
+        try await stage.ended(stays, moves)
+        try await stage.emptied(from)
+        #expect(from.progress.isFinished && from.progress.completedUnitCount == 1)
+        from.progress.totalUnitCount = 0
+        from.progress.totalUnitCount = 1
+        #expect(!from.progress.isFinished && from.progress.completedUnitCount == 0)
+        try await from.addOperation(stage.look(name: "later"))
+        try await stage.emptied(from)
+        #expect(from.progress.isFinished)
+      }
+    }
+
     /// How long an operation stood ready is known when it has ended, its graph too.
     @Test("waiting time", .checks("S42"), arguments: Setting.all)
     func waiting(_ setting: Setting) async throws {

@@ -2,6 +2,7 @@
 
 import OpClusterCoordinator
 import OpClusterModel
+import OpClusterSystem
 import OpClusterWire
 import OpClusterZeroMQ
 import Testing
@@ -19,7 +20,7 @@ final class Dealer {
   /// What becomes of the connection.
   func nextEvent() throws -> ConnectionEvent {
     let deadline = MonotonicClock.now() + patience
-    var poller = Poller()
+    var poller = SocketPoller()
     _ = poller.add(socket, for: [])
     while true {
       if let event = socket.nextConnectionEvent() { return event }
@@ -34,7 +35,7 @@ final class Dealer {
   /// Sends as soon as it is connected and has room, which it must have within so many nanoseconds.
   func send(_ bytes: [UInt8], within patience: Int64 = patience) throws {
     let deadline = MonotonicClock.now() + patience
-    var poller = Poller()
+    var poller = SocketPoller()
     _ = poller.add(socket, for: .writable)
     while true {
       switch socket.send(bytes) {
@@ -52,7 +53,7 @@ final class Dealer {
   /// The next message; nil when none comes for so long (milliseconds).
   func receive(within milliseconds: Int64 = patience / 1_000_000) throws -> [UInt8]? {
     let deadline = MonotonicClock.now() + milliseconds * 1_000_000
-    var poller = Poller()
+    var poller = SocketPoller()
     _ = poller.add(socket)
     while true {
       switch socket.receive() {

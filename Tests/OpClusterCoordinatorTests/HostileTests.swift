@@ -2,7 +2,7 @@
 // are answered. What messages may do to the brains is the business of FuzzWorld.
 
 import Citations
-import MessageDice
+import MessageGenerators
 import OpClusterJournal
 import OpClusterModel
 import OpClusterWire
@@ -38,19 +38,19 @@ import Testing
   @Test(.checks("F46")) func garbageBeforeTheHandshake() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder())
     let others = try Others(service)
-    var dice = MessageDice.Dice(seed: 46)
+    var generator = MessageGenerators.MessageGenerator(seed: 46)
     var peers: [RawPeer] = []
     for endpoint in endpoints(service) {
       for round in 0..<40 {
         let peer = try RawPeer(endpoint)
         switch round % 8 {
         case 0: break
-        case 1: peer.say(dice.bytes(400))
-        case 2: peer.say(Array(RawPeer.greeting.prefix(dice.below(64))))
+        case 1: peer.say(generator.bytes(400))
+        case 2: peer.say(Array(RawPeer.greeting.prefix(generator.below(64))))
         case 3: peer.say([0xFF, 0, 0, 0, 0, 0, 0, 0, 1, 0x7F, 1, 5])
-        case 4: peer.say([1, 0] + dice.bytes(40))
-        case 5: peer.say(RawPeer.greeting + dice.bytes(400))
-        case 6: peer.say(RawPeer.greeting + [4, 200] + dice.bytes(20))
+        case 4: peer.say([1, 0] + generator.bytes(40))
+        case 5: peer.say(RawPeer.greeting + generator.bytes(400))
+        case 6: peer.say(RawPeer.greeting + [4, 200] + generator.bytes(20))
         default:
           peer.say(RawPeer.greeting + RawPeer.ready)
           peer.halfClose()
@@ -199,16 +199,17 @@ import Testing
   @Test(.checks("F49")) func changedMessages() throws {
     let service = try Service(.memory(MemoryDisk()), in: TestFolder())
     let others = try Others(service)
-    var dice = MessageDice.Dice(seed: 49)
+    var generator = MessageGenerators.MessageGenerator(seed: 49)
     for _ in 0..<40 {
       let client = try Dealer(service.ready.clientEndpoint)
       try client.send(Wire.encode(ClientMessage.hello(ClientHello())))
       let worker = try Dealer(service.ready.workerEndpoint)
       for _ in 0..<25 {
-        let request = dice.clientMessage(dice.below(MessageDice.Dice.clientMessageKinds))
-        let bytes = dice.mutatedFields(Wire.encode(request))
+        let request = generator.clientMessage(
+          generator.below(MessageGenerators.MessageGenerator.clientMessageKinds))
+        let bytes = generator.mutatedFields(Wire.encode(request))
         if !bytes.isEmpty { try client.send(bytes) }
-        let word = dice.mutatedFields(Wire.encode(dice.workerMessage()))
+        let word = generator.mutatedFields(Wire.encode(generator.workerMessage()))
         if !word.isEmpty { try worker.send(word) }
       }
     }

@@ -6,6 +6,7 @@ import FoundationEssentials
 import OpClusterJournal
 import OpClusterKeys
 import OpClusterModel
+import OpClusterSystem
 import OpClusterWire
 import OpClusterZeroMQ
 import Testing

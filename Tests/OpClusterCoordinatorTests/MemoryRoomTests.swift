@@ -83,8 +83,8 @@ import Testing
     for text in ["", "1", "x y", "1 \(UInt64.max)"] {
       #expect(MemoryUse(statm: text, pageBytes: 4_096) == nil, "\(text)")
     }
-    #expect(Kernel.memoryUse().map { $0.resident > 0 && $0.address >= $0.resident } == true)
-    #expect(Kernel.memoryBound().map { $0.resident > 0 } == true)
+    #expect(MemoryUse.ofThisProcess().map { $0.resident > 0 && $0.address >= $0.resident } == true)
+    #expect(MemoryBound.ofThisProcess().map { $0.resident > 0 } == true)
   }
 
   // MARK: - Room

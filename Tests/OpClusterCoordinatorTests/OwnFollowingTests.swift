@@ -181,13 +181,14 @@ import Testing
     let disk = MemoryDisk()
     let service = try Service(.memory(disk), in: TestFolder())
     let connection = try await ClusterConnection.connect(to: service.ready.clientEndpoint.address)
-    var dice = Dice(state: seed &* 0x9E37_79B9_7F4A_7C15)
-    try Self.killAgain(service, disk, connection, &dice)
+    var generator = MessageGenerator(state: seed &* 0x9E37_79B9_7F4A_7C15)
+    try Self.killAgain(service, disk, connection, &generator)
     await connection.close()
   }
 
   private static func killAgain(
-    _ first: Service, _ disk: MemoryDisk, _ connection: ClusterConnection, _ dice: inout Dice
+    _ first: Service, _ disk: MemoryDisk, _ connection: ClusterConnection,
+    _ generator: inout MessageGenerator
   ) throws {
     var service = first
     let heard = Heard()
@@ -203,15 +204,15 @@ import Testing
     submit(20)
     for _ in 0..<4 {
       let journal = try #require(service.journal)
-      submit(dice.below(300))
-      let enough = heard.accepted.count + Int(dice.below(100))
+      submit(generator.below(300))
+      let enough = heard.accepted.count + Int(generator.below(100))
       try eventually("some acceptances") { heard.accepted.count >= min(enough, submitted) }
       journal.hold()
-      submit(dice.below(300))
-      let isDurable = dice.below(2) == 0
+      submit(generator.below(300))
+      let isDurable = generator.below(2) == 0
       if isDurable { journal.letGo() }
       service.stop()
-      submit(dice.below(20))
+      submit(generator.below(20))
       service = try Service(.memory(disk), in: first.folder)
     }
     try eventually("all acceptances") { heard.accepted.count == submitted }

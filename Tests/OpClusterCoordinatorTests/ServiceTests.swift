@@ -4,6 +4,7 @@ import Citations
 import OpClusterCoordinator
 import OpClusterJournal
 import OpClusterModel
+import OpClusterSystem
 import OpClusterWire
 import OpClusterZeroMQ
 import Testing

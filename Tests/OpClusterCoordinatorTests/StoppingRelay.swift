@@ -2,6 +2,7 @@
 // libzmq on both sides holds for a message that is on its way never ends for the server.
 
 import Glibc
+import OpClusterSystem
 import OpClusterZeroMQ
 
 enum StoppingRelay {

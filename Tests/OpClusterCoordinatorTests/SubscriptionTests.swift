@@ -394,21 +394,21 @@ import Testing
 
   /// Whatever comes in whatever order: every subscriber sees every event once, in order.
   @Test(.checks("S116"), arguments: 0..<40 as Range<UInt64>) func anyOrder(seed: UInt64) {
-    var dice = Dice(state: seed &+ 1)
+    var generator = MessageGenerator(state: seed &+ 1)
     var world = World()
-    if seed % 2 == 0 { world.happen([dice.below(5) + 1]) }
+    if seed % 2 == 0 { world.happen([generator.below(5) + 1]) }
     let begin = seed % 3 == 0 ? nil : world.last / 2
-    world.subscribe(since: begin, credit: dice.below(20))
+    world.subscribe(since: begin, credit: generator.below(20))
     let first = (begin ?? world.last) + 1
     for _ in 0..<200 {
-      switch dice.below(6) {
+      switch generator.below(6) {
       case 0, 1:
-        let counts = (0...dice.below(3)).map { _ in dice.below(6) + 1 }
-        world.happen(counts, isHeld: dice.below(4) > 0)
-      case 2: world.read(runs: Int(dice.below(3)) + 1)
+        let counts = (0...generator.below(3)).map { _ in generator.below(6) + 1 }
+        world.happen(counts, isHeld: generator.below(4) > 0)
+      case 2: world.read(runs: Int(generator.below(3)) + 1)
       case 3:
-        world.grant(dice.below(30))
-      case 4: world.canTake = dice.below(3) > 0
+        world.grant(generator.below(30))
+      case 4: world.canTake = generator.below(3) > 0
       default: world.flush()
       }
       let told = world.sequences
@@ -431,7 +431,7 @@ import Testing
 }
 
 /// Numbers from a seed.
-struct Dice {
+struct MessageGenerator {
   var state: UInt64
 
   mutating func below(_ bound: UInt32) -> UInt32 {

@@ -6,6 +6,7 @@ import FoundationEssentials
 import OpClusterCoordinator
 import OpClusterJournal
 import OpClusterModel
+import OpClusterSystem
 import OpClusterZeroMQ
 import Synchronization
 import Testing
@@ -21,7 +22,7 @@ struct Impatience: Error {
 /// Looks again and again, a few milliseconds apart, until the condition holds.
 func eventually(_ awaited: String, _ condition: () throws -> Bool) throws {
   let deadline = MonotonicClock.now() + patience
-  var poller = Poller()
+  var poller = SocketPoller()
   while try !condition() {
     guard MonotonicClock.now() < deadline else { throw Impatience(awaited: awaited) }
     _ = try poller.wait(until: MonotonicClock.now() + 2_000_000)

@@ -2,6 +2,7 @@
 // (G23, G30). Pure.
 
 import OpClusterModel
+import OpClusterSystem
 import Testing
 
 @testable import OpClusterCoordinator

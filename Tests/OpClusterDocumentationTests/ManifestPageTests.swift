@@ -76,7 +76,7 @@ import Testing
   /// The worker's own words for what it tells a command.
   @Test func everyVariableIsNamed() throws {
     var told: Set<String> = []
-    for path in try Package.files(in: "Sources/OpClusterWorker/Commands", suffix: ".swift") {
+    for path in try Package.files(in: "Sources/OpClusterAttempts/Commands", suffix: ".swift") {
       for text in try Package.document(path).spans("\"OP_", "\"") {
         told.insert(String(text.prefix { $0.isUppercase || $0 == "_" }))
       }

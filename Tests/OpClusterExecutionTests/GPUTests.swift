@@ -21,20 +21,21 @@ import Testing
 
   // A thousand gives and takes of many seeds against a model that counts each gpu.
   @Test(arguments: 0..<50) func nobodyHasWhatAnotherHas(seed: UInt64) throws {
-    var dice = Seeded(state: seed)
-    let capacity = Int64.random(in: 0...6, using: &dice) * 10_000 + (dice.chance(20) ? 5_000 : 0)
+    var generator = Seeded(state: seed)
+    let capacity =
+      Int64.random(in: 0...6, using: &generator) * 10_000 + (generator.chance(20) ? 5_000 : 0)
     var room = GPURoom(Self.amount(capacity))
     var free = room.free
     var held: [GPUShare] = []
     #expect(free.reduce(0, +) == capacity)
     for _ in 0..<1_000 {
-      if dice.chance(45), let at = held.indices.randomElement(using: &dice) {
+      if generator.chance(45), let at = held.indices.randomElement(using: &generator) {
         let share = held.remove(at: at)
         room.giveBack(share)
         for part in share.parts { free[Int(part.position)] += part.amount }
       } else {
         let demand = [1, 2_500, 3_333, 5_000, 9_999, 10_000, 12_500, 20_000, 70_000]
-          .randomElement(using: &dice)!
+          .randomElement(using: &generator)!
         let share = room.share(of: Self.amount(Int64(demand)))
         #expect((share != nil) == Self.fits(Int64(demand), free), "\(demand) of \(free)")
         guard let share else { continue }

@@ -22,7 +22,7 @@ struct Seeded: RandomNumberGenerator {
 /// What the coordinator and the checker know.
 struct World {
   var rig = Rig(cpus: 3, gpus: 2)
-  var dice: Seeded
+  var generator: Seeded
   var nextIndex: UInt32 = 0
   var increment: UInt32 = 0
   /// What each dispatched attempt awaited.
@@ -40,7 +40,7 @@ struct World {
   var problems: [String] = []
 
   init(seed: UInt64) {
-    dice = Seeded(state: seed)
+    generator = Seeded(state: seed)
     reconnect()
   }
 
@@ -49,7 +49,7 @@ struct World {
     rig.apply(.disconnected)
     while rig.core.conversation == nil {
       while !rig.lines.contains(where: { $0.hasPrefix("hello") }) { rig.passTime() }
-      let stale = rig.running.filter { _ in dice.chance(10) }
+      let stale = rig.running.filter { _ in generator.chance(10) }
       abandoned.formUnion(stale)
       rig.welcome(increment: increment, stale: stale)
     }
@@ -67,14 +67,14 @@ struct World {
 
   /// One step of chance.
   mutating func step() {
-    switch Int.random(in: 0..<100, using: &dice) {
+    switch Int.random(in: 0..<100, using: &generator) {
     case ..<30: dispatch()
     case ..<65: endOne()
     case ..<75: recall()
     case ..<82: cancel()
     case ..<85: stale()
-    case ..<92: rig.order(acknowledged: UInt64.random(in: 0...lastReport, using: &dice))
-    case ..<95: rig.advance(.milliseconds(Int64.random(in: 0...3_000, using: &dice)))
+    case ..<92: rig.order(acknowledged: UInt64.random(in: 0...lastReport, using: &generator))
+    case ..<95: rig.advance(.milliseconds(Int64.random(in: 0...3_000, using: &generator)))
     case ..<97: repeatDispatch()
     default: reconnect()
     }
@@ -84,18 +84,18 @@ struct World {
 
   private mutating func dispatch() {
     var dispatches: [Dispatch] = []
-    for _ in 0..<Int.random(in: 1...4, using: &dice) {
-      let priority = Priority.allCases.randomElement(using: &dice)!
+    for _ in 0..<Int.random(in: 1...4, using: &generator) {
+      let priority = Priority.allCases.randomElement(using: &generator)!
       var awaited: [UInt32] = []
-      if nextIndex > 0, dice.chance(50) {
+      if nextIndex > 0, generator.chance(50) {
         awaited.append(
-          UInt32.random(in: (nextIndex > 6 ? nextIndex - 6 : 0)..<nextIndex, using: &dice))
+          UInt32.random(in: (nextIndex > 6 ? nextIndex - 6 : 0)..<nextIndex, using: &generator))
       }
       var dispatch = Rig.dispatch(
-        nextIndex, template: dice.chance(15) ? 1 : 0, priority: priority,
-        place: UInt64.random(in: 0..<50, using: &dice), awaits: awaited)
+        nextIndex, template: generator.chance(15) ? 1 : 0, priority: priority,
+        place: UInt64.random(in: 0..<50, using: &generator), awaits: awaited)
       // Sometimes a further attempt of an old one, whatever became of it.
-      if let again = dispatched.randomElement(using: &dice), dice.chance(15) {
+      if let again = dispatched.randomElement(using: &generator), generator.chance(15) {
         dispatch.attempt = AttemptID(operation: again.operation, attempt: again.attempt + 1)
         guard !dispatched.contains(dispatch.attempt) else { continue }
         let older = dispatched.filter { $0.operation == again.operation }
@@ -112,31 +112,31 @@ struct World {
   }
 
   private mutating func endOne() {
-    guard let attempt = rig.running.randomElement(using: &dice) else { return }
-    let result = dice.chance(80) ? AttemptResult.success : Rig.failure()
+    guard let attempt = rig.running.randomElement(using: &generator) else { return }
+    let result = generator.chance(80) ? AttemptResult.success : Rig.failure()
     ended[attempt] = result
     if result.isSuccess { succeeded.insert(attempt.operation.index) }
     rig.end(attempt.operation.index, attempt: attempt.attempt, result)
   }
 
   private mutating func recall() {
-    guard let attempt = dispatched.randomElement(using: &dice) else { return }
+    guard let attempt = dispatched.randomElement(using: &generator) else { return }
     rig.order { $0.recalls = [attempt] }
   }
 
   private mutating func cancel() {
-    guard let attempt = dispatched.randomElement(using: &dice) else { return }
+    guard let attempt = dispatched.randomElement(using: &generator) else { return }
     rig.order { $0.cancels = [CancelOrder(attempt: attempt, grace: .seconds(1))] }
   }
 
   private mutating func stale() {
-    guard let attempt = dispatched.randomElement(using: &dice) else { return }
+    guard let attempt = dispatched.randomElement(using: &generator) else { return }
     abandoned.insert(attempt)
     rig.order { $0.stale = [attempt] }
   }
 
   private mutating func repeatDispatch() {
-    guard let attempt = dispatched.randomElement(using: &dice) else { return }
+    guard let attempt = dispatched.randomElement(using: &generator) else { return }
     rig.order { $0.dispatches = [Rig.dispatch(attempt.operation.index, attempt: attempt.attempt)] }
   }
 

@@ -3,10 +3,12 @@
 
 import FoundationEssentials
 import Logging
+import OpClusterAttempts
 import OpClusterClient
 import OpClusterCoordinator
 import OpClusterModel
 import OpClusterOperations
+import OpClusterSystem
 import OpClusterWorker
 import OpClusterZeroMQ
 import Testing

@@ -55,90 +55,95 @@ import Testing
       """
   }
 
-  /// Place, value that is fine, and value that is not.
+  /// Place, value that is fine, and value that is not. Each list has its type written down: the
+  /// compiler took half a minute to infer one expression of both.
   static let samples: [(place: String, good: String, bad: String)] =
-    [
-      ("root", "$schema: x", "$schema: [x]"), ("root", "name: n", "name: 'a b'"),
-      ("root", "description: d", "description: {}"), ("root", "labels: {a: 1}", "labels: {1: a}"),
-      ("root", "params: {a: 1}", "params: {A: 1}"),
-      (
-        "root", "params: {a: {type: int, default: 1, choices: [1, 2], pattern: '.', help: h}}",
-        "params: {a: {type: x}}"
-      ),
-      ("root", "env: {A: 1}", "env: {1A: 1}"),
-      ("root", "env: {inherit: [V]}", "env: {inherit: V}"),
-      ("root", "on_failure: stop", "on_failure: never"),
-      ("root", "max_failures: 20%", "max_failures: -1"),
-      ("root", "max_failures: 3", "max_failures: x"),
-      ("root", "deadline: 1h", "deadline: 1"),
-      (
-        "root", "barriers: [{name: j, after: [a], before: [b], when: failed}]",
-        "barriers: [{name: j}]"
-      ),
-      ("root", "finally: {z: {run: x}}", "finally: {}"),
-      ("root", "x-anything: [1]", "y-anything: 1"),
-      ("queue", "max_concurrent: 2", "max_concurrent: -1"), ("queue", "qos: utility", "qos: fast"),
-      ("queue", "max_concurrent: unlimited", "max_concurrent: all"),
-      ("queue", "suspended: true", "suspended: yes"), ("queue", "priority: high", "priority: [1]"),
-      ("queue", "cluster_queue: big", "cluster_queue: []"),
-      ("queue", "require: {zone: [a, b]}", "require: [a]"),
-      ("needs", "{a: finished}", "{a: done}"),
-      ("needs", "[{op: a, match: same-index}]", "[{match: all}]"),
-      ("needs", "{a: {when: failed}}", "{a: {whence: failed}}"),
-      ("needs", "{a: {optional: true}}", "{a: {optional: 1}}"),
-      ("needs", "{a: started}", "[[a]]"),
-      ("needs", "[{op: a, when: finished, optional: false}]", "1a"),
-      ("root", "env_file: s.env", "env_file: {a: b}"),
-      ("operation", "description: d", "description: [1]"),
-      ("operation", "needs_any: a", "needs_any: {a: [1]}"), ("operation", "if: x", "if: [1]"),
-      ("operation", "outputs: [k]", "outputs: k"),
-      (
-        "operation", "files: {in: [a], out: [b], stage: copy, skip_if_current: true}",
-        "files: {inn: [a]}"
-      ),
-      ("operation", "allow_failure: true", "allow_failure: 1"),
-      ("operation", "allow_failure: [3]", "allow_failure: [300]"),
-    ]
-    + [
-      ("queue: q", "queue: 'a b'"), ("queue: other", "queue: [a]"),
-      ("priority: high", "priority: higher"),
-      ("priority: 6", "priority: 1001"), ("qos: background", "qos: 1"),
-      ("resources: {cpus: 0, memory: 1GiB, gpus: 0.5, mine: 2}", "resources: {cpus: -1}"),
-      ("resources: {cpus: all}", "resources: {cpus: x}"),
-      ("resources: {disk: 1GB}", "resources: {disk: 1XB}"),
-      ("resources: {exclusive: true}", "resources: {exclusive: 1}"),
-      ("resources: {memory: {first: 1GB, factor: 2, max: 4GB}}", "resources: {memory: {max: 4GB}}"),
-      ("require: {gpu: [a, b], os: x}", "require: {gpu: {a: 1}}"),
-      ("retry: 3", "retry: 101"),
-      ("retry: {max: 2, backoff: 1s, backoff_factor: 3, backoff_max: 1m}", "retry: {maximum: 1}"),
-      (
-        "retry: {reasons: [any, failed, timeout, oom, lost, signal, 'signal:KILL', 'exit:1-9']}",
-        "retry: {reasons: [luck]}"
-      ),
-      ("retry: {avoid_worker: true}", "retry: {avoid_worker: 1}"),
-      ("max_lost: 2", "max_lost: -1"), ("on_worker_lost: fail", "on_worker_lost: panic"),
-      ("not_before: 5m", "not_before: soon"),
-      ("not_before: '2026-11-21T18:00:00+01:00'", "not_before: '2026-11-21'"),
-      ("timeout: 1h30m", "timeout: 90"),
-      ("warn_before_timeout: {signal: USR1, before: 1m}", "warn_before_timeout: {signal: USR1}"),
-      ("needs_time: 2h", "needs_time: long"),
-      ("cancel: {signal: SIGINT, grace: 5s}", "cancel: {signal: 2x}"),
-      ("cancel: {group: false}", "cancel: {group: 2}"),
-      ("suspend_signal: TSTP", "suspend_signal: []"),
-      ("env: {A: '${{ item }}'}", "env: {A: [1]}"), ("export_env: [PATH]", "export_env: PATH"),
-      ("env: {A: {secret: {env: V}}}", "env: {A: {secret: x}}"),
-      ("env: {A: {secret: {file: s.env}}}", "env: {A: {secret: {}}}"),
-      ("env_file: s.env", "env_file: {a: b}"),
-      ("env_file: [s.env, s.env]", "env_file: [[s.env]]"),
-      ("workdir: sub", "workdir: [x]"), ("shell: bash", "shell: fish"),
-      ("shell: [python3, -c]", "shell: []"),
-      ("shell: {name: bash, strict: false}", "shell: {strict: false}"),
-      ("stdout: o", "stdout: [o]"), ("stderr: e", "stderr: {}"), ("stdin: text", "stdin: [x]"),
-      ("stdin: {file: f}", "stdin: {fill: f}"), ("logs: {max: 1MiB}", "logs: {max: x}"),
-      ("logs: {keep: never}", "logs: {keep: ever}"),
-      ("ok_exit_codes: [0, 3]", "ok_exit_codes: [256]"),
-      ("labels: {k: v}", "labels: {k: [v]}"),
-    ].flatMap { [("settings", $0.0, $0.1), ("operation", $0.0, $0.1)] }
+    placed + ofSettings.flatMap { [("settings", $0.good, $0.bad), ("operation", $0.good, $0.bad)] }
+
+  private static let placed: [(place: String, good: String, bad: String)] = [
+    ("root", "$schema: x", "$schema: [x]"), ("root", "name: n", "name: 'a b'"),
+    ("root", "description: d", "description: {}"), ("root", "labels: {a: 1}", "labels: {1: a}"),
+    ("root", "params: {a: 1}", "params: {A: 1}"),
+    (
+      "root", "params: {a: {type: int, default: 1, choices: [1, 2], pattern: '.', help: h}}",
+      "params: {a: {type: x}}"
+    ),
+    ("root", "env: {A: 1}", "env: {1A: 1}"),
+    ("root", "env: {inherit: [V]}", "env: {inherit: V}"),
+    ("root", "on_failure: stop", "on_failure: never"),
+    ("root", "max_failures: 20%", "max_failures: -1"),
+    ("root", "max_failures: 3", "max_failures: x"),
+    ("root", "deadline: 1h", "deadline: 1"),
+    (
+      "root", "barriers: [{name: j, after: [a], before: [b], when: failed}]",
+      "barriers: [{name: j}]"
+    ),
+    ("root", "finally: {z: {run: x}}", "finally: {}"),
+    ("root", "x-anything: [1]", "y-anything: 1"),
+    ("queue", "max_concurrent: 2", "max_concurrent: -1"), ("queue", "qos: utility", "qos: fast"),
+    ("queue", "max_concurrent: unlimited", "max_concurrent: all"),
+    ("queue", "suspended: true", "suspended: yes"), ("queue", "priority: high", "priority: [1]"),
+    ("queue", "cluster_queue: big", "cluster_queue: []"),
+    ("queue", "require: {zone: [a, b]}", "require: [a]"),
+    ("needs", "{a: finished}", "{a: done}"),
+    ("needs", "[{op: a, match: same-index}]", "[{match: all}]"),
+    ("needs", "{a: {when: failed}}", "{a: {whence: failed}}"),
+    ("needs", "{a: {optional: true}}", "{a: {optional: 1}}"),
+    ("needs", "{a: started}", "[[a]]"),
+    ("needs", "[{op: a, when: finished, optional: false}]", "1a"),
+    ("root", "env_file: s.env", "env_file: {a: b}"),
+    ("operation", "description: d", "description: [1]"),
+    ("operation", "needs_any: a", "needs_any: {a: [1]}"), ("operation", "if: x", "if: [1]"),
+    ("operation", "outputs: [k]", "outputs: k"),
+    (
+      "operation", "files: {in: [a], out: [b], stage: copy, skip_if_current: true}",
+      "files: {inn: [a]}"
+    ),
+    ("operation", "allow_failure: true", "allow_failure: 1"),
+    ("operation", "allow_failure: [3]", "allow_failure: [300]"),
+  ]
+
+  /// What the graph's settings and an operation both take.
+  private static let ofSettings: [(good: String, bad: String)] = [
+    ("queue: q", "queue: 'a b'"), ("queue: other", "queue: [a]"),
+    ("priority: high", "priority: higher"),
+    ("priority: 6", "priority: 1001"), ("qos: background", "qos: 1"),
+    ("resources: {cpus: 0, memory: 1GiB, gpus: 0.5, mine: 2}", "resources: {cpus: -1}"),
+    ("resources: {cpus: all}", "resources: {cpus: x}"),
+    ("resources: {disk: 1GB}", "resources: {disk: 1XB}"),
+    ("resources: {exclusive: true}", "resources: {exclusive: 1}"),
+    ("resources: {memory: {first: 1GB, factor: 2, max: 4GB}}", "resources: {memory: {max: 4GB}}"),
+    ("require: {gpu: [a, b], os: x}", "require: {gpu: {a: 1}}"),
+    ("retry: 3", "retry: 101"),
+    ("retry: {max: 2, backoff: 1s, backoff_factor: 3, backoff_max: 1m}", "retry: {maximum: 1}"),
+    (
+      "retry: {reasons: [any, failed, timeout, oom, lost, signal, 'signal:KILL', 'exit:1-9']}",
+      "retry: {reasons: [luck]}"
+    ),
+    ("retry: {avoid_worker: true}", "retry: {avoid_worker: 1}"),
+    ("max_lost: 2", "max_lost: -1"), ("on_worker_lost: fail", "on_worker_lost: panic"),
+    ("not_before: 5m", "not_before: soon"),
+    ("not_before: '2026-11-21T18:00:00+01:00'", "not_before: '2026-11-21'"),
+    ("timeout: 1h30m", "timeout: 90"),
+    ("warn_before_timeout: {signal: USR1, before: 1m}", "warn_before_timeout: {signal: USR1}"),
+    ("needs_time: 2h", "needs_time: long"),
+    ("cancel: {signal: SIGINT, grace: 5s}", "cancel: {signal: 2x}"),
+    ("cancel: {group: false}", "cancel: {group: 2}"),
+    ("suspend_signal: TSTP", "suspend_signal: []"),
+    ("env: {A: '${{ item }}'}", "env: {A: [1]}"), ("export_env: [PATH]", "export_env: PATH"),
+    ("env: {A: {secret: {env: V}}}", "env: {A: {secret: x}}"),
+    ("env: {A: {secret: {file: s.env}}}", "env: {A: {secret: {}}}"),
+    ("env_file: s.env", "env_file: {a: b}"),
+    ("env_file: [s.env, s.env]", "env_file: [[s.env]]"),
+    ("workdir: sub", "workdir: [x]"), ("shell: bash", "shell: fish"),
+    ("shell: [python3, -c]", "shell: []"),
+    ("shell: {name: bash, strict: false}", "shell: {strict: false}"),
+    ("stdout: o", "stdout: [o]"), ("stderr: e", "stderr: {}"), ("stdin: text", "stdin: [x]"),
+    ("stdin: {file: f}", "stdin: {fill: f}"), ("logs: {max: 1MiB}", "logs: {max: x}"),
+    ("logs: {keep: never}", "logs: {keep: ever}"),
+    ("ok_exit_codes: [0, 3]", "ok_exit_codes: [256]"),
+    ("labels: {k: v}", "labels: {k: [v]}"),
+  ]
 
   /// Accepted by both; and it changes the submission, or is spoken of.
   @Test(arguments: samples) func aValueThatIsFine(place: String, good: String, bad: String) throws {

@@ -40,7 +40,7 @@ struct StandIn {
     }
     unsafe posix_spawn_file_actions_destroy(&actions)
     close(pipes[1])
-    try #require(error == 0, "\(words[0]): \(explanation(of: error))")
+    try #require(error == 0, "\(words[0]): error \(error)")
     var line: [UInt8] = []
     var byte: UInt8 = 0
     while unsafe read(output.number, &byte, 1) == 1, byte != UInt8(ascii: "\n") {

@@ -5,9 +5,9 @@ import FoundationEssentials
 import OpClusterModel
 import Testing
 
+@testable import OpClusterAttempts
 @testable import OpClusterManifest
 @testable import OpClusterProcesses
-@testable import OpClusterWorker
 
 extension ProcessTests {
   @Suite struct ShellValueTests {

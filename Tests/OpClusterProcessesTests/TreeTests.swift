@@ -160,7 +160,8 @@ extension ProcessTests {
     func racingForks(way: Way) throws {
       let bench = try Bench(way)
       let mark = "race-\(uniqueSleep())"
-      let text = "f() { while :; do (setsid sh -c 'sleep 0.02' \(mark) &) ; done; }; f & f & wait"
+      // Each lives long enough that there are many, also where forking gets little of a processor.
+      let text = "f() { while :; do (setsid sh -c 'sleep 0.1' \(mark) &) ; done; }; f & f & wait"
       let reference = try bench.start(bench.shell("echo up; " + text))
       try #require(eventually { living(mark) > 10 })
       bench.host.killTree(reference)

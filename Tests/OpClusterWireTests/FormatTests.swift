@@ -2,7 +2,7 @@
 // contract it was made from.
 
 import FoundationEssentials
-import MessageDice
+import MessageGenerators
 import OpClusterModel
 import Testing
 
@@ -15,12 +15,13 @@ import Testing
     + "01011a01161201024a0c0a0a0a01031201021a021201"
 
   @Test func goldenHello() throws {
-    let bytes = Wire.encode(.hello(Dice(seed: 0).helloWithoutChance))
+    let bytes = Wire.encode(.hello(MessageGenerator(seed: 0).helloWithoutChance))
     let hex = bytes.map { byte in
       (byte < 16 ? "0" : "") + String(byte, radix: 16)
     }.joined()
     #expect(hex == Self.goldenHello)
-    #expect(try Wire.decodeWorkerMessage(bytes) == .hello(Dice(seed: 0).helloWithoutChance))
+    #expect(
+      try Wire.decodeWorkerMessage(bytes) == .hello(MessageGenerator(seed: 0).helloWithoutChance))
   }
 
   /// Generated/ was made from proto/ as it is (deploy/generate-protobuf).

@@ -2,7 +2,7 @@
 // ones. OPCLUSTER_FUZZ says how many per decoder, 8,000 where it is not set.
 
 import Glibc
-import MessageDice
+import MessageGenerators
 import OpClusterModel
 import OpClusterWire
 import Testing
@@ -10,7 +10,7 @@ import Testing
 /// A decoder under test and where its good bytes come from.
 struct FuzzTarget: Sendable, CustomTestStringConvertible {
   let testDescription: String
-  let make: @Sendable (inout Dice) -> [UInt8]
+  let make: @Sendable (inout MessageGenerator) -> [UInt8]
   /// Decodes, and encodes again what was understood.
   let decode: @Sendable ([UInt8]) throws -> Void
 
@@ -23,16 +23,20 @@ struct FuzzTarget: Sendable, CustomTestStringConvertible {
       decode: { _ = Wire.encode(try Wire.decodeCoordinatorMessage($0)) }),
     FuzzTarget(
       testDescription: "client message",
-      make: { dice in Wire.encode(dice.clientMessage(dice.below(Dice.clientMessageKinds))) },
+      make: { generator in
+        Wire.encode(generator.clientMessage(generator.below(MessageGenerator.clientMessageKinds)))
+      },
       decode: { _ = Wire.encode(try Wire.decodeClientMessage($0)) }),
     FuzzTarget(
       testDescription: "client answer",
-      make: { dice in Wire.encode(dice.clientAnswer(dice.below(Dice.clientAnswerKinds))) },
+      make: { generator in
+        Wire.encode(generator.clientAnswer(generator.below(MessageGenerator.clientAnswerKinds)))
+      },
       decode: { _ = Wire.encode(try Wire.decodeClientAnswer($0)) }),
     FuzzTarget(
       testDescription: "records",
-      make: { dice in
-        Wire.encode(records: dice.many { $0.record($0.below(Dice.recordKinds)) })
+      make: { generator in
+        Wire.encode(records: generator.many { $0.record($0.below(MessageGenerator.recordKinds)) })
       },
       decode: { _ = Wire.encode(records: try Wire.decodeRecords($0)) }),
     FuzzTarget(
@@ -43,7 +47,7 @@ struct FuzzTarget: Sendable, CustomTestStringConvertible {
       decode: { _ = Wire.encode(eventRuns: try Wire.decodeEventRuns($0)) }),
     FuzzTarget(
       testDescription: "history",
-      make: { dice in Wire.encode(history: dice.many { $0.history() }) },
+      make: { generator in Wire.encode(history: generator.many { $0.history() }) },
       decode: { _ = Wire.encode(history: try Wire.decodeHistory($0)) }),
     FuzzTarget(
       testDescription: "submission", make: { Wire.encode(submission: $0.submission()) },
@@ -56,25 +60,25 @@ struct FuzzTarget: Sendable, CustomTestStringConvertible {
       decode: { _ = Wire.encode(callInput: try Wire.decodeCallInput($0)) }),
     FuzzTarget(
       testDescription: "blocks",
-      make: { dice in Wire.encode(blocks: dice.many { $0.block() }) },
+      make: { generator in Wire.encode(blocks: generator.many { $0.block() }) },
       decode: { _ = Wire.encode(blocks: try Wire.decodeBlocks($0)) }),
     FuzzTarget(
       testDescription: "block results",
-      make: { dice in Wire.encode(blockResults: dice.many { $0.blockResult() }) },
+      make: { generator in Wire.encode(blockResults: generator.many { $0.blockResult() }) },
       decode: { _ = Wire.encode(blockResults: try Wire.decodeBlockResults($0)) }),
     FuzzTarget(
       testDescription: "outputs",
-      make: { dice in
-        Wire.encode(outputs: dice.many { (key: $0.text(), value: $0.text()) })
+      make: { generator in
+        Wire.encode(outputs: generator.many { (key: $0.text(), value: $0.text()) })
       },
       decode: { _ = Wire.encode(outputs: try Wire.decodeOutputs($0)) }),
     FuzzTarget(
       testDescription: "typed output",
-      make: { dice in
+      make: { generator in
         Wire.encode(
           output: OperationOutput(
-            pairs: dice.many { .init(key: $0.text(), value: $0.text()) },
-            typeName: dice.text(), value: dice.bytes()))
+            pairs: generator.many { .init(key: $0.text(), value: $0.text()) },
+            typeName: generator.text(), value: generator.bytes()))
       },
       decode: { _ = Wire.encode(output: try Wire.decodeOutput($0)) }),
     FuzzTarget(
@@ -93,13 +97,13 @@ struct FuzzTarget: Sendable, CustomTestStringConvertible {
   }()
 
   @Test(.timeLimit(.minutes(30)), arguments: FuzzTarget.all) func survives(_ target: FuzzTarget) {
-    var dice = Dice(seed: 49)
-    var good = target.make(&dice)
+    var generator = MessageGenerator(seed: 49)
+    var good = target.make(&generator)
     var refused = 0
     for round in 0..<Self.rounds {
-      if round % 8 == 0 { good = target.make(&dice) }
+      if round % 8 == 0 { good = target.make(&generator) }
       do {
-        try target.decode(round % 2 == 0 ? dice.mutated(good) : dice.mutatedFields(good))
+        try target.decode(round % 2 == 0 ? generator.mutated(good) : generator.mutatedFields(good))
       } catch {
         if !(error is WireError) { Issue.record("another error: \(error)") }
         refused += 1

@@ -1,7 +1,7 @@
 // Limits of submissions and of what hangs on operations, at each and one past it.
 
 import Citations
-import MessageDice
+import MessageGenerators
 import OpClusterModel
 import SwiftProtobuf
 import Testing
@@ -154,8 +154,8 @@ import Testing
       #expect((refusal(submission) == nil) == good)
     }
     for (count, good) in [(Limits.rowsPerReply, true), (Limits.rowsPerReply + 1, false)] {
-      var dice = Dice(seed: 3)
-      let row = dice.graphRow()
+      var generator = MessageGenerator(seed: 3)
+      let row = generator.graphRow()
       let answer = ClientAnswer.reply(
         RequestID(1), .graphs(Array(repeating: row, count: count), more: false))
       #expect(((try? Wire.decodeClientAnswer(Wire.encode(answer))) != nil) == good)

@@ -1,7 +1,7 @@
 // The bounds of messages (G32, G33): limits at and one past them, columns that do not fit, numbers
 // that are none, what is unknown, what is nested without end. Field numbers are those of proto/.
 
-import MessageDice
+import MessageGenerators
 import OpClusterModel
 import OpClusterWire
 import Testing
@@ -98,8 +98,8 @@ import Testing
 
   @Test func unknownFieldsAreIgnored() throws {
     for seed in 0..<200 {
-      var dice = Dice(seed: UInt64(seed))
-      let message = dice.workerMessage()
+      var generator = MessageGenerator(seed: UInt64(seed))
+      let message = generator.workerMessage()
       let extra =
         Protobuf.number(900, .max) + Protobuf.block(901, "later") + Protobuf.varint(902 << 3 | 5)
         + [1, 2, 3, 4] + Protobuf.varint(903 << 3 | 1) + [1, 2, 3, 4, 5, 6, 7, 8]
@@ -151,7 +151,7 @@ import Testing
   }
 
   @Test func negativeAmountsAndSpans() {
-    var hello = Dice(seed: 1).helloWithoutChance
+    var hello = MessageGenerator(seed: 1).helloWithoutChance
     hello.capacity.memoryBytes = -1
     #expect(problem(Wire.encode(.hello(hello))) == .outOfRange)
     var orders = WorkerOrders(
@@ -165,7 +165,7 @@ import Testing
   }
 }
 
-extension Dice {
+extension MessageGenerator {
   /// The same hello for ever.
   var helloWithoutChance: WorkerHello {
     WorkerHello(

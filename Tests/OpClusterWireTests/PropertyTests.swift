@@ -2,18 +2,18 @@
 // So every property of the generated words has to take more than one value: with the round trips,
 // this shows that it crosses the wire.
 
-import MessageDice
+import MessageGenerators
 import OpClusterModel
 import Testing
 
 @Suite struct PropertyTests {
   private func expectEveryPropertyVaries<Word>(
-    _ make: (inout Dice) -> Word, sourceLocation: SourceLocation = #_sourceLocation
+    _ make: (inout MessageGenerator) -> Word, sourceLocation: SourceLocation = #_sourceLocation
   ) {
     var seen: [String: Set<String>] = [:]
     for seed in 0..<300 {
-      var dice = Dice(seed: UInt64(seed))
-      for child in Mirror(reflecting: make(&dice)).children {
+      var generator = MessageGenerator(seed: UInt64(seed))
+      for child in Mirror(reflecting: make(&generator)).children {
         seen[child.label ?? "", default: []].insert(String(describing: child.value))
       }
     }

@@ -1,6 +1,6 @@
 // What is said of a request without decoding it, beside what decoding says (G29, G33).
 
-import MessageDice
+import MessageGenerators
 import OpClusterModel
 import OpClusterWire
 import Testing
@@ -39,9 +39,9 @@ import Testing
   /// Whatever can be decoded has the same number at a glance; what is cut off has none, or the one
   /// that it has. Nothing traps.
   @Test func sameAsDecoding() throws {
-    var dice = Dice(seed: 29)
+    var generator = MessageGenerator(seed: 29)
     for round in 0..<2_000 {
-      let message = dice.clientMessage(round % Dice.clientMessageKinds)
+      let message = generator.clientMessage(round % MessageGenerator.clientMessageKinds)
       let bytes = Wire.encode(message)
       if case .request(let id, _) = message {
         #expect(RequestGlance(bytes)?.id == id)
@@ -49,8 +49,8 @@ import Testing
         #expect(RequestGlance(bytes) == nil)
       }
       var broken = bytes
-      broken.removeLast(min(broken.count, 1 + dice.below(5)))
-      if !broken.isEmpty { broken[dice.below(broken.count)] ^= 0x80 }
+      broken.removeLast(min(broken.count, 1 + generator.below(5)))
+      if !broken.isEmpty { broken[generator.below(broken.count)] ^= 0x80 }
       _ = RequestGlance(broken)
     }
     #expect(RequestGlance([]) == nil && RequestGlance([0x12]) == nil)

@@ -2,7 +2,7 @@
 // from seeds.
 
 import Citations
-import MessageDice
+import MessageGenerators
 import OpClusterModel
 import OpClusterWire
 import Testing
@@ -10,40 +10,40 @@ import Testing
 @Suite struct RoundTripTests {
   @Test func workerMessages() throws {
     for seed in 0..<1_000 {
-      var dice = Dice(seed: UInt64(seed))
-      let message = dice.workerMessage()
+      var generator = MessageGenerator(seed: UInt64(seed))
+      let message = generator.workerMessage()
       #expect(try Wire.decodeWorkerMessage(Wire.encode(message)) == message, "seed \(seed)")
     }
   }
 
   @Test func coordinatorMessages() throws {
     for seed in 0..<1_000 {
-      var dice = Dice(seed: UInt64(seed))
-      let message = dice.coordinatorMessage()
+      var generator = MessageGenerator(seed: UInt64(seed))
+      let message = generator.coordinatorMessage()
       #expect(try Wire.decodeCoordinatorMessage(Wire.encode(message)) == message, "seed \(seed)")
     }
   }
 
-  @Test(arguments: 0..<Dice.clientMessageKinds) func clientMessages(kind: Int) throws {
+  @Test(arguments: 0..<MessageGenerator.clientMessageKinds) func clientMessages(kind: Int) throws {
     for seed in 0..<60 {
-      var dice = Dice(seed: UInt64(seed))
-      let message = dice.clientMessage(kind)
+      var generator = MessageGenerator(seed: UInt64(seed))
+      let message = generator.clientMessage(kind)
       #expect(try Wire.decodeClientMessage(Wire.encode(message)) == message, "seed \(seed)")
     }
   }
 
-  @Test(arguments: 0..<Dice.clientAnswerKinds) func clientAnswers(kind: Int) throws {
+  @Test(arguments: 0..<MessageGenerator.clientAnswerKinds) func clientAnswers(kind: Int) throws {
     for seed in 0..<60 {
-      var dice = Dice(seed: UInt64(seed))
-      let answer = dice.clientAnswer(kind)
+      var generator = MessageGenerator(seed: UInt64(seed))
+      let answer = generator.clientAnswer(kind)
       #expect(try Wire.decodeClientAnswer(Wire.encode(answer)) == answer, "seed \(seed)")
     }
   }
 
-  @Test(arguments: 0..<Dice.recordKinds) func records(kind: Int) throws {
+  @Test(arguments: 0..<MessageGenerator.recordKinds) func records(kind: Int) throws {
     for seed in 0..<60 {
-      var dice = Dice(seed: UInt64(seed))
-      let record = dice.record(kind)
+      var generator = MessageGenerator(seed: UInt64(seed))
+      let record = generator.record(kind)
       #expect(try Wire.decodeRecords(Wire.encode(records: [record])) == [record], "seed \(seed)")
     }
   }
@@ -51,9 +51,11 @@ import Testing
   /// Neighbouring ends share columns; their order among the other records stays.
   @Test func turns() throws {
     for seed in 0..<300 {
-      var dice = Dice(seed: UInt64(seed))
-      let records = dice.many(30) { dice in
-        dice.record(dice.bool() ? 13 + dice.below(2) : dice.below(Dice.recordKinds))
+      var generator = MessageGenerator(seed: UInt64(seed))
+      let records = generator.many(30) { generator in
+        generator.record(
+          generator.bool() ? 13 + generator.below(2) : generator.below(MessageGenerator.recordKinds)
+        )
       }
       #expect(try Wire.decodeRecords(Wire.encode(records: records)) == records, "seed \(seed)")
     }
@@ -61,26 +63,26 @@ import Testing
 
   @Test func events() throws {
     for seed in 0..<1_000 {
-      var dice = Dice(seed: UInt64(seed))
-      let events = dice.events()
+      var generator = MessageGenerator(seed: UInt64(seed))
+      let events = generator.events()
       #expect(try Wire.decodeEvents(Wire.encode(events: events)) == events, "seed \(seed)")
     }
   }
 
-  @Test(arguments: 0..<Dice.eventKinds) func eventKinds(kind: Int) throws {
+  @Test(arguments: 0..<MessageGenerator.eventKinds) func eventKinds(kind: Int) throws {
     for seed in 0..<20 {
-      var dice = Dice(seed: UInt64(seed))
+      var generator = MessageGenerator(seed: UInt64(seed))
       let event = Event(
-        sequence: 1, commit: CommitIndex(1), time: .unknown, subject: dice.subject(),
-        kind: dice.eventKind(kind))
+        sequence: 1, commit: CommitIndex(1), time: .unknown, subject: generator.subject(),
+        kind: generator.eventKind(kind))
       #expect(try Wire.decodeEvents(Wire.encode(events: [event])) == [event], "seed \(seed)")
     }
   }
 
   @Test func eventRuns() throws {
     for seed in 0..<300 {
-      var dice = Dice(seed: UInt64(seed))
-      let runs = dice.eventRuns()
+      var generator = MessageGenerator(seed: UInt64(seed))
+      let runs = generator.eventRuns()
       let bytes = Wire.encode(eventRuns: runs)
       #expect(try Wire.decodeEventRuns(bytes) == runs, "seed \(seed)")
       var events: [Event] = []
@@ -91,21 +93,21 @@ import Testing
 
   @Test func histories() throws {
     for seed in 0..<300 {
-      var dice = Dice(seed: UInt64(seed))
-      let lines = dice.many(20) { $0.history() }
+      var generator = MessageGenerator(seed: UInt64(seed))
+      let lines = generator.many(20) { $0.history() }
       #expect(try Wire.decodeHistory(Wire.encode(history: lines)) == lines, "seed \(seed)")
     }
   }
 
   @Test func submissionsAndCommands() throws {
     for seed in 0..<300 {
-      var dice = Dice(seed: UInt64(seed))
-      let submission = dice.submission()
+      var generator = MessageGenerator(seed: UInt64(seed))
+      let submission = generator.submission()
       let bytes = Wire.encode(submission: submission)
       #expect(try Wire.decodeSubmission(bytes) == submission, "seed \(seed)")
-      let command = dice.command()
+      let command = generator.command()
       #expect(try Wire.decodeCommand(Wire.encode(command: command)) == command, "seed \(seed)")
-      let input = dice.callInput()
+      let input = generator.callInput()
       #expect(try Wire.decodeCallInput(Wire.encode(callInput: input)) == input, "seed \(seed)")
     }
   }
@@ -114,13 +116,13 @@ import Testing
   /// stands as the message that it was in older journals: field 2, its length, its bytes.
   @Test func submissionsAreEncodedOnce() throws {
     for seed in 0..<100 {
-      var dice = Dice(seed: UInt64(seed))
-      let (graph, submission) = (dice.graph(), dice.submission())
+      var generator = MessageGenerator(seed: UInt64(seed))
+      let (graph, submission) = (generator.graph(), generator.submission())
       let record = Record.submitted(
-        graph, submission, fingerprint: dice.number(), at: dice.wallTime())
+        graph, submission, fingerprint: generator.number(), at: generator.wallTime())
       var other = record
       if case .submitted(_, _, let fingerprint, let at) = record {
-        other = .submitted(graph, dice.submission(), fingerprint: fingerprint, at: at)
+        other = .submitted(graph, generator.submission(), fingerprint: fingerprint, at: at)
       }
       let encoded = Wire.encode(submission: submission)
       let turn = Wire.encode(records: [other], submissions: [graph: encoded])
@@ -139,10 +141,10 @@ import Testing
 
   @Test func blocksAndTheirResults() throws {
     for seed in 0..<300 {
-      var dice = Dice(seed: UInt64(seed))
-      let blocks = dice.many { $0.block() }
+      var generator = MessageGenerator(seed: UInt64(seed))
+      let blocks = generator.many { $0.block() }
       #expect(try Wire.decodeBlocks(Wire.encode(blocks: blocks)) == blocks, "seed \(seed)")
-      let results = dice.many { $0.blockResult() }
+      let results = generator.many { $0.blockResult() }
       let bytes = Wire.encode(blockResults: results)
       #expect(try Wire.decodeBlockResults(bytes) == results, "seed \(seed)")
     }
@@ -151,9 +153,9 @@ import Testing
   /// What an element gives to its blocks stands in a list of its own, before further blocks.
   @Test func elementsOfBlocks() throws {
     for seed in 0..<100 {
-      var dice = Dice(seed: UInt64(seed))
-      let values = dice.bytes()
-      let blocks = dice.many { $0.block() }
+      var generator = MessageGenerator(seed: UInt64(seed))
+      let values = generator.bytes()
+      let blocks = generator.many { $0.block() }
       let bytes = Wire.encode(blockElement: values) + Wire.encode(blocks: blocks)
       #expect(try Wire.decodeBlockElement(bytes) == values, "seed \(seed)")
       #expect(try Wire.decodeBlocks(bytes) == blocks, "seed \(seed)")
@@ -169,8 +171,8 @@ import Testing
   /// A worker joins the template's blocks and those that were added later as bytes.
   @Test(.checks("S120")) func joinedBlocks() throws {
     for seed in 0..<300 {
-      var dice = Dice(seed: UInt64(seed))
-      let parts = dice.many { dice in dice.many { $0.block() } }
+      var generator = MessageGenerator(seed: UInt64(seed))
+      let parts = generator.many { generator in generator.many { $0.block() } }
       let bytes = parts.flatMap { Wire.encode(blocks: $0) }
       #expect(try Wire.decodeBlocks(bytes) == parts.flatMap { $0 }, "seed \(seed)")
     }
@@ -178,18 +180,18 @@ import Testing
 
   @Test func rowsAndOutputs() throws {
     for seed in 0..<300 {
-      var dice = Dice(seed: UInt64(seed))
-      let graph = dice.graphRow()
+      var generator = MessageGenerator(seed: UInt64(seed))
+      let graph = generator.graphRow()
       #expect(try Wire.decodeGraphRow(Wire.encode(graphRow: graph)) == graph)
-      let row = dice.operationRow()
+      let row = generator.operationRow()
       #expect(try Wire.decodeOperationRow(Wire.encode(operationRow: row)) == row)
-      let outputs = dice.many { (key: $0.text(), value: $0.text()) }
+      let outputs = generator.many { (key: $0.text(), value: $0.text()) }
       let decoded = try Wire.decodeOutputs(Wire.encode(outputs: outputs))
       #expect(decoded.map(\.key) == outputs.map(\.key))
       #expect(decoded.map(\.value) == outputs.map(\.value))
       let typed = OperationOutput(
         pairs: outputs.map { OperationOutput.Pair(key: $0.key, value: $0.value) },
-        typeName: dice.text(), value: dice.bytes())
+        typeName: generator.text(), value: generator.bytes())
       #expect(try Wire.decodeOutput(Wire.encode(output: typed)) == typed)
       // The pairs are the same to those who read nothing else (G32).
       let pairs = try Wire.decodeOutputs(Wire.encode(output: typed))
@@ -201,8 +203,8 @@ import Testing
   @Test(.checks("S128")) func fingerprints() throws {
     var seen: Set<UInt64> = []
     for seed in 0..<300 {
-      var dice = Dice(seed: UInt64(seed))
-      var submission = dice.submission()
+      var generator = MessageGenerator(seed: UInt64(seed))
+      var submission = generator.submission()
       let bytes = Wire.encode(submission: submission)
       let again = try Wire.encode(submission: Wire.decodeSubmission(bytes))
       #expect(Wire.fingerprint(bytes) == Wire.fingerprint(again))

@@ -2,7 +2,7 @@
 // one past it, and what contradicts itself.
 
 import Citations
-import MessageDice
+import MessageGenerators
 import OpClusterModel
 import Testing
 
@@ -191,22 +191,22 @@ import Testing
 
   @Test func whatWorkersAreTold() throws {
     expectLimit(WireLimits.sentenceBytes) { size in
-      var dice = Dice(seed: 5)
-      var welcome = dice.welcome()
+      var generator = MessageGenerator(seed: 5)
+      var welcome = generator.welcome()
       welcome.clientEndpoint = text(size)
       try pass(.welcome(welcome))
     }
     expectLimit(2 * Limits.nameBytes) { size in
-      var dice = Dice(seed: 5)
-      var announcement = dice.announcement()
+      var generator = MessageGenerator(seed: 5)
+      var announcement = generator.announcement()
       announcement.queueName = text(size)
       var orders = WorkerOrders(conversation: conversation, number: 1, acknowledged: 0)
       orders.templates = [announcement]
       try pass(.orders(orders))
     }
     expectLimit(2 * Limits.nameBytes) { size in
-      var dice = Dice(seed: 5)
-      var dispatch = Dispatch(attempt: dice.attempt(), template: 0)
+      var generator = MessageGenerator(seed: 5)
+      var dispatch = Dispatch(attempt: generator.attempt(), template: 0)
       dispatch.queueName = text(size)
       var orders = WorkerOrders(conversation: conversation, number: 1, acknowledged: 0)
       orders.dispatches = [dispatch]

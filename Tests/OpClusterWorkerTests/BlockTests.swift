@@ -7,6 +7,7 @@ import OpClusterWire
 import OpClusterZeroMQ
 import Testing
 
+@testable import OpClusterAttempts
 @testable import OpClusterWorker
 
 extension FakeCoordinator {

@@ -3,11 +3,13 @@
 import Glibc
 import Logging
 import OpClusterModel
+import OpClusterSystem
 import OpClusterWire
 import OpClusterZeroMQ
 import Synchronization
 import Testing
 
+@testable import OpClusterAttempts
 @testable import OpClusterProcesses
 @testable import OpClusterWorker
 

@@ -4,9 +4,11 @@ import Citations
 import Glibc
 import Logging
 import OpClusterModel
+import OpClusterSystem
 import OpClusterZeroMQ
 import Testing
 
+@testable import OpClusterAttempts
 @testable import OpClusterProcesses
 @testable import OpClusterWorker
 

@@ -7,6 +7,7 @@ import OpClusterWire
 import OpClusterZeroMQ
 import Testing
 
+@testable import OpClusterAttempts
 @testable import OpClusterWorker
 
 /// One host of processes at a time: the test process adopts the orphans of all of them.

@@ -4,9 +4,11 @@ import Citations
 import Glibc
 import OpClusterModel
 import OpClusterOperations
+import OpClusterSystem
 import OpClusterZeroMQ
 import Testing
 
+@testable import OpClusterAttempts
 @testable import OpClusterWorker
 
 /// Tells its progress, looks at its inputs, and waits until it is told to stop.

@@ -5,16 +5,18 @@ import Glibc
 import Logging
 import OpClusterModel
 import OpClusterOperations
+import OpClusterSystem
 import OpClusterWire
 import OpClusterZeroMQ
 import Testing
 
+@testable import OpClusterAttempts
 @testable import OpClusterWorker
 
 /// Talks to one worker; collects what it says.
 final class FakeCoordinator {
   private let socket: Socket
-  private var poller = Poller()
+  private var poller = SocketPoller()
   let endpoint: Endpoint
   private var peer: RoutingID?
   var conversation: Conversation?

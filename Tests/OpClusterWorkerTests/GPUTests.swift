@@ -8,6 +8,7 @@ import OpClusterWire
 import OpClusterZeroMQ
 import Testing
 
+@testable import OpClusterAttempts
 @testable import OpClusterWorker
 
 @Suite struct GPUSettingTests {

@@ -6,6 +6,7 @@ import OpClusterOperations
 import OpClusterWire
 import Testing
 
+@testable import OpClusterAttempts
 @testable import OpClusterWorker
 
 /// Leaves its own argument, so that tests see what came.

@@ -5,10 +5,12 @@ import Citations
 import Glibc
 import OpClusterModel
 import OpClusterOperations
+import OpClusterSystem
 import OpClusterWire
 import OpClusterZeroMQ
 import Testing
 
+@testable import OpClusterAttempts
 @testable import OpClusterWorker
 
 /// A running `WorkerStandIn`.

@@ -6,6 +6,7 @@ import OpClusterWire
 import OpClusterZeroMQ
 import Testing
 
+@testable import OpClusterAttempts
 @testable import OpClusterWorker
 
 extension WorkerTests {

@@ -5,6 +5,7 @@ import Glibc
 import OpClusterModel
 import Testing
 
+@testable import OpClusterAttempts
 @testable import OpClusterWorker
 
 @Suite struct LogSweepTests {
@@ -94,7 +95,7 @@ import Testing
       let request = LogRequest(
         number: 1, attempt: attempt, stream: .standardOutput, offset: 0, maximumBytes: 10)
       let path = Scratch.log(attempt, .standardOutput, in: folder)
-      return LogFiles.answer(request, LogPlace(path: path), isRunning: isRunning).problem
+      return LogAnswers.answer(request, LogPlace(path: path), isRunning: isRunning).problem
     }
     #expect(problem(7).contains("removed as one of the oldest"))
     #expect(problem(7, isRunning: true).isEmpty)

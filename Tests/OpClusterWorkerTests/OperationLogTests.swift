@@ -9,6 +9,7 @@ import OpClusterZeroMQ
 import Synchronization
 import Testing
 
+@testable import OpClusterAttempts
 @testable import OpClusterWorker
 
 /// Runs in the worker's own process.

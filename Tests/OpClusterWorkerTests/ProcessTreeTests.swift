@@ -6,10 +6,12 @@ import Glibc
 import OpClusterModel
 import OpClusterOperations
 import OpClusterProcesses
+import OpClusterSystem
 import OpClusterWire
 import OpClusterZeroMQ
 import Testing
 
+@testable import OpClusterAttempts
 @testable import OpClusterWorker
 
 /// A number of seconds to sleep that nobody else on the machine uses.

@@ -9,6 +9,7 @@ import OpClusterWire
 import OpClusterZeroMQ
 import Testing
 
+@testable import OpClusterAttempts
 @testable import OpClusterWorker
 
 /// Accounts of the worker: two people and a part of the system. `alice` has a group beside her own.

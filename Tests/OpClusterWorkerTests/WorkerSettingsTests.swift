@@ -5,6 +5,7 @@ import OpClusterKeys
 import OpClusterServing
 import Testing
 
+@testable import OpClusterAttempts
 @testable import OpClusterWorker
 
 @Suite struct WorkerSettingsTests {

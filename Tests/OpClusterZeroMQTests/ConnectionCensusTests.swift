@@ -1,6 +1,7 @@
 // Connections of a router are counted, and those beyond a bound are cut (A7, G30).
 
 import Citations
+import OpClusterSystem
 import OpClusterZeroMQ
 import Testing
 
@@ -85,7 +86,7 @@ import Testing
     until isTrue: (ConnectionCensus) -> Bool
   ) throws -> ConnectionCensus {
     let deadline = MonotonicClock.now() + 30_000_000_000
-    var poller = Poller()
+    var poller = SocketPoller()
     _ = poller.add(router)
     while true {
       let census = router.countConnections(most: most, silentPerHost: silentPerHost)

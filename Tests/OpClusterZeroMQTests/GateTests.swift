@@ -3,6 +3,7 @@
 import CZeroMQ
 import Citations
 import Glibc
+import OpClusterSystem
 import Testing
 
 @testable import OpClusterZeroMQ
@@ -36,7 +37,7 @@ import Testing
 
     /// Nothing that the router could hear has come.
     func expectQuiet() throws {
-      var poller = Poller()
+      var poller = SocketPoller()
       _ = poller.add(router)
       #expect(try poller.wait(until: MonotonicClock.now() + 50_000_000) == 0)
       #expect(router.receive() == .nothing)
@@ -152,7 +153,7 @@ import Testing
 
   @Test func oneGatePerDomain() throws {
     var first: Gate? = try Gate(domain: "one") { _ in true }
-    let error = #expect(throws: SocketError.self) { _ = try Gate(domain: "one") { _ in true } }
+    let error = #expect(throws: SystemError.self) { _ = try Gate(domain: "one") { _ in true } }
     #expect(error?.code == EADDRINUSE)
     _ = first
     first = nil
@@ -185,19 +186,19 @@ import Testing
   @Test(.checks("G35")) func keysMustFit() throws {
     let plain = try Socket(role: .router(maximumMessageBytes: 1_024))
     let outside = try Endpoint("tcp://*:0")
-    #expect(throws: SocketError.self) { _ = try plain.bind(outside) }
+    #expect(throws: SystemError.self) { _ = try plain.bind(outside) }
     let dealer = try Socket(role: .dealer(maximumMessageBytes: 1_024))
     let far = try Endpoint("tcp://192.0.2.1:7421")
-    let error = #expect(throws: SocketError.self) { try dealer.connect(far) }
+    let error = #expect(throws: SystemError.self) { try dealer.connect(far) }
     #expect(error?.code == EACCES)
     #expect(error?.description.contains("keys") == true)
     let client = try openDealer(ThrowAwayKeys.ofServer)
-    #expect(throws: SocketError.self) { try client.connect(far) }
+    #expect(throws: SystemError.self) { try client.connect(far) }
     let server = try Socket(
       role: .router(maximumMessageBytes: 1_024), keys: ThrowAwayKeys.ofClient)
-    #expect(throws: SocketError.self) { _ = try server.bind(anyPort()) }
-    #expect(throws: SocketError.self) { _ = try openRouter().bind(Endpoint("tcp://some.host:1")) }
-    #expect(throws: SocketError.self) { try openDealer().connect(Endpoint("tcp://*:7421")) }
+    #expect(throws: SystemError.self) { _ = try server.bind(anyPort()) }
+    #expect(throws: SystemError.self) { _ = try openRouter().bind(Endpoint("tcp://some.host:1")) }
+    #expect(throws: SystemError.self) { try openDealer().connect(Endpoint("tcp://*:7421")) }
   }
 
   // libzmq's questions as frames, well-formed and otherwise.

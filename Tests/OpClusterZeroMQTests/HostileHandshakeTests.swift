@@ -3,6 +3,7 @@
 
 import CZeroMQ
 import Glibc
+import OpClusterSystem
 import Testing
 
 @testable import OpClusterZeroMQ

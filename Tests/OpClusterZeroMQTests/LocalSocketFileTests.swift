@@ -1,6 +1,8 @@
 // Who may reach a socket file, and whose place a new server may take.
 
+import Citations
 import Glibc
+import OpClusterSystem
 import Testing
 
 @testable import OpClusterZeroMQ
@@ -34,7 +36,7 @@ import Testing
       let first = try openRouter()
       _ = try first.bind(endpoint)
       let second = try openRouter()
-      let error = #expect(throws: SocketError.self) { _ = try second.bind(endpoint) }
+      let error = #expect(throws: SystemError.self) { _ = try second.bind(endpoint) }
       #expect(error?.code == EADDRINUSE)
       let dealer = try openDealer()
       try dealer.connect(endpoint)
@@ -97,7 +99,7 @@ import Testing
       unsafe close(open(path, O_CREAT | O_WRONLY, 0o600))
       defer { _ = unsafe unlink(path) }
       let router = try openRouter()
-      let error = #expect(throws: SocketError.self) {
+      let error = #expect(throws: SystemError.self) {
         _ = try router.bind(Endpoint("ipc://\(path)"))
       }
       #expect(error?.code == EEXIST)
@@ -108,7 +110,7 @@ import Testing
   @Test func folderMustExist() throws {
     try withFolder { folder in
       let router = try openRouter()
-      let missing = #expect(throws: SocketError.self) {
+      let missing = #expect(throws: SystemError.self) {
         _ = try router.bind(Endpoint("ipc://\(folder)/missing/s"))
       }
       #expect(missing?.code == ENOENT)
@@ -116,7 +118,7 @@ import Testing
       let path = "\(folder)/file"
       unsafe close(open(path, O_CREAT | O_WRONLY, 0o600))
       defer { _ = unsafe unlink(path) }
-      let file = #expect(throws: SocketError.self) {
+      let file = #expect(throws: SystemError.self) {
         _ = try router.bind(Endpoint("ipc://\(path)/s"))
       }
       #expect(file?.code == ENOTDIR)
@@ -127,8 +129,28 @@ import Testing
     let first = try openRouter()
     let bound = try first.bind(anyPort())
     let second = try openRouter()
-    let error = #expect(throws: SocketError.self) { _ = try second.bind(bound) }
+    let error = #expect(throws: SystemError.self) { _ = try second.bind(bound) }
     #expect(error?.code == EADDRINUSE)
     #expect(error?.description.contains("choose another address") == true)
+  }
+
+  // In a folder that others can write to, a socket could be replaced.
+  @Test(.checks("G39", "F59")) func socketFoldersOfOthers() throws {
+    try withFolder { folder in
+      let endpoint = try Endpoint("ipc://\(folder)/s")
+      #expect(endpoint.folderProblem == nil)
+      for mode in [mode_t(0o777), 0o770, 0o1777] {
+        _ = unsafe chmod(folder, mode)
+        #expect(endpoint.folderProblem?.contains("folder \(folder) of the socket") == true)
+      }
+      _ = unsafe chmod(folder, 0o700)
+      #expect(try Endpoint("ipc:///nonexistent/s").folderProblem == nil)
+      #expect(try Endpoint("tcp://127.0.0.1:1").folderProblem == nil)
+      if geteuid() == 0 {
+        _ = unsafe chown(folder, 65_534, 65_534)
+        #expect(endpoint.folderProblem?.contains("belongs to user 65534") == true)
+        _ = unsafe chown(folder, 0, 0)
+      }
+    }
   }
 }

@@ -3,6 +3,7 @@
 import CZeroMQ
 import Citations
 import Glibc
+import OpClusterSystem
 import Testing
 
 @testable import OpClusterZeroMQ

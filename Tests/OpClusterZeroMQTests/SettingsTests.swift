@@ -3,6 +3,7 @@
 import CZeroMQ
 import Citations
 import Glibc
+import OpClusterSystem
 import Testing
 
 @testable import OpClusterZeroMQ
@@ -85,7 +86,7 @@ import Testing
     (1, 256, 2_001),
   ])
   func parametersOutOfRange(bytes: Int, highWaterMark: Int, linger: Int) {
-    let error = #expect(throws: SocketError.self) {
+    let error = #expect(throws: SystemError.self) {
       _ = try Socket(
         role: .dealer(maximumMessageBytes: bytes), highWaterMark: highWaterMark,
         lingerMilliseconds: linger)

@@ -3,6 +3,7 @@
 
 import CZeroMQ
 import Glibc
+import OpClusterSystem
 import Synchronization
 import Testing
 
@@ -19,7 +20,7 @@ struct Impatience: Error {
 /// Looks again and again, a few milliseconds apart, until the condition holds.
 func eventually(_ awaited: String, _ condition: () throws -> Bool) throws {
   let deadline = MonotonicClock.now() + patience
-  var poller = Poller()
+  var poller = SocketPoller()
   while try !condition() {
     guard MonotonicClock.now() < deadline else { throw Impatience(awaited: awaited) }
     _ = try poller.wait(until: MonotonicClock.now() + 2_000_000)
@@ -29,7 +30,7 @@ func eventually(_ awaited: String, _ condition: () throws -> Bool) throws {
 /// The next thing that a socket has to offer, which must come.
 func receiveNext(_ socket: borrowing Socket) throws -> ReceiveResult {
   let deadline = MonotonicClock.now() + patience
-  var poller = Poller()
+  var poller = SocketPoller()
   _ = poller.add(socket)
   while true {
     let result = socket.receive()
@@ -42,7 +43,7 @@ func receiveNext(_ socket: borrowing Socket) throws -> ReceiveResult {
 /// The next event of a dealer's connection, which must come.
 func nextEvent(_ socket: borrowing Socket) throws -> ConnectionEvent {
   let deadline = MonotonicClock.now() + patience
-  var poller = Poller()
+  var poller = SocketPoller()
   let item = poller.add(socket, for: [])
   while true {
     if let event = socket.nextConnectionEvent() { return event }
@@ -55,7 +56,7 @@ func nextEvent(_ socket: borrowing Socket) throws -> ConnectionEvent {
 /// Sends as soon as the dealer is connected and has room.
 func sendSurely(_ bytes: [UInt8], on socket: borrowing Socket) throws {
   let deadline = MonotonicClock.now() + patience
-  var poller = Poller()
+  var poller = SocketPoller()
   _ = poller.add(socket, for: .writable)
   while true {
     let result = socket.send(bytes)

@@ -102,7 +102,7 @@ import Testing
         checked.formUnion(file.values(of: ["number:", "promise:"]))
       } else if file.path.hasPrefix("Tests/") {
         checked.formUnion(file.testAttributes.flatMap { RuleNumber.all(in: $0) })
-      } else if file.path == "Sources/OpClusterSimulation/Witness/Invariants.swift" {
+      } else if file.path == "Sources/OpClusterSimulation/Oracle/Invariants.swift" {
         checked.formUnion(file.values(of: ["of("]))
       }
     }

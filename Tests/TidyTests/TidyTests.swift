@@ -113,16 +113,15 @@ import Testing
 
   /// Targets that wrap C; elsewhere nothing is unsafe or unchecked.
   private static let wrappers = [
-    "Sources/OpClusterZeroMQ/", "Sources/OpClusterJournal/", "Sources/OpClusterProcesses/",
-    "Sources/OpClusterFolders/",
+    "Sources/OpClusterSystem/", "Sources/OpClusterZeroMQ/", "Sources/OpClusterJournal/",
+    "Sources/OpClusterProcesses/", "Sources/OpClusterFolders/",
   ]
   /// Files that wrap a few C calls of their target; the list may only shrink.
   private static let callers: Set<String> = [
     "Sources/ExampleMaterials/Connection.swift", "Sources/ExampleMaterials/PictureFiles.swift",
-    "Sources/OpClusterClient/Kernel.swift", "Sources/OpClusterCoordinator/Kernel.swift",
-    "Sources/OpClusterWorker/Files/Folders.swift",
-    "Sources/OpClusterDaemon/StandardStream.swift", "Sources/OpClusterWorker/Files/Scratch.swift",
-    "Sources/OpClusterWorker/OwnProcess.swift", "Sources/opbatch/Follow/TerminalHeight.swift",
+    "Sources/OpClusterAttempts/Files/Folders.swift",
+    "Sources/OpClusterAttempts/Files/Scratch.swift",
+    "Sources/opbatch/Follow/TerminalHeight.swift",
     "Sources/opbatch/Shared/Descriptor.swift", "Sources/opbench/SpawnFloor.swift",
   ]
 

@@ -8,11 +8,15 @@ struct SourceFile {
 
   var isSource: Bool { path.hasPrefix("Sources/") }
 
-  /// Lines that are not comments, with their numbers.
+  /// Lines that are not comments, with their numbers, without their indentation.
   var codeLines: [(number: Int, text: String)] {
+    indentedCodeLines.map { ($0.number, String($0.text.drop { $0 == " " })) }
+  }
+
+  /// Lines that are not comments, with their numbers.
+  var indentedCodeLines: [(number: Int, text: String)] {
     lines.enumerated().compactMap { at, line in
-      let text = String(line.drop { $0 == " " })
-      return text.hasPrefix("//") ? nil : (at + 1, text)
+      line.drop { $0 == " " }.hasPrefix("//") ? nil : (at + 1, line)
     }
   }
 

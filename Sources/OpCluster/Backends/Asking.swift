@@ -1,6 +1,6 @@
-// Requests to the backend in the three forms that the API needs: with a handler, awaited, and
-// waited for by a thread. The last is for programs without tasks; replies come from a thread that
-// waits for nobody, so that a waiting thread never waits for itself.
+// Requests to the backend in the three forms of the API: with a handler, awaited, and blocking a
+// thread. The last form is for programs without tasks; replies come from a thread that never waits
+// for others, so a waiting thread never waits for itself.
 
 import Dispatch
 import OpClusterModel
@@ -13,26 +13,26 @@ extension OperationCluster {
     try await awaited { done in backend.send(request) { done($0.refused) } }
   }
 
-  /// The calling thread waits.
+  /// Sends a request and blocks the calling thread until the reply.
   func ask(_ request: ClientRequest) throws(ClusterError) -> ClientReply {
     try blocked { done in backend.send(request) { done($0.refused) } }
   }
 
-  /// The calling thread waits for what is begun.
+  /// Begins an action and blocks the calling thread until its end.
   func block(_ begin: (@escaping DoneHandler) -> Void) throws(ClusterError) {
     try blocked(begin)
   }
 }
 
 extension Result where Success == ClientReply, Failure == ClusterError {
-  /// A refusal is an error for whoever asked.
+  /// Converts a refusal to an error.
   var refused: Self {
     if case .success(.refused(let refusal)) = self { return .failure(ClusterError(refusal)) }
     return self
   }
 }
 
-/// Begins something and waits for its end without a thread.
+/// Begins an action and suspends the task until its end.
 func awaited<Value: Sendable>(
   _ begin: (@escaping @Sendable (Result<Value, ClusterError>) -> Void) -> Void
 ) async throws(ClusterError) -> Value {
@@ -42,7 +42,7 @@ func awaited<Value: Sendable>(
   return try result.get()
 }
 
-/// Begins something; the calling thread waits for its end.
+/// Begins an action and blocks the calling thread until its end.
 func blocked<Value: Sendable>(
   _ begin: (@escaping @Sendable (Result<Value, ClusterError>) -> Void) -> Void
 ) throws(ClusterError) -> Value {
@@ -51,8 +51,8 @@ func blocked<Value: Sendable>(
   return try box.wait().get()
 }
 
-/// Where a thread waits for one reply. One that is there already, or comes within microseconds, as
-/// it does in this process, costs no system call.
+/// A box in which a thread waits for one reply. A reply that is already there, or comes within
+/// microseconds, as in this process, costs no system call.
 private final class ReplyBox<Value: Sendable>: Sendable {
   private enum State {
     case open
@@ -61,7 +61,7 @@ private final class ReplyBox<Value: Sendable>: Sendable {
   }
   private let state = Mutex(State.open)
   private let isFilled = Atomic<Bool>(false)
-  /// Some twenty microseconds.
+  /// Some twenty microseconds of checks.
   private static var looks: Int { 2_000 }
 
   func fill(_ value: Result<Value, ClusterError>) {

@@ -1,5 +1,5 @@
-// What the objects of this library need of a cluster, wherever it is: requests out, events in.
-// Three backends share it, so that everything above is written once.
+// The interface of this library's objects to a cluster: requests out, events in. Three backends
+// share it, so that the code above is written once.
 
 import OpClusterClient
 import OpClusterLocal
@@ -8,16 +8,16 @@ import OpClusterOperations
 
 typealias ReplyHandler = @Sendable (Result<ClientReply, ClusterError>) -> Void
 
-/// A cluster behind the objects. Any thread may call.
+/// A cluster behind the objects. Any thread may call it.
 protocol ClusterBackend: Sendable {
-  /// Sends a request; requests of one thread take effect in their order. The handler is called
-  /// once, on any thread, possibly within the call; events of what the request did have been
-  /// told before (S3).
+  /// Sends a request; requests of one thread take effect in order. The handler is called once, on
+  /// any thread, possibly within the call; the events that the request caused were delivered before
+  /// (S3).
   func send(_ request: ClientRequest, _ handler: @escaping ReplyHandler)
-  /// The operations that run in this process; nil: they run elsewhere.
+  /// The cluster inside this process; nil if operations run elsewhere.
   var local: LocalCluster? { get }
-  /// Follows a graph that others submitted: its events come to the common handler from the call
-  /// of `opened` on.
+  /// Follows a graph that others submitted: its events are delivered to the common handler from the
+  /// call of `opened` on.
   func follow(_ graph: GraphID, opened: @escaping @Sendable () -> Void)
   func close() async
 }
@@ -31,22 +31,22 @@ struct LocalBackend: ClusterBackend {
     cluster.send(request) { handler($0.mapError(ClusterError.init)) }
   }
 
-  /// All events of the process are told anyway.
+  /// Nothing to do: all events of the process are delivered in any case.
   func follow(_ graph: GraphID, opened: @escaping @Sendable () -> Void) { opened() }
 
   func close() async { await cluster.close() }
 }
 
-/// A coordinator at the other end of a connection: somebody's, or our own.
+/// A coordinator at the other end of a connection, external or embedded.
 final class RemoteBackend: ClusterBackend {
   let connection: ClusterConnection
-  /// The daemons, where they are ours.
+  /// The embedded daemons, if there are any.
   private let embedded: EmbeddedCluster?
   private let observations: ObservationList
   private let book: OperationBook
   var local: LocalCluster? { nil }
 
-  /// Tells `book` what becomes of all that is submitted over this connection, and of queues.
+  /// Delivers to `book` the events of all graphs submitted over this connection, and of queues.
   init(_ connection: ClusterConnection, embedded: EmbeddedCluster?, book: OperationBook) {
     self.connection = connection
     self.embedded = embedded
@@ -68,8 +68,8 @@ final class RemoteBackend: ClusterBackend {
       EventSubscription(number: 0, selection: .graph(graph)),
       events: { book.take($0.events) }, ended: { book.lose(graph, $0) })
     observations.add(observation)
-    // Requests of one thread keep their order, and so do the answers: what changes after this
-    // answer is told.
+    // Requests of one thread keep their order, and so do the answers: changes after this answer are
+    // delivered.
     connection.send(.ping) { _ in opened() }
   }
 

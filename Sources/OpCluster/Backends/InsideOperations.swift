@@ -1,5 +1,5 @@
-// The cluster as a running operation sees it: it may add operations, steer others, and wait (S3,
-// S98, S142).
+// The cluster for a running operation: it may add operations, steer others, and wait (S3, S98,
+// S142).
 
 import OpClusterLocal
 import OpClusterModel
@@ -7,8 +7,8 @@ public import OpClusterOperations
 import Synchronization
 
 extension OperationContext {
-  /// The cluster that this operation belongs to. One connection for the whole worker process,
-  /// opened by the first that asks.
+  /// The cluster that this operation belongs to. The whole worker process shares one connection,
+  /// which the first call opens.
   ///
   /// - Throws: `unreachable`.
   public func cluster() async throws(ClusterError) -> OperationCluster {
@@ -37,18 +37,18 @@ extension OperationContext {
     return queue
   }
 
-  /// Asks this operation itself to stop; it goes on until it returns (S98).
+  /// Asks this operation itself to stop; it continues until it returns (S98).
   public func cancel(reason: String = "") async throws(ClusterError) {
     try await cluster().cancel(.operations([operation]), reason: reason)
   }
 
-  /// Cancels all that depends on this operation, directly or through others.
+  /// Cancels all direct and indirect dependents of this operation.
   public func cancelDependents(reason: String = "") async throws(ClusterError) {
     try await cluster().cancel(.dependents(of: operation), reason: reason)
   }
 }
 
-/// The connections that operations of this process opened to their own clusters.
+/// The connections that operations of this process have opened to their own clusters.
 private final class HomeConnections: Sendable {
   static let shared = HomeConnections()
   private let clusters = Mutex<[String: Task<Result<OperationCluster, ClusterError>, Never>]>([:])
@@ -67,13 +67,13 @@ private final class HomeConnections: Sendable {
       return task
     }
     let result = await task.value
-    // A failure is not remembered: the next one tries again.
+    // A failure is not remembered: the next call tries again.
     if case .failure = result { clusters.withLock { $0[address] = nil } }
     return try result.get()
   }
 }
 
-/// Which object stands for a local cluster.
+/// The cluster objects of local clusters.
 final class LocalHomes: Sendable {
   static let shared = LocalHomes()
   private struct WeakCluster { weak var cluster: OperationCluster? }

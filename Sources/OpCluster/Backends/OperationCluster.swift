@@ -1,5 +1,5 @@
-// A cluster as a program holds it: where operations run. One object for each of the three backends;
-// queues and operations are made against it. Any thread.
+// The cluster object of a program, for each of the three backends; queues and operations are made
+// against it. Any thread.
 
 import Dispatch
 import Logging
@@ -9,18 +9,18 @@ import OpClusterModel
 public import OpClusterOperations
 import Synchronization
 
-/// Where operations run: in this process, in daemons of our own, or on a cluster.
+/// The place where operations run: this process, embedded daemons, or a cluster.
 ///
-/// What works on one works on the others, except closures and `start()`, which need a local one.
+/// Code for one works on the others, except closures and `start()`, which need a local one.
 public final class OperationCluster: Sendable {
   let backend: any ClusterBackend
   let book: OperationBook
-  /// Observers are called here, in order, so that they may call back (S117).
+  /// Observers are called on this queue, in order, so that they may call back (S117).
   let observers = DispatchQueue(label: "opcluster.observers")
   /// The coordinator's address; nil for a cluster in this process.
   public let address: String?
-  /// In a value of its own: a bare function in a lock is wrapped anew at each look, until calling
-  /// it overflows the stack.
+  /// A type of its own: a bare function in a lock is wrapped again by each access, until calling it
+  /// overflows the stack.
   private struct ErrorHandler {
     var call: (@Sendable (ClusterError, String) -> Void)?
   }
@@ -37,17 +37,18 @@ public final class OperationCluster: Sendable {
     book.attach(observers)
   }
 
-  /// The cluster in this process that queues use if they are told no other.
+  /// The cluster in this process that queues use by default.
   public static let inProcess = OperationCluster.local()
 
-  /// A cluster in this process: no daemon, no socket, no disk; gone with the process.
+  /// A cluster in this process: no daemon, no socket, no disk; it ends with the process.
   ///
   /// - Parameters:
-  ///   - types: Operation types that others may name; those of values that are added here become
-  ///     known by themselves.
-  ///   - slots: Operations that run at once; the number of processors unless said otherwise.
-  ///   - labels: What operations and queues may ask for (`OperationSettings.requirements`,
-  ///     `ClusterOperationQueue.pool`): this process stands for one worker.
+  ///   - types: Operation types that others may name; the types of added values are registered
+  ///     automatically.
+  ///   - slots: The number of operations that run at once; by default the number of processors.
+  ///   - labels: The labels that operations and queues may require
+  ///     (`OperationSettings.requirements`, `ClusterOperationQueue.pool`): this process counts as
+  ///     one worker.
   public static func local(
     types: [any RegisteredOperation.Type] = [], slots: Int? = nil, labels: [String: String] = [:]
   ) -> OperationCluster {
@@ -64,31 +65,31 @@ public final class OperationCluster: Sendable {
     return object
   }
 
-  /// The door for operations that want a process of their own (`OperationIsolation.child`) on a
-  /// cluster in this process: such an operation runs in a child that is this program once more.
+  /// The entry for operations that need a process of their own (`OperationIsolation.child`) on a
+  /// cluster in this process: such an operation runs in a child that executes this program again.
   ///
   ///     @main struct Converter {
   ///       static func main() async throws {
   ///         OperationCluster.runAsChildIfAsked(types: [Decode.self])
   ///         …
   ///
-  /// To be called first in `main`. In the program itself it returns at once; in a child it runs
-  /// what it is told to, and never returns. Without it, or for a type that is not in its list,
-  /// adding such an operation to a cluster in this process throws `badRequest`, which says so;
-  /// clusters of workers need none of this. What the operation prints is not the program's output,
-  /// and it cannot reach the program's cluster (`context.cluster()` throws).
+  /// Call it first in `main`. In the program itself it returns at once; in a child it runs the
+  /// requested operation, and never returns. Without the call, or for a type that is not in its
+  /// list, adding such an operation to a cluster in this process throws `badRequest` with this
+  /// explanation; clusters of workers do not need it. The operation's output is not the program's
+  /// output, and it cannot reach the program's cluster (`context.cluster()` throws).
   ///
-  /// - Parameter types: All types of isolation `.child` that this program runs in its own name.
+  /// - Parameter types: All types of isolation `.child` that this program runs itself.
   public static func runAsChildIfAsked(types: [any RegisteredOperation.Type]) {
     var registry = OperationRegistry()
     for type in types { registry.add(type) }
     LocalCluster.runAsChildIfAsked(registry)
   }
 
-  /// A coordinator and workers of our own on this machine, over private sockets; they end with
-  /// `close()`, or with this process however it ends.
+  /// An own coordinator and own workers on this machine, over private sockets; they end with
+  /// `close()`, or with this process, even after a crash.
   ///
-  /// - Throws: `unreachable` with the end of a daemon's log if one does not come up.
+  /// - Throws: `unreachable` with the end of a daemon's log if one does not start.
   public static func embedded(
     _ settings: EmbeddedCluster.Settings = EmbeddedCluster.Settings()
   ) async throws(ClusterError) -> OperationCluster {
@@ -100,12 +101,12 @@ public final class OperationCluster: Sendable {
     }
   }
 
-  /// A cluster by the address of its coordinator.
+  /// Connects to a cluster by the address of its coordinator.
   ///
-  /// - Parameter address: `tcp://HOST:PORT` or `ipc:///PATH`; nil: the one that is configured
+  /// - Parameter address: `tcp://HOST:PORT` or `ipc:///PATH`; nil: the configured one
   ///   (`OPBATCH_COORDINATOR`, the configuration file, the one that `opbatch up` started, or one
   ///   that this user serves on this machine).
-  /// - Parameter keys: The folder of our key, for TCP; nil: the one that is configured
+  /// - Parameter keys: The folder of this program's key, for TCP; nil: the configured one
   ///   (`OPBATCH_KEYS`, the configuration file, or `$XDG_CONFIG_HOME/opcluster/keys`).
   /// - Throws: `unreachable`, `badAddress`, `badConfiguration` without a key or with one that
   ///   others can read, `keyRefused`, `wrongServerKey`, `versionMismatch`, `forbidden`.
@@ -138,11 +139,11 @@ public final class OperationCluster: Sendable {
     return cluster
   }
 
-  /// Whether operations may wait for each other in a circle, as Foundation's may: then none of them
-  /// becomes ready until one is cancelled, or a dependency is taken back. Off unless set: a circle
-  /// is refused as `cycle`. Counts for the operations and dependencies that this program adds
-  /// from then on, and is told as a warning where the cluster's errors go. A circle that a barrier
-  /// closes when something enters its queue later is refused in any case.
+  /// Whether operations may wait for each other in a cycle, as Foundation allows: then none of them
+  /// becomes ready until one is cancelled, or a dependency is removed. False by default: a cycle is
+  /// refused as `cycle`. Applies to operations and dependencies that this program adds afterwards;
+  /// each accepted cycle is reported as a warning to the error handler. A cycle that a barrier
+  /// closes when an operation enters its queue later is always refused.
   public var allowsCycles: Bool {
     get { acceptsCycles.load(ordering: .acquiring) }
     set { acceptsCycles.store(newValue, ordering: .releasing) }
@@ -151,15 +152,15 @@ public final class OperationCluster: Sendable {
   /// Whether operations run in this process.
   public var isLocal: Bool { backend.local != nil }
 
-  /// Lets go of the cluster: an own one ends with what runs on it, another goes on (S5). Who waits
-  /// for something on it is told that the connection is lost.
+  /// Closes the cluster: an embedded one ends with its operations, an external one continues (S5).
+  /// Waiting calls throw `connectionLost`.
   public func close() async {
     isClosing.store(true, ordering: .releasing)
     await backend.close()
   }
 
-  /// Takes what goes wrong where nothing can be thrown, such as in the setter of a property; with
-  /// the thing concerned. Unless it is set, such errors are logged (swift-log).
+  /// Sets the handler of errors that cannot be thrown, for example in the setter of a property; the
+  /// text names the object concerned. Without a handler such errors are logged (swift-log).
   public func setErrorHandler(_ handler: (@Sendable (ClusterError, String) -> Void)?) {
     errorHandler.withLock { $0.call = handler }
   }
@@ -169,7 +170,7 @@ public final class OperationCluster: Sendable {
     Logger(label: "opcluster").error("\(thing): \(error)")
   }
 
-  /// A name that no other submission has, so that a repeated message is recognised (G19).
+  /// A unique key, so that a repeated message is recognised (G19).
   func newKey() -> SubmissionKey {
     SubmissionKey("\(keyStem)-\(lastKey.wrappingAdd(1, ordering: .relaxed).newValue)")
   }

@@ -1,21 +1,21 @@
-// The calls that wait for the cluster, for programs without tasks: the calling thread waits. They
-// stand under a name of their own, so that nobody blocks one of Swift's threads by mistake.
+// Blocking calls, for programs without tasks: the calling thread waits. They have a name of their
+// own, so that nobody blocks one of Swift's threads by mistake.
 
 import Dispatch
 public import OpClusterModel
 import Synchronization
 
 extension ClusterOperationQueue {
-  /// The queue's calls for threads. Not from within a task.
+  /// The queue's blocking calls for threads. Not from within a task.
   public var blocking: BlockingQueue { BlockingQueue(queue: self) }
 }
 
 extension ClusterOperation {
-  /// The operation's calls for threads. Not from within a task.
+  /// The operation's blocking calls for threads. Not from within a task.
   public var blocking: BlockingOperation { BlockingOperation(operation: self) }
 }
 
-/// As the queue's asynchronous calls of the same names; the calling thread waits for the answer.
+/// The queue's asynchronous calls under the same names; the calling thread waits for the answer.
 public struct BlockingQueue: Sendable {
   let queue: ClusterOperationQueue
 
@@ -59,10 +59,10 @@ public struct BlockingQueue: Sendable {
     try blocked { done in queue.record.cancellingAll(reason, done) }
   }
 
-  /// Returns earlier, with operations left, only where their end will not be told: the cluster was
-  /// closed, or will not have us.
+  /// Returns early, with unfinished operations, only if their end cannot be delivered: the cluster
+  /// was closed, or refuses the connection.
   ///
-  /// - Throws: inside an operation, `wouldDeadlock` or `wouldStarve` for a wait that could not end.
+  /// - Throws: Inside an operation, `wouldDeadlock` or `wouldStarve` for a wait that could not end.
   public func waitUntilAllOperationsAreFinished() throws(ClusterError) {
     try blocked { done in queue.record.look { done(.success(())) } } as Void
     let semaphore = DispatchSemaphore(value: 0)
@@ -71,7 +71,7 @@ public struct BlockingQueue: Sendable {
   }
 }
 
-/// As the operation's asynchronous calls of the same names; the calling thread waits.
+/// The operation's asynchronous calls under the same names; the calling thread waits.
 public struct BlockingOperation: Sendable {
   let operation: ClusterOperation
 
@@ -80,11 +80,11 @@ public struct BlockingOperation: Sendable {
     try blocked { done in operation.cancelling(reason, done) }
   }
 
-  /// Returns earlier, with `isFinished` false, only where the end will not be told: the cluster was
-  /// closed, or will not have us.
+  /// Returns early, with `isFinished` false, only if the end cannot be delivered: the cluster was
+  /// closed, or refuses the connection.
   ///
-  /// - Throws: inside an operation, `wouldDeadlock` or `wouldStarve` for a wait that could not end:
-  ///   for itself, for what depends on it.
+  /// - Throws: Inside an operation, `wouldDeadlock` or `wouldStarve` for a wait that could not end:
+  ///   for itself, or for a dependent of it.
   public func waitUntilFinished() throws(ClusterError) {
     let semaphore = DispatchSemaphore(value: 0)
     guard operation.addWaiter({ semaphore.signal() }) != nil, operation.loss == nil else { return }

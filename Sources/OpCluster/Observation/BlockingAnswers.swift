@@ -1,10 +1,10 @@
-// Further calls for threads: whatever answers has its form here. The calling thread waits; a wait
-// of an operation for itself is refused as in the calls for tasks.
+// Further blocking calls that return answers. The calling thread waits; an operation's wait for
+// itself is refused as in the asynchronous calls.
 
 public import OpClusterOperations
 
 extension BlockingOperation {
-  /// Returns false when the time has passed first; the operation is untouched.
+  /// Returns false if the time passes first; the operation is not affected.
   public func waitUntilFinished(timeout: Duration) throws(ClusterError) -> Bool {
     let operation = operation
     return try answered { () async throws(ClusterError) in
@@ -12,20 +12,20 @@ extension BlockingOperation {
     }
   }
 
-  /// The result as it is now; does not wait for the end.
+  /// The present result; does not wait for the end.
   public func result() throws(ClusterError) -> OperationResult {
     let operation = operation
     return try answered { () async throws(ClusterError) in try await operation.result() }
   }
 
-  /// The value of an operation of this type, when it has finished; waits for that.
+  /// The output of an operation of this type; waits for its end.
   public func output<Body: RegisteredOperation>(
     of type: Body.Type
   ) throws(ClusterError) -> Body.Output {
     try output(as: Body.Output.self)
   }
 
-  /// The value, when it has finished; waits for that.
+  /// The output; waits for the end.
   public func output<Value: Decodable & Sendable>(
     as type: Value.Type = Value.self
   ) throws(ClusterError) -> Value {
@@ -35,7 +35,7 @@ extension BlockingOperation {
     }
   }
 
-  /// Nothing of it starts until `release()`. False if it has started.
+  /// Holds the operation back until `release()`. False if it has started.
   @discardableResult
   public func hold() throws(ClusterError) -> Bool {
     let operation = operation
@@ -48,7 +48,7 @@ extension BlockingOperation {
     return try answered { () async throws(ClusterError) in try await operation.release() }
   }
 
-  /// False if it has started, and nothing was changed.
+  /// False if it has started; then nothing was changed.
   @discardableResult
   public func move(to queue: ClusterOperationQueue) throws(ClusterError) -> Bool {
     let operation = operation
@@ -57,7 +57,7 @@ extension BlockingOperation {
 }
 
 extension BlockingQueue {
-  /// Returns false when the time has passed first; the queue is untouched.
+  /// Returns false if the time passes first; the queue is not affected.
   public func waitUntilAllOperationsAreFinished(timeout: Duration) throws(ClusterError) -> Bool {
     let queue = queue
     return try answered { () async throws(ClusterError) in
@@ -65,7 +65,7 @@ extension BlockingQueue {
     }
   }
 
-  /// A closure as a barrier: local clusters only.
+  /// Adds a closure as a barrier: local clusters only.
   public func addBarrierBlock(_ body: @escaping PlainClosure) throws(ClusterError) {
     try addBarrier(ClusterOperation(name: "barrier", body))
   }
@@ -92,7 +92,7 @@ extension BlockingQueue {
   }
 }
 
-/// The calling thread waits for what a task finds out. The task knows in which operation it is.
+/// Blocks the calling thread for the result of a task. The task inherits the current operation.
 private func answered<Value: Sendable>(
   _ body: @escaping @Sendable () async throws(ClusterError) -> Value
 ) throws(ClusterError) -> Value {

@@ -1,14 +1,14 @@
-// Who wants to know of something, in the order of registration, so that a program behaves alike
-// from run to run. A value; its holder guards it with a lock and calls handlers outside of it.
+// Handlers in the order of registration, so that a program behaves alike from run to run. A value;
+// its owner guards it with a lock and calls handlers outside of it.
 
-/// Handlers, and the numbers by which they are taken away again.
+/// Handlers, and the numbers for removing them.
 struct HandlerList<News: Sendable>: Sendable {
   typealias Handler = @Sendable (News) -> Void
   private var entries: [(number: UInt64, handler: Handler)] = []
   private var last: UInt64 = 0
 
   var isEmpty: Bool { entries.isEmpty }
-  /// All of them, in order.
+  /// All handlers, in order.
   var all: [Handler] { entries.isEmpty ? [] : entries.map(\.handler) }
 
   mutating func add(_ handler: @escaping Handler) -> UInt64 {
@@ -19,7 +19,7 @@ struct HandlerList<News: Sendable>: Sendable {
 
   mutating func remove(_ number: UInt64) { entries.removeAll { $0.number == number } }
 
-  /// All of them, none of which is called again.
+  /// Removes and returns all handlers.
   mutating func takeAll() -> [Handler] {
     if entries.isEmpty { return [] }
     defer { entries = [] }
@@ -28,7 +28,7 @@ struct HandlerList<News: Sendable>: Sendable {
 }
 
 extension HandlerList where News == Void {
-  /// For who wants to know only that it has come.
+  /// Adds a handler that needs no value.
   mutating func add(_ handler: @escaping @Sendable () -> Void) -> UInt64 {
     add { (_: Void) in handler() }
   }

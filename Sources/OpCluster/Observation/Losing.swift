@@ -1,19 +1,20 @@
-// When news of a cluster ends for good, or of a graph that others submitted: nobody waits for ever
-// (S141). Called by the connection's thread; asked by who waits.
+// Ends all waits when events of a cluster, or of a graph that others submitted, can no longer be
+// delivered: nobody waits forever (S141). Called by the connection's thread; queried by waiting
+// calls.
 
 import OpClusterClient
 import OpClusterModel
 import Synchronization
 
 extension OperationBook {
-  /// Nothing more will be told of a graph, or (nil) of anything: whoever waits goes on, and finds
-  /// out why by `loss`.
+  /// Notes that no further event of a graph, or (nil) of the whole cluster, will be delivered:
+  /// waiting calls continue, and find the reason in `loss`.
   func lose(_ graph: GraphID?, _ cause: ClientError) {
     let error = ClusterError(
       .connectionLost, "what happens there is not told any more: \(cause.message)",
       hint: cause.hint)
     let (waiting, handler) = state.withLock { $0.lose(graph, error) }
-    // Before anybody goes on because of it.
+    // Before any waiting call continues.
     handler?(error)
     for operation in waiting.operations {
       for waiter in operation.life.withLock({ $0.waiters.takeAll() }) { waiter(()) }
@@ -23,12 +24,12 @@ extension OperationBook {
     }
   }
 
-  /// Why nothing is told of an operation (nil: of queues) any more; nil: it is.
+  /// The reason why no events of an operation (nil: of queues) are delivered; nil if they are.
   func loss(of operation: OperationID?) -> ClusterError? {
     state.withLock { state in state.loss ?? operation.flatMap { state.lostGraphs[$0.graph] } }
   }
 
-  /// Takes what `lose` is told, and what it was told before.
+  /// Sets the handler of losses, and calls it for an earlier loss.
   func reportLosses(_ handler: @escaping @Sendable (ClusterError) -> Void) {
     let earlier = state.withLock { state in
       state.lossHandler = handler
@@ -39,14 +40,14 @@ extension OperationBook {
 }
 
 extension OperationBook.State {
-  /// Who may wait for what is lost, and who is to be told.
+  /// The objects that may wait for lost events, and the handler to call.
   fileprivate mutating func lose(
     _ graph: GraphID?, _ error: ClusterError
   ) -> (
     (operations: [ClusterOperation], queues: [QueueRecord]),
     (@Sendable (ClusterError) -> Void)?
   ) {
-    // With everything lost, single graphs are nothing to speak of.
+    // After the loss of everything, single graphs are irrelevant.
     if loss != nil { return (([], []), nil) }
     if let graph {
       lostGraphs[graph] = error
@@ -60,7 +61,7 @@ extension OperationBook.State {
 }
 
 extension ClusterOperation {
-  /// Why its end will not be told; nil: it will be.
+  /// The reason why its end cannot be delivered; nil if it can.
   var loss: ClusterError? {
     let (cluster, id) = life.withLock { ($0.cluster, $0.id) }
     return cluster?.book.loss(of: id)

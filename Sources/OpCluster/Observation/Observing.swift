@@ -1,17 +1,17 @@
 // Observation in place of KVO (S104, S105, S116, S117): callbacks and asynchronous sequences, in
-// the order of the coordinator's log, without a gap over reconnects.
+// the order of the coordinator's log, without gaps across reconnects.
 
 import OpClusterModel
 import Synchronization
 
 /// One change of a queue (S105).
 public struct OperationQueueChange: Hashable, Sendable {
-  /// Position in the coordinator's single ordered log (S1).
+  /// The position in the coordinator's single ordered log (S1).
   public var commit: UInt64
   public var kind: Kind
 
   public enum Kind: Hashable, Sendable {
-    /// What `operations` gives has changed.
+    /// The value of `operations` has changed.
     case operations
     case operationCount(Int)
     case maxConcurrentOperationCount(Int)
@@ -21,22 +21,22 @@ public struct OperationQueueChange: Hashable, Sendable {
   }
 }
 
-/// A registered observer; letting go of it ends the observation.
+/// A registered observer; releasing it ends the observation.
 public final class OperationObservation: Sendable {
   private let cancellation: @Sendable () -> Void
   init(_ cancellation: @escaping @Sendable () -> Void) { self.cancellation = cancellation }
   deinit { cancellation() }
-  /// No call begins after this one.
+  /// Ends the observation: no call begins afterwards.
   public func invalidate() { cancellation() }
 }
 
-/// Changes that may wait for one reader of a sequence; beyond them the sequence ends with an error
-/// rather than with a gap.
+/// The limit of unread changes of one sequence; beyond it the sequence ends with an error rather
+/// than with a gap.
 private let changesKept = 65_536
 
 extension ClusterOperation {
-  /// Calls `handler` for every change from now on, one at a time, in order. It may call back into
-  /// this API and may wait (S117).
+  /// Calls `handler` for every later change, one at a time, in order. It may call back into this
+  /// API and may wait (S117).
   public func observe(
     _ handler: @escaping @Sendable (OperationChange) -> Void
   ) -> OperationObservation {
@@ -46,9 +46,9 @@ extension ClusterOperation {
     }
   }
 
-  /// Every change from now on; ends after `completed`.
+  /// Every later change; ends after `completed`.
   ///
-  /// The sequence number of its elements is gapless (S106). A reader that leaves 65,536 changes
+  /// The sequence numbers of its elements are gapless (S106). A reader that leaves 65,536 changes
   /// unread gets the error `evicted`.
   public var changes: AsyncThrowingStream<OperationChange, any Error> {
     stream(endsWith: { $0.kind == .completed }, observe)
@@ -56,7 +56,7 @@ extension ClusterOperation {
 }
 
 extension ClusterOperationQueue {
-  /// Calls `handler` for every change from now on, one at a time, in order.
+  /// Calls `handler` for every later change, one at a time, in order.
   public func observe(
     _ handler: @escaping @Sendable (OperationQueueChange) -> Void
   ) -> OperationObservation {
@@ -67,13 +67,13 @@ extension ClusterOperationQueue {
     }
   }
 
-  /// Every change from now on, until its reader lets go of it.
+  /// Every later change, until the reader releases the sequence.
   public var changes: AsyncThrowingStream<OperationQueueChange, any Error> {
     stream(endsWith: { _ in false }, observe)
   }
 }
 
-/// What an observer would be told, as a sequence.
+/// The notifications of an observer as a sequence.
 private func stream<Change: Sendable>(
   endsWith isLast: @escaping @Sendable (Change) -> Bool,
   _ observe: (@escaping @Sendable (Change) -> Void) -> OperationObservation

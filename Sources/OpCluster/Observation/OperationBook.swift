@@ -1,5 +1,5 @@
-// Which object stands for which operation of the cluster, and which for which queue: events come in
-// here and reach the objects. Called by the backend's delivering thread and by replies; any thread.
+// Maps the operations and queues of the cluster to their objects, and delivers events to them.
+// Called by the backend's delivering thread and by replies; any thread.
 
 import Dispatch
 import OpClusterModel
@@ -7,17 +7,17 @@ import Synchronization
 
 final class OperationBook: Sendable {
   struct State {
-    /// By graph: the objects by index. A graph leaves when it has ended.
+    /// The objects of each graph, by index. A graph is removed when it has ended.
     var graphs: [GraphID: [ClusterOperation?]] = [:]
-    /// Submissions whose answer is not here yet: events of unknown graphs may be theirs.
+    /// Submissions without an answer: events of unknown graphs may belong to them.
     var submissionsUnderway = 0
     var unclaimed: [GraphID: [EventRun]] = [:]
-    /// Mostly one record stands for a queue; after a renaming there may be two: all hear of it.
+    /// Usually one record per queue; after a renaming there may be two, which both get its events.
     var queues: [QueueID: [WeakQueue]] = [:]
-    /// What handles of one name share.
+    /// The shared record of all handles with the same name.
     var records: [String: WeakQueue] = [:]
     var observers: DispatchQueue?
-    /// Nothing is told any more: of anything, or of single graphs.
+    /// Why no events are delivered any more: of the whole cluster, or of single graphs.
     var loss: ClusterError?
     var lostGraphs: [GraphID: ClusterError] = [:]
     var lossHandler: (@Sendable (ClusterError) -> Void)?
@@ -29,13 +29,13 @@ final class OperationBook: Sendable {
 
   // MARK: - Events
 
-  /// Events in the order of the log, one by one.
+  /// Takes single events in the order of the log.
   func take(_ events: [Event]) { take(events.map { EventRun(first: $0, count: 1) }) }
 
-  /// The same in runs.
+  /// Takes runs of events in the order of the log.
   func take(_ runs: [EventRun]) {
     foreseeCounts(runs)
-    // Neighbours are mostly of one graph.
+    // Neighbouring runs mostly belong to one graph.
     var recent: (graph: GraphID, objects: Objects)?
     for run in runs {
       switch run.first.subject {
@@ -57,7 +57,7 @@ final class OperationBook: Sendable {
     var observers: DispatchQueue?
   }
 
-  /// The objects of a graph; without any, the run is kept for the answer that may name them.
+  /// The objects of a graph; if there are none, keeps the run for an answer that may name them.
   private func find(_ graph: GraphID, _ run: EventRun) -> Objects? {
     state.withLock { state in
       if let operations = state.graphs[graph] {
@@ -88,8 +88,8 @@ final class OperationBook: Sendable {
 
   func submissionBegins() { state.withLock { $0.submissionsUnderway += 1 } }
 
-  /// The answer came: these objects stand for the operations of the graph. What was told of them
-  /// before the answer reaches them now.
+  /// Takes the answer to a submission: these objects represent the operations of the graph.
+  /// Delivers the events that arrived before the answer.
   func submissionEnds(_ graph: GraphID?, _ objects: [ClusterOperation?]) {
     let early = state.withLock { state -> [EventRun] in
       if let graph { state.graphs[graph] = objects }
@@ -101,8 +101,8 @@ final class OperationBook: Sendable {
     take(early)
   }
 
-  /// An operation of somebody else's submission, by its number; an object that stands for it
-  /// already is given back.
+  /// The object of an operation from another submission, by its number; returns an existing object
+  /// if there is one.
   func adopt(_ id: OperationID, _ make: () -> ClusterOperation) -> (ClusterOperation, isNew: Bool) {
     state.withLock { state in
       var objects = state.graphs[id.graph] ?? []
@@ -121,8 +121,8 @@ final class OperationBook: Sendable {
 }
 
 extension ClusterOperation {
-  /// An event of this operation. Waiters go on at once; observers are called where they may call
-  /// back, completion blocks where they may take their time (S112).
+  /// Takes an event of this operation. Waits end at once; observers are called where they may call
+  /// back, completion blocks where they may take long (S112).
   func take(_ event: Event, own: UInt32, _ observers: DispatchQueue?) {
     guard let effects = life.withLock({ $0.take(event, own: own) }) else { return }
     if let (queue, end) = effects.ended { queue.took(end) }
@@ -135,7 +135,7 @@ extension ClusterOperation {
 }
 
 extension OperationBook {
-  /// The body of an operation threw this, in this process.
+  /// Takes the error that the body of an operation threw in this process.
   func take(thrown error: any Error, by id: OperationID) {
     let operation = state.withLock { state -> ClusterOperation? in
       guard let objects = state.graphs[id.graph], Int(id.index) < objects.count else { return nil }

@@ -1,4 +1,4 @@
-// What an observer of an operation is told (S104, S106): the counterpart of KVO's key paths.
+// The changes of an operation for observers (S104, S106): the counterpart of KVO's key paths.
 
 public import OpClusterModel
 
@@ -6,7 +6,7 @@ public import OpClusterModel
 public struct OperationChange: Hashable, Sendable {
   /// The operation's own gapless count, from 1 (S106).
   public var sequence: UInt32
-  /// Position in the coordinator's single ordered log (S1).
+  /// The position in the coordinator's single ordered log (S1).
   public var commit: UInt64
   public var kind: Kind
 
@@ -20,7 +20,7 @@ public struct OperationChange: Hashable, Sendable {
     case queuePriority(Priority)
     /// A dependency was added or removed after the submission.
     case dependencies
-    /// A run began, numbered as people count (S12).
+    /// A run began, with its number for people (S12).
     case attemptStarted(UInt32)
     /// A run ended and the operation will be tried again.
     case attemptEnded(UInt32, FailureCause)
@@ -30,7 +30,7 @@ public struct OperationChange: Hashable, Sendable {
 }
 
 extension OperationChange.Kind {
-  /// nil: not a change of an operation that observers are told.
+  /// nil: observers are not told this kind of event.
   init?(_ kind: Event.Kind) {
     switch kind {
     case .isReady(let value): self = .isReady(value)

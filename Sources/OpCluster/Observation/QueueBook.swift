@@ -1,11 +1,11 @@
-// The queues' part of the book: which record stands for which queue, by name and by number, and
-// what is told of queues. Any thread. Records are let go of outside of the lock.
+// The queues' part of the book: maps names and numbers to records, and delivers events of queues.
+// Any thread. Records are released outside of the lock.
 
 import OpClusterModel
 import Synchronization
 
 extension OperationBook {
-  /// The record that handles of this name share.
+  /// The shared record of the handles with this name.
   func record(named name: String, _ make: () -> QueueRecord) -> (QueueRecord, isNew: Bool) {
     state.withLock { state in
       if let known = state.records[name]?.queue { return (known, false) }
@@ -15,17 +15,17 @@ extension OperationBook {
     }
   }
 
-  /// A record wants to hear of its queue.
+  /// Registers a record for the events of its queue.
   func register(_ record: QueueRecord, as id: QueueID) {
     _ = state.withLock { $0.register(record, as: id) }
   }
 
-  /// The program has given a queue that is not made yet another name.
+  /// Renames a queue that does not exist in the cluster yet.
   func rename(_ record: QueueRecord, from old: String, to new: String) {
     _ = state.withLock { $0.rename(record, from: old, to: new) }
   }
 
-  /// A record has gone; another one of its name may have come.
+  /// Removes a released record; another one with its name may exist already.
   func forget(named name: String, _ id: QueueID?) {
     _ = state.withLock { state -> [QueueRecord] in
       var known: [QueueRecord] = []
@@ -41,8 +41,8 @@ extension OperationBook {
     }
   }
 
-  /// What ends is told before the count that it leaves. Whoever is told of an end finds the count
-  /// right (S111). One more look at each run.
+  /// Updates counts in advance: events deliver an end before the count after it, but an observer of
+  /// the end must find the right count (S111). Visits each run once more.
   func foreseeCounts(_ runs: [EventRun]) {
     for run in runs {
       guard case .queue(let id) = run.first.subject, case .queueCount(let count) = run.first.kind
@@ -55,7 +55,7 @@ extension OperationBook {
     state.withLock { $0.queues[id]?.compactMap(\.queue) ?? [] }
   }
 
-  /// An event of a queue.
+  /// Takes an event of a queue.
   func take(_ event: Event, _ id: QueueID) {
     if case .queueCreated(let settings) = event.kind {
       let created = state.withLock { state -> (record: QueueRecord, others: [QueueRecord])? in
@@ -75,7 +75,7 @@ extension OperationBook {
 }
 
 extension OperationBook.State {
-  /// Returns those who stood for it before.
+  /// Registers a record; returns the records that were registered before.
   fileprivate mutating func register(_ record: QueueRecord, as id: QueueID) -> [QueueRecord] {
     let known = (queues[id] ?? []).compactMap(\.queue)
     let all = known.contains { $0 === record } ? known : known + [record]
@@ -83,7 +83,7 @@ extension OperationBook.State {
     return known
   }
 
-  /// Returns who had these names before.
+  /// Renames a record; returns the previous records with these names.
   fileprivate mutating func rename(
     _ record: QueueRecord, from old: String, to new: String
   ) -> [QueueRecord] {

@@ -1,17 +1,18 @@
 // Waiting for operations and queues (S141, S142): a wait is an entry in the mirror that the finish
-// event fires; it holds no thread of the cluster and survives reconnects.
+// event ends; it holds no thread of the cluster and survives reconnects.
 
 import OpClusterModel
 import OpClusterOperations
 import Synchronization
 
 extension ClusterOperation {
-  /// Returns when the operation has finished; at once if it has (S141). Not later than that: its
-  /// completion block may still run.
+  /// Returns when the operation has finished; at once if it has (S141). Its completion block may
+  /// still run.
   ///
-  /// - Throws: inside an operation, `wouldDeadlock` or `wouldStarve` for a wait that could never
-  ///   end (S142); `CancellationError` as `cancelled` when the waiting task is cancelled;
-  ///   `connectionLost` when its end will not be told: the cluster was closed, or will not have us.
+  /// - Throws: Inside an operation, `wouldDeadlock` or `wouldStarve` for a wait that could never
+  ///   end (S142); `CancellationError` as `cancelled` if the waiting task is cancelled;
+  ///   `connectionLost` if its end cannot be delivered: the cluster was closed, or refuses the
+  ///   connection.
   public func waitUntilFinished() async throws(ClusterError) {
     guard !isFinished else { return }
     try await guardedWait(.operations(id.map { [$0] } ?? [])) { () async throws(ClusterError) in
@@ -19,14 +20,14 @@ extension ClusterOperation {
     }
   }
 
-  /// Returns false when the time has passed first; the operation is untouched.
+  /// Returns false if the time passes first; the operation is not affected.
   public func waitUntilFinished(timeout: Duration) async throws(ClusterError) -> Bool {
     try await within(timeout) { () async throws(ClusterError) in
       try await self.waitUntilFinished()
     }
   }
 
-  /// Calls `handler` at the end; nil: it has finished already, nothing is called.
+  /// Calls `handler` at the end; nil: it has finished already, and `handler` is not called.
   func addWaiter(_ handler: @escaping @Sendable () -> Void) -> UInt64? {
     life.withLock { life in
       life.isFinished ? nil : life.waiters.add(handler)
@@ -45,7 +46,7 @@ extension ClusterOperation {
     if !isFinished, let loss { throw loss }
   }
 
-  /// A wait by an operation that runs is checked first: it may be one that cannot end (S142).
+  /// Checks a wait by a running operation first: it may be one that cannot end (S142).
   private func guardedWait(
     _ target: WaitTarget, _ body: () async throws(ClusterError) -> Void
   ) async throws(ClusterError) {
@@ -55,10 +56,10 @@ extension ClusterOperation {
 }
 
 extension ClusterOperationQueue {
-  /// Returns when the queue is empty, what is added meanwhile included (S141).
+  /// Returns when the queue is empty, including operations added meanwhile (S141).
   public func waitUntilAllOperationsAreFinished() async throws(ClusterError) {
     try await awaited { done in record.look { done(.success(())) } } as Void
-    // Of a queue that is not there nobody need be asked.
+    // A queue that does not exist needs no request.
     if isIdle { return }
     try await cluster.guardedWait(.queue(name)) { () async throws(ClusterError) in
       try await suspended { resume in
@@ -73,10 +74,10 @@ extension ClusterOperationQueue {
     }
   }
 
-  /// Why its end will not be told; nil: it will be.
+  /// The reason why its end cannot be delivered; nil if it can.
   var loss: ClusterError? { cluster.book.loss(of: nil) }
 
-  /// Calls `handler` when the queue is empty; nil: it is, nothing is called.
+  /// Calls `handler` when the queue is empty; nil: it is empty, and `handler` is not called.
   func addIdler(_ handler: @escaping @Sendable () -> Void) -> UInt64? {
     record.state.withLock { life in
       life.isIdle ? nil : life.idlers.add(handler)
@@ -85,7 +86,7 @@ extension ClusterOperationQueue {
 
   private var isIdle: Bool { record.state.withLock { $0.isIdle } }
 
-  /// Returns false when the time has passed first; the queue is untouched.
+  /// Returns false if the time passes first; the queue is not affected.
   public func waitUntilAllOperationsAreFinished(
     timeout: Duration
   ) async throws(ClusterError) -> Bool {
@@ -105,7 +106,7 @@ extension OperationCluster {
     }
   }
 
-  /// As `guardedWait`, for a thread.
+  /// The form of `guardedWait` for a thread.
   func guardedBlocking(
     _ target: WaitTarget, _ body: () throws(ClusterError) -> Void
   ) throws(ClusterError) {
@@ -115,7 +116,7 @@ extension OperationCluster {
     try body()
   }
 
-  /// Inside an operation of this cluster, asks before it waits; elsewhere just waits.
+  /// Inside an operation of this cluster, asks the cluster before waiting; otherwise only waits.
   func guardedWait(
     _ target: WaitTarget, _ body: () async throws(ClusterError) -> Void
   ) async throws(ClusterError) {
@@ -125,7 +126,7 @@ extension OperationCluster {
     try await body()
   }
 
-  /// Whether the operation that runs this code is one of this cluster.
+  /// Whether this code runs in an operation of this cluster.
   private func isHome(of context: OperationContext) -> Bool {
     switch context.home {
     case .none: false
@@ -135,8 +136,8 @@ extension OperationCluster {
   }
 }
 
-/// Suspends the task until `resume` is called, or the task is cancelled. `begin` returns what
-/// undoes the registration.
+/// Suspends the task until `resume` is called, or the task is cancelled. `begin` returns the
+/// function that undoes the registration.
 func suspended(
   _ begin: (@escaping @Sendable () -> Void) -> @Sendable () -> Void
 ) async throws(ClusterError) {
@@ -152,7 +153,7 @@ func suspended(
   try result.get()
 }
 
-/// Runs `body`; false when the time has passed first.
+/// Runs `body`; false if the time passes first.
 func within(
   _ timeout: Duration, _ body: @escaping @Sendable () async throws(ClusterError) -> Void
 ) async throws(ClusterError) -> Bool {
@@ -176,7 +177,7 @@ func within(
   return try result.get()
 }
 
-/// Opened once, by whoever is first; one task waits.
+/// A gate for one waiting task; only the first call opens it.
 private final class Turnstile: Sendable {
   private typealias Waiting = CheckedContinuation<Result<Void, ClusterError>, Never>
   private enum State {

@@ -1,5 +1,5 @@
-// Block operations: several blocks side by side on one worker, one operation, one slot (S118 to
-// S123).
+// Block operations: several blocks run concurrently on one worker, as one operation in one slot
+// (S118 to S123).
 
 import OpClusterLocal
 import OpClusterModel
@@ -8,13 +8,13 @@ import OpClusterWire
 import Synchronization
 
 extension ClusterOperation {
-  /// A block operation without blocks yet; one that gets none finishes at once (S121).
+  /// A block operation without blocks; if none are added, it finishes at once (S121).
   public static func blocks(name: String? = nil) -> ClusterOperation {
     ClusterOperation(.blocks([]), name: name)
   }
 
-  /// Adds a block that runs a value of a registered type, until the operation is dispatched
-  /// (S120). On an operation that is added, the calling thread waits for the answer.
+  /// Adds a block that runs a value of a registered type, until the operation is dispatched (S120).
+  /// If the operation is in a queue, the calling thread waits for the answer.
   ///
   /// - Throws: `alreadyStarted`; `badRequest` if this is not a block operation.
   public func addBlock<Body: RegisteredOperation>(_ body: Body) throws(ClusterError) {
@@ -26,9 +26,9 @@ extension ClusterOperation {
     try add(.command(command.specification))
   }
 
-  /// Adds a closure as a block: local clusters only, until the operation is dispatched. To an
-  /// operation that was made of a closure it can be added until that one is in a queue; the two run
-  /// side by side.
+  /// Adds a closure as a block: local clusters only, until the operation is dispatched. An
+  /// operation made of a closure accepts blocks until it is in a queue; all of them run
+  /// concurrently.
   ///
   /// - Throws: `alreadyStarted`; `badRequest` if this is neither a block operation nor a closure,
   ///   or a closure that returns a value.
@@ -41,8 +41,8 @@ extension ClusterOperation {
     try addExecutionBlock { _ in try await body() }
   }
 
-  /// The closures that were added while it was in no queue, in order; none after the end, when they
-  /// are let go of.
+  /// The closures added before it was in a queue, in order; empty after the end, when they are
+  /// released.
   public var executionBlocks: [OperationClosure] {
     switch life.withLock({ $0.work }) {
     case .closure(.plain(let body)): [body]
@@ -83,8 +83,8 @@ extension ClusterOperation {
 }
 
 extension OperationLife {
-  /// What further blocks are added to; nil: there can be none. A closure is a block by itself,
-  /// until the cluster knows it as what it is.
+  /// The blocks that further ones are added to; nil if it accepts none. A fresh closure counts as a
+  /// block.
   fileprivate var blocks: [OperationBlockWork]? {
     switch work {
     case .blocks(let blocks): blocks

@@ -1,11 +1,11 @@
-// A process to run, as a program says it. Becomes the CommandSpecification that workers read.
+// A command of a program. Converted to the CommandSpecification that workers read.
 
 import OpClusterModel
 
 /// A command: a program with its arguments, or a shell text.
 ///
-/// It gets a small clean environment, what `environment` says, and the `OP_…` variables of the
-/// manifest's operations; this program's own environment is not copied.
+/// It gets a small clean environment, the variables of `environment`, and the `OP_…` variables of
+/// the manifest's operations; this program's own environment is not copied.
 public struct ClusterCommand: Hashable, Sendable {
   var specification: CommandSpecification
 
@@ -15,13 +15,13 @@ public struct ClusterCommand: Hashable, Sendable {
   }
 
   /// Runs a text by `/bin/sh -e -c`: it ends, and the command fails, at the first part that fails;
-  /// of a pipe the last part counts. Values that come from elsewhere must be quoted.
+  /// in a pipe only the last part counts. External values must be quoted.
   public init(shell text: String) {
     specification = CommandSpecification(
       form: .shell(interpreter: CommandSpecification.standardShell, text: CommandText(text)))
   }
 
-  /// Variables beside the clean ones.
+  /// Variables in addition to the clean environment.
   public var environment: [String: String] {
     get {
       var all: [String: String] = [:]
@@ -41,19 +41,19 @@ public struct ClusterCommand: Hashable, Sendable {
     set { specification.workingDirectory = newValue }
   }
 
-  /// What it reads; nil: nothing.
+  /// The standard input; nil: nothing.
   public var standardInput: String? {
     get { if case .text(let text) = specification.standardInput { Self.text(text) } else { nil } }
     set { specification.standardInput = newValue.map { .text(CommandText($0)) } ?? .nothing }
   }
 
-  /// Exit statuses that count as success; empty means 0 alone.
+  /// Exit statuses that count as success; empty means only 0.
   public var successStatuses: [UInt8] {
     get { specification.successStatuses }
     set { specification.successStatuses = newValue }
   }
 
-  /// What asks it to stop; TERM unless said otherwise.
+  /// The signal that asks it to stop; TERM by default.
   public var stopSignal: Int32 {
     get { specification.stopSignal }
     set { specification.stopSignal = newValue }

@@ -1,6 +1,6 @@
-// The operation as a Swift programmer holds it. The object is a handle with a mirror: the operation
-// itself lives in a cluster (or in the local one) from the moment it is added to a queue, and goes
-// on without the object and without this program (S5). Any thread.
+// The operation object of a program: a handle with a mirror. The operation itself lives in a
+// cluster (or the local one) from the moment it is added to a queue, and continues without the
+// object and without this program (S5). Any thread.
 
 public import OpClusterModel
 public import OpClusterOperations
@@ -15,17 +15,17 @@ import Synchronization
 ///     try await queue.addOperations([load, shift])
 ///     let picture = try await shift.output(of: TiltShift.self)
 ///
-/// What may be said before it is added is in `settings` and the properties beside it. Everything
-/// read here is read from a mirror without waiting; after a call to the cluster has returned, its
-/// effect is in the mirror (S3).
+/// Before the operation is added, configure it by `settings` and related properties. Everything
+/// read here comes from a mirror without waiting; after a call to the cluster has returned, the
+/// mirror contains its effect (S3).
 public final class ClusterOperation: Sendable {
   /// Order inside one queue (S47).
   public typealias QueuePriority = Priority
   /// Order between queues, and the scheduling class of the job (S55, S60).
   public typealias QualityOfService = OpClusterModel.QualityOfService
-  /// How an operation ended (S18).
+  /// The end of an operation (S18).
   public typealias Outcome = OpClusterModel.Outcome
-  /// When a finished dependency lets its dependent go on (S22).
+  /// The condition under which a finished dependency releases its dependent (S22).
   public typealias Condition = EdgePolicy
 
   let life: Mutex<OperationLife>
@@ -77,8 +77,8 @@ public final class ClusterOperation: Sendable {
     self.init(name: name, returning: { (_: OperationContext) in try await body() })
   }
 
-  /// A fresh operation that runs the same with the same settings, without dependencies: an
-  /// operation itself runs once (S11). Closures are let go of at the end: a clone that is made
+  /// A new operation that runs the same work with the same settings, without dependencies: an
+  /// operation itself runs only once (S11). Closures are released at the end: a clone made
   /// afterwards cannot be added.
   public func clone() -> ClusterOperation {
     let (work, settings) = life.withLock { ($0.work, $0.settings) }
@@ -89,10 +89,10 @@ public final class ClusterOperation: Sendable {
 
   // MARK: - Who it is
 
-  /// Its number in the cluster; nil before it is known there.
+  /// Its number in the cluster; nil before the cluster knows it.
   public var id: OperationID? { life.withLock { $0.id } }
 
-  /// What can be said before it is added; later changes of this value have no effect.
+  /// The settings before it is added; later changes of this value have no effect.
   public var settings: OperationSettings {
     get { life.withLock { $0.settings } }
     set {
@@ -104,19 +104,20 @@ public final class ClusterOperation: Sendable {
     }
   }
 
-  /// For people, and for dependents that read outputs by name. Changes count until it is added.
+  /// For people, and for dependents that read outputs by name. Changes take effect until it is
+  /// added.
   public var name: String? {
     get { settings.name }
     set { settings.name = newValue }
   }
 
-  /// Nothing of it starts before this moment (S150). Changes count until it is added.
+  /// The earliest moment of its start (S150). Changes take effect until it is added.
   public var notBefore: NotBefore? {
     get { settings.notBefore }
     set { settings.notBefore = newValue }
   }
 
-  /// Changes count until it is added (S55).
+  /// Changes take effect until it is added (S55).
   public var qualityOfService: QualityOfService {
     get { settings.qualityOfService ?? .default }
     set { settings.qualityOfService = newValue }
@@ -125,7 +126,7 @@ public final class ClusterOperation: Sendable {
   /// Informative only: queues ignore it, as in Foundation (S130).
   public var isAsynchronous: Bool { settings.isAsynchronous }
 
-  /// The queue that it was added to. After the end an operation does not keep it: nil when nobody
+  /// The queue that it was added to. A finished operation does not keep its queue: nil if nothing
   /// else does.
   public var queue: ClusterOperationQueue? { life.withLock { $0.newestQueue }?.handle }
 
@@ -139,28 +140,27 @@ public final class ClusterOperation: Sendable {
   public var isExecuting: Bool { life.withLock { $0.isExecuting } }
   /// No more work will be done; says nothing of success (S18).
   public var isFinished: Bool { life.withLock { $0.isFinished } }
-  /// It was asked to stop, whether it does or not (S87).
+  /// Whether it was asked to stop, even if it does not (S87).
   public var isCancelled: Bool { life.withLock { $0.isCancelled } }
-  /// Nothing of it starts until `release()`, or until its `notBefore` has come (S44, S150).
+  /// Whether it is held until `release()`, or until its `notBefore` (S44, S150).
   public var isHeld: Bool { life.withLock { $0.isHeld } }
-  /// How it ended; nil while it has not.
+  /// The outcome; nil before the end.
   public var outcome: Outcome? { life.withLock { $0.outcome } }
-  /// What its body threw, itself, not its description: of an operation that failed on a cluster in
-  /// this process. nil elsewhere: an error does not travel to another process, its text does
-  /// (`result()`).
+  /// The error that its body threw, as a value, if it failed on a cluster in this process. nil
+  /// elsewhere: only the text of an error travels to another process (`result()`).
   public var error: (any Error)? {
     life.withLock { $0.outcome == nil || $0.outcome == .succeeded ? nil : $0.thrown }
   }
-  /// Why it was cancelled or skipped; nil: it was not.
+  /// The reason why it was cancelled or skipped; nil if it was not.
   public var cancelReason: CancelReason? { life.withLock { $0.cancelReason } }
-  /// Which run is the newest, from 1, as people count; 0 before the first (S12).
+  /// The number of the newest run for people, from 1; 0 before the first (S12).
   public var run: UInt32 { life.withLock { $0.run } }
-  /// What it depends on, finished ones included, in order of addition (S38).
+  /// Its dependencies, including finished ones, in order of addition (S38).
   public var dependencies: [ClusterOperation] {
     life.withLock { $0.dependencies.map(\.operation) }
   }
 
-  /// All flags at one moment: never executing and finished both (S9).
+  /// All flags at one moment: never executing and finished at once (S9).
   public var flags: OperationFlags {
     let (flags, dependencies) = life.withLock { life in
       let flags = OperationFlags(
@@ -170,15 +170,15 @@ public final class ClusterOperation: Sendable {
       return (flags, life.ownDependencies)
     }
     guard let dependencies else { return flags }
-    // Outside of the lock: these have locks of their own, and may depend on this one.
+    // Outside of the lock: dependencies have locks of their own, and may depend on this operation.
     var fresh = flags
     fresh.isReady = flags.isReady && dependencies.allSatisfy(\.isFinished)
     return fresh
   }
 
-  /// Called once after it has finished, for cancelled ones as well, on any thread, never on the
-  /// slot of a queue; dependents do not wait for it (S109, S110). Set after the end it is never
-  /// called (S113).
+  /// Called once after it has finished, also if cancelled, on any thread, never in the slot of a
+  /// queue; dependents do not wait for it (S109, S110). If set after the end it is never called
+  /// (S113).
   public var completionBlock: (@Sendable () -> Void)? {
     get { life.withLock { $0.completion } }
     set { life.withLock { if !$0.hasCompleted { $0.completion = newValue } } }

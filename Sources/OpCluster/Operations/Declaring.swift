@@ -1,11 +1,12 @@
-// Operations that are known but in no queue (S28), and the manual start of local ones (S15).
+// Declared operations, which are known but in no queue (S28), and the manual start of local ones
+// (S15).
 
 import OpClusterLocal
 import OpClusterModel
 
 extension OperationCluster {
-  /// Makes operations known without adding them to a queue: others can depend on them, and they
-  /// wait for `addOperation`. What others depend on is declared by itself.
+  /// Declares operations without adding them to a queue: others can depend on them, and they wait
+  /// for `addOperation`. Dependencies of added operations are declared automatically.
   public func declare(_ operations: [ClusterOperation]) async throws(ClusterError) {
     try await awaited { done in declareFresh(operations, done) }
   }
@@ -15,8 +16,8 @@ extension ClusterOperation {
   /// Runs the operation now, on this thread, outside of every queue: no limit, priority or
   /// suspension applies (S15). For local clusters; returns when it has finished, at once if it had.
   ///
-  /// - Throws: `notReady`, `alreadyStarted`, `alreadyEnqueued` (a queue owns it), `localOnly` for a
-  ///   cluster elsewhere, which has no "start now" (S15).
+  /// - Throws: `notReady`, `alreadyStarted`, `alreadyEnqueued` (a queue owns it), `localOnly` for
+  ///   an external cluster, which has no "start now" (S15).
   public func start(on cluster: OperationCluster = .inProcess) throws(ClusterError) {
     guard let local = cluster.backend.local else {
       throw ClusterError(
@@ -30,7 +31,7 @@ extension ClusterOperation {
     try blocked { done in cluster.declareFresh([self] + dependencies, done) }
     guard let id = self.id else { throw .onItsWay("\(self)") }
     if isCancelled {
-      // Straight to finished, without main (S14).
+      // It finishes without running its main (S14).
       _ =
         try blocked { done in
           cluster.cancelling(.operations([id]), "", grace: nil, done)

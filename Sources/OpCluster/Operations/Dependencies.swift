@@ -1,5 +1,5 @@
-// Dependencies between operations: free to change while the operation is fresh, a request to the
-// cluster afterwards (S20 to S38).
+// Dependencies between operations: changed in the object while the operation is fresh, by a request
+// to the cluster afterwards (S20 to S38).
 
 public import OpClusterModel
 import Synchronization
@@ -10,7 +10,7 @@ extension ClusterOperation {
   /// Before this operation is added nothing leaves the program. Afterwards the cluster is asked,
   /// and the calling thread waits for its answer: false if it came too late (S35).
   ///
-  /// - Parameter condition: `finished` is Apple's meaning: however it ends (S22).
+  /// - Parameter condition: `finished` is Apple's meaning: any end (S22).
   /// - Throws: `selfDependency`, `conflictingEdge` (the same pair with another condition), `cycle`.
   @discardableResult
   public func addDependency(
@@ -30,13 +30,13 @@ extension ClusterOperation {
         return old.condition == condition ? .done : .conflict(old.condition)
       }
       if case .leaving = life.stage { return .onItsWay }
-      // What has ended is told nothing any more (S35).
+      // A finished operation accepts no changes (S35).
       if life.isFinished { return .done }
       if let id = life.id, let cluster = life.cluster { return .ask(cluster, id) }
       life.dependencies.append(Dependency(operation: other, condition: condition))
       return .done
     }
-    // Errors name operations, which takes their locks: outside of ours.
+    // Outside of the lock: errors contain names of operations, which need their locks.
     switch step {
     case .done: return !isFinished
     case .ask(let cluster, let id):
@@ -54,8 +54,8 @@ extension ClusterOperation {
       hint: "remove the dependency first")
   }
 
-  /// Takes a dependency back. Without the last unfinished one the operation is ready (S37).
-  /// Removing what is not there changes nothing.
+  /// Removes a dependency. Without any unfinished dependency the operation is ready (S37). Removing
+  /// a missing one changes nothing.
   ///
   /// - Returns: false if it came too late, or there was none.
   @discardableResult
@@ -77,7 +77,8 @@ extension ClusterOperation {
 }
 
 extension OperationCluster {
-  /// The dependency may be fresh: then it is declared first, so that it can be waited for (S28).
+  /// Adds a late dependency. A fresh dependency is declared first, so that it can be waited for
+  /// (S28).
   func addLateDependency(
     of operation: ClusterOperation, _ id: OperationID, on other: ClusterOperation,
     _ condition: EdgePolicy
@@ -97,7 +98,8 @@ extension OperationCluster {
 }
 
 extension OperationCluster {
-  /// Where circles are allowed, one that closes one is asked for again, with a warning (S32).
+  /// Adds a dependency; if cycles are allowed, repeats a refused request that closes one, with a
+  /// warning (S32).
   private func addDependency(
     from other: OperationID, to id: OperationID, _ condition: EdgePolicy
   ) throws(ClusterError) -> Bool {
@@ -110,7 +112,7 @@ extension OperationCluster {
     }
   }
 
-  /// Tells of a circle that was taken because this program allows them.
+  /// Reports a cycle that was accepted because this program allows them.
   func warn(ofCycle error: ClusterError, among what: String) {
     let warning = ClusterError(
       .cycle, "accepted: \(error.message)", hint: "cancel one of them, or take a dependency back")
@@ -127,7 +129,7 @@ extension ClusterError {
 }
 
 extension ClientReply {
-  /// Whether a steering request came in time; other replies mean that it did.
+  /// Whether a steering request came in time; other replies count as true.
   var effect: Bool {
     switch self {
     case .effect(let took): took

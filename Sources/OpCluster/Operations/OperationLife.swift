@@ -1,20 +1,20 @@
-// What an operation object knows of its operation: settings while it is fresh, a mirror of the
-// coordinator's state afterwards. A value without I/O; ClusterOperation guards one with its lock.
+// The state of an operation object: settings while it is fresh, a mirror of the coordinator's state
+// afterwards. A value without I/O; ClusterOperation guards it with its lock.
 
 import OpClusterModel
 
-/// A dependency as the object holds it.
+/// A dependency of an operation object.
 struct Dependency: Sendable {
   var operation: ClusterOperation
   var condition: EdgePolicy
 }
 
 struct OperationLife: Sendable {
-  /// Where the operation stands between this program and the cluster.
+  /// The stage of the operation between this program and the cluster.
   enum Stage: Sendable {
-    /// Known to this object alone; everything may be changed.
+    /// Known only to this object; everything may be changed.
     case fresh
-    /// On its way to the cluster; nothing may be changed until the answer came.
+    /// On its way to the cluster; nothing may be changed until the answer arrives.
     case leaving
     /// Known to the cluster, in no queue (S28).
     case declared(OperationID)
@@ -26,39 +26,40 @@ struct OperationLife: Sendable {
   var work: OperationWork
   var dependencies: [Dependency] = []
   var isBarrier = false
-  /// Whether its queue's record counts it among what it holds, and where.
+  /// Whether its queue's record counts it, and at which place.
   var isCounted = false
   var place: UInt64 = 0
-  /// The queue that it was added to, kept until the end: a queue lives as long as it has any (S5).
+  /// The queue that it was added to, kept until the end: a queue lives as long as it has operations
+  /// (S5).
   var queue: QueueRecord?
-  /// The same after the end: what has finished keeps no queue.
+  /// The queue after the end, weak: a finished operation keeps no queue alive.
   weak var lastQueue: QueueRecord?
   /// The cluster that knows it.
   var cluster: OperationCluster?
 
-  // The mirror
+  // The mirror:
   var isReady = true
   var isExecuting = false
   var isCancelled = false
   var isHeld = false
   var outcome: Outcome?
   var cancelReason: CancelReason?
-  /// What its body threw, where that was in this process.
+  /// The error that its body threw in this process.
   var thrown: (any Error)?
   var hasExecuted = false
-  /// The newest run, as people count; 0 before the first.
+  /// The number of the newest run for people; 0 before the first.
   var run: UInt32 = 0
   /// The operation's own sequence of its newest event (S106).
   var sequence: UInt32 = 0
 
-  // Who wants to know
+  // Handlers:
   var completion: (@Sendable () -> Void)?
   /// Runs on a worker after the end (S109).
   var completionFunction: OperationWork.Invocation?
   var hasCompleted = false
   var observers = HandlerList<OperationChange>()
   var waiters = HandlerList<Void>()
-  /// Who needs its number and waits for the answer that brings it.
+  /// Handlers that need its number and wait for the answer with it.
   var settling: [@Sendable () -> Void] = []
 
   var isFinished: Bool { outcome != nil }
@@ -86,32 +87,32 @@ extension OperationLife {
   }
 }
 
-/// What is to be done, outside of the lock, after the mirror has changed.
+/// Actions outside of the lock after a change of the mirror.
 struct LifeEffects: Sendable {
   var change: OperationChange?
   var observers: [@Sendable (OperationChange) -> Void] = []
   var waiters: [HandlerList<Void>.Handler] = []
   var completion: (@Sendable () -> Void)?
-  /// It has just finished, and this queue counted it.
+  /// Set if it has just finished, and this queue counted it.
   var ended: (queue: QueueRecord, end: OperationEnd)?
-  /// Let go of outside of the lock: it may be the last who knew it.
+  /// Released outside of the lock: this may be the last reference.
   var left: QueueRecord?
 }
 
-/// What a queue counts of an operation that has finished.
+/// The counters that a finished operation changes in its queue.
 struct OperationEnd: Sendable {
   var isBarrier: Bool
   /// Whether its main had run.
   var hasExecuted: Bool
   var outcome: Outcome
-  /// Where it stands in its queue's record.
+  /// Its place in its queue's record.
   var place: UInt64
 }
 
 extension OperationLife {
-  /// Takes an event of this operation in. An event that was seen before changes nothing.
+  /// Takes an event of this operation. A repeated event changes nothing.
   ///
-  /// - Returns: nil where nobody is to be told.
+  /// - Returns: nil if there is nothing to call.
   mutating func take(_ event: Event, own: UInt32) -> LifeEffects? {
     guard own > sequence, let kind = OperationChange.Kind(event.kind) else { return nil }
     sequence = own
@@ -130,7 +131,7 @@ extension OperationLife {
     switch kind {
     case .isReady(let value):
       isReady = value
-      // The cluster's clock says whether a time has passed.
+      // The cluster's clock decides whether its moment has come.
       if value { isHeld = false }
     case .isExecuting(let value):
       isExecuting = value
@@ -157,7 +158,7 @@ extension OperationLife {
     effects.left = queue
     lastQueue = queue
     queue = nil
-    // Whoever holds this object keeps it, but not what it depended on and ran.
+    // A program may keep this object; it releases its dependencies and closures.
     work = work.remains
   }
 
@@ -169,8 +170,8 @@ extension OperationLife {
     return completion
   }
 
-  /// What a fresh operation's own view of its readiness hangs on (S42); nil: it is not fresh, and
-  /// `isReady` is what the cluster says.
+  /// The dependencies that decide the readiness of a fresh operation (S42); nil if it is not fresh,
+  /// and the cluster decides `isReady`.
   var ownDependencies: [ClusterOperation]? {
     guard case .fresh = stage else { return nil }
     if isCancelled { return [] }

@@ -1,4 +1,4 @@
-// What can be said of an operation before it is added: order, resources, retries, times.
+// The settings of an operation before it is added: order, resources, retries, times.
 
 public import OpClusterModel
 
@@ -11,29 +11,29 @@ public struct OperationSettings: Hashable, Sendable {
   public var queuePriority: Priority = .normal
   /// nil: the queue's (S55).
   public var qualityOfService: QualityOfService?
-  /// What a worker must have free; one cpu unless said otherwise.
+  /// The free resources that a worker must have; one cpu by default.
   public var resources = Resources()
   /// Labels that a worker must have.
   public var requirements: [LabelRequirement] = []
-  /// Further attempts after failures; none unless said otherwise (S12).
+  /// Further attempts after failures; none by default (S12).
   public var retry: RetryPolicy = .never
   /// Losses of a worker before the operation ends as lost; 0 is Apple's "main runs at most once":
   /// not again after an orderly stop of its worker, either (S12).
   public var maximumLosses: UInt32 = Limits.lossesBeforeGivingUp
-  /// Never two process trees of it at once, whatever becomes of its worker (G16). A registered
-  /// operation then runs in a child process of its worker, whatever its type says.
+  /// Never two process trees of it at once, even if its worker fails (G16). A registered operation
+  /// then runs in a child process of its worker, independent of its type.
   public var isExclusive = false
-  /// From the start of an attempt to being asked to stop; nil: as long as it takes.
+  /// The time from the start of an attempt until it is asked to stop; nil: unlimited.
   public var timeout: Duration?
-  /// From being asked to stop to the kill, where something can be killed (S92); nil: the cluster's.
+  /// The time from being asked to stop to the kill, if it can be killed (S92); nil: the cluster's.
   public var cancelGrace: Duration?
-  /// Starts held: nothing of it runs before `release()` (S44).
+  /// Starts held: it does not run before `release()` (S44).
   public var isHeld = false
-  /// Nothing of it starts before this moment: it is held, and its gate opens by itself (S150).
-  /// `release()` opens it earlier, cancelling opens it at once. A delay counts from the moment at
-  /// which the operation was added.
+  /// The earliest moment of its start: it is held, and its gate opens by itself (S150). `release()`
+  /// opens it earlier, cancelling opens it at once. A delay counts from the addition of the
+  /// operation.
   public var notBefore: NotBefore?
-  /// Free words to find and cancel operations by (S97).
+  /// Free labels for finding and cancelling operations (S97).
   public var labels: [String: String] = [:]
   /// Informative only, as in Foundation (S130).
   public var isAsynchronous = false
@@ -42,7 +42,7 @@ public struct OperationSettings: Hashable, Sendable {
 }
 
 extension OperationSettings {
-  /// Whether it will be held for a while, as far as this program can tell.
+  /// Whether it will be held for a while, as far as this program knows.
   var isDelayed: Bool {
     switch notBefore {
     case nil: false
@@ -71,12 +71,12 @@ extension OperationSettings {
 }
 
 extension NotBefore {
-  /// So long after the operation was added; what is not above zero is no delay.
+  /// A delay after the operation was added; a duration of zero or less is no delay.
   public static func delay(_ duration: Duration) -> NotBefore { .after(Span(duration)) }
 
   /// At a time in seconds since 1970, such as a `Date`'s `timeIntervalSince1970`.
   public static func time(_ secondsSince1970: Double) -> NotBefore {
-    // What is no number is no time to wait for.
+    // NaN saturates to time 0, which has passed: no wait.
     .at(WallTime(milliseconds: Int64(saturating: (secondsSince1970 * 1000).rounded())))
   }
 }

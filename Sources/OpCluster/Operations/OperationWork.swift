@@ -1,5 +1,6 @@
-// What an operation runs: nothing (a join point), a process, a value of a registered type, blocks,
-// or a closure. Made by ClusterOperation's initialisers, lowered to a template by Submission.
+// The work of an operation: nothing (a join point), a process, a value of a registered type,
+// blocks, or a closure. Made by ClusterOperation's initialisers, converted to a template by
+// GraphBuilder.
 
 import OpClusterLocal
 import OpClusterModel
@@ -9,13 +10,13 @@ import OpClusterWire
 /// A closure that runs as an operation; local clusters only (S124).
 public typealias OperationClosure = @Sendable (OperationContext) async throws -> Void
 
-/// The same for a closure that needs no context.
+/// A closure without a context that runs as an operation; local clusters only (S124).
 public typealias PlainClosure = @Sendable () async throws -> Void
 
-/// A closure as an operation has it.
+/// The closure of an operation.
 enum ClosureWork: Sendable {
   case plain(OperationClosure)
-  /// Leaves a value, encoded.
+  /// Returns an encoded value.
   case returning(@Sendable (OperationContext) async throws -> [UInt8])
 
   var encoding: @Sendable (OperationContext) async throws -> [UInt8] {
@@ -30,17 +31,17 @@ enum ClosureWork: Sendable {
   }
 }
 
-/// One kind of work, with all that running it takes.
+/// One kind of work, with everything needed to run it.
 enum OperationWork: Sendable {
   case nothing
   case command(CommandSpecification)
   case call(Invocation)
   case blocks([OperationBlockWork])
   case closure(ClosureWork)
-  /// Closures that have run, and were let go of.
+  /// Closures that have run and were released.
   case spent
 
-  /// A value of a registered type, encoded, and how to make the type known to a local cluster.
+  /// An encoded value of a registered type, and the registration of the type with a local cluster.
   struct Invocation: Sendable {
     var type: OperationType
     var argument: Result<[UInt8], ClusterError>
@@ -48,17 +49,17 @@ enum OperationWork: Sendable {
     var register: @Sendable (LocalCluster) -> Void
   }
 
-  /// What is kept of it when the operation has finished.
+  /// The part that is kept after the operation has finished.
   var remains: OperationWork {
     switch self {
-    // Closures may hold the operation itself.
+    // Released, since closures may hold the operation itself.
     case .closure: .spent
     case .blocks(let blocks): blocks.allSatisfy(\.isPortable) ? self : .spent
     case .nothing, .command, .call, .spent: self
     }
   }
 
-  /// The name that people see if the operation has none.
+  /// The name for people if the operation has none.
   var defaultName: String {
     switch self {
     case .nothing: "operation"
@@ -89,7 +90,7 @@ enum OperationBlockWork: Sendable {
     if case .closure = self { false } else { true }
   }
 
-  /// The block as a worker reads it; closures become numbers that `local` knows.
+  /// The block for a worker; closures become numbers that `local` knows.
   func lowered(
     for local: LocalCluster?, of name: String
   ) throws(ClusterError) -> OperationBlock {
@@ -107,14 +108,14 @@ enum OperationBlockWork: Sendable {
 }
 
 extension CommandSpecification {
-  /// Itself, if workers will run it (G38): said before anything is submitted.
+  /// Checks before the submission that workers will run the command (G38).
   func checked() throws(ClusterError) -> CommandSpecification {
     guard let objection = objectionToEnvironment else { return self }
     throw ClusterError(.badRequest, objection.message, hint: objection.hint)
   }
 }
 
-/// How the number of a closure travels as an argument.
+/// The encoding of a closure's number as an argument.
 enum ClosureNumber {
   /// Decimal digits.
   static func argument(_ number: UInt64) -> [UInt8] {

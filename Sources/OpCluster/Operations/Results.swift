@@ -1,4 +1,4 @@
-// What an operation left behind, asked for (S126): its value, its error, its attempts.
+// Requests for the results of an operation (S126): its value, its error, its attempts.
 
 public import OpClusterModel
 public import OpClusterOperations
@@ -9,21 +9,21 @@ import Synchronization
 public enum OperationResult: Sendable {
   /// It has not finished.
   case pending
-  /// It succeeded and left something.
+  /// It succeeded with an output.
   case value(OperationOutput)
-  /// It succeeded and left nothing.
+  /// It succeeded without an output.
   case void
-  /// It was cancelled or skipped, whatever else happened (S100).
+  /// It was cancelled or skipped, in any circumstances (S100).
   case cancelled(CancelReason?)
   case failed(OperationFailure)
   case lost
 }
 
-/// What an operation left for others, encoded.
+/// The encoded output of an operation.
 public struct OperationOutput: Hashable, Sendable {
   public var bytes: [UInt8]
 
-  /// - Throws: `wrongType` if it is something else.
+  /// - Throws: `wrongType` if it is a value of another type.
   public func decode<Value: Decodable>(
     _ type: Value.Type = Value.self
   ) throws(ClusterError) -> Value {
@@ -35,16 +35,16 @@ public struct OperationOutput: Hashable, Sendable {
   }
 }
 
-/// Why an operation failed.
+/// The reason why an operation failed.
 public struct OperationFailure: Error, Hashable, Sendable, CustomStringConvertible {
   public var cause: FailureCause
-  /// The thrown error, or the end of what the command wrote to standard error.
+  /// The thrown error, or the end of the command's standard error.
   public var message: String
-  /// Of a command; 0 otherwise.
+  /// The status of a command; 0 otherwise.
   public var exitStatus: Int32
   /// The signal that ended a command; 0 for none.
   public var signal: Int32
-  /// What was thrown, itself, where that was in this process; it does not count in `==`.
+  /// The thrown error as a value if it was thrown in this process; ignored by `==`.
   public var underlyingError: (any Error)?
   public static func == (a: OperationFailure, b: OperationFailure) -> Bool {
     a.cause == b.cause && a.message == b.message && a.exitStatus == b.exitStatus
@@ -60,7 +60,7 @@ public struct OperationFailure: Error, Hashable, Sendable, CustomStringConvertib
 }
 
 extension ClusterOperation {
-  /// The result as it is now; does not wait for the end.
+  /// The present result; does not wait for the end.
   public func result() async throws(ClusterError) -> OperationResult {
     guard let row = try await row() else {
       return isCancelled ? .cancelled(cancelReason) : .pending
@@ -71,7 +71,7 @@ extension ClusterOperation {
     return .failed(failure)
   }
 
-  /// The value of an operation of this type, when it has finished; waits for that.
+  /// The output of an operation of this type; waits for its end.
   ///
   /// - Throws: `noOutput` if it was cancelled, failed, was lost or left nothing (S126, S138).
   public func output<Body: RegisteredOperation>(
@@ -80,7 +80,7 @@ extension ClusterOperation {
     try await output(as: Body.Output.self)
   }
 
-  /// The value, when it has finished; waits for that.
+  /// The output; waits for the end.
   public func output<Value: Decodable>(
     as type: Value.Type = Value.self
   ) async throws(ClusterError) -> Value {
@@ -101,7 +101,7 @@ extension ClusterOperation {
     ClusterError(.noOutput, "'\(self)' has no output: \(why)", operations: id.map { [$0] } ?? [])
   }
 
-  /// What became of the blocks of a block operation, by position (S123); empty before its end.
+  /// The results of the blocks of a block operation, by position (S123); empty before its end.
   public func blockResults() async throws(ClusterError) -> [BlockResult] {
     guard let bytes = try await row()?.result?.output, !bytes.isEmpty else { return [] }
     do throws(WireError) {
@@ -111,10 +111,10 @@ extension ClusterOperation {
     }
   }
 
-  /// Everything the cluster knows of it: attempts, times, worker, what stands in its way (S39).
+  /// All data of the cluster about it: attempts, times, worker, obstacles (S39).
   public func details() async throws(ClusterError) -> OperationRow? { try await row() }
 
-  /// Why it is where it is, in sentences, the most decisive first.
+  /// Explains its state in sentences, the most decisive first.
   public func explanation() async throws(ClusterError) -> [String] {
     guard let (cluster, id) = place, let row = try await row() else { return [] }
     var selection = Selection.graph(id.graph)
@@ -139,13 +139,13 @@ extension OperationCluster {
     return rows.first { $0.id == id }
   }
 
-  /// An operation of an earlier submission, of this program or another, by its number.
+  /// An operation of an earlier submission, of any program, by its number.
   ///
-  /// - Throws: `unknownOperation`, or `expired` when it is too old to be remembered.
+  /// - Throws: `unknownOperation`, or `expired` if it is too old to be remembered.
   public func operation(_ id: OperationID) async throws(ClusterError) -> ClusterOperation {
     let (operation, isNew) = book.adopt(id) { ClusterOperation(.nothing) }
     guard isNew else { return operation }
-    // First the events, then the state: what changes in between is told.
+    // First follows the events, then reads the state, so that no change in between is missed.
     await withCheckedContinuation { continuation in
       backend.follow(id.graph) { continuation.resume() }
     }
@@ -160,7 +160,7 @@ extension OperationCluster {
 }
 
 extension ClusterOperation {
-  /// Takes over what a row says; events that came before it say no more than it does.
+  /// Copies a row to the mirror; earlier events contain nothing that the row lacks.
   fileprivate func mirror(_ row: OperationRow, in cluster: OperationCluster) {
     life.withLock { life in
       life.cluster = cluster

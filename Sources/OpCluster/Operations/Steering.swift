@@ -1,15 +1,15 @@
-// What can be asked of operations that have been added: cancelling, holding, priorities (S44, S52,
-// S87 to S103). Any thread.
+// Steering of added operations: cancelling, holding, priorities (S44, S52, S87 to S103). Any
+// thread.
 
 public import OpClusterModel
 public import OpClusterOperations
 import Synchronization
 
 extension ClusterOperation {
-  /// Asks the operation to stop. One that has not started never will; one that executes goes on
-  /// until it looks at its flag, or, with `cancelGrace`, is killed (S87 to S92).
+  /// Asks the operation to stop. If it has not started, it never will; if it executes, it continues
+  /// until it checks its flag, or, with `cancelGrace`, is killed (S87 to S92).
   ///
-  /// When this has returned it is known which of the two it was.
+  /// The return value tells which of the two applies.
   @discardableResult
   public func cancel(reason: String = "") async throws(ClusterError) -> CancelVerdict.Verdict {
     try await awaited { done in cancelling(reason, done) }
@@ -27,8 +27,8 @@ extension ClusterOperation {
       if life.isFinished { return .told(.alreadyFinished) }
       switch (life.stage, life.cluster) {
       case (.enqueued(let id), let cluster?): return .ask(cluster, id)
-      // In this process a declared operation is an object like any other: it does not finish
-      // before it is started or added (S93).
+      // In this process a declared operation is a plain object: it does not finish before it is
+      // started or added (S93).
       case (.declared(let id), let cluster?) where !cluster.isLocal: return .ask(cluster, id)
       case (.leaving, _): return nil
       case (.fresh, _), (.declared, _), (.enqueued, nil):
@@ -48,9 +48,9 @@ extension ClusterOperation {
     }
   }
 
-  /// Order inside the queue. Set while it is queued, it goes to the tail of its new level; after
-  /// the start it has no effect (S52, S62). On an operation that is added, the calling thread
-  /// waits for the answer.
+  /// Order inside the queue. A change while it is queued moves it to the tail of its new level;
+  /// after the start a change has no effect (S52, S62). If the operation is in a queue, the calling
+  /// thread waits for the answer.
   public var queuePriority: QueuePriority {
     get { settings.queuePriority }
     set {
@@ -67,7 +67,7 @@ extension ClusterOperation {
     }
   }
 
-  /// As the property, for tasks. Returns false if it came too late.
+  /// The asynchronous form of the property. Returns false if it came too late.
   @discardableResult
   public func setQueuePriority(_ priority: QueuePriority) async throws(ClusterError) -> Bool {
     guard let (cluster, id) = place else {
@@ -79,10 +79,10 @@ extension ClusterOperation {
     return took
   }
 
-  /// Takes the operation out of its queue and puts it at the end of another one of the same
-  /// cluster, where it is new: behind the barriers that are there (S51, S77).
+  /// Moves the operation to the end of another queue of the same cluster, where it counts as new:
+  /// behind the barriers there (S51, S77).
   ///
-  /// - Returns: false if it has started, and nothing was changed.
+  /// - Returns: false if it has started; then nothing was changed.
   @discardableResult
   public func move(to queue: ClusterOperationQueue) async throws(ClusterError) -> Bool {
     guard let (cluster, id) = place, case .enqueued = life.withLock({ $0.stage }) else {
@@ -99,7 +99,7 @@ extension ClusterOperation {
     return took
   }
 
-  /// Nothing of it starts until `release()`; others pass by (S44). False if it has started.
+  /// Holds the operation back until `release()`; others overtake it (S44). False if it has started.
   @discardableResult
   public func hold() async throws(ClusterError) -> Bool { try await setHeld(true) }
 
@@ -114,8 +114,8 @@ extension ClusterOperation {
     return try await cluster.request(.hold(.operations([id]), isHeld)).effect
   }
 
-  /// A function of a registered type that a worker runs after the end, at most once; its failure
-  /// counts for nothing (S109). Before the operation is added.
+  /// Sets a function of a registered type that a worker runs after the end, at most once; its
+  /// failure has no effect (S109). Call it before the operation is added.
   public func setCompletion<Body: RegisteredOperation>(_ body: Body) throws(ClusterError) {
     let invocation = OperationWork.Invocation(body)
     _ = try invocation.argument.get()
@@ -137,7 +137,7 @@ extension ClusterOperation {
 }
 
 extension OperationCluster {
-  /// Cancels a chosen set in one commit (S96, S97); what has not been added is not among them.
+  /// Cancels a set of operations in one commit (S96, S97); ignores operations that are not added.
   ///
   /// - Returns: For each: cancelled, already finished, already cancelled, or executing.
   @discardableResult
@@ -147,7 +147,7 @@ extension OperationCluster {
     try await cancel(.operations(operations.compactMap(\.id)), reason: reason, grace: grace)
   }
 
-  /// Cancels by graph, name pattern, labels, queue or priority, or all that depends on something.
+  /// Cancels by graph, name pattern, labels, queue or priority, or all dependents of an operation.
   @discardableResult
   public func cancel(
     _ target: OperationTarget, reason: String = "", grace: Duration? = nil
@@ -155,7 +155,7 @@ extension OperationCluster {
     try await awaited { done in cancelling(target, reason, grace: grace, done) }
   }
 
-  /// Every operation that carries all of these labels and has not finished.
+  /// Cancels every unfinished operation with all of these labels.
   @discardableResult
   public func cancelOperations(
     labelled labels: [String: String], priority: ClusterOperation.QueuePriority? = nil,
@@ -172,7 +172,7 @@ extension OperationCluster {
   ) {
     if case .operations(let ids) = target, ids.isEmpty { return done(.success([])) }
     backend.send(.cancel(target, reason: reason, grace: grace.map(Span.init))) { result in
-      // Among all that live, none is meant: that is no error.
+      // An empty selection among all living graphs is not an error.
       if case .selection(let selection) = target, selection.graphs == .all,
         case .failure(let error) = result.refused, error.code == .unknownGraph
       {

@@ -1,5 +1,5 @@
-// Forms of closures that do not compile, so that the compiler says what to write instead of them.
-// None of these can be called.
+// Forms of closures that do not compile, so that the compiler can suggest the correct form. None of
+// these can be called.
 
 public import OpClusterOperations
 

@@ -1,12 +1,12 @@
-// How operations enter a cluster: claimed all or none, what they depend on declared if nobody knows
-// it yet, sent as one submission (S58). Any thread; nothing here waits.
+// Adds operations to a cluster: claims all or none, declares unknown dependencies, and sends one
+// submission (S58). Any thread; nothing here waits.
 
 import OpClusterModel
 import Synchronization
 
 extension OperationCluster {
-  /// Adds a batch to a queue. `done` is called when the cluster has it durably, or refused it: then
-  /// nothing of it is anywhere.
+  /// Adds a batch to a queue. `done` is called when the cluster has stored it durably, or refused
+  /// all of it.
   func add(
     _ operations: [ClusterOperation], to queue: QueueRecord, asBarrier: Bool,
     _ done: @escaping DoneHandler
@@ -22,7 +22,7 @@ extension OperationCluster {
       }
       let outside = haveDependencies ? dependencies(outside: operations) : []
       if !asBarrier, outside.lead(to: Set(operations)) {
-        // Nobody could be first: known together, or refused together.
+        // Neither can be first: both are declared together, or refused together.
         let alongside = takeFresh(outside)
         return enqueueDeclared(operations, declared, alongside, to: queue, done) { error in
           self.release(alongside)
@@ -42,7 +42,7 @@ extension OperationCluster {
     }
   }
 
-  /// What depends on nothing that is not known.
+  /// Submits operations whose dependencies are all known.
   private func submit(
     _ operations: [ClusterOperation], to queue: QueueRecord, asBarrier: Bool,
     _ done: @escaping DoneHandler, _ fail: @escaping @Sendable (ClusterError) -> Void
@@ -53,8 +53,8 @@ extension OperationCluster {
     }
   }
 
-  /// Takes every operation of a batch for this call, or none. Returns those that the cluster
-  /// knows as declared, and whether any depends on anything.
+  /// Claims all operations of a batch for this call, or none. Returns the ones that the cluster
+  /// knows as declared, and whether any has dependencies.
   private func claim(
     _ operations: [ClusterOperation], for queue: QueueRecord, asBarrier: Bool
   ) throws(ClusterError) -> (declared: [ClusterOperation], haveDependencies: Bool) {
@@ -74,23 +74,23 @@ extension OperationCluster {
     return (declared, haveDependencies)
   }
 
-  /// What these depend on and is not among them.
+  /// The dependencies of these operations outside of the batch.
   private func dependencies(outside operations: [ClusterOperation]) -> [ClusterOperation] {
     let members = Set(operations)
     return operations.flatMap { $0.dependencies.filter { !members.contains($0) } }
   }
 
-  /// Gives back what `claim` took.
+  /// Reverts `claim`.
   private func release(_ operations: [ClusterOperation]) {
     for operation in operations { operation.giveBack() }
   }
 
-  /// One submission; the objects stand for its operations when `done` is called.
+  /// Sends one submission; when `done` is called, the objects represent its operations.
   private func submit(
     _ operations: [ClusterOperation], to queue: String?, isDeclaredOnly: Bool = false,
     _ done: @escaping DoneHandler
   ) {
-    // Within a process no message is repeated.
+    // Within a process no message is repeated, so it needs no key.
     var builder = GraphBuilder(
       key: isLocal ? SubmissionKey("") : newKey(), queue: queue, local: backend.local,
       isDeclaredOnly: isDeclaredOnly)
@@ -120,7 +120,7 @@ extension OperationCluster {
     }
   }
 
-  /// Sends a submission; where circles are allowed, one that has any goes again, with a warning.
+  /// Sends a submission; if cycles are allowed, repeats one refused for a cycle, with a warning.
   private func send(_ graph: GraphSubmission, _ handler: @escaping ReplyHandler) {
     backend.send(.submit(graph)) { result in
       let result = result.refused
@@ -139,7 +139,8 @@ extension OperationCluster {
     }
   }
 
-  /// What was cancelled while it was fresh went out held: it ends without having run (S93).
+  /// Cancels operations that were cancelled while fresh: they were submitted held, and end without
+  /// running (S93).
   private func cancelIfAny(_ cancelled: [ClusterOperation], _ done: @escaping DoneHandler) {
     guard !cancelled.isEmpty else { return done(.success(())) }
     let ids = cancelled.compactMap(\.id)
@@ -150,8 +151,8 @@ extension OperationCluster {
 
   // MARK: - Declared operations
 
-  /// Makes known what nobody has added yet but others wait for, with what it waits for itself
-  /// (S28). What is known already is passed over.
+  /// Declares fresh operations that others wait for, with their own dependencies (S28). Skips known
+  /// ones.
   func declareFresh(_ operations: [ClusterOperation], _ done: @escaping DoneHandler) {
     guard !operations.isEmpty else { return done(.success(())) }
     let declaring = takeFresh(operations)
@@ -172,7 +173,7 @@ extension OperationCluster {
     }
   }
 
-  /// Takes what is fresh among these and among what they wait for, the first to run first.
+  /// Claims the fresh operations among these and their dependencies, dependencies first.
   private func takeFresh(_ operations: [ClusterOperation]) -> [ClusterOperation] {
     var fresh: [ClusterOperation] = []
     var open = operations
@@ -184,14 +185,14 @@ extension OperationCluster {
     return fresh.reversed()
   }
 
-  /// Waits for the answers that others wait for: an operation on its way has no number yet.
+  /// Waits until pending operations have their numbers, which arrive with other answers.
   private func settle(_ operations: [ClusterOperation], _ done: @escaping DoneHandler) {
     guard let moving = operations.first(where: \.isLeaving) else { return done(.success(())) }
     moving.whenSettled { self.settle(operations, done) }
   }
 
-  /// A batch with declared operations: the fresh ones are declared, too, and what was taken
-  /// alongside, then the batch enters the queue in one commit.
+  /// Adds a batch with declared operations: declares its fresh ones and those alongside, then the
+  /// batch enters the queue in one commit.
   private func enqueueDeclared(
     _ operations: [ClusterOperation], _ declared: [ClusterOperation],
     _ alongside: [ClusterOperation],
@@ -227,8 +228,8 @@ extension OperationCluster {
 }
 
 extension [ClusterOperation] {
-  /// Whether something fresh among these, or that they wait for, waits for one of the members.
-  /// Looks at each fresh operation and its dependencies once.
+  /// Whether a fresh operation among these, or among their fresh dependencies, waits for one of the
+  /// members. Visits each fresh operation and its dependencies once.
   fileprivate func lead(to members: Set<ClusterOperation>) -> Bool {
     var seen: Set<ClusterOperation> = []
     var open = self
@@ -246,8 +247,8 @@ extension [ClusterOperation] {
 // MARK: - The objects' part
 
 extension ClusterOperation {
-  /// Takes the operation for one batch; whether the cluster knows it as declared, and whether it
-  /// depends on anything.
+  /// Claims the operation for one batch; returns whether the cluster knows it as declared, and
+  /// whether it has dependencies.
   fileprivate func claim(
     by cluster: OperationCluster, for queue: QueueRecord, asBarrier: Bool
   ) throws(ClusterError) -> (isDeclared: Bool, hasDependencies: Bool) {
@@ -281,7 +282,7 @@ extension ClusterOperation {
     }
   }
 
-  /// Takes a fresh operation to be declared; false: it is known, or on its way.
+  /// Claims a fresh operation for declaring; false if it is known, or on its way.
   fileprivate func claimForDeclaring(by cluster: OperationCluster) -> Bool {
     life.withLock { life in
       guard case .fresh = life.stage, !life.isFinished else { return false }
@@ -305,7 +306,7 @@ extension ClusterOperation {
   }
 
   fileprivate func becomes(_ stage: OperationLife.Stage) {
-    // Asked before the lock is taken: these have locks of their own.
+    // Before taking the lock: dependencies have locks of their own.
     let dependencies = self.dependencies
     let isUnblocked = dependencies.isEmpty || dependencies.allSatisfy(\.isFinished)
     let settled = life.withLock { life -> [@Sendable () -> Void] in

@@ -1,5 +1,5 @@
-// From objects to a submission: one template for each run of neighbours that differ only in their
-// argument, edges by index, edges to what the cluster knows already by number. Pure but for the
+// Converts objects to a submission: one template for each run of neighbours that differ only in
+// their argument, edges by index, edges to known operations by number. Pure except for the
 // registration of closures and types with a local cluster.
 
 import OpClusterLocal
@@ -10,13 +10,13 @@ import Synchronization
 
 struct GraphBuilder {
   private(set) var graph: GraphSubmission
-  /// The objects by operation index; nil for what has none (a completion function).
+  /// The objects by operation index; nil for operations without one (completion functions).
   private(set) var objects: [ClusterOperation?] = []
   private let local: LocalCluster?
-  /// What is said of single operations: few have anything.
+  /// The dependencies of single operations: few have any.
   private var dependents: [(operation: ClusterOperation, dependencies: [Dependency])] = []
   private var completions: [(from: UInt32, function: OperationWork.Invocation)] = []
-  /// What the newest template was made of, to tell whether the next operation may join it.
+  /// The origin of the newest template, to decide whether the next operation may join it.
   private var newest: (settings: OperationSettings, work: OperationType, isBarrier: Bool)?
 
   init(key: SubmissionKey, queue: String?, local: LocalCluster?, isDeclaredOnly: Bool) {
@@ -26,7 +26,7 @@ struct GraphBuilder {
     self.local = local
   }
 
-  /// Adds operations in their order, with the dependencies among them and on what is known.
+  /// Adds operations in order, with the dependencies among them and on known operations.
   mutating func add(_ operations: [ClusterOperation]) throws(ClusterError) {
     objects.reserveCapacity(operations.count)
     for operation in operations { try addTemplate(operation) }
@@ -135,8 +135,8 @@ struct GraphBuilder {
     }
   }
 
-  /// A completion function is an operation of its own, in no queue of anybody, whose failure
-  /// counts for nothing and which runs at most once (S109, S112).
+  /// Adds a completion function as an operation of its own in a private queue. Its failure has no
+  /// effect, and it runs at most once (S109, S112).
   private mutating func addCompletionFunction(
     _ invocation: OperationWork.Invocation, _ from: UInt32
   ) {

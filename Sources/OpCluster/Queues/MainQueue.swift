@@ -1,5 +1,5 @@
 // The main queue: the counterpart of Foundation's, for operations that must run on the main thread
-// of the program. Of clusters in this process alone. Any thread.
+// of the program. Only for clusters in this process. Any thread.
 
 import Dispatch
 import OpClusterLocal
@@ -9,8 +9,8 @@ import Synchronization
 
 extension ClusterOperationQueue {
   /// The queue of this process whose operations run on the main thread, one at a time: closures and
-  /// values of registered types. The program's `main` must let that thread go on: an asynchronous
-  /// `main` that awaits does, and so does `dispatchMain()`.
+  /// values of registered types. The program's `main` must not block that thread: an asynchronous
+  /// `main` that awaits is suitable, and so is `dispatchMain()`.
   public static let main = mainQueue(of: .inProcess)
 
   /// The main queue of a cluster in this process.
@@ -34,9 +34,9 @@ extension ClusterOperationQueue {
 }
 
 extension ClusterOperationQueue {
-  /// The queue of the operation that this code is a part of; outside of operations, on the main
-  /// thread, the main queue, and elsewhere nil. Known where operations run in this process: on a
-  /// worker the cluster is asked with `OperationContext.queue()`.
+  /// The queue of the operation that contains this code; outside of operations, the main queue on
+  /// the main thread, and nil elsewhere. Only for operations in this process: on a worker use
+  /// `OperationContext.queue()`.
   public static var current: ClusterOperationQueue? {
     guard let context = OperationContext.current else { return isOnMainThread ? main : nil }
     guard case .local(let home) = context.home, let local = home as? LocalCluster,
@@ -47,7 +47,7 @@ extension ClusterOperationQueue {
 
   private static var isOnMainThread: Bool { DispatchQueue.getSpecific(key: mainKey) == true }
 
-  /// Known by the main queue of Dispatch, whichever thread serves that.
+  /// A key of Dispatch's main queue, independent of the thread that serves it.
   private static let mainKey: DispatchSpecificKey<Bool> = {
     let key = DispatchSpecificKey<Bool>()
     DispatchQueue.main.setSpecific(key: key, value: true)
@@ -65,7 +65,7 @@ extension ClusterError {
 }
 
 extension [ClusterOperation] {
-  /// Why one of these cannot run on the main thread; nil: all can, or do nothing.
+  /// The reason why one of these cannot run on the main thread; nil if all can, or run nothing.
   var objectionToMain: ClusterError? {
     for operation in self {
       switch operation.life.withLock({ $0.work }) {

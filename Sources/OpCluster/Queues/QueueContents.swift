@@ -1,5 +1,5 @@
-// What a queue's record does for its handles and hears of its cluster: operations come in, settings
-// change, ends are told. Any thread.
+// Changes of a queue's record by its handles and by events: operations are added, settings change,
+// operations end. Any thread.
 
 import Dispatch
 import OpClusterLocal
@@ -20,7 +20,7 @@ extension QueueRecord {
     }
   }
 
-  /// Changes settings: freely before the queue is made, by request afterwards.
+  /// Changes settings: locally before the queue exists, by request afterwards.
   func setting(
     _ change: QueueChange, _ done: @escaping @Sendable (Result<ClientReply, ClusterError>) -> Void
   ) {
@@ -52,11 +52,11 @@ extension QueueRecord {
     }
   }
 
-  /// These are in the queue now. An end may have been told before the answer that brought us here.
+  /// Notes that these are in the queue. An end may have been delivered before the answer.
   ///
-  /// - Parameter areSubmitted: What was not told to be ready waits: for a dependency, or for a
-  ///   barrier that this program need not know of (S39).
-  /// - Returns: Those that are cancelled and have not finished.
+  /// - Parameter areSubmitted: Operations not reported as ready are waiting: for a dependency, or
+  ///   for a barrier that this program need not know (S39).
+  /// - Returns: The ones that are cancelled and have not finished.
   func took(
     _ operations: [ClusterOperation], asBarrier: Bool, areSubmitted: Bool
   ) -> [ClusterOperation] {
@@ -74,7 +74,8 @@ extension QueueRecord {
     return cancelled
   }
 
-  /// It was moved here from another queue. Where its end was told by now, that one has counted it.
+  /// Takes an operation that was moved here. If its end was already delivered, the other queue has
+  /// counted it.
   func takeOver(_ operation: ClusterOperation) {
     let (isBarrier, isHere) = operation.life.withLock { ($0.isBarrier, $0.newestQueue === self) }
     if isHere { return }
@@ -94,9 +95,9 @@ extension QueueRecord {
     for idler in idlers { idler(()) }
   }
 
-  /// One of ours has finished.
+  /// Notes that an own operation has finished.
   func took(_ end: OperationEnd) {
-    // What has ended is let go of outside of the lock.
+    // The finished operation is released outside of the lock.
     let (idlers, _) = state.withLock { life in
       let removed = life.ended(end)
       return (life.takeIdlers(), removed)
@@ -104,7 +105,7 @@ extension QueueRecord {
     for idler in idlers { idler(()) }
   }
 
-  /// So many operations are in it by the end of what is being told now (S111).
+  /// Sets the count after the events that are being delivered (S111).
   func foresee(_ count: UInt32) { state.withLock { $0.count = count } }
 
   func cancellingAll(
@@ -115,14 +116,14 @@ extension QueueRecord {
       switch result.refused {
       case .success(.cancelled(let verdicts, total: _)): done(.success(verdicts))
       case .success(let reply): done(.failure(.unexpected(reply)))
-      // Where no queue is, nothing is in it.
+      // A queue that does not exist is empty.
       case .failure(let error) where error.code == .unknownQueue: done(.success([]))
       case .failure(let error): done(.failure(error))
       }
     }
   }
 
-  /// An event of the queue itself.
+  /// Takes an event of the queue itself.
   func take(_ event: Event) {
     let (notices, observers, idlers) = state.withLock { life in
       let notices = life.take(event)

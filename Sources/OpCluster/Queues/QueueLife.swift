@@ -1,36 +1,34 @@
-// What a queue object knows of its queue. A value without I/O; ClusterOperationQueue guards one
-// with its lock.
+// The state of a queue object. A value without I/O; QueueRecord guards it with its lock.
 
 import OpClusterModel
 import Synchronization
 
 struct QueueLife: Sendable {
   var settings: QueueSettings
-  /// Nobody chose the name: the queue goes with the object.
+  /// Whether the name was generated: the queue is then removed with its object.
   let isAnonymous: Bool
-  /// What the program said of it before it was known whether the cluster has it: applies when it
-  /// does.
+  /// The settings given before it was known whether the queue exists: applied to an existing one.
   var given: QueueChange?
-  /// Why it cannot be: what the program gave at first is no setting. Every request is told so.
+  /// The reason why the given settings are invalid. Every request fails with it.
   var objection: ClusterError?
-  /// The cluster was asked whether it has it.
+  /// Whether the cluster was asked if the queue exists.
   var hasLooked = false
-  /// Who waits for the answer; nil: nobody has asked.
+  /// The handlers that wait for that answer; nil: no request is pending.
   var lookers: [@Sendable () -> Void]?
-  /// The first handle, as long as somebody has it.
+  /// The first handle, while it is alive.
   weak var handle: ClusterOperationQueue?
   /// Whether the queue is known to exist in the cluster.
   var isMade = false
   var id: QueueID?
-  /// Requests that wait until the queue exists; nil: it is not being made.
+  /// Requests that wait until the queue exists; nil: it is not being created.
   var awaiting: [DoneHandler]?
-  /// Operations in the queue, of whatever program.
+  /// The number of operations of all programs in the queue.
   var count: UInt32 = 0
   var tally = QueueTally()
   var observers = HandlerList<OperationQueueChange>()
-  /// Who waits for it to be empty.
+  /// The handlers that wait until it is empty.
   var idlers = HandlerList<Void>()
-  /// What this program added, by ascending place; nil: it has finished, and is cleared out later.
+  /// The operations added by this program, by ascending place; nil: finished, removed later.
   private var added: [(place: UInt64, operation: ClusterOperation?)] = []
   private var lastPlace: UInt64 = 0
   private var emptyPlaces = 0
@@ -50,13 +48,13 @@ struct QueueLife: Sendable {
     return QueueChange(limit: count == -1 ? .unlimited : .atMost(UInt32(clamping: count)))
   }
 
-  /// Whether it is known how the cluster has it, if it does, and that has what was given.
+  /// Whether the cluster's state of the queue is known, and includes the given settings.
   var isKnown: Bool {
     if isAnonymous || objection != nil { return true }
     return lookers == nil && hasLooked && (id == nil || given == nil)
   }
 
-  /// Remembers what the program wants of a queue that may exist.
+  /// Stores settings for a queue that may exist.
   mutating func give(_ change: QueueChange) { given = given.map { $0.with(change) } ?? change }
 
   var operations: [ClusterOperation] {
@@ -67,7 +65,7 @@ struct QueueLife: Sendable {
 
   var isIdle: Bool { count == 0 && pending == 0 }
 
-  /// Returns the place of the first one; the others follow.
+  /// Appends operations; returns the place of the first one; the others follow.
   mutating func append(_ operations: [ClusterOperation], asBarrier: Bool) -> UInt64 {
     let first = lastPlace + 1
     for operation in operations {
@@ -79,22 +77,22 @@ struct QueueLife: Sendable {
     return first
   }
 
-  /// It has gone to another queue, unfinished. The caller lets go of it, outside of the lock.
+  /// Removes an unfinished operation that was moved. The caller releases it outside of the lock.
   mutating func remove(at place: UInt64, asBarrier: Bool) -> ClusterOperation? {
     pending -= 1
-    if !asBarrier { tally.added -= 1 }
+    if !asBarrier { tally.movedAway() }
     return empty(place)
   }
 
-  /// One of ours has finished. The caller lets go of it, outside of the lock.
+  /// Removes a finished own operation. The caller releases it outside of the lock.
   mutating func ended(_ end: OperationEnd) -> ClusterOperation? {
     pending -= 1
     if !end.isBarrier { tally.ended(hasExecuted: end.hasExecuted, outcome: end.outcome) }
     return empty(end.place)
   }
 
-  /// The queue keeps nothing alive that has finished. A search by halves, and now and then one pass
-  /// over what is at most twice what is there.
+  /// Clears the place of an operation, so that the queue keeps no finished one alive. Costs a
+  /// binary search, and occasionally a pass over at most twice the present operations.
   private mutating func empty(_ place: UInt64) -> ClusterOperation? {
     var low = 0
     var high = added.count
@@ -113,7 +111,7 @@ struct QueueLife: Sendable {
     return operation
   }
 
-  /// What an event of the queue changes, one notice for each of S105's keys.
+  /// Applies an event; returns one notice for each changed key of S105.
   mutating func take(_ event: Event) -> [OperationQueueChange] {
     var kinds: [OperationQueueChange.Kind] = []
     switch event.kind {

@@ -1,6 +1,6 @@
-// What all handles of one queue in this program share: its mirror, who waits for it, what this
-// program added. Handles of one name on one cluster find the same record, so that they are the same
-// queue from their first moment (S3). Any thread.
+// The shared state of all handles of one queue in this program: its mirror, waiting handlers, and
+// this program's operations. Handles of one name on one cluster share one record, so they are the
+// same queue from the beginning (S3). Any thread.
 
 import Dispatch
 import OpClusterModel
@@ -15,14 +15,14 @@ final class QueueRecord: Sendable {
     state = Mutex(life)
   }
 
-  /// The record goes with its last handle and its last operation. An unnamed queue goes with it, if
-  /// it is empty in the cluster, too (S5).
+  /// The record lives as long as its last handle or operation. An unnamed queue is removed with it
+  /// if it is also empty in the cluster (S5).
   deinit {
     let (name, id, isOurs) = state.withLock { life in
       (life.settings.name, life.id, life.isAnonymous && life.isMade)
     }
     let cluster = cluster
-    // Later, and elsewhere: whoever let go of it last may hold a lock.
+    // Deferred to another queue: the thread with the last reference may hold a lock.
     cluster.observers.async {
       cluster.book.forget(named: name, id)
       if isOurs { cluster.backend.send(.removeQueue(name)) { _ in } }
@@ -31,14 +31,14 @@ final class QueueRecord: Sendable {
 
   var name: String { state.withLock { $0.settings.name } }
 
-  /// A handle of it; the one that was made first, as long as somebody has it.
+  /// A handle of the record: the first one while it is alive, else a new one.
   var handle: ClusterOperationQueue {
     let known = state.withLock { $0.handle }
     return known ?? ClusterOperationQueue(self)
   }
 
   func isHeld(by handle: ClusterOperationQueue) {
-    // What was there is let go of outside of the lock.
+    // The previous handle is released outside of the lock.
     _ = state.withLock { life -> ClusterOperationQueue? in
       let known = life.handle
       if known == nil { life.handle = handle }
@@ -46,10 +46,10 @@ final class QueueRecord: Sendable {
     }
   }
 
-  /// What the program gave is no setting of a queue.
+  /// Notes that the given settings are invalid.
   func objects(_ objection: ClusterError) { state.withLock { $0.objection = objection } }
 
-  /// It was removed from the cluster.
+  /// Notes that the queue was removed from the cluster.
   func isGone() {
     state.withLock { life in
       life.isMade = false
@@ -59,9 +59,9 @@ final class QueueRecord: Sendable {
 
   // MARK: - Finding the queue
 
-  /// Finds out whether the cluster has a queue of this name, once: from then on events tell. What
-  /// the program gave before that was known applies to one that is there. An answer that does not
-  /// come is no error: the next one who wants to know asks again.
+  /// Asks once whether the cluster has a queue of this name; afterwards events keep the state
+  /// current. Settings given earlier apply to an existing queue. A missing answer is not an error:
+  /// the next access asks again.
   func look(_ done: @escaping @Sendable () -> Void) {
     enum Step { case known, wait, ask, apply }
     let step = state.withLock { life -> Step in
@@ -99,7 +99,7 @@ final class QueueRecord: Sendable {
     for looker in lookers { looker() }
   }
 
-  /// What is known of it after a look; the calling thread waits for the first one.
+  /// Reads the state after a look; the calling thread waits for the first one.
   func looked<Value: Sendable>(_ read: (QueueLife) -> Value) -> Value {
     if !state.withLock({ $0.isKnown }) {
       _ = try? blocked { done in look { done(.success(())) } } as Void
@@ -107,8 +107,8 @@ final class QueueRecord: Sendable {
     return state.withLock { read($0) }
   }
 
-  /// What a further handle wants of it, in the order of calls. The error of one that is refused
-  /// goes where the cluster's errors go.
+  /// Takes the settings of a further handle, in the order of calls. The error of a refused one is
+  /// reported to the cluster's error handler.
   func give(_ change: QueueChange) {
     state.withLock { life in
       if life.id == nil { life.settings.apply(change) }
@@ -117,7 +117,7 @@ final class QueueRecord: Sendable {
     look {}
   }
 
-  /// The cluster has it, under this number, and so it stands there.
+  /// Takes the row of the existing queue.
   private func learn(_ row: QueueRow) {
     cluster.book.register(self, as: row.queue)
     state.withLock { life in
@@ -130,7 +130,7 @@ final class QueueRecord: Sendable {
     }
   }
 
-  /// Somebody has made a queue of this name.
+  /// Notes that any program has created a queue of this name.
   func take(created settings: QueueSettings, as id: QueueID) {
     state.withLock { life in
       guard life.id == nil else { return }
@@ -142,8 +142,7 @@ final class QueueRecord: Sendable {
     }
   }
 
-  /// What the program said of a queue that turned out to exist applies to it. What is refused is
-  /// not tried again.
+  /// Applies the given settings to an existing queue. Refused ones are not repeated.
   private func applyGiven(_ done: @escaping DoneHandler) {
     let change = state.withLock { life -> QueueChange? in
       guard life.id != nil else { return nil }
@@ -163,8 +162,8 @@ final class QueueRecord: Sendable {
     }
   }
 
-  /// Makes the queue in the cluster, once; a queue of the name that is there is taken as it is,
-  /// but for the settings that this program gave.
+  /// Creates the queue in the cluster, once; keeps an existing queue, apart from the settings that
+  /// this program gave.
   func make(_ done: @escaping DoneHandler) {
     enum Step {
       case go, wait
@@ -199,7 +198,7 @@ final class QueueRecord: Sendable {
     }
   }
 
-  /// Finds out the queue's number and its present state.
+  /// Queries the queue's number and its present state.
   private func find() {
     let name = self.name
     cluster.backend.send(.queues(named: name)) { result in

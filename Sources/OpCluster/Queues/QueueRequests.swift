@@ -1,11 +1,11 @@
-// What a queue asks of its cluster: to be made, changed, filled, emptied. Any thread.
+// Requests of a queue to its cluster: add, cancel, remove. Any thread.
 
 import Dispatch
 public import OpClusterModel
 import Synchronization
 
 extension ClusterOperationQueue {
-  /// Adds an operation; when this has returned, the cluster has it durably (S58).
+  /// Adds an operation; when this has returned, the cluster has stored it durably (S58).
   ///
   /// - Throws: `alreadyEnqueued`, `alreadyFinished`, `cycle`, `unknownDependency`, `localOnly` and
   ///   others.
@@ -42,24 +42,24 @@ extension ClusterOperationQueue {
     try await addOperation { _ in try await body() }
   }
 
-  /// Adds an operation that runs after everything added before it and before everything added
-  /// after it, alone in the queue (S77 to S86): the counterpart of `addBarrierBlock`.
+  /// Adds an operation that runs after everything added before it and before everything added after
+  /// it, alone in the queue (S77 to S86): the counterpart of `addBarrierBlock`.
   public func addBarrier(_ operation: ClusterOperation) async throws(ClusterError) {
     try await awaited { done in record.adding([operation], asBarrier: true, done) }
   }
 
-  /// A closure as a barrier: local clusters only.
+  /// Adds a closure as a barrier: local clusters only.
   public func addBarrierBlock(_ body: @escaping OperationClosure) async throws(ClusterError) {
     try await addBarrier(ClusterOperation(name: "barrier", body))
   }
 
-  /// A closure that needs no context as a barrier: local clusters only.
+  /// Adds a closure that needs no context as a barrier: local clusters only.
   public func addBarrierBlock(_ body: @escaping PlainClosure) async throws(ClusterError) {
     try await addBarrierBlock { _ in try await body() }
   }
 
-  /// Cancels every operation that is in the queue now, of whatever program, barriers too, in one
-  /// commit (S95, S96). After it has returned, no member that had not started ever starts.
+  /// Cancels every operation that is in the queue now, of all programs, including barriers, in one
+  /// commit (S95, S96). After the return, no member that had not started ever starts.
   @discardableResult
   public func cancelAllOperations(
     reason: String = ""
@@ -77,7 +77,7 @@ extension ClusterOperationQueue {
 }
 
 extension OperationCluster {
-  /// The names of the queues that the cluster has, of whatever program.
+  /// The names of the cluster's queues, of all programs.
   public func queueNames() async throws(ClusterError) -> [String] {
     var names: [String] = []
     var last: QueueID?

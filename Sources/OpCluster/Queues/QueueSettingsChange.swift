@@ -1,4 +1,4 @@
-// What a change of settings makes of them. Pure.
+// Applies changes to the settings of a queue. Pure.
 
 import OpClusterModel
 
@@ -17,7 +17,7 @@ extension QueueSettings {
 }
 
 extension QueueChange {
-  /// This change, and then another one.
+  /// The combination of this change and a later one.
   func with(_ other: QueueChange) -> QueueChange {
     QueueChange(
       newName: other.newName ?? newName, qos: other.qos ?? qos, limit: other.limit ?? limit,

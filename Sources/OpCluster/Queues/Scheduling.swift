@@ -1,6 +1,6 @@
 // Operations at a moment and at intervals (S150): each occurrence is a new operation, since one
-// runs once (S11), added ahead of its time with a hold that opens by itself. This program makes the
-// occurrences: when the gate of one opens it adds the next. Any thread.
+// runs only once (S11), added ahead of its time with a hold that opens by itself. This program
+// makes the occurrences: when the gate of one opens it adds the next. Any thread.
 
 import OpClusterModel
 import Synchronization
@@ -8,10 +8,10 @@ import Synchronization
 extension ClusterOperationQueue {
   /// Adds an operation now that starts after a delay.
   ///
-  /// It is in the queue from now on, held, and is run whatever becomes of this program, except on a
-  /// cluster in this process.
+  /// It is in the queue from now on, held, and runs even if this program ends, except on a cluster
+  /// in this process.
   ///
-  /// - Throws: What `addOperation` throws.
+  /// - Throws: The errors of `addOperation`.
   @discardableResult
   public func schedule(
     after delay: Duration, _ operation: ClusterOperation
@@ -23,18 +23,18 @@ extension ClusterOperationQueue {
 
   /// Adds an operation at every interval, the first one after a delay.
   ///
-  /// Every occurrence is an operation of its own. The one after the present one is always in the
-  /// queue, held until its time; moments that pass while this program is stopped are left out. What
-  /// takes longer than the interval does not hold up the next: give the queue a limit of 1 if they
-  /// may not overlap. The occurrences are made by this program: when it ends, the one that waits in
-  /// the queue is run (not on a cluster in this process), and none after it.
+  /// Every occurrence is an operation of its own. The next one is always in the queue, held until
+  /// its time; moments that pass while this program is stopped are skipped. An operation longer
+  /// than the interval does not delay the next: give the queue a limit of 1 if they must not
+  /// overlap. This program makes the occurrences: when it ends, the one in the queue still runs
+  /// (not on a cluster in this process), and none after it.
   ///
   /// - Parameters:
-  ///   - interval: From one moment to the next, by this machine's clock; at least a millisecond.
-  ///   - delay: From now to the first one; an interval unless said otherwise.
-  ///   - make: Gives a fresh operation for each occurrence, such as `{ template.clone() }`.
+  ///   - interval: The time between two moments, by this machine's clock; at least a millisecond.
+  ///   - delay: The time until the first one; an interval by default.
+  ///   - make: Returns a fresh operation for each occurrence, such as `{ template.clone() }`.
   /// - Returns: The handle that cancels future occurrences; dropping it cancels nothing.
-  /// - Throws: `badRequest` for an interval that is too short; what `addOperation` throws.
+  /// - Throws: `badRequest` for an interval that is too short; the errors of `addOperation`.
   @discardableResult
   public func schedule(
     every interval: Duration, after delay: Duration? = nil,
@@ -50,19 +50,19 @@ extension ClusterOperationQueue {
   }
 }
 
-/// What a queue will run at a moment, or at every interval.
+/// Scheduled operations of a queue, at one moment or at every interval.
 public final class OperationSchedule: Sendable {
   private struct State {
     var isCancelled = false
     var error: ClusterError?
     var occurrences = 0
-    /// Added, its gate not yet open.
+    /// Added, with its gate still closed.
     var next: ClusterOperation?
     var due: ContinuousClock.Instant?
     var observation: OperationObservation?
     /// On its way to the cluster, which has not answered yet.
     var arriving: ClusterOperation?
-    /// Who cancelled while it was; it is cancelled as soon as it has arrived.
+    /// The handler of a cancellation meanwhile: the operation is cancelled once it has arrived.
     var whenArrived: DoneHandler?
   }
   private let state = Mutex(State())
@@ -79,20 +79,21 @@ public final class OperationSchedule: Sendable {
     self.make = make
   }
 
-  /// How many operations have been added, the one that waits for its moment among them.
+  /// The number of added operations, including the one that waits for its moment.
   public var occurrences: Int { state.withLock { $0.occurrences } }
-  /// What waits in the queue for its moment; nil: nothing does.
+  /// The operation that waits in the queue for its moment; nil if there is none.
   public var next: ClusterOperation? { state.withLock { $0.next } }
   public var isCancelled: Bool { state.withLock { $0.isCancelled } }
-  /// Why no more occurrences are added, though nobody cancelled them; nil: they are.
+  /// Why no more occurrences are added without a cancellation; nil if they are.
   public var error: ClusterError? { state.withLock { $0.error } }
 
-  /// Cancels what has not come to its moment yet, and adds nothing more. What has, and may run,
-  /// is left alone (S150).
+  /// Cancels the occurrence that waits for its moment, and adds no more. An occurrence whose moment
+  /// has come, and that may run, is not affected (S150).
   public func cancel() async throws(ClusterError) {
     let waiting = try await awaited { done in self.giveUp(done) }
     guard let (cluster, id) = waiting?.place else { return }
-    // By its state, so that the cluster decides: its moment may have come without word of it here.
+    // Selected by its state, so that the cluster decides: the event of its moment may not have
+    // arrived.
     var held = Selection.graph(id.graph)
     held.states = [.held]
     do throws(ClusterError) {
@@ -107,7 +108,7 @@ public final class OperationSchedule: Sendable {
 
   private static let reason = "its schedule was cancelled"
 
-  /// Tells what is to be cancelled, once the cluster knows it.
+  /// Returns the operation to cancel, once the cluster knows it.
   private func giveUp(
     _ done: @escaping @Sendable (Result<ClusterOperation?, ClusterError>) -> Void
   ) {
@@ -116,7 +117,7 @@ public final class OperationSchedule: Sendable {
       let next = state.next
       state.next = nil
       guard let next, state.arriving === next else { return .some(next) }
-      // What was refused has not come, and there is nothing to cancel; `error` tells of it.
+      // A refused operation never arrived, so there is nothing to cancel; `error` reports it.
       state.whenArrived = { result in
         if case .success = result { done(.success(next)) } else { done(.success(nil)) }
       }
@@ -125,7 +126,7 @@ public final class OperationSchedule: Sendable {
     if let waiting { done(.success(waiting)) }
   }
 
-  /// Adds the next occurrence. One without a delay comes to its moment at once.
+  /// Adds the next occurrence. Without a delay its moment is now.
   func addNext(after delay: Duration, _ done: @escaping DoneHandler) {
     if isCancelled { return done(.success(())) }
     let operation = make()
@@ -159,7 +160,7 @@ public final class OperationSchedule: Sendable {
     told?(result)
   }
 
-  /// The observation lives as long as the operation waits.
+  /// Observes the operation while it waits.
   private func watch(_ operation: ClusterOperation) {
     let observation = operation.observe { [weak operation] change in
       guard let operation else { return }
@@ -171,7 +172,7 @@ public final class OperationSchedule: Sendable {
     state.withLock { state in if state.next === operation { state.observation = observation } }
   }
 
-  /// Its gate has opened: by time, by hand, or because it was cancelled. The next one follows.
+  /// Handles the opening of its gate, by time, by hand, or by cancellation: the next one follows.
   private func cameToItsMoment(_ operation: ClusterOperation) {
     let wait = state.withLock { state -> Duration? in
       guard state.next === operation else { return nil }
@@ -200,7 +201,7 @@ public final class OperationSchedule: Sendable {
     }
   }
 
-  /// The moment after one, and how long it is until then; moments that have passed are left out.
+  /// The moment after one, and the time until then; skips moments that have passed.
   static func next(
     after due: ContinuousClock.Instant, _ interval: Duration, now: ContinuousClock.Instant
   ) -> (ContinuousClock.Instant, Duration) {

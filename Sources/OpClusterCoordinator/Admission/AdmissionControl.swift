@@ -1,30 +1,30 @@
-// Whether what a peer says is carried out, waits, is refused, or ends its conversation: role, bans,
-// quotas, the disk, memory, and whose turn it is, in one value. It has no socket, no clock and no
-// chance; the loop carries its verdicts out. Pure; on the loop's thread.
+// Admission: decides whether a peer's request is carried out, waits, is refused, or ends its
+// conversation, by role, bans, quotas, disk, memory and the order of turns, in one value. It has no
+// socket, clock or randomness; the loop carries its verdicts out. Pure; on the loop's thread.
 
 import OpClusterModel
 import OpClusterScheduling
 import OpClusterWire
 
-/// The state that admission goes by.
+/// The state of admission.
 ///
-/// A decision costs O(1) beside what its request has brought, but for the queue's bookkeeping,
-/// which `FairRequestQueue` states.
+/// A decision costs O(1) in addition to the size of its request, except for the bookkeeping of the
+/// queue (see `FairRequestQueue`).
 struct AdmissionControl: Sendable {
-  /// What each principal takes (G29).
+  /// The use of each principal (G29).
   private var quotas: QuotaBook
   /// Frames of clients that wait for their turn (G29).
   var queue: FairRequestQueue
-  /// Graphs are taken as far as the memory goes.
+  /// Accepts graphs as far as the memory allows.
   var memory: MemoryRoom
   var disk: DiskRoom
-  /// Who was put out, and until when.
+  /// Expelled peers, with the end of each ban.
   private var bans: [Culprit: Instant] = [:]
-  /// Conversations have numbers of their own, whatever became of those before.
+  /// Each conversation has a number of its own, which is never reused.
   private var lastPeer: UInt64 = 0
-  /// What was let through and counts as soon as the scheduler has taken it.
+  /// Admitted requests that count once the scheduler has accepted them.
   private var pending: [Pending: [Addition]] = [:]
-  /// What graphs among these will take of the memory.
+  /// The memory that graphs among these will use.
   private var pendingCost = 0
 
   /// A request of this turn that adds something. Looked up only.
@@ -34,15 +34,15 @@ struct AdmissionControl: Sendable {
   }
 
   private enum Addition: Sendable {
-    /// A graph, with the size of its message and what it will take of the memory.
+    /// A graph, with the size of its message and its future memory use.
     case graph(bytes: Int, cost: Int)
     case blocks(bytes: Int, GraphID)
     case queue(name: String)
   }
 
   /// - Parameters:
-  ///   - memory: How much there is; nil: nobody says.
-  ///   - diskReserve: Bytes that the journal's disk must have free, or submissions are refused
+  ///   - memory: The available memory; nil if it is unknown.
+  ///   - diskReserve: Bytes that must be free on the journal's disk, else submissions are refused
   ///     (G8).
   init(quotas: Quotas, memory: MemoryBound?, diskReserve: UInt64) {
     self.quotas = QuotaBook(quotas)
@@ -53,8 +53,8 @@ struct AdmissionControl: Sendable {
 
   // MARK: - Decisions
 
-  /// What is to be done about a request of a peer at this moment. Notes in the peer and in itself
-  /// what later decisions go by.
+  /// Decides about a request of a peer at this moment. Notes in the peer and in itself what later
+  /// decisions need.
   mutating func decide(
     _ request: AdmissionRequest, from peer: inout Peer, at now: Instant
   ) -> AdmissionVerdict {
@@ -99,13 +99,13 @@ struct AdmissionControl: Sendable {
 
   // MARK: - Frames of clients
 
-  /// A frame, which is looked into as far as its refusal needs it.
+  /// Decides about a frame; parses only as much of it as a refusal needs.
   private mutating func decide(
     frame bytes: [UInt8], from peer: inout Peer, at now: Instant
   ) -> AdmissionVerdict {
     if peer.isPutOut {
       peer.framesInVain += 1
-      // Once: who is cut is not cut again while its last frames are read.
+      // Only once: the peer's last frames are still read after the cut.
       let isLast = peer.framesInVain == CoordinatorLimits.framesInVain + 1
       return isLast ? .cut(.wasPutOut) : .ignored
     }
@@ -163,7 +163,7 @@ struct AdmissionControl: Sendable {
     }
     let cost =
       if case .submit(let graph) = what { MemoryRoom.cost(of: graph, bytes: bytes) } else { 0 }
-    // Room for more operations is another matter than time: whatever makes room is still taken.
+    // A lack of room is checked separately from rates: requests that free room are still accepted.
     if let refusal = lackOfRoom(for: what, bytes, cost, facts, of: peer) {
       return refuse(number, refusal, &peer, at: now)
     }
@@ -176,7 +176,7 @@ struct AdmissionControl: Sendable {
     return .allowed
   }
 
-  /// Whoever has not been greeted says a bounded number of things.
+  /// Limits the messages of a peer that has not been greeted.
   private func countInVain(_ peer: inout Peer) -> AdmissionVerdict? {
     if peer.isGreeted || peer.isPutOut { return nil }
     peer.framesInVain += 1
@@ -189,7 +189,7 @@ struct AdmissionControl: Sendable {
       clients: facts.clients, subscriptions: facts.subscriptions, isDiskFull: disk.isFull)
   }
 
-  /// Why there is no room for what a request would add, or may not be for this principal.
+  /// The refusal of an addition for which there is no room, or none for this principal.
   private func lackOfRoom(
     for what: ClientRequest, _ bytes: Int, _ cost: Int, _ facts: AdmissionFacts, of peer: Peer
   ) -> Refusal? {
@@ -202,19 +202,19 @@ struct AdmissionControl: Sendable {
       return quotas.lackOfRoom(
         for: graph.operationCount, bytes: bytes, queues: graph.ownQueueCount, by: peer.holder)
         ?? facts.lackOfOutputRoom
-        // With what this turn has taken already.
+        // Includes the graphs that this turn has admitted already.
         ?? memory.lackOfRoom(for: cost, beside: pendingCost)
     default: return nil
     }
   }
 
-  /// Why this one is too much for its quota now (G29).
+  /// The refusal of a request that exceeds its principal's quota now (G29).
   private mutating func excess(
     of what: ClientRequest, _ bytes: Int, from peer: Peer, at now: Instant
   ) -> Refusal? {
     switch what {
     case .grantCredit, .unsubscribe, .endWait:
-      // They give something back; who waits for that must not wait for a quota.
+      // These release something; a client that waits for that must not wait for a quota.
       return nil
     default: break
     }
@@ -231,9 +231,9 @@ struct AdmissionControl: Sendable {
 
   // MARK: - Refusals
 
-  /// Says when to come again; who does not listen is put out.
+  /// Refuses a request with the time to retry; expels a peer that ignores it repeatedly.
   ///
-  /// - Parameter holdsBack: Until then the peer is refused everything, so that nothing overtakes.
+  /// - Parameter holdsBack: Refuses everything of the peer until then, so that nothing overtakes.
   private mutating func refuse(
     _ request: RequestID, _ refusal: Refusal, _ peer: inout Peer, at now: Instant,
     holdsBack: Bool = false
@@ -249,7 +249,7 @@ struct AdmissionControl: Sendable {
     return .refused(request, refusal)
   }
 
-  /// Who was put out for taking too much is not let in at once with the same again.
+  /// Bans a peer that was expelled for its excess, so that it cannot reconnect at once.
   private mutating func ban(_ peer: Peer, at now: Instant) {
     guard let culprit = peer.culprit else { return }
     bans[culprit] = now + Limits.banishment
@@ -271,10 +271,10 @@ struct AdmissionControl: Sendable {
 
   // MARK: - What became of requests
 
-  /// A greeted client's connection has ended, or it was put out.
+  /// Notes that a greeted client's connection has ended, or that the client was put out.
   mutating func left(_ peer: Peer) { quotas.disconnect(peer.holder) }
 
-  /// What counts toward quotas once the turn has taken it.
+  /// Notes an addition that counts toward quotas once the turn has accepted it.
   private mutating func note(
     _ what: ClientRequest, _ bytes: Int, _ cost: Int, _ request: RequestID, of peer: PeerID
   ) {
@@ -287,13 +287,13 @@ struct AdmissionControl: Sendable {
     case .createQueue(let settings): addition = .queue(name: settings.name)
     default: return
     }
-    // A client may number two requests alike.
+    // A client may use one number for two requests.
     pending[Pending(peer: peer, request: request), default: []].append(addition)
   }
 
-  /// The scheduler has accepted a graph.
+  /// Notes that the scheduler has accepted a graph.
   ///
-  /// - Parameter queues: Those that came with it.
+  /// - Parameter queues: The number of queues that came with it.
   mutating func began(
     _ graph: GraphID, operations: Int, queues: Int, _ request: RequestID, of peer: PeerID,
     by holder: QuotaHolder
@@ -309,9 +309,9 @@ struct AdmissionControl: Sendable {
     memory.began(graph, cost: sent.cost)
   }
 
-  /// The scheduler has done what a request said.
+  /// Notes that the scheduler has carried out a request.
   ///
-  /// - Parameter queueNamed: The queue that was made under a name.
+  /// - Parameter queueNamed: The queue that was created under a name.
   mutating func done(
     _ request: RequestID, of peer: PeerID, by holder: QuotaHolder,
     queueNamed: (String) -> QueueID?
@@ -325,7 +325,7 @@ struct AdmissionControl: Sendable {
     }
   }
 
-  /// A graph of this coordinator's earlier life goes on.
+  /// Notes a graph that continues from the coordinator's previous life.
   mutating func resumed(_ graph: GraphID, cost: Int) { memory.began(graph, cost: cost) }
 
   mutating func ended(_ graph: GraphID) {
@@ -333,16 +333,16 @@ struct AdmissionControl: Sendable {
     memory.ended(graph)
   }
 
-  /// A queue is gone, whoever made it.
+  /// Notes that a queue was removed, by any client.
   mutating func removed(_ queue: QueueID) { quotas.removed(queue) }
 
-  /// The scheduler has decided about everything that was let through.
+  /// Ends a turn: the scheduler has decided about all admitted requests.
   mutating func endTurn() {
     pending.removeAll(keepingCapacity: true)
     pendingCost = 0
   }
 
-  /// Forgets those of whom nothing is left. O(principals), twice a heartbeat.
+  /// Forgets principals without any use. O(principals), twice per heartbeat.
   mutating func forgetIdle(at now: Instant) {
     quotas.forgetIdle(at: now)
     queue.forgetIdle(at: now)
@@ -350,18 +350,18 @@ struct AdmissionControl: Sendable {
   }
 }
 
-/// How much the journal's disk has left (G8).
+/// The free space of the journal's disk (G8).
 struct DiskRoom: Sendable {
-  /// Bytes that must be free, or submissions are refused.
+  /// Bytes that must be free, else submissions are refused.
   let reserve: UInt64
-  /// Bytes that were free when it was looked at last; nil: not yet, or nobody can tell.
+  /// The free bytes at the latest check; nil if there was none, or the number is unknown.
   private(set) var free: UInt64?
 
   init(reserve: UInt64) { self.reserve = reserve }
 
   var isFull: Bool { free.map { $0 < reserve } ?? false }
 
-  /// - Returns: Whether it is full now and was not, or the other way round.
+  /// - Returns: Whether the disk has become full, or is no longer full.
   mutating func note(_ bytes: UInt64?) -> Bool {
     let wasFull = isFull
     free = bytes

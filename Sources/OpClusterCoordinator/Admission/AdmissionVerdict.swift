@@ -1,83 +1,83 @@
-// What admission is asked and what it answers. Values only.
+// The requests to admission, and its verdicts. Values only.
 
 import OpClusterModel
 
-/// What a peer wants, or does.
+/// A request or an event of a peer.
 enum AdmissionRequest: Sendable {
-  // Of clients
-  /// A frame that has just come, and that nobody has looked into.
+  // Of clients:
+  /// A new frame, not parsed yet.
   case frame([UInt8])
   case hello(ClientHello, AdmissionFacts)
   /// A request, with its number and the size of its message in bytes.
   case request(RequestID, ClientRequest, bytes: Int, AdmissionFacts)
-  /// It does not read: too much waits for it (G27).
+  /// It does not read: too many messages wait for it (G27).
   case unread
-  /// What came is no message (G33).
+  /// Its bytes are not a valid message (G33).
   case unintelligible
 
-  // Of workers
-  /// A frame of so many bytes that nobody has looked into.
+  // Of workers:
+  /// A frame of this size, not parsed yet.
   case workerFrame(bytes: Int)
   case workerWord(Saying)
-  /// What came is no message, for this reason (G33).
+  /// Its bytes are not a valid message, for this reason (G33).
   case unintelligibleWord(String)
   /// It reports an attempt that was never given to it (G33).
   case falseReport
 }
 
-/// What others know and admission goes by, at the moment of the request.
+/// Facts from other components that admission needs, at the moment of the request.
 struct AdmissionFacts: Sendable {
-  /// Greeted clients.
+  /// The number of greeted clients.
   var clients = 0
-  /// Subscriptions of the client that asks.
+  /// The number of subscriptions of the client that asks.
   var subscriptions = 0
-  /// Who has submitted the living graph that blocks are for; nil: there is none.
+  /// The submitter of the living graph that blocks are added to; nil if there is none.
   var submitter: String?
-  /// Why the outputs that a submission would take over have no room; nil: they have.
+  /// The refusal of taken-over outputs without room; nil if there is room.
   var lackOfOutputRoom: Refusal?
 }
 
-/// What the loop is to do.
+/// The action of the loop.
 enum AdmissionVerdict: Equatable, Sendable {
-  /// It is carried out.
+  /// Carry the request out.
   case allowed
-  /// The frame waits for its turn.
+  /// Keep the frame until its turn.
   case queued
-  /// Nothing is done or said.
+  /// Do nothing and answer nothing.
   case ignored
-  /// This request is refused; the peer may go on.
+  /// Refuse this request; the peer may continue.
   case refused(RequestID, Refusal)
-  /// The peer is told why, and forgotten: it may begin anew on the same connection.
+  /// Tell the peer the reason and forget it: it may begin again on the same connection.
   case turnedAway(RequestID, Refusal)
-  /// The peer is told why, and not heard any more on this connection.
+  /// Tell the peer the reason and ignore it on this connection from now on.
   case putOut(RequestID, Refusal)
-  /// It could not be understood, for this reason: counted, and the conversation ends (G33).
+  /// Count an invalid message, for this reason; the conversation ends (G33).
   case malformed(String)
-  /// A client is put out without a word, and banned for `Limits.banishment`.
+  /// Put a client out without an answer and ban it for `Limits.banishment`.
   case expelled(Expulsion)
-  /// A client's connection is cut.
+  /// Cut a client's connection.
   case cut(Cut)
 
   enum Expulsion: Equatable, Sendable {
-    /// It asks on in spite of `Limits.refusalsInARow` refusals.
+    /// It sends requests despite `Limits.refusalsInARow` refusals.
     case asksOn
     case readsNothing
   }
 
   enum Cut: Equatable, Sendable {
-    /// It was put out and goes on.
+    /// It was put out and continues to send.
     case wasPutOut
-    /// It has said so much without a hello.
+    /// It has sent this number of messages without a hello.
     case saysNoHello(messages: Int)
   }
 }
 
 extension RequestID {
-  /// Of answers to no request.
+  /// The number in answers that belong to no request.
   static let none = RequestID(0)
 }
 
-/// Who is not let in again when it was put out.
+/// The identity that a ban applies to.
 enum Culprit: Hashable, Sendable, CustomStringConvertible {
   case key(String)
   case process(Int32)

@@ -1,24 +1,24 @@
-// What a peer may say, by its role, its versions and the number of what it has. Whoever adds roles
-// adds them here. Pure.
+// Decides what a peer may say, by its role, its versions and the numbers of its resources. New
+// roles are added here. Pure.
 
 import OpClusterModel
 
-/// What a peer has said, as far as its rights go by it.
+/// A message of a peer, as far as its rights depend on it.
 enum Saying {
-  /// With the name that it wants to serve under, and the key that this name belongs to.
+  /// With the requested name, and the key that owns this name.
   case workerHello(name: String, owner: String?)
   case workerWord
   case clientHello(ClientHello)
   case request(ClientRequest)
 }
 
-/// What bounds by number go by.
+/// The numbers that limits depend on.
 struct Load {
-  /// Greeted clients.
+  /// The number of greeted clients.
   var clients: Int
-  /// Subscriptions of the client that speaks.
+  /// The number of subscriptions of the client that asks.
   var subscriptions: Int
-  /// The journal's disk is nearly full (G8).
+  /// Whether the journal's disk is nearly full (G8).
   var isDiskFull: Bool
 }
 
@@ -26,12 +26,12 @@ enum Authorization {
   enum Verdict: Equatable {
     case allowed
     case refused(Refusal)
-    /// It was put out: no answer either.
+    /// It was put out: not even an answer.
     case ignored
   }
 
-  /// Whether `peer` may say this now. Workers are judged further by the scheduler, which knows
-  /// their sessions and versions.
+  /// Whether `peer` may say this now. The scheduler, which knows sessions and versions, checks
+  /// workers further.
   static func verdict(on saying: Saying, from peer: Peer, _ load: Load) -> Verdict {
     if peer.isPutOut { return .ignored }
     if let refusal = refusal(of: saying, by: peer.principal) { return .refused(refusal) }
@@ -99,10 +99,10 @@ enum Authorization {
     }
   }
 
-  /// Whoever steers may stop and order what others have submitted. What they run is theirs to say:
-  /// it may run as their account (G36).
+  /// Refuses blocks for a graph of another submitter. Steering may stop and order others' work, but
+  /// not determine what it runs, since it may run under the submitter's account (G36).
   ///
-  /// - Parameter submitter: Of the living graph that blocks are for; nil: there is none.
+  /// - Parameter submitter: The submitter of the living graph; nil if there is no such graph.
   static func foreignWork(
     _ graph: GraphID, of submitter: String?, by principal: Principal
   ) -> Refusal? {
@@ -115,7 +115,7 @@ enum Authorization {
 
   // MARK: - Rights
 
-  /// Why somebody may not say this, whatever the load (G36).
+  /// The refusal of a message without the right to it, independent of the load (G36).
   private static func refusal(of saying: Saying, by principal: Principal) -> Refusal? {
     if principal == .removed { return keyChanged(.removed, .removed) }
     switch saying {
@@ -133,8 +133,8 @@ enum Authorization {
     }
   }
 
-  /// A worker's key serves under its own name and those that continue it, as long as these are not
-  /// a longer key's: that one owns them.
+  /// The refusal of a worker's name: a key serves under its own name and its extensions, unless
+  /// these belong to a longer key.
   static func nameRefusal(
     of name: String, _ owner: String?, by principal: Principal
   ) -> Refusal? {
@@ -176,7 +176,7 @@ enum Authorization {
     }
   }
 
-  /// What somebody is told whose key was removed or got another role (G37).
+  /// The refusal for a peer whose key was removed or got another role (G37).
   static func keyChanged(_ before: Principal, _ after: Principal) -> Refusal {
     let name = before.name.map { " '\($0)'" } ?? ""
     if after == .removed {

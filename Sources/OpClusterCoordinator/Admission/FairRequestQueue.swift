@@ -1,11 +1,12 @@
-// Frames of clients that were received and not heard yet, by principal, and whose turn it is (G29).
-// Bounded (G27). Pure; on the loop's thread.
+// Received frames of clients that wait to be heard, by principal, and the order of their turns
+// (G29). Bounded (G27). Pure; on the loop's thread.
 //
 // The rule is class-based queueing (S. Floyd, V. Jacobson: Link-sharing and resource management
-// models for packet networks, 1995) with the loop's time for a link and a class for each principal:
-// round robin, and who is over its share waits only as long as that would hurt another one. What a
-// frame costs is measured while it is heard, and charged afterwards; deficit round robin and
-// start-time fair queueing would have to know it before. For principals p, q and moments t₀ < t:
+// models for packet networks, 1995), with the loop's time as the link and a class for each
+// principal: round robin, and a principal over its share waits only as long as it would otherwise
+// hurt another. The cost of a frame is measured while it is heard, and charged afterwards; deficit
+// round robin and start-time fair queueing would need it in advance. For principals p, q and
+// moments t₀ < t:
 //
 //   owed(p, t)    = max(0, owed(p, t₀) − share · (t − t₀)), apart for large ones, small paid first
 //   used(p, t)    = used(p, t₀) · max(0, 1 − (t − t₀) / fading)
@@ -19,8 +20,8 @@
 //   Beside lighter ones p has of a time T at most share · T + `burst` + one frame, of each size.
 //
 // `share` is `Limits.sharePercent`; the other constants are those of `CoordinatorLimits.FairQueue`.
-// Costs, for n principals with frames or heard lately: a frame in or out O(1) but for moving the
-// round, O(n) machine words; who is the lightest is looked up once a millisecond, O(n).
+// Costs, for n principals with frames or heard lately: O(1) for a frame in or out, except O(n)
+// machine words to move the round; O(n) to find the lightest, once per millisecond.
 
 import OpClusterModel
 import OpClusterScheduling
@@ -32,8 +33,9 @@ struct FairRequestQueue {
     var size: Size { Size(bytes: bytes.count) }
   }
 
-  /// What is asked in large messages holds back only large ones, and so with small ones: who has
-  /// submitted a large graph may look at it at once, unless a second one waits before that.
+  /// Debts of large messages hold back only large ones, those of small messages only small ones:
+  /// the submitter of a large graph may look at it at once, unless a second large message waits
+  /// before that.
   enum Size {
     case small, large
 
@@ -42,17 +44,17 @@ struct FairRequestQueue {
     }
   }
 
-  /// The frames of one principal, in their order.
+  /// The frames of one principal, in order of arrival.
   private struct Line {
     private var frames: [Frame] = []
     private var head = 0
     private(set) var bytes = 0
-    /// It stands in `round`.
+    /// Whether it stands in `round`.
     var isInRound = false
     var time = TimeAccount()
 
     var count: Int { frames.count - head }
-    /// Of the next frame.
+    /// The size of the next frame.
     var size: Size { head < frames.count ? frames[head].size : .small }
 
     mutating func add(_ frame: Frame) {
@@ -75,24 +77,24 @@ struct FairRequestQueue {
     }
   }
 
-  /// Looked up; iterated only for looking who is the lightest, and for forgetting.
+  /// Looked up; iterated only to find the lightest, and to forget idle ones.
   private var lines: [QuotaHolder: Line] = [:]
-  /// Those with frames, in turns.
+  /// The principals with frames, in the order of turns.
   private var round: [QuotaHolder] = []
   private var turn = 0
   private(set) var count = 0
   private(set) var bytes = 0
-  /// What the messages of all may have.
+  /// The limit of the bytes of all frames.
   private let mostBytes: Int
-  /// Time in which the loop had nothing to do, up to the last turn, and since when it has had
-  /// nothing to do again; nil while a turn goes on.
+  /// The idle time of the loop up to the last turn, and the beginning of the present idle time; nil
+  /// during a turn.
   private var idleBefore = Span.zero
   private var idleSince: Instant? = .zero
-  /// What this turn has heard, and how long answering its questions took.
+  /// The frames heard in this turn, and the time spent on answers to its questions.
   private var hearings: [(holder: QuotaHolder, size: Size, time: Span)] = []
   private var answering = Span.zero
-  /// Who has used least of those that were heard lately, what the next one has used, and when that
-  /// was looked up.
+  /// The lightest of the recently heard principals, the use of the second lightest, and the time of
+  /// that comparison.
   private var lightest: (holder: QuotaHolder?, used: Double) = (nil, .infinity)
   private var usedByNext = Double.infinity
   private var lookedUpAt = Instant.distantPast
@@ -103,10 +105,10 @@ struct FairRequestQueue {
 
   // MARK: - Frames
 
-  /// Keeps a frame until its turn; false where its principal has too much waiting (G27).
+  /// Keeps a frame until its turn; false if too much of its principal waits already (G27).
   ///
-  /// - Parameter givesBack: It lets go of something, as a grant of credit does: there is room for
-  ///   it where there is none for others, or who waits for it would wait for ever.
+  /// - Parameter givesBack: The frame releases something, for example a grant of credit: it has
+  ///   room beyond the limits, else a client that waits for the release might wait forever.
   mutating func admit(
     _ frame: Frame, of holder: QuotaHolder, givesBack: Bool = false
   ) -> Bool {
@@ -134,7 +136,7 @@ struct FairRequestQueue {
     return true
   }
 
-  /// The next to be heard; nil when nobody waits, or those who wait have used too much.
+  /// The next frame to hear; nil if none waits, or all waiting principals are over their share.
   mutating func next(at now: Instant) -> (frame: Frame, holder: QuotaHolder)? {
     var looked = 0
     while looked < round.count {
@@ -165,7 +167,7 @@ struct FairRequestQueue {
     return nil
   }
 
-  /// Whether `next` would give one.
+  /// Whether `next` would return a frame.
   mutating func hasNext(at now: Instant) -> Bool {
     for holder in round where !isHeldBack(holder, at: now) { return true }
     return false
@@ -173,7 +175,7 @@ struct FairRequestQueue {
 
   // MARK: - Time
 
-  /// A turn begins: nobody can be heard until it ends but by it.
+  /// Begins a turn: until its end, no frame is heard except by it.
   mutating func beginTurn(at now: Instant) {
     idleBefore = idle(at: now)
     idleSince = nil
@@ -187,7 +189,7 @@ struct FairRequestQueue {
     idleSince.map { idleBefore + (now - $0) } ?? idleBefore
   }
 
-  /// A frame that `next` gave was heard in this time.
+  /// Charges the time of hearing a frame that `next` returned.
   mutating func noteHearing(
     _ time: Span, of frame: Frame, by holder: QuotaHolder, at now: Instant
   ) {
@@ -195,7 +197,7 @@ struct FairRequestQueue {
     charge(time, of: time, for: frame.size, to: holder, at: now)
   }
 
-  /// A question, asked in a frame of this size, was answered in this time.
+  /// Charges the time of answering a question that came in a frame of this size.
   mutating func noteQuestion(_ time: Span, for size: Size, of holder: QuotaHolder, at now: Instant)
   {
     answering = answering + time
@@ -203,11 +205,11 @@ struct FairRequestQueue {
     charge(time, of: time, for: size, to: holder, at: now)
   }
 
-  /// What a turn takes after it has heard everybody, as decisions, records and rows, goes to those
-  /// whom it heard, in proportion to what hearing them was of the turn until then; the rest to
-  /// nobody, since workers and the clock caused it. Answers have been charged by themselves.
+  /// Charges the rest of a turn (decisions, records, rows) to the heard principals, in proportion
+  /// to each one's part of the turn until then. The remainder is charged to nobody, since workers
+  /// and the clock caused it. Answers were charged separately.
   ///
-  /// - Parameter before: What the turn took until then, hearing workers included.
+  /// - Parameter before: The time of the turn until then, including hearing workers.
   mutating func chargeRest(_ rest: Span, after before: Span, at now: Instant) {
     let restPerHearing = max(0, (rest - answering).seconds / max(before.seconds, 1e-9))
     for (holder, size, time) in hearings {
@@ -216,7 +218,7 @@ struct FairRequestQueue {
     }
   }
 
-  /// - Parameter whole: What the message has taken by now.
+  /// - Parameter whole: The total time of the message so far.
   private mutating func charge(
     _ time: Span, of whole: Span, for size: Size, to holder: QuotaHolder, at now: Instant
   ) {
@@ -229,7 +231,7 @@ struct FairRequestQueue {
     lines[holder] = line
   }
 
-  /// What one more question of a principal will take, as far as the last ones tell.
+  /// The expected time of one more question of a principal, from its latest ones.
   func expectedCost(ofQuestionBy holder: QuotaHolder) -> Span {
     lines[holder]?.time.question ?? CoordinatorLimits.FairQueue.firstQuestion
   }
@@ -240,7 +242,7 @@ struct FairRequestQueue {
     return hasLighter(than: holder, using: 0, at: now)
   }
 
-  /// Whether somebody else who was heard lately has used less than this one with so much more.
+  /// Whether another recently heard principal has used less than this one with `more` added.
   private mutating func hasLighter(
     than holder: QuotaHolder, using more: Double, at now: Instant
   ) -> Bool {
@@ -256,7 +258,7 @@ struct FairRequestQueue {
     return (lines[holder]?.time.used(at: now) ?? 0) + more > least
   }
 
-  /// Somebody is there who may be the lightest.
+  /// Considers a present principal as the lightest.
   private mutating func noteLight(_ time: TimeAccount, _ holder: QuotaHolder) {
     let used = time.used(at: lookedUpAt)
     if holder == lightest.holder {
@@ -268,7 +270,7 @@ struct FairRequestQueue {
     }
   }
 
-  /// Forgets those of whom nothing is left.
+  /// Forgets principals without frames, debts or recent use.
   mutating func forgetIdle(at now: Instant) {
     let idle = idle(at: now)
     lines = lines.filter {
@@ -277,29 +279,29 @@ struct FairRequestQueue {
   }
 }
 
-/// What a principal has used of the loop's time.
+/// A principal's use of the loop's time.
 struct TimeAccount: Hashable, Sendable {
-  /// What has not been paid for; paid for at the rate of a principal's share, small ones first.
+  /// The unpaid time; paid at the rate of a principal's share, small frames first.
   private var owedForSmall = Span.zero
   private var owedForLarge = Span.zero
   private var paidAt = Instant.zero
-  /// Seconds used, weighted, as of `fadedAt`; they fade.
+  /// The weighted seconds used, as of `fadedAt`; they fade.
   private var recent = 0.0
   private var fadedAt = Instant.zero
-  /// How long the loop had had nothing to do by then; nil: never.
+  /// The idle time of the loop at the last hearing; nil if there was none.
   var lastHeard: Span?
-  /// What a question took, lately.
+  /// The recent time of a question.
   private(set) var question = CoordinatorLimits.FairQueue.firstQuestion
 
   func isActive(idle: Span) -> Bool {
     lastHeard.map { idle - $0 <= CoordinatorLimits.FairQueue.presence } ?? false
   }
 
-  /// Seconds of the last one or two, weighted.
+  /// The weighted seconds of the last one or two seconds.
   func used(at now: Instant) -> Double {
     let age = max(0, (now - fadedAt).seconds)
     let fading = CoordinatorLimits.FairQueue.fadingSeconds
-    // A straight line is near enough, and cheap.
+    // Linear fading is accurate enough and cheap.
     return age >= fading ? 0 : recent * (1 - age / fading)
   }
 
@@ -316,9 +318,9 @@ struct TimeAccount: Hashable, Sendable {
   }
 
   /// - Parameters:
-  ///   - whole: What the message has taken by now.
+  ///   - whole: The total time of the message so far.
   ///   - weighted: The time in seconds, times its weight.
-  ///   - isAlone: Nobody lighter was there: what it took more than its share of was free.
+  ///   - isAlone: No lighter principal was present, so time beyond the share cost nobody.
   mutating func take(
     _ time: Span, of whole: Span, for size: FairRequestQueue.Size, weighted: Double, isAlone: Bool,
     at now: Instant

@@ -1,23 +1,23 @@
-// What each principal takes of the coordinator, and how much it may (G29): requests and their bytes
-// by rate, operations and connections by number. Whoever takes more is told when to come again
+// The use of the coordinator by each principal, and its quotas (G29): requests and their bytes by
+// rate, operations and connections by number. A principal over its quota is told when to retry
 // (G27). Pure; on the loop's thread.
 
 import OpClusterModel
 import OpClusterScheduling
 
-/// How much one principal may take; the same for all.
+/// The quotas of one principal; the same for all.
 public struct Quotas: Hashable, Sendable {
   public var requestsPerSecond = Limits.requestsPerSecond
   public var requestBytesPerSecond = Limits.requestBytesPerSecond
-  /// Operations of its graphs that have not ended.
+  /// Unfinished operations of its graphs.
   public var pendingOperations = Limits.pendingOperations
-  /// Queues of its graphs that have not ended, and those that it made.
+  /// Queues of its unfinished graphs, and queues that it created.
   public var queues = Limits.queuesPerPrincipal
   public var connections = Limits.connectionsPerPrincipal
   public init() {}
 }
 
-/// Who is counted together.
+/// The principal that is counted.
 typealias QuotaHolder = GraphOwner
 
 struct QuotaBook {
@@ -25,19 +25,19 @@ struct QuotaBook {
     var requests = Rate()
     var bytes = Rate()
     var pending = 0
-    /// Bytes of these beyond what operations may have.
+    /// Bytes of these beyond the allowance of operations.
     var pendingBytes = 0
-    /// Queues that came with its graphs, and those that it made.
+    /// Queues that came with its graphs, and queues that it created.
     var queues = 0
     var connections = 0
-    /// Nothing would be lost by forgetting it.
+    /// Whether forgetting the account would lose nothing.
     func isIdle(at now: Instant) -> Bool {
       pending == 0 && pendingBytes == 0 && queues == 0 && connections == 0
         && requests.isIdle(at: now) && bytes.isIdle(at: now)
     }
   }
 
-  /// What somebody has of a graph: who submitted it is the first, then whoever added to it.
+  /// A principal's share of a graph: first the submitter, then each that added to it.
   private struct Share {
     var holder: QuotaHolder
     var operations = 0
@@ -46,22 +46,22 @@ struct QuotaBook {
   }
 
   private let quotas: Quotas
-  /// Looked up; iterated only for counting and forgetting.
+  /// Looked up; iterated only to count and to forget.
   private var accounts: [QuotaHolder: Account] = [:]
   private var shares: [GraphID: [Share]] = [:]
-  /// Who made a queue of the cluster, in this life of the coordinator.
+  /// The creator of each queue of the cluster, in this life of the coordinator.
   private var makers: [QueueID: QuotaHolder] = [:]
-  /// Of all accounts.
+  /// The sum of all accounts.
   private var pendingBytes = 0
 
   init(_ quotas: Quotas) { self.quotas = quotas }
 
-  /// Accounts, for tests.
+  /// The number of accounts, for tests.
   var count: Int { accounts.count }
 
   // MARK: - Connections
 
-  /// One more connection of a principal.
+  /// Counts one more connection of a principal, or refuses it.
   mutating func connect(_ holder: QuotaHolder) -> Refusal? {
     let connections = accounts[holder]?.connections ?? 0
     guard connections < quotas.connections else {
@@ -79,7 +79,8 @@ struct QuotaBook {
 
   // MARK: - Requests
 
-  /// Whether a graph of so many operations and bytes would be too much; all else may be asked for.
+  /// The refusal of a graph with this number of operations, bytes and queues; the rest is not
+  /// limited.
   func lackOfRoom(
     for operations: Int, bytes: Int = 0, queues: Int = 0, by holder: QuotaHolder
   ) -> Refusal? {
@@ -98,8 +99,8 @@ struct QuotaBook {
     return lackOfRoom(forExcess: Self.excess(bytes, operations), by: holder)
   }
 
-  /// Whether one more queue of the cluster would be too much. It goes when somebody removes it, so
-  /// that there is nothing to wait for.
+  /// The refusal of one more queue of the cluster. It names no time to retry, because only a
+  /// client's removal frees a queue.
   func lackOfRoomForAQueue(by holder: QuotaHolder) -> Refusal? {
     let known = accounts[holder]?.queues ?? 0
     if known < quotas.queues { return nil }
@@ -108,8 +109,7 @@ struct QuotaBook {
       hint: "remove some with: opbatch queue rm NAME")
   }
 
-  /// Whether so many bytes of blocks would be too much, which are added to operations that are
-  /// there already (S120).
+  /// The refusal of bytes of blocks that are added to existing operations (S120).
   func lackOfRoom(forBlocks bytes: Int, by holder: QuotaHolder) -> Refusal? {
     lackOfRoom(forExcess: bytes, by: holder)
   }
@@ -136,12 +136,13 @@ struct QuotaBook {
       lacksRoom: true)
   }
 
-  /// What a graph has beyond what its operations may have.
+  /// The bytes of a graph beyond the allowance of its operations.
   private static func excess(_ bytes: Int, _ operations: Int) -> Int {
     max(0, bytes - operations * Limits.pendingBytesPerOperation)
   }
 
-  /// One request of so many bytes, which would add so many operations. A refused one takes nothing.
+  /// Takes one request with these bytes and operations, or refuses it. A refused request takes
+  /// nothing.
   mutating func take(
     bytes: Int, operations: Int, by holder: QuotaHolder, at now: Instant
   ) -> Refusal? {
@@ -164,13 +165,13 @@ struct QuotaBook {
     return nil
   }
 
-  /// Longer than what a client has sent before it hears of the refusal is on its way, so that none
-  /// of that overtakes what was refused.
+  /// Longer than the delay of messages that a client sent before it receives the refusal, so that
+  /// none of them overtakes the refused request.
   static let shortestWait = Span.milliseconds(100)
 
   // MARK: - Operations
 
-  /// A graph of the principal was accepted.
+  /// Counts an accepted graph of the principal.
   mutating func began(
     _ graph: GraphID, operations: Int, bytes: Int = 0, by holder: QuotaHolder
   ) {
@@ -178,23 +179,23 @@ struct QuotaBook {
     count(Share(holder: holder, operations: operations, bytes: excess), of: graph)
   }
 
-  /// Queues came with a graph.
+  /// Counts queues that came with a graph.
   mutating func brought(_ queues: Int, with graph: GraphID, by holder: QuotaHolder) {
     count(Share(holder: holder, queues: queues), of: graph)
   }
 
-  /// A queue of the cluster was made.
+  /// Counts a created queue of the cluster.
   mutating func made(_ queue: QueueID, by holder: QuotaHolder) {
     makers[queue] = holder
     accounts[holder, default: Account()].queues += 1
   }
 
-  /// A queue is gone, whoever made it.
+  /// Notes that a queue was removed, by any client.
   mutating func removed(_ queue: QueueID) {
     if let holder = makers.removeValue(forKey: queue) { accounts[holder]?.queues -= 1 }
   }
 
-  /// Blocks of so many bytes were added to operations of a living graph.
+  /// Counts bytes of blocks that were added to operations of a living graph.
   mutating func added(_ bytes: Int, to graph: GraphID, by holder: QuotaHolder) {
     count(Share(holder: holder, bytes: bytes), of: graph)
   }
@@ -213,7 +214,7 @@ struct QuotaBook {
     }
   }
 
-  /// A graph has ended; those of earlier lives of the coordinator belong to nobody.
+  /// Notes that a graph has ended; graphs of earlier lives of the coordinator belong to nobody.
   mutating func ended(_ graph: GraphID) {
     for share in shares.removeValue(forKey: graph) ?? [] {
       accounts[share.holder]?.pending -= share.operations
@@ -225,17 +226,17 @@ struct QuotaBook {
 
   // MARK: - Time
 
-  /// Forgets accounts of which nothing is left.
+  /// Forgets accounts without any use.
   mutating func forgetIdle(at now: Instant) {
     accounts = accounts.filter { !$0.value.isIdle(at: now) }
   }
 }
 
-/// A rate with a burst of some seconds, in one number: until when what was taken is paid for.
+/// A rate with a burst of some seconds, as one number: the time until which the use is paid.
 struct Rate: Hashable, Sendable {
   private var paidUntil = Instant.distantPast
 
-  /// How long until so many may be taken. More than a whole burst is taken as a burst.
+  /// The wait until `count` may be taken. More than a whole burst counts as a burst.
   func wait(for count: Int, perSecond rate: Int, at now: Instant) -> Span {
     let cost = min(Self.cost(count, rate), Self.burst)
     return max(.zero, max(paidUntil, now) + cost - now - Self.burst)

@@ -1,32 +1,32 @@
-// Which events a subscription is told: a selection, resolved to numbers as far as they are known.
+// The filter of a subscription's events: a selection, resolved to numbers as far as they are known.
 // The same value filters live events on the loop's thread and the backlog on the reader's. Pure.
 
 import OpClusterModel
 import OpClusterQueries
 
 struct EventFilter: Sendable, Equatable {
-  /// Which operations of one graph are meant.
+  /// The selected operations of one graph.
   enum Scope: Sendable, Equatable {
     /// Nothing of the graph, not even its own events.
     case nothing
     case everything
-    /// These operations; ascending, disjoint. The graph's own events come along.
+    /// These operations; ascending, disjoint. The graph's own events are included.
     case operations([Range<UInt32>])
   }
 
   let graphs: GraphSet
   let graphsOnly: Bool
-  /// What is asked of operations beyond their graph; without its graphs, its elements joined.
+  /// The criteria for operations besides their graph: without graphs, with joined elements.
   let selection: Selection
-  /// Also events of queues and workers.
+  /// Whether events of queues and workers pass as well.
   let tellsCluster: Bool
-  /// Also graphs that the subscriber's own connection submits, and events of queues.
+  /// Whether graphs of the subscriber's own connection pass as well, and events of queues.
   let includesOwn: Bool
-  /// Living graphs that came over the subscriber's connection: told in full. Looked up only.
+  /// Living graphs that the subscriber's connection submitted: they pass in full. Looked up only.
   private var own: Set<GraphID> = []
-  /// By graph, as far as it had to be found out. Looked up, never iterated.
+  /// The known scopes by graph. Looked up, never iterated.
   private(set) var scopes: [GraphID: Scope] = [:]
-  /// What these take.
+  /// The bytes of the scopes.
   private(set) var scopeBytes = 0
 
   init(
@@ -36,7 +36,7 @@ struct EventFilter: Sendable, Equatable {
     self.includesOwn = includesOwn
     self.graphsOnly = graphsOnly
     var beyond = selection
-    // `graphs` has them.
+    // Cleared: `graphs` contains them.
     beyond.graphs = .numbers([])
     beyond.elements = selection.elements.joined()
     self.selection = beyond
@@ -50,7 +50,7 @@ struct EventFilter: Sendable, Equatable {
     }
   }
 
-  /// Whether the submission of a graph must be known to judge its events.
+  /// Whether the filter needs the submission of a graph to judge its events.
   private var needsScope: Bool {
     if !selection.labels.isEmpty { return true }
     if graphsOnly { return false }
@@ -58,32 +58,32 @@ struct EventFilter: Sendable, Equatable {
       || selection.priority != nil
   }
 
-  /// What it keeps of what the subscriber asked for.
+  /// The bytes that the filter keeps of the subscriber's selection.
   var bytes: Int {
     graphs.ranges.count * MemoryLayout<ClosedRange<UInt32>>.stride + selection.bytes
   }
 
-  /// Takes over what has been found out about a graph.
+  /// Stores the scope of a graph.
   mutating func learn(_ scope: Scope, of graph: GraphID) {
     scopeBytes -= scopes.updateValue(scope, forKey: graph)?.bytes ?? 0
     scopeBytes += scope.bytes
   }
 
-  /// Likewise, as far as there is room: lets go of all others before it keeps more than `bound`
-  /// bytes. What is not kept has to be found out again.
+  /// Stores the scope of a graph within a limit: forgets all others before the sum exceeds `bound`
+  /// bytes. Scopes that are not kept must be determined again.
   mutating func learn(_ scope: Scope, of graph: GraphID, within bound: Int) {
     guard scope.bytes <= bound else { return }
     if scopeBytes + scope.bytes > bound { forgetScopes() }
     learn(scope, of: graph)
   }
 
-  /// Lets go of what was found out.
+  /// Forgets all scopes.
   mutating func forgetScopes() {
     scopes = [:]
     scopeBytes = 0
   }
 
-  /// A graph has come over the subscriber's own connection.
+  /// Notes a graph that the subscriber's own connection has submitted.
   mutating func learnOwn(_ graph: GraphID) { if includesOwn { own.insert(graph) } }
 
   mutating func forget(_ graph: GraphID) {
@@ -91,15 +91,15 @@ struct EventFilter: Sendable, Equatable {
     own.remove(graph)
   }
 
-  /// The graph whose submission must be looked up before this run can be judged.
+  /// The graph whose submission is needed before this run can be judged.
   func unknownGraph(of run: EventRun) -> GraphID? {
     guard needsScope, let graph = run.graph, graphs.contains(graph.number), !own.contains(graph)
     else { return nil }
     return scopes[graph] == nil ? graph : nil
   }
 
-  /// Hands over the parts of a run that are told, in order. The scope of its graph is known, if it
-  /// is needed.
+  /// Calls `body` with the parts of a run that pass, in order. The scope of its graph must be known
+  /// if it is needed.
   func forEachPart(of run: EventRun, _ body: (EventRun) -> Void) {
     if let graph = run.graph, own.contains(graph) {
       if case .operation = run.first.subject, graphsOnly { return }
@@ -132,7 +132,8 @@ struct EventFilter: Sendable, Equatable {
     _ run: EventRun, _ first: UInt32, _ ranges: [Range<UInt32>], _ body: (EventRun) -> Void
   ) {
     let whole = first..<(first &+ run.count)
-    // The first that does not end before the run; there may be very many.
+    // Finds the first range that does not end before the run by binary search; there may be very
+    // many.
     var (low, high) = (0, ranges.count)
     while low < high {
       let middle = (low + high) / 2
@@ -145,7 +146,7 @@ struct EventFilter: Sendable, Equatable {
     }
   }
 
-  /// A state filter lets the changes pass that lead into one of the states.
+  /// Whether a change leads into one of the selected states.
   private func tells(_ kind: Event.Kind) -> Bool {
     if selection.states.isEmpty { return true }
     let word: StateWord
@@ -161,9 +162,9 @@ struct EventFilter: Sendable, Equatable {
 }
 
 extension EventFilter.Scope {
-  /// What a selection means in the graph of this submission.
+  /// The operations that a selection means in the graph of this submission.
   ///
-  /// - Throws: `limitExceeded` where it means more than `Limits.partsPerScope` parts of it.
+  /// - Throws: `limitExceeded` if the selection means more than `Limits.partsPerScope` parts of it.
   init(
     _ selection: Selection, _ submission: GraphSubmission, graph: GraphID
   ) throws(Refusal) {
@@ -187,7 +188,7 @@ extension EventFilter.Scope {
     self = ranges.isEmpty ? .nothing : .operations(ranges)
   }
 
-  /// What it takes in a table of them, about.
+  /// The approximate bytes of an entry in a table of scopes.
   var bytes: Int {
     switch self {
     case .nothing, .everything: 64
@@ -197,7 +198,7 @@ extension EventFilter.Scope {
 }
 
 extension Selection {
-  /// What it takes beside itself, about.
+  /// The approximate bytes of its dynamic storage.
   var bytes: Int {
     var bytes = elements.count * MemoryLayout<IndexRun>.stride + states.count
     if case .numbers(let ranges) = graphs {
@@ -209,8 +210,8 @@ extension Selection {
 }
 
 extension [IndexRun] {
-  /// The same numbers in as few runs as are found by sorting them: those without gaps are joined,
-  /// of equal ones one is left.
+  /// The same numbers in few runs: sorts them, joins adjacent runs without gaps, and drops
+  /// duplicates.
   func joined() -> [IndexRun] {
     if count <= 1 { return self }
     var gapless: [ClosedRange<UInt32>] = []
@@ -230,7 +231,7 @@ extension [IndexRun] {
       return [IndexRun(first: 0, count: .max), IndexRun(first: .max, count: 1)]
     }
     let rest = others.sorted { ($0.first, $0.step, $0.count) < ($1.first, $1.step, $1.count) }
-    // Runs of no numbers mean nothing; no runs would mean all.
+    // Keeps an empty run: it selects nothing, while no runs would select everything.
     return joined.isEmpty && rest.isEmpty ? [IndexRun(first: 0, count: 0)] : joined + rest
   }
 }
@@ -244,10 +245,10 @@ extension EventRun {
     }
   }
 
-  /// The sequence after the last of its events.
+  /// The sequence after its last event.
   var end: UInt64 { first.sequence + UInt64(count) }
 
-  /// `count` of its events, from its `offset`th on.
+  /// The part of `count` events from index `offset` on.
   func part(from offset: UInt32, count: UInt32) -> EventRun {
     if offset == 0, count == self.count { return self }
     var event = first
@@ -259,13 +260,13 @@ extension EventRun {
     return EventRun(first: event, count: count)
   }
 
-  /// What of it comes at `sequence` or before; nil when nothing does.
+  /// The part up to `sequence`, inclusive; nil if there is none.
   func prefix(through sequence: UInt64) -> EventRun? {
     if sequence < first.sequence { return nil }
     return sequence >= end - 1 ? self : part(from: 0, count: UInt32(sequence - first.sequence + 1))
   }
 
-  /// What of it comes at `sequence` or later; nil when nothing does.
+  /// The part from `sequence` on; nil if there is none.
   func suffix(from sequence: UInt64) -> EventRun? {
     if sequence <= first.sequence { return self }
     guard sequence < end else { return nil }

@@ -1,5 +1,5 @@
-// Pieces of logs on their way from a worker to the client that asked: who waits for which, and for
-// how long. Pure; on the loop's thread.
+// Relays pieces of logs from workers to clients: the waiting requests and their deadlines. Pure; on
+// the loop's thread.
 
 import OpClusterModel
 
@@ -15,14 +15,14 @@ struct LogRelay {
   typealias Answer = (client: PeerID, request: RequestID, reply: ClientReply)
 
   private var waiting: [UInt64: Waiting] = [:]
-  /// In the order of asking, which is the order of the deadlines.
+  /// In the order of the questions, which is the order of the deadlines.
   private var order: [UInt64] = []
   private var lastNumber: UInt64 = 0
 
-  /// No further worker is asked before some have answered (G27).
+  /// Whether no further worker is asked before some have answered (G27).
   var isFull: Bool { waiting.count >= Limits.logQuestions }
 
-  /// Notes a question and says what to ask the worker.
+  /// Notes a question and returns the request for the worker.
   mutating func ask(
     _ question: LogQuestion, attempt: AttemptID, worker: PeerID, workerName: String,
     deadline: Instant
@@ -37,7 +37,7 @@ struct LogRelay {
       maximumBytes: min(question.maximumBytes, UInt32(Limits.logChunkBytes)))
   }
 
-  /// A worker's answer; nil for one that nobody waits for, or that another worker was asked.
+  /// Takes a worker's answer; nil if nobody waits for it, or another worker was asked.
   mutating func take(_ chunk: LogChunk, from worker: PeerID) -> Answer? {
     guard let asked = waiting[chunk.number], asked.worker == worker else { return nil }
     waiting[chunk.number] = nil
@@ -49,12 +49,12 @@ struct LogRelay {
     )
   }
 
-  /// Questions whose worker is gone.
+  /// Ends the questions to a worker that is gone.
   mutating func workerGone(_ worker: PeerID) -> [Answer] {
     end { $0.worker == worker }
   }
 
-  /// Questions that have waited for too long.
+  /// Ends the questions whose deadline has passed.
   mutating func expire(at now: Instant) -> [Answer] {
     guard let next = nextDeadline, next <= now else { return [] }
     return end { $0.deadline <= now }
@@ -76,7 +76,7 @@ struct LogRelay {
 }
 
 extension Refusal {
-  /// The worker that has a log cannot be asked.
+  /// The refusal if the worker that has a log cannot be asked.
   static func unavailable(worker name: String) -> Refusal {
     Refusal(
       .workerUnavailable, "worker \(name) has the log and does not answer",

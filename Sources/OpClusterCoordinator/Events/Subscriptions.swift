@@ -1,74 +1,74 @@
-// Who is told which events, and how far each has been told (S104, S115, G28). Events come in as
-// they become durable; a subscriber that cannot take them falls behind and is served from the
-// journal until it has caught up, so that a slow one costs no memory. Pure: no socket, no disk.
-// Lives on the loop's thread.
+// The subscriptions: which events each subscriber gets, and its position (S104, S115, G28). Events
+// arrive as they become durable. A subscriber that cannot receive them falls behind and is served
+// from the journal until it has caught up, so a slow one costs no memory. Pure: no socket, no disk.
+// On the loop's thread.
 
 import OpClusterModel
 
 struct Subscriptions {
   struct Key: Hashable, Comparable, Sendable {
     var peer: PeerID
-    /// The client's number for it.
+    /// The client's number of the subscription.
     var number: UInt64
     static func < (a: Self, b: Self) -> Bool { (a.peer, a.number) < (b.peer, b.number) }
   }
 
   private struct DurableTurn {
-    /// nil: nobody had subscribed when it was decided; the journal has them.
+    /// nil: nobody had subscribed when the turn was decided; the events are in the journal.
     let runs: [EventRun]?
     let last: UInt64
   }
 
-  /// What is to be done for subscribers.
+  /// An action for subscribers.
   enum Effect: Equatable {
     case reply(PeerID, RequestID, ClientReply)
     case tell(PeerID, EventBatch)
-    /// Read the event log on from here.
+    /// Read the event log from this position on.
     case read(SliceQuestion)
   }
 
   struct Entry {
     let key: Key
-    /// Who it is counted with (G29), and as how many bytes.
+    /// The principal that it counts for (G29), and its bytes.
     let holder: QuotaHolder
     let bytes: Int
-    /// The request that opened it; a refusal of later times answers it, too.
+    /// The request that opened it; a later refusal also answers this request.
     let request: RequestID
     var filter: EventFilter
     let backlogOnly: Bool
-    /// The next sequence to look at.
+    /// The next sequence to consider.
     var position: UInt64
-    /// Events sent.
+    /// The number of sent events.
     var sent: UInt64 = 0
-    /// What the subscriber allows.
+    /// The number of events that the subscriber allows.
     var credit: UInt32
-    /// Sent or collected, and not granted again.
+    /// Events sent or collected that the subscriber has not granted again.
     var onTheWay: UInt32 = 0
-    /// What all subscribers together allow this one (`Limits.eventsOnTheirWay`).
+    /// Its share of the events of all subscribers (`Limits.eventsOnTheirWay`).
     var share: UInt32
-    /// Likewise of what is found out about graphs (`Limits.scopeBytesTogether`).
+    /// Its share of the scopes of all subscribers (`Limits.scopeBytesTogether`).
     var scopeShare: Int
     /// The slice that it waits for.
     var reading: UInt64?
     var state: State
-    /// Since when it has had events waiting without taking any.
+    /// The time since when events wait without any being taken.
     var stalledSince: Instant?
     var hasCaughtUp = false
-    /// The slice that is being read does not know graphs that came since: it counts up to here.
+    /// The last sequence that counts of the present slice, whose reader does not know newer graphs.
     var readThrough: UInt64?
-    /// How many of the durable turns that are kept for everybody it has been told.
+    /// The number of kept durable turns that it has processed.
     var turnsTold = 0
-    /// Told of them, not sent yet.
+    /// Their events that are collected but not sent.
     var batch: [Event] = []
   }
   enum State: Equatable {
-    /// Begins after what has been decided before it and is not durable yet.
+    /// Waits until the turns decided before it are durable.
     case awaited
-    /// Waits for its first slice, which says whether the backlog still exists.
+    /// Waits for its first slice, which shows whether the backlog still exists.
     case opening
-    /// Is told what becomes durable.
+    /// Receives events as they become durable.
     case live
-    /// Something it has not been told is durable; to be read when it can take it.
+    /// Durable events are pending; they are read when the subscriber can receive them.
     case behind
     /// A slice is being read.
     case reading
@@ -77,45 +77,46 @@ struct Subscriptions {
   private var entries: [Key: Entry] = [:]
   /// In the order of their keys, so that behaviour never depends on hashing.
   private var order: [Key] = []
-  /// The last durable event, told to everybody who is live.
+  /// The last durable event that was passed to the live subscribers.
   private(set) var told: UInt64
-  /// Turns that have become durable since everybody was told. They are told to one subscriber
-  /// after the other: all of their events for all at once would be too much memory (G29).
+  /// The turns that became durable since the last complete flush. Subscribers get them one after
+  /// the other: all events for all of them at once would use too much memory (G29).
   private var turns: [DurableTurn] = []
-  /// Of those that are told at the same time, who was the last.
+  /// The last subscriber that the present flush has served.
   private var lastFlushed: (at: Int, key: Key)?
   private var lastReading: UInt64 = 0
   private var readings: [UInt64: Key] = [:]
 
-  /// What they take by who has them; looked up only.
+  /// The bytes of the subscriptions by principal; looked up only.
   private var bytesByHolder: [QuotaHolder: Int] = [:]
   private(set) var bytes = 0
 
   private let eventsOnTheirWay: UInt32
 
   /// - Parameters:
-  ///   - told: The last event of the life before.
-  ///   - eventsOnTheirWay: Sent to all together and not granted again, about.
+  ///   - told: The last event of the previous life.
+  ///   - eventsOnTheirWay: The approximate number of ungranted events of all subscribers together.
   init(told: UInt64, eventsOnTheirWay: UInt32 = Limits.eventsOnTheirWay) {
     self.told = told
     self.eventsOnTheirWay = eventsOnTheirWay
   }
 
   var isEmpty: Bool { order.isEmpty }
-  /// What each may have on its way: less the more there are, so that all together are bounded.
+  /// The number of events in flight for each: the more subscribers, the fewer, so the sum is
+  /// bounded.
   private var share: UInt32 {
     max(Limits.leastEventShare, eventsOnTheirWay / UInt32(clamping: max(1, order.count)))
   }
-  /// What all keep of what was found out about graphs, for tests.
+  /// The bytes of all scopes, for tests.
   var scopeBytes: Int { entries.values.reduce(0) { $0 + $1.filter.scopeBytes } }
   private var scopeShare: Int {
     max(Limits.leastScopeShare, Limits.scopeBytesTogether / max(1, order.count))
   }
   func count(of peer: PeerID) -> Int { places(of: peer).count }
-  /// Whoever has a subscription.
+  /// The peers with subscriptions.
   var peers: Set<PeerID> { Set(order.map(\.peer)) }
 
-  /// Where a peer's subscriptions are in the order.
+  /// The positions of a peer's subscriptions in the order.
   private func places(of peer: PeerID) -> Range<Int> {
     let first = place(of: Key(peer: peer, number: 0))
     var end = first
@@ -123,7 +124,7 @@ struct Subscriptions {
     return first..<end
   }
 
-  /// The place of the first that does not come before a key.
+  /// The position of the first subscription that does not precede a key.
   private func place(of key: Key) -> Int {
     var low = 0
     var high = order.count
@@ -136,7 +137,7 @@ struct Subscriptions {
 
   // MARK: - Coming and going
 
-  /// Why a subscription would be too much for whoever wants it, or for all (G29).
+  /// The refusal of a subscription that is too much for its principal, or for all together (G29).
   func lackOfRoom(
     for filter: EventFilter, number: UInt64, of peer: PeerID, by holder: QuotaHolder
   ) -> Refusal? {
@@ -179,10 +180,10 @@ struct Subscriptions {
     return nil
   }
 
-  /// Begins a subscription; a number that the client uses already begins anew.
+  /// Begins a subscription; a number already in use by the client begins again.
   ///
-  /// - Parameter decided: The newest event of the turns that are decided, durable or not. Whoever
-  ///   asks for events from now on gets those after it, and is answered when it is durable (S115).
+  /// - Parameter decided: The newest event of all decided turns, durable or not. A subscription
+  ///   without a position gets the events after it, and is answered when it is durable (S115).
   mutating func add(
     _ wish: EventSubscription, _ filter: EventFilter, peer: PeerID, by holder: QuotaHolder,
     request: RequestID, decided: UInt64, into effects: inout [Effect]
@@ -207,7 +208,7 @@ struct Subscriptions {
     beginAwaited(key, told, into: &effects)
   }
 
-  /// Answers a subscription from now on as soon as everything before it is durable.
+  /// Answers a waiting subscription as soon as everything before it is durable.
   private mutating func beginAwaited(
     _ key: Key, _ durable: UInt64, into effects: inout [Effect]
   ) {
@@ -232,7 +233,7 @@ struct Subscriptions {
     for key in order[places(of: peer)] { remove(key) }
   }
 
-  /// The subscriber has read so many more; false when it has no such subscription.
+  /// Grants further events to a subscription; false if the peer has no such subscription.
   mutating func grant(_ key: Key, _ events: UInt32) -> Bool {
     guard let entry = entries[key] else { return false }
     entries[key]?.credit = min(
@@ -243,7 +244,7 @@ struct Subscriptions {
     return true
   }
 
-  /// A peer has submitted a graph, of which nothing is durable yet.
+  /// Notes that a peer has submitted a graph, of which nothing is durable yet.
   mutating func noteOwn(_ graph: GraphID, of peer: PeerID) {
     for key in order[places(of: peer)] {
       guard let entry = entries[key], entry.filter.includesOwn else { continue }
@@ -255,14 +256,14 @@ struct Subscriptions {
 
   // MARK: - What becomes durable
 
-  /// A turn has become durable whose last event is `last`. nil for `runs`: nobody had subscribed
-  /// when it was decided; the journal has them.
+  /// Takes a durable turn whose last event is `last`. `runs` is nil if nobody had subscribed when
+  /// it was decided; its events are in the journal.
   mutating func tell(_ runs: [EventRun]?, through last: UInt64) {
     told = max(told, last)
     if !order.isEmpty { turns.append(DurableTurn(runs: runs, last: last)) }
   }
 
-  /// Tells a subscriber of the turns that it has not been told yet.
+  /// Passes the pending turns to a subscriber.
   private mutating func takeTurns(
     _ key: Key, canTake: (PeerID) -> Bool, into effects: inout [Effect]
   ) {
@@ -286,7 +287,7 @@ struct Subscriptions {
     entries[key]?.turnsTold = turns.count
   }
 
-  /// Sends one peer what the turns told since the last call.
+  /// Sends one peer its events of the turns since the last call.
   mutating func flush(
     peer: PeerID, canTake: (PeerID) -> Bool, into effects: inout [Effect]
   ) {
@@ -296,8 +297,9 @@ struct Subscriptions {
     }
   }
 
-  /// Sends everybody what the turns told since the last time, and asks for what those behind can
-  /// take; as many as make one message. True: there are more, to be sent when these have left.
+  /// Sends all subscribers the events of the turns since the last call, and requests slices for
+  /// those behind, within the size of one message. True: there is more, to be sent when these have
+  /// left.
   @discardableResult
   mutating func flush(
     at now: Instant, canTake: (PeerID) -> Bool, into effects: inout [Effect]
@@ -317,7 +319,7 @@ struct Subscriptions {
     return false
   }
 
-  /// In the order of keys; some may have gone meanwhile.
+  /// The next subscriber in the order of keys; some may have left meanwhile.
   private mutating func nextToFlush() -> Key? {
     var at = 0
     if let last = lastFlushed {
@@ -360,11 +362,11 @@ struct Subscriptions {
           isFromStart: isFromStart, room: entry.room, filter: entry.filter)))
   }
 
-  /// Who wants a slice; nil when it does so no more.
+  /// The peer that waits for a slice; nil if it no longer does.
   func reader(of reading: UInt64) -> PeerID? { readings[reading]?.peer }
 
-  /// Nobody could be asked for a slice: one that has begun asks again; one that has not is told to
-  /// come again.
+  /// Handles a slice that could not be requested: an open subscription asks again; a new one is
+  /// refused and told to retry.
   mutating func putBack(_ reading: UInt64, _ busy: Refusal, into effects: inout [Effect]) {
     guard let key = readings.removeValue(forKey: reading), let entry = entries[key] else { return }
     entries[key]?.reading = nil
@@ -377,7 +379,7 @@ struct Subscriptions {
     }
   }
 
-  /// A slice of the event log has been read.
+  /// Takes a slice of the event log.
   mutating func take(_ slice: Slice, into effects: inout [Effect]) {
     guard let key = readings.removeValue(forKey: slice.number), var entry = entries[key] else {
       return
@@ -411,7 +413,7 @@ struct Subscriptions {
     finishBatch(key, isEnd: hasCaughtUp, into: &effects)
   }
 
-  /// Sends what is collected; with the mark, if the backlog has just been told.
+  /// Sends the collected events, with the caught-up mark at the end of the backlog.
   private mutating func finishBatch(
     _ key: Key, isEnd: Bool, into effects: inout [Effect]
   ) {
@@ -425,7 +427,7 @@ struct Subscriptions {
 
   // MARK: - Patience
 
-  /// Puts out those that have left too much waiting for too long (G28).
+  /// Evicts subscribers that have left too many events waiting for too long (G28).
   mutating func evict(
     at now: Instant, patience: Span, backlog: UInt64, into effects: inout [Effect]
   ) {
@@ -448,17 +450,16 @@ struct Subscriptions {
 }
 
 extension Subscriptions.Entry {
-  /// Events that may be sent now.
+  /// The number of events that may be sent now.
   fileprivate var room: UInt32 { min(credit, share - min(share, onTheWay)) }
 
-  /// Keeps no more of what was found out about graphs than its share, which is less the more
-  /// subscriptions there are.
+  /// Limits the scopes to its share, which is smaller the more subscriptions there are.
   fileprivate mutating func bound(scopeShare share: Int) {
     scopeShare = share
     if filter.scopeBytes > share { filter.forgetScopes() }
   }
 
-  /// Takes in what of a run is meant, as far as the credit goes.
+  /// Takes the selected part of a run, as far as the credit allows.
   fileprivate mutating func take(_ whole: EventRun, _ effects: inout [Subscriptions.Effect]) {
     guard let run = whole.suffix(from: position) else { return }
     if filter.unknownGraph(of: run) != nil {
@@ -472,7 +473,7 @@ extension Subscriptions.Entry {
     if state == .live { advance(past: run) }
   }
 
-  /// Takes in what the reader has let pass already.
+  /// Takes a run that the reader has already filtered.
   fileprivate mutating func takeFiltered(
     _ whole: EventRun, _ effects: inout [Subscriptions.Effect]
   ) {
@@ -499,7 +500,7 @@ extension Subscriptions.Entry {
     if fitting < part.count { state = .behind }
   }
 
-  /// One message of at most `Limits.entriesPerMessage` events.
+  /// Sends one message of at most `Limits.entriesPerMessage` events.
   fileprivate mutating func send(isMark: Bool, _ effects: inout [Subscriptions.Effect]) {
     let events = Array(batch.prefix(Limits.entriesPerMessage))
     batch.removeFirst(events.count)

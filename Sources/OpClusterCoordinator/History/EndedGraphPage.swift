@@ -1,5 +1,5 @@
-// The operations of one graph that has ended, as rows and sentences, from the documents that the
-// history keeps of it. On the reader's thread.
+// Rows and explanations of one ended graph's operations, from its documents in the history. On the
+// reader's thread.
 
 import OpClusterModel
 import OpClusterQueries
@@ -9,7 +9,7 @@ struct EndedGraphPage {
   private let view: EndedGraphView
   private let filter: OperationFilter
 
-  /// nil when the graph's documents are not there.
+  /// nil if the graph's documents do not exist.
   init?(_ graph: GraphID, _ filter: OperationFilter, _ reader: inout HistoryReader) throws {
     guard let outline = try reader.outline(of: graph),
       let outcomes = try reader.document(.outcomes, of: graph),
@@ -24,7 +24,7 @@ struct EndedGraphPage {
     self.filter = filter
   }
 
-  /// How dependencies in other graphs ended.
+  /// The outcomes of dependencies in other graphs.
   private static func outsideOutcomes(
     _ outline: GraphOutline, _ reader: inout HistoryReader
   ) throws -> [OperationID: Outcome] {
@@ -40,10 +40,10 @@ struct EndedGraphPage {
     return outside
   }
 
-  /// Edges from other graphs that are looked up for the reasons of skipped operations.
+  /// The limit of external edges that are looked up for the reasons of skipped operations.
   private static let outsideLimit = 1_000
 
-  /// Rows of the selection with an index of at least `first`, ascending.
+  /// The rows of the selection with an index of at least `first`, ascending.
   func rows(from first: UInt32, limit: Int) -> [OperationRow] {
     view.rows(filter, from: first, limit: limit)
   }

@@ -1,25 +1,25 @@
-// How the history of graphs is laid out in the journal's documents and chapters: written with the
-// turn that justifies it, read by the reader. Pure; any thread.
+// The layout of graph histories in the journal's documents and chapters: written with the turn that
+// causes them, read by the reader. Pure; any thread.
 
 import OpClusterJournal
 import OpClusterModel
 import OpClusterScheduling
 import OpClusterWire
 
-/// What a document about a graph (its subject is the graph's number) holds.
+/// The content of a document about a graph (its subject is the graph's number).
 enum DocumentKind: Int {
-  /// The submission as it came.
+  /// The original submission.
   case submission = 1
-  /// The graph's line in lists, once it has ended.
+  /// The graph's row in lists, once it has ended.
   case row = 2
-  /// Its shape and counts, once it has ended: the reply to `structure`.
+  /// Its structure and counts, once it has ended: the reply to `structure`.
   case structure = 3
   /// One outcome per operation, once it has ended.
   case outcomes = 4
 }
 
 extension DocumentKind {
-  /// The documents of a graph that ended.
+  /// The documents of an ended graph.
   static func documents(of ending: GraphEnding, lastEvent: UInt64) -> [Attachment] {
     var structure = ending.structure
     structure.lastEvent = lastEvent
@@ -57,8 +57,8 @@ extension DocumentKind {
   }
 }
 
-/// Sorts the ends of attempts of one turn into chapters: by graph, and by neighbourhood in it, so
-/// that a question about a few operations reads little.
+/// Groups the ends of attempts of one turn into chapters, by graph and neighbourhood, so that a
+/// question about few operations reads little.
 struct Chapters {
   private var chapters: [Attachment] = []
 
@@ -70,7 +70,7 @@ struct Chapters {
       sorted.add(history)
       return sorted.chapters
     }
-    // Stable, since lines of one operation follow each other in time.
+    // Stable, since lines of one operation are ordered by time.
     let order = history.indices.sorted {
       let a = Chapters.page(of: history[$0].attempt.operation)
       let b = Chapters.page(of: history[$1].attempt.operation)

@@ -1,21 +1,21 @@
-// What the loop asks the reader of the history, and what it answers. Values on their way between
+// The questions of the loop to the reader of the history, and the answers. Values passed between
 // two threads.
 
 import OpClusterJournal
 import OpClusterModel
 import OpClusterQueries
 
-/// A question to the history. Each is answered once, unless whoever asked has gone.
+/// A question to the history. Each gets one answer, unless its asker has left.
 enum HistoryQuestion: Sendable {
   case slice(SliceQuestion)
   case rows(RowsQuestion)
   case log(LogQuestion)
-  /// How much room the journal's disk has (G8), and whether its files are still there.
+  /// The free space of the journal's disk (G8), and whether the journal's files still exist.
   case room
 }
 
 extension HistoryQuestion {
-  /// Who waits for a reply to it; nil where the loop itself wants to know.
+  /// The peer that waits for the reply; nil if the loop itself asks.
   var peer: PeerID? {
     switch self {
     case .slice, .room: nil
@@ -24,7 +24,7 @@ extension HistoryQuestion {
     }
   }
 
-  /// What it carries along, about.
+  /// The approximate bytes of the question.
   var bytes: Int {
     switch self {
     case .slice, .log, .room: 256
@@ -46,10 +46,10 @@ extension RowsQuestion.What {
   }
 }
 
-/// A question with what has been found so far.
+/// A question with its intermediate results.
 struct HistoryInquiry: Sendable {
   let question: HistoryQuestion
-  /// Where the answer takes a look at many graphs.
+  /// Set if the answer visits many graphs.
   var search: HistorySearch?
   init(_ question: HistoryQuestion) { self.question = question }
 }
@@ -59,23 +59,23 @@ enum HistoryAnswer: Sendable {
   case reply(PeerID, RequestID, ClientReply)
   case log(LogQuestion, Result<LogAnswer, Refusal>)
   case room(UInt64?, lost: JournalError?)
-  /// Something of the history does not hold.
+  /// A part of the history is damaged.
   case damaged(JournalError)
-  /// Everything was looked at since it was said last, and all of it holds.
+  /// A complete check since the last report found no damage.
   case sound
 }
 
-/// Part of the event log for one subscription.
+/// A request for a part of the event log for one subscription.
 struct SliceQuestion: Sendable, Equatable {
   /// The number of this reading.
   var number: UInt64
-  /// The first sequence that is wanted.
+  /// The first requested sequence.
   var from: UInt64
-  /// The subscription begins: does the log still go back so far?
+  /// Whether the subscription begins, so that the log must still reach back that far.
   var isFirst: Bool
-  /// As far back as there is, wherever that may be.
+  /// Whether to begin with the oldest event that exists.
   var isFromStart: Bool
-  /// Events that the subscriber can take now: no more need be read.
+  /// The number of events that the subscriber can receive now; no more are read.
   var room: UInt32
   var filter: EventFilter
 }
@@ -85,30 +85,30 @@ struct Slice: Sendable {
   var content: Result<Content, Refusal>
 
   struct Content: Sendable {
-    /// Where it begins; later than asked for where the log does.
+    /// Its first sequence; later than requested if the log begins later.
     var from: UInt64
-    /// What the filter lets pass, in order.
+    /// The runs that pass the filter, in order.
     var runs: [EventRun]
-    /// The first sequence that was not looked at.
+    /// The first sequence that was not considered.
     var next: UInt64
-    /// What had to be found out about graphs that have not ended in this slice.
+    /// The scopes of graphs that were determined and that have not ended in this slice.
     var scopes: [(GraphID, EventFilter.Scope)]
   }
 }
 
-/// A page of rows that may come from what lives and from what has ended.
+/// A page of rows that may contain living and ended items.
 struct RowsQuestion: Sendable {
   var peer: PeerID
   var request: RequestID
   var what: What
   var selection: Selection
   var graphs: GraphSet
-  /// Graphs that lived when the question was asked, ascending; all others up to `last` ended.
+  /// The graphs that lived when the question was asked, ascending; all others up to `last` ended.
   var living: [GraphID]
   var last: UInt32
-  /// The newest event when it was asked.
+  /// The newest event when the question was asked.
   var lastEvent: UInt64
-  /// What to say when the history has nothing either.
+  /// The refusal if the history has nothing either.
   var otherwise: Refusal
 
   enum What: Sendable {
@@ -116,12 +116,12 @@ struct RowsQuestion: Sendable {
     case operations(after: OperationID?, limit: Int, rows: [OperationRow], more: Bool)
     case structure
     case explain
-    /// `outcomes`: of a graph that lives; the history knows those of one that has ended.
+    /// `outcomes`: those of a living graph; the history knows those of an ended one.
     case submission(GraphID, outcomes: [UInt8]?)
   }
 }
 
-/// Which worker wrote the log of an attempt that nobody holds now.
+/// The question which worker wrote the log of an attempt that no worker holds now.
 struct LogQuestion: Sendable {
   var peer: PeerID
   var request: RequestID

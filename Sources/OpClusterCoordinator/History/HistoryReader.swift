@@ -1,5 +1,5 @@
 // Answers questions to the history from the journal's tables: the event log, the documents of
-// graphs and the chapters of attempts. Lives on the reader's thread.
+// graphs and the chapters of attempts. On the reader's thread.
 
 import OpClusterJournal
 import OpClusterModel
@@ -12,19 +12,19 @@ struct HistoryReader: ~Copyable {
   private var opened: (any JournalReading)?
   /// Decoded submissions, the newest last.
   private var outlines: [GraphOutline] = []
-  /// Bytes that this step has read and decoded.
+  /// The bytes that this step has read and decoded.
   private var spent = 0
-  /// How far the present look through everything has come, and what it has found.
+  /// The progress of the present check of all tables, and its result so far.
   private var inspection = HistoryInspection()
   private var isRoundSound = true
-  /// Tables of which not every row is found by every way: an answer could lack some.
+  /// Tables in which some rows cannot be found by every path: an answer might lack some.
   private var unsound: [HistoryTable: JournalError] = [:]
-  /// What the loop has to hear.
+  /// Findings for the loop.
   private var findings: [HistoryAnswer] = []
 
   init(_ journal: any Journal) { self.journal = journal }
 
-  /// Goes on with a question for a bounded while; nil where it has not come to the answer.
+  /// Continues a question for a bounded time; nil if it has no answer yet.
   mutating func step(_ inquiry: inout HistoryInquiry) -> HistoryAnswer? {
     spent = 0
     switch inquiry.question {
@@ -41,13 +41,13 @@ struct HistoryReader: ~Copyable {
     }
   }
 
-  /// Whether it is somebody else's turn.
+  /// Whether this step has used up its share.
   var isSpent: Bool { spent >= CoordinatorLimits.historyStepBytes }
 
-  /// Looking at operations takes time, however little there is to read of them.
+  /// Charges the time of visiting operations, even if little is read for them.
   mutating func willLook(at operations: UInt32) { spent += Int(operations) / 16 }
 
-  /// Runs a reading; what goes wrong with the disk becomes a refusal.
+  /// Runs a reading; converts disk errors to a refusal.
   private mutating func reading<Found>(
     _ body: (inout HistoryReader) throws -> Found
   ) -> Result<Found, Refusal> {
@@ -56,7 +56,7 @@ struct HistoryReader: ~Copyable {
     } catch let refusal as Refusal {
       return .failure(refusal)
     } catch {
-      // The next question tries with a fresh connection.
+      // The next question uses a new connection.
       opened = nil
       if let error = error as? JournalError { note(error) }
       return .failure(
@@ -68,11 +68,10 @@ struct HistoryReader: ~Copyable {
 
   // MARK: - Whether it holds
 
-  /// Whether the next look may take longer than a moment.
+  /// Whether the ends of every table were checked; later steps of the check may take longer.
   var hasSeenEnds: Bool { inspection.hasSeenEnds }
 
-  /// Looks at the next few rows of everything; true when that was the last of them, and the next
-  /// look begins anew.
+  /// Checks the next few rows; true if they were the last, and the next check begins again.
   mutating func inspect() -> Bool {
     let table = inspection.table
     var isOver: Bool
@@ -101,13 +100,13 @@ struct HistoryReader: ~Copyable {
     findings.append(.damaged(error))
   }
 
-  /// What was found since this was called last.
+  /// The findings since the last call.
   mutating func takeFindings() -> [HistoryAnswer] {
     defer { findings.removeAll() }
     return findings
   }
 
-  /// A table whose answers can be believed to be whole.
+  /// The tables; throws if `table` is known to be incomplete.
   private mutating func tables(
     with table: HistoryTable
   ) throws(JournalError) -> any JournalReading {
@@ -135,7 +134,7 @@ struct HistoryReader: ~Copyable {
       }
       from = bounds.lowerBound
     }
-    // Where little is wanted, a part is read, but not so little that a filter finds nothing in it.
+    // Reads less if little is requested, but enough for a filter to find something.
     let bytes = min(CoordinatorLimits.sliceBytes, max(16_384, Int(question.room) * 32))
     let rows = try tables.stream(
       from: from, limit: ReadLimit(rows: CoordinatorLimits.sliceRows, bytes: bytes))
@@ -158,7 +157,7 @@ struct HistoryReader: ~Copyable {
         guard let run = whole.suffix(from: from) else { continue }
         if let graph = filter.unknownGraph(of: run) {
           if filter.scopeBytes - wanted.scopeBytes > CoordinatorLimits.scopeBytesPerSlice {
-            // The next slice goes on from here, without what this one has found out.
+            // The next slice continues here, without the scopes that this one has determined.
             content.next = max(from, run.first.sequence)
             break reading
           }
@@ -186,7 +185,7 @@ struct HistoryReader: ~Copyable {
 
   // MARK: - Documents
 
-  /// What a graph was submitted as; nil when that is no longer kept.
+  /// The submission of a graph; nil if it is no longer kept.
   mutating func outline(of graph: GraphID) throws -> GraphOutline? {
     if let at = outlines.firstIndex(where: { $0.graph == graph }) {
       spent += CoordinatorLimits.historyLookupBytes
@@ -210,8 +209,8 @@ struct HistoryReader: ~Copyable {
 
   // MARK: - Chapters
 
-  /// The ends of attempts of some operations of a graph, and of operations that no attempt ended;
-  /// of each operation the oldest first.
+  /// The ends of attempts of some operations of a graph, and of operations that ended without an
+  /// attempt; of each operation the oldest first.
   mutating func attempts(
     of graph: GraphID, _ members: ClosedRange<UInt32>
   ) throws -> [AttemptHistory] {
@@ -227,7 +226,7 @@ struct HistoryReader: ~Copyable {
       for row in rows {
         spent += row.body.count
         for line in try Wire.decodeHistory(row.body) {
-          // Operations are far fewer than 2³²: the last number is none's.
+          // Operations are far fewer than 2³², so no operation has the last number.
           let wanted = members.lowerBound..<max(members.lowerBound, members.upperBound &+ 1)
           for member in line.members.clamped(to: wanted) { found.append(line.of(member)) }
         }

@@ -1,13 +1,13 @@
-// Lists that merge what lives with what has ended, ascending by number and page by page. The rows
-// of what lives come with the question; those of what ended are made from the documents, which may
-// take a look at every graph there ever was: a search stops after each bounded step and goes on
-// when it is its turn again. On the reader's thread.
+// Lists of living and ended items, ascending by number and page by page. Living rows come with the
+// question; ended ones are made from documents, which may require a visit to every graph that ever
+// existed. So a search stops after each bounded step and continues in its next turn. On the
+// reader's thread.
 
 import OpClusterModel
 import OpClusterQueries
 import OpClusterWire
 
-/// How far a search has come.
+/// The progress of a search.
 enum HistorySearch: Sendable {
   case graphs(GraphSearch)
   case operations(OperationSearch)
@@ -15,7 +15,7 @@ enum HistorySearch: Sendable {
 }
 
 extension HistoryReader {
-  /// The reply, when this step has come to it.
+  /// The reply, if this step has completed it.
   mutating func rows(
     _ question: RowsQuestion, _ search: inout HistorySearch?
   ) throws -> ClientReply? {
@@ -34,7 +34,7 @@ extension HistoryReader {
     }
   }
 
-  /// A graph as it was submitted, and how its operations ended.
+  /// A graph's submission, and the outcomes of its operations.
   private mutating func submission(
     _ question: RowsQuestion, _ graph: GraphID, _ living: [UInt8]?
   ) throws -> ClientReply {
@@ -50,7 +50,7 @@ extension HistoryReader {
 }
 
 extension RowsQuestion {
-  /// The first graph that it means from a number on and that lives no more.
+  /// The first ended graph of the selection, from a number on.
   fileprivate func ended(from number: UInt32) -> GraphID? {
     var next = graphs.next(from: number)
     while let found = next, found <= last {
@@ -66,7 +66,7 @@ extension RowsQuestion {
 }
 
 extension HistorySearch {
-  /// nil: the question is about one graph.
+  /// nil: the question concerns one graph.
   init?(_ question: RowsQuestion) {
     switch question.what {
     case .graphs(let after, let limit, let rows, let more):
@@ -79,7 +79,7 @@ extension HistorySearch {
     }
   }
 
-  /// Goes on for a bounded while; nil where it has not come to the reply.
+  /// Continues for a bounded time; nil if the reply is incomplete.
   fileprivate mutating func step(
     _ question: RowsQuestion, _ reader: inout HistoryReader
   ) throws -> ClientReply? {
@@ -103,10 +103,10 @@ extension HistorySearch {
 struct GraphSearch: Sendable {
   private let limit: Int
   private var rows: [GraphRow] = []
-  /// Living ones, not yet among the rows.
+  /// The living graphs that are not yet among the rows.
   private var rest: ArraySlice<GraphRow>
   private let livingMore: Bool
-  /// The next one that is looked at.
+  /// The next ended graph to visit.
   private var ended: GraphID?
 
   fileprivate init(
@@ -125,7 +125,7 @@ struct GraphSearch: Sendable {
     _ question: RowsQuestion, _ reader: inout HistoryReader
   ) throws -> ClientReply? {
     while rows.count < limit {
-      // Beyond the last living row of a page that is full, nothing can be said yet.
+      // Behind the last living row of a full page the next living graphs are unknown.
       if rest.isEmpty, livingMore { return .graphs(rows, more: true) }
       if let first = rest.first, ended.map({ first.graph < $0 }) ?? true {
         rows.append(first)
@@ -162,10 +162,10 @@ struct OperationSearch: Sendable {
   private let limit: Int
   private var rows: [OperationRow] = []
   private let filter: OperationFilter
-  /// Living ones, not yet among the rows.
+  /// The living operations that are not yet among the rows.
   private var rest: ArraySlice<OperationRow>
   private let livingMore: Bool
-  /// The next graph that is looked at.
+  /// The next ended graph to visit.
   private var ended: GraphID?
 
   fileprivate init(
@@ -194,7 +194,7 @@ struct OperationSearch: Sendable {
       if reader.isSpent { return nil }
       if let found = try EndedGraphPage(graph, filter, &reader) {
         let first = after.flatMap { $0.graph == graph ? $0.index.addingOne : nil } ?? 0
-        // One more than there is room for says whether there is more.
+        // One row more than there is room for shows whether there is more.
         rows += found.rows(from: first, limit: limit - rows.count + 1)
         if rows.count > limit {
           rows.removeLast(rows.count - limit)
@@ -218,7 +218,8 @@ struct OperationSearch: Sendable {
 }
 
 extension HistoryReader {
-  /// What an ended command operation ran, for who asks for it alone; a living one has it already.
+  /// Adds the command of an ended command operation, for a request of a single one; a living one
+  /// has it.
   fileprivate mutating func addCommand(to row: inout OperationRow) throws {
     guard row.command.isEmpty, let outline = try outline(of: row.id.graph),
       let stage = outline.stage(of: row.id.index),
@@ -232,7 +233,7 @@ extension HistoryReader {
     }
   }
 
-  /// Fills in what the attempts came to, a neighbourhood of operations at a time.
+  /// Adds the results of attempts, one neighbourhood of operations at a time.
   fileprivate mutating func addAttempts(to rows: inout [OperationRow], isSingle: Bool) throws {
     var start = 0
     while start < rows.count {
@@ -258,8 +259,8 @@ extension HistoryReader {
     try nameUnexpectedZeros(in: &rows)
   }
 
-  /// A command that names the exit statuses of success can fail with 0, which looks like none.
-  /// Looks at rows that ended so, and at the command of each stage of theirs once.
+  /// Marks failures with exit status 0, which look like successes: a command may name its own
+  /// statuses of success. Visits rows that ended so, and the command of each of their stages once.
   private mutating func nameUnexpectedZeros(in rows: inout [OperationRow]) throws {
     var known: [GraphID: [Int: Bool]] = [:]
     for at in rows.indices {
@@ -305,11 +306,11 @@ extension OperationRow {
 
 // MARK: - Explanations
 
-/// Why operations that have ended did so.
+/// The reasons for the ends of operations.
 struct ExplanationSearch: Sendable {
   private var explanations: [Explanation] = []
   private let filter: OperationFilter
-  /// The next graph that is looked at.
+  /// The next ended graph to visit.
   private var ended: GraphID?
 
   fileprivate init(_ question: RowsQuestion) {
@@ -341,7 +342,7 @@ struct ExplanationSearch: Sendable {
 // MARK: - Rows
 
 extension [GraphID] {
-  /// Whether an ascending list has a graph.
+  /// Whether an ascending list contains a graph.
   fileprivate func holds(_ number: UInt32) -> Bool {
     var low = 0
     var high = count
@@ -354,7 +355,7 @@ extension [GraphID] {
 }
 
 extension [OperationRow] {
-  /// Where an operation is among ascending rows.
+  /// The position of an operation among ascending rows.
   fileprivate func position(of id: OperationID, in range: Range<Int>) -> Int? {
     var low = range.lowerBound
     var high = range.upperBound

@@ -1,10 +1,10 @@
-// The thread that reads the history, so that the loop never waits for a disk. Questions come in by
-// their turns, answers leave through the loop's mailbox; one step of one question at a time. Now
-// and then it looks at a few rows of its own accord, until it has seen that all of them hold.
+// The thread that reads the history, so that the loop never waits for a disk. Askers take turns,
+// and answers leave through the loop's mailbox; the thread runs one step of one question at a time.
+// From time to time it checks a few rows on its own, until it has checked all of them.
 
 import OpClusterJournal
 import OpClusterModel
-import OpClusterZeroMQ
+import OpClusterSystem
 import Synchronization
 
 final class HistoryThread: Sendable {
@@ -13,23 +13,23 @@ final class HistoryThread: Sendable {
     var isStopping = false
   }
 
-  /// What the asking and the answering thread share.
+  /// The state shared by the asking and the answering thread.
   private final class Shared: Sendable {
     let state = Mutex(State())
-    /// Says that there is something new; once is enough.
+    /// Rings for any number of changes.
     let bell: Mailbox<Void>
-    init() throws(SocketError) { bell = try Mailbox(capacity: 1) }
+    init() throws(SystemError) { bell = try Mailbox(capacity: 1) }
   }
 
   private let shared: Shared
   private let thread: ThreadHandle
 
   /// - Parameters:
-  ///   - journal: Gives the thread a reader of its own.
+  ///   - journal: Provides a reader for the thread.
   ///   - answer: Called on the thread.
   init(
     _ journal: any Journal, answer: @escaping @Sendable (HistoryAnswer) -> Void
-  ) throws(SocketError) {
+  ) throws(SystemError) {
     let shared = try Shared()
     self.shared = shared
     thread = try startThread(name: "history") {
@@ -37,19 +37,19 @@ final class HistoryThread: Sendable {
     }
   }
 
-  /// Takes a question in; false when too many, or too large ones, wait (G27).
+  /// Accepts a question; false if too many, or too large ones, wait (G27).
   func ask(_ question: HistoryQuestion, of asker: HistoryTurns.Asker) -> Bool {
     let isTaken = shared.state.withLock { $0.turns.admit(question, of: asker) }
     if isTaken { _ = shared.bell.post(()) }
     return isTaken
   }
 
-  /// Nobody waits for the answers to this peer any more.
+  /// Drops the questions of this peer: nobody waits for their answers any more.
   func forget(_ peer: PeerID, of asker: HistoryTurns.Asker) {
     shared.state.withLock { $0.turns.forget(peer, of: asker) }
   }
 
-  /// Ends the thread; what it has not answered stays unanswered.
+  /// Ends the thread; open questions stay unanswered.
   func stop() {
     shared.state.withLock { $0.isStopping = true }
     _ = shared.bell.post(())
@@ -62,7 +62,7 @@ final class HistoryThread: Sendable {
     var poller = Poller()
     _ = poller.add(descriptor: shared.bell.descriptor)
     var rung: [Void] = []
-    // Nobody is answered from a table that has lost its root.
+    // Checks the ends first, so that no answer comes from a table that has lost its root.
     while !reader.hasSeenEnds, !reader.inspect() {}
     var nextLook = Instant.now
     while true {
@@ -74,7 +74,7 @@ final class HistoryThread: Sendable {
         nextLook = .now + (isOver ? CoordinatorLimits.inspectionRest : CoordinatorLimits.lookPause)
       }
       guard var inquiry else {
-        // Only a bug of ours makes polling one descriptor fail; the thread goes on looking.
+        // Polling one descriptor fails only because of a bug; the thread continues.
         _ = try? poller.wait(until: nextLook.nanoseconds)
         shared.bell.takeAll(into: &rung)
         continue

@@ -1,23 +1,23 @@
-// Questions to the history that wait or are being answered, by who asked, and whose turn it is
-// (G29): a step of one, then a step of the next, so that a search through everything that ever
-// ended holds nobody else up. Bounded (G27). Pure.
+// The open questions to the history, by asker, and the order of turns (G29): one step of one asker,
+// then one step of the next, so that a search through the whole history delays nobody else. Bounded
+// (G27). Pure.
 
 import DequeModule
 import OpClusterModel
 
 struct HistoryTurns {
-  /// Who is counted together.
+  /// The party that questions count for.
   enum Asker: Hashable, Sendable {
     case coordinator
     case principal(QuotaHolder)
   }
 
-  /// The questions of one asker, without the one that the reader has.
+  /// The questions of one asker, except the one that the reader has.
   private struct Line {
-    /// They take turns.
+    /// These take turns.
     var begun: Deque<HistoryInquiry> = []
     var waiting: Deque<HistoryInquiry> = []
-    /// Of all of them, the one that the reader has included.
+    /// Counts all of them, including the one that the reader has.
     var count = 0
     var bytes = 0
 
@@ -39,15 +39,15 @@ struct HistoryTurns {
 
   /// Looked up only.
   private var lines: [Asker: Line] = [:]
-  /// Those with questions, without the one whose question the reader has.
+  /// Askers with questions, except the asker of the present one.
   private var round: Deque<Asker> = []
-  /// Whose question the reader has; its asker may have lost interest since.
+  /// The present question of the reader; its asker may have lost interest since.
   private var current: (asker: Asker, question: HistoryQuestion, isForgotten: Bool)?
   private(set) var count = 0
   private(set) var bytes = 0
 
-  /// Takes a question in; false when too many, or too large ones, wait (G27). Who has none waiting
-  /// gets one in as long as the questions of all together have no more than twice their bytes.
+  /// Accepts a question; false if too many, or too large ones, wait (G27). An asker without open
+  /// questions may add one as long as all questions together have at most twice their byte limit.
   mutating func admit(_ question: HistoryQuestion, of asker: Asker) -> Bool {
     let size = question.bytes
     let (own, ownBytes) = lines[asker].map { ($0.count, $0.bytes) } ?? (0, 0)
@@ -66,7 +66,7 @@ struct HistoryTurns {
     return true
   }
 
-  /// What the reader does next: a step of this one, then `goOn` or `finish`.
+  /// The next work of the reader: one step of this question, then `goOn` or `finish`.
   mutating func next() -> HistoryInquiry? {
     precondition(current == nil, "one question at a time")
     guard let asker = round.popFirst(), let inquiry = lines[asker]?.next() else { return nil }
@@ -74,7 +74,7 @@ struct HistoryTurns {
     return inquiry
   }
 
-  /// The step did not come to the answer: another one, when it is this asker's turn again.
+  /// Queues the present question for another step in this asker's next turn.
   mutating func goOn(with inquiry: HistoryInquiry) {
     guard let (asker, _, isForgotten) = current else { return }
     if isForgotten { return finish() }
@@ -83,7 +83,7 @@ struct HistoryTurns {
     round.append(asker)
   }
 
-  /// The question was answered.
+  /// Removes the present question, which was answered.
   mutating func finish() {
     guard let (asker, question, _) = current else { return }
     current = nil
@@ -91,7 +91,7 @@ struct HistoryTurns {
     if lines[asker] != nil { round.append(asker) }
   }
 
-  /// Nobody waits for the answers to this peer any more.
+  /// Drops the questions of this peer: nobody waits for their answers any more.
   mutating func forget(_ peer: PeerID, of asker: Asker) {
     guard let line = lines[asker] else { return }
     if let current, current.asker == asker, current.question.peer == peer {

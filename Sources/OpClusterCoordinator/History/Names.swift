@@ -1,16 +1,16 @@
-// Two modules have a `Turn`: what the scheduler decided, and what the journal keeps of it. This
-// target speaks of both and names them apart. Pure.
+// Names for the two types `Turn`: the scheduler's decisions, and the journal's record of them. This
+// target uses both. Pure.
 
 import OpClusterJournal
 import OpClusterModel
 import OpClusterScheduling
-import OpClusterZeroMQ
+import OpClusterSystem
 
 typealias SchedulingTurn = OpClusterScheduling.Turn
 typealias JournalTurn = OpClusterJournal.Turn
 
 extension Instant {
-  /// The moment on this machine's monotonic clock; only bodies read it.
+  /// The present moment on this machine's monotonic clock; only bodies read it.
   static var now: Instant { Instant(nanoseconds: MonotonicClock.now()) }
 }
 

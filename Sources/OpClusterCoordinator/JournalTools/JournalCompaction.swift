@@ -1,10 +1,10 @@
-// Makes a journal smaller while nobody uses it: one snapshot instead of the turns behind the last
-// one, and the space of what was deleted back to the disk (G9). Used by the command, on its thread.
+// Compacts an unused journal: replaces the turns behind the last snapshot by a new one, and returns
+// the space of deleted rows to the disk (G9). Used by the command, on its thread.
 
 import OpClusterJournal
 import OpClusterModel
 import OpClusterScheduling
-import OpClusterZeroMQ
+import OpClusterSystem
 
 public enum JournalCompaction {
   /// The size of the database before and after, in bytes.
@@ -13,11 +13,13 @@ public enum JournalCompaction {
     public let bytesAfter: UInt64
   }
 
-  /// Interrupted anywhere, it leaves a journal that recovers to the same state: a snapshot counts
-  /// only when it is whole, turns are dropped after that, and SQLite's own compaction is atomic.
-  /// Everything is verified first, history too: of a damaged journal nothing is changed.
+  /// Compacts the journal in a folder. Interrupted anywhere, it leaves a journal that recovers to
+  /// the same state: only a complete snapshot counts, turns are dropped after it, and SQLite's own
+  /// compaction is atomic. First verifies everything, including history: a damaged journal is not
+  /// changed.
   ///
-  /// - Throws: a `JournalError` (in use, damaged, disk), or a `CoordinatorError` naming a record.
+  /// - Throws: A `JournalError` (in use, damaged, disk), or a `CoordinatorError` that names a
+  ///   record.
   public static func compact(folder: String) throws -> Report {
     let before = try JournalTools.size(folder: folder)
     _ = try JournalTools.verify(folder: folder, isUnused: true)
@@ -27,7 +29,7 @@ public enum JournalCompaction {
     return Report(bytesBefore: before, bytesAfter: try JournalTools.size(folder: folder))
   }
 
-  /// The state that the journal leads to, as a snapshot behind its last turn.
+  /// Writes the journal's final state as a snapshot behind its last turn.
   private static func writeSnapshot(_ folder: String) throws {
     let notices = try Mailbox<Notice>(capacity: CoordinatorLimits.notices)
     let observer = JournalObserver(
@@ -35,7 +37,7 @@ public enum JournalCompaction {
       onFailure: { _ = notices.post(.failed($0)) },
       onSnapshot: { _ = notices.post(.snapshot($0)) })
     let (journal, recovered) = try SQLiteJournal.open(folder: folder, observer: observer)
-    // Closing does what is still to be done: the turns that the snapshot replaces go.
+    // Closing completes the remaining work: it drops the turns that the snapshot replaces.
     defer { journal.close() }
     guard recovered.lastSequence > recovered.snapshotSequence ?? 0 else { return }
     let scheduler = try Startup.scheduler(from: recovered, timing: Timing())

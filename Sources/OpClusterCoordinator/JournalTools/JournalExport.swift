@@ -1,4 +1,4 @@
-// The journal's facts as lines for people, and the check that all of them mean something. Used by
+// Prints the journal's facts as lines for people, and checks that all of them are valid. Used by
 // the command, on its thread.
 
 public import OpClusterJournal
@@ -7,28 +7,28 @@ import OpClusterScheduling
 import OpClusterWire
 
 public enum JournalExport {
-  /// Prints every fact: those of the snapshot, then those of the turns behind it, up to the first
-  /// record that is damaged. As of one moment, also beside a coordinator that works.
+  /// Prints every fact of the snapshot and of the turns behind it, up to the first damaged record.
+  /// Reads in one transaction, so a coordinator may work at the same time.
   ///
-  /// - Throws: a `JournalError`, or a `CoordinatorError` that names the record.
+  /// - Throws: A `JournalError`, or a `CoordinatorError` that names the record.
   public static func export(folder: String, _ line: (String) -> Void) throws {
     try JournalTools.readUntilDamage(folder: folder) { content in
       try forEachRecord(content) { place, record in line("\(place) \(text(record))") }
     }
   }
 
-  /// Decodes everything, and checks what a start would check (G6); returns the number of facts.
+  /// Decodes everything, and repeats the checks of a start (G6); returns the number of facts.
   /// Throws as `export` does.
   public static func check(folder: String) throws -> Int {
     try JournalTools.read(folder: folder) { try check($0) }
   }
 
-  /// The same of what has been read already.
+  /// Checks content that was read already.
   @discardableResult
   public static func check(_ recovered: Recovered) throws -> Int {
     var count = 0
     try forEachRecord(recovered) { _, _ in count += 1 }
-    // The state that it leads to, and the events against the turns.
+    // Checks that a state results, and that the events agree with the turns.
     _ = try Startup.scheduler(from: recovered, timing: Timing())
     return count
   }

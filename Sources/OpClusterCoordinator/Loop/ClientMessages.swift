@@ -1,5 +1,5 @@
-// What clients say: frames come in, admission lets them through, keeps them until their principals'
-// turn, or does not (G29). What was let through is carried out here. On the loop's thread.
+// Receives messages of clients: admission allows each frame, keeps it until its principal's turn,
+// or refuses it (G29). Allowed requests are carried out here. On the loop's thread.
 
 import Logging
 import OpClusterModel
@@ -18,10 +18,10 @@ extension CoordinatorLoop {
     hearQueued()
   }
 
-  /// One after the other, for a bounded time.
+  /// Hears queued frames one after the other, for a bounded time.
   private func hearQueued() {
     var clock = Instant.now
-    // What has been asked for is answered at the end of the turn: its time is set aside.
+    // Reserves time for questions, which are answered at the end of the turn.
     var end = clock + CoordinatorLimits.hearingTime
     var heard = 0
     while heard < Limits.frameBytesPerTurn / 2, clock < end,
@@ -45,7 +45,7 @@ extension CoordinatorLoop {
     if admits(.frame(bytes), .client, id) { hear(bytes, of: id) }
   }
 
-  /// The conversation with a sender; nil for a new one where no more are kept in mind (G27).
+  /// The conversation with a sender; nil for a new sender if the table is full (G27).
   func client(of sender: Sender) -> PeerID? {
     if let known = clients.peers.find(sender.connection) { return known }
     if clients.peers.isFull { return nil }
@@ -55,7 +55,7 @@ extension CoordinatorLoop {
     return peer
   }
 
-  /// A client's message, when its turn has come.
+  /// Handles a client's message in its turn.
   private func hear(_ bytes: [UInt8], of peer: PeerID) {
     guard let known = clients.peers[peer], !known.isPutOut else { return }
     do {
@@ -110,7 +110,7 @@ extension CoordinatorLoop {
     }
   }
 
-  /// What the scheduler and the subscriptions know that admission goes by. O(log subscriptions),
+  /// The facts of the scheduler and the subscriptions that admission needs. O(log subscriptions),
   /// and for blocks O(labels of their graph).
   private func facts(about what: ClientRequest, of peer: Peer) -> AdmissionFacts {
     var facts = AdmissionFacts(clients: clients.peers.greeted)

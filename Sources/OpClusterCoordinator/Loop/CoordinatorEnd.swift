@@ -1,11 +1,11 @@
-// How a coordinator comes to its end, with the exit status that goes with it. Values only.
+// The end of a coordinator, with its exit status. Values only.
 
 public import OpClusterJournal
-public import OpClusterZeroMQ
+public import OpClusterSystem
 
-/// Why a coordinator stopped serving.
+/// The reason why a coordinator stopped serving.
 public enum CoordinatorEnd: Sendable {
-  /// It was asked to; everything accepted is durable.
+  /// It was asked to stop; everything accepted is durable.
   case stopped
   case failed(CoordinatorError)
 
@@ -18,17 +18,17 @@ public enum CoordinatorEnd: Sendable {
   }
 }
 
-/// What kept a coordinator from starting or from going on.
+/// An error that prevented a start, or ended the service.
 public enum CoordinatorError: Error, Sendable, CustomStringConvertible {
   /// The journal cannot be opened, read or written (G6, G7, F31).
   case journal(JournalError)
-  /// A record that is whole, but means nothing to this program (G6).
+  /// A complete record that this program cannot interpret (G6).
   case unreadable(record: String, problem: String)
   /// An address cannot be bound, or a socket failed.
-  case socket(SocketError)
-  /// The gate lets in whom it must not, or nothing is known about it (G35).
+  case socket(SystemError)
+  /// The gate admits unknown keys, or its state is unknown (G35).
   case open(String)
-  /// Others could replace what is in a folder of ours (G39, F59).
+  /// Others could replace files in a folder of the coordinator (G39, F59).
   case unsafeFolder(String)
   /// The settings contradict each other.
   case settings(String)

@@ -1,17 +1,19 @@
-// The coordinator's loop: one thread that owns both sockets and steps the scheduler in place. Reads
-// top to bottom; a turn is a transaction:
+// The coordinator's loop: one thread that owns both sockets and steps the scheduler in place. A
+// turn is a transaction:
 //
-//   sleep → hear what other threads say → take frames in (`WorkerMessages`, `ClientMessages`) →
-//   the scheduler decides → append to the journal (`TurnCommit`) → what is durable leaves
-//   (`OutgoingMessages`) → clients (`Clients`)
+//   sleep → take messages of other threads → receive frames (`WorkerMessages`, `ClientMessages`) →
+//   the scheduler decides → append to the journal (`TurnCommit`) → send durable effects
+//   (`OutgoingMessages`) → attend to clients (`Clients`)
 //
-// It never waits but in `sleep`. While the disk lags behind so far that the journal takes no more,
-// nobody is listened to and the scheduler's time stands still, so that no worker is lost by it.
+// It waits only in `sleep`. While the journal accepts nothing because the disk is too slow, the
+// loop receives nothing and the scheduler's time stands still, so that no worker is lost for that
+// reason.
 
 import Logging
 import OpClusterJournal
 import OpClusterModel
 import OpClusterScheduling
+import OpClusterSystem
 import OpClusterZeroMQ
 
 final class CoordinatorLoop {
@@ -20,10 +22,10 @@ final class CoordinatorLoop {
   var wakeups: Wakeups
   var watch: ProcessWatch
   var clock: LoopClock
-  /// Why the loop ends after this turn; nil: it goes on.
+  /// The end of the loop after this turn; nil: it continues.
   var end: CoordinatorEnd?
 
-  // Who is there, and what of it is let through
+  // The peers, and admission:
   var keys: KeysInUse
   var workers: Port
   var clients: Port
@@ -34,7 +36,7 @@ final class CoordinatorLoop {
   var work = TurnWork()
   var commits: PendingCommits
 
-  // Answers that take longer
+  // Answers that take longer:
   var subscriptions: Subscriptions
   var sources: AnswerSources
 
@@ -48,7 +50,7 @@ final class CoordinatorLoop {
     _ journal: any Journal, mayHaveGoneBack: Bool, _ notices: Mailbox<Notice>,
     signals: StopSignals?, lifeline: Int32?, service: ServiceNotifier?
   ) throws(CoordinatorError) {
-    // Before anything else takes the low numbers.
+    // First of all, so that it gets the low numbers.
     watch = ProcessWatch(
       service: service, ownsProcess: signals != nil, heartbeat: settings.timing.heartbeat)
     self.settings = settings
@@ -63,8 +65,7 @@ final class CoordinatorLoop {
         templates: graph.templates, operations: graph.operations, bytes: graph.bytes)
       admission.resumed(graph.graph, cost: cost)
     }
-    // Both clocks at one moment: what is left of a delay is reckoned by one and waited for by the
-    // other.
+    // Reads both clocks at one moment: one computes the rest of a delay, the other waits for it.
     clock = LoopClock()
     work.turn.begin(at: clock.now, wall: .now)
     scheduler.start(
@@ -73,14 +74,14 @@ final class CoordinatorLoop {
     operatorLog = OperatorLog(logger, scheduler.workers(at: clock.now))
     subscriptions = Subscriptions(told: scheduler.lastEvent)
     commits.release.becameDurable(through: work.turn.commit.number - 1)
-    let first = TurnWriting.journalTurn(
+    let first = TurnRecords.journalTurn(
       work.turn, epoch: scheduler.epoch, lastEvent: scheduler.lastEvent)
     try Self.makeDurable(first, journal, notices)
     commits.release.becameDurable(through: work.turn.commit.number)
-    do throws(SocketError) {
-      // The gate before any address (A6).
+    do throws(SystemError) {
+      // Opens the gate before any address is bound (A6).
       keys = KeysInUse(
-        access: try settings.keys.map { keys throws(SocketError) in
+        access: try settings.keys.map { keys throws(SystemError) in
           try Access(keys, admitsAll: settings.admitsAll)
         })
       workers = try Port(settings.workerEndpoint, keys: keys.access?.serverKeys)
@@ -94,11 +95,11 @@ final class CoordinatorLoop {
     try proveGate()
   }
 
-  /// Nobody is served until a random key was refused at each address (G35).
+  /// Serves nobody until a random key was refused at each address (G35).
   private func proveGate() throws(CoordinatorError) {
     for endpoint in [workers.endpoint, clients.endpoint] {
       let problem: String?
-      do throws(SocketError) {
+      do throws(SystemError) {
         problem = try keys.access?.proof(at: endpoint, .now)
       } catch {
         throw .socket(error)
@@ -116,7 +117,7 @@ final class CoordinatorLoop {
     _ = poller.add(descriptor: notices.descriptor)
     var batch: [Notice] = []
     while true {
-      do throws(SocketError) {
+      do throws(SystemError) {
         _ = try poller.wait(until: nil)
       } catch {
         throw .socket(error)
@@ -156,7 +157,7 @@ final class CoordinatorLoop {
     clients.join(&wakeups.poller)
   }
 
-  /// Whether the journal lets us go on, and what waits for it is not too much (G27).
+  /// Whether the journal accepts nothing, or too much waits for it (G27).
   var isStalled: Bool { commits.unappended != nil || commits.isClosed || commits.release.isFull }
 
   private func step() throws(CoordinatorError) {
@@ -177,17 +178,17 @@ final class CoordinatorLoop {
     forgetRemoved()
     considerSnapshot()
     settle()
-    // Last, so that nothing but a whole turn feeds the watchdog.
+    // Last, so that only a complete turn feeds the watchdog.
     watchThreads()
   }
 
-  /// Once nothing can run any more of which a journal that went back knows nothing (G16).
+  /// Settles the journal once no operation unknown to a restored journal can still run (G16).
   private func settle() {
     guard !commits.isSettled, !commits.isClosed, scheduler.isSettled(at: now) else { return }
     commits.isSettled = commits.journal.settle() == .accepted
   }
 
-  /// One turn of the scheduler, if there is anything to decide.
+  /// Runs one turn of the scheduler, if there is anything to decide.
   private func decide() {
     work.turn.begin(at: now, wall: .now)
     work.hasInput = false
@@ -211,7 +212,7 @@ final class CoordinatorLoop {
     admission.queue.chargeRest(end - heardEverybody, after: heardEverybody - start, at: end)
   }
 
-  /// What is said while the disk keeps everything else back.
+  /// Sends heartbeats while everything else waits for the disk.
   private func keepTalking() {
     work.turn.begin(at: now, wall: .now)
     scheduler.keepTalking(CommitIndex(commits.release.durable), into: &work.turn)
@@ -222,14 +223,15 @@ final class CoordinatorLoop {
 
   private var isTickDue: Bool { now >= nextTick }
 
-  /// At least twice a heartbeat, so that the scheduler can tell a pause of ours from silence.
+  /// At least twice per heartbeat, so that the scheduler can distinguish its own pause from
+  /// silence.
   private var nextTick: Instant {
     let regular = clock.lastTick + settings.timing.heartbeat / 2
     guard let wish = scheduler.nextDeadline() else { return regular }
     return max(min(wish, regular), clock.lastTick + CoordinatorLimits.tickPause)
   }
 
-  /// Whether somebody in the request queue needs not wait for others.
+  /// Whether a queued request need not wait for others.
   private var isAnybodyHeardNext: Bool { admission.queue.hasNext(at: .now) }
 
   private func sleep() throws(CoordinatorError) {
@@ -247,7 +249,7 @@ final class CoordinatorLoop {
       moment = min(moment, now + (isAnybodyHeardNext ? .zero : CoordinatorLimits.retryPause))
     }
     if let feed = watch.service?.nextFeed { moment = min(moment, Instant(nanoseconds: feed)) }
-    do throws(SocketError) {
+    do throws(SystemError) {
       _ = try wakeups.poller.wait(until: moment.nanoseconds)
     } catch {
       throw .socket(error)
@@ -289,7 +291,8 @@ final class CoordinatorLoop {
     }
   }
 
-  /// G7: after a failure nothing more leaves. Otherwise everything accepted becomes durable.
+  /// Ends the loop: after a failure nothing more leaves (G7); otherwise everything accepted becomes
+  /// durable.
   private func finish() -> CoordinatorEnd {
     watch.service?.stopping("making everything durable")
     sources.history.stop()
@@ -305,24 +308,24 @@ final class CoordinatorLoop {
   }
 }
 
-/// What one turn has heard and decided, until it is kept.
+/// The input and the decisions of one turn, until they are journaled.
 struct TurnWork {
   var turn = SchedulingTurn()
-  /// The scheduler was told something.
+  /// Whether the scheduler got any input.
   var hasInput = false
   /// Workers whose conversations ended since the last turn.
   var pendingGone: [PeerID] = []
   var questions: [ClientQuestion] = []
-  /// What is to be done for subscribers.
+  /// The pending effects for subscribers.
   var effects: [Subscriptions.Effect] = []
 }
 
-/// Moments that the loop goes by.
+/// The moments that the loop uses.
 struct LoopClock {
-  /// Of this turn.
+  /// The moment of this turn.
   var now = Instant.now
-  /// When the scheduler was told the time.
+  /// The time of the scheduler's last tick.
   var lastTick = Instant.now
-  /// When clients were attended to.
+  /// The time when clients were last attended to.
   var lastAttended = Instant.zero
 }

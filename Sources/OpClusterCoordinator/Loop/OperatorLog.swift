@@ -1,20 +1,20 @@
-// The log that the operator reads, with what keeps it short: what was told already, and counts of
-// what is told ever less often. On the loop's thread.
+// The log for operators, with the state that keeps it short: earlier lines, and counts of events
+// that it reports less and less often. On the loop's thread.
 
 import Logging
 import OpClusterModel
 
 struct OperatorLog {
   let logger: Logger
-  /// Names of workers that come and go.
+  /// The names of workers that join and leave.
   var workerLines: WorkerLines
   var refusedWorkers = RefusedWorkers()
-  /// Messages that were not understood, of both sockets (G33).
+  /// The number of invalid messages at both sockets (G33).
   var malformed: UInt64 = 0
-  /// Words of workers about attempts that were never given to them.
+  /// The number of workers' reports about attempts that were never given to them.
   var lies: UInt64 = 0
 
-  /// - Parameter workers: Those of the coordinator's former life.
+  /// - Parameter workers: The workers of the coordinator's previous life.
   init(_ logger: Logger, _ workers: [WorkerRow]) {
     self.logger = logger
     workerLines = WorkerLines(workers)

@@ -1,5 +1,5 @@
-// What leaves: words into frames, to the right socket, at the right time. The only file that sends.
-// On the loop's thread.
+// Sends messages: encodes them for the right socket at the right time. Only this file sends. On the
+// loop's thread.
 
 import Logging
 import OpClusterModel
@@ -7,12 +7,12 @@ import OpClusterScheduling
 import OpClusterWire
 
 extension CoordinatorLoop {
-  /// Effects that claim no fact leave at once.
+  /// Sends effects that claim no fact at once.
   func say(_ effects: [Effect]) {
     for effect in effects { perform(held(effect)) }
   }
 
-  /// An effect as bytes.
+  /// Encodes an effect.
   func held(_ effect: Effect) -> Held {
     switch effect {
     case .toWorker(let peer, let message): .toWorker(peer, Wire.encode(message))
@@ -21,7 +21,7 @@ extension CoordinatorLoop {
     }
   }
 
-  /// A reply as bytes; one that no client could take becomes a refusal.
+  /// Encodes a reply; replaces one that is too large for any client by a refusal.
   func encoded(_ reply: ClientReply, _ request: RequestID) -> [UInt8] {
     let bytes = Wire.encode(ClientAnswer.reply(request, reply))
     if bytes.count <= Limits.messageBytes { return bytes }
@@ -34,8 +34,8 @@ extension CoordinatorLoop {
             hint: "ask for less at once"))))
   }
 
-  /// Everything that has become durable leaves; who has gone is forgotten. Nobody gets a reply
-  /// before the events of its turn: who follows them sees the effect of its own call (S3).
+  /// Sends all effects that have become durable, and forgets peers that have left. The events of a
+  /// turn precede its replies, so that a subscriber sees the effects of its own request (S3).
   func speak() {
     while let durable = commits.release.next() {
       if !subscriptions.isEmpty || durable.lastEvent > subscriptions.told {
@@ -92,7 +92,7 @@ extension CoordinatorLoop {
     clients.peers[peer].map { $0.outbox.isEmpty && !$0.isPutOut } ?? false
   }
 
-  /// Peers whose connections have ended or that read too slowly.
+  /// Forgets peers whose connections have ended or that read too slowly.
   private func forgetGone() {
     for peer in workers.takeGone() + workers.takeTooSlow() where workers.peers[peer] != nil {
       forget(.worker, peer)

@@ -1,19 +1,19 @@
-// What the loop does about what admission has decided: who is told, put out, forgotten or cut. On
-// the loop's thread.
+// Carries out the verdicts of admission: refuses, puts out, forgets or cuts peers. On the loop's
+// thread.
 
 import Logging
 import OpClusterModel
 import OpClusterScheduling
 import OpClusterZeroMQ
 
-/// Which socket a peer is connected to.
+/// The socket that a peer is connected to.
 enum Side {
   case worker, client
 }
 
 extension CoordinatorLoop {
-  /// Asks admission about a peer, and carries its verdict out; true: whatever was asked for is
-  /// still to be done.
+  /// Asks admission about a peer and carries its verdict out; true: the request is still to be
+  /// carried out.
   func admits(_ request: AdmissionRequest, _ side: Side, _ peer: PeerID) -> Bool {
     let verdict: AdmissionVerdict? =
       switch side {
@@ -25,8 +25,7 @@ extension CoordinatorLoop {
     return verdict.map { carryOut($0, side, peer) } ?? false
   }
 
-  /// Does what admission has decided about a peer; true: whatever was asked for is still to be
-  /// done.
+  /// Carries out a verdict about a peer; true: the request is still to be carried out.
   func carryOut(_ verdict: AdmissionVerdict, _ side: Side, _ peer: PeerID) -> Bool {
     switch verdict {
     case .allowed: return true
@@ -66,8 +65,8 @@ extension CoordinatorLoop {
     }
   }
 
-  /// Ends the conversation with a peer that cannot be understood. A client is told so once and not
-  /// heard any more: it comes back on a new connection. A worker begins anew.
+  /// Ends the conversation with a peer that sends invalid messages. A client is told once and then
+  /// ignored: it returns on a new connection. A worker begins again.
   func drop(_ side: Side, _ peer: PeerID, _ problem: String) {
     switch side {
     case .client:
@@ -79,7 +78,7 @@ extension CoordinatorLoop {
     }
   }
 
-  /// Counts it; the log gets fewer and fewer lines of the same (G33).
+  /// Counts an invalid message; the log gets fewer and fewer such lines (G33).
   func noteMalformed(_ route: RoutingID?, _ problem: String) {
     operatorLog.malformed += 1
     guard operatorLog.malformed.nonzeroBitCount == 1 else { return }
@@ -93,7 +92,7 @@ extension CoordinatorLoop {
 
   // MARK: - Gone
 
-  /// Nothing more of it is heard.
+  /// Ignores a peer from now on.
   private func putOut(_ side: Side, _ peer: PeerID) {
     switch side {
     case .client:
@@ -114,7 +113,7 @@ extension CoordinatorLoop {
     }
   }
 
-  /// Its connection has ended, or its conversation begins anew.
+  /// Forgets a peer whose connection has ended, or whose conversation begins again.
   func forget(_ side: Side, _ peer: PeerID) {
     switch side {
     case .client:
@@ -132,8 +131,8 @@ extension CoordinatorLoop {
     sources.history.forget(peer, of: .principal(known.holder))
   }
 
-  /// The scheduler hears of it in its next turn: what the worker holds is given to others as soon
-  /// as it is lost.
+  /// Ends the conversation with a worker. The scheduler learns it in its next turn, and
+  /// redistributes the worker's operations once the worker is lost.
   private func endConversation(withWorker peer: PeerID) {
     for answer in sources.logs.workerGone(peer) {
       reply(answer.reply, to: answer.client, answer.request)

@@ -1,27 +1,28 @@
-// What the loop looks at beside its work: whether its threads live, how many descriptors there are,
-// what the process takes. Each turn or twice a heartbeat; on the loop's thread.
+// Checks the process besides its work: its threads, its descriptors, its memory. Each turn or twice
+// per heartbeat; on the loop's thread.
 
 import Logging
 import OpClusterModel
 import OpClusterScheduling
+import OpClusterSystem
 import OpClusterZeroMQ
 
-/// What has been seen of the process, and whom to tell.
+/// The observations of the process, and the service manager to notify.
 struct ProcessWatch {
-  /// The service manager; nil: there is none.
+  /// The service manager; nil if there is none.
   let service: ServiceNotifier?
-  /// Whether the coordinator is the whole process, and may do with its descriptors what it likes.
+  /// Whether the coordinator is the whole process, and may manage all its descriptors.
   let ownsProcess: Bool
   let spares = SpareDescriptors()
-  /// Descriptors that connections may take. Counted when everything of ours is open.
+  /// The descriptors for connections. Counted after all of the coordinator's own are open.
   lazy var descriptors = DescriptorBudget(
-    limit: Kernel.descriptorLimit(raising: ownsProcess),
-    own: Kernel.openDescriptors() - spares.count)
+    limit: Self.descriptorLimit(raising: ownsProcess),
+    own: ProcessLimits.openDescriptors() - spares.count)
   var threads: ThreadWatch
-  /// Connections that were cut, as far as the log has been told.
+  /// The numbers of cut connections that the log has reported.
   var toldRefused: UInt64 = 0
   var toldSilent: UInt64 = 0
-  /// When connections are looked at for messages that do not end.
+  /// The time of the next check for unended messages.
   var nextTrafficLook = Instant.zero
 
   init(service: ServiceNotifier?, ownsProcess: Bool, heartbeat: Span) {
@@ -29,14 +30,18 @@ struct ProcessWatch {
     self.ownsProcess = ownsProcess
     threads = ThreadWatch(at: .now, heartbeat: heartbeat)
     guard ownsProcess else { return }
-    spares.keep(DescriptorBudget(limit: Kernel.descriptorLimit(raising: true), own: 0).spares)
+    spares.keep(DescriptorBudget(limit: Self.descriptorLimit(raising: true), own: 0).spares)
+  }
+
+  static func descriptorLimit(raising: Bool) -> Int {
+    ProcessLimits.descriptors(raising: raising) ?? Limits.peersPerSocket
   }
 }
 
 extension CoordinatorLoop {
   // MARK: - Threads
 
-  /// Feeds the watchdog, unless one of our threads hangs; says which.
+  /// Feeds the watchdog, unless a thread hangs; logs which one.
   func watchThreads() {
     if commits.release.hasAllDurable { watch.threads.heard(.journal, at: now) }
     watch.threads.heard(.gate, at: keys.access?.lastBeat ?? now)
@@ -61,7 +66,7 @@ extension CoordinatorLoop {
 
   // MARK: - Descriptors
 
-  /// Nobody is accepted beyond what the descriptors allow: libzmq would turn in circles (A7, G30).
+  /// Limits the connections to the available descriptors, beyond which libzmq would spin (A7, G30).
   /// Clients leave a quarter to workers.
   func limitConnections() {
     lookAtDescriptors()
@@ -81,10 +86,10 @@ extension CoordinatorLoop {
       ])
   }
 
-  /// The limit may have been changed from outside. Where it fell, what was kept for this is let go
-  /// of, so that whoever comes can be accepted and cut.
+  /// Follows external changes of the limit. If it has fallen, releases the reserved descriptors, so
+  /// that new connections can be accepted and cut.
   private func lookAtDescriptors() {
-    let limit = Kernel.descriptorLimit(raising: watch.ownsProcess)
+    let limit = ProcessWatch.descriptorLimit(raising: watch.ownsProcess)
     let before = watch.descriptors.limit
     guard limit != before else { return }
     watch.descriptors.limit = limit
@@ -97,7 +102,7 @@ extension CoordinatorLoop {
       metadata: ["limit": "\(limit)", "before": "\(before)", "most": "\(watch.descriptors.budget)"])
   }
 
-  /// Whoever connects says hello soon.
+  /// Cuts connections that have not said hello in time.
   func cutSilent() {
     let moment = now - settings.greetingPatience
     workers.cutSilent(since: moment)
@@ -112,9 +117,9 @@ extension CoordinatorLoop {
 
   // MARK: - Memory
 
-  /// What the process takes; what it keeps without need is given back where it gets tight.
+  /// Checks the memory of the process; returns unused memory to the system if it is scarce.
   func lookAtMemory() {
-    guard settings.memory != nil, let use = Kernel.memoryUse() else { return }
+    guard settings.memory != nil, let use = MemoryUse.ofThisProcess() else { return }
     let wasTight = admission.memory.isTight
     admission.memory.note(use)
     if admission.memory.shouldTrim(at: now) { returnFreeMemory() }
@@ -129,19 +134,19 @@ extension CoordinatorLoop {
   }
 }
 
-/// How many connections the limit of descriptors allows. A pure value.
+/// The number of connections that the limit of descriptors allows. A pure value.
 struct DescriptorBudget {
   var limit: Int
-  /// What the process has open beside connections and spares.
+  /// Open descriptors of the process besides connections and spares.
   let own: Int
 
-  /// Left over for connections that are accepted and not counted yet, for the journal and for
-  /// whatever comes.
+  /// Reserved for accepted connections that are not yet counted, for the journal, and for
+  /// unexpected needs.
   private static let reserve = 2 * ConnectionCensus.mostUncounted + 128
 
-  /// Descriptors that connections may take.
+  /// The descriptors that connections may use.
   var budget: Int { max(limit - own - min(Self.reserve, limit / 4 * 3), 8) }
 
-  /// Descriptors of low numbers that are kept for a day on which the limit falls.
+  /// The descriptors with low numbers that are reserved for a fall of the limit.
   var spares: Int { max(0, min(ConnectionCensus.mostUncounted, limit / 4)) }
 }

@@ -1,32 +1,32 @@
-// Persist, then speak (G3): what a turn wants to say waits here until its commit is durable. The
-// one place from which facts leave. Pure; on the loop's thread.
+// Persist, then speak (G3): the effects of a turn wait here until its commit is durable. Facts
+// leave only from here. Pure; on the loop's thread.
 
 import OpClusterModel
 
-/// Something that leaves once a turn is durable.
+/// An effect that leaves once its turn is durable.
 enum Held: Sendable {
   case toWorker(PeerID, [UInt8])
-  /// A reply; the client has one request less in flight.
+  /// A reply; it ends one request in flight of the client.
   case reply(PeerID, [UInt8])
   case close(PeerID)
   /// A question to the history that must see this turn.
   case ask(HistoryQuestion)
 }
 
-/// What waits for one commit.
+/// The effects that wait for one commit.
 struct HeldTurn: Sendable {
   var commit: UInt64
   var items: [Held]
-  /// Events of the turn; nil when nobody had subscribed.
+  /// The events of the turn; nil if nobody had subscribed.
   var events: [EventRun]?
   /// The newest event of the cluster after this turn.
   var lastEvent: UInt64
-  /// When it began to wait.
+  /// The time since when it waits.
   var since: Instant
 }
 
 extension HeldTurn {
-  /// What its messages take.
+  /// The bytes of its messages.
   fileprivate var bytes: Int { items.reduce(0) { $0 + $1.bytes } }
 }
 
@@ -43,26 +43,26 @@ extension Held {
 struct ReleaseQueue {
   private var turns: [HeldTurn] = []
   private var head = 0
-  /// Of the messages that wait.
+  /// The bytes of the waiting messages.
   private(set) var bytes = 0
-  /// Everything up to here is on disk.
+  /// Every commit up to this one is on disk.
   private(set) var durable: UInt64
 
   init(durable: UInt64) { self.durable = durable }
 
   var isEmpty: Bool { head == turns.count }
-  /// Nothing waits for the disk.
+  /// Whether nothing waits for the disk.
   var hasAllDurable: Bool { turns.last.map { $0.commit <= durable } ?? true }
-  /// So much waits for the disk that nothing more may be decided (G27).
+  /// Whether so much waits for the disk that nothing more may be decided (G27).
   var isFull: Bool { turns.count - head >= Limits.heldTurns || bytes >= Limits.heldBytes }
 
-  /// For how long the oldest commit that the disk has not confirmed has waited; zero: all are.
+  /// How long the oldest commit has waited for the disk; zero if none waits.
   func diskWait(at now: Instant) -> Span {
     guard head < turns.count, turns[head].commit > durable else { return .zero }
     return max(.zero, now - turns[head].since)
   }
 
-  /// Commits come in ascending order.
+  /// Adds a turn; commits must ascend.
   mutating func hold(_ turn: HeldTurn) {
     precondition(turns.last.map { $0.commit <= turn.commit } ?? true, "commits ascend")
     turns.append(turn)
@@ -71,7 +71,7 @@ struct ReleaseQueue {
 
   mutating func becameDurable(through commit: UInt64) { durable = max(durable, commit) }
 
-  /// The oldest turn, if it may speak.
+  /// The oldest turn if it is durable.
   mutating func next() -> HeldTurn? {
     guard head < turns.count, turns[head].commit <= durable else { return nil }
     let turn = turns[head]

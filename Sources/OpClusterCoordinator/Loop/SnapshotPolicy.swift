@@ -1,5 +1,5 @@
-// When a snapshot is due, and how its records are divided into parts that are encoded one by one on
-// the journal's thread. Pure but for the counter that the journal's thread adds to.
+// Decides when a snapshot is due, and divides its records into parts that the journal's thread
+// encodes one by one. Pure except for the counter that the journal's thread updates.
 
 import OpClusterModel
 import OpClusterWire
@@ -11,7 +11,7 @@ struct SnapshotPolicy {
   private var turnsSince = 0
   private var bytesSince = 0
   private var isRunning = false
-  /// Bytes of the snapshot that was taken last.
+  /// The size of the last snapshot.
   private var lastSize: SnapshotSize?
 
   init(turns: Int, bytes: Int) {
@@ -24,7 +24,7 @@ struct SnapshotPolicy {
     bytesSince += count
   }
 
-  /// Whether one should be taken now. A large state is written less often.
+  /// Whether a snapshot is due. A large state is written less often.
   var isDue: Bool {
     guard !isRunning, turnsSince > 0 else { return false }
     let size = lastSize?.bytes ?? 0
@@ -41,19 +41,19 @@ struct SnapshotPolicy {
   mutating func ended() { isRunning = false }
 }
 
-/// Counts what a snapshot came to. Any thread.
+/// Counts the bytes of a snapshot. Any thread.
 final class SnapshotSize: Sendable {
   private let count = Atomic<Int>(0)
   var bytes: Int { count.load(ordering: .relaxed) }
   func add(_ bytes: Int) { count.wrappingAdd(bytes, ordering: .relaxed) }
 }
 
-/// The records of a snapshot in parts of a moderate size: each large graph is one of its own.
+/// The records of a snapshot in parts of moderate size; each large graph is a part of its own.
 struct SnapshotParts: Sendable {
   private let records: [Record]
-  /// Where each part ends in `records`.
+  /// The end of each part in `records`.
   private let ends: [Int]
-  /// Records of a part, a living graph weighing by its operations.
+  /// The weight of a part in records; a living graph weighs as much as its operations.
   private static let weightOfPart = 4_096
 
   init(_ records: [Record]) {

@@ -1,5 +1,5 @@
-// From what is on disk to a scheduler that can serve: snapshot, turns, and the check that the event
-// log agrees with them (G4, G6). On the loop's thread, before it serves.
+// Recovers a scheduler from disk: snapshot, turns, and the check that the event log agrees with
+// them (G4, G6). On the loop's thread, before it serves.
 
 import OpClusterJournal
 import OpClusterModel
@@ -7,7 +7,7 @@ import OpClusterScheduling
 import OpClusterWire
 
 enum Startup {
-  /// The state that the journal holds. Nothing on disk is changed.
+  /// The state of the journal. Changes nothing on disk.
   static func scheduler(
     from recovered: Recovered, timing: Timing
   ) throws(CoordinatorError) -> Scheduler {

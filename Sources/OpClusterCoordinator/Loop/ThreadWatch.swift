@@ -1,15 +1,15 @@
-// Which of our threads hangs: each gives signs of life, as answers that it owes or as beats, and
-// one that is silent for too long is named in the log and keeps the watchdog from being fed
-// (G23). Pure; on the loop's thread, which is watched by the service manager itself.
+// Detects hanging threads: each thread gives signs of life, by answers or beats. One that is silent
+// for too long is named in the log and keeps the watchdog from being fed (G23). Pure; on the loop's
+// thread, which the service manager itself watches.
 
 import OpClusterModel
 
 struct ThreadWatch {
-  /// Threads that live as long as the process; libzmq's own are not ours to ask.
+  /// The threads that live as long as the process; libzmq's own threads cannot be watched.
   enum Member: Int, CaseIterable {
     case journal, history, gate
 
-    /// What it is called by `top` and debuggers, and what it does.
+    /// The thread's name in `top` and debuggers, and its purpose.
     var words: String {
       switch self {
       case .journal: "the journal's thread, which makes everything durable"
@@ -22,7 +22,7 @@ struct ThreadWatch {
   struct Finding: Equatable {
     var member: Member
     var silence: Span
-    /// It was silent and speaks again.
+    /// Whether it was silent and is heard again.
     var isBack = false
   }
 
@@ -37,8 +37,8 @@ struct ThreadWatch {
     lastLook = now
   }
 
-  /// The longest silence. Two of them wait for the disk, which may take its time; one of these is
-  /// asked twice a heartbeat.
+  /// The longest permitted silence. The journal and the history may wait for a slow disk; the
+  /// history is asked twice per heartbeat.
   func patience(with member: Member) -> Span {
     switch member {
     case .journal, .history: .seconds(120) + heartbeat + heartbeat
@@ -46,18 +46,18 @@ struct ThreadWatch {
     }
   }
 
-  /// Whoever looks less often than this was away itself, and knows nothing of the others.
+  /// After a longer pause between checks the loop itself was absent, and cannot judge the others.
   private var longestPause: Span { .seconds(3) + heartbeat }
 
-  /// A sign of life, or nothing is expected of it.
+  /// Notes a sign of life, or that no sign is expected.
   mutating func heard(_ member: Member, at moment: Instant) {
     lastSigns[member.rawValue] = max(lastSigns[member.rawValue], moment)
   }
 
-  /// The first that hangs.
+  /// The first hanging thread.
   var hanging: Member? { Member.allCases.first(where: silent.contains) }
 
-  /// Who has fallen silent and who speaks again since the last look.
+  /// The threads that have fallen silent or are heard again since the last check.
   mutating func look(at now: Instant) -> [Finding] {
     if now - lastLook > longestPause {
       for member in Member.allCases where !silent.contains(member) { heard(member, at: now) }

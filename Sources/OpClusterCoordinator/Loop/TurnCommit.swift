@@ -1,5 +1,6 @@
-// What a turn decided goes to the journal, and what it wants to say waits for that (G3). Snapshots
-// and the bounds of the history, too. On the loop's thread; nothing here waits for the disk.
+// Appends the decisions of a turn to the journal, and holds its effects until they are durable
+// (G3). Also takes snapshots and limits the history. On the loop's thread; never waits for the
+// disk.
 
 import DequeModule
 import Logging
@@ -8,21 +9,21 @@ import OpClusterModel
 import OpClusterScheduling
 import OpClusterWire
 
-/// The journal, and what waits for it.
+/// The journal, and the data that wait for it.
 struct PendingCommits {
   let journal: any Journal
   var release = ReleaseQueue(durable: 0)
-  /// The turn that the journal had no room for.
+  /// The turn for which the journal had no room.
   var unappended: JournalTurn?
   var snapshots: SnapshotPolicy
-  /// Graphs that were removed, of which the journal has still to forget the attempts, with the
-  /// commits that have to be durable before.
+  /// Removed graphs whose attempts the journal must still delete, with the commits that must be
+  /// durable first.
   var forgetting: Deque<(commit: UInt64, graph: GraphID)> = []
-  /// Which graphs the turns that wait for the disk have changed.
+  /// The graphs changed by turns that wait for the disk.
   var undurable = UndurableGraphs()
-  /// The next life of the coordinator will know that this journal is where it was left.
+  /// Whether the next life will know that no older journal was restored.
   var isSettled: Bool
-  /// The journal takes nothing any more; the reason is on its way.
+  /// The journal accepts nothing any more; a notice will give the reason.
   var isClosed = false
 
   init(_ journal: any Journal, _ settings: CoordinatorSettings, isSettled: Bool) {
@@ -33,8 +34,8 @@ struct PendingCommits {
 }
 
 extension CoordinatorLoop {
-  /// Ends a turn: it is appended, its effects are held until it is durable. A turn without facts
-  /// speaks as soon as everything before it is durable.
+  /// Ends a turn: appends it, and holds its effects until it is durable. The effects of a turn
+  /// without facts leave as soon as all earlier turns are durable.
   func keep() {
     say(work.turn.atOnce)
     tellOfRefusals()
@@ -52,9 +53,9 @@ extension CoordinatorLoop {
     noteOutcomes()
     guard isDurable else { return }
     commits.undurable.note(work.turn.records, work.turn.events, commit: scheduler.lastCommit.number)
-    let written = TurnWriting.journalTurn(
+    let written = TurnRecords.journalTurn(
       work.turn, epoch: scheduler.epoch, lastEvent: scheduler.lastEvent)
-    commits.snapshots.appended(bytes: TurnWriting.cost(written))
+    commits.snapshots.appended(bytes: TurnRecords.cost(written))
     append(written)
     tellOfWorkers()
     noteRemoved()
@@ -62,8 +63,8 @@ extension CoordinatorLoop {
 
   // MARK: - Removed graphs
 
-  /// What is kept of them besides their documents goes when the fact that they are removed is
-  /// durable.
+  /// Queues removed graphs: their data besides documents are deleted when the fact of their removal
+  /// is durable.
   private func noteRemoved() {
     let graphs = scheduler.takeRemoved()
     if graphs.isEmpty { return }
@@ -71,7 +72,7 @@ extension CoordinatorLoop {
     for graph in graphs { commits.forgetting.append((scheduler.lastCommit.number, graph)) }
   }
 
-  /// As far as the journal takes it; the rest in a later turn. Once for each that was removed.
+  /// Deletes as far as the journal accepts it; the rest in a later turn. Once per removed graph.
   func forgetRemoved() {
     while let first = commits.forgetting.first, first.commit <= commits.release.durable,
       commits.journal.forget(subject: UInt64(first.graph.number)) == .accepted
@@ -80,7 +81,7 @@ extension CoordinatorLoop {
     }
   }
 
-  /// A worker that waits outside does not show anywhere else.
+  /// Logs refusals, since a refused worker is not visible anywhere else.
   private func tellOfRefusals() {
     for case .toWorker(_, .refused(let refusal)) in work.turn.atOnce {
       let words = [refusal.message, refusal.hint].filter { !$0.isEmpty }.joined(separator: "; ")
@@ -89,7 +90,7 @@ extension CoordinatorLoop {
     }
   }
 
-  /// The log's lines about workers that came, went or were set aside in this turn.
+  /// Logs the workers that joined, left or were set aside in this turn.
   private func tellOfWorkers() {
     for line in operatorLog.workerLines.lines(of: work.turn.events) {
       var facts: Logger.Metadata = ["worker": "\(line.name)", "number": "\(line.worker.number)"]
@@ -99,7 +100,7 @@ extension CoordinatorLoop {
     }
   }
 
-  /// What this turn made of requests counts with whoever asked (G29). O(effects of the turn).
+  /// Counts the results of this turn's requests for their principals (G29). O(effects of the turn).
   private func noteOutcomes() {
     guard work.hasInput else { return }
     for case .toClient(let peer, let request, let reply) in work.turn.afterDurable {
@@ -120,7 +121,7 @@ extension CoordinatorLoop {
     admission.endTurn()
   }
 
-  /// Tries again what the journal had no room for.
+  /// Appends the turn for which the journal had no room.
   func appendWaiting() {
     guard let waiting = commits.unappended else { return }
     commits.unappended = nil
@@ -141,9 +142,9 @@ extension CoordinatorLoop {
 
   // MARK: - Snapshots
 
-  /// Takes the state as a value; it is encoded and written piece by piece on the journal's thread.
+  /// Takes the state as a value; the journal's thread encodes and writes it part by part.
   func considerSnapshot() {
-    // Behind a snapshot nobody knows any more what had to be forgotten.
+    // Not before removed graphs are deleted: after a snapshot nothing records that they must be.
     guard commits.snapshots.isDue, commits.unappended == nil, !commits.isClosed,
       commits.forgetting.isEmpty
     else { return }
@@ -161,13 +162,13 @@ extension CoordinatorLoop {
     logger.debug("snapshot begun", metadata: ["commit": "\(scheduler.lastCommit.number)"])
   }
 
-  /// Drops the oldest of the event log and of the attempts beyond their bounds.
+  /// Drops the oldest rows of the event log and of the attempts beyond their limits.
   func retain() {
     let answers = [
       commits.journal.retainStream(rows: settings.streamRows, bytes: settings.streamBytes),
       commits.journal.retainChapters(rows: settings.chapterRows, bytes: settings.chapterBytes),
     ]
-    // A journal that is full or closed is asked again after the next snapshot.
+    // A full or closed journal is asked again after the next snapshot.
     for answer in answers where answer != .accepted {
       logger.debug("retention was put off", metadata: ["answer": "\(answer)"])
     }

@@ -1,9 +1,9 @@
-// Which graphs were changed by turns that the disk has not confirmed: questions about others need
-// not wait for it (G3). Pure; on the loop's thread.
+// The graphs changed by turns that the disk has not confirmed: questions about other graphs need
+// not wait for the disk (G3). Pure; on the loop's thread.
 
 import OpClusterModel
 
-/// The newest undurable commit of each graph. Costs what its turns have changed.
+/// The newest undurable commit of each graph. Costs are proportional to the changes of its turns.
 struct UndurableGraphs {
   private struct Change {
     let graph: UInt32
@@ -13,11 +13,11 @@ struct UndurableGraphs {
   /// By ascending commit.
   private var changes: [Change] = []
   private var head = 0
-  /// The newest commit that may show in any graph; queues have names and are of many.
+  /// The newest commit that may affect any graph; queues are named and shared by many.
   private var everywhere: UInt64 = 0
   private var durable: UInt64 = 0
 
-  /// A turn was decided.
+  /// Notes a decided turn.
   mutating func note(_ records: [Record], _ events: [EventRun], commit: UInt64) {
     for record in records {
       switch record.reach {
@@ -26,7 +26,7 @@ struct UndurableGraphs {
       case .nowhere: break
       }
     }
-    // What follows from the facts of another graph: something becomes ready.
+    // Includes consequences of another graph's facts: an operation becomes ready.
     for run in events {
       switch run.first.subject {
       case .operation(let operation, _): note(operation.graph.number, commit)
@@ -57,10 +57,10 @@ struct UndurableGraphs {
     }
   }
 
-  /// Whether all that is known of this graph is durable.
+  /// Whether all known data of this graph are durable.
   func isFree(_ graph: GraphID) -> Bool { everywhere <= durable && newest[graph.number] == nil }
 
-  /// Whether that holds for all of few graphs; many are not looked at.
+  /// Whether all data of these graphs are durable; false without a check if they are many.
   func isFree(_ ranges: [Selection.ClosedRangeOfGraphs]) -> Bool {
     guard everywhere <= durable else { return false }
     var left = CoordinatorLimits.graphsAnsweredEarly
@@ -75,7 +75,7 @@ struct UndurableGraphs {
 }
 
 extension Record {
-  /// Where a fact may show, in answers about graphs.
+  /// The graphs in whose answers a fact may show.
   fileprivate enum Reach {
     case graph(GraphID)
     case everywhere
@@ -92,10 +92,10 @@ extension Record {
       .moved(let id, _), .blocksAdded(let id, _):
       .graph(id.graph)
     case .graphSuspended(let graph, _): .graph(graph)
-    // Their ends may be of two graphs.
+    // Their two ends may be in two graphs.
     case .dependencyAdded, .dependencyRemoved, .enqueued: .everywhere
     case .queueCreated, .queueChanged, .queueRemoved: .everywhere
-    // What a lost worker held is told by events of its operations.
+    // The events of its operations cover the effects of a lost worker.
     case .workerJoined, .workerLost, .workerLeft, .workerDraining, .workerSetAside,
       .workerResumed:
       .nowhere

@@ -1,5 +1,6 @@
-// Who sends a message that never ends: it grows in libzmq, which tells nobody (A4), until this cuts
-// the connection and names whoever it may have been (G33). On the loop's thread.
+// Detects peers that send a message without end: it grows inside libzmq, which reports nothing
+// (A4), until the connection is cut and its possible senders are logged (G33). On the loop's
+// thread.
 
 import Logging
 import OpClusterModel

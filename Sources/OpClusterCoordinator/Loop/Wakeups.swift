@@ -1,20 +1,21 @@
-// What ends the loop's sleep beside its two sockets: other threads' notices, signals, the end of
-// the program that started this one. On the loop's thread.
+// The events besides the two sockets that end the loop's sleep: notices of other threads, signals,
+// the end of the parent program. On the loop's thread.
 
 import OpClusterModel
+import OpClusterSystem
 import OpClusterZeroMQ
 
 struct Wakeups: ~Copyable {
-  /// Other threads post here.
+  /// The mailbox for other threads.
   let notices: Mailbox<Notice>
-  var poller = Poller()
+  var poller = SocketPoller()
   private let signals: StopSignals?
-  private let lifeline: (descriptor: Int32, item: Poller.Item)?
+  private let lifeline: (descriptor: Int32, item: SocketPoller.Item)?
   private var batch: [Notice] = []
 
   /// - Parameters:
-  ///   - signals: Orders to stop; nil: they are somebody else's.
-  ///   - lifeline: The loop ends when the other end of this descriptor is closed.
+  ///   - signals: Orders to stop; nil if another part of the process handles them.
+  ///   - lifeline: A descriptor; the loop ends when its other end is closed.
   init(_ notices: Mailbox<Notice>, signals: StopSignals?, lifeline: Int32?) {
     self.notices = notices
     self.signals = signals
@@ -27,18 +28,18 @@ struct Wakeups: ~Copyable {
     }
   }
 
-  /// Something else to wait for.
+  /// Adds a descriptor to wait for.
   mutating func add(_ descriptor: Int32) { _ = poller.add(descriptor: descriptor) }
 
   func nextSignal() -> DeliveredSignal? { signals?.next() }
 
-  /// As of the last sleep: the program that started this one has ended.
+  /// Whether the parent program had ended at the last sleep.
   var hasLostLifeline: Bool {
     guard let lifeline, !poller.readiness(of: lifeline.item).isEmpty else { return false }
-    return Kernel.hasEnded(lifeline.descriptor)
+    return FileDescriptor(lifeline.descriptor).hasEnded
   }
 
-  /// Everything that was posted since the last call.
+  /// All notices since the last call.
   mutating func takeNotices() -> [Notice] {
     notices.takeAll(into: &batch)
     return batch

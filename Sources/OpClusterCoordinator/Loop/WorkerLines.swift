@@ -1,9 +1,9 @@
-// What the log says about workers that come and go, from the events that observers are told, too.
-// Pure; on the loop's thread.
+// The log lines about workers that join and leave, from the same events that observers get. Pure;
+// on the loop's thread.
 
 import OpClusterModel
 
-/// Remembers who is there, since the event of a loss has no name.
+/// Remembers the names of workers, since the event of a loss has no name.
 struct WorkerLines {
   /// Looked up only.
   private var names: [WorkerID: String]
@@ -11,7 +11,7 @@ struct WorkerLines {
   struct Line: Equatable {
     enum What: Equatable {
       case joined, lost, draining, left
-      /// nil: whatever it is given.
+      /// nil: all operations.
       case setAside(StageName?, reason: String)
       case resumed(StageName?)
 
@@ -21,7 +21,7 @@ struct WorkerLines {
         case .joined, .draining, .left, .resumed: false
         }
       }
-      /// What the worker said.
+      /// The reason that the worker gave.
       var reason: String? { if case .setAside(_, let reason) = self { reason } else { nil } }
       var text: String {
         switch self {
@@ -43,14 +43,14 @@ struct WorkerLines {
     var name: String
   }
 
-  /// - Parameter workers: Those of the coordinator's former life.
+  /// - Parameter workers: The workers of the coordinator's previous life.
   init(_ workers: [WorkerRow]) {
     names = Dictionary(workers.map { ($0.worker, $0.name) }, uniquingKeysWith: { $1 })
   }
 
   mutating func lines(of events: [EventRun]) -> [Line] {
     var lines: [Line] = []
-    // By index: a turn may have thousands of events, and hardly ever one of these.
+    // By index: a turn may have thousands of events, and hardly any of these.
     for at in events.indices {
       guard case .worker(let id) = events[at].first.subject else { continue }
       let what: Line.What

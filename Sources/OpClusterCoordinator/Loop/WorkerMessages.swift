@@ -1,6 +1,6 @@
-// What workers say: frames in, words out, past admission, to whom they concern. A turn takes a
-// bounded number from each socket, so that neither side starves the other. What both sides have in
-// common is here, too; clients are in `ClientMessages`. On the loop's thread.
+// Receives messages of workers: decodes frames and passes allowed messages on. A turn takes a
+// limited number from each socket, so that neither side starves the other. Also contains the parts
+// common to both sides; clients are in `ClientMessages`. On the loop's thread.
 
 import Logging
 import OpClusterModel
@@ -19,7 +19,7 @@ extension CoordinatorLoop {
     hearClients()
   }
 
-  /// nil: nothing more is there. Without bytes: a frame that was not understood.
+  /// nil: no frame is left. Without bytes: an invalid frame.
   func next(_ result: ReceiveResult, _ side: Side) -> (bytes: [UInt8]?, sender: Sender?)? {
     switch result {
     case .nothing: return nil
@@ -68,13 +68,13 @@ extension CoordinatorLoop {
     scheduler.handle(.worker(peer, message), into: &work.turn)
   }
 
-  /// The conversation with a sender; nil for a new one where no more are kept in mind (G27).
+  /// The conversation with a sender; nil for a new sender if the table is full (G27).
   func worker(of sender: Sender) -> PeerID? {
     if let known = workers.peers.find(sender.connection) { return known }
     return workers.peers.isFull ? nil : addPeer(sender, to: &workers)
   }
 
-  /// Names workers that say what they cannot know, and puts them out after some of it.
+  /// Logs workers that report impossible things, and puts them out after some reports.
   func answerLies() {
     for lie in work.turn.lies {
       guard let known = workers.peers[lie.peer], !known.isPutOut else { continue }

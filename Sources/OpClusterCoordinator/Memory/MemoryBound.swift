@@ -1,11 +1,13 @@
-// How much memory the machine lets this process have: what it has itself, what the control groups
-// around the process allow, and the limit of its address space. Pure: files come in as text.
+// The memory that this process may use: the machine's memory, the limits of the process's control
+// groups, and the limit of its address space. Files come in as text.
 
-/// The least of what others allow.
+import OpClusterSystem
+
+/// The least of these limits.
 public struct MemoryBound: Hashable, Sendable {
-  /// Bytes in memory at once; beyond them the kernel kills.
+  /// Resident bytes; beyond them the kernel kills the process.
   public var resident: UInt64
-  /// Bytes of address space (`ulimit -v`); nil: as many as there are.
+  /// Bytes of address space (`ulimit -v`); nil if unlimited.
   public var address: UInt64?
 
   public init(resident: UInt64, address: UInt64? = nil) {
@@ -13,10 +15,15 @@ public struct MemoryBound: Hashable, Sendable {
     self.address = address
   }
 
+  /// What the machine lets this process have; nil where nobody says.
+  public static func ofThisProcess() -> MemoryBound? {
+    found(address: ProcessLimits.addressSpace) { FileDescriptor.text(ofKernelFile: $0) }
+  }
+
   /// - Parameters:
   ///   - address: The limit of the address space, if there is one.
-  ///   - file: The text of a file; nil where there is none.
-  /// - Returns: nil where nobody says anything.
+  ///   - file: Returns the text of a file; nil if it does not exist.
+  /// - Returns: nil if no limit is known.
   static func found(address: UInt64?, file: (String) -> String?) -> MemoryBound? {
     var bounds: [UInt64] = []
     if let machine = file("/proc/meminfo").flatMap(machineBytes) { bounds.append(machine) }
@@ -29,7 +36,7 @@ public struct MemoryBound: Hashable, Sendable {
     return MemoryBound(resident: least, address: address)
   }
 
-  /// `MemTotal` of `/proc/meminfo`, which has it in KiB.
+  /// `MemTotal` of `/proc/meminfo`, in KiB there.
   static func machineBytes(_ text: String) -> UInt64? {
     for line in text.split(separator: "\n") where line.hasPrefix("MemTotal:") {
       let words = line.dropFirst("MemTotal:".count).split(separator: " ")
@@ -40,18 +47,25 @@ public struct MemoryBound: Hashable, Sendable {
     return nil
   }
 
-  /// The number in a file of a control group; `max`, and what is no number, bounds nothing.
+  /// The number in a file of a control group; nil, and so no limit, for `max` and other text.
   static func bytes(_ text: String) -> UInt64? {
     UInt64(text.prefix { !$0.isWhitespace })
   }
 }
 
-/// What a process takes.
+/// The memory use of a process.
 struct MemoryUse: Hashable, Sendable {
   var resident: UInt64
   var address: UInt64
 
-  /// From `/proc/self/statm`: pages of address space, pages in memory, and more.
+  /// The memory that this process uses now.
+  static func ofThisProcess() -> MemoryUse? {
+    FileDescriptor.text(ofKernelFile: "/proc/self/statm").flatMap {
+      MemoryUse(statm: $0, pageBytes: ProcessLimits.pageBytes)
+    }
+  }
+
+  /// Parses `/proc/self/statm`: pages of address space, resident pages, and more.
   init?(statm: String, pageBytes: UInt64) {
     let words = statm.split(whereSeparator: \.isWhitespace)
     guard words.count >= 2, let pages = UInt64(words[0]), let held = UInt64(words[1]) else {
@@ -69,9 +83,9 @@ struct MemoryUse: Hashable, Sendable {
   }
 }
 
-/// Which files say what the control groups around a process allow, of either version.
+/// The files with the memory limits of the control groups around a process, of either version.
 enum ControlGroups {
-  /// Groups within each other that are looked at; the kernel has far fewer.
+  /// The limit of nested groups; the kernel has far fewer.
   private static let deepest = 128
 
   /// - Parameters:
@@ -85,7 +99,7 @@ enum ControlGroups {
       let names: [String]
       let isUnified = parts[0] == "0" && parts[1].isEmpty
       if isUnified {
-        // Above `high` the kernel makes everything wait.
+        // Beyond `high` the kernel slows the process down.
         names = ["memory.max", "memory.high"]
       } else if parts[1].split(separator: ",").contains("memory") {
         names = ["memory.limit_in_bytes"]
@@ -102,11 +116,11 @@ enum ControlGroups {
     return files
   }
 
-  /// The group and all around it that can be seen.
+  /// The group and all visible groups around it.
   private static func folders(of group: String, at mount: Mount) -> [String] {
     var path = group[...]
     if mount.root != "/" {
-      // In a container the mount shows a part of the tree only, whose root is the container's.
+      // In a container the mount shows only a subtree, with the container's own root.
       path = group.hasPrefix(mount.root + "/") ? path.dropFirst(mount.root.count) : ""
     }
     let parts = path.split(separator: "/")

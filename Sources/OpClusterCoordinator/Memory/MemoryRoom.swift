@@ -1,44 +1,43 @@
-// Whether there is room for another graph in the memory that this coordinator really has (G29): by
-// what graphs that have not ended will take, and as a second brake by what the process takes. Pure;
-// on the loop's thread.
+// Decides whether the available memory has room for another graph (G29): by the expected use of
+// unfinished graphs, and as a second brake by the use of the process. Pure; on the loop's thread.
 
 import OpClusterModel
 
 struct MemoryRoom {
-  /// What a graph takes while it lives, about: measured at full size (row G29-MEMORY), with what
-  /// comes and goes while it is accepted, handed out and written into a snapshot.
+  /// The approximate memory of a living graph, measured at full size (row G29-MEMORY), including
+  /// temporary use for acceptance, hand-over and snapshots.
   enum Cost {
     static let template = 1_536
     static let operation = 96
-    /// Of its message: in its templates, and again while it is told to workers.
+    /// Per byte of its message: in its templates, and again while workers are told.
     static let messageByte = 2
-    /// What the process takes beside graphs.
+    /// The use of the process besides graphs.
     static let process = 48 << 20
   }
 
   private let bound: MemoryBound?
   private var costs: [GraphID: Int] = [:]
-  /// Of all that live.
+  /// The sum over all living graphs.
   private(set) var cost = 0
   private(set) var use: MemoryUse?
   private var lastTrim: Instant?
 
-  /// - Parameter bound: nil: nobody says how much there is.
+  /// - Parameter bound: nil if the available memory is unknown.
   init(_ bound: MemoryBound?) { self.bound = bound }
 
-  /// What graphs may take together.
+  /// The memory for all graphs together.
   private var costBound: Int? {
     bound.map { max(Cost.template, Int(clamping: $0.resident / 10 * 6) - Cost.process) }
   }
 
-  /// Bytes of messages that may wait to be heard.
+  /// The bytes of messages that may wait to be heard.
   var waitingBytes: Int {
     min(Limits.waitingBytes, bound.map { Int(clamping: $0.resident / 8) } ?? .max)
   }
 
   // MARK: - Graphs
 
-  /// What a graph will take. Numbers have been bounded where they were decoded; saturates.
+  /// The expected memory of a graph. The decoder has limited the numbers; saturates.
   static func cost(templates: Int, operations: Int, bytes: Int) -> Int {
     let most = 1 << 50
     var sum = 0
@@ -66,9 +65,9 @@ struct MemoryRoom {
     if let cost = costs.removeValue(forKey: graph) { self.cost -= cost }
   }
 
-  /// Why a graph of this cost cannot be taken now; nil: it can.
+  /// The refusal of a graph of this cost; nil if there is room.
   ///
-  /// - Parameter taken: What graphs will take that were let through and have not begun.
+  /// - Parameter taken: The cost of admitted graphs that have not begun.
   func lackOfRoom(for wanted: Int, beside taken: Int = 0) -> Refusal? {
     guard let bound, let most = costBound else { return nil }
     if wanted > most {
@@ -79,7 +78,7 @@ struct MemoryRoom {
         hint: "give the coordinator more memory, or submit the graph in parts")
     }
     let cost = cost + taken
-    // Where nothing lives, waiting would not help: a small one is taken.
+    // Without living graphs waiting would not help: a small graph is accepted.
     if isTight, cost > 0 || wanted > most / 8 {
       return Self.noRoom(
         "the coordinator takes \((use?.resident ?? 0) >> 20) MiB of the \(bound.resident >> 20) "
@@ -100,17 +99,17 @@ struct MemoryRoom {
 
   // MARK: - What the process takes
 
-  /// Now and then: what the process takes.
+  /// Notes the memory use of the process; called from time to time.
   mutating func note(_ use: MemoryUse) { self.use = use }
 
-  /// The process takes more than four fifths of what it may have.
+  /// Whether the process uses more than four fifths of its memory.
   var isTight: Bool {
     guard let bound, let use else { return false }
     return use.resident > bound.resident / 5 * 4
       || bound.address.map { use.address > $0 / 5 * 4 } ?? false
   }
 
-  /// Whether memory that was let go of should be given back now: the C library keeps it.
+  /// Whether freed memory should be returned to the system now: the C library keeps it.
   mutating func shouldTrim(at now: Instant) -> Bool {
     guard isTight, lastTrim.map({ now - $0 >= Self.trimPause }) ?? true else { return false }
     lastTrim = now

@@ -1,21 +1,22 @@
-// Whom the coordinator knows at present: the gate for new connections, the list behind it, and the
-// watch that tells of changes. Owned by the loop; reads small files on its thread.
+// The keys that the coordinator admits at present: the gate for new connections, its list, and the
+// watch for changes. Owned by the loop; reads small files on its thread.
 
 import Logging
 import OpClusterFolders
 public import OpClusterKeys
 import OpClusterModel
+import OpClusterSystem
 public import OpClusterZeroMQ
 
-/// What a coordinator needs to serve over TCP.
+/// The keys of a coordinator that serves over TCP.
 public struct CoordinatorKeys: Sendable {
-  /// Its own.
+  /// The coordinator's own keys.
   public var pair: KeyPair
-  /// Whom it lets in at first.
+  /// The keys that it admits at first.
   public var allowed: AllowList
-  /// Where the list is, and is changed by others; nil: it never changes.
+  /// The folder of the list, which others change; nil: the list never changes.
   public var folder: KeyFolder?
-  /// Another coordinator in the same process needs another one.
+  /// The authentication domain; a second coordinator in the same process needs a different one.
   public var domain: String
 
   public init(
@@ -29,12 +30,12 @@ public struct CoordinatorKeys: Sendable {
 }
 
 struct Access {
-  /// The gate stays open for so long after the loop's last turn; behind a loop that hangs nobody is
-  /// let in (G35).
+  /// How long the gate stays open after the loop's last turn: behind a hanging loop nobody is
+  /// admitted (G35).
   static let gatePatience = Span.seconds(5)
-  /// Where the kernel does not tell of changes, the list is read again after this.
+  /// The pause between readings of the list if the kernel does not report changes.
   static let lookPause = Span.seconds(2)
-  /// Likewise where the kernel tells: it does not of another folder that took the place of ours.
+  /// The pause if the kernel reports changes: it does not report that the folder was replaced.
   static let watchedLookPause = Span.seconds(10)
 
   let keys: CoordinatorKeys
@@ -47,9 +48,9 @@ struct Access {
   private var lastLook = Instant.now
   private var lastProblem = ""
 
-  /// - Parameter admitsAll: Lets everybody in, for a test of the proof.
+  /// - Parameter admitsAll: Admits everybody, for a test of the proof.
   /// - Throws: `EADDRINUSE` if another coordinator of this process has the domain.
-  init(_ keys: CoordinatorKeys, admitsAll: Bool) throws(SocketError) {
+  init(_ keys: CoordinatorKeys, admitsAll: Bool) throws(SystemError) {
     self.keys = keys
     allowed = keys.allowed
     // Before the list is read again, so that no change in between is missed.
@@ -58,25 +59,25 @@ struct Access {
     if !admitsAll { use(keys.allowed) }
   }
 
-  /// For the poller; nil where there is nothing to wait for.
+  /// For the poller; nil if there is nothing to wait for.
   var descriptor: Int32? { watch.flatMap { $0.descriptor >= 0 ? $0.descriptor : nil } }
 
   var serverKeys: SocketKeys { .server(keys.pair, domain: keys.domain) }
 
   func principal(of key: PublicKey) -> Principal { principals[key] ?? .removed }
 
-  /// The key that a worker's name belongs to; nil where none covers it.
+  /// The key that owns a worker's name; nil if none covers it.
   func key(owning workerName: String) -> String? { workerName.owningKey(among: servingNames) }
 
-  /// Whose keys came in from a network address lately, by name.
+  /// The names of the keys that were recently admitted from a network address.
   func names(admittedFrom address: String) -> [String] {
     Set(gate.keysAdmitted(from: address).compactMap { principal(of: $0).name }).sorted()
   }
 
-  /// When the thread that answers for the gate was last seen alive.
+  /// The last sign of life of the thread that answers for the gate.
   var lastBeat: Instant { Instant(nanoseconds: gate.keeperBeat) }
 
-  /// The loop is alive.
+  /// Keeps the gate open, since the loop is alive.
   func keepOpen(at now: Instant) {
     gate.open(until: (now + Self.gatePatience).nanoseconds)
   }
@@ -92,8 +93,8 @@ struct Access {
     gate.admit { known.contains($0) }
   }
 
-  /// Reads the list again if it may have changed; true if it has. A list that cannot be read, or is
-  /// gone, changes nothing: those it named before stay, and the log says so.
+  /// Reads the list again if it may have changed; true if it has. An unreadable or missing list
+  /// changes nothing: its previous keys stay, and the log reports the problem.
   mutating func refresh(at now: Instant, _ logger: Logger) -> Bool {
     guard let folder = keys.folder else { return false }
     let pause = descriptor == nil ? Self.lookPause : Self.watchedLookPause
@@ -120,7 +121,7 @@ struct Access {
     }
   }
 
-  /// Says who was not let in; a flood of them costs a line a turn.
+  /// Logs refused keys; many of them cost one line per turn.
   func reportRefused(_ logger: Logger) {
     let refused = gate.takeRefused()
     guard let first = refused.first else { return }
@@ -132,13 +133,13 @@ struct Access {
       ])
   }
 
-  /// Tries a random key against an address that is bound; the reason not to serve, if there is one.
-  func proof(at endpoint: Endpoint, _ now: Instant) throws(SocketError) -> String? {
+  /// Tries a random key against a bound address; returns the reason not to serve, if there is one.
+  func proof(at endpoint: Endpoint, _ now: Instant) throws(SystemError) -> String? {
     guard endpoint.transport == .tcp else { return nil }
     gate.open(until: (now + .seconds(30)).nanoseconds)
     switch try GateProof.attempt(at: endpoint, server: keys.pair.publicKey) {
     case .closed:
-      // It was our own.
+      // The proof's own attempt.
       _ = gate.takeRefused()
       return nil
     case .open: return "a random key was let in at \(endpoint)"

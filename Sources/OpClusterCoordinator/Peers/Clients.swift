@@ -1,5 +1,5 @@
-// Clients beyond steering: questions that the scheduler and the history answer together, logs,
-// subscriptions, heartbeats and patience. On the loop's thread.
+// Other services for clients: questions that the scheduler and the history answer together, logs,
+// subscriptions, heartbeats and timeouts. On the loop's thread.
 
 import Logging
 import OpClusterJournal
@@ -7,21 +7,21 @@ import OpClusterModel
 import OpClusterQueries
 import OpClusterScheduling
 
-/// What a client wants to know, to be answered at the end of the turn.
+/// A question of a client, answered at the end of the turn.
 struct ClientQuestion {
   var peer: PeerID
   var request: RequestID
   var what: ClientRequest
-  /// Of its message.
+  /// The size of its message.
   var size: FairRequestQueue.Size
 }
 
-/// Who answers what the scheduler alone cannot.
+/// The sources of answers besides the scheduler.
 struct AnswerSources {
   let history: HistoryThread
-  /// What does not hold of the history; nil: nothing is known to be wrong.
+  /// The damage of the history; nil if none is known.
   var historyProblem: String?
-  /// Pieces of logs, which workers have.
+  /// Relays pieces of logs, which are at the workers.
   var logs = LogRelay()
 
   init(history: HistoryThread) { self.history = history }
@@ -30,7 +30,7 @@ struct AnswerSources {
 extension CoordinatorLoop {
   // MARK: - Questions
 
-  /// Questions see the state at the end of their turn, and its newest event exactly.
+  /// Answers questions with the state at the end of their turn, including exactly its newest event.
   func answerQuestions(into items: inout [Held]) {
     let isSlow = commits.release.diskWait(at: now) >= settings.diskPatience
     for question in work.questions {
@@ -49,14 +49,14 @@ extension CoordinatorLoop {
     work.questions.removeAll(keepingCapacity: true)
   }
 
-  /// Whether nothing that the disk has not confirmed could be in the answer: it need not wait while
-  /// the disk is slow (G3). Questions about few graphs; O(their number).
+  /// Whether the answer depends only on durable facts: then it need not wait for a slow disk (G3).
+  /// Only for questions about few graphs; O(their number).
   private func isKnownDurable(_ what: ClientRequest) -> Bool {
     let selection: Selection
     switch what {
     case .graphs(let wanted, _, _), .operations(let wanted, _, _): selection = wanted
     case .submission(let graph): selection = .graph(graph)
-    // These tell of workers and queues, or from where on to follow.
+    // These describe workers and queues, or a position to follow from.
     default: return false
     }
     switch selection.graphs {
@@ -96,7 +96,7 @@ extension CoordinatorLoop {
     }
   }
 
-  /// The question for the history; nil when it could add nothing.
+  /// The question to the history; nil if the history could add nothing.
   private func rows(
     _ peer: PeerID, _ request: RequestID, _ what: ClientRequest,
     _ known: Result<ClientReply, Refusal>
@@ -155,7 +155,7 @@ extension CoordinatorLoop {
   // MARK: - The history
 
   func ask(_ question: HistoryQuestion) {
-    // Nobody waits for an answer.
+    // nil: nobody waits for an answer.
     guard let asker = asker(of: question) else { return }
     if sources.history.ask(question, of: asker) { return }
     let busy = Refusal(
@@ -170,7 +170,7 @@ extension CoordinatorLoop {
     }
   }
 
-  /// Who is counted with it (G29); nil when whoever asked has gone.
+  /// The party that the question counts for (G29); nil if its asker has left.
   private func asker(of question: HistoryQuestion) -> HistoryTurns.Asker? {
     let peer: PeerID?
     switch question {
@@ -199,7 +199,7 @@ extension CoordinatorLoop {
     }
   }
 
-  /// Said once, for the log and for whoever asks how the coordinator is.
+  /// Notes a change of the history's condition, for the log and for the coordinator's status.
   private func note(historyProblem problem: String?) {
     if problem == sources.historyProblem { return }
     if let problem {
@@ -220,7 +220,7 @@ extension CoordinatorLoop {
 
   // MARK: - Logs
 
-  /// Whoever holds the attempt has its log; else the history knows who ran it.
+  /// Asks the holder of the attempt for its log; otherwise asks the history which worker ran it.
   func askLog(_ question: LogQuestion) {
     let operation = question.attempt.operation
     if let holder = scheduler.holder(of: operation),
@@ -271,9 +271,9 @@ extension CoordinatorLoop {
       into: &work.effects)
   }
 
-  /// Whoever follows its own graphs hears of those that this turn has accepted, from their first
-  /// events on. One that had been accepted before is not among them: part of it may have been told,
-  /// and the client, which knows how far, subscribes again and names it.
+  /// Tells subscribers of their own graphs about the graphs that this turn has accepted, from the
+  /// first event on. A repeated submission is not included: part of its events may have been told,
+  /// and the client, which knows its position, subscribes again and names the graph.
   func noteOwnGraphs() {
     for case .toClient(let peer, _, .accepted(let graph, _, repeated: false)) in work.turn
       .afterDurable
@@ -284,7 +284,7 @@ extension CoordinatorLoop {
 
   func performSubscriptionEffects() {
     var at = 0
-    // Asking may add effects of its own.
+    // An effect may add further effects.
     while at < work.effects.count {
       switch work.effects[at] {
       case .tell(let peer, let batch): send(.events(batch), toClient: peer)
@@ -298,8 +298,8 @@ extension CoordinatorLoop {
 
   // MARK: - Time
 
-  /// Twice a heartbeat: speaks to clients that wait, looks for those that have gone, loses
-  /// patience.
+  /// Twice per heartbeat: sends heartbeats to waiting clients, looks for clients that have left,
+  /// and ends overdue waits.
   func attend() {
     for answer in sources.logs.expire(at: now) {
       reply(answer.reply, to: answer.client, answer.request)
@@ -330,7 +330,7 @@ extension CoordinatorLoop {
       if isStale(peer) { clients.peers.remove(peer.id) }
       return
     }
-    // The places are getting scarce: who has gone without a word is to be found out sooner.
+    // Places are scarce: silent departures must be detected sooner.
     let isCrowded = clients.peers.greeted >= Limits.clients / 2
     let pause = isAwaiting || isCrowded ? settings.timing.heartbeat : CoordinatorLimits.probePause
     if now - peer.lastSpoken >= pause, peer.outbox.isEmpty {
@@ -340,7 +340,7 @@ extension CoordinatorLoop {
     }
   }
 
-  /// A connection that never said hello, or was put out, and has been quiet.
+  /// Whether a connection without a hello, or one that was put out, has been quiet.
   private func isStale(_ peer: Peer) -> Bool {
     now - peer.lastHeard >= CoordinatorLimits.probePause
   }

@@ -1,19 +1,20 @@
-// Keys come and go while the coordinator serves: connections of removed ones end, holders of
-// invitations add their own. On the loop's thread; files are written on one of their own.
+// Applies changes of keys while the coordinator serves: ends connections of removed keys, and adds
+// keys of invitation holders. On the loop's thread; a separate thread writes files.
 
 import Logging
 import OpClusterKeys
 import OpClusterModel
+import OpClusterSystem
 import OpClusterZeroMQ
 
-/// What became of an enrolment.
+/// The result of an enrolment.
 struct Enrolment: Sendable {
   let peer: PeerID
   let request: RequestID
   let result: Result<AllowedKey, KeyError>
 }
 
-/// The keys that are let in.
+/// The admitted keys.
 struct KeysInUse {
   /// nil: nobody is served over TCP.
   var access: Access?
@@ -22,17 +23,18 @@ struct KeysInUse {
 }
 
 extension CoordinatorLoop {
-  /// Who a connection is now. Over TCP nobody is anybody without a key.
+  /// The present principal of a connection. Over TCP there is none without a key.
   func principal(of sender: Sender, at endpoint: Endpoint) -> Principal {
     guard let key = sender.key else { return endpoint.transport == .tcp ? .removed : .local }
     return keys.access?.principal(of: key) ?? .removed
   }
 
-  /// A submission carries the name of who made it: as a label for people, and in front of its key,
-  /// so that two who choose the same key do not meet (G19).
+  /// Adds the submitter's name to a submission: as a label for people, and in front of its key, so
+  /// that equal keys of two submitters do not collide (G19).
   func owned(_ request: ClientRequest, by peer: PeerID) -> ClientRequest {
     guard case .submit(var submission) = request else { return request }
-    // Workers may run what it brings as the account of that name: nobody says it of himself.
+    // Removes the client's own label: workers may run the operations under the account of that
+    // name.
     submission.labels.removeAll { $0.key == Self.submitterLabel }
     guard let name = clients.peers[peer]?.principal.name else { return .submit(submission) }
     if !submission.key.text.isEmpty {
@@ -42,10 +44,10 @@ extension CoordinatorLoop {
     return .submit(submission)
   }
 
-  /// Set by the coordinator alone, where clients have keys.
+  /// Set only by the coordinator, if clients have keys.
   static let submitterLabel = GraphSubmission.submitterLabel
 
-  /// Once a turn: the gate stays open, changes of the list take effect (G37).
+  /// Once per turn: keeps the gate open and applies changes of the list (G37).
   func attendToKeys() {
     keys.access?.keepOpen(at: now)
     guard keys.access?.refresh(at: now, logger) == true else { return }
@@ -61,7 +63,7 @@ extension CoordinatorLoop {
     }
   }
 
-  /// Why a worker may not go on under its name: a key was added to which it belongs.
+  /// The refusal of a worker whose name now belongs to an added key.
   private func lostName(_ peer: Peer) -> Refusal? {
     guard let name = peer.workerName, !peer.isPutOut else { return nil }
     return Authorization.nameRefusal(of: name, keys.access?.key(owning: name), by: peer.principal)
@@ -72,11 +74,11 @@ extension CoordinatorLoop {
   }
 
   private func hasChanged(_ peer: Peer) -> Bool {
-    // An invitation is spent in the moment in which its holder is still to be answered.
+    // The holder of a spent invitation must still be answered.
     !keys.enrolling.contains(peer.id) && principal(of: peer) != peer.principal
   }
 
-  /// Writes the list on another thread; the answer comes back as a notice.
+  /// Writes the list on another thread; the answer returns as a notice.
   func enrol(_ name: String, _ bytes: [UInt8], _ peer: PeerID, _ request: RequestID) {
     guard case .invited(let invitation)? = clients.peers[peer]?.principal,
       let folder = keys.access?.keys.folder, let key = PublicKey(bytes: bytes)
@@ -86,7 +88,7 @@ extension CoordinatorLoop {
     guard keys.enrolling.insert(peer).inserted else {
       return reply(.refused(Refusal(.busy, "a key is being added already")), to: peer, request)
     }
-    do throws(SocketError) {
+    do throws(SystemError) {
       let notices = wakeups.notices
       _ = try startThread(name: "opcoord-keys") {
         let result: Result<AllowedKey, KeyError>

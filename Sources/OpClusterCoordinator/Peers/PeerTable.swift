@@ -1,5 +1,5 @@
-// Who is connected to one ROUTER: names of connections ⇄ numbers of conversations, and what waits
-// for each. Pure but for its names; lives on the loop's thread.
+// The peers of one ROUTER: maps connections to conversations, and keeps each peer's waiting
+// messages. Pure except for the names; on the loop's thread.
 
 import OpClusterModel
 import OpClusterScheduling
@@ -9,34 +9,34 @@ import OpClusterZeroMQ
 struct Peer {
   let id: PeerID
   let route: RoutingID
-  /// Which key its connection was let in with; nil over `ipc` and `inproc`.
+  /// The key that its connection was admitted with; nil over `ipc` and `inproc`.
   let key: PublicKey?
-  /// Who that was when it spoke first; whoever is somebody else now is put out.
+  /// Its identity at its first message; a peer whose identity has changed is put out.
   var principal: Principal
-  /// It has said hello and was welcomed.
+  /// Whether it has said hello and was welcomed.
   var isGreeted = false
-  /// Of a worker: under which name it serves.
+  /// The name under which a worker serves.
   var workerName: String?
-  /// It was put out: nothing of it is heard any more, so that it comes back on a new connection.
+  /// Whether it was put out: it is ignored, so that it returns on a new connection.
   var isPutOut = false
   var lastHeard: Instant
   var lastSpoken: Instant
-  /// Requests of a client that are not answered yet.
+  /// The requests of a client that are not answered yet.
   var requestsInFlight = 0
   /// Messages that its connection had no room for, oldest first.
   private(set) var outbox: [[UInt8]] = []
   private(set) var outboxBytes = 0
-  /// When it was refused as too busy, until then; it stays so, so that nothing overtakes.
+  /// After a refusal as too busy, the time until which all is refused, so that nothing overtakes.
   var refusedUntil: Instant?
-  /// Everything that arrives until then is refused: too much of it waits already.
+  /// The time until which all arrivals are refused, because too much of it waits already.
   var closedUntil: Instant?
-  /// Requests refused for either in a row.
+  /// The number of consecutive refusals for either reason.
   var refusals = 0
-  /// The other end of its connection, where the kernel tells.
+  /// The other end of its connection, if the kernel reports it.
   var origin: ConnectionOrigin?
-  /// Frames that came since it was put out, or without a hello.
+  /// The frames since it was put out, or without a hello.
   var framesInVain = 0
-  /// What a worker said of attempts that were never given to it.
+  /// The reports of a worker about attempts that were never given to it.
   var lies = 0
 
   init(id: PeerID, _ sender: Sender, _ principal: Principal, at now: Instant) {
@@ -48,20 +48,20 @@ struct Peer {
     lastSpoken = now
   }
 
-  /// Whether what arrives now is refused without a look.
+  /// Whether arrivals are refused without parsing.
   func isClosed(at now: Instant) -> Bool {
     (refusedUntil.map { now < $0 } ?? false) || (closedUntil.map { now < $0 } ?? false)
   }
 
-  /// Who is not let in again when it was put out.
+  /// The identity that a ban applies to.
   var culprit: Culprit? {
     principal.name.map { .key($0) } ?? origin?.process.map { .process($0) }
   }
 
-  /// Who it is counted with (G29): all connections of one key, or this one alone.
+  /// The principal that it counts for (G29): all connections of one key, or only this one.
   var holder: QuotaHolder { principal.name.map { .key($0) } ?? .connection(id) }
 
-  /// Keeps a message; false when too much is kept already (G27).
+  /// Keeps a message; false if too much is kept already (G27).
   mutating func keep(_ bytes: [UInt8]) -> Bool {
     let fits = outbox.isEmpty || outboxBytes + bytes.count <= Limits.bytesPerSlowPeer
     guard fits, outbox.count < Limits.messagesPerSlowPeer else { return false }
@@ -70,7 +70,7 @@ struct Peer {
     return true
   }
 
-  /// The oldest so many have left.
+  /// Drops the oldest messages, which have left.
   mutating func dropKept(_ count: Int) {
     for bytes in outbox[..<count] { outboxBytes -= bytes.count }
     outbox.removeFirst(count)
@@ -81,17 +81,17 @@ struct PeerTable {
   /// Looked up, never iterated.
   private var numberByRoute: [RoutingID: PeerID] = [:]
   private var peers: [PeerID: Peer] = [:]
-  /// Greeted ones.
+  /// The number of greeted peers.
   private(set) var greeted = 0
-  /// Those with something in the outbox.
+  /// The peers with messages in the outbox.
   private(set) var waiting: Set<PeerID> = []
 
-  /// The conversation of a connection; nil for one that has not spoken before.
+  /// The conversation of a connection; nil if it has not sent anything before.
   func find(_ route: RoutingID) -> PeerID? { numberByRoute[route] }
 
   subscript(_ id: PeerID) -> Peer? { peers[id] }
 
-  /// No further connection is kept in mind (G27).
+  /// Whether no further connection is accepted (G27).
   var isFull: Bool { peers.count >= Limits.peersPerSocket }
 
   mutating func add(_ id: PeerID, _ sender: Sender, _ principal: Principal, at now: Instant) {
@@ -99,9 +99,9 @@ struct PeerTable {
     peers[id] = Peer(id: id, sender, principal, at: now)
   }
 
-  /// Changes a peer; does nothing for one that is gone.
+  /// Changes a peer; does nothing if it does not exist.
   ///
-  /// - Returns: What `body` does; nil for one that is gone.
+  /// - Returns: The result of `body`; nil if the peer does not exist.
   @discardableResult
   mutating func update<Result>(_ id: PeerID, _ body: (inout Peer) -> Result) -> Result? {
     guard let at = peers.index(forKey: id) else { return nil }
@@ -120,6 +120,6 @@ struct PeerTable {
     if peer.isGreeted { greeted -= 1 }
   }
 
-  /// All of them, in order.
+  /// All peers, in order.
   var all: [Peer] { peers.values.sorted { $0.id < $1.id } }
 }

@@ -1,7 +1,8 @@
-// One ROUTER with the table of its peers: takes frames in, sends messages or keeps them for a peer
-// that cannot take them now. Lives on the loop's thread.
+// One ROUTER with the table of its peers: receives frames, sends messages, and keeps messages for
+// peers that cannot receive now. On the loop's thread.
 
 import OpClusterModel
+import OpClusterSystem
 import OpClusterZeroMQ
 
 struct Port: ~Copyable {
@@ -10,20 +11,20 @@ struct Port: ~Copyable {
   var peers = PeerTable()
   /// Peers whose connection has ended; the loop forgets them.
   private var gone: [PeerID] = []
-  /// Peers for which more waits than may; the loop puts them out.
+  /// Peers with too many waiting messages; the loop puts them out.
   private var tooSlow: [PeerID] = []
-  private var isReadableItem: Poller.Item?
+  private var isReadableItem: SocketPoller.Item?
   private(set) var census = ConnectionCensus()
 
-  /// - Throws: `EADDRINUSE` and what else binding may answer.
-  init(_ endpoint: Endpoint, keys: SocketKeys?) throws(SocketError) {
+  /// - Throws: `EADDRINUSE` and other errors of binding.
+  init(_ endpoint: Endpoint, keys: SocketKeys?) throws(SystemError) {
     let fresh = try Socket(role: .router(maximumMessageBytes: Limits.messageBytes), keys: keys)
     try fresh.watchConnections()
     self.endpoint = try fresh.bind(endpoint)
     socket = consume fresh
   }
 
-  mutating func join(_ poller: inout Poller) {
+  mutating func join(_ poller: inout SocketPoller) {
     isReadableItem = poller.add(socket)
   }
 
@@ -32,32 +33,32 @@ struct Port: ~Copyable {
     census = socket.countConnections(most: most, silentPerHost: silentPerHost)
   }
 
-  /// Cuts those that have said nothing since this moment.
+  /// Cuts connections that have been silent since this moment.
   func cutSilent(since moment: Instant) { socket.cutSilent(since: moment.nanoseconds) }
 
-  /// While nobody listens, frames stay in libzmq's queue, whose bound slows the peers down.
-  func listen(_ isListening: Bool, _ poller: inout Poller) {
+  /// While it does not listen, frames stay in libzmq's queue, whose limit slows the peers down.
+  func listen(_ isListening: Bool, _ poller: inout SocketPoller) {
     guard let item = isReadableItem else { return }
     poller.change(item, to: isListening ? .readable : [])
   }
 
-  /// One frame, if there is one.
+  /// Receives one frame, if there is one.
   func receive() -> ReceiveResult { socket.receive() }
 
   /// The other end of the last frame's connection.
   func lastOrigin() -> ConnectionOrigin? { socket.lastOrigin() }
 
-  /// Ends the connection of a peer, which was put out and goes on.
+  /// Cuts the connection of a peer that was put out and continues to send.
   func cut(_ origin: ConnectionOrigin) { socket.cut(origin) }
 
-  /// Cuts connections of which more than `limit` bytes cannot be heard (A4).
+  /// Cuts connections with more than `limit` unheard bytes (A4).
   func cutUnheard(beyond limit: UInt64) -> [UnheardConnection] {
     let found = socket.unheard(beyond: limit)
     for connection in found { socket.cut(connection.origin) }
     return found
   }
 
-  /// Sends now, or keeps it in order; a peer for which too much waits is gone (G27).
+  /// Sends a message now, or keeps it in order; drops a peer with too many waiting messages (G27).
   mutating func send(_ bytes: [UInt8], to id: PeerID, at now: Instant) {
     guard let peer = peers[id], !peer.isPutOut else { return }
     guard peer.outbox.isEmpty else { return keep(bytes, for: id) }
@@ -74,7 +75,7 @@ struct Port: ~Copyable {
     if !isKept { tooSlow.append(id) }
   }
 
-  /// Tries again what peers could not take.
+  /// Tries the kept messages again.
   mutating func flush(at now: Instant) {
     for id in peers.waiting.sorted() {
       guard let peer = peers[id] else { continue }
@@ -96,13 +97,13 @@ struct Port: ~Copyable {
     }
   }
 
-  /// Peers that have gone since the last call.
+  /// The peers that have left since the last call.
   mutating func takeGone() -> [PeerID] {
     defer { gone.removeAll(keepingCapacity: true) }
     return gone
   }
 
-  /// Peers that did not read what was said to them, since the last call (G27).
+  /// The peers since the last call that did not read their messages (G27).
   mutating func takeTooSlow() -> [PeerID] {
     defer { tooSlow.removeAll(keepingCapacity: true) }
     return tooSlow

@@ -1,21 +1,21 @@
-// Who a peer is to the coordinator, and what each role may do. Pure values.
+// The identity of a peer, and the rights of each role. Pure values.
 
 import OpClusterKeys
 import OpClusterModel
 import OpClusterZeroMQ
 
-/// Who speaks, by the key that its connection was let in with; never by what it says of itself
-/// (G36).
+/// The identity of a peer, by the key that its connection was admitted with; never by its own
+/// claims (G36).
 enum Principal: Hashable {
-  /// Over `ipc` or `inproc`: whoever the modes of files let in, which is this user.
+  /// Over `ipc` or `inproc`: a peer that the file modes admit, which is this user.
   case local
   case known(name: String, role: Role)
   /// The holder of an invitation.
   case invited(PublicKey)
-  /// A key that was in the list when it connected, and is not any more (G37).
+  /// A key that was in the list when it connected, and has been removed (G37).
   case removed
 
-  /// What it may do.
+  /// Whether it has a right.
   func may(_ right: Right) -> Bool {
     switch self {
     case .local: right != .enrol
@@ -25,21 +25,22 @@ enum Principal: Hashable {
     }
   }
 
-  /// In front of the keys of its submissions, so that two who choose the same do not meet (G19).
+  /// The prefix of its submissions' keys, so that equal keys of two submitters do not collide
+  /// (G19).
   var name: String? { if case .known(let name, _) = self { name } else { nil } }
 }
 
-/// What a message needs.
+/// The right that a message needs.
 enum Right: Hashable, CaseIterable {
   /// To serve: say hello as a worker, take orders, report.
   case serve
-  /// To see and follow everything.
+  /// To read and follow everything.
   case read
-  /// To submit, and to steer graphs, operations and queues; whose graphs is another matter.
+  /// To submit, and to steer graphs, operations and queues; `Ownership` limits the graphs.
   case steer
   /// To drain workers.
   case administer
-  /// To add a key of one's own by an invitation.
+  /// To add an own key by an invitation.
   case enrol
 }
 
@@ -58,7 +59,7 @@ extension ClientRequest {
   /// The right that each request needs. A new request does not compile until it is listed.
   var right: Right {
     switch self {
-    // Queues belong to steering: a program that submits makes queues and changes their limits.
+    // Queues belong to steering: a program that submits creates queues and changes their limits.
     case .submit, .enqueue, .cancel, .cancelQueue, .suspendGraphs, .createQueue, .changeQueue,
       .removeQueue, .addDependency, .removeDependency, .setPriority, .hold, .setQueue, .addBlocks,
       .beginWait, .endWait, .removeGraphs:
@@ -72,14 +73,14 @@ extension ClientRequest {
   }
 }
 
-/// Whose graphs those may change whose keys are of the role `submitter`: cancel, suspend, hold,
-/// move, remove. Administrators change those of everybody, and so does who needs no key.
+/// The graphs that keys of the role `submitter` may change: cancel, suspend, hold, move, remove.
+/// Administrators, and local peers without keys, may change all graphs.
 public enum Steering: String, Sendable, CaseIterable {
-  /// Those that were submitted with the same key.
+  /// Graphs that were submitted with the same key.
   case own
   case all
 
-  /// The submitter whose graphs alone a principal may change; nil: those of everybody.
+  /// The only submitter whose graphs a principal may change; nil: the graphs of all submitters.
   func bound(of principal: Principal) -> String? {
     guard self == .own, case .known(let name, .submitter) = principal else { return nil }
     return name

@@ -2,6 +2,7 @@
 
 import CProcess
 import Glibc
+import OpClusterSystem
 
 /// The three opened streams of a new process.
 struct ProcessStreams: ~Copyable {
@@ -66,8 +67,8 @@ struct ProcessStreams: ~Copyable {
       let number = unsafe op_memory_file("input")
       guard number >= 0 else { throw .refused(step: "hold the input", error: -number) }
       let file = Descriptor(number)
-      guard bytes.isEmpty || file.write(bytes) else {
-        throw .refused(step: "hold the input", error: errno)
+      if let error = FileDescriptor(number).writeAll(bytes) {
+        throw .refused(step: "hold the input", error: error.code)
       }
       lseek(number, 0, SEEK_SET)
       return file

@@ -3,6 +3,7 @@
 
 import CProcess
 import Glibc
+import OpClusterSystem
 
 /// The reason why a process was not started. Nothing of it exists then.
 public enum SpawnError: Error, Equatable, Sendable {
@@ -42,16 +43,16 @@ extension SpawnError: CustomStringConvertible {
     case .notFound(let executable):
       "no executable \(quoted(executable)) was found; give its absolute path"
     case .notExecutable(let executable, let error):
-      "\(quoted(executable)) cannot be executed (\(explanation(of: error))); "
+      "\(quoted(executable)) cannot be executed (\(ErrorNumber(error).text)); "
         + "check its permissions and its #! line"
     case .workingDirectory(let path, let error):
-      "the working directory \(quoted(path)) cannot be entered (\(explanation(of: error))); "
+      "the working directory \(quoted(path)) cannot be entered (\(ErrorNumber(error).text)); "
         + "create it before the operation runs"
     case .file(let path, let error):
-      "\(quoted(path)) cannot be opened (\(explanation(of: error))); \(advice(on: error))"
+      "\(quoted(path)) cannot be opened (\(ErrorNumber(error).text)); \(advice(on: error))"
     case .input(let path, let error):
       "\(quoted(path)), which is its standard input, cannot be opened "
-        + "(\(explanation(of: error))); \(inputAdvice(on: error))"
+        + "(\(ErrorNumber(error).text)); \(inputAdvice(on: error))"
     case .unusable(let reason):
       reason
     case .tokenInUse(let token):
@@ -59,7 +60,7 @@ extension SpawnError: CustomStringConvertible {
     case .leaseOver:
       "the coordinator has not heard of this worker for too long to begin an exclusive operation"
     case .refused(let step, let error):
-      "the kernel refused to \(step) (\(explanation(of: error))); "
+      "the kernel refused to \(step) (\(ErrorNumber(error).text)); "
         + "check the limits of the worker and of the operation"
     }
   }

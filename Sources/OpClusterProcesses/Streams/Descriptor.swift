@@ -3,6 +3,7 @@
 
 import CProcess
 import Glibc
+import OpClusterSystem
 
 /// An open file descriptor, closed when its owner releases it. Always close-on-exec.
 struct Descriptor: ~Copyable {
@@ -28,16 +29,7 @@ struct Descriptor: ~Copyable {
 
   /// Writes all bytes; returns whether that succeeded.
   func write(_ bytes: [UInt8]) -> Bool {
-    var written = 0
-    while written < bytes.count {
-      let count = unsafe bytes.withUnsafeBytes { buffer in
-        unsafe Glibc.write(number, buffer.baseAddress! + written, bytes.count - written)
-      }
-      if count < 0 && errno == EINTR { continue }
-      guard count > 0 else { return false }
-      written += count
-    }
-    return true
+    FileDescriptor(number).writeAll(bytes) == nil
   }
 
   /// Reads up to `limit` bytes from `offset`; use 0 for files of /proc and of cgroups.
@@ -68,9 +60,4 @@ struct Descriptor: ~Copyable {
   private static func opened(_ number: Int32) -> Descriptor? {
     number < 0 ? nil : Descriptor(number)
   }
-}
-
-/// The meaning of an `errno` value in words.
-func explanation(of error: Int32) -> String {
-  unsafe String(cString: strerror(error))
 }

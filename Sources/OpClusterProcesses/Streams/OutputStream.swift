@@ -2,6 +2,7 @@
 // the next process. Belongs to `ProcessHost`, on the loop thread.
 
 import Glibc
+import OpClusterSystem
 
 /// An output file that processes can write to.
 final class OpenOutput {
@@ -16,8 +17,7 @@ final class OpenOutput {
 
   /// Returns nil if it is no regular file.
   init?(_ descriptor: consuming Descriptor, path: String?) {
-    var present = timespec()
-    unsafe clock_gettime(CLOCK_REALTIME_COARSE, &present)
+    let present = FileClock.now()
     guard let information = descriptor.regularFile else { return nil }
     self.path = path
     size = Int(information.st_size)

@@ -1,9 +1,9 @@
-// What must hold after every turn; checked by tests and by the simulation, not in production.
+// The invariants after every turn; checked by tests and by the simulation, not in production.
 
 import OpClusterModel
 
 extension Scheduler {
-  /// The first thing that does not hold, in words; nil when all is well.
+  /// The first broken invariant, in words; nil if all hold.
   public func brokenInvariant() -> String? {
     var workerTotals: [UInt32: WorkerTotals] = [:]
     var queueTotals: [UInt32: QueueTotals] = [:]
@@ -64,13 +64,13 @@ extension Scheduler {
     return nil
   }
 
-  /// Of a graph that has ended a worker may keep the class in mind.
+  /// Whether a withheld class still exists: a worker may remember the class of an ended graph.
   private func isInUse(_ withheld: (key: Int, value: UInt64)) -> Bool {
     withheld.key < classes.slots && classes[withheld.key].serial == withheld.value
       && classes[withheld.key].users > 0
   }
 
-  /// Bytes of outputs are counted.
+  /// The counted bytes of outputs equal their sum.
   private func checkOutputs() -> String? {
     let living = graphs.numbers.reduce(0) { $0 + graphs[$1].outputExcess }
     let remembered = state.endedOrder.reduce(0) { $0 + (ended[$1]?.outputBytes ?? 0) }
@@ -82,7 +82,7 @@ extension Scheduler {
       + "\(living) and \(remembered)"
   }
 
-  /// The key of a graph that lives is its own (G19).
+  /// Every key of a living graph leads to that graph (G19).
   private func checkKeys() -> String? {
     var living = 0
     for number in graphs.numbers {
@@ -97,7 +97,7 @@ extension Scheduler {
       ? nil : "\(keys.livingCount) keys of graphs that live, found \(living)"
   }
 
-  /// What is kept of attempts belongs to attempts that a worker has.
+  /// Progress and waits are kept only for attempts that a worker has.
   private func checkRunning() -> String? {
     for id in waits.keys.sorted() + progress.keys.sorted() {
       let isHeld =
@@ -135,7 +135,7 @@ extension Scheduler {
         counts[cell.word] += 1
         if cell.phase != .finished { unfinished += 1 }
         if let broken = check(cell, graph, at, index) { return broken }
-        add(cell, graph, at, index, &workerTotals, &queueTotals)
+        addToTotals(cell, graph, at, index, &workerTotals, &queueTotals)
       }
       if counts != stage.counts {
         return "\(number)/\(stage.template.name): counts \(stage.counts), found \(counts)"
@@ -148,7 +148,8 @@ extension Scheduler {
   private func check(
     _ cell: OperationCell, _ graph: Graph, _ stage: Int, _ index: UInt32
   ) -> String? {
-    // Made only where something is broken: this looks at every operation of every graph.
+    // Lazy, because this check visits every operation of every graph: made only if something is
+    // broken.
     var name: String { graph.shown(index) }
     if cell.phase == .finished {
       if cell.worker != 0 { return "\(name) has ended but worker \(cell.worker) holds it" }
@@ -177,7 +178,8 @@ extension Scheduler {
     }
   }
 
-  /// Whether no barrier, and for a barrier nothing else, is before it in its queue.
+  /// Whether nothing before it in its queue holds it back: for a barrier any member, else a
+  /// barrier.
   private func standsFree(_ graph: Graph, _ stage: Int, _ index: UInt32) -> Bool {
     let queue = graph.queue(of: index, stage: stage).number
     if graph.stages[stage].template.isBarrier {
@@ -186,7 +188,7 @@ extension Scheduler {
     return queues[queue].segment(of: graph.enqueuePlace(of: index)) == 0
   }
 
-  private func add(
+  private func addToTotals(
     _ cell: OperationCell, _ graph: Graph, _ stage: Int, _ index: UInt32,
     _ workerTotals: inout [UInt32: WorkerTotals], _ queueTotals: inout [UInt32: QueueTotals]
   ) {

@@ -1,41 +1,41 @@
-// Deliberate bugs by which the simulation shows that it would notice real ones (Simulation.md).
-// They exist in a build with OPCLUSTER_MUTANTS=1 alone, which no product is made with:
-// elsewhere `isPlanted` is false before the program begins.
+// Deliberate bugs: the simulation proves with them that it would notice real ones (Simulation.md).
+// They exist only in a build with OPCLUSTER_MUTANTS=1, which is never a product; in other builds
+// `isPlanted` is false at compile time.
 
 #if MUTANTS
   import Synchronization
 #endif
 
 package enum SchedulingBug: Int, Sendable, CaseIterable {
-  /// G13: the end of an attempt counts whoever says it.
+  /// The end of an attempt counts even from a worker that does not hold it (G13).
   case unfencedResults
-  /// A new life of the coordinator does not count as one.
+  /// A new life of the coordinator keeps the epoch of the previous one.
   case sameEpoch
-  /// S77: a barrier opens when one operation is left before it.
+  /// A barrier opens while one operation is still left before it (S77).
   case earlyBarrier
-  /// S63: one more than the limit of a queue.
+  /// A queue runs one operation more than its limit (S63).
   case miscountedLimit
-  /// S91: a cancellation takes effect and is not written.
+  /// A cancellation takes effect without being journaled (S91).
   case unwrittenCancel
-  /// S37: what the removed dependency held back stays where it is.
+  /// An operation stays blocked after its dependency was removed (S37).
   case staleReadiness
-  /// G19: the same key is the same graph, whatever it says.
+  /// A submission with a known key is taken for the known graph, even with different content (G19).
   case unreadContent
-  /// G17: losses are not counted.
+  /// Losses are not counted (G17).
   case uncountedLosses
-  /// S47: all priorities are one.
+  /// All priorities count as equal (S47).
   case levelledPriorities
-  /// G10: a failure policy does not wait for what a worker may have unblocked by itself.
+  /// A failure policy does not wait for dependents that a worker may have unblocked itself (G10).
   case hastyPolicies
-  /// F51: orders that wait for the disk count as spoken.
+  /// Orders that wait for the disk count as sent (F51).
   case unspokenOrders
-  /// F51: who waits for its welcome counts as silent.
+  /// A worker that waits for its welcome counts as silent (F51).
   case blamedWelcomes
-  /// G13: whoever comes with a place in the log is believed to be of this history.
+  /// Every history mark of a peer is accepted as known (G13).
   case believedMarks
-  /// S146: whoever has room is given an operation, whatever its queue's pool is.
+  /// A worker with room is given an operation even outside its queue's pool (S146).
   case forgottenPools
-  /// S12: what its worker stopped is run again, though it must not run twice.
+  /// An attempt that its worker stopped is repeated, though it must not run twice (S12).
   case repeatedStops
 }
 
@@ -43,7 +43,7 @@ package enum SchedulingBug: Int, Sendable, CaseIterable {
   extension SchedulingBug {
     private static let planted = Atomic<Int>(-1)
 
-    /// For all worlds of this process; nil: none.
+    /// Plants a bug for all worlds of this process; nil: none.
     package static func plant(_ bug: SchedulingBug?) {
       planted.store(bug?.rawValue ?? -1, ordering: .relaxed)
     }

@@ -1,5 +1,5 @@
-// How often each step was taken from each phase, for `opsim coverage`. Counted in a build with
-// OPCLUSTER_MUTANTS=1 alone, which no product is made with.
+// Counts how often each step was taken from each phase, for `opsim coverage`. Only in a build with
+// OPCLUSTER_MUTANTS=1, which is never a product.
 
 import OpClusterModel
 
@@ -16,7 +16,7 @@ import OpClusterModel
       counts.withLock { $0[at + step] += 1 }
     }
 
-    /// Every arrow of the table, in its order, and how often it was gone.
+    /// Every arrow of the table, in its order, with its count.
     package static var all: [(state: String, event: String, count: Int)] {
       let counts = counts.withLock { $0 }
       var rows: [(state: String, event: String, count: Int)] = []

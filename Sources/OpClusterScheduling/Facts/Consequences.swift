@@ -1,10 +1,11 @@
-// What a fact brings about beyond the state: the conversation with a worker begins and ends with
-// its record, alarms are set, what a worker holds is let go. Replay and restore come in here, too.
+// The consequences of a fact beyond the state: the conversation with a worker begins and ends with
+// its record, alarms are set, held operations are released. Replay and restore also come through
+// here.
 
 import HeapModule
 public import OpClusterModel
 
-/// Time that passes between two attempts.
+/// The pause between two attempts.
 struct Backoff: Comparable, Sendable {
   var until: Instant
   var operation: OperationID
@@ -14,7 +15,7 @@ struct Backoff: Comparable, Sendable {
   }
 }
 
-/// What `apply` has come across and does not do itself.
+/// The consequences that `apply` collects and leaves to the scheduler.
 struct Consequences: Sendable {
   /// Attempts that began, or left their worker.
   var letGo: [(worker: UInt32, operation: OperationID, hasLeft: Bool)] = []
@@ -24,30 +25,30 @@ struct Consequences: Sendable {
 }
 
 extension Scheduler {
-  /// Takes a committed turn of the journal in.
+  /// Applies a committed turn of the journal.
   public mutating func replay(_ records: [Record], commit: CommitIndex) {
     state.replay(records, commit: commit)
     follow(records)
   }
 
-  /// Makes the state of a snapshot; to be called on an empty scheduler, before any replay.
+  /// Restores the state of a snapshot. The scheduler must be empty; call it before any replay.
   public mutating func restore(_ records: [Record], commit: CommitIndex) {
     state.restore(records, commit: commit)
     follow(records)
   }
 
-  /// Facts from which `restore` makes this state again.
+  /// The facts from which `restore` makes this state again.
   public func snapshot() -> [Record] { state.snapshot() }
 
   private mutating func follow(_ records: [Record]) {
     var turn = Turn()
     turn.isReplay = true
     for record in records { follow(record, into: &turn) }
-    // A worker is compared with every kind when its conversation begins.
+    // Dropped: a worker is compared with every kind when its conversation begins.
     _ = state.takeNewKinds()
   }
 
-  /// A fact has taken effect.
+  /// Carries out the consequences of a fact that has taken effect.
   mutating func follow(_ record: Record, into turn: inout Turn) {
     switch record {
     case .workerJoined(let worker, let name, _):
@@ -70,7 +71,7 @@ extension Scheduler {
     conversations.remove(worker)
   }
 
-  /// Costs what the fact cost.
+  /// Carries out the collected consequences; costs as much as the fact did.
   @inline(__always)
   mutating func takeConsequences(of turn: inout Turn) {
     if !turn.consequences.isEmpty { follow(&turn.consequences) }

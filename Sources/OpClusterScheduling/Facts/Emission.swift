@@ -1,5 +1,5 @@
-// How changes become events (S104 to S108): each with the operation's own gapless sequence, in
-// runs where neighbours change alike.
+// Turns changes into events (S104 to S108): each operation has a gapless sequence of its own, and
+// equal changes of neighbours share a run.
 
 import OpClusterModel
 
@@ -12,7 +12,7 @@ extension ClusterState {
     emitRun(kind, first: id, count: 1, own: own, into: &turn)
   }
 
-  /// The same change of `count` neighbours whose own sequence is `own` for each.
+  /// Emits the same change for `count` neighbours, each with the own sequence `own`.
   mutating func emitRun(
     _ kind: Event.Kind, first id: OperationID, count: UInt32, own: UInt32, into turn: inout Turn
   ) {
@@ -38,7 +38,7 @@ extension ClusterState {
 }
 
 extension ClusterState {
-  /// Gives the events of a turn their numbers, and the turn its own.
+  /// Numbers the events of a turn, and the turn itself.
   mutating func close(_ turn: inout Turn) {
     for at in turn.events.indices {
       turn.events[at].first.sequence = counters.lastEvent + 1

@@ -1,22 +1,23 @@
-// Whether what somebody was told is in this journal (G12 to G14). A journal that was restored from
-// a copy, or cut, has lost the end of a life: workers and clients may know more of that life than
-// it does, and what they know has no meaning here. Each life of the coordinator has a random number
-// and a place in the log where it began, so that a mark (a life, and how far it was heard) can be
-// looked up, whoever made the copy and with what. Asked where a worker or a subscriber says hello.
+// Decides whether this journal contains the facts that a peer was told (G12 to G14). A journal that
+// was restored from a copy, or truncated, has lost the end of a life: workers and clients may know
+// more of that life than the journal does, and that knowledge is invalid here. Each life of the
+// coordinator has a random number and a starting position in the log, so a mark (a life, and a
+// position in it) can be looked up, however the copy was made. Checked when a worker says
+// hello, and when a client subscribes.
 
 public import OpClusterModel
 
 extension ClusterState {
   var life: CoordinatorLife { counters.lives.last?.life ?? CoordinatorLife(counters.epoch) }
 
-  /// A life begins behind this commit and the events so far.
+  /// Begins a life behind this commit and the events so far.
   mutating func beginLife(_ life: CoordinatorLife, after commit: CommitIndex) {
     counters.epoch = life.epoch
     if counters.lives.count >= Limits.rememberedLives { counters.lives.removeFirst() }
     counters.lives.append(KnownLife(life, after: commit, events: counters.lastEvent))
   }
 
-  /// Whether everything that was decided up to the mark is in this journal.
+  /// Whether this journal contains every decision up to the mark.
   func knows(_ mark: HistoryMark) -> Bool {
     if SchedulingBug.believedMarks.isPlanted { return true }
     return switch place(of: mark.life) {
@@ -26,7 +27,7 @@ extension ClusterState {
     }
   }
 
-  /// The same of events.
+  /// Whether this journal contains every event up to the mark.
   func knows(_ mark: EventMark) -> Bool {
     switch place(of: mark.life) {
     case .untold: mark.sequence <= counters.lastEvent
@@ -36,11 +37,11 @@ extension ClusterState {
   }
 
   private enum Place {
-    /// Of before lives had numbers, or forgotten since: it is believed.
+    /// A life from before lives had numbers, or forgotten since: the mark is accepted.
     case untold
-    /// No life of this journal.
+    /// A life that is not in this journal.
     case unknown
-    /// With the life that came after it, if any.
+    /// A known life, with its successor if there is one.
     case known(KnownLife?)
   }
 
@@ -51,7 +52,7 @@ extension ClusterState {
     return .known(at + 1 < counters.lives.count ? counters.lives[at + 1] : nil)
   }
 
-  /// What is told to peers, so that they can name it again; nil where this life has no number.
+  /// The mark that peers are told, so that they can name it again; nil if this life has no number.
   func mark(_ commit: CommitIndex) -> HistoryMark? {
     life.number == 0 ? nil : HistoryMark(life: life, commit: commit)
   }
@@ -63,10 +64,10 @@ extension Scheduler {
   public var life: CoordinatorLife { state.life }
   public var lastEvent: UInt64 { counters.lastEvent }
 
-  /// Whether everything that was decided up to the mark is in this journal.
+  /// Whether this journal contains every decision up to the mark.
   public func knows(_ mark: HistoryMark) -> Bool { state.knows(mark) }
 
-  /// The same of events.
+  /// Whether this journal contains every event up to the mark.
   public func knows(_ mark: EventMark) -> Bool { state.knows(mark) }
 
   public static func otherHistory(_ whose: String) -> Refusal {

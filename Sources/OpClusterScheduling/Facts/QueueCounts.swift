@@ -1,19 +1,18 @@
-// What observers are told of the number of operations in a queue: once a turn in which it changed,
-// not once an operation (S105, S81). Turns mark the queues they touch; the end of the turn looks at
-// those alone.
+// Tells observers the number of operations in a queue: once per turn with a change, not once per
+// operation (S105, S81). A turn marks the queues that it touches, and its end visits only those.
 
 import OpClusterModel
 
 extension ClusterState {
-  /// The count of a queue has just been changed.
+  /// Notes that the count of a queue has changed.
   mutating func noteCountChange(_ queue: UInt32) {
     if queues[queue].isCountDirty { return }
     queues[queue].isCountDirty = true
     dirtyQueues.append(queue)
   }
 
-  /// By queue, before the graphs that ended take their own queues with them. Part of every turn,
-  /// replayed ones too: it draws numbers of events.
+  /// Tells the changed counts in the order of the queues, before ended graphs remove their own
+  /// queues. Part of every turn, including replayed ones, because it consumes event numbers.
   mutating func tellQueueCounts(into turn: inout Turn) {
     if dirtyQueues.isEmpty { return }
     dirtyQueues.sort()

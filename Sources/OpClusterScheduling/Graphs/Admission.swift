@@ -1,5 +1,5 @@
-// What a submission must be to be accepted as a whole; the first thing wrong refuses it as a whole
-// (S58, G2). Whatever passes here cannot trap later.
+// The conditions for accepting a submission; the first violation refuses all of it (S58, G2). A
+// submission that passes cannot cause a trap later.
 
 public import OpClusterModel
 
@@ -29,7 +29,8 @@ extension Scheduler {
     }
   }
 
-  /// What programs send is looked at by the codec as well; a scheduler of this process has none.
+  /// Checks the secrets: the codec checks them in messages, but an in-process scheduler has no
+  /// codec.
   private func checkSecrets(_ submission: GraphSubmission) throws(Refusal) {
     try bound(submission.secrets.count, Limits.secretsPerGraph, "secrets")
     try bound(
@@ -56,7 +57,7 @@ extension Scheduler {
     }
   }
 
-  /// Queues that came with a living graph.
+  /// The number of queues that came with a living graph.
   public func ownQueueCount(of graph: GraphID) -> Int {
     graphs.contains(graph.number) ? graphs[graph.number].ownQueues.count : 0
   }
@@ -64,7 +65,7 @@ extension Scheduler {
   /// The queue that has this name now.
   public func madeQueue(named name: String) -> QueueID? { queueByName[name] }
 
-  /// What a program sends, which no manifest was read for.
+  /// Checks names, because a program can send a submission without a manifest.
   private func checkNames(_ submission: GraphSubmission) throws(Refusal) {
     guard submission.name.isEmpty || submission.name.isPlainName else {
       throw Refusal(
@@ -83,7 +84,7 @@ extension Scheduler {
         + "characters: '\(String(label.key.filter { "\($0)".isPlainText }.prefix(32)))'")
   }
 
-  /// Numbers are never given twice, and there is an end of them.
+  /// Refuses a submission if numbers run out: they are never reused.
   func checkNumbersAreLeft(for submission: GraphSubmission) throws(Refusal) {
     let areLeft =
       counters.lastGraph < .max
@@ -92,7 +93,7 @@ extension Scheduler {
     if !areLeft { throw Self.noNumbers("graphs, queues or places in line") }
   }
 
-  /// Beyond it there is room for as many changes of places as will ever be asked for.
+  /// The limit of places for submissions; the rest suffices for all later changes of places.
   static let lastPlaceForSubmissions = UInt64.max / 2
 
   static func noNumbers(_ what: String) -> Refusal {
@@ -274,7 +275,7 @@ extension Scheduler {
     var to: UInt32
   }
 
-  /// An operation that may be cited: it lives, or its graph is remembered (S27, S28).
+  /// Checks that an operation may be cited: it lives, or its graph is remembered (S27, S28).
   func checkKnown(_ id: OperationID) throws(Refusal) {
     let known = graphs.find(id.graph.number)?.operationCount ?? ended[id.graph]?.operationCount
     if let known {
@@ -289,8 +290,8 @@ extension Scheduler {
   }
 }
 
-/// Which operations of a submission read what their dependencies put out. There may be as many
-/// templates as edges: none of both is looked through for each of the other.
+/// The operations of a submission that read outputs of their dependencies. Uses binary search:
+/// templates and edges may be equally many, so a scan of one for each of the other is too slow.
 private struct InputReaders {
   /// Ascending, not empty.
   private var ranges: [Range<UInt32>] = []
@@ -316,7 +317,7 @@ private struct InputReaders {
 }
 
 extension Label {
-  /// It can be shown and asked for.
+  /// Whether the label can be shown and queried.
   fileprivate var isPlain: Bool {
     !key.isEmpty && key.utf8.count <= Limits.nameBytes && key.isPlainText && value.isPlainText
   }
@@ -334,7 +335,7 @@ extension ClusterState {
     throw Refusal(.unknownOperation, "there is no operation \(shown(id))", operations: [id])
   }
 
-  /// `12/align/3` where it lives, else by number.
+  /// `12/align/3` for a living operation, else its number.
   func shown(_ id: OperationID) -> String {
     if graphs.contains(id.graph.number), id.index < graphs[id.graph.number].operationCount {
       return graphs[id.graph.number].shown(id.index)

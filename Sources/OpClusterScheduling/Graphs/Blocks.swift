@@ -1,5 +1,5 @@
-// Blocks that come to a block operation after its submission (S120). To the coordinator they are
-// bytes, which go to the worker with the dispatch, behind those that the operation came with.
+// Blocks that are added to a block operation after its submission (S120). To the coordinator they
+// are bytes; the dispatch carries them behind the operation's original blocks.
 
 import OpClusterModel
 

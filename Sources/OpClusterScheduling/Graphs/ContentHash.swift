@@ -1,271 +1,279 @@
-// The fingerprint by which a repeated submission is told from another one under the same key (G19):
-// over one unmistakable encoding of every field but two. Lists and texts begin with their length,
-// what may be missing with whether it is there, what is one of several with which. Stable over
-// processes and releases, unlike Swift's own hashing. A test walks over all fields by reflection:
-// one that is added and not counted here fails it.
+// The fingerprint that distinguishes a repeated submission from a different one with the same key
+// (G19). It covers an unambiguous encoding of every field except two: lists and texts begin with
+// their length, optional fields with their presence, enumerations with their case. It is stable
+// over processes and releases, unlike Swift's own hashing. A test visits all fields by reflection
+// and fails for a field that is not counted here.
 
 import OpClusterModel
 
 struct ContentHash {
-  /// Begins otherwise than any other number that is made like this.
+  /// The start value; differs from that of other hashes of this kind.
   private(set) var value: UInt64 = 0x6F70_6865_6C70_3032
 
-  /// One to one for each of its two arguments, so that no change of a single word goes unseen.
-  mutating func add(_ number: UInt64) {
+  /// A bijection in each of its two arguments, so that every change of a single word is detected.
+  mutating func combine(_ number: UInt64) {
     value = (value ^ number) &* 0x9E37_79B9_7F4A_7C15
     value ^= value >> 32
   }
-  mutating func add(_ number: UInt32) { add(UInt64(number)) }
-  mutating func add(_ number: Int64) { add(UInt64(bitPattern: number)) }
-  mutating func add(_ number: Int32) { add(Int64(number)) }
-  mutating func add(count: Int) { add(Int64(count)) }
-  mutating func add(_ truth: Bool) { add(UInt64(truth ? 1 : 0)) }
-  mutating func add(_ span: Span) { add(span.nanoseconds) }
-  mutating func add(_ text: String) { add(bytes: text.utf8) }
-  mutating func add(bytes: some Collection<UInt8>) {
-    add(count: bytes.count)
+  mutating func combine(_ number: UInt32) { combine(UInt64(number)) }
+  mutating func combine(_ number: Int64) { combine(UInt64(bitPattern: number)) }
+  mutating func combine(_ number: Int32) { combine(Int64(number)) }
+  mutating func combine(count: Int) { combine(Int64(count)) }
+  mutating func combine(_ truth: Bool) { combine(UInt64(truth ? 1 : 0)) }
+  mutating func combine(_ span: Span) { combine(span.nanoseconds) }
+  mutating func combine(_ text: String) { combine(bytes: text.utf8) }
+  mutating func combine(bytes: some Collection<UInt8>) {
+    combine(count: bytes.count)
     var word: UInt64 = 0
     var filled = 0
     for byte in bytes {
       word = word << 8 | UInt64(byte)
       filled += 1
       if filled == 8 {
-        add(word)
+        combine(word)
         word = 0
         filled = 0
       }
     }
-    if filled > 0 { add(word) }
+    if filled > 0 { combine(word) }
   }
-  mutating func add(numbers: [UInt32]) {
-    add(count: numbers.count)
-    for number in numbers { add(number) }
+  mutating func combine(numbers: [UInt32]) {
+    combine(count: numbers.count)
+    for number in numbers { combine(number) }
   }
-  mutating func add<Element>(each list: [Element], _ body: (Element, inout ContentHash) -> Void) {
-    add(count: list.count)
+  mutating func combine<Element>(each list: [Element], _ body: (Element, inout ContentHash) -> Void)
+  {
+    combine(count: list.count)
     for element in list { body(element, &self) }
   }
-  mutating func add<Value>(ifAny value: Value?, _ body: (Value, inout ContentHash) -> Void) {
-    add(value != nil)
+  mutating func combine<Value>(ifAny value: Value?, _ body: (Value, inout ContentHash) -> Void) {
+    combine(value != nil)
     if let value { body(value, &self) }
   }
 }
 
+/// A part of a submission that the fingerprint covers. One requirement for all, so that `hash`
+/// means one thing.
+private protocol ContentHashed {
+  func hash(into hash: inout ContentHash)
+}
+
 extension GraphSubmission {
-  /// Of everything but the key, and where it came from: a folder is a part of the content where an
-  /// operation runs in it, and there the client has written it into the command.
+  /// The fingerprint of everything except the key and the folder of origin: a folder is part of the
+  /// content only if an operation runs in it, and then the client has written it into the command.
   var contentHash: UInt64 {
     var hash = ContentHash()
-    hash.add(name)
-    hash.add(each: templates) { $0.add(to: &$1) }
-    hash.add(each: groupEdges) { $0.add(to: &$1) }
-    hash.add(numbers: elementEdges.from)
-    hash.add(numbers: elementEdges.to)
-    hash.add(each: elementEdges.policies) { $1.add(UInt32($0.rawValue)) }
-    hash.add(each: externalEdges) { $0.add(to: &$1) }
-    hash.add(each: queues) { $0.add(to: &$1) }
-    hash.add(UInt32(failurePolicy.rawValue))
-    hash.add(ifAny: maximumFailures) { $1.add($0) }
-    hash.add(each: failureScopes) { $0.add(to: &$1) }
-    hash.add(isSuspended)
-    hash.add(isDeclaredOnly)
-    hash.add(allowsCycles)
-    hash.add(each: labels) { $0.add(to: &$1) }
-    hash.add(ifAny: continued) { continued, hash in
-      hash.add(continued.graph.number)
-      hash.add(continued.reused.graph.number)
-      hash.add(numbers: continued.reused.firsts)
-      hash.add(numbers: continued.reused.counts)
+    hash.combine(name)
+    hash.combine(each: templates) { $0.hash(into: &$1) }
+    hash.combine(each: groupEdges) { $0.hash(into: &$1) }
+    hash.combine(numbers: elementEdges.from)
+    hash.combine(numbers: elementEdges.to)
+    hash.combine(each: elementEdges.policies) { $1.combine(UInt32($0.rawValue)) }
+    hash.combine(each: externalEdges) { $0.hash(into: &$1) }
+    hash.combine(each: queues) { $0.hash(into: &$1) }
+    hash.combine(UInt32(failurePolicy.rawValue))
+    hash.combine(ifAny: maximumFailures) { $1.combine($0) }
+    hash.combine(each: failureScopes) { $0.hash(into: &$1) }
+    hash.combine(isSuspended)
+    hash.combine(isDeclaredOnly)
+    hash.combine(allowsCycles)
+    hash.combine(each: labels) { $0.hash(into: &$1) }
+    hash.combine(ifAny: continued) { continued, hash in
+      hash.combine(continued.graph.number)
+      hash.combine(continued.reused.graph.number)
+      hash.combine(numbers: continued.reused.firsts)
+      hash.combine(numbers: continued.reused.counts)
     }
-    // Another value under the same key is another content; the value is not to be found in it.
-    hash.add(each: secrets) { $1.add(numbers: SecretDigest.words(of: $0)) }
+    // A digest: another value under the same key is another content, but the hash must not reveal
+    // it.
+    hash.combine(each: secrets) { $1.combine(numbers: SecretDigest.words(of: $0)) }
     return hash.value
   }
 }
 
-extension GroupEdge {
-  fileprivate func add(to hash: inout ContentHash) {
-    hash.add(from)
-    hash.add(to)
-    hash.add(UInt32(policy.rawValue))
-    hash.add(UInt32(match.rawValue))
+extension GroupEdge: ContentHashed {
+  fileprivate func hash(into hash: inout ContentHash) {
+    hash.combine(from)
+    hash.combine(to)
+    hash.combine(UInt32(policy.rawValue))
+    hash.combine(UInt32(match.rawValue))
   }
 }
 
-extension ExternalEdge {
-  fileprivate func add(to hash: inout ContentHash) {
-    hash.add(from.graph.number)
-    hash.add(from.index)
-    hash.add(to)
-    hash.add(UInt32(policy.rawValue))
+extension ExternalEdge: ContentHashed {
+  fileprivate func hash(into hash: inout ContentHash) {
+    hash.combine(from.graph.number)
+    hash.combine(from.index)
+    hash.combine(to)
+    hash.combine(UInt32(policy.rawValue))
   }
 }
 
-extension QueueReference {
-  fileprivate func add(to hash: inout ContentHash) {
+extension QueueReference: ContentHashed {
+  fileprivate func hash(into hash: inout ContentHash) {
     switch self {
     case .named(let name):
-      hash.add(count: 0)
-      hash.add(name)
+      hash.combine(count: 0)
+      hash.combine(name)
     case .own(let settings):
-      hash.add(count: 1)
-      hash.add(settings.name)
-      hash.add(Int64(settings.qos.rawValue))
-      hash.add(ifAny: settings.maximumConcurrent) { $1.add($0) }
-      hash.add(settings.isSuspended)
-      // Without any: as before there were pools.
-      if !settings.pool.isEmpty { hash.add(each: settings.pool) { $0.add(to: &$1) } }
+      hash.combine(count: 1)
+      hash.combine(settings.name)
+      hash.combine(Int64(settings.qos.rawValue))
+      hash.combine(ifAny: settings.maximumConcurrent) { $1.combine($0) }
+      hash.combine(settings.isSuspended)
+      // No pool: the same hash as before pools existed.
+      if !settings.pool.isEmpty { hash.combine(each: settings.pool) { $0.hash(into: &$1) } }
     }
   }
 }
 
-extension FailureScope {
-  fileprivate func add(to hash: inout ContentHash) {
-    hash.add(first)
-    hash.add(count)
-    hash.add(maximumFailures)
-    hash.add(cancelsRunning)
+extension FailureScope: ContentHashed {
+  fileprivate func hash(into hash: inout ContentHash) {
+    hash.combine(first)
+    hash.combine(count)
+    hash.combine(maximumFailures)
+    hash.combine(cancelsRunning)
   }
 }
 
-extension Label {
-  fileprivate func add(to hash: inout ContentHash) {
-    hash.add(key)
-    hash.add(value)
+extension Label: ContentHashed {
+  fileprivate func hash(into hash: inout ContentHash) {
+    hash.combine(key)
+    hash.combine(value)
   }
 }
 
-extension LabelRequirement {
-  fileprivate func add(to hash: inout ContentHash) {
-    hash.add(key)
-    hash.add(each: values) { $1.add($0) }
+extension LabelRequirement: ContentHashed {
+  fileprivate func hash(into hash: inout ContentHash) {
+    hash.combine(key)
+    hash.combine(each: values) { $1.combine($0) }
   }
 }
 
-extension OperationTemplate {
-  fileprivate func add(to hash: inout ContentHash) {
-    hash.add(name)
-    hash.add(count)
-    hash.add(isArray)
-    hash.add(each: indexRuns) { run, hash in
-      hash.add(run.first)
-      hash.add(run.count)
-      hash.add(run.step)
+extension OperationTemplate: ContentHashed {
+  fileprivate func hash(into hash: inout ContentHash) {
+    hash.combine(name)
+    hash.combine(count)
+    hash.combine(isArray)
+    hash.combine(each: indexRuns) { run, hash in
+      hash.combine(run.first)
+      hash.combine(run.count)
+      hash.combine(run.step)
     }
-    work.add(to: &hash)
-    hash.add(bytes: payload)
-    hash.add(bytes: elementArguments.bytes)
-    hash.add(numbers: elementArguments.ends)
-    hash.add(queue)
-    hash.add(Int64(priority.rawValue))
-    hash.add(ifAny: qos) { $1.add(Int64($0.rawValue)) }
-    demand.add(to: &hash)
-    hash.add(each: requirements) { $0.add(to: &$1) }
-    retry.add(to: &hash)
-    hash.add(maximumLosses)
-    hash.add(maximumParallel)
-    allowedFailures.add(to: &hash)
-    addCircumstances(to: &hash)
-    hash.add(each: labels) { $0.add(to: &$1) }
-    hash.add(numbers: secrets)
+    work.hash(into: &hash)
+    hash.combine(bytes: payload)
+    hash.combine(bytes: elementArguments.bytes)
+    hash.combine(numbers: elementArguments.ends)
+    hash.combine(queue)
+    hash.combine(Int64(priority.rawValue))
+    hash.combine(ifAny: qos) { $1.combine(Int64($0.rawValue)) }
+    demand.hash(into: &hash)
+    hash.combine(each: requirements) { $0.hash(into: &$1) }
+    retry.hash(into: &hash)
+    hash.combine(maximumLosses)
+    hash.combine(maximumParallel)
+    allowedFailures.hash(into: &hash)
+    hashCircumstances(into: &hash)
+    hash.combine(each: labels) { $0.hash(into: &$1) }
+    hash.combine(numbers: secrets)
   }
 
-  private func addCircumstances(to hash: inout ContentHash) {
-    hash.add(isFinal)
-    hash.add(isBarrier)
-    hash.add(wantsInputs)
-    hash.add(ifAny: timeout) { $1.add($0) }
-    hash.add(ifAny: grace) { $1.add($0) }
-    hash.add(isHeld)
+  private func hashCircumstances(into hash: inout ContentHash) {
+    hash.combine(isFinal)
+    hash.combine(isBarrier)
+    hash.combine(wantsInputs)
+    hash.combine(ifAny: timeout) { $1.combine($0) }
+    hash.combine(ifAny: grace) { $1.combine($0) }
+    hash.combine(isHeld)
     switch notBefore {
-    case nil: hash.add(count: 0)
+    case nil: hash.combine(count: 0)
     case .after(let span):
-      hash.add(count: 1)
-      hash.add(span)
+      hash.combine(count: 1)
+      hash.combine(span)
     case .at(let time):
-      hash.add(count: 2)
-      hash.add(time.milliseconds)
+      hash.combine(count: 2)
+      hash.combine(time.milliseconds)
     }
-    hash.add(fillsInput)
-    hash.add(isExclusive)
+    hash.combine(fillsInput)
+    hash.combine(isExclusive)
   }
 }
 
-extension Work {
-  fileprivate func add(to hash: inout ContentHash) {
+extension Work: ContentHashed {
+  fileprivate func hash(into hash: inout ContentHash) {
     switch self {
-    case .nothing: hash.add(count: 0)
-    case .command: hash.add(count: 1)
+    case .nothing: hash.combine(count: 0)
+    case .command: hash.combine(count: 1)
     case .call(let type):
-      hash.add(count: 2)
-      type.add(to: &hash)
+      hash.combine(count: 2)
+      type.hash(into: &hash)
     case .blocks(let types):
-      hash.add(count: 3)
-      hash.add(each: types) { $0.add(to: &$1) }
+      hash.combine(count: 3)
+      hash.combine(each: types) { $0.hash(into: &$1) }
     }
   }
 }
 
-extension OperationType {
-  fileprivate func add(to hash: inout ContentHash) {
-    hash.add(name)
-    hash.add(version)
-    hash.add(fingerprint)
+extension OperationType: ContentHashed {
+  fileprivate func hash(into hash: inout ContentHash) {
+    hash.combine(name)
+    hash.combine(version)
+    hash.combine(fingerprint)
   }
 }
 
-extension Resources {
-  fileprivate func add(to hash: inout ContentHash) {
-    hash.add(cpus.tenThousandths)
-    hash.add(memoryBytes)
-    hash.add(gpus.tenThousandths)
-    hash.add(each: custom) { amount, hash in
-      hash.add(amount.name)
-      hash.add(amount.amount.tenThousandths)
+extension Resources: ContentHashed {
+  fileprivate func hash(into hash: inout ContentHash) {
+    hash.combine(cpus.tenThousandths)
+    hash.combine(memoryBytes)
+    hash.combine(gpus.tenThousandths)
+    hash.combine(each: custom) { amount, hash in
+      hash.combine(amount.name)
+      hash.combine(amount.amount.tenThousandths)
     }
   }
 }
 
-extension RetryPolicy {
-  fileprivate func add(to hash: inout ContentHash) {
-    hash.add(maximum)
-    hash.add(each: reasons) { $0.add(to: &$1) }
-    hash.add(backoff)
-    hash.add(backoffPercent)
-    hash.add(maximumBackoff)
-    // Those that were known before this keep the hash that the journal has of them.
-    if avoidsWorker { hash.add(count: 1) }
+extension RetryPolicy: ContentHashed {
+  fileprivate func hash(into hash: inout ContentHash) {
+    hash.combine(maximum)
+    hash.combine(each: reasons) { $0.hash(into: &$1) }
+    hash.combine(backoff)
+    hash.combine(backoffPercent)
+    hash.combine(maximumBackoff)
+    // Omitted if false, so that older policies keep the hash that the journal has of them.
+    if avoidsWorker { hash.combine(count: 1) }
   }
 }
 
-extension RetryPolicy.Reason {
-  fileprivate func add(to hash: inout ContentHash) {
+extension RetryPolicy.Reason: ContentHashed {
+  fileprivate func hash(into hash: inout ContentHash) {
     switch self {
-    case .any: hash.add(count: 0)
-    case .failed: hash.add(count: 1)
-    case .timeout: hash.add(count: 2)
-    case .outOfMemory: hash.add(count: 3)
-    case .lost: hash.add(count: 4)
-    case .anySignal: hash.add(count: 5)
+    case .any: hash.combine(count: 0)
+    case .failed: hash.combine(count: 1)
+    case .timeout: hash.combine(count: 2)
+    case .outOfMemory: hash.combine(count: 3)
+    case .lost: hash.combine(count: 4)
+    case .anySignal: hash.combine(count: 5)
     case .signal(let number):
-      hash.add(count: 6)
-      hash.add(number)
+      hash.combine(count: 6)
+      hash.combine(number)
     case .exit(let first, let last):
-      hash.add(count: 7)
-      hash.add(UInt32(first))
-      hash.add(UInt32(last))
+      hash.combine(count: 7)
+      hash.combine(UInt32(first))
+      hash.combine(UInt32(last))
     }
   }
 }
 
-extension AllowedFailures {
-  fileprivate func add(to hash: inout ContentHash) {
+extension AllowedFailures: ContentHashed {
+  fileprivate func hash(into hash: inout ContentHash) {
     switch self {
-    case .none: hash.add(count: 0)
-    case .all: hash.add(count: 1)
+    case .none: hash.combine(count: 0)
+    case .all: hash.combine(count: 1)
     case .exitStatuses(let statuses):
-      hash.add(count: 2)
-      hash.add(each: statuses) { $1.add($0) }
+      hash.combine(count: 2)
+      hash.combine(each: statuses) { $1.combine($0) }
     }
   }
 }

@@ -1,15 +1,15 @@
-// Cycles inside one submission, barrier edges included (S32, S33): operations that never run out
-// of predecessors, and a path through them that people can read.
+// Searches cycles inside one submission, including barrier edges (S32, S33): finds operations that
+// never run out of predecessors, and a readable path through them.
 //
-// Nodes are the operations, one "all of it has ended" per stage that others wait for as a whole,
-// and one per barrier segment. Taking away what waits for nothing leaves exactly the cycles and
-// what waits for them.
+// Nodes are the operations, a "stage has ended" node per stage that others wait for as a whole, and
+// one node per barrier segment. Repeatedly removing nodes without predecessors leaves exactly the
+// cycles and their dependents.
 
 import OpClusterModel
 
 struct CycleSearch {
   private let submission: GraphSubmission
-  /// And the number of operations at the end.
+  /// The first index of each stage, and at the end the number of operations.
   private let firsts: [UInt32]
   private let operations: Int
 
@@ -19,7 +19,7 @@ struct CycleSearch {
     operations = Int(firsts.last ?? 0)
   }
 
-  /// The names along one cycle, first and last the same; nil when there is none.
+  /// The names along one cycle, first and last the same; nil if there is none.
   func find() -> [String]? {
     if submission.elementEdges.count == 0 && !submission.templates.contains(where: \.isBarrier) {
       return find(nodes: submission.templates.count) { add in
@@ -113,7 +113,7 @@ struct CycleSearch {
     return path(blockers, counts, targets, name)
   }
 
-  /// Walks back along predecessors that are stuck as well until one comes up again.
+  /// Walks back along predecessors that are stuck as well until a node repeats.
   private func path(
     _ blockers: [UInt32], _ counts: [UInt32], _ targets: [UInt32], _ name: (Int) -> String
   ) -> [String] {
@@ -137,14 +137,14 @@ struct CycleSearch {
       walker = predecessor[walker]
     }
     if names.last != names.first || names.count == 1 { names.append(name(node)) }
-    // Walked from what waits to what it waits for; "a ← b" says that b waits for a.
+    // Reversed: the walk goes from dependents to dependencies, and "a ← b" says that b waits for a.
     return names.reversed()
   }
 }
 
 extension ClusterState {
-  /// The cycle that an edge would close, from the dependent through what waits for it back to
-  /// itself; nil if it closes none. Follows edges on operations, on stages, and barriers (S33).
+  /// The cycle that an edge would close, from the dependent through its dependents back to itself;
+  /// nil if there is none. Follows edges on operations, on stages, and barriers (S33).
   func cycle(ifWaiting dependent: OperationID, on dependency: OperationID) -> [OperationID]? {
     var dependentOf: [OperationID: OperationID] = [:]
     var seen: Set<OperationID> = [dependency]
@@ -163,7 +163,7 @@ extension ClusterState {
     return nil
   }
 
-  /// Every unfinished operation that this one waits for, directly or through others.
+  /// Every unfinished operation that this one waits for, directly or indirectly.
   func everythingBefore(_ id: OperationID) -> Set<OperationID> {
     var seen: Set<OperationID> = []
     var work = [id]
@@ -173,7 +173,7 @@ extension ClusterState {
     return seen
   }
 
-  /// Unfinished operations that an unfinished one waits for now.
+  /// The unfinished operations that an unfinished one waits for now.
   private func waitsFor(_ id: OperationID) -> [OperationID] {
     let graph = id.graph.number
     guard graphs.contains(graph), graphs[graph].cell(id.index).phase != .finished else {
@@ -193,7 +193,7 @@ extension ClusterState {
     return found + barriersBefore(id, stage)
   }
 
-  /// The barrier that an operation waits behind, or everything that a barrier waits for.
+  /// The barrier that an operation waits behind; for a barrier, all operations that it waits for.
   func barriersBefore(_ id: OperationID, _ stage: Int) -> [OperationID] {
     let graph = id.graph.number
     let queue = graphs[graph].queue(of: id.index, stage: stage).number

@@ -1,14 +1,15 @@
-// What is kept of outputs for those who read them later: dependents, graphs that cite an operation
-// (S27, S138), graphs that run again (S11). Bounded in bytes (G29): an output without room is not
-// kept. Its operation succeeds all the same and the history shows it; who would read it as an input
-// is told why it cannot. Stepped by facts and reports, on the thread that holds the scheduler.
+// The outputs that are kept for later readers: dependents, graphs that cite an operation (S27,
+// S138), graphs that run again (S11). Their bytes are limited (G29): an output without room is not
+// kept. Its operation still succeeds, and the history shows the output; an operation that would
+// read it as input gets the reason as an error. Changed by facts and reports, on the thread that
+// holds the scheduler.
 
 import DequeModule
 public import OpClusterModel
 
-/// Who is counted together: what one client may take is bounded over all of its graphs (G29).
+/// The principal that outputs are counted for: a limit covers all graphs of one client (G29).
 public enum GraphOwner: Hashable, Sendable, CustomStringConvertible {
-  /// Nobody said who it is: the connection counts for itself.
+  /// An unnamed client: each connection counts for itself.
   case connection(PeerID)
   /// All connections of one key.
   case key(String)
@@ -21,13 +22,13 @@ public enum GraphOwner: Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// Bytes of outputs in memory.
+/// The bytes of outputs in memory.
 struct OutputAccounts: Sendable {
-  /// Of living graphs, beyond what their operations may have.
+  /// Bytes of living graphs beyond the allowance of their operations.
   private(set) var living = 0
-  /// Of ended graphs that are remembered, all of them.
+  /// All bytes of remembered ended graphs.
   var remembered = 0
-  /// Not durable: graphs of earlier lives of the coordinator have no owner, each counts for itself.
+  /// Not durable: graphs of earlier lives of the coordinator have no owner; each counts for itself.
   private var owners: [GraphID: GraphOwner] = [:]
   private var byOwner: [GraphOwner: Int] = [:]
 
@@ -51,7 +52,7 @@ struct OutputAccounts: Sendable {
 }
 
 extension Graph {
-  /// Bytes of its outputs beyond what its operations may have.
+  /// The bytes of its outputs beyond the allowance of its operations.
   var outputExcess: Int { outputExcess(of: outputBytes) }
 
   fileprivate func outputExcess(of bytes: Int) -> Int {
@@ -64,17 +65,16 @@ extension Graph {
   }
 }
 
-/// What an output takes in memory, with its entry in the table.
+/// The memory of an output, including its entry in the table.
 private func outputWeight(_ output: [UInt8]) -> Int { output.count + 64 }
 
 extension EndedGraph {
-  /// What its outputs take in memory.
-  /// Its secrets count as well: they are kept as long.
+  /// The memory of its outputs and of its secrets, which are kept equally long.
   var outputBytes: Int {
     secrets.reduce(outputs.reduce(0) { $0 + outputWeight($1.output) }) { $0 + $1.utf8.count }
   }
 
-  /// nil: the operation left none, or all of them were let go.
+  /// The output of an operation; nil if it left none, or all outputs were dropped.
   func output(of index: UInt32) -> [UInt8]? {
     var (low, high) = (0, outputs.count)
     while low < high {
@@ -88,7 +88,8 @@ extension EndedGraph {
 extension ClusterState {
   // MARK: - Living graphs
 
-  /// Keeps what an operation left; an empty one says that it left something which is not kept.
+  /// Keeps the output of an operation; an empty one notes that there was an output that is not
+  /// kept.
   mutating func keep(_ output: [UInt8], of id: OperationID) {
     let graph = id.graph.number
     let before = graphs[graph].outputExcess
@@ -96,8 +97,8 @@ extension ClusterState {
     outputAccounts.change(id.graph, by: graphs[graph].outputExcess - before)
   }
 
-  /// Whether an output may be kept: what one client's graphs have, and all together, is bounded
-  /// beyond `Limits.keptOutputBytesPerOperation` for each of their operations.
+  /// Whether an output may be kept. Beyond `Limits.keptOutputBytesPerOperation` for each operation,
+  /// the bytes are limited per client and in total.
   func hasRoom(for output: [UInt8], of id: OperationID) -> Bool {
     let before = graphs[id.graph.number].outputExcess
     let bytes = graphs[id.graph.number].outputBytes + outputWeight(output)
@@ -107,13 +108,14 @@ extension ClusterState {
     return own + more <= Limits.keptOutputBytesPerPrincipal && hasRoom(forBytes: more)
   }
 
-  /// What is cited by living graphs stays in memory beyond its bound, and takes room from these.
+  /// Whether the total limit allows more bytes. Ended graphs that living ones cite stay in memory
+  /// beyond their own limit, and use room of this one.
   private func hasRoom(forBytes bytes: Int) -> Bool {
     let cited = max(0, outputAccounts.remembered - Limits.rememberedOutputBytes)
     return outputAccounts.living + cited + bytes <= Limits.keptOutputBytes
   }
 
-  /// The end of an attempt as the journal has it: without an output for which there is no room.
+  /// The end of an attempt as it is journaled: without the output if there is no room for it.
   func kept(_ result: AttemptResult, of id: OperationID) -> AttemptResult {
     guard result.isSuccess, !hasRoom(for: result.output, of: id) else { return result }
     var short = result
@@ -121,15 +123,15 @@ extension ClusterState {
     return short
   }
 
-  /// Says whose graph it is, in this life of the coordinator; counts its outputs with those of its
-  /// owner's others (G29).
+  /// Sets the owner of a graph, for this life of the coordinator; counts its outputs with those of
+  /// the owner's other graphs (G29).
   mutating func own(_ graph: GraphID, by owner: GraphOwner) {
     guard graphs.contains(graph.number) else { return }
     outputAccounts.own(graph, by: owner, bytes: graphs[graph.number].outputExcess)
   }
 
-  /// Why there is no room for what a graph that is run again would take over (S11, G29); nil where
-  /// there is.
+  /// The refusal of a repeated graph whose taken-over outputs lack room (S11, G29); nil if there is
+  /// room.
   func lackOfRoom(
     forOutputsOf submission: GraphSubmission, by owner: GraphOwner
   ) -> Refusal? {
@@ -151,8 +153,9 @@ extension ClusterState {
 
   // MARK: - Ended graphs
 
-  /// Drops what later submissions could cite beyond its bounds in number and bytes, oldest first:
-  /// of a graph its outputs, then all. What a living graph cites stays.
+  /// Drops remembered graphs beyond the limits in number and bytes, oldest first: over the byte
+  /// limit only their outputs, over the number limit all of them. Graphs that a living one cites
+  /// stay.
   mutating func forgetEnded() {
     let isTooMuch = outputAccounts.remembered > Limits.rememberedOutputBytes
     guard isTooMuch || endedOrder.count > Limits.endedGraphsRemembered else { return }
@@ -171,7 +174,7 @@ extension ClusterState {
     endedOrder.prepend(contentsOf: stay)
   }
 
-  /// More than is needed, so that it is not looked for in every turn.
+  /// Drops outputs down to three quarters of the limit, so that not every turn has to do it.
   private mutating func forgetOutputs(except cited: Set<GraphID>) {
     for graph in endedOrder where !cited.contains(graph) {
       if outputAccounts.remembered <= Limits.rememberedOutputBytes / 4 * 3 { return }
@@ -185,8 +188,8 @@ extension ClusterState {
     }
   }
 
-  /// Of living graphs only those are looked at that may cite something: others are many, and this
-  /// is asked whenever a graph ends.
+  /// The graphs that living ones cite. Visits only living graphs that may cite something: others
+  /// are many, and every end of a graph asks.
   mutating func citedGraphs() -> Set<GraphID> {
     citing.removeAll { graphs.find($0)?.extraDependencies.isEmpty ?? true }
     var cited: Set<GraphID> = []
@@ -196,16 +199,16 @@ extension ClusterState {
     return cited
   }
 
-  /// A graph has a dependency on another one.
+  /// Notes that a graph has a dependency on another one.
   mutating func noteCiting(_ graph: UInt32) {
-    // The newest, as a rule.
+    // Usually the graph is the newest.
     let at = (citing.lastIndex { $0 < graph } ?? -1) + 1
     if at == citing.count || citing[at] != graph { citing.insert(graph, at: at) }
   }
 
   // MARK: - Reading
 
-  /// Whether an operation left an output that is not kept, so that nobody can be given it.
+  /// Whether the output of an operation is not kept, so that nobody can read it.
   func lacksOutput(_ id: OperationID) -> Bool {
     if graphs.contains(id.graph.number) {
       return graphs[id.graph.number].outputs[id.index]?.isEmpty ?? false
@@ -216,7 +219,7 @@ extension ClusterState {
     return known.outputsAreForgotten || known.output(of: id.index)?.isEmpty ?? false
   }
 
-  /// Refuses what would wait for an output that is not kept (S27).
+  /// Refuses a dependency on an output that is not kept (S27).
   func checkOutput(of id: OperationID) throws(Refusal) {
     guard lacksOutput(id) else { return }
     throw Refusal(
@@ -225,16 +228,16 @@ extension ClusterState {
   }
 }
 
-// What the coordinator's loop asks and says of outputs.
+// The interface of the coordinator's loop to outputs.
 extension Scheduler {
-  /// Says whose graph it is, in this life of the coordinator; counts its outputs with those of its
-  /// owner's others (G29).
+  /// Sets the owner of a graph, for this life of the coordinator; counts its outputs with those of
+  /// the owner's other graphs (G29).
   public mutating func own(_ graph: GraphID, by owner: GraphOwner) {
     state.own(graph, by: owner)
   }
 
-  /// Why there is no room for what a graph that is run again would take over (S11, G29); nil where
-  /// there is.
+  /// The refusal of a repeated graph whose taken-over outputs lack room (S11, G29); nil if there is
+  /// room.
   public func lackOfRoom(
     forOutputsOf submission: GraphSubmission, by owner: GraphOwner
   ) -> Refusal? {

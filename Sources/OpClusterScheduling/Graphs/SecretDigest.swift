@@ -1,5 +1,5 @@
-// SHA-256 of a secret value (FIPS 180-4). The fingerprint of a submission is kept longer than the
-// submission: from it nobody must be able to compute a secret (G39).
+// SHA-256 of a secret value (FIPS 180-4). The fingerprint of a submission outlives the submission,
+// so it must not allow anyone to compute a secret (G39).
 
 struct SecretDigest {
   private static let constants: [UInt32] = [
@@ -19,7 +19,7 @@ struct SecretDigest {
     0x5be0_cd19,
   ]
 
-  /// Eight words of 32 bits.
+  /// The digest of a text: eight words of 32 bits.
   static func words(of text: String) -> [UInt32] {
     var bytes = Array(text.utf8)
     let length = UInt64(bytes.count) &* 8
@@ -62,6 +62,6 @@ struct SecretDigest {
 }
 
 extension UInt32 {
-  /// To the right, what falls out comes in on the left.
+  /// Rotates to the right.
   fileprivate func turned(_ count: UInt32) -> UInt32 { self >> count | self << (32 - count) }
 }

@@ -1,17 +1,17 @@
-// What a failure means for the rest of its graph, or of a part of it: `on_failure` and
+// The effect of a failure on the rest of its graph, or of a part of it: `on_failure` and
 // `max_failures`.
 
 import OpClusterModel
 
-/// A member that a failure policy ends once nothing is held ahead of time in the hope of its end.
+/// A member that a failure policy ends once no dependent is held ahead of time for its end.
 struct Lingering: Sendable {
   var id: OperationID
-  /// The policy also ends it if it runs by then.
+  /// Whether the policy also ends it if it runs by then.
   var cancelsRunning: Bool
 }
 
 extension Scheduler {
-  /// Looks at every graph that has failures and has not drawn its conclusion yet.
+  /// Applies the policies of every graph in which an operation failed since the last call.
   mutating func applyFailurePolicies(into turn: inout Turn) {
     if state.failedGraphs.isEmpty, lingering.isEmpty { return }
     endLingering(into: &turn)
@@ -23,8 +23,8 @@ extension Scheduler {
     }
   }
 
-  /// A new life does not know what lingered: the policies say it once more. Each has drawn its
-  /// conclusion in the turn of the failure that brought it to it.
+  /// Applies the policies again in a new life, which does not know the lingering members. Each
+  /// policy already took effect in the turn of the decisive failure.
   mutating func resumeFailurePolicies(into turn: inout Turn) {
     lingering = []
     _ = state.takeFailedGraphs()
@@ -44,7 +44,7 @@ extension Scheduler {
     stop(members, of: id, cancelsRunning: cancelsRunning, into: &turn)
   }
 
-  /// Parts of the graph with more failures than they may have.
+  /// Stops the parts of the graph that exceed their failure limits.
   private mutating func stopScopes(of id: GraphID, isAgain: Bool, into turn: inout Turn) {
     for (at, scope) in graphs[id.number].submission.failureScopes.enumerated()
     where graphs[id.number].scopeFailures[at] > scope.maximumFailures
@@ -58,10 +58,11 @@ extension Scheduler {
     }
   }
 
-  /// Cancels members in one commit. One that a worker holds together with what awaits its end there
-  /// (S151) may have ended well already, and its dependent may run: were it marked now, that would
-  /// have started behind a cancelled end. It is asked back with its dependents, and marked when
-  /// nothing hopes for it any more; what really started has then started behind a real success.
+  /// Cancels members in one commit. A worker may hold a member together with a dependent that
+  /// awaits its end there (S151); the member may have succeeded already, and the dependent may run.
+  /// If it were cancelled now, the dependent would have started behind a cancelled end. So it is
+  /// recalled together with its dependents and cancelled once nothing awaits it; every dependent
+  /// that really started then started behind a real success.
   private mutating func stop(
     _ members: [OperationID], of graph: GraphID, cancelsRunning: Bool, into turn: inout Turn
   ) {
@@ -86,7 +87,7 @@ extension Scheduler {
     }
   }
 
-  /// Those that nothing is held in the hope of any more.
+  /// Ends lingering members that no dependent held ahead of time awaits any more.
   private mutating func endLingering(into turn: inout Turn) {
     let members = lingering
     lingering = []
@@ -102,10 +103,10 @@ extension Scheduler {
     }
   }
 
-  /// The members that end with it.
+  /// The members that end with the graph or part.
   ///
-  /// - Parameter isAgain: They were marked before, but for those that lingered: one that was left
-  ///   to run then, and is tried again now, is none of them.
+  /// - Parameter isAgain: The members, except the lingering ones, were marked in an earlier life. A
+  ///   member that was left to run then and is retried now does not end.
   private func doomed(
     _ id: GraphID, _ stages: [Stage], cancelsRunning: Bool, isAgain: Bool
   ) -> [OperationID] {
@@ -123,20 +124,20 @@ extension Scheduler {
 }
 
 extension OperationCell {
-  /// An attempt of it runs, as far as is known.
+  /// Whether an attempt of it runs, as far as the coordinator knows.
   fileprivate var isRunning: Bool { phase == .executing && !flags.contains(.retrying) }
 }
 
 extension Graph {
   fileprivate var sawFailures: Bool { failures > 0 || scopeFailures.contains { $0 > 0 } }
 
-  /// Whether there are more failures than the graph may have.
+  /// Whether the graph exceeds its failure limit.
   var failsAsAWhole: Bool {
     if let bound = submission.maximumFailures { return failures > bound }
     return submission.failurePolicy != .continue && failures > 0
   }
 
-  /// An operation of a stage failed, and was not allowed to.
+  /// Counts a failure of a stage that does not allow failures.
   mutating func countFailure(_ stage: Int) {
     failures += 1
     for at in submission.failureScopes.indices where submission.failureScopes[at].holds(stage) {

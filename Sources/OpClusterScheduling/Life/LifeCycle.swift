@@ -1,31 +1,31 @@
-// The life of an operation on one screen. Every move of a phase in the coordinator goes through
+// The life cycle of an operation. Every change of a phase in the coordinator goes through
 // `LifeCycle.next`; a new phase or step does not compile until its row is written.
 
 import OpClusterModel
 
-/// What can happen to an operation's phase.
+/// The steps that change an operation's phase.
 enum Step: CaseIterable {
   /// A declared operation is put into a queue.
   case enqueue
-  /// Nothing stands before it any more: edges met, no barrier ahead.
+  /// Nothing blocks it any more: its edges are met, no barrier is ahead.
   case clear
-  /// A late edge stands before it again (S34).
+  /// A late edge blocks it again (S34).
   case obstruct
   /// Handed to a worker; from `waiting` only ahead of time (S151).
   case handOver
-  /// Back from a worker unstarted, and nothing stands before it.
+  /// Returned by a worker unstarted; nothing blocks it.
   case giveBackReady
-  /// Back from a worker unstarted, with unmet edges.
+  /// Returned by a worker unstarted, with unmet edges.
   case giveBackWaiting
-  /// An attempt begins; inside the coordinator for a join point (S4).
+  /// An attempt begins; for a join point inside the coordinator (S4).
   case begin
-  /// It ends, in whatever way.
+  /// It ends, with any outcome.
   case end
 }
 
 enum LifeCycle {
-  /// The phase after `step`, or nil where Semantics.md's table (S7) has no such arrow. The
-  /// attempts of a retried operation do not move it: it stays executing (S12).
+  /// The phase after `step`, or nil if the table in Semantics.md (S7) has no such arrow. Attempts
+  /// of a retried operation do not change its phase: it stays executing (S12).
   static func next(_ phase: Phase, _ step: Step) -> Phase? {
     StepCount.add(phase, step)
     return arrow(phase, step)

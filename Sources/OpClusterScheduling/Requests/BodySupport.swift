@@ -1,19 +1,19 @@
-// What the coordinator's body asks beside inputs and turns: answers that it merges with the
-// history, and where attempts are held. Nothing here changes anything.
+// Read-only queries of the coordinator's body beside inputs and turns: answers that it merges with
+// the history, and the holders of attempts.
 
 public import OpClusterModel
 
 extension Scheduler {
-  /// The answer to a reading request from what lives now; to be asked between turns.
+  /// Answers a reading request from the living state; call it between turns.
   ///
-  /// - Throws: a refusal when nothing that lives matches.
+  /// - Throws: A refusal if nothing that lives matches.
   public func answer(
     _ request: ClientRequest, at now: Instant
   ) throws(Refusal) -> ClientReply {
     try read(request, at: now)
   }
 
-  /// What each living graph was submitted with, for what it takes in memory; looks at all.
+  /// The size of the submission of each living graph, for estimates of memory; visits all graphs.
   public func sizesOfLivingGraphs() -> [(
     graph: GraphID, templates: Int, operations: Int, bytes: Int
   )] {
@@ -30,23 +30,23 @@ extension Scheduler {
     }
   }
 
-  /// Where a worker of this name speaks; nil when it is not connected.
+  /// The connection of the worker with this name; nil if it is not connected.
   public func peer(ofWorkerNamed name: String) -> PeerID? {
     guard let worker = workerByName[name] else { return nil }
     return conversations.find(worker.number)?.peer
   }
 
-  /// What a worker is called; empty: it is gone.
+  /// The name of a worker; empty if the worker is gone.
   public func workerName(_ worker: WorkerID) -> String { workers.find(worker.number)?.name ?? "" }
 
-  /// The name of the worker that speaks there; nil: none does.
+  /// The name of the worker at this connection; nil if there is none.
   public func workerName(at peer: PeerID) -> String? {
     guard let worker = workerByPeer[peer] else { return nil }
     return workers.find(worker.number)?.name
   }
 
-  /// The attempt of an operation that a worker holds or runs now; `run` is its number as people
-  /// count, of one that has not begun the number it will have.
+  /// The attempt of an operation that a worker holds or runs now. `run` is its number for people;
+  /// an attempt that has not begun has the number that it will get.
   public func holder(
     of operation: OperationID
   ) -> (attempt: UInt32, run: UInt32, workerName: String)? {

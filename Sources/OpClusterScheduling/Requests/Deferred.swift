@@ -1,5 +1,5 @@
-// Requests that wait for workers to answer recalls: decided, or decided anew, when the last answer
-// is in or the worker is lost (S91).
+// Requests that wait for workers to answer recalls. They are answered, or decided again, when the
+// last answer has arrived or the worker is lost (S91).
 
 import OpClusterModel
 
@@ -9,20 +9,20 @@ struct DeferredRequest: Sendable {
   var action: Action
 
   enum Action: Sendable {
-    /// The cancellation is committed; what each member came to is known now.
+    /// The cancellation is committed; the verdict of each member is known now.
     case answerCancel([CancelVerdict], total: UInt32)
-    /// The suspension is committed; those of these that run are named (S72).
+    /// The suspension is committed; the answer names the ones of these that run (S72).
     case answerSuspended([OperationID])
-    /// Nothing is committed: ask again. These were kept from being handed over meanwhile.
+    /// Nothing is committed: decide again. The pinned operations were not handed over meanwhile.
     case decideAgain(ClientRequest, pinned: [OperationID], pausesAhead: Bool)
-    /// The same for a change of all that a request meant when it came.
+    /// Decide a change again, for all operations that the request selected when it arrived.
     case changeAgain(TargetChange, TargetMembers, pinned: [OperationID])
   }
 }
 
 extension DeferredRequest {
-  /// S91: what came back unstarted, and will never start, is told `cancelled`; whatever had
-  /// started, even if it has ended since, stays `executing`.
+  /// Sets the verdict of members that came back unstarted, and will never start, to `cancelled`; a
+  /// member that had started stays `executing`, even if it has ended since (S91).
   fileprivate mutating func noteUnstarted(_ ids: Set<OperationID>) {
     guard !ids.isEmpty, case .answerCancel(var verdicts, let total) = action else { return }
     for at in verdicts.indices where ids.contains(verdicts[at].operation) {
@@ -33,8 +33,8 @@ extension DeferredRequest {
 }
 
 extension Scheduler {
-  /// Recalls what a request needs back, and keeps that and whatever else it may change from being
-  /// handed over until it is decided.
+  /// Recalls the operations that a request needs, and pins the ones that it may change until it is
+  /// decided.
   mutating func deferRequest(
     _ asker: Asker, awaiting: [OperationID], pinning: [OperationID],
     _ action: DeferredRequest.Action, into turn: inout Turn
@@ -44,9 +44,9 @@ extension Scheduler {
     deferred.append(DeferredRequest(asker: asker, awaiting: awaiting, action: action))
   }
 
-  /// Answers whatever has become answerable.
+  /// Answers every request whose recalls are answered.
   mutating func settleDeferred(into turn: inout Turn) {
-    // One that is decided anew may be answerable at once.
+    // Repeated: a request that is decided again may be answerable at once.
     while settleOnce(into: &turn) {}
   }
 

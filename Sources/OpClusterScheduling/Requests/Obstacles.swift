@@ -1,15 +1,15 @@
-// In what workers fall short of what operations ask for, in words (S61). Pure; a part of `why`.
+// Describes what workers lack to run operations, in words (S61). Pure; a part of `why`.
 
 import OpClusterModel
 
-/// The first thing in which a worker falls short.
+/// The first requirement that a worker does not meet.
 enum Obstacle: Hashable {
   case type(OperationType)
   case schema(OperationType)
   case cpus, memory, gpus
   case resource(String)
   case label(LabelRequirement)
-  /// It could run it.
+  /// The worker could run it.
   case none
 
   /// `has 2 cpus, it asks for 64`.
@@ -36,8 +36,8 @@ enum Obstacle: Hashable {
 }
 
 extension Scheduler {
-  /// What all of these workers have too little of, in one sentence with what the largest has; nil
-  /// where they lack different things, or something that is there or not.
+  /// The resource that all of these workers have too little of, in one sentence with the largest
+  /// amount; nil if they lack different things, or something that is present or absent only.
   func commonLack(_ wanted: DemandClass, _ candidates: [UInt32]) -> String? {
     guard let first = candidates.first else { return nil }
     let obstacle = wanted.obstacle(at: conversations[first])
@@ -94,7 +94,7 @@ extension ResourceAmount {
 
 private func mebibytes(_ bytes: Int64) -> String { "\(bytes >> 20) MiB" }
 
-/// Rounded up: what is asked for never looks like what there is.
+/// Rounded up, so that a demand never looks equal to a smaller capacity.
 private func mebibytesAtLeast(_ bytes: Int64) -> String {
   "\((bytes >> 20) + (bytes & 0xF_FFFF == 0 ? 0 : 1)) MiB"
 }

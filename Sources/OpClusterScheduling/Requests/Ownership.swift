@@ -1,6 +1,6 @@
-// Whose graphs a client may change: those of everybody, or those alone that were submitted with its
-// own key. The body says which of the two holds for whoever asks; what is anybody's is in the
-// graph's labels, where the body wrote it.
+// Restricts a client to graphs that it may change: all graphs, or only those submitted with its own
+// key. The body decides which of the two applies; the owner of a graph is in its labels, where the
+// body wrote it.
 
 import OpClusterModel
 
@@ -10,7 +10,7 @@ extension Scheduler {
     return graphs.contains(graph.number) && graphs[graph.number].submission.submitter == name
   }
 
-  /// A look at each graph.
+  /// Checks each graph.
   func checkOwn(_ members: some Sequence<GraphID>, of asker: Asker) throws(Refusal) {
     guard let name = asker.onlyOf else { return }
     for graph in members where graphs.contains(graph.number) && !isOwn(graph, of: asker) {
@@ -27,8 +27,8 @@ extension Scheduler {
         + "change the graphs of everybody")
   }
 
-  /// What a request means of the graphs of its asker. Where it names all of them, or all that have
-  /// not ended, others are left out; where it names another's, it is refused.
+  /// The members of a request among the graphs of its asker. A selection of all or all active
+  /// graphs leaves out graphs of others; naming another's graph is refused.
   func resolve(_ target: OperationTarget, by asker: Asker) throws(Refusal) -> TargetMembers {
     var members = try resolve(target)
     if asker.onlyOf == nil { return members }
@@ -58,7 +58,7 @@ extension Scheduler {
 }
 
 extension Selection {
-  /// It names no graph, but all there are, or all that live.
+  /// It names no graph, but selects all, or all active ones.
   fileprivate var isOpen: Bool {
     switch graphs {
     case .all, .active: true

@@ -1,5 +1,5 @@
-// What clients ask for. Each accepted request is one commit, answered when it is durable (S1, S3);
-// a refusal changes nothing (S145). Some wait for workers' answers to recalls first (`Deferred`).
+// Client requests. Each accepted request is one commit, answered when it is durable (S1, S3); a
+// refusal changes nothing (S145). Some first wait for workers to answer recalls (`Deferred`).
 
 import OpClusterModel
 
@@ -12,7 +12,7 @@ extension Scheduler {
     }
   }
 
-  /// Answers with what `decide` says or refuses; not yet where it says nil.
+  /// Answers with the reply or refusal of `decide`; nil: the answer comes later.
   mutating func reply(
     to asker: Asker, into turn: inout Turn,
     _ decide: (inout Scheduler, inout Turn) throws(Refusal) -> ClientReply?
@@ -87,7 +87,7 @@ extension Scheduler {
   private mutating func submit(
     _ submitted: GraphSubmission, into turn: inout Turn
   ) throws(Refusal) -> ClientReply {
-    // Nobody can ask for a graph without a key again, and without a journal nobody reads it.
+    // 0 without a key and a journal: nobody can repeat the submission, and nobody reads the hash.
     let isAnonymous = submitted.key.text.isEmpty
     let fingerprint = isAnonymous && !turn.keepsRecords ? 0 : submitted.contentHash
     if !isAnonymous, let known = keys.known(submitted.key, at: turn.wall) {
@@ -122,7 +122,7 @@ extension Scheduler {
     }
     let ahead = members.runs.flatMap { runs in aheadOfRunning(runs) }
     if !ahead.isEmpty {
-      // What went ahead of time in the hope of a member must not start on its cancelled end.
+      // Recalled first: a dependent sent ahead for a member must not start on its cancelled end.
       aheadPauses += 1
       deferRequest(
         asker, awaiting: ahead, pinning: ahead,
@@ -134,7 +134,7 @@ extension Scheduler {
     }
     var total = UInt32(members.gone.count)
     var awaited: [OperationID] = []
-    // Cancelled before and still running: a further request may set them another time.
+    // Cancelled before and still running: a further request may give them a new grace period.
     var hurried: [OperationID] = []
     for runs in members.runs {
       var marked = OperationRuns(graph: runs.graph)
@@ -169,7 +169,7 @@ extension Scheduler {
     return cell.worker == 0 ? .cancelled : .executing
   }
 
-  /// Members that a worker holds: unstarted ones are recalled, running ones told to stop.
+  /// Tells the holders of members: unstarted ones are recalled, running ones are told to stop.
   mutating func tellHolders(
     _ members: [OperationID], _ grace: Span? = nil, into turn: inout Turn
   ) {
@@ -272,7 +272,7 @@ extension Scheduler {
     } else if change.isSuspended != true {
       return .done(lastCommit)
     }
-    // Also where it was suspended before: a restart forgets what it had recalled.
+    // Also if it was suspended before: a restart forgets the recalls.
     recallBeyondLimit(id.number, into: &turn)
     guard change.isSuspended == true else { return .done(turn.commit) }
     let held = state.heldUnstarted(in: id)
@@ -325,8 +325,8 @@ extension Scheduler {
     return startDraining(worker, into: &turn) ? .done(turn.commit) : .done(lastCommit)
   }
 
-  /// By a client's wish or its own: nothing new for it, what it has not started goes elsewhere
-  /// (S148). False if that was so already.
+  /// Starts to drain a worker, at a client's or its own request: it gets nothing new, and its
+  /// unstarted operations go elsewhere (S148). False if it is already draining.
   @discardableResult
   mutating func startDraining(_ worker: WorkerID, into turn: inout Turn) -> Bool {
     if workers[worker.number].isDraining { return false }
@@ -384,7 +384,7 @@ extension Scheduler {
     return .effect(true)
   }
 
-  /// nil: its graph has ended, which is no other than having ended itself (S35, S62).
+  /// nil: its graph has ended, which counts as an ended operation (S35, S62).
   private func cellUnlessGone(_ id: OperationID) throws(Refusal) -> OperationCell? {
     do {
       return try state.liveCell(id)
@@ -394,7 +394,7 @@ extension Scheduler {
     }
   }
 
-  /// A handed-over, unstarted operation comes back before the request is decided (S34, S52).
+  /// Recalls a dispatched, unstarted operation before the request is decided (S34, S52).
   private mutating func deferIfHeld(
     _ asker: Asker, _ request: ClientRequest, _ id: OperationID, _ cell: OperationCell,
     into turn: inout Turn

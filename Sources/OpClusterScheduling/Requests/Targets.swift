@@ -1,13 +1,13 @@
-// Which operations a steering request means: a selection, an explicit set, or all that depends on
-// one. What a request means is found as a whole before anything changes (S97).
+// Resolves the target of a steering request: a selection, an explicit set, or all dependents of an
+// operation. The whole target is resolved before anything changes (S97).
 
 import OpClusterModel
 
-/// The operations that a request means, each once.
+/// The operations that a request targets, each once.
 struct TargetMembers: Sendable {
   /// By graph, ascending.
   var runs: [OperationRuns] = []
-  /// Of graphs that have ended and are only remembered.
+  /// Operations of ended graphs that are only remembered.
   var gone: [OperationID] = []
 }
 
@@ -22,7 +22,7 @@ extension Scheduler {
     }
   }
 
-  /// An explicit set; one unknown member refuses it as a whole.
+  /// Resolves an explicit set; one unknown member refuses the whole set.
   private func resolve(_ ids: [OperationID]) throws(Refusal) -> TargetMembers {
     guard ids.count <= Limits.operationsPerTarget else {
       throw Refusal(
@@ -44,7 +44,7 @@ extension Scheduler {
     return members
   }
 
-  /// Whether the graph of an operation has ended and is only remembered, it with it.
+  /// Whether the graph of an operation has ended and is only remembered.
   private func isGone(_ id: OperationID) throws(Refusal) -> Bool {
     let number = id.graph.number
     if graphs.contains(number) {
@@ -60,8 +60,8 @@ extension Scheduler {
 
   // MARK: - Dependents
 
-  /// Every unfinished operation that waits for `first`, or for something that does, in whatever
-  /// graph. What has finished in between is looked through: behind it others may still wait.
+  /// Every unfinished operation that depends on `first` directly or indirectly, in any graph. The
+  /// search continues through finished operations: others may still wait behind them.
   private func dependents(of first: OperationID) -> [OperationRuns] {
     let extra = extraDependents()
     var reached = ReachedOperations()
@@ -85,8 +85,8 @@ extension Scheduler {
     }
   }
 
-  /// Who waits for an operation by an edge that did not come with the tables of its own graph.
-  /// Read from the dependents' side: an operation that has ended has forgotten them.
+  /// The dependents by edges outside the tables of their graphs. Collected from the dependents: an
+  /// ended operation has forgotten its dependents.
   private func extraDependents() -> [OperationID: [OperationID]] {
     var found: [OperationID: [OperationID]] = [:]
     for number in graphs.numbers where !graphs[number].extraDependencies.isEmpty {
@@ -135,7 +135,7 @@ private struct ReachedStage: Hashable {
   var number: Int
 }
 
-/// What a walk along edges has come to.
+/// The operations that a walk along edges has reached.
 private struct ReachedOperations {
   /// By graph and index. Looked up, never iterated.
   var marks: [UInt32: [Bool]] = [:]

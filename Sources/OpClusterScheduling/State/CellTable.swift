@@ -1,5 +1,5 @@
-// Operation cells in pages that exist only once something happened to one of their operations:
-// a million array elements that all wait, or are all ready, cost nothing but their stage.
+// Operation cells in pages. A page exists only after a change of one of its operations: a million
+// array elements that all wait, or are all ready, cost only the memory of their stage.
 
 import OpClusterModel
 
@@ -18,7 +18,7 @@ struct CellTable: Sendable {
 
   func hasPage(of index: UInt32) -> Bool { !pages[Int(index >> Self.pageBits)].isEmpty }
 
-  /// nil: nothing happened to it; its stage knows what it is like.
+  /// The cell of an operation; nil if its page does not exist: its stage then has the common state.
   func stored(_ index: UInt32) -> OperationCell? {
     let page = pages[Int(index >> Self.pageBits)]
     return page.isEmpty ? nil : page[Int(index & (Self.pageSize - 1))]
@@ -33,7 +33,7 @@ struct CellTable: Sendable {
     body(&pages[Int(index >> Self.pageBits)][Int(index & (Self.pageSize - 1))])
   }
 
-  /// Makes the page of `index` real; `pristine` says what each of its operations is like.
+  /// Creates the page of `index`; `pristine` gives the initial state of each operation.
   mutating func materialise(_ index: UInt32, pristine: (UInt32) -> OperationCell) {
     let number = index >> Self.pageBits
     let first = number << Self.pageBits
@@ -41,7 +41,7 @@ struct CellTable: Sendable {
     pages[Int(number)] = (first..<last).map(pristine)
   }
 
-  /// The first index at or after `index` whose page is (or is not) real, at most `end`.
+  /// The beginning of the next page behind `index`, at most `end`.
   func pageBoundary(after index: UInt32, before end: UInt32) -> UInt32 {
     let next = (UInt64(index >> Self.pageBits) + 1) << Self.pageBits
     return UInt32(min(UInt64(end), next))

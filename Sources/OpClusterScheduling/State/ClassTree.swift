@@ -1,20 +1,20 @@
-// One level of a line: the demand classes that stand in it, each with its runs, as a tree in the
-// order of their first places. Each node knows the least of the demands below it, so that the first
-// that fits is found without looking at those that cannot: a treap, whose shape depends on nothing
-// but the order of additions.
+// One level of a line: its demand classes with their runs, as a tree in the order of their first
+// places. Each node stores the minimum of the demands below it, so that a search for the first
+// class that fits skips subtrees that cannot fit. The tree is a treap whose shape depends only on
+// the order of additions.
 
 import HeapModule
 import OpClusterModel
 
-/// A demand class as a line needs to know it.
+/// The properties of a demand class that a line needs.
 struct LineClass: Sendable {
   var number: Int
-  /// Tells it from another that had the number before (`DemandClasses`).
+  /// Distinguishes the class from an earlier one with the same number (`DemandClasses`).
   var serial: UInt64
   var amounts: DemandAmounts
 }
 
-/// Amounts and kinds: of one class, the least of several, or the most that workers still take.
+/// Amounts and kinds: of one class, the minimum of several, or the maximum that workers still take.
 struct DemandAmounts: Hashable, Sendable {
   var cpus: Int64
   var memory: Int64
@@ -22,7 +22,7 @@ struct DemandAmounts: Hashable, Sendable {
   /// One bit for each kind (`DemandClasses.bit`).
   var kinds: UInt64
 
-  /// Whether something of `demand` may fit, for all that the bounds say.
+  /// Whether `demand` is within these bounds, so that it may fit.
   @inline(__always)
   func admit(_ demand: DemandAmounts) -> Bool {
     demand.cpus <= cpus && demand.memory <= memory && demand.gpus <= gpus
@@ -46,46 +46,46 @@ struct DemandAmounts: Hashable, Sendable {
   }
 }
 
-/// What the workers of a pass take at most: bounds, each of which may be another worker's.
+/// The maximum that the workers of a pass take. Each bound may come from a different worker.
 struct Reach: Sendable {
   var now: DemandAmounts
-  /// While they are the same workers.
+  /// The maximum as long as the workers stay the same.
   var ever: DemandAmounts
 }
 
 struct ClassTree: Sendable {
   enum Home: Sendable {
     case tree
-    /// Nothing of it fits in this pass.
+    /// Nothing of the class fits in this pass.
     case aside
-    /// No worker that is there could ever run it.
+    /// No connected worker could ever run it.
     case resting
     case free
   }
 
   struct Node: Sendable {
     var demandClass: LineClass
-    /// Of its first run, where it has any.
+    /// The place of its first run, if it has one.
     var place: UInt64
     var runs: Heap<ReadyRun>
     var home = Home.tree
     fileprivate var left: Int32 = -1
     fileprivate var right: Int32 = -1
-    /// Higher ones are nearer to the root.
+    /// The treap priority: higher ones are nearer to the root.
     fileprivate var rank: UInt32 = 0
-    /// Of the node and all below it.
+    /// The minimum demands of the node and of all nodes below it.
     fileprivate var least: DemandAmounts
   }
 
   private var nodes: [Node] = []
   private var freeNodes: [Int32] = []
   private var root: Int32 = -1
-  /// By class. Looked up, never iterated.
+  /// The node of each class. Looked up, never iterated.
   private var numbers: [Int: Int32] = [:]
-  /// Nodes that were put there; some may have left since.
+  /// Nodes that were set aside; some may have returned since.
   private var aside: [Int32] = []
   private var resting: [Int32] = []
-  /// Nodes that lost their last run; removed when the line is next looked at.
+  /// Nodes that lost their last run; removed at the next use of the line.
   private var emptied: [Int32] = []
   private var additions: UInt32 = 0
 
@@ -96,14 +96,15 @@ struct ClassTree: Sendable {
 
   // MARK: - Runs
 
-  /// Returns how many runs went because nothing of their class can stand in line any more.
+  /// Adds a run. Returns the number of runs that were removed, because their class no longer
+  /// exists.
   mutating func add(_ run: ReadyRun, of demandClass: LineClass) -> Int {
     guard let known = numbers[demandClass.number] else {
       numbers[demandClass.number] = insert(run, demandClass)
       return 0
     }
     if nodes[Int(known)].demandClass.serial != demandClass.serial {
-      // Nothing of the class that had the number before stands in line.
+      // The number had an earlier class, of which nothing stands in line any more.
       if nodes[Int(known)].home == .tree { unlink(known) }
       let gone = nodes[Int(known)].runs.count
       nodes[Int(known)].demandClass = demandClass
@@ -135,7 +136,7 @@ struct ClassTree: Sendable {
     return number
   }
 
-  /// The same for the same addition, and like chance from one to the next.
+  /// A pseudo-random treap priority, always the same for the same addition.
   private static func rank(_ addition: UInt32) -> UInt32 {
     var mixed = addition &* 0x9E37_79B9
     mixed = (mixed ^ (mixed >> 16)) &* 0x85EB_CA6B
@@ -143,7 +144,7 @@ struct ClassTree: Sendable {
     return mixed ^ (mixed >> 16)
   }
 
-  /// Takes the first run of a node out.
+  /// Removes the first run of a node.
   mutating func removeFirstRun(of node: Int32) {
     nodes[Int(node)].runs.removeMin()
     if nodes[Int(node)].runs.isEmpty { emptied.append(node) } else { rekey(node) }
@@ -154,7 +155,7 @@ struct ClassTree: Sendable {
     rekey(node)
   }
 
-  /// Puts a node where its first run belongs.
+  /// Moves a node to the position of its first run.
   private mutating func rekey(_ node: Int32) {
     guard let place = nodes[Int(node)].runs.min?.place, place != nodes[Int(node)].place else {
       return
@@ -170,8 +171,8 @@ struct ClassTree: Sendable {
 
   // MARK: - Looking
 
-  /// The node with the lowest place that `reach` admits now. What is met on the way and is beyond
-  /// everything that workers have is laid to rest.
+  /// The node with the lowest place that `reach` admits now. Sets visited nodes to rest if they
+  /// exceed the capacity of all workers.
   mutating func first(within reach: Reach, _ steps: inout Int) -> Int32? {
     var hopeless: [Int32] = []
     let found = first(within: reach, below: root, &steps, &hopeless)
@@ -192,7 +193,7 @@ struct ClassTree: Sendable {
     return first(within: reach, below: nodes[Int(node)].right, &steps, &hopeless)
   }
 
-  /// The node with the lowest place of all in the tree.
+  /// The node with the lowest place in the tree.
   var leftmost: Int32? {
     guard root >= 0 else { return nil }
     var node = root
@@ -200,14 +201,14 @@ struct ClassTree: Sendable {
     return node
   }
 
-  /// Nodes outside of the tree; those that came back to it may be among them, or twice.
+  /// Nodes outside of the tree; may contain a node twice.
   var outside: [Int32] { (aside + resting).filter { isOutside($0) } }
 
   private func isOutside(_ node: Int32) -> Bool {
     nodes[Int(node)].home == .aside || nodes[Int(node)].home == .resting
   }
 
-  /// Every run with the class of its node, in no order that counts.
+  /// Calls `body` for every run with the class of its node, in unspecified order.
   func forEachRun(_ body: (ReadyRun, LineClass) -> Void) {
     for node in nodes where node.home != .free {
       for run in node.runs.unordered { body(run, node.demandClass) }
@@ -223,7 +224,7 @@ struct ClassTree: Sendable {
     if isResting { resting.append(node) } else { aside.append(node) }
   }
 
-  /// What was set aside is looked at again.
+  /// Returns the nodes that were set aside to the tree.
   mutating func returnAside() {
     if aside.isEmpty { return }
     for node in aside where nodes[Int(node)].home == .aside { comeBack(node) }
@@ -295,7 +296,7 @@ struct ClassTree: Sendable {
     return at
   }
 
-  /// What stands before a node, and what stands behind it.
+  /// Splits a subtree into the nodes before `node` and the others.
   private mutating func split(_ at: Int32, before node: Int32) -> (Int32, Int32) {
     if at < 0 { return (-1, -1) }
     if isBefore(at, node) {

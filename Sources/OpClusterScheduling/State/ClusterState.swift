@@ -1,7 +1,8 @@
-// What the facts come to: graphs, queues, workers, and what follows from them. `apply` is its door
-// (`Applying`): a fact goes in, the end of a turn draws what follows from its facts, and nothing
-// else changes what is durable. Replaying the journal makes that again. `Marks` are the few notes
-// that are no facts; a life of the coordinator begins without them.
+// The state that results from facts: graphs, queues, workers, and everything derived from them.
+// `apply` is its only entry (`FactApplication`): it applies one fact, the end of a turn draws
+// conclusions from the facts, and nothing else changes durable state. Replaying the journal
+// rebuilds it.
+// `Marks` are the few notes that are not facts; a life of the coordinator begins without them.
 
 import DequeModule
 import OpClusterModel
@@ -15,7 +16,7 @@ struct ClusterState: Sendable {
   var ended: [GraphID: EndedGraph] = [:]
   var endedOrder: Deque<GraphID> = []
   var keys = SubmissionKeys()
-  /// Commits so far; the next turn with records is one higher.
+  /// The number of commits so far; the next turn with records is one higher.
   var lastCommit = CommitIndex(0)
 
   // Derived from the above
@@ -25,24 +26,24 @@ struct ClusterState: Sendable {
   var workerByName: [String: WorkerID] = [:]
   var workerBySession: [WorkerSession: WorkerID] = [:]
   var classes = DemandClasses()
-  /// Kinds of demand that no living graph had before, since scheduling last looked.
+  /// Kinds of demand that are new among the living graphs since the last call of `takeNewKinds`.
   var newKinds: [Int] = []
   var outputAccounts = OutputAccounts()
   /// Graphs that have dependencies on others, ascending; some may have ended since.
   var citing: [UInt32] = []
   /// Graphs whose last operation ended in this turn.
   var justEnded: [GraphID] = []
-  /// Graphs in which something failed in this turn.
+  /// Graphs in which an operation failed in this turn.
   var failedGraphs: [GraphID] = []
   /// Queues whose count may have changed in this turn, each once.
   var dirtyQueues: [UInt32] = []
-  /// Every queue with somebody in line, ascending; in some of them nobody may be any more.
+  /// Every queue with a non-empty line, ascending; some lines may have become empty since.
   var linedQueues: [UInt32] = []
-  /// Queues whose lines are to be swept.
+  /// Queues whose lines must be swept.
   var crowdedQueues: [UInt32] = []
 
-  // Of this life
-  /// Of unfinished operations that became ready by themselves, or execute.
+  // Of this life:
+  /// The moments of unfinished operations that became ready individually, or execute.
   var moments: [OperationID: Moments] = [:]
 
   /// An empty cluster with the queue `default`.

@@ -1,18 +1,20 @@
-// Which demands there are: what decides which workers can take an operation, each once, and only
-// while a stage of a living graph uses it. Slots are used again, so that memory is what lives. Not
-// durable: follows from the graphs.
+// The demand classes: the properties that decide which workers can take an operation, stored once
+// each and only while a stage of a living graph uses them. Slots are reused, so memory follows the
+// number of living classes. Not durable: derived from the graphs.
 
 import OpClusterModel
 
-/// What decides which workers can take an operation.
+/// The properties that decide which workers can take an operation.
 struct DemandClass: Hashable, Sendable {
   var demand: Resources
   var requirements: [LabelRequirement]
-  /// All of which a worker must have; none: a process, which every worker can run, or nothing.
+  /// The types that a worker must have, all of them; none for a process, which every worker can
+  /// run, and for a join point.
   var types: [OperationType] = []
   /// Runs inside the coordinator (S4).
   var isInside: Bool
-  /// The first operation of the only stage that uses it; nil: whoever demands the same.
+  /// The first operation of the only stage that uses the class; nil: all stages with this demand
+  /// share it.
   var stage: OperationID?
 
   init(_ template: OperationTemplate) {
@@ -35,7 +37,7 @@ struct DemandClass: Hashable, Sendable {
   }
 }
 
-/// A demand class without its amounts: many classes are of few kinds, and a worker is compared
+/// A demand class without its amounts: many classes share few kinds, and each worker is compared
 /// with each kind once.
 struct DemandKind: Hashable, Sendable {
   var requirements: [LabelRequirement]
@@ -50,7 +52,8 @@ struct DemandKind: Hashable, Sendable {
     isInside = demandClass.isInside
   }
 
-  /// Whether a worker with these serves operations of the kind, their amounts aside (S61, S128).
+  /// Whether a worker with these properties serves operations of the kind, apart from their amounts
+  /// (S61, S128).
   func isServed(labels: [Label], types: [OperationType]) -> Bool {
     if isInside { return false }
     guard self.types.allSatisfy({ wanted in types.contains { wanted.isServed(by: $0) } }) else {
@@ -63,11 +66,11 @@ struct DemandKind: Hashable, Sendable {
 struct DemandClasses: Sendable {
   struct Entry: Sendable {
     var demandClass: DemandClass
-    /// Slot of its kind.
+    /// The slot of its kind.
     var kind: Int
-    /// Tells it from another one that had the slot before.
+    /// Distinguishes the class from an earlier one in the same slot.
     var serial: UInt64
-    /// Stages that use it.
+    /// The number of stages that use it.
     var users: Int
   }
   private struct KindEntry: Sendable {
@@ -79,13 +82,13 @@ struct DemandClasses: Sendable {
   private var freeSlots: [Int] = []
   private var kinds: [KindEntry] = []
   private var freeKinds: [Int] = []
-  /// Living kinds of each bit.
+  /// The number of living kinds of each bit.
   private var kindsOfBit: [Int] = Array(repeating: 0, count: 64)
   // Looked up, never iterated
   private var numbers: [DemandClass: Int] = [:]
   private var kindNumbers: [DemandKind: Int] = [:]
   private var lastSerial: UInt64 = 0
-  /// What was looked up last: most templates are like the one before them.
+  /// The latest look-up: most templates equal the one before them.
   private var recent: Recent?
 
   private struct Recent: Sendable {
@@ -95,9 +98,9 @@ struct DemandClasses: Sendable {
     var number: Int
   }
 
-  /// Kinds with a slot below this are compared with workers beforehand, the others when asked.
+  /// Kinds in slots below this are compared with workers in advance, the others on demand.
   static let comparedKinds = 1_024
-  /// The bit of what runs inside the coordinator; the others are shared by the kinds in turn.
+  /// The bit of operations inside the coordinator; the kinds share the other bits in turn.
   static let insideBit: UInt64 = 1 << 63
 
   var count: Int { entries.count - freeSlots.count }
@@ -116,13 +119,13 @@ struct DemandClasses: Sendable {
     kinds[slot].kind.isInside ? DemandClasses.insideBit : 1 << UInt64(slot % 63)
   }
 
-  /// Whether no other kind has the bit of this one.
+  /// Whether no other kind has the same bit.
   func hasOwnBit(kind slot: Int) -> Bool {
     !kinds[slot].kind.isInside && kindsOfBit[slot % 63] == 1
   }
 
-  /// The number of a template's class, which one stage more uses, and the slot of its kind where
-  /// that is new.
+  /// Registers one more stage for the class of a template. Returns the class's number, and the slot
+  /// of its kind if that is new.
   mutating func use(_ template: OperationTemplate) -> (number: Int, newKind: Int?) {
     if let recent, recent.demand == template.demand, recent.work == template.work,
       recent.requirements == template.requirements
@@ -137,7 +140,8 @@ struct DemandClasses: Sendable {
     return (number, newKind)
   }
 
-  /// The number of a class like another one, for one stage alone, named by its first operation.
+  /// Registers a copy of a class for one stage only, identified by its first operation. Returns its
+  /// number.
   mutating func use(_ number: Int, aloneBy first: OperationID) -> Int {
     var own = entries[number].demandClass
     own.stage = first
@@ -182,14 +186,14 @@ struct DemandClasses: Sendable {
     return (slot, true)
   }
 
-  /// A stage that used a class is gone; the last takes the class along.
+  /// Removes one stage from a class; the last one removes the class.
   mutating func release(_ number: Int) {
     entries[number].users -= 1
     if entries[number].users > 0 { return }
     if recent?.number == number { recent = nil }
     let (gone, kind) = (entries[number].demandClass, entries[number].kind)
     numbers[gone] = nil
-    // Nothing that is long is kept in a free slot.
+    // Frees the memory of long members.
     entries[number].demandClass.requirements = []
     entries[number].demandClass.types = []
     entries[number].demandClass.demand = .none

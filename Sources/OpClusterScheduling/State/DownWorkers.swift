@@ -1,5 +1,5 @@
-// Workers that were lost and have not come back: whoever asks for workers is told since when, and
-// why. Bounded in number and age. Not durable: a coordinator that is started anew knows only those
+// Lost workers that have not returned: lists of workers include them, with the time and reason of
+// the loss. Limited in number and age. Not durable: a restarted coordinator knows only the workers
 // that it loses itself.
 
 import DequeModule
@@ -8,7 +8,7 @@ import OpClusterModel
 struct DownWorkers: Sendable {
   private struct Entry: Sendable {
     var worker: WorkerID
-    /// When it was heard last, or should have been.
+    /// The moment when it was last heard, or should have been.
     var at: Instant
     var since: WallTime
     var reason: String
@@ -16,7 +16,7 @@ struct DownWorkers: Sendable {
 
   /// Looked up, never iterated.
   private var entries: [String: Entry] = [:]
-  /// The first lost first; some have come back since, and may be down again.
+  /// In the order of loss; some have returned since, and may be down again.
   private var order: Deque<(name: String, worker: WorkerID)> = []
 
   var count: Int { entries.count }
@@ -30,7 +30,7 @@ struct DownWorkers: Sendable {
       if isThere(first) { entries[first.name] = nil }
       order.removeFirst()
     }
-    // As many must have come back since as are looked at.
+    // Amortised: at least as many entries have become obsolete as are visited.
     if order.count > 2 * entries.count + 64 { order = order.filter { isThere($0) } }
   }
 
@@ -38,11 +38,12 @@ struct DownWorkers: Sendable {
     entries[place.name]?.worker == place.worker
   }
 
-  /// It has come back, or nobody wants to hear of it; false where it was not there.
+  /// Removes a worker that has returned, or that a client wants forgotten; false if it was not
+  /// listed.
   @discardableResult
   mutating func remove(_ name: String) -> Bool { entries.removeValue(forKey: name) != nil }
 
-  /// A look at each of them, for who asks.
+  /// A row for each listed worker; visits all.
   func rows(at now: Instant) -> [WorkerRow] {
     order.compactMap { place in
       guard isThere(place), let entry = entries[place.name],

@@ -1,10 +1,10 @@
-// Dependencies between single operations of one graph, both ways, as offsets and targets: eight
-// bytes an edge and eight an operation, and nothing at all for a graph without any.
+// Dependencies between single operations of one graph, in one direction, as offsets and targets:
+// four bytes per operation and four per edge, and no memory for a graph without edges.
 
 import OpClusterModel
 
 struct EdgeTable: Sendable {
-  /// Where the edges of each operation end; empty when there are no edges.
+  /// The end of each operation's edges; empty if there are no edges.
   private var ends: [UInt32] = []
   private var targets: [PackedEdge] = []
 
@@ -20,7 +20,7 @@ struct EdgeTable: Sendable {
 
   init() {}
 
-  /// Edges grouped by `keys[i]`, each to `values[i]`; the order of addition is kept.
+  /// Edges grouped by `keys[i]`, each to `values[i]`, in the order of addition.
   init(operations: Int, keys: [UInt32], values: [UInt32], edges: ElementEdges) {
     guard !keys.isEmpty else { return }
     ends = Array(repeating: 0, count: operations)
@@ -39,8 +39,8 @@ struct EdgeTable: Sendable {
     }
   }
 
-  /// The same edges seen from their other ends, by ascending index there: an order that a state
-  /// restored from a snapshot, which keeps one of the two tables, knows as well.
+  /// The same edges from their other ends, by ascending index there. A state restored from a
+  /// snapshot, which contains only one of the two tables, has the same order.
   func inverted(operations: Int) -> EdgeTable {
     var (keys, edges) = ([UInt32](), ElementEdges())
     keys.reserveCapacity(targets.count)
@@ -58,7 +58,7 @@ struct EdgeTable: Sendable {
 
   var isEmpty: Bool { targets.isEmpty }
 
-  /// Positions of the edges of one operation, for `self[position]`.
+  /// The positions of the edges of one operation, for `self[position]`.
   func range(of index: UInt32) -> Range<Int> {
     if ends.isEmpty { return 0..<0 }
     return (index == 0 ? 0 : Int(ends[Int(index) - 1]))..<Int(ends[Int(index)])

@@ -1,5 +1,5 @@
-// One living graph: its stages, cells and edges. It knows its own operations and nothing of
-// queues or workers; the scheduler moves it.
+// One living graph: its stages, cells and edges. It knows only its own operations, not queues or
+// workers; the scheduler changes it.
 
 import OpClusterModel
 
@@ -8,49 +8,49 @@ struct Graph: Blankable {
   var submission: GraphSubmission
   let fingerprint: UInt64
   var submittedAt: WallTime
-  /// Place in line of operation 0; the others follow it in order of addition.
+  /// The place in line of operation 0; the others follow in order of addition.
   var basePlace: UInt64
   var stages: [Stage]
   var cells: CellTable
-  /// Who waits for an operation.
+  /// The dependents of each operation.
   var dependents: EdgeTable
-  /// Whom an operation waits for, in order of addition.
+  /// The dependencies of each operation, in order of addition.
   var dependencies: EdgeTable
-  /// Operations of other graphs that wait for one of this.
+  /// Operations of other graphs that wait for one of this graph.
   var externalDependents: [UInt32: [ExternalDependent]] = [:]
-  /// Dependencies beyond the table: on other graphs, and those added later.
+  /// Dependencies beyond the table: on other graphs, and late ones.
   var extraDependencies: [UInt32: [ExtraDependency]] = [:]
-  /// Edges of the tables that were taken away (S37).
+  /// Edges of the tables that were removed (S37).
   var removedDependencies: [UInt32: [OperationID]] = [:]
-  /// Own priority or place of single operations (S52).
+  /// The own priority or place of single operations (S52).
   var changes: [UInt32: PlaceChange] = [:]
-  /// Queues of operations that were enqueued on their own, or moved.
+  /// The queues of operations that were enqueued individually, or moved.
   var enqueuedIn: [UInt32: Enqueueing] = [:]
-  /// What operations left (`keep`); empty: it is not kept.
+  /// The outputs of operations (`keep`); an empty one is not kept.
   var outputs: [UInt32: [UInt8]] = [:]
-  /// What these take in memory.
+  /// The memory of the outputs.
   var outputBytes = 0
   /// Blocks that were added to block operations after their submission (S120).
   var addedBlocks: [UInt32: [UInt8]] = [:]
   /// Workers that could not start an operation, at most `Limits.workersThatAgree` of each. Not
   /// durable.
   var unable: [UInt32: [UInt32]] = [:]
-  /// Workers at which an operation failed that keeps away from them, at most
-  /// `Limits.workersAvoided` of each. Not durable.
+  /// Workers that an operation avoids, because it failed there, at most `Limits.workersAvoided` of
+  /// each. Not durable.
   var avoided: [UInt32: [UInt32]] = [:]
-  /// Why operations are cancelled, newest last; read for people only.
+  /// The reasons of cancellations, newest last; only for people.
   var reasons: [ReasonRun] = []
-  /// The queues that came with it, and go with it.
+  /// The queues that belong to the graph and are removed with it.
   var ownQueues: [QueueID] = []
   var unfinished: UInt32
-  /// Failures that are not allowed ones.
+  /// Failures except allowed ones.
   var failures: UInt32 = 0
   var allowedFailures: UInt32 = 0
   var sawCancelled = false
   var failurePolicyTookEffect = false
-  /// Failures in each of `submission.failureScopes`.
+  /// The failures in each of `submission.failureScopes`.
   var scopeFailures: [UInt32] = []
-  /// Those that stopped their part already. Not durable: stopping again changes nothing.
+  /// The scopes that have stopped their part. Not durable: stopping again changes nothing.
   var stoppedScopes: [Bool] = []
   var isSuspended: Bool
   /// Ready runs that wait for the graph to be resumed.
@@ -63,7 +63,7 @@ struct Graph: Blankable {
   struct ExtraDependency: Sendable {
     var on: OperationID
     var policy: EdgePolicy
-    /// Came with the submission rather than later.
+    /// Whether it came with the submission rather than later.
     var isOriginal: Bool
   }
   struct PlaceChange: Sendable {
@@ -72,7 +72,7 @@ struct Graph: Blankable {
   }
   struct Enqueueing: Sendable {
     var queue: QueueID
-    /// Where it stands for barriers, whatever its place in line becomes.
+    /// Its position among the barriers, independent of later changes of its place in line.
     var place: UInt64
   }
   struct ReasonRun: Sendable {
@@ -83,10 +83,10 @@ struct Graph: Blankable {
 
   var operationCount: UInt32 { cells.count }
 
-  /// The stage of an operation.
+  /// The number of an operation's stage.
   func stageNumber(of index: UInt32) -> Int {
     if stages.count == 1 { return 0 }
-    // Where every stage is one operation, their numbers are the same.
+    // If every stage has one operation, the numbers are equal.
     if stages.count == Int(operationCount), stages[Int(index)].firstIndex == index,
       stages[Int(index)].template.count == 1
     {
@@ -98,7 +98,7 @@ struct Graph: Blankable {
       let middle = (low + high) / 2
       if stages[middle].firstIndex <= index { low = middle } else { high = middle }
     }
-    // A stage without elements shares its first index with the one after it, which is found.
+    // A stage without elements shares its first index with the next one, which the search finds.
     return low
   }
 
@@ -106,7 +106,7 @@ struct Graph: Blankable {
     cells.stored(index) ?? stages[stageNumber(of: index)].pristine
   }
 
-  /// Changes a cell, making its page real.
+  /// Changes a cell; creates its page first if necessary.
   @inline(__always)
   @discardableResult
   mutating func update<Result>(
@@ -131,7 +131,8 @@ struct Graph: Blankable {
     changes.isEmpty ? basePlace + UInt64(index) : changes[index]?.place ?? basePlace + UInt64(index)
   }
 
-  /// Where it stands for barriers: its enqueueing, whatever changed later (S77).
+  /// Its position among the barriers: the place of its enqueueing, regardless of later changes
+  /// (S77).
   func enqueuePlace(of index: UInt32) -> UInt64 {
     enqueuedIn.isEmpty
       ? basePlace + UInt64(index) : enqueuedIn[index]?.place ?? basePlace + UInt64(index)
@@ -169,8 +170,8 @@ struct Graph: Blankable {
     }
   }
 
-  /// Every dependency of an operation on single operations, in order of addition; those on whole
-  /// stages are in `stages[…].incoming`.
+  /// Calls `body` for every dependency on a single operation, in order of addition. Dependencies on
+  /// whole stages are in `stages[…].incoming`.
   func forEachDependency(of index: UInt32, _ body: (OperationID, EdgePolicy) -> Void) {
     let removed = removedDependencies.isEmpty ? nil : removedDependencies[index]
     for position in dependencies.range(of: index) {

@@ -1,21 +1,21 @@
-// The line of one queue: what is ready, by level, then by place (S47, S51), apart for each demand
-// class so that what fits nowhere stands in nobody's way (S61), and costs nobody time. What no
-// longer stands in line is taken out when it is met, or swept out when it is much.
+// The line of one queue: ready operations, by level, then by place (S47, S51), separately for each
+// demand class, so that a class that fits nowhere does not block others (S61) and costs no time.
+// Obsolete runs are removed when a search meets them, or swept when there are many.
 
 import HeapModule
 import OpClusterModel
 
 struct Line: Sendable {
-  /// Lowest first; the last level is for barriers and cannot be set (S48).
-  /// Empty until something is added, so that an empty line costs nothing to make.
+  /// The lowest level first; the last level is for barriers and cannot be set (S48). Empty until
+  /// the first addition, so that an empty line costs nothing.
   private var levels: [ClassTree] = []
   static let levelCount = 6
-  /// Runs in line, those among them that stand there no longer, too…
+  /// The number of runs in line, including obsolete ones,
   private(set) var runCount = 0
-  /// …and how many there may be before they are swept.
+  /// and the number at which they are swept.
   private var sweepAt = Line.leastSweep
   private static let leastSweep = 1_024
-  /// The pass that what was set aside was set aside in.
+  /// The pass in which classes were set aside.
   private var pass: UInt64 = 0
   private var workersVersion: UInt64 = 0
 
@@ -41,8 +41,8 @@ struct Line: Sendable {
     runCount += 1 - levels[level].add(run, of: demandClass)
   }
 
-  /// Begins a pass: what was set aside in an earlier one is looked at again, and what no worker
-  /// could run only where the workers are others than then.
+  /// Begins a pass: classes set aside in an earlier pass are considered again, and classes that no
+  /// worker could run only if the workers have changed.
   mutating func begin(pass: UInt64, workersVersion: UInt64) {
     if self.pass == pass { return }
     self.pass = pass
@@ -53,11 +53,11 @@ struct Line: Sendable {
     self.workersVersion = workersVersion
   }
 
-  /// The first in line among the classes that may fit into the `reach` of their level. `settle` is
-  /// asked about each head before it counts: it says how many of its first operations no longer
-  /// stand in line, or that the run has been taken aside.
+  /// The first run among the classes that may fit into the `reach` of their level. `settle` checks
+  /// each head before use: it returns how many of its first operations no longer stand in line, or
+  /// that the run has been moved elsewhere.
   ///
-  /// - Parameter steps: Counts the nodes of trees and the heads that were looked at.
+  /// - Parameter steps: Counts the visited tree nodes and heads.
   mutating func first(
     within reach: (Int) -> Reach, _ steps: inout Int, settle: (ReadyRun, Int) -> Settling
   ) -> Candidate? {
@@ -79,23 +79,23 @@ struct Line: Sendable {
 
   struct Candidate {
     var run: ReadyRun
-    /// So many of its first operations stand in line.
+    /// The number of its first operations that stand in line.
     var valid: UInt32
     var demandClass: Int
     var level: Int
-    /// Where it is kept; good until the line changes otherwise.
+    /// The position in the tree; valid until the line changes otherwise.
     fileprivate var node: Int32
   }
 
   enum Settling {
-    /// The run is kept elsewhere, or nothing of it stands in line.
+    /// The run is kept elsewhere, or none of its operations stands in line.
     case gone
     /// The first `skip` operations do not stand in line; the next `valid` (at least one) do.
     case stands(skip: UInt32, valid: UInt32)
   }
 
-  /// The head of a node, where that stands in line as it is; nil: the node has another head now,
-  /// or none.
+  /// The head of a node if it stands in line unchanged; nil if the node now has another head, or
+  /// none.
   private mutating func settledHead(
     _ level: Int, _ node: Int32, _ settle: (ReadyRun, Int) -> Settling
   ) -> (run: ReadyRun, valid: UInt32)? {
@@ -123,22 +123,22 @@ struct Line: Sendable {
     }
   }
 
-  /// Passes over a candidate's class in this pass, or until there are other workers.
+  /// Skips a candidate's class for the rest of this pass, or until the workers change.
   mutating func setAside(_ candidate: Candidate, untilWorkersChange isResting: Bool) {
     levels[candidate.level].setAside(candidate.node, resting: isResting)
   }
 
-  /// Whether anything may stand in line above `level`; what has left the line may be counted.
+  /// Whether anything may stand in line above `level`; may count obsolete runs.
   func hasRuns(above level: Int) -> Bool {
     if levels.isEmpty { return false }
     return levels[(level + 1)...].contains { $0.count > 0 }
   }
 
-  /// Whether anything stands in line above `level`, fitting or not. What is met on the way and no
-  /// longer stands there is taken out.
+  /// Whether anything stands in line above `level`, whether it fits or not. Removes obsolete runs
+  /// that it meets.
   mutating func stands(above level: Int, settle: (ReadyRun, Int) -> Settling) -> Bool {
     for at in levels.indices.reversed() where at > level && levels[at].count > 0 {
-      // What has just been taken counts until the line is next looked at.
+      // Runs that were just taken count until the next use of the line.
       if levels[at].hasEmptied || settlesAny(at, settle) { return true }
     }
     return false
@@ -163,11 +163,11 @@ struct Line: Sendable {
   // MARK: - Sweeping
 
   var isDueForSweep: Bool { runCount >= sweepAt }
-  /// After the addition that made it so.
+  /// Whether the latest addition made the sweep due.
   var hasBecomeDue: Bool { runCount == sweepAt }
 
-  /// Keeps only what stands in line. Costs as much as there are runs, and comes only when they are
-  /// twice as many as the last one left.
+  /// Keeps only runs that stand in line. Costs one visit per run, and happens only when the runs
+  /// have doubled since the last sweep.
   mutating func sweep(settle: (ReadyRun, Int) -> Settling) {
     var kept = Line()
     for level in levels.indices {

@@ -1,15 +1,15 @@
-// A submission's edges in the shape that the graph works on: edges between single operations as
+// Converts a submission's edges to the form that the graph uses: edges between single operations as
 // tables, edges between stages as a short list.
 
 import OpClusterModel
 
 struct LoweredEdges {
-  /// Only those that are not between two plain operations.
+  /// Only edges that are not between two plain operations.
   var groupEdges: [GroupEdge] = []
   var dependents = EdgeTable()
   var dependencies = EdgeTable()
 
-  /// Duplicates are dropped (S30); what is refused has been refused before.
+  /// Drops duplicates (S30). Expects an admitted submission.
   init(_ submission: GraphSubmission) {
     if submission.elementEdges.from.isEmpty, submission.groupEdges.isEmpty { return }
     let firsts = submission.firstIndices
@@ -45,7 +45,7 @@ struct LoweredEdges {
 }
 
 extension ElementEdges {
-  /// Keeps the first of equal pairs; cheap when there are none.
+  /// Keeps the first of equal pairs; cheap if there are none.
   fileprivate mutating func dropDuplicates() {
     var seen: Set<UInt64> = []
     seen.reserveCapacity(count)
@@ -65,7 +65,7 @@ extension ElementEdges {
 }
 
 extension GraphSubmission {
-  /// Whether anything in it waits for anything.
+  /// Whether the submission has any dependency.
   var hasEdges: Bool {
     !elementEdges.from.isEmpty || !groupEdges.isEmpty || !externalEdges.isEmpty
   }

@@ -1,23 +1,23 @@
-// What scheduling notes about operations and lines and the journal does not know: a life of the
-// coordinator begins without it. None of it changes what a fact means.
+// Notes of scheduling about operations and lines that are not in the journal: a life of the
+// coordinator begins without them. None of them changes the meaning of a fact.
 
 import OpClusterModel
 
 extension ClusterState {
   // MARK: - Operations
 
-  /// Asked back from its holder, which has not answered yet.
+  /// Marks an operation as recalled from its holder, which has not answered yet.
   mutating func markRecalling(_ id: OperationID) {
     graphs[id.graph.number].update(id.index) { $0.flags.insert(.recalling) }
   }
 
-  /// Its pause after a failure is over: it stands in line again.
+  /// Ends the pause after a failure: the operation stands in line again.
   mutating func endBackoff(of id: OperationID) {
     graphs[id.graph.number].update(id.index) { $0.flags.remove(.backingOff) }
     enterLine(id, graphs[id.graph.number].stageNumber(of: id.index))
   }
 
-  /// Kept from being handed over, until a request about it is decided.
+  /// Keeps operations from being handed over until a request about them is decided.
   mutating func pin(_ operations: [OperationID]) {
     for id in operations {
       graphs[id.graph.number].update(id.index) { $0.flags.insert(.pinned) }
@@ -33,26 +33,26 @@ extension ClusterState {
     }
   }
 
-  /// Workers that could not start it; nil: none.
+  /// Sets the workers that could not start an operation; nil: none.
   mutating func setUnable(_ workers: [UInt32]?, for id: OperationID) {
     graphs[id.graph.number].unable[id.index] = workers
   }
 
   // MARK: - Stages and graphs
 
-  /// Lets a stage be a demand class of its own; returns its number.
+  /// Gives a stage a demand class of its own; returns its number.
   mutating func separate(_ stage: Int, of graph: UInt32, as first: OperationID) -> Int {
     let own = classes.use(graphs[graph].stages[stage].demandClass, aloneBy: first)
     graphs[graph].stages[stage].ownClass = own
     return own
   }
 
-  /// The policy of a part of a graph has taken effect.
+  /// Notes that the failure policy of a part of a graph has taken effect.
   mutating func markStopped(scope: Int, of graph: UInt32) {
     graphs[graph].stoppedScopes[scope] = true
   }
 
-  /// The graphs in which something failed since the last call.
+  /// The graphs in which an operation failed since the last call.
   mutating func takeFailedGraphs() -> [GraphID] {
     if failedGraphs.isEmpty { return [] }
     defer { failedGraphs = [] }
@@ -67,8 +67,8 @@ extension ClusterState {
 
   // MARK: - Lines
 
-  /// Takes the line of a queue out, so that it can be walked while all else is read. It has to be
-  /// put back.
+  /// Moves the line out of a queue, so that it can be changed while the state is read. The caller
+  /// must put it back.
   @inline(__always)
   mutating func takeLine(of queue: UInt32) -> Line {
     var line = Line()
@@ -81,15 +81,15 @@ extension ClusterState {
     swap(&line, &queues[queue].line)
   }
 
-  /// Nobody is in line there any more, or the queue is gone.
+  /// Removes queues that have an empty line or no longer exist.
   mutating func forgetEmptyLines() {
     linedQueues.removeAll { !queues.contains($0) || queues[$0].line.isEmpty }
   }
 
-  /// Waits for its graph to be resumed.
+  /// Parks a run until its graph is resumed.
   mutating func parkInGraph(_ run: ReadyRun) { graphs[run.graph.number].parked.append(run) }
 
-  /// Waits until its stage is below its own bound (`max_parallel`).
+  /// Parks a run until its stage is below its own limit (`max_parallel`).
   mutating func parkInStage(_ run: ReadyRun, _ stage: Int) {
     graphs[run.graph.number].stages[stage].parked.append(run)
   }

@@ -1,22 +1,22 @@
-// The struct that exists a million times: what the coordinator knows of one operation while its
-// graph lives. A test guards its size (W6).
+// The state of one operation of a living graph. It exists up to a million times; a test limits its
+// size (W6).
 
 import OpClusterModel
 
-/// When what happened to an operation, for people.
+/// The times of an operation's changes, for display.
 struct Moments: Sendable {
   var ready = WallTime.unknown
   var started = WallTime.unknown
 }
 
 struct OperationCell: Equatable, Sendable {
-  /// Unmet dependencies on single operations. Those on whole stages are counted by the stage.
+  /// Unmet dependencies on single operations. The stage counts those on whole stages.
   var blockers: UInt32 = 0
-  /// The worker (`WorkerID.number`) that holds it; 0 for nobody.
+  /// The worker (`WorkerID.number`) that holds it; 0 if none does.
   var worker: UInt32 = 0
-  /// Number of the newest attempt; 0 before the first.
+  /// The number of the newest attempt; 0 before the first.
   var attempt: UInt32 = 0
-  /// Sequence of its newest event (S106).
+  /// The sequence of its newest event (S106).
   var eventSequence: UInt32 = 0
   var flags: Flags = []
   var phase: Phase = .waiting
@@ -26,7 +26,7 @@ struct OperationCell: Equatable, Sendable {
   var losses: UInt8 = 0
   /// Attempts that failed and were followed by another.
   var failures: UInt8 = 0
-  /// Attempts that began, in whatever way they ended; those recalled unstarted are none.
+  /// Attempts that began, with any end; an attempt recalled unstarted does not count.
   var runs: UInt16 = 0
 
   struct Flags: OptionSet, Sendable {
@@ -34,13 +34,14 @@ struct OperationCell: Equatable, Sendable {
     static let cancelled = Flags(rawValue: 1)
     /// Handed over before its dependencies finished (S151).
     static let ahead = Flags(rawValue: 2)
-    /// Priority or place differs from the template's: look into `Graph.changes`.
+    /// Priority or place differs from the template's: see `Graph.changes`.
     static let changed = Flags(rawValue: 4)
-    /// Op-level executing, but no attempt is running: in back-off, in line or handed over again.
+    /// The operation executes, but no attempt runs: it is in back-off, in line or handed over
+    /// again.
     static let retrying = Flags(rawValue: 8)
     /// Its hold gate is closed (S44); only while it is declared or waiting.
     static let held = Flags(rawValue: 16)
-    /// It is held, and its gate opens by itself when its template's moment has come (S150).
+    /// It is held, and its gate opens by itself at its template's moment (S150).
     static let timed = Flags(rawValue: 32)
 
     // Not durable:
@@ -48,16 +49,16 @@ struct OperationCell: Equatable, Sendable {
     static let recalling = Flags(rawValue: 0x100)
     /// Must not be handed over until the request that asked for it is decided.
     static let pinned = Flags(rawValue: 0x200)
-    /// Between two attempts, waiting for its back-off to pass.
+    /// Between two attempts, in its back-off.
     static let backingOff = Flags(rawValue: 0x400)
-    /// A worker has said that it started it; kept beyond its end, for the answer to a request.
+    /// A worker has reported its start; kept beyond its end, for the answer to a request.
     static let begun = Flags(rawValue: 0x800)
 
-    /// All of them within the low byte, as which snapshots keep them.
+    /// The flags in snapshots; all within the low byte.
     static let durable: Flags = [.cancelled, .ahead, .changed, .retrying, .held, .timed]
   }
 
-  /// An outcome, and whether a skip was harmless: its cause is not a failure (an edge for
+  /// An outcome, and whether a skip was harmless: its cause is not a failure (for example a
   /// compensation that was not needed).
   struct Ending: RawRepresentable, Equatable, Sendable {
     let rawValue: UInt8
@@ -72,19 +73,20 @@ struct OperationCell: Equatable, Sendable {
   var isCancelled: Bool { flags.contains(.cancelled) }
   var isHeld: Bool { flags.contains(.held) }
   var isTimed: Bool { flags.contains(.timed) }
-  /// Held by a worker that has not said that it started it.
+  /// Held by a worker that has not reported its start.
   var isHeldUnstarted: Bool {
     phase == .dispatched || (phase == .executing && worker != 0 && flags.contains(.retrying))
   }
-  /// The run that a worker holds or runs, else the newest, as people count; 0 before the first.
+  /// The number of the run that a worker holds or runs, else of the newest, as shown to people; 0
+  /// before the first.
   var run: UInt32 { UInt32(runs) + (isHeldUnstarted ? 1 : 0) }
-  /// Stands in line for a worker.
+  /// Whether it stands in line for a worker.
   var isInLine: Bool {
     (phase == .ready || (phase == .executing && worker == 0 && !flags.contains(.backingOff)))
       && !isCancelled && !flags.contains(.pinned)
   }
 
-  /// The word people see.
+  /// The state word for people.
   var word: StateWord {
     switch phase {
     case .declared: .declared

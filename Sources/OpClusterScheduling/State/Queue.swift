@@ -1,38 +1,39 @@
-// One queue: its settings, what it counts, its line and its barriers.
+// One queue: its settings, its counts, its line and its barriers.
 
 import OpClusterModel
 
 struct Queue: Blankable {
   let id: QueueID
   var settings: QueueSettings
-  /// The graph it came with and goes with; nil: it stays until removed.
+  /// The graph that it came with and is removed with; nil: it stays until it is removed.
   var owner: GraphID?
   var line = Line()
-  /// Slots taken: handed over or executing (S67).
+  /// The slots in use: operations handed over or executing (S67).
   var inFlight: UInt32 = 0
-  /// Of these, what workers hold unstarted.
+  /// Of these, the operations that workers hold unstarted.
   var held = RankCounts()
   var executing: UInt32 = 0
   /// Queued and executing operations without barriers (S81).
   var members: UInt32 = 0
-  /// As many as observers were last told of (`QueueCounts`).
+  /// The latest count that observers were told (`QueueCounts`).
   var toldMembers: UInt32 = 0
-  /// Its count may have changed in this turn.
+  /// Whether its count may have changed in this turn.
   var isCountDirty = false
   var barrierCount: UInt32 = 0
-  /// What barriers separate, oldest first; the last segment is open. One when there is none.
+  /// The parts between barriers, oldest first; the last segment is open. One segment without
+  /// barriers.
   var segments: [Segment] = [Segment()]
-  /// Cancelled, and waiting for the queue to go on before they finish (S75).
+  /// Cancelled operations that finish when the queue resumes (S75).
   var cancelledMembers: [OperationID] = []
 
   static var blank: Queue { Queue(id: QueueID(0), settings: QueueSettings(name: "")) }
 
-  /// Operations between two barriers.
+  /// The operations between two barriers.
   struct Segment: Sendable {
     var unfinished: UInt32 = 0
     /// The barrier that ends it; nil for the open one.
     var barrier: Barrier?
-    /// Ready but for the barriers before them.
+    /// Ready operations that only a barrier ahead blocks.
     var parked: [ParkedRun] = []
   }
   struct Barrier: Sendable {
@@ -44,10 +45,10 @@ struct Queue: Blankable {
     var stage: Int
   }
 
-  /// Neither suspended nor at limit 0, which acts the same (S65).
+  /// Neither suspended nor at limit 0, which has the same effect (S65).
   var isRunning: Bool { !settings.isSuspended && settings.maximumConcurrent != 0 }
 
-  /// How many more may be handed over now.
+  /// The number of operations that may still be handed over now.
   var room: UInt32 {
     if !isRunning { return 0 }
     guard var limit = settings.maximumConcurrent else { return .max }
@@ -60,7 +61,7 @@ struct Queue: Blankable {
     hasBarriers ? segments[segments.count - 2].barrier?.operation : nil
   }
 
-  /// The segment in which a place stands.
+  /// The segment that contains a place.
   func segment(of place: UInt64) -> Int {
     if segments.count == 1 { return 0 }
     var low = 0
@@ -83,8 +84,8 @@ struct Queue: Blankable {
     barrierCount += 1
   }
 
-  /// Takes a barrier out; what it separated becomes one segment. Returns the runs that no barrier
-  /// holds back any more.
+  /// Removes a barrier and merges the segments on both sides. Returns the runs that no barrier
+  /// blocks any more.
   mutating func removeBarrier(_ operation: OperationID) -> [ParkedRun] {
     guard let at = segments.firstIndex(where: { $0.barrier?.operation == operation }) else {
       return []
@@ -98,7 +99,7 @@ struct Queue: Blankable {
     return []
   }
 
-  /// The barrier before which nothing is left, if any (S77).
+  /// The barrier with no unfinished operation before it, if any (S77).
   var openableBarrier: OperationID? {
     segments[0].unfinished <= (SchedulingBug.earlyBarrier.isPlanted ? 1 : 0)
       ? segments[0].barrier?.operation : nil

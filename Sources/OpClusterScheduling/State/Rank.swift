@@ -1,9 +1,9 @@
-// The order of what is ready beyond its place: the quality of service of its queue, and inside a
-// queue the level. Levels of different queues do not compare (S50).
+// The order of ready operations beyond their place: the quality of service of the queue, and inside
+// a queue the level. Levels of different queues are not comparable (S50).
 
 import OpClusterModel
 
-/// Higher ones go first, also among what one worker holds (S47, S60).
+/// Higher ones go first, also among the operations that one worker holds (S47, S60).
 struct Rank: Hashable, Sendable {
   let service: Int
   let queue: UInt32
@@ -14,13 +14,13 @@ struct Rank: Hashable, Sendable {
     (self.service, self.queue, self.level) = (Int(service.rawValue), queue, level)
   }
 
-  /// Of a service, in no queue: above what has a lower service, and nothing else.
+  /// The rank of a service without a queue: above all lower services, and above nothing else.
   init(_ service: QualityOfService) {
     self.init(service, queue: .max, level: 0)
   }
 }
 
-/// How many of something there are, by rank. Costs as much memory as there are queues among them.
+/// Counts by rank. The memory is proportional to the number of queues among them.
 struct RankCounts: Equatable, Sendable {
   private var byService: [UInt32] = []
   private var byLevel: [UInt32: [UInt32]] = [:]
@@ -38,7 +38,7 @@ struct RankCounts: Equatable, Sendable {
     if byLevel.isEmpty { byService = [] }
   }
 
-  /// Those that go after a rank: of lower services, and of its queue those of lower levels.
+  /// The number of entries after a rank: of lower services, and of lower levels of its own queue.
   func count(below rank: Rank) -> UInt32 {
     if byService.isEmpty { return 0 }
     var count: UInt32 = 0
@@ -63,22 +63,22 @@ extension ClusterState {
     return Line.level(of: graphs[graph].priority(of: id.index, stage: stage))
   }
 
-  /// A worker holds an operation from now on.
+  /// Counts an operation as held by a worker.
   mutating func hold(_ id: OperationID, _ stage: Int, at worker: UInt32) {
     let rank = rank(of: id, stage)
     workers[worker].hold(rank)
     queues[rank.queue].held.add(rank)
   }
 
-  /// It is held no more: started, given back, or lost.
+  /// Counts an operation as no longer held: started, returned, or lost.
   mutating func letGo(_ id: OperationID, _ stage: Int, at worker: UInt32) {
     let rank = rank(of: id, stage)
     workers[worker].letGo(rank)
     queues[rank.queue].held.remove(rank)
   }
 
-  /// What bounds a queue's candidates of a level: only where workers hold something of the queue
-  /// below it are there bounds of its own.
+  /// The rank that bounds a queue's candidates of a level. The bounds are the queue's own only if
+  /// workers hold operations of the queue below that level.
   func reachRank(_ queue: UInt32, level: Int) -> Rank {
     let service = queues[queue].settings.qos
     let rank = Rank(service, queue: queue, level: level)

@@ -1,11 +1,11 @@
-// Things that come with ascending numbers and go in any order: graphs, queues, workers. Look-up is
-// two array accesses where they go about as they came, and halving where few old ones are left
-// among many; memory and iteration are what lives. Iteration is by ascending number, so that
-// behaviour never depends on hashing.
+// Elements with ascending numbers that are removed in any order: graphs, queues, workers. A look-up
+// costs two array accesses if elements leave roughly in the order of arrival, and a binary search
+// if few old ones remain among many. Memory and iteration are proportional to the living elements.
+// Iteration is by ascending number, so that behaviour never depends on hashing.
 
 import DequeModule
 
-/// Something that can stand for nothing, so that free slots hold no memory. Slots are not optional
+/// An element type with a blank value, so that free slots hold no memory. Slots are not optional,
 /// because reading through an optional copies the whole element.
 protocol Blankable: Sendable {
   static var blank: Self { get }
@@ -14,17 +14,17 @@ protocol Blankable: Sendable {
 struct Registry<Element: Blankable>: Sendable {
   private struct Entry: Sendable {
     var number: UInt32
-    /// −1: it is gone.
+    /// −1 if the element was removed.
     var slot: Int32
   }
 
   private var slots: [Element] = []
   private var freeSlots: [Int32] = []
-  /// Ascending. The first is there; others may be gone, but not much more than are there.
+  /// Ascending. The first is present; others may be removed, but not many more than are present.
   private var entries: Deque<Entry> = []
   private(set) var count = 0
 
-  /// Entries, those of what is gone among them, for tests.
+  /// The number of entries, including removed elements, for tests.
   var entryCount: Int { entries.count }
 
   @inline(__always)
@@ -34,7 +34,7 @@ struct Registry<Element: Blankable>: Sendable {
     return slot < 0 ? nil : Int(slot)
   }
 
-  /// Where none are missing between it and the first or the last it is found at once.
+  /// Found at once if no number is missing between it and the first or the last.
   @inline(__always)
   private func position(of number: UInt32) -> Int? {
     guard !entries.isEmpty, number >= entries[0].number else { return nil }
@@ -58,10 +58,10 @@ struct Registry<Element: Blankable>: Sendable {
 
   func contains(_ number: UInt32) -> Bool { slot(number) != nil }
 
-  /// The element, or nil where there is none.
+  /// The element, or nil if there is none.
   func find(_ number: UInt32) -> Element? { slot(number).map { slots[$0] } }
 
-  /// The element that the caller knows to be there; a bug otherwise.
+  /// The element, which must exist; a bug otherwise.
   subscript(number: UInt32) -> Element {
     _read { yield slots[knownSlot(number)] }
     _modify { yield &slots[knownSlot(number)] }
@@ -73,13 +73,13 @@ struct Registry<Element: Blankable>: Sendable {
     return slot
   }
 
-  /// Adds an element whose number is higher than any before.
+  /// Adds an element whose number is higher than all before.
   mutating func insert(_ element: Element, number: UInt32) {
     var element = element
     insert(moving: &element, number: number)
   }
 
-  /// The same without a copy: a blank one is left in its place.
+  /// Adds an element without a copy; leaves a blank one in its place.
   mutating func insert(moving element: inout Element, number: UInt32) {
     precondition(entries.last.map { $0.number < number } ?? true, "numbers ascend")
     if let free = freeSlots.popLast() {
@@ -96,7 +96,7 @@ struct Registry<Element: Blankable>: Sendable {
     if contains(number) { _ = take(number) }
   }
 
-  /// Takes out an element that the caller knows to be there, without a copy of it.
+  /// Removes and returns an element, which must exist, without a copy.
   mutating func take(_ number: UInt32) -> Element {
     guard let at = position(of: number), entries[at].slot >= 0 else {
       preconditionFailure("no element \(number)")
@@ -108,7 +108,7 @@ struct Registry<Element: Blankable>: Sendable {
     entries[at].slot = -1
     count -= 1
     while let first = entries.first, first.slot < 0 { entries.removeFirst() }
-    // As many must have gone since as are moved now.
+    // Amortised: at least as many elements were removed as are moved now.
     if entries.count > 2 * count + Self.fewEntries { entries.removeAll { $0.slot < 0 } }
     if count == 0 { (slots, freeSlots) = ([], []) }
     return taken
@@ -124,7 +124,7 @@ struct Registry<Element: Blankable>: Sendable {
     }
   }
 
-  /// The first numbers above one, ascending; found by halving.
+  /// The first numbers above a given one, ascending; uses a binary search.
   func numbers(after last: UInt32?, limit: Int) -> [UInt32] {
     var (low, high) = (0, last == nil ? 0 : entries.count)
     while low < high {

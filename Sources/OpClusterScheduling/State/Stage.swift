@@ -1,4 +1,4 @@
-// A template of a living graph together with where its elements stand. Dependencies on whole
+// A template of a living graph, with the place and state of its elements. Dependencies on whole
 // stages are counted here, once for all elements.
 
 import OpClusterModel
@@ -7,18 +7,19 @@ struct Stage: Sendable {
   var template: OperationTemplate
   var firstIndex: UInt32
   var queue: QueueID
-  /// Interned demand, requirements and kind of work: what decides which workers fit.
+  /// The demand class: the interned properties that decide which workers fit.
   var demandClass: Int
-  /// The same for this stage alone, once some worker could not start operations of it.
+  /// The class of this stage alone, set once a worker could not start its operations.
   var ownClass: Int?
-  /// Edges on whole stages that are not resolved yet.
+  /// The number of unresolved edges on whole stages.
   var gates: UInt32 = 0
-  /// What an element is like whose page does not exist.
+  /// The state of an element without a page.
   var pristine: OperationCell
   var unfinished: UInt32
-  /// When those without a page became ready, together; their own is in `Scheduler.moments`.
+  /// The common time when elements without a page became ready; the others are in
+  /// `ClusterState.moments`.
   var readyAt = WallTime.unknown
-  /// Handed over or executing, for `maximumParallel`.
+  /// Operations handed over or executing, for `maximumParallel`.
   var inFlight: UInt32 = 0
   var counts = StateCounts()
   var outgoing: [StageEdge] = []
@@ -30,7 +31,7 @@ struct Stage: Sendable {
   func element(_ index: UInt32) -> UInt32 { index - firstIndex }
 }
 
-/// An edge between stages as seen from one of them.
+/// An edge between stages, as seen from one of them.
 struct StageEdge: Sendable {
   /// The other stage.
   var stage: Int
@@ -40,7 +41,7 @@ struct StageEdge: Sendable {
 
 /// Neighbouring operations of one stage that became ready together, in a queue's line.
 struct ReadyRun: Comparable, Sendable {
-  /// Place in line of the first; the others follow it (S51).
+  /// The place in line of the first; the others follow it (S51).
   var place: UInt64
   var graph: GraphID
   var first: UInt32

@@ -1,13 +1,12 @@
-// Under which keys graphs were submitted, so that who asks again gets the same graph (G19). A key
-// lives as long as its graph, and `Limits.submissionKeyLife` from its end; beyond the bounds in
-// number those go first whose graphs ended first. Changed by facts alone, whose times it goes by:
-// the same facts make the same table in every life. Each call takes the same time, however many
-// keys there are.
+// The keys of submissions, so that a repeated submission gets the same graph (G19). A key lives as
+// long as its graph, and `Limits.submissionKeyLife` after its end; beyond the limits in number,
+// keys of the graphs that ended first are dropped first. Only facts change it, and it uses their
+// times: the same facts make the same table in every life. Each call takes constant time.
 
 import OpClusterModel
 
 struct SubmissionKeys: Sendable {
-  /// What a repeated submission is answered with.
+  /// The answer to a repeated submission.
   struct Known: Hashable, Sendable {
     var graph: GraphID
     var fingerprint: UInt64
@@ -17,17 +16,17 @@ struct SubmissionKeys: Sendable {
   private var slotByKey: [SubmissionKey: UInt32] = [:]
   private var slots: [Slot] = []
   private var freeSlots: [UInt32] = []
-  /// Keys of graphs that have ended, in the order in which they ended: all, and those of one
-  /// principal. The latter are looked up, never iterated.
+  /// Keys of ended graphs, in the order of their ends: all, and those of each principal. The latter
+  /// are looked up, never iterated.
   private var ended = Chain()
   private var endedByOwner: [String: Chain] = [:]
-  /// The last so many in `ended` have no time yet.
+  /// The number of last entries in `ended` without a time.
   private var untimedCount = 0
 
   fileprivate struct Slot {
     var key: SubmissionKey
     var known: Known
-    /// When the graph ended; unknown while it lives, and where nothing says it.
+    /// The time of the graph's end; unknown while it lives, and if nothing records it.
     var since: WallTime = .unknown
     var hasEnded = false
     var among = Links()
@@ -43,18 +42,18 @@ struct SubmissionKeys: Sendable {
   var livingCount: Int { slotByKey.count - ended.count }
   var endedCount: Int { ended.count }
   var slotCount: Int { slots.count }
-  /// Some ended, and nothing says when.
+  /// Whether some ended keys have no time.
   var hasUntimed: Bool { untimedCount > 0 }
 
   // MARK: - Asking
 
-  /// The graph of a key, unless the key's time is over.
+  /// The graph of a key, unless the key has expired.
   func known(_ key: SubmissionKey, at now: WallTime) -> Known? {
     guard let slot = slotByKey[key], !isOver(slot, at: now) else { return nil }
     return slots[Int(slot)].known
   }
 
-  /// Of graphs that have ended, the first ended first.
+  /// The keys of ended graphs, in the order of their ends.
   var kept: [KeptKey] {
     var kept: [KeptKey] = []
     kept.reserveCapacity(ended.count)
@@ -72,14 +71,14 @@ struct SubmissionKeys: Sendable {
 
   // MARK: - Facts
 
-  /// A graph was submitted; it lives.
+  /// Adds the key of a submitted, living graph.
   mutating func begin(_ key: SubmissionKey, _ known: Known) {
     if key.text.isEmpty { return }
     if let slot = slotByKey[key] { drop(slot) }
     insert(Slot(key: key, known: known))
   }
 
-  /// The graph of a key has ended; `since` is unknown where nothing says when.
+  /// Notes that the graph of a key has ended; `since` is unknown if nothing records the time.
   mutating func end(_ key: SubmissionKey, of graph: GraphID, since: WallTime) {
     guard let slot = slotByKey[key], slots[Int(slot)].known.graph == graph,
       !slots[Int(slot)].hasEnded
@@ -87,7 +86,7 @@ struct SubmissionKeys: Sendable {
     leave(slot, since)
   }
 
-  /// Of a snapshot; the first ended first.
+  /// Restores a key of a snapshot; call it in the order of the ends.
   mutating func restore(_ kept: KeptKey) {
     if kept.key.text.isEmpty { return }
     if let slot = slotByKey[kept.key] { drop(slot) }
@@ -96,7 +95,7 @@ struct SubmissionKeys: Sendable {
     leave(insert(Slot(key: kept.key, known: known)), kept.since)
   }
 
-  /// It is `now`: whoever has no time gets this one; keys whose time is over go, some at once.
+  /// Passes the time `now`: dates the keys without a time, and drops some of the expired keys.
   mutating func pass(_ now: WallTime) {
     var slot = ended.last
     while untimedCount > 0, slot != Self.none {
@@ -132,7 +131,7 @@ struct SubmissionKeys: Sendable {
     return number
   }
 
-  /// From the living to the ended.
+  /// Moves a key from the living to the ended ones.
   private mutating func leave(_ slot: UInt32, _ since: WallTime) {
     slots[Int(slot)].hasEnded = true
     slots[Int(slot)].since = since
@@ -156,7 +155,7 @@ struct SubmissionKeys: Sendable {
       endedByOwner[owner]?.remove(slot, in: &slots, .own)
       if endedByOwner[owner]?.count == 0 { endedByOwner[owner] = nil }
     }
-    // Its text is let go of.
+    // Frees the text of the key.
     slots[Int(slot)] = Slot(
       key: SubmissionKey(""), known: Known(graph: GraphID(0), fingerprint: 0, operations: 0))
     freeSlots.append(slot)
@@ -169,7 +168,7 @@ private struct Links {
   var after = Chain.none
 }
 
-/// A list of slots in which every place is found at once.
+/// A doubly linked list of slots: appending and removing take constant time.
 private struct Chain {
   enum Kind { case all, own }
   static let none = UInt32.max
@@ -201,7 +200,7 @@ private struct Chain {
 }
 
 extension SubmissionKey {
-  /// Who submitted under it: the coordinator writes the name in front where clients have names.
+  /// The principal of the key: the coordinator writes its name in front if clients have names.
   fileprivate var owner: String {
     guard let slash = text.utf8.firstIndex(of: UInt8(ascii: "/")) else { return "" }
     return String(text[..<slash])

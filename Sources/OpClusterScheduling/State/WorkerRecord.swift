@@ -1,5 +1,5 @@
-// What the facts say of a worker: who it is and what it holds. What it says of itself, and what is
-// under way between it and the coordinator, is in `WorkerConversation`.
+// The facts about a worker: its identity and the operations that it holds. Its own reports, and the
+// state of the connection, are in `WorkerConversation`.
 
 import DequeModule
 import OpClusterModel
@@ -9,17 +9,17 @@ struct WorkerRecord: Blankable {
   let name: String
   let session: WorkerSession
 
-  /// Asked to finish what it runs and to leave.
+  /// Whether it was asked to finish its running operations and to leave.
   var isDraining = false
 
-  /// Sum of the demands of everything it holds.
+  /// The sum of the demands of all operations that it holds or runs.
   var taken = Resources.none
   var executing: UInt32 = 0
   /// Handed over and not started.
   private(set) var held: UInt32 = 0
   private(set) var heldByRank = RankCounts()
-  /// Everything handed to it, oldest first; entries that it no longer holds are skipped and
-  /// swept out when they are many.
+  /// All operations handed to it, oldest first. Obsolete entries are skipped, and swept when there
+  /// are many.
   var holdings: Deque<OperationID> = []
 
   init(id: WorkerID, name: String, session: WorkerSession) {
@@ -42,9 +42,9 @@ struct WorkerRecord: Blankable {
     held -= 1
   }
 
-  /// How many more of a rank it may hold, of `window` in all: what goes after them there is not in
-  /// their way, since workers order what they hold by the same rule. A look at each service and
-  /// level.
+  /// The number of further operations of a rank that it may hold, of `window` in all. Lower-ranked
+  /// ones that it holds do not count, since workers order their operations by the same rule. Visits
+  /// each service and level.
   func room(for rank: Rank, within window: UInt32) -> UInt32 {
     if held < window { return window - held }
     guard window > 0, held < Limits.heldPerWorker else { return 0 }

@@ -1,11 +1,11 @@
-// Local unblocking (S151): a waiting operation whose unfinished dependencies are all with one
-// worker goes there ahead of time, with those edges, and starts without a round trip. Never where
-// a limit, a barrier, a suspension, resources or a ready operation of a higher level speak against.
+// Local unblocking (S151): a waiting operation whose unfinished dependencies are all at one worker
+// is sent there ahead of time, with those edges, and starts without a round trip. Not if a limit, a
+// barrier, a suspension, resources or a ready operation of a higher level forbid it.
 
 import OpClusterModel
 
 extension Scheduler {
-  /// Looks at what waits for an operation that has just been handed over, and for what goes along.
+  /// Sends dependents of a just dispatched operation ahead of time, and in turn their dependents.
   mutating func dispatchAhead(
     after id: OperationID, to worker: WorkerID, into turn: inout Turn
   ) {
@@ -32,8 +32,9 @@ extension Scheduler {
     }
   }
 
-  /// The unfinished dependencies, if the operation may go to that worker ahead of time. Only those
-  /// that `aheadDependents` knows: not on other graphs, added later, or from array to array.
+  /// The unfinished dependencies if the operation may go to that worker ahead of time. Only
+  /// dependencies that `aheadDependents` knows: not on other graphs, added later, or from array to
+  /// array.
   private mutating func localDependencies(
     of id: OperationID, at worker: WorkerID, _ now: Instant
   ) -> [LocalDependency]? {
@@ -76,8 +77,8 @@ extension Scheduler {
     return !hasWaiting(queue, above: level, at: now)
   }
 
-  /// Whether the worker holds a dependency whose end it can judge itself: `succeeded` always, other
-  /// policies only where no further attempt may follow a failure.
+  /// Whether the worker holds a dependency whose end it can judge itself: with `succeeded` always,
+  /// with other policies only if no further attempt may follow a failure.
   private func holds(_ id: OperationID, _ worker: WorkerID, _ policy: EdgePolicy) -> Bool {
     guard graphs.contains(id.graph.number) else { return false }
     let cell = graphs[id.graph.number].cell(id.index)
@@ -90,12 +91,12 @@ extension Scheduler {
 }
 
 extension ClusterState {
-  /// Recalls what went ahead in the hope of this operation.
+  /// Recalls the dependents that were sent ahead for this operation.
   mutating func recallAhead(of id: OperationID, into turn: inout Turn) {
     for dependent in aheadDependents(of: id) { askRecall(dependent, into: &turn) }
   }
 
-  /// Whether anything was handed over ahead of time that waits for this operation.
+  /// Whether a dependent of this operation was sent ahead of time.
   func isAwaitedAhead(_ id: OperationID) -> Bool {
     let graph = id.graph.number
     return graphs[graph].dependents.range(of: id.index).contains { position in
@@ -104,7 +105,7 @@ extension ClusterState {
     }
   }
 
-  /// What was handed over ahead of time and waits for this operation.
+  /// The dependents of this operation that were sent ahead of time.
   func aheadDependents(of id: OperationID) -> [OperationID] {
     let graph = id.graph.number
     var found: [OperationID] = []

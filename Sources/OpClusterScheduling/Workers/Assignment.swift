@@ -1,6 +1,6 @@
-// Who runs what: at the end of a turn, free capacity goes to the queue of the highest quality of
-// service, in turns among equals (S60); inside a queue by level and place (S47); what fits nowhere
-// is passed over (S61).
+// Assigns operations to workers at the end of a turn. Free capacity goes to the queue of the
+// highest quality of service, in rotation among equals (S60); inside a queue by level and place
+// (S47); operations that fit nowhere are skipped (S61).
 
 import OpClusterModel
 
@@ -8,16 +8,16 @@ extension Scheduler {
   mutating func assign(into turn: inout Turn) {
     state.sweepLines()
     if !doubtful.isEmpty { returnDoubtful() }
-    // Join points that end here may make others ready: again, until nothing moves.
+    // Repeated until nothing changes: a join point that ends here may make others ready.
     while assignOnce(into: &turn) {}
     recallSurplus(into: &turn)
   }
 
-  /// One pass over all queues; whether another could find more.
+  /// Runs one pass over all queues; true if another pass could find more.
   private mutating func assignOnce(into turn: inout Turn) -> Bool {
     let (first, isOnly) = firstWaitingQueue()
     guard let first else { return false }
-    // Kept between turns for the sake of its arrays.
+    // Kept between turns to reuse the memory of its arrays.
     var pass = AssignmentPass()
     swap(&pass, &assignmentPass)
     defer { swap(&pass, &assignmentPass) }
@@ -57,8 +57,8 @@ extension Scheduler {
 
   private enum Service { case nothing, joined, dispatched }
 
-  /// The first queue with somebody in line, by number, and whether it is the only one. Looks at
-  /// those alone that had somebody in line, however many there are.
+  /// The first queue with a non-empty line, by number, and whether it is the only one. Visits only
+  /// queues that had such a line, however many queues there are.
   private mutating func firstWaitingQueue() -> (queue: UInt32?, isOnly: Bool) {
     var first: UInt32?
     var isOnly = true
@@ -80,8 +80,8 @@ extension Scheduler {
     return (first, isOnly)
   }
 
-  /// Queues with somebody in line, best quality of service first, the one after the last served
-  /// leading its tier.
+  /// The queues with a non-empty line, highest quality of service first; each tier begins behind
+  /// the queue that was served last.
   private func waitingQueues() -> [[UInt32]] {
     let waiting = linedQueues.filter {
       queues.contains($0) && queues[$0].room > 0 && !queues[$0].line.isEmpty
@@ -146,7 +146,7 @@ extension Scheduler {
         if doubt == .none, able.count == (pool ?? pass.workers).count {
           passOver(candidate, queue, &line, &pass, pool, at: turn.now)
         } else {
-          // It stands in nobody's way.
+          // Removed from the line, so that it does not block others.
           line.take(1, of: candidate)
           doubtful.append(OperationID(graph: candidate.run.graph, index: candidate.run.first))
         }
@@ -170,7 +170,7 @@ extension Scheduler {
   ) -> Line.Candidate? {
     line.begin(pass: pass.number, workersVersion: pass.workersVersion)
     let (candidates, closedKinds) = (pool ?? pass.workers, pass.closedKinds)
-    // What those of a pool could take is no bound for others.
+    // The limits of a pool do not apply to other queues.
     var (reaches, steps) = (pool == nil ? pass.reach : [:], pass.steps)
     defer {
       if pool == nil { pass.reach = reaches }
@@ -188,25 +188,25 @@ extension Scheduler {
       settle: { settleHead($0, $1, atMost: min(room, 1024), candidates, now) })
     {
       let isFull = pass.isFull(candidate.demandClass)
-      // Full for others is not full for what goes before its own queue's.
+      // A class full for others may have room for operations that rank above its own queue's.
       if !isFull || state.reachRank(queue, level: candidate.level).queue == queue {
         return candidate
       }
       line.setAside(candidate, untilWorkersChange: false)
     }
-    // What has left the line shall not stand for somebody who waits.
+    // Removes obsolete runs, so that they do not count as waiting operations.
     _ = line.stands(above: -1) { settleHead($0, $1, atMost: 1, candidates, now) }
     return nil
   }
 
-  /// No worker, or none of the queue's pool, can take any more of a candidate's class in this pass.
+  /// Skips a candidate's class in this pass: no worker, or none of the queue's pool, has room.
   private mutating func passOver(
     _ candidate: Line.Candidate, _ queue: UInt32, _ line: inout Line,
     _ pass: inout AssignmentPass, _ pool: [UInt32]?, at now: Instant
   ) {
     let number = candidate.demandClass
     if let pool {
-      // Others may still take it, of other queues.
+      // Workers outside the pool may still take the class, from other queues.
       line.setAside(candidate, untilWorkersChange: !pool.contains { fits($0, number) })
       return
     }
@@ -227,7 +227,7 @@ extension Scheduler {
     return line.stands(above: level) { settleHead($0, $1, atMost: 1, [], now) }
   }
 
-  /// What of a run at the head of a line still stands there, looking no further than is of use.
+  /// The part of a run at the head of a line that still stands there, at most `most`.
   private mutating func settleHead(
     _ run: ReadyRun, _ level: Int, atMost most: UInt32, _ candidates: [UInt32], _ now: Instant
   ) -> Line.Settling {
@@ -256,7 +256,7 @@ extension Scheduler {
     return .stands(skip: skip, valid: valid)
   }
 
-  /// So many ready operations of a class that more would change nothing about who gets how many.
+  /// A number of ready operations of a class beyond which more would not change the distribution.
   private func useful(
     _ demandClass: Int, _ rank: Rank, _ candidates: [UInt32], at now: Instant
   ) -> UInt32 {
@@ -273,7 +273,7 @@ extension Scheduler {
     return isTooMuch ? .max : useful
   }
 
-  /// Join points pass through all states at once, inside the coordinator (S4).
+  /// Passes join points through all states at once, inside the coordinator (S4).
   private mutating func join(_ run: ReadyRun, _ count: UInt32, into turn: inout Turn) {
     for offset in 0..<count {
       let id = OperationID(graph: run.graph, index: run.first + offset)
@@ -283,11 +283,11 @@ extension Scheduler {
 
   // MARK: - Choosing a worker
 
-  /// The worker for operations of a class, and how many of them it takes: the emptiest that can
-  /// start them at once; else one that soon will; else, for a large operation that small ones
-  /// would starve, one that keeps its room for it.
+  /// The worker for operations of a class, and how many of them it takes: the emptiest worker that
+  /// can start them at once; else one that soon can; else, for a large operation that small ones
+  /// would starve, one that reserves its room for it.
   ///
-  /// - Parameter bytes: At most what each of them brings along.
+  /// - Parameter bytes: The maximum of bytes that each operation brings along.
   private func chooseWorker(
     _ candidate: Line.Candidate, _ rank: Rank, _ candidates: [UInt32], bytes: Int, at now: Instant
   ) -> (WorkerID, UInt32)? {
@@ -298,7 +298,7 @@ extension Scheduler {
     var next: (worker: UInt32, count: UInt32, score: Double)?
     var reserve: UInt32?
     for number in candidates where fits(number, demandClass) {
-      // One that was tried in this pass.
+      // It was tried in this pass.
       if conversations[number].isResting { continue }
       eligible += 1
       guard conversations[number].hasRoom(for: bytes) else { continue }
@@ -349,7 +349,7 @@ extension Scheduler {
     }
   }
 
-  /// Hands one attempt over; false where it failed for its inputs instead.
+  /// Hands one attempt over; false if the operation failed because of its inputs instead.
   mutating func dispatch(
     _ id: OperationID, to worker: WorkerID, awaits: [LocalDependency], into turn: inout Turn
   ) -> Bool {
@@ -359,7 +359,7 @@ extension Scheduler {
     if graphs[graph].stages[stage].template.wantsInputs {
       inputs = self.inputs(of: id, stage)
       if let lack = lack(of: inputs) {
-        // What waits may go ahead of time, but ends in its own time.
+        // A waiting operation may be sent ahead, but fails only at its own time.
         if awaits.isEmpty { refuseInputs(id, lack, into: &turn) }
         return false
       }
@@ -382,7 +382,7 @@ extension Scheduler {
     return true
   }
 
-  /// The element's own, and behind it the blocks that were added: joined, they are one list (S120).
+  /// The element's argument, followed by added blocks: joined, they are one list (S120).
   private func argument(of id: OperationID, _ stage: Int) -> [UInt8] {
     let graph = id.graph.number
     let blocks = graphs[graph].addedBlocks[id.index] ?? []
@@ -391,7 +391,7 @@ extension Scheduler {
     return graphs[graph].stages[stage].template.elementArguments[element] + blocks
   }
 
-  /// Why an operation cannot be given these; nil where it can.
+  /// The reason why these inputs cannot be delivered; nil if they can.
   private func lack(of inputs: [DependencyInput]) -> String? {
     if let missing = inputs.first(where: { $0.output?.isEmpty ?? false }) {
       return
@@ -411,7 +411,7 @@ extension Scheduler {
     result.cause = .missingInput
     result.diagnostic = lack
     commit(.finished(id, result), into: &turn)
-    // No attempt was made that could tell people why.
+    // Adds the reason for people, because no attempt was made that could report it.
     guard
       let line = turn.history.lastIndex(where: { line in
         !line.isAttempt && line.attempt.operation.graph == id.graph
@@ -422,8 +422,8 @@ extension Scheduler {
     turn.history[line].result.diagnostic = lack
   }
 
-  /// Tells the worker the operation's template, where it does not know it as it is now. Returns the
-  /// queue that the template names: its own, or, where that is gone, the operation's.
+  /// Tells the worker the operation's template, unless it knows the current version. Returns the
+  /// queue that the template names: the stage's own, or, if that was removed, the operation's.
   private mutating func announce(
     _ stage: Int, of id: OperationID, in own: QueueID, to worker: WorkerID, _ at: Int,
     _ turn: inout Turn
@@ -443,7 +443,7 @@ extension Scheduler {
     return named
   }
 
-  /// What its finished dependencies left (S135, S138): of whole stages only elements with outputs.
+  /// The outputs of its finished dependencies (S135, S138): of whole stages only existing outputs.
   func inputs(of id: OperationID, _ stage: Int) -> [DependencyInput] {
     let graph = id.graph.number
     if !graphs[graph].hasDependencies(id.index, stage) { return [] }
@@ -482,7 +482,7 @@ extension Scheduler {
 extension Graph {
   fileprivate func announcement(of stage: Int, _ qos: QualityOfService) -> TemplateAnnouncement {
     var announcement = stages[stage].announcement(in: id, submission.name, UInt32(stage), qos)
-    // Bounded by `Limits.secretsPerGraph`, once a template and conversation.
+    // Limited by `Limits.secretsPerGraph`, once per template and conversation.
     announcement.secrets = stages[stage].template.secrets.map { position in
       let position = Int(position)
       return submission.secrets.indices.contains(position) ? submission.secrets[position] : ""
@@ -491,7 +491,7 @@ extension Graph {
     return announcement
   }
 
-  /// Whether an operation depends, or depended, on anything.
+  /// Whether an operation has, or had, any dependency.
   fileprivate func hasDependencies(_ index: UInt32, _ stage: Int) -> Bool {
     !dependencies.range(of: index).isEmpty || !stages[stage].incoming.isEmpty
       || (!extraDependencies.isEmpty && extraDependencies[index] != nil)
@@ -516,7 +516,7 @@ extension Stage {
 }
 
 extension Resources {
-  /// How many times `demand` fits; at most 65,536, and none where anything is overdrawn.
+  /// How many times `demand` fits; at most 65,536, and 0 if any amount is overdrawn.
   func count(fitting demand: Resources) -> UInt32 {
     var count: Int64 = 65_536
     func bound(_ free: Int64, _ wanted: Int64) {
@@ -540,7 +540,7 @@ extension ClusterState {
     if queues[queue].line.hasBecomeDue { crowdedQueues.append(queue) }
   }
 
-  /// Somebody is in line in a queue where nobody was.
+  /// Notes that the line of a queue is no longer empty.
   mutating func noteLined(_ queue: UInt32) {
     var (low, high) = (0, linedQueues.count)
     while low < high {
@@ -551,8 +551,8 @@ extension ClusterState {
     linedQueues.insert(queue, at: low)
   }
 
-  /// Sweeps out what no longer stands in lines that have become long. Between turns alone: inside
-  /// of one a run may be in line a moment before it is ready.
+  /// Removes obsolete runs from long lines. Only between turns: inside of one, a run may stand in
+  /// line a moment before it is ready.
   mutating func sweepLines() {
     if crowdedQueues.isEmpty { return }
     for queue in crowdedQueues where queues.contains(queue) {
@@ -570,7 +570,7 @@ extension ClusterState {
     crowdedQueues.removeAll(keepingCapacity: true)
   }
 
-  /// How many of the first operations of a run do not stand in line.
+  /// The number of first operations of a run that do not stand in line.
   func skip(_ run: ReadyRun, _ level: Int, _ stage: Int) -> UInt32 {
     var skip: UInt32 = 0
     while skip < run.count, !standsInLine(run, skip, level, stage) { skip += 1 }

@@ -1,23 +1,24 @@
-// Retries that keep away from the workers at which they failed (`avoid_worker`): while there is
-// another that could take them they wait for that one. Not durable: a coordinator that is started
-// anew has forgotten which those were. Called by `apply` and by the choice of a worker.
+// Retries that avoid the workers where they failed (`avoid_worker`): while another worker could
+// take them, they wait for it. Not durable: a restarted coordinator has forgotten the avoided
+// workers. Called by `apply` and by the choice of a worker.
 
 import OpClusterModel
 
 extension Scheduler {
-  /// Those of a pass at which an operation has not failed; all of them, where no other could take
-  /// it before long, or too many wait already. Looks at workers until it finds one that could.
+  /// The workers of a pass where an operation has not failed; all of them if no other worker could
+  /// take it soon, or if too many operations wait already. Visits workers until it finds one that
+  /// could.
   func workers(_ candidates: [UInt32], notAvoidedBy id: OperationID) -> [UInt32] {
     guard !graphs[id.graph.number].avoided.isEmpty,
       let avoided = graphs[id.graph.number].avoided[id.index]
     else { return candidates }
-    // Others of the pass may be full, or too small for it.
+    // Other workers of the pass may be full, or too small for it.
     let mayWait = doubtful.count < Limits.operationsAvoiding
     guard mayWait, isAnyAble(id, besides: avoided) else { return candidates }
     return candidates.filter { !avoided.contains($0) }
   }
 
-  /// Why an operation in line waits though there is room; nil where it avoids nobody.
+  /// The reason why an operation in line waits despite free room; nil if it avoids no worker.
   func avoidanceLine(_ id: OperationID) -> String? {
     guard let avoided = graphs[id.graph.number].avoided[id.index] else { return nil }
     let names = avoided.compactMap { workers.find($0)?.name }
@@ -28,7 +29,7 @@ extension Scheduler {
 }
 
 extension ClusterState {
-  /// An attempt has failed, and another follows.
+  /// Notes the worker of a failed attempt that another attempt follows.
   mutating func noteAvoided(
     _ id: OperationID, _ cell: OperationCell, _ stage: Int, after cause: FailureCause,
     into turn: Turn

@@ -1,5 +1,5 @@
-// Workers come, speak, fall silent and come back (S147 to S150). Loss is decided here alone, by
-// the coordinator's own clock.
+// The connections of workers: they join, report, fall silent and return (S147 to S150). Only this
+// file decides that a worker is lost, by the coordinator's own clock.
 
 import HeapModule
 public import OpClusterModel
@@ -41,10 +41,10 @@ extension Scheduler {
       return turn.refuse(peer, Self.otherHistory("what worker \(hello.name) was told"))
     }
     if let known = workerBySession[hello.session], workers.contains(known.number) {
-      // A worker says hello once on a socket: this is the same one again, and what it lists is
-      // older than what has been handed over since.
+      // Ignored: a worker says hello once per connection, so this is a duplicate, and its lists are
+      // older than the orders sent since.
       if conversations[known.number].peer == peer { return }
-      // Whoever has learnt another's session is still not that worker (G36).
+      // A worker that has learnt another's session is still refused under a different name (G36).
       guard workers[known.number].name == hello.name else {
         return turn.refuse(
           peer, Refusal(.badRequest, "this session belongs to a worker of another name"))
@@ -67,8 +67,8 @@ extension Scheduler {
     welcome(hello, worker, peer, version, into: &turn)
   }
 
-  /// Why another life may not take the place of this one yet. What is exclusive may live on in an
-  /// earlier life until its guard has killed it: its lease has to run out (G16).
+  /// The reason why a new life of a worker may not yet replace the old one. An exclusive operation
+  /// may survive in the old life until its guard has killed it: its lease must expire first (G16).
   private func refusal(of name: String, for old: WorkerID, at now: Instant) -> Refusal? {
     let silence = now - conversations[old.number].lastHeard
     let patience = timing.heartbeat * 2
@@ -122,7 +122,7 @@ extension Scheduler {
     turn.orders.removeAll { $0.worker == number }
     workerByPeer[peer] = worker
     let isBackAfterRestart = conversations[number].increment == 0
-    // By the time it comes round again nobody remembers the first.
+    // The number may wrap around: by then no conversation with the first number is left.
     lastConversation = lastConversation == .max ? 1 : lastConversation + 1
     unwellWorkers.remove(number)
     endTrouble(of: number)
@@ -137,7 +137,7 @@ extension Scheduler {
     conversations[number].welcomedIn = turn.commit
     turn.welcomed.append(number)
     conversations[number].lastSpoken = turn.now
-    // The order to leave may have been lost with the conversation before.
+    // Repeated: the order to leave may have been lost with the previous conversation.
     if workers[number].isDraining { _ = turn.orders(for: worker) }
     repeatOrders(to: worker, isBackAfterRestart: isBackAfterRestart, into: &turn)
   }
@@ -148,8 +148,8 @@ extension Scheduler {
       increment: conversations[worker.number].increment)
   }
 
-  /// Compares what the worker says it has with what was handed to it. Returns what is no longer
-  /// its own.
+  /// Compares the attempts that the worker lists with those that were handed to it. Returns the
+  /// listed attempts that are no longer its own.
   private mutating func reconcile(
     _ worker: WorkerID, _ hello: WorkerHello, into turn: inout Turn
   ) -> [AttemptID] {
@@ -159,7 +159,7 @@ extension Scheduler {
       let attempt = AttemptID(operation: id, attempt: cell.attempt)
       if claimed.contains(attempt) { continue }
       if cell.isHeldUnstarted {
-        // The dispatch never arrived: it can never start there (hole 1 of Simulation.md).
+        // The dispatch was lost, so the attempt can never start there (hole 1 of Simulation.md).
         commit(.recalled, id, into: &turn)
       } else {
         concludeLoss(id, worker, into: &turn)
@@ -175,7 +175,7 @@ extension Scheduler {
     }
   }
 
-  /// A running attempt that its own worker no longer knows.
+  /// Handles a running attempt that its own worker no longer knows.
   private mutating func concludeLoss(
     _ id: OperationID, _ worker: WorkerID, into turn: inout Turn
   ) {
@@ -189,7 +189,7 @@ extension Scheduler {
     if !isFinal { state.recallAhead(of: id, into: &turn) }
   }
 
-  /// Recalls and cancellations whose answer is still out.
+  /// Repeats recalls and cancellations that have not been answered.
   private mutating func repeatOrders(
     to worker: WorkerID, isBackAfterRestart: Bool, into turn: inout Turn
   ) {
@@ -210,8 +210,8 @@ extension Scheduler {
     }
   }
 
-  /// It may have gone ahead of dependencies that ended elsewhere since, and the recall that this
-  /// brought about is forgotten with the last life.
+  /// Whether an operation may wait in vain: it may have been sent ahead of dependencies that have
+  /// ended elsewhere, and the previous life's recall is forgotten.
   private func mayWaitInVain(_ id: OperationID) -> Bool {
     var hasDependencies = false
     graphs[id.graph.number].forEachDependency(of: id.index) { _, _ in hasDependencies = true }
@@ -235,7 +235,7 @@ extension Scheduler {
   }
 
   mutating func handleTick(_ durable: CommitIndex, into turn: inout Turn) {
-    // A pause of our own is nobody's silence (F6): speak first, judge later.
+    // The coordinator's own pause counts as no worker's silence (F6): send first, judge later.
     let pause = turn.now - lastTick
     lastTick = turn.now
     let isOwnPause = pause > timing.heartbeat * 3
@@ -264,26 +264,26 @@ extension Scheduler {
     ringAlarms(into: &turn)
   }
 
-  /// Whether its welcome still waits for the disk: it cannot speak before it has come, so that its
-  /// silence is ours (F51).
+  /// Whether its welcome still waits for the disk. It cannot report before the welcome arrives, so
+  /// its silence is the coordinator's fault (F51).
   private func waitsForWelcome(_ worker: UInt32, _ durable: CommitIndex) -> Bool {
     if SchedulingBug.blamedWelcomes.isPlanted { return false }
     return conversations[worker].peer != nil && durable < conversations[worker].welcomedIn
   }
 
-  /// Heartbeats alone, while nothing can be decided because the disk has to catch up (G22): who is
-  /// not spoken to gives up what it runs. Changes no fact.
+  /// Sends heartbeats only, while decisions wait for the disk (G22): a worker without heartbeats
+  /// gives up its operations. Changes no fact.
   public mutating func keepTalking(_ durable: CommitIndex, into turn: inout Turn) {
     for number in workers.numbers where !waitsForWelcome(number, durable) {
       beat(number, into: &turn)
     }
   }
 
-  /// Whatever orders were decided meanwhile: they may wait for the disk. A heartbeat claims nothing
-  /// and does not wait, so that the worker does not look for another connection (F51).
+  /// Sends a heartbeat. It claims no fact, so unlike orders it does not wait for the disk, and the
+  /// worker does not look for another connection (F51).
   private mutating func beat(_ number: UInt32, into turn: inout Turn) {
-    // Not to a suspect: a worker that hears and is not heard would keep its lease past its loss
-    // (S147), and would not look for a better line.
+    // Not to a suspect: a worker that hears but is not heard would keep its lease past its loss
+    // (S147), and would not look for a better connection.
     guard let peer = conversations[number].peer, !conversations[number].isSuspect,
       turn.now - conversations[number].lastSpoken >= timing.heartbeat
     else { return }
@@ -307,7 +307,7 @@ extension Scheduler {
     }
   }
 
-  /// When `tick` is due next; nil while nothing is awaited.
+  /// The moment when the next `tick` is due; nil if nothing is awaited.
   public func nextDeadline() -> Instant? {
     var next = backoffs.min?.until
     func consider(_ moment: Instant) { next = next.map { min($0, moment) } ?? moment }
@@ -320,8 +320,8 @@ extension Scheduler {
       if hasPeer, !isSuspect {
         consider(conversations[number].lastSpoken + timing.heartbeat)
       } else {
-        // Whose silence is measured is looked at regularly: a tick that came later would look like
-        // a pause of our own, and would prolong it for ever (F6).
+        // A silent worker is checked regularly: a later tick would look like a pause of the
+        // coordinator, and would extend the silence again and again (F6).
         consider(lastTick + timing.heartbeat)
       }
       consider(
@@ -329,23 +329,23 @@ extension Scheduler {
       let surplus =
         conversations[number].busySince
         + Span(nanoseconds: Int64(WorkerConversation.patience * 1.1e9))
-      // Looked at once; what is left after that waits for other things than time.
+      // Checked once; the remaining surplus does not wait for time.
       if workers[number].held > 0, hasPeer, surplus > lastTick { consider(surplus) }
       return true
     }
     return next
   }
 
-  /// The lease ran out.
+  /// Declares a worker lost, because its lease has expired.
   mutating func lose(_ worker: WorkerID, into turn: inout Turn) {
     for id in mayHaveStarted(worker) { commit(.executing, id, into: &turn) }
     noteDown(workers[worker.number], turn)
     commit(.workerLost(worker), into: &turn)
   }
 
-  /// What a lost worker may have started without a word of it reaching us: what it had room for,
-  /// in its own order, and whatever must not run twice. It counts as started, so that an operation
-  /// whose first act is to kill its worker cannot do so for ever (G17), and one that is not to be
+  /// The operations that a lost worker may have started without a report: those that it had room
+  /// for, in its own order, and all that must not run twice. They count as started, so that an
+  /// operation that kills its worker at once cannot do so forever (G17), and one that must not be
   /// repeated is not (S12).
   private func mayHaveStarted(_ worker: WorkerID) -> [OperationID] {
     var free = conversations[worker.number].offered
@@ -353,7 +353,7 @@ extension Scheduler {
     for id in state.heldBy(worker) {
       let cell = graphs[id.graph.number].cell(id.index)
       if cell.isHeldUnstarted {
-        // What is being recalled will hardly have begun, but what must not run twice may have.
+        // A recalled operation has hardly begun; one that must not run twice may have, and counts.
         let isSpared = cell.flags.contains(.recalling) && !state.runsOnce(id)
         if !cell.flags.contains(.ahead), !isSpared { held.append(id) }
       } else {
@@ -376,7 +376,7 @@ extension Scheduler {
     return classes[graphs[graph].stages[stage].demandClass].demandClass.demand
   }
 
-  /// Lower goes first at a worker (S47).
+  /// The order at a worker: lower ranks go first (S47).
   private func rank(of id: OperationID) -> (Int8, UInt64) {
     let graph = id.graph.number
     let stage = graphs[graph].stageNumber(of: id.index)
@@ -391,14 +391,14 @@ extension Scheduler {
       wasHeard
       ? "it was not heard of for \(silence.secondsRoundedUp) s"
       : "it did not come back within \(timing.resync.secondsRoundedUp) s of the coordinator's start"
-    // What it was given to come back in is no word of it.
+    // The time allowed for its return is not silence.
     let quiet = wasHeard ? silence : .zero
     downWorkers.add(
       worker.name, worker.id, at: turn.now - quiet,
       since: turn.wall == .unknown ? .unknown : turn.wall - quiet, reason: reason)
   }
 
-  /// By a client's wish: it does not come back, and is listed no more.
+  /// Forgets a lost worker at a client's request: it is no longer listed.
   mutating func forget(_ name: String) throws(Refusal) -> ClientReply {
     if downWorkers.remove(name) { return .done(lastCommit) }
     if let worker = workerByName[name], workers.contains(worker.number) {
@@ -410,8 +410,8 @@ extension Scheduler {
       .unknownWorker, "there is no worker \(name)", hint: "see them with: opbatch worker ls")
   }
 
-  /// What runs at a worker that leaves in good order is no loss, but it is not run twice where no
-  /// loss is allowed. A fact of its own, so that earlier journals mean what they meant (S12).
+  /// Ends running operations that allow no loss when their worker leaves in good order. The end is
+  /// no loss, and it is a fact of its own, so that earlier journals keep their meaning (S12).
   private mutating func endWhatMayNotRepeat(at worker: WorkerID, into turn: inout Turn) {
     for id in state.heldBy(worker) {
       let cell = graphs[id.graph.number].cell(id.index)
@@ -424,7 +424,7 @@ extension Scheduler {
     }
   }
 
-  /// Lets workers forget graphs that have ended. A look at each worker for each graph.
+  /// Lets workers forget ended graphs. Visits each worker for each graph.
   mutating func forgetAtWorkers(_ graphs: [GraphID], into turn: inout Turn) {
     for graph in graphs {
       for number in workers.numbers where conversations[number].toldTemplates[graph] != nil {
@@ -436,7 +436,7 @@ extension Scheduler {
     }
   }
 
-  /// A welcome in a turn without facts waits for the commits before it, and for none that follow.
+  /// Lets a welcome in a turn without facts wait for earlier commits only.
   mutating func settleWelcomes(_ turn: inout Turn) {
     if turn.isDurable { return }
     for number in turn.welcomed where workers.contains(number) {
@@ -446,7 +446,8 @@ extension Scheduler {
 
   // MARK: - Orders
 
-  /// One message per worker and turn, numbered, acknowledging what this turn makes durable.
+  /// Sends one message per worker and turn, numbered, with the acknowledgement that this turn makes
+  /// durable.
   mutating func sendOrders(into turn: inout Turn) {
     for at in turn.orders.indices {
       let number = turn.orders[at].worker
@@ -486,18 +487,18 @@ extension ClusterState {
     emit(.workerJoined(name: name), about: .worker(id), into: &turn)
   }
 
-  /// It gets nothing new from now on, whatever becomes of its conversation (S148).
+  /// Gives a worker nothing new from now on, in any later conversation either (S148).
   mutating func drainWorker(_ id: WorkerID, into turn: inout Turn) {
     guard workers.contains(id.number) else { return }
     workers[id.number].isDraining = true
     emit(.workerDraining, about: .worker(id), into: &turn)
   }
 
-  /// Everything a worker held goes on without it: unstarted attempts are ready again, running
-  /// ones go by their policy (S12, S101).
+  /// Releases all operations of a worker: unstarted attempts are ready again, running ones follow
+  /// their policy (S12, S101).
   mutating func loseWorker(_ id: WorkerID, counts: Bool, into turn: inout Turn) {
     guard workers.contains(id.number) else { return }
-    // In an order that a restored state knows as well: who goes first may be another's reason.
+    // Sorted, so that a restored state uses the same order: an end may be another's reason.
     for operation in heldBy(id).sorted() {
       let cell = graphs[operation.graph.number].cell(operation.index)
       if cell.worker != id.number { continue }
@@ -534,14 +535,15 @@ extension ClusterState {
     }
   }
 
-  /// Whether no run of it may follow one that its worker did not bring to an end.
+  /// Whether an operation must not run again after a run that its worker did not complete.
   func runsOnce(_ id: OperationID) -> Bool {
     let graph = id.graph.number
     return graphs[graph].stages[graphs[graph].stageNumber(of: id.index)].template.maximumLosses == 0
       && !SchedulingBug.repeatedStops.isPlanted
   }
 
-  /// S12: a loss is not the operation's fault until it has happened too often.
+  /// Whether another run may follow a loss: losses do not fail an operation until there are too
+  /// many (S12).
   func mayRunAgainAfterLoss(_ id: OperationID, counted: Bool = false) -> Bool {
     let graph = id.graph.number
     let stage = graphs[graph].stageNumber(of: id.index)

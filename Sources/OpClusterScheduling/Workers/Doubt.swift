@@ -1,22 +1,22 @@
-// Operations whose worker was lost under them, again and again (G17): one of them may be what kills
-// workers, the others were only there. Before the last losses that they are allowed they no longer
-// share a worker with each other, so that a killer takes no innocent neighbour along. Called by
-// `assign`.
+// Operations whose worker was lost repeatedly (G17): one of them may kill workers, the others may
+// have been bystanders. Before their last permitted losses they no longer share a worker with each
+// other, so that a killer does not take innocent neighbours along. Called by `assign`.
 
 public import OpClusterModel
 
-/// How much an operation is suspected of killing its workers.
+/// The suspicion that an operation kills its workers.
 enum Doubt {
   /// Never lost.
   case none
-  /// Lost, but far from its limit: keeps away from the grave ones.
+  /// Lost, but far from its limit: kept apart from the grave ones.
   case some
-  /// Two more losses, or less, would end it: shares a worker only with what was never lost.
+  /// At most two more losses would end it: shares a worker only with operations that were never
+  /// lost.
   case grave
 }
 
 extension Scheduler {
-  /// The doubt about the first operation of a run; what was lost stands in line by itself.
+  /// The doubt about the first operation of a run; a lost operation is a run of its own.
   func doubt(about run: ReadyRun) -> Doubt {
     doubt(about: OperationID(graph: run.graph, index: run.first))
   }
@@ -29,7 +29,7 @@ extension Scheduler {
     return UInt32(cell.losses) + 2 >= limit ? .grave : .some
   }
 
-  /// The workers of the pass that may take an operation of such doubt.
+  /// The workers of the pass that may take an operation with this doubt.
   func workers(_ candidates: [UInt32], admitting doubt: Doubt) -> [UInt32] {
     if doubt == .none { return candidates }
     return candidates.filter { number in
@@ -43,18 +43,18 @@ extension Scheduler {
     }
   }
 
-  /// Whether it is exclusive, and an attempt of which this journal knows nothing may still run at a
-  /// worker that was told of it by another (G16).
+  /// Whether the operation is exclusive and must wait, because an attempt unknown to this journal
+  /// may still run at a worker that got it under another journal (G16).
   func awaitsTheLost(_ graph: UInt32, _ stage: Int, at now: Instant) -> Bool {
     guard let exclusivesFrom, now < exclusivesFrom else { return false }
     return graphs[graph].stages[stage].template.isExclusive
   }
 
-  /// Whether everything that may run unknown to this journal has ended by now; asked by the body,
-  /// to note it for the next life.
+  /// Whether every attempt unknown to this journal has ended by now; the body notes it for the next
+  /// life.
   public func isSettled(at now: Instant) -> Bool { exclusivesFrom.map { $0 <= now } ?? true }
 
-  /// Those that found no worker in the last turn stand in line again, in their old places.
+  /// Returns operations that found no worker in the last turn to the line, in their old places.
   mutating func returnDoubtful() {
     let waiting = doubtful
     doubtful.removeAll()
@@ -64,7 +64,7 @@ extension Scheduler {
     }
   }
 
-  /// Why an operation in line waits for a worker of its own; nil where it does not.
+  /// The reason why an operation in line waits for a worker of its own; nil if it does not.
   func doubtLine(_ id: OperationID) -> String? {
     let stage = graphs[id.graph.number].stageNumber(of: id.index)
     if awaitsTheLost(id.graph.number, stage, at: lastTick) {

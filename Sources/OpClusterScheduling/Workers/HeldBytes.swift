@@ -1,10 +1,10 @@
-// Credit in bytes (G27): what a worker holds unstarted is bounded in bytes as well as in number,
-// whatever arguments, inputs and payloads come to. Pure.
+// Credit in bytes (G27): limits the bytes of the operations that a worker holds unstarted, in
+// addition to their number, for any size of arguments, inputs and payloads. Pure.
 
 import OpClusterModel
 
 extension Scheduler {
-  /// At most what an operation of a stage brings along, without looking at each.
+  /// The maximum of bytes that an operation of a stage brings along, without a look at each.
   func mostBytes(graph: UInt32, _ stage: Int) -> Int {
     var bytes = graphs[graph].stages[stage].template.payload.count
     if !graphs[graph].stages[stage].template.elementArguments.isEmpty {
@@ -13,7 +13,7 @@ extension Scheduler {
     if graphs[graph].stages[stage].template.wantsInputs, mayHaveDependencies(graph, stage) {
       bytes += Limits.inputBytes
     }
-    // Blocks that were added came in one message.
+    // Added blocks arrived in one message.
     if !graphs[graph].addedBlocks.isEmpty { bytes += Limits.messageBytes }
     return bytes
   }
@@ -25,6 +25,6 @@ extension Scheduler {
 }
 
 extension Dispatch {
-  /// What it brings along.
+  /// The bytes that it brings along.
   var bytes: Int { inputs.reduce(argument.count) { $0 + ($1.output?.count ?? 0) } }
 }

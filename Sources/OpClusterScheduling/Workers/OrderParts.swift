@@ -1,11 +1,11 @@
-// Orders that are too large for one message go in several, in order: what a turn hands to a worker
-// may bring along inputs and commands of any size (G27). Used where a turn is closed.
+// Splits orders that are too large for one message into several, in order: a turn's orders may
+// carry inputs and commands of any size (G27). Used at the end of a turn.
 
 import OpClusterModel
 
 extension WorkerOrders {
-  /// Itself, where it fits into one message; else several, to be numbered by the caller. The last
-  /// one acknowledges and forgets, since what comes before may speak of that.
+  /// The orders themselves if they fit into one message; else several parts, to be numbered by the
+  /// caller. Only the last part acknowledges and forgets, since earlier parts may refer to that.
   func parts(atMost bytes: Int = Limits.orderBytesPerMessage) -> [WorkerOrders] {
     if isSmall(bytes) { return [self] }
     var parts = OrderParts(of: self, atMost: bytes)
@@ -20,7 +20,7 @@ extension WorkerOrders {
     return parts.finished(acknowledged: acknowledged, drain: drain)
   }
 
-  /// An attempt by itself, at most.
+  /// The maximal weight of a single attempt number.
   fileprivate static let entryWeight = 32
 
   private func isSmall(_ bytes: Int) -> Bool {
@@ -34,7 +34,7 @@ extension WorkerOrders {
   }
 }
 
-/// The parts so far; the last one is being filled.
+/// The finished parts, and the one being filled.
 private struct OrderParts {
   private let most: Int
   private let empty: WorkerOrders
@@ -69,7 +69,7 @@ private struct OrderParts {
   }
 }
 
-// What a thing takes in a message, at most and about.
+// The approximate maximal weight of an element in a message, in bytes.
 
 extension TemplateAnnouncement {
   fileprivate var weight: Int {

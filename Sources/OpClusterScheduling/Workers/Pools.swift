@@ -1,25 +1,26 @@
-// The pool of a queue: labels that a worker must have to be given its operations, whatever they ask
-// for themselves (S146). It belongs to the queue, so that one that moves falls under another pool,
-// and changes only while the queue is empty. Called by `assign`, and by requests about queues.
+// The pool of a queue: labels that a worker must have for operations of the queue, in addition to
+// their own requirements (S146). The pool belongs to the queue: an operation that moves gets
+// another pool, and the pool changes only while the queue is empty. Called by `assign` and by
+// requests about queues.
 
 import OpClusterModel
 
 extension Scheduler {
-  /// Whether a worker may be given operations of a queue at all. A look at its labels, where the
-  /// queue has a pool.
+  /// Whether a worker may be given operations of a queue at all. Checks its labels if the queue has
+  /// a pool.
   func isInPool(_ worker: UInt32, of queue: UInt32) -> Bool {
     let pool = queues[queue].settings.pool
     if SchedulingBug.forgottenPools.isPlanted { return true }
     return pool.isEmpty || pool.allSatisfy { $0.isMet(by: conversations[worker].labels) }
   }
 
-  /// Those of a pass that may be given operations of a queue.
+  /// The workers of a pass that may be given operations of a queue.
   func workers(_ candidates: [UInt32], inPoolOf queue: UInt32) -> [UInt32] {
     if queues[queue].settings.pool.isEmpty { return candidates }
     return candidates.filter { isInPool($0, of: queue) }
   }
 
-  /// Whether a worker could ever run an operation where it is now.
+  /// Whether a worker could ever run an operation in its present queue.
   func couldRun(_ worker: UInt32, _ id: OperationID) -> Bool {
     let graph = id.graph.number
     let stage = graphs[graph].stageNumber(of: id.index)
@@ -27,7 +28,7 @@ extension Scheduler {
       && isInPool(worker, of: graphs[graph].queue(of: id.index, stage: stage).number)
   }
 
-  /// What an operation asks of a worker, its queue's pool included.
+  /// The requirements of an operation, including its queue's pool.
   func wanted(by id: OperationID) -> DemandClass {
     let graph = id.graph.number
     let stage = graphs[graph].stageNumber(of: id.index)
@@ -49,7 +50,7 @@ extension Scheduler {
 }
 
 extension [LabelRequirement] {
-  /// What programs send is looked at by the codec as well; a scheduler of this process has none.
+  /// Checks a pool: the codec checks it in messages, but an in-process scheduler has no codec.
   func checkPool() throws(Refusal) {
     if count > Limits.labelsPerThing {
       throw Refusal(

@@ -1,5 +1,5 @@
-// What workers report: committed in legal order whatever order it arrives in, once however often it
-// arrives (S108, S149). Late is normal: it is counted and answered, not an error.
+// Reports of workers: committed in legal order, regardless of the order of arrival, and once,
+// regardless of repetitions (S108, S149). A late report is normal: it is counted and answered.
 
 import OpClusterModel
 
@@ -53,7 +53,7 @@ extension Scheduler {
     }
   }
 
-  /// A start directly followed by its own end is told by the end alone.
+  /// Whether a start is directly followed by its own end, which then reports both.
   private func isStartOfNext(_ entries: [WorkerReport.Entry], _ at: Int) -> Bool {
     guard case .started(let attempt) = entries[at], at + 1 < entries.count,
       case .finished(attempt, _) = entries[at + 1]
@@ -61,8 +61,7 @@ extension Scheduler {
     return true
   }
 
-  /// Whether it ended an attempt that counts for how fast a worker is: what cannot be started is
-  /// over in no time.
+  /// Whether it ended an attempt that counts for the speed of a worker: failed starts take no time.
   private mutating func take(
     _ entry: WorkerReport.Entry, from worker: WorkerID, into turn: inout Turn
   ) -> Bool {
@@ -99,8 +98,8 @@ extension Scheduler {
     if graphs[id.graph.number].cell(id.index).isCancelled { sendCancel(id, into: &turn) }
   }
 
-  /// Whether an attempt is the one that this worker holds now (G13). If not, the worker is told
-  /// to stop it.
+  /// Whether an attempt is the one that this worker holds now (G13). If not, the worker is told to
+  /// stop it.
   private mutating func isCurrent(
     _ attempt: AttemptID, _ worker: WorkerID, into turn: inout Turn
   ) -> Bool {
@@ -121,11 +120,10 @@ extension Scheduler {
     return false
   }
 
-  /// Whether a worker that was told nothing but the truth cannot say this. Late words are of
-  /// attempts that were its own once; numbers are given out once, and only after they are
-  /// durable (G3, G14).
+  /// Whether no correct worker could report this. A late report concerns an attempt that once was
+  /// the worker's own; numbers are issued once, and only when they are durable (G3, G14).
   private func isLie(_ attempt: AttemptID, of worker: WorkerID) -> Bool {
-    // It may know more than a journal that was copied or restored.
+    // The worker may know more than a journal that was copied or restored.
     if mayHaveGoneBack { return false }
     let id = attempt.operation
     if id.graph.number > counters.lastGraph || attempt.attempt == 0 { return true }
@@ -136,7 +134,7 @@ extension Scheduler {
     return attempt.attempt == cell.attempt && cell.worker != 0 && cell.worker != worker.number
   }
 
-  /// Draws the conclusion from the end of an attempt: the operation's end, or another attempt.
+  /// Handles the end of an attempt: it ends the operation, or another attempt follows.
   private mutating func conclude(
     _ id: OperationID, _ result: AttemptResult, by worker: WorkerID, into turn: inout Turn
   ) {
@@ -147,7 +145,8 @@ extension Scheduler {
       return commit(.succeeded, id, into: &turn)
     }
     if result.cause == .unknownType {
-      // Whatever it had announced, it has not got the type: elsewhere, until it says hello again.
+      // The worker lacks the type that it announced: the operation runs elsewhere until its next
+      // hello.
       let stage = graphs[id.graph.number].stageNumber(of: id.index)
       let demandClass = graphs[id.graph.number].stages[stage].demandClass
       conversations[worker.number].lacks[demandClass] = classes[demandClass].serial
@@ -156,7 +155,7 @@ extension Scheduler {
       }
     }
     if !cell.isCancelled, isTriedElsewhere(id, result, after: worker, at: turn.now) {
-      // The fact says that it counts for nothing, the history what it was.
+      // The fact says that the attempt does not count; the history keeps the real cause.
       var uncounted = result
       uncounted.cause = .workerStopped
       state.note(result, of: id, ends: false, by: worker, into: &turn)
@@ -167,7 +166,7 @@ extension Scheduler {
     let isFinal = result.isSuccess || cell.isCancelled || !mayTryAgain(id, cell, result)
     state.note(result, of: id, ends: isFinal, by: worker, into: &turn)
     if isFinal {
-      // The worker could not know that nobody else would try it.
+      // Recalled: the worker could not know that no other worker would try it.
       if result.cause == .cannotStart { state.recallAhead(of: id, into: &turn) }
       commit(.finished(id, state.kept(result, of: id)), into: &turn)
     } else {
@@ -183,7 +182,7 @@ extension Scheduler {
     let stage = graphs[id.graph.number].stageNumber(of: id.index)
     let policy = graphs[id.graph.number].stages[stage].template.retry
     if result.cause == .workerStopped { return !state.runsOnce(id) }
-    // Another attempt would be given the same argument and the same outputs (S129, S138).
+    // Final: another attempt would get the same argument and the same outputs (S129, S138).
     if result.wasStopped || result.cause == .badArgument || result.cause == .missingInput {
       return false
     }
@@ -231,7 +230,7 @@ extension RetryPolicy.Reason {
 }
 
 extension ClusterState {
-  /// Keeps the end of an attempt for the history.
+  /// Records the end of an attempt for the history.
   func note(
     _ result: AttemptResult, of id: OperationID, ends: Bool, by worker: WorkerID,
     into turn: inout Turn

@@ -1,50 +1,49 @@
-// Workers that cannot start what they are given: a folder, a program, a disk or an account that is
-// missing there. What could not be started is tried at others, and is no failure of the operation
-// until several agree. A worker is to blame only once another has been seen to run what it could
-// not start: it is given nothing more of that stage for a moment, then one operation of it, and
-// waits longer after each that it cannot start either. One that fails so for several stages in a
-// row waits as a whole. Not durable: a coordinator that is started anew finds out again. Asked by
-// the reports of workers and by the choice of a worker.
+// Workers that cannot start operations: a folder, a program, a disk or an account is missing there.
+// Other workers then try the operation, and it has not failed until several agree. A worker is to
+// blame only once another worker has run an operation that it could not start. It then rests: it
+// gets no operations of that stage for a while, then one as a try, and rests longer after each
+// failed try. A worker blamed for several stages in a row rests as a whole. Not durable: a
+// restarted coordinator learns it again. Used by the reports of workers and by the choice of a
+// worker.
 
 import HeapModule
 import OpClusterModel
 
-/// What a worker could not start.
+/// The stages whose operations a worker could not start.
 struct StartTrouble: Sendable {
-  /// By the first operation of each stage, at most `Limits.troubledStagesKept`.
+  /// By the first operation of each stage; at most `Limits.troubledStagesKept`.
   var stages: [OperationID: Abstention] = [:]
-  /// Stages that it came to be blamed for since it was last seen to run anything.
+  /// The stages that it was blamed for since it last ran anything.
   var blamedInARow = 0
-  /// From everything, when these were many.
+  /// The rest from all operations, after too many of these.
   var whole: Abstention?
 }
 
-/// That a worker is not given operations of a stage, or none at all.
+/// The state of a worker that gets no operations of a stage, or none at all.
 struct Abstention: Sendable {
   enum Phase {
-    /// It could not start some, and nobody else has been seen to run them: whose fault that is
-    /// nobody knows.
+    /// It could not start some operations, and no other worker has run them: the fault is unknown.
     case unsettled
     /// It is given nothing.
     case resting
     /// The next operation is a try.
     case awaitsTry
-    /// It was given one operation, to see whether it goes better.
+    /// It was given one operation as a try.
     case tried
   }
-  /// nil: everything.
+  /// The stage; nil: all operations.
   var stage: StageName?
   var phase = Phase.unsettled
-  /// What it could not start, while that is unsettled.
+  /// The operations that it could not start, while the fault is unknown.
   var operations: Set<OperationID> = []
-  /// Rests that have followed one another.
+  /// The number of consecutive rests.
   var rests: UInt32 = 0
-  /// When a rest ends, or a try has lasted too long.
+  /// The end of a rest, or of the time allowed for a try.
   var until = Instant.zero
-  /// What it said of the last one.
+  /// The worker's reason for its latest failed start.
   var reason: String
 
-  /// Nothing that nobody has tried goes there.
+  /// Whether operations of the stage are withheld from it.
   var withholds: Bool {
     switch phase {
     case .unsettled: operations.count >= Limits.unsettledStarts
@@ -52,10 +51,10 @@ struct Abstention: Sendable {
     case .awaitsTry: false
     }
   }
-  /// So much that people have to look.
+  /// Whether the rests are so many that people must act.
   var isLasting: Bool { rests >= Limits.restsBeforeSetAside }
 
-  /// What is told of it to whoever asks for workers.
+  /// The text in lists of workers.
   func text(at now: Instant) -> String {
     let what = stage.map { "operations of \($0.text)" } ?? "what it was given"
     let next =
@@ -66,16 +65,16 @@ struct Abstention: Sendable {
   }
 }
 
-/// When a rest or a try is over.
+/// The end of a rest or a try.
 struct AbstentionEnd: Comparable, Sendable {
   var until: Instant
   var worker: UInt32
-  /// The first operation of the stage; nil: everything.
+  /// The first operation of the stage; nil: all operations.
   var stage: OperationID?
   static func < (a: Self, b: Self) -> Bool { (a.until, a.worker) < (b.until, b.worker) }
 }
 
-/// A start that counts as one from then on: what cannot be started says so sooner.
+/// The moment at which a start counts as certain: a failed start is reported sooner.
 struct StartConfirmation: Comparable, Sendable {
   var until: Instant
   var attempt: AttemptID
@@ -86,8 +85,8 @@ struct StartConfirmation: Comparable, Sendable {
 // MARK: - What reports say
 
 extension Scheduler {
-  /// Whether an operation that a worker could not start is tried at another, and not counted. Looks
-  /// at workers until it finds one that could take it.
+  /// Whether an operation that a worker could not start is tried at another, without counting as a
+  /// failure. Visits workers until it finds one that could take it.
   mutating func isTriedElsewhere(
     _ id: OperationID, _ result: AttemptResult, after worker: WorkerID, at now: Instant
   ) -> Bool {
@@ -101,7 +100,7 @@ extension Scheduler {
       noteUnable(worker.number, id, first, result.diagnostic, at: now)
       return true
     }
-    // They agree: it is the operation's own fault, and no worker's.
+    // The workers agree: the operation is at fault, and no worker.
     state.setUnable(nil, for: id)
     for number in unable { acquit(number, of: id, first) }
     conversations[worker.number].trouble?.repeatTry(of: first)
@@ -109,14 +108,14 @@ extension Scheduler {
     return false
   }
 
-  /// Whether a worker may be given an operation before long: busy or not, and silent or not as
-  /// long as it is not lost, since a moment's silence of the others must not make one broken worker
-  /// the only witness. A look at workers until one is found.
+  /// Whether a worker may be given an operation soon. Busy workers count, and silent ones that are
+  /// not lost: a short silence of the others must not make one broken worker the only witness.
+  /// Visits workers until it finds one.
   func isAnyAble(_ id: OperationID, besides unable: [UInt32]) -> Bool {
     let first = firstOfStage(id)
     return workers.numbers.contains { number in
       guard !workers[number].isDraining, !unable.contains(number) else { return false }
-      // What it has is not known before it has said hello to this life of the coordinator.
+      // Its properties are unknown before it has said hello to this life of the coordinator.
       guard couldRun(number, id) || !conversations[number].wasHeard else { return false }
       guard let trouble = conversations[number].trouble else { return true }
       return trouble.whole?.isLasting != true && trouble.stages[first]?.isLasting != true
@@ -129,14 +128,14 @@ extension Scheduler {
     return OperationID(graph: id.graph, index: graphs[graph].stages[stage].firstIndex)
   }
 
-  /// It could not start an operation that another one is given now.
+  /// Notes that a worker could not start an operation that another one gets now.
   private mutating func noteUnable(
     _ worker: UInt32, _ id: OperationID, _ first: OperationID, _ reason: String, at now: Instant
   ) {
     var trouble = conversations[worker].trouble ?? StartTrouble()
     if trouble.stages[first] == nil {
       if trouble.stages.count >= Limits.troubledStagesKept { forgetEndedGraphs(&trouble) }
-      // The operation does not come back to it in any case.
+      // Dropped: the operation does not return to it in any case.
       guard trouble.stages.count < Limits.troubledStagesKept else { return }
       let graph = id.graph.number
       let stage = graphs[graph].stageNumber(of: id.index)
@@ -150,7 +149,7 @@ extension Scheduler {
         trouble.stages[first]!.operations.insert(id)
       }
     case .tried: rest(worker, first, &trouble.stages[first]!, at: now)
-    // Under way when the rest began, it says no more than the one before it.
+    // It was under way when the rest began, so it proves nothing new.
     case .resting, .awaitsTry, nil: break
     }
     if trouble.whole?.phase == .tried {
@@ -162,7 +161,7 @@ extension Scheduler {
     renewWithheld(worker)
   }
 
-  /// Begins a rest, each twice as long as the one before it.
+  /// Begins a rest, twice as long as the previous one.
   private mutating func rest(
     _ worker: UInt32, _ stage: OperationID?, _ abstention: inout Abstention, at now: Instant
   ) {
@@ -177,8 +176,8 @@ extension Scheduler {
       .workerSetAside(WorkerID(worker), abstention.stage, reason: abstention.reason))
   }
 
-  /// An attempt has begun, as far as its worker knows: whether it could be started at all shows
-  /// in what is heard next.
+  /// Notes that an attempt has begun according to its worker; the next reports show whether it
+  /// really started.
   mutating func noteBegin(_ attempt: AttemptID, at worker: UInt32, _ now: Instant) {
     let id = attempt.operation
     let isAwaited =
@@ -189,8 +188,9 @@ extension Scheduler {
       StartConfirmation(until: now + Limits.startIsCertain, attempt: attempt, worker: worker))
   }
 
-  /// An operation really runs, or has run: the worker is able to start such, and those which could
-  /// not start this one are to blame. A look at each stage of a worker in trouble.
+  /// Notes that an operation really runs, or has run: the worker can start operations of its stage,
+  /// and workers that could not start this one are to blame. Visits each stage of a worker in
+  /// trouble.
   mutating func noteStart(of id: OperationID, at worker: UInt32, _ now: Instant) {
     if conversations[worker].trouble != nil { endTrouble(of: worker, with: firstOfStage(id)) }
     guard !graphs[id.graph.number].unable.isEmpty,
@@ -216,7 +216,7 @@ extension Scheduler {
     renewWithheld(worker)
   }
 
-  /// An operation that it could not start cannot be started anywhere.
+  /// Clears a worker of an operation that cannot be started anywhere.
   private mutating func acquit(_ worker: UInt32, of id: OperationID, _ first: OperationID) {
     guard workers.contains(worker), var abstention = conversations[worker].trouble?.stages[first]
     else { return }
@@ -227,7 +227,8 @@ extension Scheduler {
     renewWithheld(worker)
   }
 
-  /// It has run an operation of a stage; of graphs that have ended nothing more can be tried.
+  /// Ends the trouble of a worker with a stage that it has run an operation of. Drops ended graphs,
+  /// of which nothing more can be tried.
   private mutating func endTrouble(of worker: UInt32, with first: OperationID) {
     guard var trouble = conversations[worker].trouble else { return }
     noteResumed(worker, trouble.whole)
@@ -244,14 +245,14 @@ extension Scheduler {
     trouble.stages = trouble.stages.filter { graphs.contains($0.key.graph.number) }
   }
 
-  /// Who was told that a worker is set aside is told of the end of it. The end of the graph, of the
-  /// worker or of the coordinator ends it, too, and says so itself.
+  /// Reports that a worker is no longer set aside, if it was reported as such. The end of the
+  /// graph, of the worker or of the coordinator has reports of its own.
   private mutating func noteResumed(_ worker: UInt32, _ abstention: Abstention?) {
     guard let abstention, abstention.isLasting else { return }
     troubleChanges.append(.workerResumed(WorkerID(worker), abstention.stage))
   }
 
-  /// Whatever it could not start counts no more.
+  /// Forgets all failed starts of a worker.
   mutating func endTrouble(of worker: UInt32) {
     guard var trouble = conversations[worker].trouble else { return }
     forgetEndedGraphs(&trouble)
@@ -263,7 +264,7 @@ extension Scheduler {
     renewWithheld(worker)
   }
 
-  /// By a client's wish: it is well again.
+  /// Takes a worker back into service at a client's request.
   mutating func resume(_ name: String, into turn: inout Turn) throws(Refusal) -> ClientReply {
     guard let worker = workerByName[name], workers.contains(worker.number) else {
       throw Refusal(
@@ -271,7 +272,7 @@ extension Scheduler {
     }
     endTrouble(of: worker.number)
     if troubleChanges.isEmpty { return .done(lastCommit) }
-    // Whoever is told that it takes work finds that in the events.
+    // Committed at once, so that the commit in the answer includes the event.
     commitTroubles(into: &turn)
     return .done(turn.commit)
   }
@@ -280,13 +281,13 @@ extension Scheduler {
 extension StartTrouble {
   fileprivate var isOver: Bool { stages.isEmpty && whole == nil }
 
-  /// The operation of a try could not have been started anywhere: it has shown nothing.
+  /// Prepares another try: the operation of the last one could not be started anywhere.
   fileprivate mutating func repeatTry(of first: OperationID) {
     if stages[first]?.phase == .tried { stages[first]?.phase = .awaitsTry }
     if whole?.phase == .tried { whole?.phase = .awaitsTry }
   }
 
-  /// The worst of it that the worker is to blame for.
+  /// The worst state that the worker is to blame for.
   var worst: Abstention? {
     whole
       ?? stages.filter { $0.value.rests > 0 }
@@ -297,12 +298,12 @@ extension StartTrouble {
 // MARK: - What is handed over
 
 extension Scheduler {
-  /// Lets the stage of an operation be a class of its own, so that a worker can be without it. What
-  /// is in line already moves when it is met. A look at each worker, once for a stage.
+  /// Gives the stage of an operation a class of its own, so that a worker can be excluded from it.
+  /// Operations in line move when a search meets them. Visits each worker, once per stage.
   private mutating func standAlone(_ id: OperationID) {
     let (graph, first) = (id.graph.number, firstOfStage(id))
     let stage = graphs[graph].stageNumber(of: id.index)
-    // Nothing but this operation is left of the stage, and it does not come back.
+    // Useless: only this operation is left of the stage, and it does not return.
     if graphs[graph].stages[stage].ownClass != nil || graphs[graph].stages[stage].unfinished < 2 {
       return
     }
@@ -314,7 +315,7 @@ extension Scheduler {
     }
   }
 
-  /// The classes of which a worker is given nothing. A look at each stage that it could not start.
+  /// The classes that a worker is not given. Visits each stage that it could not start.
   func classesWithheld(from worker: UInt32) -> [Int: UInt64] {
     var withheld: [Int: UInt64] = [:]
     for (first, abstention) in conversations[worker].trouble?.stages ?? [:]
@@ -326,19 +327,19 @@ extension Scheduler {
     return withheld
   }
 
-  /// Puts into effect what a worker is not given.
+  /// Applies the restrictions of a worker.
   private mutating func renewWithheld(_ worker: UInt32) {
     guard workers.contains(worker) else { return }
     conversations[worker].isResting = conversations[worker].trouble?.whole?.withholds == true
     let withheld = classesWithheld(from: worker)
     if conversations[worker].withheld == withheld { return }
     conversations[worker].withheld = withheld
-    // What fits nowhere waits for this.
+    // Operations that fit nowhere wait for this change.
     capacityChanges &+= 1
   }
 
-  /// Those of a pass that may be given the first operation of a run: an operation that could not be
-  /// started goes to others; to all of them, where none could take it any more.
+  /// The workers of a pass that may be given the first operation of a run: not those that could not
+  /// start it, unless no other worker could take it any more.
   func workers(_ candidates: [UInt32], ableToStart run: ReadyRun) -> [UInt32] {
     let id = OperationID(graph: run.graph, index: run.first)
     let candidates = workers(candidates, notAvoidedBy: id)
@@ -353,22 +354,22 @@ extension Scheduler {
     }
     let stage = graphs[run.graph.number].stageNumber(of: run.first)
     let demandClass = graphs[run.graph.number].stages[stage].demandClass
-    // Who is there and could never take it is nobody to wait for.
+    // Waiting is useless if the present workers could never take it.
     let isTaken = able.contains { fits($0, demandClass) } || isAnyAble(id, besides: unable)
     return isTaken ? able : candidates
   }
 
-  /// Whether an operation that is given to a worker shows whether it can start any again.
+  /// Whether an operation given to a worker serves as a try.
   func isTry(_ worker: UInt32, _ id: OperationID) -> Bool {
     guard let trouble = conversations[worker].trouble else { return false }
     return trouble.whole != nil || (trouble.stages[firstOfStage(id)]?.rests ?? 0) > 0
   }
 
-  /// It was given an operation.
+  /// Notes that a worker in trouble was given an operation.
   mutating func noteTry(_ worker: UInt32, with id: OperationID, at now: Instant) {
     guard var trouble = conversations[worker].trouble else { return }
     let first = firstOfStage(id)
-    // Should it never be heard of: another try.
+    // Without any report, another try follows.
     let end = now + Limits.longestTry
     if trouble.stages[first]?.phase == .awaitsTry {
       trouble.stages[first]!.phase = .tried
@@ -384,7 +385,7 @@ extension Scheduler {
     renewWithheld(worker)
   }
 
-  /// Why an operation in line is not given to some workers; a look at each of them.
+  /// The reasons why an operation in line is not given to some workers; visits each worker.
   func abstentionLines(_ id: OperationID) -> [String] {
     let first = firstOfStage(id)
     let unable = graphs[id.graph.number].unable[id.index] ?? []
@@ -402,7 +403,7 @@ extension Scheduler {
 // MARK: - Time
 
 extension Scheduler {
-  /// Rests and tries that are over by now, and starts that are certain.
+  /// Ends expired rests and tries, and confirms starts that are certain.
   mutating func endRests(at now: Instant) {
     while let first = abstentionEnds.min, first.until <= now {
       abstentionEnds.removeMin()
@@ -431,7 +432,7 @@ extension Scheduler {
     }
   }
 
-  /// When the next of these is; nil: never.
+  /// The moment of the next end or confirmation; nil if there is none.
   var nextRestEnd: Instant? {
     guard let rest = abstentionEnds.min?.until else { return startConfirmations.min?.until }
     return startConfirmations.min.map { min($0.until, rest) } ?? rest
@@ -447,15 +448,14 @@ extension Abstention {
 // MARK: - What is told
 
 extension Scheduler {
-  /// What the turn has shown of workers; a look at each change, of which there are no more than the
-  /// turn has heard reports.
+  /// Commits the changes of this turn; at most as many as the turn's reports.
   mutating func commitTroubles(into turn: inout Turn) {
     if troubleChanges.isEmpty { return }
     let changes = troubleChanges
     troubleChanges.removeAll()
     for change in changes {
       switch change {
-      // It is lost, or has left, in this very turn: whatever it was not given ended with that.
+      // Skipped for a worker that this turn lost or let go: that ended its restrictions.
       case .workerSetAside(let worker, _, _), .workerResumed(let worker, _):
         if workers.contains(worker.number) { commit(change, into: &turn) }
       default: preconditionFailure("not about what a worker is given: \(change)")
@@ -465,8 +465,8 @@ extension Scheduler {
 }
 
 extension ClusterState {
-  /// The class in which an operation stands in line: that of its stage alone, where some worker is
-  /// given nothing of it, and nobody was unable to start this one.
+  /// The class in which an operation stands in line: its stage's own class if that exists and no
+  /// worker failed to start this operation, else the common one.
   func classInLine(_ graph: UInt32, _ stage: Int, _ index: UInt32) -> Int {
     guard let own = graphs[graph].stages[stage].ownClass, graphs[graph].unable[index] == nil else {
       return graphs[graph].stages[stage].demandClass

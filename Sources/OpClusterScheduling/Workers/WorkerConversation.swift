@@ -1,77 +1,77 @@
-// The conversation with a worker: what it says of itself, what was sent and has come, how fast it
-// is. Nothing of it is in the journal; a life of the coordinator begins with none.
+// The conversation with a worker: its own description, the messages sent and received, its speed.
+// Not in the journal; a life of the coordinator begins without conversations.
 
 import OpClusterModel
 
 struct WorkerConversation: Blankable {
-  // What it is, from its hello
-  /// What it says that it has.
+  // From its hello:
+  /// The capacity that it announced.
   private(set) var offered = Resources.none
-  /// Of that, what it can give: without what is taken by processes that KILL does not end.
+  /// The usable part of it: without the resources of processes that KILL does not end.
   private(set) var capacity = Resources.none
-  /// Attempts of which such processes live.
+  /// The attempts with such processes.
   private(set) var unkillable: [AttemptID] = []
-  /// Whether its last report told of any.
+  /// Whether its last report named any.
   private(set) var isUnwell = false
   private(set) var labels: [Label] = []
   private(set) var types: [OperationType] = []
-  /// By slot of the kind of demand, of the first `DemandClasses.comparedKinds`: whether it serves
-  /// it.
+  /// Whether it serves a kind of demand, by slot of the kind, for the first
+  /// `DemandClasses.comparedKinds`.
   var serves: [Bool] = []
-  /// Bits of the kinds that it may serve.
+  /// The bits of the kinds that it may serve.
   var kindBits: UInt64 = 0
-  /// Classes of which it had announced the type and did not know it, by number, with their serial.
+  /// The classes whose type it had announced but did not know, by number, with their serial.
   var lacks: [Int: UInt64] = [:]
 
-  // What was said
-  /// nil: not connected.
+  // Messages:
+  /// Its connection; nil if it is not connected.
   var peer: PeerID?
   private(set) var increment: UInt32 = 0
   var ordersSent: UInt64 = 0
   var reportTaken: UInt64 = 0
-  /// Newest orders that it has said it has, whether its last report told of fewer than were sent
-  /// and of none that are new, and since when that is so.
+  /// The newest orders that it has confirmed; whether its last report confirmed fewer than were
+  /// sent and no new ones; and since when that is so.
   private var ordersTaken: UInt64 = 0
   private var isBehind = false
   private var ordersBehindSince: Instant = .zero
   var lastHeard: Instant
-  /// In this life of the coordinator.
+  /// Whether it reported in this life of the coordinator.
   var wasHeard = false
-  /// When a heartbeat left, or the conversation began. Orders do not count.
+  /// The time of the last heartbeat, or of the beginning of the conversation. Orders do not count.
   var lastSpoken: Instant = .zero
   /// The commit that its welcome waits for.
   var welcomedIn = CommitIndex(0)
   var isSuspect = false
-  /// Templates it has been told in this conversation, by graph, with the queue's name.
+  /// The templates that it was told in this conversation, by graph, with the queue's name.
   var toldTemplates: [GraphID: ToldTemplates] = [:]
 
-  // What went along with orders
-  /// What unstarted ones brought along; not known of those from before a restart.
+  // The bytes of its orders:
+  /// The bytes of unstarted attempts; without those from before a restart, which are unknown.
   private(set) var heldBytes = 0
-  /// The share of each whose bytes are worth a note.
+  /// The bytes of each attempt that has any.
   private var sizes: [OperationID: Int] = [:]
-  /// Handed over though it does not fit yet: the worker keeps its room for it.
+  /// An operation handed over before it fits: the worker reserves room for it.
   var reservation: OperationID?
 
-  // How fast it is; decides how much it may hold beyond its capacity
-  /// Operations it ended per second, lately.
+  // Speed; limits the operations that it may hold beyond its capacity:
+  /// The recent rate of ended operations, per second.
   var rate: Double = 0
   var busySince: Instant = .zero
 
-  // What it could not start
-  /// What others could or may start; nil: nothing.
+  // Failed starts:
+  /// The stages that others could or may start; nil: none.
   var trouble: StartTrouble?
-  /// Classes of single stages of which it is given nothing because of that, by their serials…
+  /// The single-stage classes that it is not given for that reason, by their serials.
   var withheld: [Int: UInt64] = [:]
-  /// …or nothing at all.
+  /// Whether it is given nothing at all for that reason.
   var isResting = false
 
   init(heard: Instant) { lastHeard = heard }
 
   static var blank: WorkerConversation { WorkerConversation(heard: .zero) }
 
-  /// Begins it anew, with what the worker says of itself. What went along with what it holds, and
-  /// how fast it was, is true of it as before.
+  /// Begins a new conversation with the worker's own description. Held bytes and the speed stay
+  /// valid.
   mutating func begin(
     _ peer: PeerID, _ hello: WorkerHello, number: UInt32, at now: Instant
   ) {
@@ -87,15 +87,15 @@ struct WorkerConversation: Blankable {
     isSuspect = false
     toldTemplates = [:]
     offered = hello.capacity
-    // Its first report says more.
+    // None until its first report.
     _ = note(unkillable: [], demand: .none)
-    // So that an operation can ask for one worker by name.
+    // So that an operation can request one worker by name.
     labels =
       hello.labels.filter { $0.key != "worker" } + [Label(key: "worker", value: hello.name)]
     types = hello.types
   }
 
-  /// What a report says of processes that KILL does not end. Whether it can give more or less now.
+  /// Notes a report of processes that KILL does not end. Returns whether the capacity changed.
   mutating func note(unkillable: [AttemptID], demand: Resources) -> Bool {
     self.unkillable = unkillable
     isUnwell = !unkillable.isEmpty || demand != .none
@@ -105,7 +105,7 @@ struct WorkerConversation: Blankable {
     return capacity != before
   }
 
-  /// What it has left beside what is taken.
+  /// The capacity that is left beside `taken`.
   @inline(__always)
   func free(besides taken: Resources) -> Resources {
     var free = capacity
@@ -115,8 +115,9 @@ struct WorkerConversation: Blankable {
 
   // MARK: - How fast it is
 
-  /// Operations it may hold unstarted at a moment: what it ends in some milliseconds, so that it
-  /// never waits for a round trip, and nothing where operations are long or have become so.
+  /// The number of operations that it may hold unstarted now: as many as it ends in some
+  /// milliseconds, so that it never waits for a round trip; 0 if operations are long or have become
+  /// long.
   func prefetch(at now: Instant) -> UInt32 {
     let silence = (now - busySince).seconds
     let current = silence > Self.patience ? min(rate, 1 / silence) : rate
@@ -124,10 +125,10 @@ struct WorkerConversation: Blankable {
       UInt32(saturating: current * Self.prefetchSeconds), UInt32(Limits.prefetchPerWorker))
   }
   private static let prefetchSeconds = 0.010
-  /// Nothing ended for so long: what it ended before says nothing about what it does now.
+  /// After this time without an end, in seconds, the earlier rate is no longer valid.
   static let patience = 0.050
 
-  /// Learns from a report that so many attempts ended.
+  /// Updates the rate after a report that ended this number of attempts.
   mutating func noteEnded(_ count: Int, at now: Instant) {
     let elapsed = max((now - busySince).seconds, 0.000_05)
     rate = rate * 0.5 + Double(count) / elapsed * 0.5
@@ -136,7 +137,7 @@ struct WorkerConversation: Blankable {
 
   // MARK: - Orders
 
-  /// Notes which orders it says it has, and since when it has been behind.
+  /// Notes the newest orders that it confirms, and since when it has been behind.
   mutating func note(ordersTaken taken: UInt64, at now: Instant) {
     isBehind = taken < ordersSent && taken <= ordersTaken
     if isBehind { return }
@@ -144,23 +145,24 @@ struct WorkerConversation: Blankable {
     ordersBehindSince = now
   }
 
-  /// Whether orders must have been lost: for so long it has been told more than it has, and none
-  /// of it has come. Nothing sent later would show the gap if they were the last.
+  /// Whether orders must have been lost: it has been behind for longer than `patience`, and
+  /// confirmed nothing new. If the lost orders were the last, no later message would reveal the
+  /// gap.
   func missesOrders(at now: Instant, patience: Span) -> Bool {
     isBehind && now - ordersBehindSince > patience
   }
 
-  /// Whether it knows a template, with the queue as it is called now.
+  /// Whether it knows a template with the queue's present name.
   func knows(_ template: UInt32, of graph: GraphID, queue name: String) -> Bool {
     toldTemplates[graph]?.queue(of: template) == name
   }
 
-  /// It is told a template, with the queue as it is called now.
+  /// Notes that it was told a template with the queue's present name.
   mutating func tell(_ template: UInt32, of graph: GraphID, queue name: String) {
     toldTemplates[graph, default: ToldTemplates()].tell(template, queue: name)
   }
 
-  /// Of one graph: the names of the queues of its templates. Most graphs have one template.
+  /// The queue names of one graph's templates. Most graphs have one template.
   struct ToldTemplates: Sendable {
     private var first: String?
     /// From the second template on, as far as they were told.
@@ -185,47 +187,47 @@ struct WorkerConversation: Blankable {
 
   // MARK: - Credit in bytes (G27)
 
-  /// An attempt that was handed over brought so many bytes along.
+  /// Notes the bytes that an attempt brought along.
   mutating func note(_ bytes: Int, of id: OperationID) {
     guard bytes > 0 else { return }
     heldBytes += bytes
     sizes[id, default: 0] += bytes
   }
 
-  /// It has begun or left: neither its bytes nor its room are kept any more.
+  /// Frees the bytes and the reservation of an attempt that has begun or left.
   mutating func letGo(_ id: OperationID) {
     if reservation == id { reservation = nil }
     guard !sizes.isEmpty, let bytes = sizes.removeValue(forKey: id) else { return }
     heldBytes -= bytes
   }
 
-  /// Whether so many bytes more may be handed to it unstarted; the first attempt always fits.
+  /// Whether it may be given this number of further unstarted bytes; the first attempt always fits.
   func hasRoom(for bytes: Int) -> Bool {
     heldBytes == 0 || heldBytes + bytes <= Limits.heldBytesPerWorker
   }
 
-  /// How many attempts that bring at most so many bytes each it takes: at least one.
+  /// The number of attempts with at most this number of bytes that it takes: at least one.
   func count(fitting bytes: Int) -> UInt32 {
     guard bytes > 0 else { return .max }
     return UInt32(max(1, (Limits.heldBytesPerWorker - heldBytes) / bytes))
   }
 }
 
-// Of a worker as a whole.
+// Properties of a worker as a whole.
 extension Scheduler {
-  /// Whether new work may go to it: it is connected, heard of, and to stay.
+  /// Whether it may be given new work: it is connected, heard, and stays.
   func takesWork(_ worker: UInt32) -> Bool {
     let isReachable = conversations[worker].peer != nil && !conversations[worker].isSuspect
     return isReachable && !conversations[worker].isResting && !workers[worker].isDraining
   }
 
-  /// What it has left.
+  /// The capacity that it has left.
   @inline(__always)
   func free(_ worker: UInt32) -> Resources {
     conversations[worker].free(besides: workers[worker].taken)
   }
 
-  /// How many more of a rank it may hold unstarted.
+  /// The number of further operations of a rank that it may hold unstarted.
   func room(at worker: UInt32, for rank: Rank, at now: Instant) -> UInt32 {
     workers[worker].room(for: rank, within: conversations[worker].prefetch(at: now))
   }

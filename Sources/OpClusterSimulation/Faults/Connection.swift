@@ -1,5 +1,5 @@
-// The network between a worker or client and the coordinator: a connection is a socket of theirs,
-// with all that a bad day does to it. In flight there are only bytes. Owned by the world.
+// The simulated network between the coordinator and its workers and clients: a connection is one
+// socket of theirs, with all network faults. Only bytes are in flight. Owned by the world.
 
 import OpClusterModel
 
@@ -8,23 +8,23 @@ struct Connection: Sendable {
   enum Owner: Hashable, Sendable {
     case worker(Int)
     case client(Int)
-    /// Somebody who greets once: a namesake of this worker, or (−1) a peer of another release.
+    /// A peer that only says hello: a namesake of this worker, or (−1) a peer of another release.
     case stranger(Int)
   }
   let owner: Owner
-  /// What the coordinator calls it; another one after each connection of the same socket.
+  /// The coordinator's number for it; changes with each connection of the same socket.
   var peer: PeerID
-  /// Which life of the coordinator it is connected to; −1: to none.
+  /// The life of the coordinator that it is connected to; −1: none.
   var life: Int
-  /// The owner has not closed it.
+  /// Whether the owner has not closed it.
   var isOpen = true
-  /// The coordinator has put it out: it does not listen to it any more (A21).
+  /// Whether the coordinator has put it out and ignores it (A21).
   var isShut = false
-  /// A direction stays silent until its moment.
+  /// The moment until which each direction stays silent.
   var cutUntil: [Instant] = [.zero, .zero]
-  /// The newest arrival of each direction: order is kept but by a fault.
+  /// The newest arrival of each direction: only a fault changes the order.
   var lastArrival: [Instant] = [.zero, .zero]
-  /// Bytes on their way, both directions (I18).
+  /// The bytes in flight, both directions (I18).
   var inFlight = 0
 }
 
@@ -32,18 +32,18 @@ enum Direction: Int, Sendable {
   case toCoordinator, fromCoordinator
 }
 
-/// Bytes on their way.
+/// Bytes in flight.
 struct Delivery: Sendable {
   var connection: Int
   var direction: Direction
   var bytes: [UInt8]
-  /// What the coordinator called the connection when they left: another one is another line.
+  /// The coordinator's number of the connection at sending: a new number means a new connection.
   var peer: PeerID
   var saidAt: Instant
 }
 
 extension World {
-  /// Opens a fresh socket for a worker or client.
+  /// Opens a new socket for a worker or client.
   func open(_ owner: Connection.Owner) -> Int {
     lastPeer += 1
     let life = coordinator.isUp ? coordinator.life : -1
@@ -52,7 +52,7 @@ extension World {
     return connections.count - 1
   }
 
-  /// Puts bytes on their way, or loses them.
+  /// Sends bytes, or loses them.
   func send(_ bytes: [UInt8], over connection: Int, _ direction: Direction) {
     let end = connections[connection]
     var (verdict, chance) = judge(end.owner, direction)
@@ -68,7 +68,7 @@ extension World {
     if !verdict.isLost { put(bytes, connection, direction, verdict, &chance) }
     if let again = verdict.again {
       verdict.late = again
-      // What was said again long after is behind what followed, and holds nothing up.
+      // A late repetition arrives behind later messages and delays none of them.
       if again > .zero { verdict.overtakes = true }
       put(bytes, connection, direction, verdict, &chance)
     }
@@ -95,15 +95,15 @@ extension World {
     agenda.plan(.arrival(delivery), at: arrival)
   }
 
-  /// Bytes reach the other end, if it is still there.
+  /// Delivers bytes to the other end, if it still exists.
   func arrive(_ delivery: Delivery) {
     connections[delivery.connection].inFlight -= delivery.bytes.count
     let end = connections[delivery.connection]
     guard delivery.peer == end.peer, end.life == coordinator.life, coordinator.isUp else { return }
     switch delivery.direction {
     case .toCoordinator:
-      // What its owner sent before it closed the socket may still be read, but a worker's not after
-      // its next socket has spoken: the protocol does not number hellos.
+      // A message sent before the socket was closed may still be read, but a worker's not after its
+      // next socket has spoken: the protocol does not number hellos.
       var chance = draw(.notice, delivery.connection, delivery.bytes.count)
       if end.isShut || (!end.isOpen && chance.percent(50)) { return }
       if case .worker(let worker) = end.owner {
@@ -122,14 +122,14 @@ extension World {
     }
   }
 
-  /// How long a loop takes to come round.
+  /// The duration until the next turn of a loop.
   func turnDelay() -> Span {
     var chance = draw(.turn)
     return chance.microseconds(0, 200)
   }
 
-  /// The coordinator is another one: each connection is made anew without anybody noticing (what a
-  /// socket library does by itself), or its owner notices some time.
+  /// Handles a new life of the coordinator: each connection is re-established without notice (as a
+  /// socket library does by itself), or its owner notices the break some time later.
   func breakConnection(_ connection: Int) {
     var chance = draw(.reconnect, connection, coordinator.life)
     let isSilent = !isHealed && chance.percent(plan.silentReconnects)
@@ -151,7 +151,7 @@ extension World {
     }
   }
 
-  /// The owner has noticed.
+  /// Lets the owner notice the break.
   func noticeBroken(_ connection: Int) {
     guard connections[connection].isOpen else { return }
     switch connections[connection].owner {

@@ -1,22 +1,22 @@
-// A disk with a journal on it: what was written is durable only when the sync has ended; a crash
-// loses an unsynced suffix of turns and nothing else. Everything on it is bytes. Owned by the
-// coordinator's shell.
+// A simulated disk with a journal: writes are durable only after the sync has ended; a crash loses
+// a suffix of unsynced turns and nothing else. All content is bytes. Owned by the coordinator's
+// shell.
 
 import OpClusterModel
 import OpClusterScheduling
 import OpClusterWire
 
-/// What a start finds wrong with a journal.
+/// The damage that a start finds in a journal.
 enum JournalDamage: Error, Equatable {
-  /// The checksum of this turn does not hold, and turns after it do.
+  /// The checksum of this turn does not match, and turns follow it.
   case damaged(CommitIndex)
   case undecodable(CommitIndex)
 }
 
-/// One turn as it stands in the journal.
+/// One turn as written to the journal.
 struct WrittenTurn: Sendable {
   var commit: CommitIndex
-  /// Of `records`, as they were written.
+  /// The checksum of `records` when they were written.
   var checksum: UInt64
   var records: [UInt8]
   var events: [UInt8]
@@ -29,21 +29,21 @@ struct Disk: Sendable {
   private(set) var snapshot: [UInt8]?
   private(set) var snapshotCommit = CommitIndex(0)
   private(set) var turns: [WrittenTurn] = []
-  /// Written, not yet synced; the first `syncing` of them are in the sync that runs.
+  /// Written but not synced; the first `syncing` of them are in the present sync.
   private var unsynced: [WrittenTurn] = []
   private(set) var syncing = 0
-  /// What a crash left of the first turn that it lost.
+  /// The remains of the first turn that a crash lost.
   private var torn: WrittenTurn?
   private var isLosing = false
-  /// Taken while running; in force when everything it contains is durable.
+  /// A snapshot taken while running; valid once all that it contains is durable.
   private var pendingSnapshot: (commit: CommitIndex, bytes: [UInt8])?
   private(set) var durable = CommitIndex(0)
-  /// Nothing but the reserve is free until then.
+  /// The disk has no free space except the reserve until then.
   var fullUntil = Instant.zero
 
   var isIdle: Bool { unsynced.isEmpty }
 
-  /// Bytes written and not yet durable (I18).
+  /// Bytes that are written and not durable (I18).
   var unsyncedBytes: Int { unsynced.reduce(0) { $0 + $1.records.count + $1.events.count } }
   var unsyncedTurns: Int { unsynced.count }
 
@@ -63,14 +63,14 @@ struct Disk: Sendable {
     return sum
   }
 
-  /// Begins a sync of all that is written; false when one runs or there is nothing.
+  /// Begins a sync of all written turns; false if one runs or there is nothing.
   mutating func beginSync() -> Bool {
     guard syncing == 0, !unsynced.isEmpty else { return false }
     syncing = unsynced.count
     return true
   }
 
-  /// The sync has ended: what became durable, in order.
+  /// Ends the sync; returns the turns that became durable, in order.
   mutating func endSync() -> [WrittenTurn] {
     let done = Array(unsynced[..<syncing])
     unsynced.removeFirst(syncing)
@@ -84,9 +84,9 @@ struct Disk: Sendable {
     return done
   }
 
-  /// Power is gone: of what was not durable a prefix survives, so many permille of it, and a part
-  /// of the turn after it. Returns what survives. A disk that lies about its syncs (a mutant) loses
-  /// durable turns, too.
+  /// Simulates a power loss: a prefix of the unsynced turns survives (`permille` of them), and a
+  /// part of the next turn. Returns the survivors. A disk that lies about its syncs (a mutant)
+  /// loses durable turns, too.
   mutating func crash(keeping permille: Int, losesDurable: Bool) -> [WrittenTurn] {
     if losesDurable { turns.removeLast(min(turns.count, 2)) }
     let count = unsynced.count * permille / 1000
@@ -104,11 +104,11 @@ struct Disk: Sendable {
     return kept
   }
 
-  /// A mutant: the sync failed, was tried again, and the second one found nothing to do.
+  /// A mutant: the sync failed, and its repetition found nothing to do.
   mutating func loseNextSyncSilently() { isLosing = true }
 
-  /// One bit of a record in the middle changes. Returns which turn it is in; nil when there is
-  /// none, or a bit that nobody reads.
+  /// Flips one bit of a record in the middle. Returns its turn; nil if there is none, or the bit is
+  /// unused.
   mutating func rot(_ place: Int) -> CommitIndex? {
     guard turns.count > 1 else { return nil }
     let at = place % (turns.count - 1)
@@ -129,7 +129,7 @@ struct Disk: Sendable {
     compact()
   }
 
-  /// A snapshot takes the place of the turns that it contains, in one step (G9).
+  /// Replaces the turns that a durable snapshot contains by it, in one step (G9).
   private mutating func compact() {
     guard let pending = pendingSnapshot, pending.commit <= durable else { return }
     snapshot = pending.bytes
@@ -138,8 +138,8 @@ struct Disk: Sendable {
     pendingSnapshot = nil
   }
 
-  /// What a new life of the coordinator finds. A turn at the end that is not whole was never
-  /// durable, and goes; one in the middle means that the disk is not to be trusted (G5, G6).
+  /// Recovers a scheduler for a new life. An incomplete turn at the end was never durable, and is
+  /// dropped; a damaged one in the middle means that the disk cannot be trusted (G5, G6).
   func recover(_ timing: Timing) throws(JournalDamage) -> Scheduler {
     try verify()
     var scheduler = Scheduler(timing: timing)
@@ -153,14 +153,14 @@ struct Disk: Sendable {
     return scheduler
   }
 
-  /// The first damage that cannot come from a crash.
+  /// Throws the first damage that cannot come from a crash.
   func verify() throws(JournalDamage) {
     for turn in turns where Disk.checksum(turn.records) != turn.checksum {
       throw .damaged(turn.commit)
     }
   }
 
-  /// Whether each turn after the snapshot follows the one before.
+  /// Whether each turn after the snapshot follows its predecessor.
   var isGapless: Bool {
     guard let last = turns.last else { return true }
     return last.commit.number - snapshotCommit.number == UInt64(turns.count)

@@ -1,24 +1,24 @@
-// What goes wrong in a world, decided from the seed before it begins: a list of moments, each with
-// all that has to be known about it. A script holds the same list (`WorldScript`).
+// The faults of a world, computed from the seed before it begins: a list of moments with all
+// parameters. A script contains the same list (`WorldScript`).
 
 import OpClusterModel
 
-/// One thing that goes wrong.
+/// One fault.
 struct Mishap: Sendable, Equatable {
   var at: Instant
   var fault: Fault
-  /// Which worker or client, where one is meant; counted from 0, modulo how many there are.
+  /// The affected worker or client, if any; counted from 0, modulo their number.
   var subject = 0
-  /// How long it lasts, or until what died is started again.
+  /// Its duration, or the time until a dead process is restarted.
   var length = Span.zero
-  /// More about it: permille of the unsynced turns that survive a crash; the directions of a cut
-  /// (1 to the coordinator, 2 from it); 1 for a break that nobody notices,
-  /// and for a restore whose journal does not know of exclusive processes that stand still.
+  /// A further parameter: permille of the unsynced turns that survive a crash; the directions of a
+  /// cut (1 to the coordinator, 2 from it); 1 for a break without notice, and for a restore with
+  /// paused exclusive processes that the journal does not know.
   var detail = 0
 }
 
 extension Plan {
-  /// All mishaps of a seed, by time.
+  /// All faults of a seed, by time.
   func mishaps(seed: UInt64, from start: Instant) -> [Mishap] {
     var found: [Mishap] = []
     for fault in Fault.allCases {
@@ -50,7 +50,8 @@ extension Plan {
     case .diskFull: mishap.length = chance.milliseconds(100, 8_000)
     case .workerDeath, .workerStop: mishap.length = chance.milliseconds(50, 20_000)
     case .workerPause:
-      // Often past its loss: only then does anything hang on the guard alone (G16).
+      // Often longer than the time until loss: only then does safety depend on the guard alone
+      // (G16).
       let isLong = chance.percent(30)
       mishap.length = isLong ? chance.milliseconds(17_000, 40_000) : chance.milliseconds(10, 25_000)
     case .cut:
@@ -64,7 +65,7 @@ extension Plan {
     return mishap
   }
 
-  /// Cuts in one order that end in another.
+  /// Cuts that begin in one order and end in another.
   private func swizzle(_ at: Instant, _ chance: inout Chance) -> [Mishap] {
     var moment = at
     let end = at + chance.milliseconds(2_000, 12_000)

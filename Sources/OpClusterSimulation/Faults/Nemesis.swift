@@ -1,5 +1,4 @@
-// What goes wrong in the simulated world is carried out here, and so is the moment from which
-// nothing does.
+// Carries out the faults of the simulated world, and the moment after which there are no more.
 
 import OpClusterExecution
 import OpClusterModel
@@ -61,18 +60,18 @@ extension World {
 
   // MARK: - The disk
 
-  /// EIO: nothing more is said or written by this life, which ends (G7).
+  /// Fails with EIO: this life sends and writes nothing more, and ends (G7).
   private func failDisk(_ mishap: Mishap) {
     guard coordinator.isUp else { return }
     if mutant == .retriedSync {
-      // The second sync says that all is well; what the first one lost is gone.
+      // The second sync reports success, although the data of the first are lost.
       return coordinator.disk.loseNextSyncSilently()
     }
     crashCoordinator(mishap, "stops: the disk answers EIO")
   }
 
-  /// While the coordinator is down, one bit of its journal changes: it refuses to start and names
-  /// the record (G6), until somebody puts the copy in its place.
+  /// Flips one bit of the journal while the coordinator is down: the coordinator must refuse to
+  /// start and name the record (G6), until the copy is put in place.
   private func rot(_ mishap: Mishap) {
     guard coordinator.isUp, !coordinator.disk.turns.isEmpty else { return }
     crashCoordinator(mishap, "is stopped, and a bit of its journal rots")
@@ -89,8 +88,8 @@ extension World {
 
   // MARK: - Uninvited
 
-  /// A second process of the same name: it must be refused as long as the first one is heard, and
-  /// take its place afterwards. Here it only greets, and is gone.
+  /// Lets a second process say hello under the same name: it must be refused while the first is
+  /// heard, and replace it afterwards. Here it only says hello and leaves.
   private func greetAsNamesake(of worker: Int) {
     var chance = draw(.birth)
     let session = WorkerSession(chance.next())
@@ -101,7 +100,7 @@ extension World {
     greet(Wire.encode(.hello(hello)), from: .stranger(worker))
   }
 
-  /// Speaks a protocol that nobody does, and must be told so (G32).
+  /// Uses an unknown protocol version, and must be told so (G32).
   private func greetAsStranger(_ number: Int) {
     var hello = WorkerHello(
       versions: ProtocolVersions(lowest: 90, highest: 99), build: "other", name: "stranger",
@@ -115,7 +114,7 @@ extension World {
     send(bytes, over: open(owner), .toCoordinator)
   }
 
-  /// What a stranger is told.
+  /// Checks the answer to a stranger.
   func takeAsStranger(_ bytes: [UInt8], _ worker: Int) {
     guard worker < 0 else { return }
     do {
@@ -127,7 +126,7 @@ extension World {
     }
   }
 
-  /// From now on everything works: the network, the disk, the machines.
+  /// Heals the world: from now on the network, the disk and the machines work.
   func heal() {
     isHealed = true
     healedAt = now
@@ -146,10 +145,10 @@ extension World {
 
   // MARK: - The end
 
-  /// Everything has ended, and nobody has anything left to say.
+  /// Whether everything has ended, and no message is pending.
   var isQuiet: Bool {
     guard isHealed, coordinator.isUp, coordinator.disk.isIdle, coordinator.withheld.isEmpty,
-      !book.hasLiveGraphs, asksLeft == 0
+      !ledger.hasLiveGraphs, asksLeft == 0
     else { return false }
     for client in clients where !client.pending.isEmpty || client.submissionsLeft > 0 {
       return false
@@ -164,8 +163,8 @@ extension World {
 
   func stuck() {
     var left: [String] = []
-    for graph in book.liveGraphs.prefix(3) {
-      guard let entry = book.graphs[Int(graph.number)] else { continue }
+    for graph in ledger.liveGraphs.prefix(3) {
+      guard let entry = ledger.graphs[Int(graph.number)] else { continue }
       for (index, operation) in entry.operations.enumerated() where operation.outcome == nil {
         left.append(
           "\(graph.number)/#\(index) attempt \(operation.attempt) worker \(operation.worker)")
@@ -181,7 +180,7 @@ extension World {
     fail("I5", "not everything ends: \(left.prefix(12).joined(separator: "; "))")
   }
 
-  /// What the coordinator itself says about what is left (asked of a copy).
+  /// The coordinator's own explanation of unfinished work (asked of a copy).
   private var explanations: [String] {
     var (probe, turn) = (coordinator.scheduler, Turn())
     turn.begin(at: now, wall: wall)
@@ -194,16 +193,16 @@ extension World {
     return lines.prefix(4).map { "\($0.shown): \($0.lines.first ?? "")" }
   }
 
-  /// The last look at everything.
+  /// The final checks.
   func expectQuiet() {
     if let broken = coordinator.scheduler.brokenInvariant() { return fail("scheduler", broken) }
     expectSameAsShadow("in the end")
     expectKeysKept()
-    for key in keys where book.graphByKey[key] != acknowledged[key]?.graph {
+    for key in keys where ledger.graphByKey[key] != acknowledged[key]?.graph {
       fail("I1", "key \(key.text) is gone")
     }
-    for number in book.graphs.indices {
-      guard let graph = book.graphs[number] else { continue }
+    for number in ledger.graphs.indices {
+      guard let graph = ledger.graphs[number] else { continue }
       for (index, operation) in graph.operations.enumerated() {
         if operation.outcome == nil { fail("I5", "\(number)/#\(index) has not ended") }
         if !operation.wasCompleted { fail("S109", "\(number)/#\(index) has no completion") }

@@ -1,10 +1,10 @@
-// What becomes of messages and syncs: by the script that is replayed, else by the seed and the
-// name of the message alone, so that nothing else that is drawn disturbs it. The world's.
+// Decides the fate of messages and syncs: by the replayed script, else only by the seed and the
+// name of the message, so that no other draw disturbs it. Part of the world.
 
 import OpClusterModel
 
 extension World {
-  /// A draw that depends on nothing but the seed and these names.
+  /// A draw that depends only on the seed and these names.
   func draw(_ place: Place, _ first: Int, _ second: Int = 0) -> Chance {
     let name = place.rawValue << 56 ^ UInt64(bitPattern: Int64(first)) << 28
     return Chance(seed, purpose: name ^ UInt64(bitPattern: Int64(second)))
@@ -16,13 +16,14 @@ extension World {
     return draw(place, drawn[Int(place.rawValue)])
   }
 
-  /// What is drawn for.
+  /// The purposes of draws.
   enum Place: UInt64, CaseIterable {
     case message = 1
     case sync, turn, notice, session, reconnect, repetition, birth, kill
   }
 
-  /// The next message of this owner in this direction: what becomes of it, and what else it draws.
+  /// Decides the fate of the next message of this owner in this direction; returns a generator for
+  /// its other draws.
   func judge(_ owner: Connection.Owner, _ direction: Direction) -> (Verdict, Chance) {
     var counts = said[owner] ?? [0, 0]
     counts[direction.rawValue] += 1
@@ -35,7 +36,7 @@ extension World {
       case .stranger(let worker): (2_001 + worker) * 2
       }
     var chance = draw(.message, line + direction.rawValue, number)
-    // By a generator of its own: a script does without these draws.
+    // Uses a separate generator, since a script does without these draws.
     var fate = Chance(chance.next())
     if isHealed { return (.carried, chance) }
     let name = MessageName(owner: owner, direction: direction, number: number)
@@ -59,7 +60,7 @@ extension World {
     return verdict
   }
 
-  /// How long the next sync takes.
+  /// The duration of the next sync.
   func nextSyncLength() -> Span {
     syncs += 1
     var chance = draw(.sync, syncs)

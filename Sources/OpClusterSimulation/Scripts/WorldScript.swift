@@ -1,12 +1,12 @@
-// A world without chance: its cluster, everything that goes wrong and when, what becomes of each
-// message and sync that is not simply carried, and what clients ask. Recorded from a seed, made
-// smaller by `Shrinking`, kept as a file and replayed: a seed's meaning changes with every change
-// of this code, a script's does not (Simulation.md).
+// A world without randomness: its cluster, all faults with their moments, the fate of each message
+// and sync that is not simply carried, and the clients' requests. Recorded from a seed, minimised
+// by `Shrinking`, stored as a file and replayed: the meaning of a seed changes with every change of
+// this code, that of a script does not (Simulation.md).
 
 import OpClusterModel
 
 public struct WorldScript: Sendable, Equatable {
-  /// What durations, latencies and sessions are drawn from, each by its own name.
+  /// The seed for durations, latencies and sessions, each drawn under its own name.
   var seed: UInt64 = 0
   var plan = Plan()
   var mishaps: [Mishap] = []
@@ -14,7 +14,7 @@ public struct WorldScript: Sendable, Equatable {
   var verdicts: [MessageVerdict] = []
   var syncs: [SyncVerdict] = []
 
-  /// A client asks something.
+  /// A request of a client.
   struct Ask: Sendable, Equatable {
     var at: Instant
     var client: Int
@@ -26,18 +26,18 @@ public struct WorldScript: Sendable, Equatable {
     var verdict: Verdict
   }
   struct SyncVerdict: Sendable, Equatable {
-    /// Which sync of the world, from 1.
+    /// The number of the sync in its world, from 1.
     var number: Int
     var length: Span
   }
 
-  /// How many things it could do without.
+  /// The number of items that might be omitted.
   public var itemCount: Int { mishaps.count + asks.count + verdicts.count + syncs.count }
   public var workerCount: Int { plan.workers.count }
 }
 
-/// Names a message by who says it and how many it said before, so that the name stays when other
-/// things are left out.
+/// Names a message by its sender and its number, so that the name stays the same when other items
+/// are omitted.
 struct MessageName: Hashable, Sendable {
   var owner: Connection.Owner
   var direction: Direction
@@ -45,20 +45,20 @@ struct MessageName: Hashable, Sendable {
   var number: Int
 }
 
-/// What the network does with a message besides carrying it.
+/// The fate of a message other than simple delivery.
 struct Verdict: Sendable, Equatable {
   var isLost = false
-  /// Later than it should be by so much.
+  /// The additional delay.
   var late = Span.zero
-  /// It does not wait for those before it.
+  /// Whether it may overtake earlier messages.
   var overtakes = false
-  /// It comes a second time, later than it should by so much.
+  /// The additional delay of a second copy; nil if there is none.
   var again: Span?
 
   static let carried = Verdict()
 }
 
-/// What a replayed script says, as the world asks for it.
+/// The verdicts of a replayed script, for look-ups by the world.
 struct ScriptedVerdicts: Sendable {
   /// Looked up, never iterated.
   private var messages: [MessageName: Verdict] = [:]

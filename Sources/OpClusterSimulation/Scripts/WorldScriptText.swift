@@ -1,9 +1,9 @@
-// Scripts as text, one thing to a line, so that a person can read what a regression does and
-// delete what it does not need.
+// Converts scripts to text, one item per line, so that a person can read a regression and delete
+// unnecessary items.
 
 import OpClusterModel
 
-/// Why a text is not a script.
+/// The reason why a text is not a valid script.
 public struct ScriptError: Error, CustomStringConvertible {
   public var line: Int
   public var problem: String
@@ -13,7 +13,7 @@ public struct ScriptError: Error, CustomStringConvertible {
 // MARK: - Writing
 
 extension WorldScript {
-  /// The file, with these lines of comment at its head.
+  /// The text of the file, with these comment lines first.
   public func text(comments: [String] = []) -> String {
     var lines = comments.map { "# \($0)" }
     lines.append("seed \(seed)")
@@ -130,7 +130,7 @@ extension Verdict {
 // MARK: - Reading
 
 extension WorldScript {
-  /// Lines that begin with # are for people.
+  /// Parses a script. Lines that begin with # are comments.
   public init(text: String) throws(ScriptError) {
     for (at, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
       let words = line.split(separator: " ")
@@ -142,7 +142,7 @@ extension WorldScript {
     guard !plan.workers.isEmpty else { throw ScriptError(line: 1, problem: "there is no worker") }
   }
 
-  /// Whether the line means something.
+  /// Parses one line; false if it is invalid.
   private mutating func take(_ kind: Substring, _ words: [Substring]) -> Bool {
     let numbers = words.map { Int64($0) }
     func number(_ at: Int) -> Int64? { at < numbers.count ? numbers[at] : nil }

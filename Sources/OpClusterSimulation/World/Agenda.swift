@@ -1,37 +1,37 @@
-// What will happen, in order of virtual time; equal moments in order of planning. Owned by the
+// The future happenings, in order of virtual time; equal moments in order of planning. Owned by the
 // world.
 
 import OpClusterModel
 
-/// Something that is going to happen to the world.
+/// A future happening of the world.
 enum Happening: Sendable {
   /// Bytes reach one end of a connection.
   case arrival(Delivery)
-  /// The coordinator's loop comes round; of this life of it.
+  /// The loop of this life of the coordinator runs a turn.
   case coordinatorTurn(life: Int)
   case syncEnds(life: Int)
   case coordinatorStarts
-  /// The socket answered that this peer is gone.
+  /// The socket reports that this peer is gone.
   case peerGone(PeerID, life: Int)
   case workerTurn(worker: Int, life: Int)
   case workerStarts(worker: Int)
-  /// The worker's end of a connection notices that the other is gone.
+  /// The worker's end of a connection notices that the other end is gone.
   case broken(connection: Int)
   case processEnds(worker: Int, life: Int, AttemptID)
-  /// The lease guard of a worker looks whether exclusive operations may still run.
+  /// The lease guard of a worker checks whether exclusive operations may still run.
   case guardLooks(worker: Int, life: Int)
   case clientActs(client: Int)
-  /// Of the script that is replayed, at this position.
+  /// The request at this position of the replayed script.
   case clientAsks(Int)
   case clientRepeats(client: Int, RequestID)
-  /// Position in the world's list.
+  /// The position in the world's list.
   case mishap(Int)
   case heal
-  /// Everything is healed: what users would do to get everything going again.
+  /// Everything is healed: acts as users would to let everything run.
   case tidyUp
 }
 
-/// A binary heap over the moments.
+/// A binary heap ordered by moments.
 struct Agenda: Sendable {
   private struct Entry {
     var at: Instant

@@ -1,5 +1,5 @@
 // Clients in the simulated world: they submit with keys and repeat until they are answered, steer
-// what they and others submitted, read, and check what they are told.
+// graphs of their own and of others, read, and check the answers.
 
 import OpClusterModel
 import OpClusterWire
@@ -9,11 +9,11 @@ struct Client {
   var chance: Chance
   var submissionsLeft: Int
   var lastRequest: UInt64 = 0
-  /// Asked and not answered yet, oldest first.
+  /// Unanswered requests, oldest first.
   var pending: [Asked] = []
-  /// To be asked when some have been answered: as many as real clients have in flight, at most.
+  /// Requests that wait for answers to others: the number in flight is limited as for real clients.
   var linedUp: [ClientRequest] = []
-  /// Answered submissions, to be repeated now and then.
+  /// Answered submissions, for occasional repetition.
   var known: [(submission: GraphSubmission, graph: GraphID)] = []
   var follower = Follower()
 
@@ -23,14 +23,14 @@ struct Client {
     var id: RequestID
     var request: ClientRequest
     var tries = 1
-    /// How often what it suspends had been resumed when it was asked.
+    /// The resumptions of the queue or graph to suspend, when it was asked.
     var resumesBefore = 0
   }
 }
 
 extension ClientRequest {
   fileprivate var isSubmission: Bool { if case .submit = self { true } else { false } }
-  /// May keep operations from being handed over until it is decided.
+  /// Whether it may keep operations from being handed over until it is decided.
   var isSteering: Bool {
     switch self {
     case .submit, .graphs, .operations, .explain, .queues, .workers, .ping: false
@@ -51,7 +51,7 @@ extension World {
     } else if clients[at].submissionsLeft > 0 {
       submitSomething(at)
     } else if let known = clients[at].known.first, clients[at].chance.percent(20) {
-      // A retry of long ago: the same key, sometimes with other content.
+      // A late repetition: the same key, sometimes with other content.
       var again = known.submission
       if clients[at].chance.percent(30) { again.name += "x" }
       ask(.submit(again), at)
@@ -66,7 +66,7 @@ extension World {
     var maker = GraphMaker(chance: Chance(clients[at].chance.next()), plan: plan)
     var earlier: [OperationID] = []
     if let id = someOperation(at), clients[at].chance.percent(40) { earlier.append(id) }
-    let queues = ["q0", "q1"].filter { book.queueByName[$0] != nil }
+    let queues = ["q0", "q1"].filter { ledger.queueByName[$0] != nil }
     ask(.submit(maker.graph(key: key, earlier: earlier, queues: queues)), at)
   }
 
@@ -93,7 +93,7 @@ extension World {
     agenda.plan(.clientRepeats(client: at, id), at: now + chance.milliseconds(800, 4_000))
   }
 
-  /// A script says so.
+  /// Sends a request of the script.
   func clientAsks(_ number: Int) {
     asksLeft -= 1
     guard let script, case let entry = script.asks[number] else { return }
@@ -107,7 +107,7 @@ extension World {
     }
   }
 
-  /// No answer for a while: again, on a fresh connection now and then.
+  /// Repeats an unanswered request, sometimes on a new connection.
   func clientRepeats(_ at: Int, _ id: RequestID) {
     guard let found = clients[at].pending.firstIndex(where: { $0.id == id }) else { return }
     clients[at].pending[found].tries += 1
@@ -119,7 +119,7 @@ extension World {
     say(id, clients[at].pending[found].request, at)
   }
 
-  /// An answer arrives.
+  /// Handles an answer.
   func take(_ bytes: [UInt8], at client: Int) {
     do {
       guard case .reply(let id, let reply) = try Wire.decodeClientAnswer(bytes),
@@ -142,14 +142,15 @@ extension World {
       noteAccepted(submission, graph, operations, client)
     case (.submit(let submission), .refused(let refusal)):
       refusals[String(describing: refusal.code), default: 0] += 1
-      // The same key with other content is the only refusal that a known key may bring.
+      // A conflict, for the same key with other content, is the only permitted refusal of a known
+      // key.
       if refusal.code == .busy { return askAgain(request, client) }
       if acknowledged[submission.key] != nil, refusal.code != .conflict {
         fail("I1", "key \(submission.key.text) was accepted, now: \(refusal.message)")
       }
     case (.operations, .operations(let rows, _)):
       for row in rows where row.isFinished {
-        if book.contains(row.id), book[row.id].outcome != row.outcome {
+        if ledger.contains(row.id), ledger[row.id].outcome != row.outcome {
           fail("I2", "\(row.id) is read as \(String(describing: row.outcome))")
         }
       }
@@ -159,7 +160,7 @@ extension World {
     }
   }
 
-  /// A busy coordinator is asked again (G8, G27): nothing of the submission is lost by it.
+  /// Repeats a request to a busy coordinator (G8, G27): the submission must not get lost.
   private func askAgain(_ request: ClientRequest, _ at: Int) {
     clients[at].lastRequest += 1
     let id = RequestID(clients[at].lastRequest)
@@ -171,7 +172,8 @@ extension World {
   private func noteAccepted(
     _ submission: GraphSubmission, _ graph: GraphID, _ operations: UInt32, _ client: Int
   ) {
-    guard Int(graph.number) < book.graphs.count, let known = book.graphs[Int(graph.number)] else {
+    guard Int(graph.number) < ledger.graphs.count, let known = ledger.graphs[Int(graph.number)]
+    else {
       return fail("G1", "graph \(graph.number) is acknowledged and not durable")
     }
     if known.submission != submission, mutant != .keyIgnored {

@@ -5,34 +5,34 @@ import OpClusterModel
 import OpClusterScheduling
 import OpClusterWire
 
-/// One coordinator process after the other, on the same disk.
+/// Successive coordinator processes on the same disk.
 final class Coordinator {
   var scheduler = Scheduler()
   var turn = Turn()
   var disk = Disk()
-  /// Counts the processes.
+  /// The number of processes so far.
   var life = 0
   var isUp = false
   var pausedUntil = Instant.zero
   var inbox: [(peer: PeerID, owner: Connection.Owner, bytes: [UInt8])] = []
   var gonePeers: [PeerID] = []
-  /// Said when everything through this commit is durable; oldest first.
+  /// Effects that leave when everything through this commit is durable; oldest first.
   var withheld: [(commit: CommitIndex, effects: [Effect])] = []
   var plannedTurn: Instant?
   var turns = 0
-  /// Nothing came into this turn but time.
+  /// Whether time was the only input of this turn.
   var isTurnIdle = false
   var idleTurns = Idleness()
-  /// Its journal was restored, and what it does not know may still run (G16).
+  /// Whether its journal was restored, so that operations unknown to it may still run (G16).
   var mayHaveGoneBack = false
 }
 
-/// Counts turns in which nothing happened: many in a second are a busy loop (G30).
+/// Counts idle turns: many in a second are a busy loop (G30).
 struct Idleness {
   private var since = Instant.zero
   private var count = 0
 
-  /// Whether it is a busy loop.
+  /// Whether there is a busy loop.
   mutating func add(isIdle: Bool, at now: Instant) -> Bool {
     if !isIdle || now - since > .seconds(1) {
       since = now
@@ -80,7 +80,7 @@ extension World {
     now + timing.resync - timing.lost
   }
 
-  /// Dies as by `kill -9` and power loss together.
+  /// Crashes, like `kill -9` together with a power loss.
   func crashCoordinator(_ mishap: Mishap, _ why: String) {
     guard coordinator.isUp else { return }
     note(.crash, UInt64(coordinator.life)) { "coordinator \(why)" }
@@ -150,7 +150,7 @@ extension World {
     }
   }
 
-  /// G8: while there is only the reserve, nothing new is taken in; what runs goes on.
+  /// With only the reserve left, refuses new submissions; running operations continue (G8).
   private func refusesForSpace(
     _ request: ClientRequest, _ peer: PeerID, _ id: RequestID
   ) -> Bool {
@@ -160,7 +160,7 @@ extension World {
     return true
   }
 
-  /// Seals the turn, writes it, and says what may be said.
+  /// Seals the turn, writes it, and sends what may leave.
   private func closeTurn() {
     coordinator.scheduler.close(&coordinator.turn)
     coordinator.turns += 1
@@ -216,7 +216,7 @@ extension World {
     sync()
   }
 
-  /// The one place where anything that claims a fact leaves.
+  /// Sends effects that claim facts; nothing else does.
   private func release() {
     var count = 0
     while count < coordinator.withheld.count,
@@ -249,13 +249,13 @@ extension World {
     }
   }
 
-  /// What the journal holds from now on: the witnesses see it before anybody is told.
+  /// Passes a durable turn to the oracles, before any peer is told.
   private func becameDurable(_ turn: WrittenTurn) {
     do {
       let records = try Wire.decodeRecords(turn.records)
       shadow.replay(records, commit: turn.commit)
-      book.isSteered = clients.contains { $0.pending.contains { $0.request.isSteering } }
-      book.take(
+      ledger.isSteered = clients.contains { $0.pending.contains { $0.request.isSteering } }
+      ledger.take(
         records, try Wire.decodeEventRuns(turn.events), turn.submissions, turn.endings,
         commit: turn.commit)
       takeProblems()

@@ -1,12 +1,12 @@
-// What an attempt does: how long it takes and how it ends, from the seed and its name alone, so
-// that it does not depend on when or where it runs.
+// The course of an attempt: its duration and end, only from the seed and its name, so that it does
+// not depend on when or where it runs.
 
 import OpClusterModel
 
 struct Course: Sendable {
   enum Reaction: Sendable {
     case obey(after: Span)
-    /// It is at its end anyway and says what it came to.
+    /// It is about to end anyway and reports its own result.
     case goOn
     case ignore
   }
@@ -29,8 +29,8 @@ struct Course: Sendable {
     case 1, 2: onStop = .goOn
     default: onStop = .obey(after: chance.microseconds(100, 80_000))
     }
-    // Some outlive the loss of their worker, or nothing would need the guard (G16); not where
-    // there are so many that they would outlast the patience of the second half.
+    // Some outlive the loss of their worker, else nothing would need the guard (G16); not in large
+    // graphs, where they would exceed the time limit of the second half.
     if isExclusive, plan.size < 40, chance.percent(30) {
       duration = chance.milliseconds(15_000, 60_000)
     }
@@ -62,14 +62,14 @@ struct Course: Sendable {
     return result
   }
 
-  /// It cannot be started.
+  /// An attempt that cannot be started.
   static let unable: Course = {
     var result = AttemptResult()
     result.cause = .cannotStart
     result.diagnostic = "the working directory cannot be entered"
     return Course(duration: .zero, result: result, onStop: .goOn)
   }()
-  /// It did as it was asked.
+  /// The result of an attempt that obeyed a stop.
   static let stopped: AttemptResult = {
     var result = AttemptResult()
     result.cause = .signal

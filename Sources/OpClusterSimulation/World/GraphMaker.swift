@@ -1,4 +1,4 @@
-// Random graphs: every kind of template, edge and policy that a submission can have.
+// Random graphs with every kind of template, edge and policy of a submission.
 
 import OpClusterModel
 import OpClusterWire
@@ -7,7 +7,7 @@ struct GraphMaker {
   var chance: Chance
   let plan: Plan
 
-  /// `earlier` are operations of other graphs that it may wait for, `queues` names of queues.
+  /// `earlier` are operations of other graphs that it may depend on, `queues` names of queues.
   mutating func graph(
     key: String, earlier: [OperationID], queues: [String]
   ) -> GraphSubmission {
@@ -108,7 +108,7 @@ struct GraphMaker {
     return Wire.encode(command: command)
   }
 
-  /// Groups with `on_failure` and `max_failures` of their own.
+  /// Adds groups with `on_failure` and `max_failures` of their own.
   private mutating func addFailureScopes(_ submission: inout GraphSubmission) {
     guard chance.percent(25) else { return }
     for _ in 0..<chance.between(1, 2) {
@@ -148,7 +148,7 @@ struct GraphMaker {
       submission.elementEdges.to.append(UInt32(to))
       submission.elementEdges.policies.append(policy())
     }
-    // Two edges between the same operations must agree: keep what the templates say.
+    // Two edges between the same operations must agree: those of the templates win.
     dropConflicts(&submission)
   }
 

@@ -1,71 +1,71 @@
-// What a seed means: the cluster, the load, and which faults happen how often ("swarm": each class
-// of faults is on or off by the seed, so that some worlds know one kind of trouble only).
+// The plan of a seed: the cluster, the load, and the frequencies of faults ("swarm": the seed
+// switches each class of faults on or off, so that some worlds have only one kind of fault).
 
 import OpClusterModel
 
-/// Classes of faults that come as events; those that come with a message or a sync are rates of
-/// `Plan`. The names are those of scripts.
+/// Classes of faults that occur as events; faults of single messages or syncs are rates of `Plan`.
+/// The names are those of scripts.
 enum Fault: String, Sendable, CaseIterable {
   case coordinatorCrash, coordinatorPause
   /// A write or sync answers EIO: the coordinator must stop at once (G7).
   case diskError
-  /// No room but the reserve for a while (G8).
+  /// The disk has only the reserve left for a while (G8).
   case diskFull
   /// One bit of a record in the middle changes while the coordinator is down (G6).
   case bitRot
   case workerDeath, workerPause, workerStop
-  /// Another process says hello under the name of a worker that lives.
+  /// Another process says hello under the name of a living worker.
   case namesake
-  /// A peer of a release that nobody speaks any more says hello (G32).
+  /// A peer of an unsupported release says hello (G32).
   case stranger
-  /// One direction of a worker's connection, or both, stays silent for a while.
+  /// One or both directions of a worker's connection stay silent for a while.
   case cut
-  /// Every worker is cut, one after the other, and they come back in another order.
+  /// All workers are cut, one after the other, and return in another order.
   case swizzle
-  /// A worker's connection breaks; what was in flight is gone.
+  /// A worker's connection breaks; bytes in flight are lost.
   case connectionBreak
   case snapshot
-  /// An older copy of the journal takes its place, and the copying before.
+  /// An older copy of the journal replaces it; and the earlier copying.
   case restore, backup
 }
 
 struct Plan: Sendable, Equatable {
-  // The cluster
+  // The cluster:
   var workers: [Machine] = []
   var clients = 1
   var latency = Latency(low: 50, high: 500)
 
-  // The load
-  /// Graphs that each client submits, and about how many operations each has.
+  // The load:
+  /// The graphs that each client submits, and the approximate number of operations of each.
   var graphs = 2
   var size = 8
   var pace = Pace.mixed
   var failurePercent = 10
-  /// Of a hundred templates so many are exclusive (G16).
+  /// The percentage of exclusive templates (G16).
   var exclusivePercent = 10
-  /// How long faults and requests go on.
+  /// The duration of faults and requests.
   var turmoil = Span.seconds(30)
-  /// Percent of a client's acts that steer rather than submit or read.
+  /// The percentage of a client's acts that steer rather than submit or read.
   var steering = 0
 
-  // Faults
-  /// By `Fault.number`; nil: none of this class.
+  // Faults:
+  /// By `Fault.number`; nil: no faults of this class.
   var meanBetween: [Span?] = Array(repeating: nil, count: Fault.allCases.count)
   var lossPermille = 0
   var doublePermille = 0
   var reorderPermille = 0
   var latePermille = 0
-  /// Percent of broken connections that come back without the worker having noticed.
+  /// The percentage of broken connections that return unnoticed by the worker.
   var silentReconnects = 0
   var slowSyncPermille = 0
-  /// Syncs that last up to several leases: the disk delays answers, and nothing else.
+  /// Syncs that last up to several leases: the disk must only delay answers.
   var stalledSyncPermille = 0
-  /// Of a hundred queues so many have a pool: their operations go to workers in the zone alone.
+  /// The percentage of queues with a pool: their operations go only to workers in the zone.
   var poolPercent = 0
-  /// Of a hundred templates so many cannot be started at a worker, at each others.
+  /// The percentage of templates that cannot be started at a worker; different for each worker.
   var unablePercent = 0
 
-  /// Microseconds.
+  /// In microseconds.
   struct Latency: Sendable, Equatable {
     var low: Int
     var high: Int
@@ -74,7 +74,7 @@ struct Plan: Sendable, Equatable {
     var capacity: Resources
     var isInZone: Bool
     var hasRareType: Bool
-    /// Its clock goes so much too fast, in ten-thousandths; at most a hundred either way.
+    /// The excess speed of its clock, in ten-thousandths; at most a hundred either way.
     var drift: Int
 
     var labels: [Label] { isInZone ? [Label(key: "zone", value: "a")] : [] }
@@ -82,7 +82,7 @@ struct Plan: Sendable, Equatable {
       hasRareType ? [Plan.plainType, Plan.rareType] : [Plan.plainType]
     }
   }
-  /// How long operations take.
+  /// The typical duration of operations.
   enum Pace: String, Sendable, CaseIterable { case fast, mixed, slow }
 
   init() {}
@@ -97,7 +97,7 @@ struct Plan: Sendable, Equatable {
     if lack.percent(25) { poolPercent = lack.pick([20, 60]) }
   }
 
-  /// Whether a folder or a program is missing at a worker that operations of a template want.
+  /// Whether a worker lacks a folder or program that operations of a template need.
   func isUnable(_ worker: Int, graph: UInt32, template: UInt32, seed: UInt64) -> Bool {
     if unablePercent == 0 { return false }
     let name = UInt64(graph) << 32 | UInt64(template) << 8 | UInt64(worker)
@@ -105,7 +105,7 @@ struct Plan: Sendable, Equatable {
     return chance.percent(unablePercent)
   }
 
-  /// From now on nothing goes wrong.
+  /// Ends all faults.
   mutating func stopFaults() {
     meanBetween = Array(repeating: nil, count: Fault.allCases.count)
     (lossPermille, doublePermille, reorderPermille, latePermille) = (0, 0, 0, 0)
@@ -114,7 +114,7 @@ struct Plan: Sendable, Equatable {
     unablePercent = 0
   }
 
-  /// Met by the first worker at least, so that everything can end.
+  /// At least the first worker meets it, so that everything can end.
   static let pool = [LabelRequirement(key: "zone", values: ["a"])]
   static let plainType = OperationType(name: "plain")
   static let rareType = OperationType(name: "rare")
@@ -123,7 +123,7 @@ struct Plan: Sendable, Equatable {
     let count = chance.percent(60) ? chance.between(1, 3) : chance.between(1, 8)
     let hasDrift = chance.percent(30)
     for at in 0..<count {
-      // The first can run everything, so that everything can end.
+      // The first worker can run everything, so that everything can end.
       let isLarge = at == 0 || chance.percent(30)
       var capacity = Resources(
         cpus: ResourceAmount(Int64(isLarge ? chance.between(2, 6) : chance.between(1, 3))),
@@ -145,7 +145,7 @@ struct Plan: Sendable, Equatable {
     graphs = chance.between(1, 4)
     size = chance.percent(4) ? chance.between(40, 120) : chance.between(3, 14)
     pace = chance.pick(Pace.allCases)
-    // So many long ones on one small worker would need more than the patience of the second half.
+    // So many long operations on one small worker would exceed the time limit of the second half.
     if size >= 40, pace == .slow { pace = .mixed }
     failurePercent = chance.pick([0, 0, 5, 15, 40])
     turmoil = .seconds(Int64(chance.between(5, 40)))
@@ -197,7 +197,7 @@ extension Fault {
     case .backup: 15
     }
   }
-  /// In how many of a hundred seeds this class is on.
+  /// The percentage of seeds with this class.
   var percentOfSeeds: Int {
     switch self {
     case .coordinatorCrash, .coordinatorPause, .workerDeath, .workerPause, .workerStop, .cut,
@@ -205,13 +205,13 @@ extension Fault {
       35
     case .diskError, .diskFull, .bitRot, .namesake, .stranger, .swizzle: 15
     case .restore: 10
-    // Comes with a restore.
+    // Occurs only together with a restore.
     case .backup: 0
     }
   }
-  /// A section of its own: without it nothing that was told may be lost.
+  /// Drawn separately: without a restore no told fact may be lost.
   var isOfRestores: Bool { self == .restore || self == .backup }
-  /// Takes the whole cluster down or aside: not all the time, or nothing ever happens.
+  /// Whether it stops or blocks the whole cluster: if frequent, nothing else would ever happen.
   var isRare: Bool {
     switch self {
     case .diskError, .diskFull, .bitRot, .swizzle, .namesake, .stranger: true

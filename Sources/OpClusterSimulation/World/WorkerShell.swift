@@ -1,43 +1,43 @@
-// A worker's body in the simulated world: its core, its socket, and processes that last as long as
-// the seed says and end as the seed says.
+// A worker's body in the simulated world: its execution core, its socket, and processes whose
+// durations and ends the seed determines.
 
 import OpClusterExecution
 import OpClusterModel
 import OpClusterWire
 
-/// A machine with one worker process after the other.
+/// A machine with successive worker processes.
 struct Worker {
   let name: String
   let machine: Plan.Machine
-  /// nil: no worker process.
+  /// nil: no worker process runs.
   var core: ExecutionCore?
   var life = 0
   var session = WorkerSession(0)
   var connection: Int?
-  /// The newest of its connections over which the coordinator was told something.
+  /// The newest of its connections over which the coordinator has received anything.
   var newestHeard = 0
   var pausedUntil = Instant.zero
-  /// Its clock is right at this moment, and goes as its machine's does.
+  /// The moment when its clock was right; from then on it drifts with its machine's.
   var bornAt = Instant.zero
-  /// How long it stays away when it leaves in good order.
+  /// How long it stays away after leaving in good order.
   var returnsAfter = Span.seconds(5)
   var plannedTurn: Instant?
   var inbox: [Input] = []
   var turns = 0
   var idleTurns = Idleness()
-  /// In the order in which they were launched.
+  /// In the order of their launches.
   var processes: [Process] = []
   /// By the number that the core gives them.
   var templates: [TemplateAnnouncement?] = []
-  /// The newest conversation to which it was welcomed.
+  /// The newest conversation that it was welcomed to.
   var lastConversation: Conversation?
-  /// When the newest word that renewed its lease was said.
+  /// The time of sending of the newest message that renewed its lease.
   var heardWordOf = Instant.zero
-  /// When it took that word in, by its own clock.
+  /// The time of handling that message, by its own clock.
   var heardAt = Instant.zero
-  /// When its guard is going to look.
+  /// The next check of its guard.
   var guardLooksAt: Instant?
-  /// For mutants: the newest orders taken, and recalls answered against the truth.
+  /// For mutants: the newest obeyed orders, and the recalls that it answered falsely.
   var obeyed: UInt64 = 0
   var falselyRecalled: [AttemptID] = []
 
@@ -49,26 +49,26 @@ struct Worker {
   }
   struct Process {
     var attempt: AttemptID
-    /// As which it was launched.
+    /// The session that launched it.
     var session: WorkerSession
     var demand: Resources
     var course: Course
     /// nil: it hangs until it is killed.
     var endsAt: Instant?
     var isAskedToStop = false
-    /// Never two of its operation at once (G16).
+    /// Whether its operation must never run twice at once (G16).
     var isExclusive = false
   }
 }
 
 extension Worker {
-  /// What its clock shows at a moment (G31: of one machine, and nobody else's).
+  /// The time that its clock shows at a moment (G31: each machine has its own clock).
   func clock(_ moment: Instant) -> Instant {
     if machine.drift == 0 { return moment }
     let since = (moment - bornAt).nanoseconds
     return moment + Span(nanoseconds: since / 10_000 * Int64(machine.drift))
   }
-  /// When its clock shows this, or a little later.
+  /// The moment at which its clock shows a time, or a little later.
   func moment(of shown: Instant) -> Instant {
     if machine.drift == 0 { return shown }
     let since = (shown - bornAt).nanoseconds
@@ -98,7 +98,7 @@ extension World {
     planWorkerTurn(at, now)
   }
 
-  /// The process and all its operations are gone.
+  /// Ends the worker process with all its operations.
   func endWorker(_ at: Int, _ why: String, backAfter wait: Span) {
     guard workers[at].core != nil else { return }
     note(.crash, UInt64(at), workers[at].session.number) { "\(self.workers[at].name) \(why)" }
@@ -188,7 +188,7 @@ extension World {
     }
   }
 
-  /// A word of the present conversation renews the lease.
+  /// Renews the lease with a message of the present conversation.
   private func hear(_ message: CoordinatorMessage, saidAt: Instant, _ at: Int) {
     switch message {
     case .welcome(let welcome):
@@ -214,7 +214,7 @@ extension World {
     }
   }
 
-  /// The journal does not know what it was told: the same process begins anew.
+  /// Begins a new session in the same process, because the journal does not know its history.
   private func becomeAnother(_ at: Int, _ session: WorkerSession) {
     note(.life, UInt64(at), session.number) {
       "\(self.workers[at].name) begins anew as session \(session.number)"
@@ -275,8 +275,9 @@ extension World {
 
   // MARK: - The lease guard
 
-  /// A process of its own, which a pause of the worker does not stop: it knows what the worker last
-  /// told it, and kills what is exclusive when the lease has run out (G16).
+  /// Plans the lease guard, a separate process that a pause of the worker does not stop: it knows
+  /// what the worker last reported, and kills exclusive operations when the lease has expired
+  /// (G16).
   private func planGuard(_ at: Int) {
     guard workers[at].guardLooksAt == nil, let core = workers[at].core else { return }
     let deadline = (core.contact ?? .zero) + core.fence
@@ -350,12 +351,12 @@ extension World {
     let process = workers[at].processes.remove(at: found)
     let attempt = process.attempt
     if foreign[process.session] == nil {
-      book.ended(attempt, process.course.result, at: process.session)
+      ledger.ended(attempt, process.course.result, at: process.session)
     }
     workers[at].inbox.append(.ended(attempt, process.course.result))
   }
 
-  /// Asked to stop, it may end soon, go on to its end, or ignore it.
+  /// Asks a process to stop: it may end soon, continue to its end, or ignore the request.
   private func stop(_ attempt: AttemptID, _ at: Int) {
     guard let found = workers[at].processes.firstIndex(where: { $0.attempt == attempt }),
       !workers[at].processes[found].isAskedToStop
@@ -367,7 +368,7 @@ extension World {
     case .obey(let after):
       if mutant == .earlyEnds {
         let result = Course.stopped
-        book.ended(attempt, result, at: workers[at].session)
+        ledger.ended(attempt, result, at: workers[at].session)
         workers[at].inbox.append(.ended(attempt, result))
       }
       workers[at].processes[found].course.result = Course.stopped

@@ -1,6 +1,6 @@
 // The world of one seed: one coordinator, workers, clients, a network and a disk on one virtual
-// clock. Everything that happens comes from the agenda, one thing after the other, on the thread
-// that runs the seed.
+// clock. Everything happens by the agenda, one happening after the other, on the thread that runs
+// the seed.
 
 import OpClusterModel
 import OpClusterScheduling
@@ -13,17 +13,17 @@ final class World {
   var now = Instant(nanoseconds: 1_000_000_000)
   var agenda = Agenda()
   let mishaps: [Mishap]
-  /// What is replayed; nil: the seed decides.
+  /// The replayed script; nil: the seed decides.
   let script: WorldScript?
   let scripted: ScriptedVerdicts?
-  /// What is being recorded.
+  /// The script that is being recorded.
   var recording: WorldScript?
-  /// Messages that each owner was sent and has sent, also those that were lost.
+  /// The numbers of messages to and from each owner, including lost ones.
   var said: [Connection.Owner: [Int]] = [:]
   var syncs = 0
-  /// Draws so far, by place.
+  /// The number of draws so far, by place.
   var drawn = Array(repeating: 0, count: Place.allCases.count + 1)
-  /// Of the script, not yet asked.
+  /// The requests of the script that are not sent yet.
   var asksLeft = 0
   let timing = Timing()
   let coordinator = Coordinator()
@@ -34,44 +34,43 @@ final class World {
   var connectionByPeer: [PeerID: Int] = [:]
   var lastPeer: UInt64 = 0
 
-  // Witnesses
-  var book = Book()
-  /// The whole journal replayed as it became durable, from the first turn on.
+  // Oracles:
+  var ledger = ShadowLedger()
+  /// The whole journal, replayed as it became durable, from the first turn on.
   var shadow: Scheduler
-  /// When the coordinator last took a word of each session in.
+  /// When the coordinator last handled a message of each session.
   var heard: [WorkerSession: Instant] = [:]
   var deadSessions: Set<WorkerSession> = []
-  /// Where each session was welcomed last: what it says elsewhere is not heard.
+  /// The connection at which each session was last welcomed: its messages elsewhere are not heard.
   var welcomedAt: [WorkerSession: PeerID] = [:]
-  /// Where each session greeted last.
+  /// The connection at which each session last said hello.
   var greetedAt: [WorkerSession: PeerID] = [:]
-  /// The coordinator was told that they are gone.
+  /// Peers that the coordinator was told are gone.
   var gonePeers: Set<PeerID> = []
-  /// When something last really left for whom was welcomed there.
+  /// When a message last really left for a worker welcomed there.
   var spokenTo: [PeerID: Instant] = [:]
-  /// Sessions that were given orders while they were suspects, which prolongs what they take for
-  /// their lease.
+  /// Sessions that got orders while they were suspects, which prolongs their assumed lease.
   var orderedInSilence: Set<WorkerSession> = []
   /// The newest copy of the journal.
   var backup: Backup?
   var restores: [Restore] = []
-  /// The newest commit of which each session was told.
+  /// The newest commit that each session was told.
   var told: [WorkerSession: CommitIndex] = [:]
-  /// Sessions that were told what the journal has lost since: the graphs below this number are the
-  /// same for both.
+  /// Sessions that were told facts which the journal has lost since: only the graphs below this
+  /// number are the same for both.
   var foreign: [WorkerSession: UInt32] = [:]
-  /// Who last said hello over each connection.
+  /// The session that last said hello over each connection.
   var greetings: [PeerID: WorkerSession] = [:]
-  /// Sessions whose place another process of the same name took while they were not heard.
+  /// Sessions that another process of the same name replaced while they were silent.
   var displaced: Set<WorkerSession> = []
   var sessionOf: [WorkerID: WorkerSession] = [:]
-  /// What was durable when each welcome was decided.
+  /// The durable commit when each welcome was decided.
   var welcomes: [Conversation: CommitIndex] = [:]
   var acknowledged: [SubmissionKey: (graph: GraphID, submission: GraphSubmission)] = [:]
   var keys: [SubmissionKey] = []
   var violation: Violation?
 
-  // How it goes
+  // Progress:
   var isHealed = false
   var healedAt = Instant.zero
   var durableTurns = 0
@@ -79,9 +78,9 @@ final class World {
   var refusals: [String: Int] = [:]
   var steps = 0
   var faults = 0
-  /// By name, where somebody wants to know.
+  /// By name; nil if nobody asked for them.
   var effectCounts: [String: Int]?
-  /// When the journal was last compared with the living state.
+  /// The step of the last comparison of the journal with the living state.
   var comparedAt = 0
   static let comparisonSteps = 50
 
@@ -105,13 +104,13 @@ final class World {
     for (at, machine) in plan.workers.enumerated() {
       workers.append(Worker(name: "w\(at)", machine: machine))
     }
-    book.hasUnableWorkers = plan.unablePercent > 0
-    for worker in workers { book.labelsByName[worker.name] = worker.machine.labels }
+    ledger.hasUnableWorkers = plan.unablePercent > 0
+    for worker in workers { ledger.labelsByName[worker.name] = worker.machine.labels }
   }
 
   var wall: WallTime { WallTime(milliseconds: now.nanoseconds / 1_000_000) }
 
-  /// Lives until everything has ended, something is wrong, or time is up.
+  /// Runs until everything has ended, a rule is broken, or time is up.
   func run() {
     startCoordinator()
     for at in workers.indices {
@@ -143,7 +142,7 @@ final class World {
     if violation == nil { expectQuiet() }
   }
 
-  /// How long everything may take to end once nothing goes wrong any more.
+  /// The time in which everything must end once there are no more faults.
   private static let patience = Span.seconds(900)
   private static let stepBound = 2_000_000
 
@@ -179,8 +178,8 @@ final class World {
   }
 
   func takeProblems() {
-    guard let first = book.problems.first else { return }
+    guard let first = ledger.problems.first else { return }
     fail(first.rule, first.text)
-    book.problems = []
+    ledger.problems = []
   }
 }

@@ -1,6 +1,7 @@
 // Carries out the decisions of the brain. Loop thread.
 
 import Logging
+import OpClusterAttempts
 import OpClusterExecution
 import OpClusterModel
 

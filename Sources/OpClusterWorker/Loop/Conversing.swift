@@ -2,9 +2,11 @@
 // message per turn. Loop thread.
 
 import Logging
+import OpClusterAttempts
 import OpClusterExecution
 import OpClusterModel
 import OpClusterOperations
+import OpClusterSystem
 import OpClusterWire
 import OpClusterZeroMQ
 
@@ -25,7 +27,7 @@ extension WorkerLoop {
     socket = nil
     unsent = nil
     chunks = []
-    do throws(SocketError) {
+    do throws(SystemError) {
       let fresh = try Socket(
         role: .dealer(maximumMessageBytes: Limits.messageBytes), keys: configuration.keys)
       try fresh.connect(configuration.coordinator)
@@ -168,7 +170,7 @@ extension WorkerLoop {
   private func answer(_ request: LogRequest) {
     guard chunks.count < Self.chunksWaiting else { return }
     chunks.append(
-      LogFiles.answer(
+      LogAnswers.answer(
         request, attempts.log(request.attempt, request.stream),
         isRunning: attempts.isRunning(request.attempt)))
   }

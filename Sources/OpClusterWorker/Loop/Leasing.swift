@@ -2,10 +2,11 @@
 // certainly heard of this worker, and detects that the machine has slept. Loop thread.
 
 import Logging
+import OpClusterAttempts
 import OpClusterExecution
 import OpClusterModel
 import OpClusterProcesses
-import OpClusterZeroMQ
+import OpClusterSystem
 
 /// The difference between the loop's clock and a clock that continues while the machine sleeps.
 struct SleepWatch {

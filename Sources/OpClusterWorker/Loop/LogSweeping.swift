@@ -2,10 +2,11 @@
 // starts a sweep and does not wait; one runs at a time.
 
 import Logging
+import OpClusterAttempts
 import OpClusterExecution
 import OpClusterModel
 import OpClusterProcesses
-import OpClusterZeroMQ
+import OpClusterSystem
 import Synchronization
 
 /// State that the loop and the sweeping thread share.

@@ -3,10 +3,12 @@
 
 import Glibc
 import Logging
+import OpClusterAttempts
 import OpClusterExecution
 import OpClusterModel
 import OpClusterOperations
 import OpClusterProcesses
+import OpClusterSystem
 import OpClusterZeroMQ
 
 /// Orders to a running worker, from any thread.
@@ -29,7 +31,7 @@ final class WorkerLoop {
   var effects: [ExecutionEffect] = []
   var templates: [PreparedTemplate?] = []
   var socket: Socket?
-  var poller = Poller()
+  var poller = SocketPoller()
   var items = Items()
   var signals: SignalDescriptor?
   var guardian: ProcessGuard?
@@ -76,10 +78,10 @@ final class WorkerLoop {
   var nextSweep = Instant.distantPast
 
   struct Items {
-    var socket: Poller.Item?
-    var signals: Poller.Item?
-    var guardian: Poller.Item?
-    var lifeline: Poller.Item?
+    var socket: SocketPoller.Item?
+    var signals: SocketPoller.Item?
+    var guardian: SocketPoller.Item?
+    var lifeline: SocketPoller.Item?
   }
 
   /// Maximum launches of one turn, and the time after which it starts no more.
@@ -135,7 +137,7 @@ final class WorkerLoop {
     } catch {
       throw WorkerError(.machine, error.description)
     }
-    do throws(SocketError) {
+    do throws(SystemError) {
       attempts = try AttemptRunner(
         host: host, scratch: scratch, session: session.number, types: registry,
         logger: logger, childCommand: configuration.childCommand, limits: configuration.limits,
@@ -165,7 +167,7 @@ final class WorkerLoop {
   }
 
   private static func blockSignals() throws(WorkerError) -> SignalDescriptor {
-    do throws(SocketError) {
+    do throws(SystemError) {
       return try SignalDescriptor([SIGTERM, SIGINT])
     } catch {
       throw WorkerError(.machine, error.description)
@@ -217,7 +219,7 @@ final class WorkerLoop {
     if let item = items.socket {
       poller.change(item, to: unsent == nil ? .readable : [.readable, .writable])
     }
-    do throws(SocketError) {
+    do throws(SystemError) {
       _ = try poller.wait(until: deadline)
     } catch {
       throw WorkerError(.machine, error.description)

@@ -2,7 +2,9 @@
 // the starting thread.
 
 import Glibc
+import OpClusterAttempts
 public import OpClusterModel
+import OpClusterSystem
 
 /// The default resources of a worker.
 public enum MachineResources {
@@ -78,8 +80,6 @@ public enum MachineResources {
     }
     return letters.isEmpty ? "worker" : String(letters)
   }
-
-  static var processNumber: Int32 { getpid() }
 
   static var host: String {
     let name = Folders.text(of: "/proc/sys/kernel/hostname")?.trimmed ?? ""

@@ -5,6 +5,7 @@ import ArgumentParser
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterSystem
 
 struct Doctor: Command {
   static let configuration = CommandConfiguration(
@@ -73,7 +74,7 @@ struct Doctor: Command {
         throw Failure.unexpectedReply("configuration")
       }
       report.addClock(
-        values.wall, here: WallTime(milliseconds: ThisProcess.wallMilliseconds),
+        values.wall, here: WallTime(milliseconds: WallClock.now()),
         roundTrip: clock.now - asked)
       report.addDisk(values)
       report.addHistory(values)

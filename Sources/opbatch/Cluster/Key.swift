@@ -5,6 +5,7 @@ import OpClusterClient
 import OpClusterKeys
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterSystem
 import OpClusterZeroMQ
 
 struct Key: ParsableCommand {
@@ -64,7 +65,7 @@ struct KeyJoin: Command {
           + "it, opworker serve --coordinator ADDRESS --join -",
         hint: "an administrator gets yours from 'opcoord key invite --role submitter'")
     }
-    guard let name = name ?? ThisProcess.accountName ?? ThisProcess.variable("USER") else {
+    guard let name = name ?? ThisProcess.accountName ?? OwnProcess.filledVariable("USER") else {
       throw Failure.usage("your account has no name", hint: "say your name with --name")
     }
     guard name.isValidName else {

@@ -4,6 +4,7 @@
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterSystem
 import Synchronization
 
 final class Console: Sendable {
@@ -170,7 +171,7 @@ final class Console: Sendable {
     Style(
       width: isTerminal ? stream.columns : nil,
       usesColour: usesColour(isTerminal: isTerminal), usesUnicode: Console.usesUnicode,
-      now: WallTime(milliseconds: ThisProcess.wallMilliseconds),
+      now: WallTime(milliseconds: WallClock.now()),
       secondsEastOfUTC: ThisProcess.secondsEastOfUTC)
   }
 
@@ -180,16 +181,16 @@ final class Console: Sendable {
     case .always: true
     case .never: false
     case .auto:
-      ThisProcess.variable("NO_COLOR") == nil && isTerminal
-        && ThisProcess.variable("TERM") != "dumb"
+      OwnProcess.filledVariable("NO_COLOR") == nil && isTerminal
+        && OwnProcess.filledVariable("TERM") != "dumb"
     }
   }
 
   /// Whether the locale is UTF; a C locale gets ASCII.
   private static let usesUnicode: Bool = {
     let locale =
-      ThisProcess.variable("LC_ALL") ?? ThisProcess.variable("LC_CTYPE")
-      ?? ThisProcess.variable("LANG") ?? ""
+      OwnProcess.filledVariable("LC_ALL") ?? OwnProcess.filledVariable("LC_CTYPE")
+      ?? OwnProcess.filledVariable("LANG") ?? ""
     return locale.uppercased().contains("UTF")
   }()
 }

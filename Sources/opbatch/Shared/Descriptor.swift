@@ -2,6 +2,7 @@
 // limit, asks a terminal for its size. Any thread.
 
 import Glibc
+import OpClusterSystem
 
 /// A stream of this process.
 struct Descriptor: Sendable {
@@ -62,57 +63,18 @@ struct Descriptor: Sendable {
 
   /// Writes everything; waits for the reader without a limit.
   func write(_ bytes: [UInt8]) -> WriteResult {
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let count = unsafe rest.withUnsafeBytes {
-        unsafe Glibc.write(number, $0.baseAddress, $0.count)
-      }
-      if count >= 0 {
-        rest = rest.dropFirst(count)
-      } else if errno == EAGAIN {
-        waitUntilWritable()
-      } else if errno != EINTR {
-        return errno == EPIPE ? .closed : .failed(errno)
-      }
-    }
-    return .written
-  }
-
-  /// Waits until stdout is writable: another program may share its open file and have made it
-  /// non-blocking.
-  private func waitUntilWritable() {
-    var item = pollfd(fd: number, events: Int16(POLLOUT), revents: 0)
-    _ = unsafe poll(&item, 1, 1_000)
+    guard let error = FileDescriptor(number).writeAll(bytes, waits: true) else { return .written }
+    return error.code == EPIPE ? .closed : .failed(error.code)
   }
 
   /// Reads to the end. Fails with an `errno`; `EFBIG` beyond `limit` bytes.
-  func readAll(limit: Int) -> Result<[UInt8], SystemFailure> {
-    var content: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 65_536)
-    while true {
-      let count = unsafe read(number, &buffer, buffer.count)
-      if count == 0 { return .success(content) }
-      if count < 0 {
-        if errno == EINTR { continue }
-        return .failure(SystemFailure(code: errno))
-      }
-      content.append(contentsOf: buffer.prefix(count))
-      if content.count > limit { return .failure(SystemFailure(code: EFBIG)) }
-    }
+  func readAll(limit: Int) -> Result<[UInt8], ErrorNumber> {
+    Result { () throws(ErrorNumber) in try FileDescriptor(number).readAll(limit: limit) }
   }
 
   /// Reads the first line, or everything without a line end; at most `limit` bytes and one more.
-  func readLine(limit: Int) -> Result<[UInt8], SystemFailure> {
-    var line: [UInt8] = []
-    var byte: UInt8 = 0
-    while line.count <= limit {
-      let count = unsafe read(number, &byte, 1)
-      if count < 0, errno == EINTR { continue }
-      if count < 0 { return .failure(SystemFailure(code: errno)) }
-      if count == 0 || byte == UInt8(ascii: "\n") { break }
-      line.append(byte)
-    }
-    return .success(line)
+  func readLine(limit: Int) -> Result<[UInt8], ErrorNumber> {
+    Result { () throws(ErrorNumber) in try FileDescriptor(number).readLine(limit: limit) }
   }
 
   /// Makes or replaces a file.
@@ -126,33 +88,16 @@ struct Descriptor: Sendable {
   }
 
   /// Returns the content of a file of at most `limit` bytes.
-  static func contents(of path: String, limit: Int) -> Result<[UInt8], SystemFailure> {
+  static func contents(of path: String, limit: Int) -> Result<[UInt8], ErrorNumber> {
     let number = unsafe open(path, O_RDONLY | O_CLOEXEC)
-    guard number >= 0 else { return .failure(SystemFailure(code: errno)) }
+    guard number >= 0 else { return .failure(ErrorNumber(errno)) }
     defer { close(number) }
     return Descriptor(number: number).readAll(limit: limit)
   }
 }
 
-struct SystemFailure: Error, Equatable {
-  /// An `errno`.
-  var code: Int32
-  var text: String { unsafe String(cString: strerror(code)) }
-  /// The file does not exist.
-  var isAbsence: Bool { code == ENOENT || code == ENOTDIR }
-  /// The file exceeds the limit.
-  var isTooLarge: Bool { code == EFBIG }
-}
-
 /// Facts about this process and its user.
 enum ThisProcess {
-  /// A variable of the environment; nil when it is not set or empty.
-  static func variable(_ name: String) -> String? {
-    guard let value = unsafe getenv(name) else { return nil }
-    let text = unsafe String(cString: value)
-    return text.isEmpty ? nil : text
-  }
-
   /// The folder where relative paths start.
   static var workingFolder: String {
     guard let path = unsafe getcwd(nil, 0) else { return "/" }
@@ -175,13 +120,6 @@ enum ThisProcess {
     else { return nil }
     let name = unsafe String(cString: text)
     return name.isEmpty ? nil : name
-  }
-
-  /// Milliseconds since 1970, UTC.
-  static var wallMilliseconds: Int64 {
-    var time = timespec()
-    unsafe clock_gettime(CLOCK_REALTIME, &time)
-    return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
   }
 
   /// The present offset of the user's clock, in seconds east of UTC.

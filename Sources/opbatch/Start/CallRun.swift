@@ -3,6 +3,7 @@
 import OpClusterClient
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterSystem
 
 /// The call from `--call` and `--input`.
 struct CallRequest: Equatable {

@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 import OpClusterPresentation
+import OpClusterSystem
 
 struct DemoFiles {
   var paths: [String]

@@ -3,6 +3,7 @@
 import ArgumentParser
 import OpClusterManifest
 import OpClusterPresentation
+import OpClusterSystem
 
 struct Import: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -69,7 +70,7 @@ struct ImportWfFormat: Command {
     if case .failed(let code) = Descriptor.replace(target, with: Array(text.utf8)) {
       throw Failure(
         .inputOutput, code: "cannot_write",
-        "cannot write \(safe(target)): \(SystemFailure(code: code).text)")
+        "cannot write \(safe(target)): \(ErrorNumber(code).text)")
     }
     console.hint("opbatch check \(safe(target)), opbatch run -m \(safe(target))")
     return .success

@@ -4,6 +4,7 @@
 import ArgumentParser
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterSystem
 
 struct JobOptions: ParsableArguments {
   @Option(help: ArgumentHelp("CPUs that it asks for; 1, if not given.", valueName: "count"))
@@ -120,7 +121,7 @@ struct CommandOptions: ParsableArguments {
     for text in environment {
       if let assignment = Assignment(argument: text) {
         result.append(assignment)
-      } else if let value = ThisProcess.variable(text) {
+      } else if let value = OwnProcess.filledVariable(text) {
         result.append(Assignment(key: text, value: value))
       } else {
         throw .usage("variable '\(safe(text))' is not set here", hint: "write NAME=VALUE")

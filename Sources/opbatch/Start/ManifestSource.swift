@@ -3,6 +3,7 @@
 import OpClusterManifest
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterSystem
 import OpClusterWire
 
 /// A compiled manifest without errors.

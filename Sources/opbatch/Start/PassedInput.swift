@@ -4,6 +4,7 @@
 
 import OpClusterModel
 import OpClusterPresentation
+import OpClusterSystem
 
 enum PassedInput {
   /// The input for the command.
@@ -38,7 +39,7 @@ enum PassedInput {
     }
   }
 
-  private static func passed(_ content: Swift.Result<[UInt8], SystemFailure>) -> Result {
+  private static func passed(_ content: Swift.Result<[UInt8], ErrorNumber>) -> Result {
     switch content {
     case .success(let bytes):
       guard !bytes.isEmpty else { return .success(.nothing) }

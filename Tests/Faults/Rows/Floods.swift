@@ -4,6 +4,7 @@
 import Glibc
 import OpClusterClient
 import OpClusterModel
+import OpClusterSystem
 import OpClusterWire
 import OpClusterZeroMQ
 import RealCluster
@@ -104,7 +105,7 @@ enum Flood: String, CaseIterable, Sendable {
     while true {
       usleep(100_000)
       let socket = try Socket(role: .dealer(maximumMessageBytes: Limits.messageBytes))
-      var poller = Poller()
+      var poller = SocketPoller()
       let item = poller.add(socket)
       try socket.connect(endpoint)
       var bytes = Wire.encode(ClientMessage.hello(ClientHello(build: "flood")))

@@ -113,8 +113,8 @@ struct FrameTap {
         continue
       }
       recorder.record(frame, session: session)
-      let dice = Double.random(in: 0..<1)
-      if dice < share, heldBack.isEmpty {
+      let generator = Double.random(in: 0..<1)
+      if generator < share, heldBack.isEmpty {
         heldBack = frame
         heldSince = now
         recorder.mix()
@@ -122,7 +122,7 @@ struct FrameTap {
       }
       out += frame + heldBack
       heldBack = []
-      if dice > 1 - share {
+      if generator > 1 - share {
         out += frame
         recorder.mix()
       }

@@ -4,6 +4,7 @@
 // both ends keep their connections and hear nothing. Owns a thread; told from any task.
 
 import Glibc
+import OpClusterSystem
 import OpClusterZeroMQ
 import RealCluster
 import Synchronization

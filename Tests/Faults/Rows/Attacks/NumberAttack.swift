@@ -3,7 +3,7 @@
 // and what people ask about it afterwards is shown.
 
 import Glibc
-import MessageDice
+import MessageGenerators
 import OpClusterClient
 import OpClusterModel
 import OpClusterWire

@@ -3,8 +3,9 @@
 // makes it.
 
 import Glibc
-import MessageDice
+import MessageGenerators
 import OpClusterModel
+import OpClusterSystem
 import OpClusterWire
 import OpClusterZeroMQ
 import RealCluster

@@ -5,6 +5,7 @@
 import Glibc
 import OpClusterClient
 import OpClusterModel
+import OpClusterSystem
 import OpClusterWire
 import OpClusterZeroMQ
 import RealCluster

@@ -4,6 +4,7 @@
 
 import Glibc
 import OpClusterModel
+import OpClusterSystem
 import OpClusterWire
 import OpClusterZeroMQ
 import RealCluster

@@ -6,6 +6,7 @@ import CZeroMQ
 import Glibc
 import OpClusterKeys
 import OpClusterModel
+import OpClusterSystem
 import OpClusterWire
 import OpClusterZeroMQ
 import RealCluster
@@ -77,7 +78,7 @@ func onThread<Value: Sendable>(
 /// One dealer over CURVE, for the calling thread.
 final class KeyedDealer {
   private let socket: Socket
-  private var poller = Poller()
+  private var poller = SocketPoller()
   /// The connection was seen to end.
   private(set) var isCut = false
 
@@ -102,7 +103,7 @@ final class KeyedDealer {
   private static func isConnected(
     _ socket: borrowing Socket, until deadline: Int64
   ) throws -> Bool {
-    var poller = Poller()
+    var poller = SocketPoller()
     _ = poller.add(socket, for: [])
     while MonotonicClock.now() < deadline {
       if let event = socket.nextConnectionEvent() { return event == .connected }

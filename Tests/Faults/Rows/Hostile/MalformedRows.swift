@@ -3,7 +3,7 @@
 // CURVE, from every role at both ports.
 
 import Glibc
-import MessageDice
+import MessageGenerators
 import OpClusterKeys
 import OpClusterModel
 import OpClusterWire
@@ -130,7 +130,7 @@ private func sayMalformedFrames(
 }
 
 /// Single frames that are no message of ours, whole or in part.
-private func words(_ dice: inout Dice) -> [[UInt8]] {
+private func words(_ generator: inout MessageGenerator) -> [[UInt8]] {
   var all: [[UInt8]] = []
   for field: UInt64 in 1...6 {
     all.append(FutureMessages.nested(10_000, field: field))
@@ -138,14 +138,14 @@ private func words(_ dice: inout Dice) -> [[UInt8]] {
       all.append(FutureMessages.promise(count, field: field))
     }
   }
-  for _ in 0..<40 { all.append(dice.bytes(2_000) + [1]) }
-  for kind in 0..<Dice.clientMessageKinds {
-    let good = Wire.encode(dice.clientMessage(kind))
+  for _ in 0..<40 { all.append(generator.bytes(2_000) + [1]) }
+  for kind in 0..<MessageGenerator.clientMessageKinds {
+    let good = Wire.encode(generator.clientMessage(kind))
     all += FutureMessages.withEachNumber(good, replacedBy: 250).prefix(20)
     all += FutureMessages.withEachNumber(good, replacedBy: 1 << 32).prefix(20)
   }
   for _ in 0..<10 {
-    let good = Wire.encode(dice.workerMessage())
+    let good = Wire.encode(generator.workerMessage())
     all += FutureMessages.withEachNumber(good, replacedBy: .max).prefix(20)
   }
   return all
@@ -157,8 +157,8 @@ private func sayMalformedWords(
   let (address, workers) = (cluster.address, cluster.workerAddress)
   let isShort = trial.scale.isShort
   let (said, dropped) = try await onThread("villain") { () throws -> (Int, Int) in
-    var dice = Dice(seed: 49)
-    var all = words(&dice)
+    var generator = MessageGenerator(seed: 49)
+    var all = words(&generator)
     if isShort { all = all.enumerated().filter { $0.offset % 8 == 0 }.map(\.element) }
     var worker = try KeyedDealer(workers, try villain.keys())
     for word in all where !word.isEmpty {
@@ -180,11 +180,11 @@ private func changeRequests(
 ) async throws {
   let address = cluster.address
   let connections = try await onThread("villain") { () throws -> Int in
-    var dice = Dice(seed: seed)
+    var generator = MessageGenerator(seed: seed)
     guard villain.isClient else {
       var dealer = try KeyedDealer(address, try villain.keys())
       for number in 0..<count {
-        let bytes = dice.mutatedFields(Wire.encode(dice.clientMessage(number % 32)))
+        let bytes = generator.mutatedFields(Wire.encode(generator.clientMessage(number % 32)))
         if !bytes.isEmpty, try !dealer.send(bytes) {
           dealer = try KeyedDealer(address, try villain.keys())
         }
@@ -195,8 +195,10 @@ private func changeRequests(
     }
     let client = try HostileClient(address) { try villain.keys(mayBeSpent: $0) }
     for _ in 0..<count {
-      let good = Wire.encode(dice.clientMessage(1 + dice.below(Dice.clientMessageKinds - 1)))
-      try client.say(dice.below(4) == 0 ? dice.mutated(good) : dice.mutatedFields(good))
+      let good = Wire.encode(
+        generator.clientMessage(1 + generator.below(MessageGenerator.clientMessageKinds - 1)))
+      try client.say(
+        generator.below(4) == 0 ? generator.mutated(good) : generator.mutatedFields(good))
     }
     return client.connections
   }
@@ -210,11 +212,11 @@ private func changeReports(
 ) async throws {
   let address = cluster.workerAddress
   try await onThread("villain") {
-    var dice = Dice(seed: seed)
+    var generator = MessageGenerator(seed: seed)
     var dealer = try KeyedDealer(address, try villain.keys())
     for number in 0..<count {
-      let good = Wire.encode(dice.workerMessage())
-      let bytes = dice.below(4) == 0 ? dice.mutated(good) : dice.mutatedFields(good)
+      let good = Wire.encode(generator.workerMessage())
+      let bytes = generator.below(4) == 0 ? generator.mutated(good) : generator.mutatedFields(good)
       if !bytes.isEmpty, try !dealer.send(bytes) {
         dealer = try KeyedDealer(address, try villain.keys())
       }

@@ -2,7 +2,7 @@
 // either says of itself: other versions, fields and numbers that nobody knows.
 
 import Glibc
-import MessageDice
+import MessageGenerators
 import OpClusterModel
 import OpClusterWire
 import RealCluster
@@ -200,11 +200,11 @@ private func unknownNumbers(_ releases: Releases, _ ring: KeyRing) async throws 
   let rounds = trial.scale.count(3, short: 1)
   let address = releases.cluster.address
   let count = try await onThread("numbers") { () throws -> Int in
-    var dice = Dice(seed: 53)
+    var generator = MessageGenerator(seed: 53)
     let client = try HostileClient(address, ring.keys)
     for _ in 0..<rounds {
-      for kind in 1..<Dice.clientMessageKinds {
-        let good = Wire.encode(dice.clientMessage(kind))
+      for kind in 1..<MessageGenerator.clientMessageKinds {
+        let good = Wire.encode(generator.clientMessage(kind))
         for changed in FutureMessages.withEachNumber(good, replacedBy: 250).prefix(60) {
           try client.say(changed)
         }

@@ -3,6 +3,7 @@
 // says what its rule makes of each. Owns a thread with all its sockets; told from any task.
 
 import OpClusterModel
+import OpClusterSystem
 import OpClusterZeroMQ
 import RealCluster
 import Synchronization
@@ -65,7 +66,7 @@ final class Tap: Sendable {
   }
 
   private func usleepBriefly() {
-    var poller = Poller()
+    var poller = SocketPoller()
     _ = try? poller.wait(until: MonotonicClock.now() + 20_000_000)
   }
 
@@ -108,7 +109,7 @@ final class Tap: Sendable {
     }
 
     private func sleep() throws {
-      var poller = Poller()
+      var poller = SocketPoller()
       _ = poller.add(router)
       for link in links { _ = poller.add(link.socket) }
       let isWaiting = links.contains { !$0.waiting.isEmpty }

@@ -1,0 +1,64 @@
+// Delayed operations (S150): a hold gate that opens by itself. The opening is a fact, like a manual
+// release; the monotonic clock decides its time (G31). That clock means nothing to the next life of
+// the coordinator, so that life computes the rest of the wait once, at its start, from the
+// journaled wall time of the submission. The rest is never longer than the whole wait.
+
+import HeapModule
+import OpClusterModel
+
+/// The moment at which the gates of a stage open.
+struct Alarm: Comparable, Sendable {
+  var until: Instant
+  var graph: GraphID
+  var stage: Int
+  static func < (a: Self, b: Self) -> Bool {
+    (a.until, a.graph, a.stage) < (b.until, b.graph, b.stage)
+  }
+}
+
+extension Scheduler {
+  /// Sets alarms for the remaining waits of a graph, as of now.
+  mutating func setAlarms(_ id: GraphID, at now: Instant, wall: WallTime) {
+    let graph = id.number
+    for stage in graphs[graph].stages.indices {
+      guard let moment = graphs[graph].stages[stage].template.notBefore,
+        graphs[graph].stages[stage].pristine.isTimed, graphs[graph].stages[stage].unfinished > 0
+      else { continue }
+      let rest = moment.rest(submittedAt: graphs[graph].submittedAt, now: wall)
+      alarms.insert(Alarm(until: now + rest, graph: id, stage: stage))
+    }
+  }
+
+  /// Opens the gates whose moment has come.
+  mutating func ringAlarms(into turn: inout Turn) {
+    var room = Limits.releasesPerTurn
+    while room > 0, let first = alarms.min, first.until <= turn.now {
+      let runs = timedMembers(of: first, atMost: room)
+      room -= runs.operationCount
+      // Operations beyond this turn's limit are released in the next.
+      if room > 0 { alarms.removeMin() }
+      if !runs.isEmpty { commit(.released(runs), into: &turn) }
+    }
+  }
+
+  /// The first members that still wait for their moment.
+  private func timedMembers(of alarm: Alarm, atMost most: Int) -> OperationRuns {
+    var runs = OperationRuns(graph: alarm.graph)
+    let graph = alarm.graph.number
+    guard graphs.contains(graph) else { return runs }
+    var count = 0
+    for index in graphs[graph].stages[alarm.stage].indices where count < most {
+      let cell = graphs[graph].cell(index)
+      guard cell.isTimed, cell.phase != .finished else { continue }
+      runs.append(index)
+      count += 1
+    }
+    return runs
+  }
+
+  /// The time until the gate of a stage opens; nil if it does not open by itself.
+  func timeLeft(_ graph: GraphID, _ stage: Int, at now: Instant) -> Span? {
+    let alarm = alarms.unordered.first { $0.graph == graph && $0.stage == stage }
+    return alarm.map { max($0.until - now, .zero) }
+  }
+}

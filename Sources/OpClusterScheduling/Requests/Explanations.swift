@@ -1,0 +1,200 @@
+// Explains in sentences why an operation is where it is: the decision, not the data.
+
+import HeapModule
+import OpClusterModel
+import OpClusterQueries
+
+extension Scheduler {
+  func explain(_ selection: Selection, at now: Instant) throws(Refusal) -> ClientReply {
+    let (found, more) = try firstOperations(selection, after: nil, limit: 100)
+    return .explanations(
+      found.map { id in
+        Explanation(
+          operation: id, shown: state.shown(id), state: graphs[id.graph.number].cell(id.index).word,
+          lines: lines(about: id, at: now))
+      }, more: more)
+  }
+
+  private func lines(about id: OperationID, at now: Instant) -> [String] {
+    let graph = id.graph.number
+    let cell = graphs[graph].cell(id.index)
+    let stage = graphs[graph].stageNumber(of: id.index)
+    var lines: [String] = []
+    if cell.isCancelled, let reason = graphs[graph].reason(of: id.index) {
+      lines.append(reason.sentence(hasEnded: false) { state.shown($0) })
+    }
+    if cell.isTimed, let left = timeLeft(id.graph, stage, at: now) {
+      lines.append(
+        "its not_before has not come: it is held for another \(left.secondsRoundedUp) s; "
+          + "release it now with: opbatch release \(state.shown(id))")
+    } else if cell.isHeld {
+      lines.append("it is held; release it with: opbatch release \(state.shown(id))")
+    }
+    switch cell.phase {
+    case .declared:
+      lines.append("it is in no queue yet; nothing starts it until somebody enqueues it")
+    case .waiting:
+      lines += waitingLines(id, stage, at: now)
+    case .ready:
+      lines += readyLines(id, stage, at: now)
+    case .dispatched:
+      let name = workers.find(cell.worker)?.name ?? "a worker"
+      lines.append(
+        cell.flags.contains(.ahead)
+          ? "worker \(name) holds it and starts it as soon as its dependencies there end"
+          : "worker \(name) holds it and starts it when it has room")
+    case .executing:
+      lines += executingLines(id, cell, stage, at: now)
+    case .finished:
+      lines.append("it has ended: \(cell.word.rawValue)")
+    }
+    if let line = unkillableLine(id) { lines.append(line) }
+    return lines
+  }
+
+  /// Names a worker with processes of this operation that KILL does not end; also of ended
+  /// attempts.
+  private func unkillableLine(_ id: OperationID) -> String? {
+    let unwell = unwellWorkers.filter { number in
+      conversations[number].unkillable.contains { $0.operation == id }
+    }
+    guard let worker = unwell.min() else { return nil }
+    return
+      "KILL does not end its processes on worker \(workers[worker].name): they hang in the kernel "
+      + "(state D), mostly in a file system or a device that does not answer; repair that, or "
+      + "restart the machine: until then the worker gives what they take to nobody"
+  }
+
+  private func waitingLines(_ id: OperationID, _ stage: Int, at now: Instant) -> [String] {
+    let graph = id.graph.number
+    var lines: [String] = []
+    for edge in graphs[graph].stages[stage].incoming where edge.match == .all {
+      let from = graphs[graph].stages[edge.stage]
+      if from.unfinished > 0 {
+        lines.append(
+          "it waits for \(graph)/\(from.template.name): "
+            + "\(from.unfinished) of \(from.template.count) have not ended")
+      }
+    }
+    var open: [String] = []
+    graphs[graph].forEachDependency(of: id.index) { on, _ in
+      if state.ending(of: on) == nil { open.append(state.shown(on)) }
+    }
+    if !open.isEmpty {
+      let rest = open.count > 8 ? " and \(open.count - 8) more" : ""
+      lines.append("it waits for \(open.prefix(8).joined(separator: ", "))\(rest)")
+    }
+    lines += blockedBy(id, stage)
+    if graphs[graph].isSuspended { lines.append(suspendedLine(graph)) }
+    // Placement is explained too: even with all of that resolved the operation would not run (S61).
+    if isUnplaceable(id) { lines += placementLines(id, at: now) }
+    return lines
+  }
+
+  /// The barrier that keeps it from being ready (S39); for a barrier the operations before it, even
+  /// ones that no worker can run (S86).
+  private func blockedBy(_ id: OperationID, _ stage: Int) -> [String] {
+    let blockers = state.barriersBefore(id, stage)
+    if blockers.isEmpty { return [] }
+    let names = blockers.prefix(8).map { state.shown($0) }.joined(separator: ", ")
+    guard graphs[id.graph.number].stages[stage].template.isBarrier else {
+      return ["it waits behind the barrier \(names)"]
+    }
+    let rest = blockers.count > 8 ? " and \(blockers.count - 8) more" : ""
+    return ["it waits for what is before it in its queue: \(names)\(rest)"]
+  }
+
+  private func suspendedLine(_ graph: UInt32) -> String {
+    "its graph is suspended; resume it with: opbatch resume \(graph)"
+  }
+
+  private func readyLines(_ id: OperationID, _ stage: Int, at now: Instant) -> [String] {
+    let graph = id.graph.number
+    // The operation cannot run anywhere, whatever else holds it back (S61).
+    let lines = isUnplaceable(id) ? placementLines(id, at: now) : []
+    if graphs[graph].isSuspended { return lines + [suspendedLine(graph)] }
+    let queue = queues[graphs[graph].queue(of: id.index, stage: stage).number]
+    let name = queue.settings.name
+    if queue.settings.isSuspended {
+      return lines + ["its queue is suspended; resume it with: opbatch queue resume \(name)"]
+    }
+    if let limit = queue.settings.maximumConcurrent, queue.inFlight >= limit {
+      return lines + ["queue \(name) runs \(queue.inFlight) at once, which is its limit"]
+    }
+    let bound = graphs[graph].stages[stage].template.maximumParallel
+    if bound > 0, graphs[graph].stages[stage].inFlight >= bound {
+      return lines + ["max_parallel: \(bound) of its elements run already"]
+    }
+    if lines.isEmpty, let doubt = doubtLine(id) { return [doubt] }
+    return abstentionLines(id) + (lines.isEmpty ? placementLines(id, at: now) : lines)
+  }
+
+  /// Whether none of the workers that stay could run it. Silent, absent or resting workers count
+  /// by what they could run: they will return or be lost. Visits each worker.
+  private func isUnplaceable(_ id: OperationID) -> Bool {
+    let staying = workers.numbers.filter { !workers[$0].isDraining }
+    return !wanted(by: id).isInside && !staying.isEmpty
+      && staying.allSatisfy { conversations[$0].wasHeard && !couldRun($0, id) }
+  }
+
+  /// The reasons why an operation in line has no worker; visits each worker.
+  private func placementLines(_ id: OperationID, at now: Instant) -> [String] {
+    let staying = workers.numbers.filter { !workers[$0].isDraining }
+    if staying.isEmpty {
+      let reason = workers.count == 0 ? "no worker is connected" : "every worker is leaving"
+      return [reason + "; start one with: opworker serve"]
+    }
+    let known = staying.filter { conversations[$0].wasHeard }
+    let able = known.filter { couldRun($0, id) }
+    if able.contains(where: { takesWork($0) }) {
+      return ["every worker that could run it is busy; it is in line"]
+    }
+    if !able.isEmpty {
+      return listed(able) { "worker \(workers[$0].name) could run it, \(absence(of: $0, at: now))" }
+    }
+    if known.count < staying.count {
+      return ["the coordinator was started anew, and not all workers are back yet"]
+    }
+    let lines = ["no connected worker can run it (it stands in nobody's way):"]
+    let wanted = wanted(by: id)
+    if let common = commonLack(wanted, known) { return lines + [common] }
+    return lines
+      + listed(known) { number in
+        let obstacle = wanted.obstacle(at: conversations[number])
+        return
+          "worker \(workers[number].name): \(obstacle.sentence(wanted, at: conversations[number]))"
+      }
+  }
+
+  /// The reason why a staying worker is given nothing now.
+  private func absence(of number: UInt32, at now: Instant) -> String {
+    let silence = max(now - conversations[number].lastHeard, .zero).secondsRoundedUp
+    if conversations[number].peer == nil { return "and its connection is gone for \(silence) s" }
+    if conversations[number].isSuspect { return "and has not been heard of for \(silence) s" }
+    return conversations[number].trouble?.whole.map { "but " + $0.text(at: now) }
+      ?? "and takes nothing"
+  }
+
+  private func listed(_ workers: [UInt32], line: (UInt32) -> String) -> [String] {
+    let hidden = workers.count - 8
+    return workers.prefix(8).map(line) + (hidden > 0 ? ["and \(hidden) more workers"] : [])
+  }
+
+  private func executingLines(
+    _ id: OperationID, _ cell: OperationCell, _ stage: Int, at now: Instant
+  ) -> [String] {
+    let name = workers.find(cell.worker)?.name ?? "a worker"
+    if cell.flags.contains(.backingOff) {
+      let until = backoffs.unordered.first { $0.operation == id }?.until
+      let wait = until.map { max($0 - now, .zero) } ?? .zero
+      return ["attempt \(cell.run) failed; the next one starts in \(wait.secondsRoundedUp) s"]
+    }
+    if cell.flags.contains(.retrying) {
+      if cell.worker != 0 { return ["attempt \(cell.run) is with worker \(name)"] }
+      return ["attempt \(cell.run) ended without success; it is in line for another"]
+        + (avoidanceLine(id).map { [$0] } ?? []) + abstentionLines(id) + placementLines(id, at: now)
+    }
+    if cell.isCancelled { return ["worker \(name) has been told to stop it"] }
+    return ["worker \(name) runs attempt \(cell.run)"]
+  }
+}

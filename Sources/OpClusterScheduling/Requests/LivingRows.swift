@@ -1,0 +1,247 @@
+// Answers queries with rows of the living state. The body adds rows of the history.
+
+public import OpClusterModel
+
+extension Scheduler {
+  /// The submitter of a living graph, as the coordinator knows it; empty if it is unknown.
+  package func submitter(of graph: GraphID) -> String? {
+    graphs.contains(graph.number) ? graphs[graph.number].submission.submitter : nil
+  }
+
+  /// Answers requests that change nothing. The body answers those about logs, events,
+  /// configuration.
+  func read(_ request: ClientRequest, at now: Instant) throws(Refusal) -> ClientReply {
+    switch request {
+    case .graphs(let selection, let after, let limit):
+      let chosen = livingGraphs(selection).filter { id in
+        (after.map { $0 < id } ?? true)
+          && state.state(of: graphs[id.number]).isMeant(by: selection.states)
+      }
+      let limit = Limits.rowsPerReply(asked: limit)
+      return .graphs(
+        chosen.prefix(limit).map { row(of: $0) }, more: chosen.count > limit)
+    case .operations(let selection, let after, let limit):
+      return try operationRows(selection, after, Limits.rowsPerReply(asked: limit))
+    case .structure(let selection):
+      guard let graph = try resolveGraphs(selection).first else {
+        throw Refusal(.unknownGraph, "no living graph matches")
+      }
+      var structure = state.structure(of: graphs[graph.number], finishedAt: .unknown)
+      structure.lastEvent = counters.lastEvent
+      return .structure(structure)
+    case .explain(let selection):
+      return try explain(selection, at: now)
+    case .submission(let graph):
+      return try submission(of: graph)
+    case .queues(let name, let after, let limit):
+      return queueRows(name, after, Limits.rowsPerReply(asked: limit))
+    case .workers:
+      return .workers(workers(at: now) + downWorkers.rows(at: now))
+    case .ping:
+      return .pong(commit: lastCommit, epoch: counters.epoch, lastEvent: counters.lastEvent)
+    default:
+      throw Refusal(.badRequest, "this request is not for the scheduler")
+    }
+  }
+
+  /// The connected or absent workers, without those that were lost or have left.
+  public func workers(at now: Instant) -> [WorkerRow] {
+    workers.numbers.map { row(ofWorker: $0, at: now) }
+  }
+
+  /// Costs one page, however many queues there are.
+  private func queueRows(_ name: String, _ after: QueueID?, _ limit: Int) -> ClientReply {
+    if !name.isEmpty { return .queues(queueByName[name].map { [row(ofQueue: $0.number)] } ?? []) }
+    let found = queues.numbers(after: after?.number, limit: limit + 1)
+    return .queues(found.prefix(limit).map { row(ofQueue: $0) }, more: found.count > limit)
+  }
+
+  private func operationRows(
+    _ selection: Selection, _ after: OperationID?, _ limit: Int
+  ) throws(Refusal) -> ClientReply {
+    let (found, more) = try firstOperations(selection, after: after, limit: limit)
+    var rows = found.map { row(of: $0) }
+    // A page of one row is also a request for a single operation.
+    if rows.count == 1, !more || limit == 1 {
+      addCommand(to: &rows[0])
+      addBlockers(to: &rows[0])
+    }
+    return .operations(rows, more: more)
+  }
+
+  /// Adds the command of a command operation, for a request of a single operation.
+  private func addCommand(to row: inout OperationRow) {
+    let graph = graphs[row.id.graph.number]
+    let stage = graph.stages[graph.stageNumber(of: row.id.index)]
+    guard stage.template.work == .command else { return }
+    row.command = stage.template.payload
+    let arguments = stage.template.elementArguments
+    if !arguments.isEmpty { row.commandArgument = arguments[Int(stage.element(row.id.index))] }
+  }
+
+  /// Adds blockers other than dependencies, for a request of a single operation (S39, S86).
+  private func addBlockers(to row: inout OperationRow) {
+    let graph = graphs[row.id.graph.number]
+    guard graph.cell(row.id.index).phase == .waiting else { return }
+    let blockers = state.barriersBefore(row.id, graph.stageNumber(of: row.id.index))
+    row.blockedBy = Array(blockers.prefix(100))
+  }
+
+  func row(of id: GraphID) -> GraphRow { state.row(of: graphs[id.number]) }
+
+  func row(of id: OperationID) -> OperationRow {
+    let graph = graphs[id.graph.number]
+    let number = graph.stageNumber(of: id.index)
+    let stage = graph.stages[number]
+    let cell = graph.cell(id.index)
+    let shown =
+      stage.template.isArray
+      ? stage.template.shownIndex(ofElement: stage.element(id.index)) : nil
+    var row = OperationRow(
+      id: id, name: stage.template.name, index: shown, state: cell.word)
+    row.isReady = state.isReady(id, number)
+    row.isExecuting = cell.phase == .executing
+    row.isFinished = cell.phase == .finished
+    row.isCancelled = cell.isCancelled
+    row.outcome = cell.ending.outcome
+    row.reason = graph.reason(of: id.index)
+    let queue = graph.queue(of: id.index, stage: number).number
+    row.queue = queues.contains(queue) ? queues[queue].settings.name : ""
+    row.priority = graph.priority(of: id.index, stage: number)
+    row.qos = stage.template.qos ?? queues.find(queue)?.settings.qos ?? .default
+    row.workerName = workers.find(cell.worker)?.name ?? ""
+    row.attempt = UInt32(cell.runs)
+    row.progress = progress[id]
+    row.needs = needs(of: id, stage)
+    row.submittedAt = graph.submittedAt
+    row.startedAt = moments[id]?.started ?? .unknown
+    if row.isReady, !cell.isCancelled, cell.phase != .finished {
+      row.readyAt = state.readyAt(id, number)
+    }
+    if cell.isTimed {
+      row.notBefore = stage.template.notBefore?.moment(submittedAt: graph.submittedAt)
+    }
+    return row
+  }
+
+  /// At most a hundred dependencies; a dependency on a whole stage is named once.
+  private func needs(of id: OperationID, _ stage: Stage) -> [OperationRow.Need] {
+    let graph = graphs[id.graph.number]
+    var needs: [OperationRow.Need] = []
+    for edge in stage.incoming where edge.match == .all && needs.count < 100 {
+      let from = graph.stages[edge.stage]
+      needs.append(
+        OperationRow.Need(
+          id: graph.operation(from.firstIndex),
+          shown: StageName(graph: id.graph, name: from.template.name).text, policy: edge.policy))
+    }
+    graph.forEachDependency(of: id.index) { on, policy in
+      if needs.count < 100 {
+        needs.append(OperationRow.Need(id: on, shown: state.shown(on), policy: policy))
+      }
+    }
+    return needs
+  }
+
+  private func row(ofQueue number: UInt32) -> QueueRow {
+    let queue = queues[number]
+    return QueueRow(
+      queue: queue.id, settings: queue.settings, operationCount: queue.members,
+      executing: queue.executing, dispatched: queue.inFlight - min(queue.inFlight, queue.executing),
+      barriers: queue.barrierCount)
+  }
+
+  private func row(ofWorker number: UInt32, at now: Instant) -> WorkerRow {
+    let (worker, heard) = (workers[number], conversations[number])
+    let state: WorkerRow.State =
+      worker.isDraining
+      ? .draining : heard.peer == nil ? .away : heard.isSuspect ? .suspect : .connected
+    let silence = now - heard.lastHeard
+    var row = WorkerRow(
+      worker: worker.id, name: worker.name, state: state, capacity: heard.offered,
+      free: free(number), executing: worker.executing, held: worker.held, labels: heard.labels,
+      types: heard.types, lastHeard: heard.wasHeard ? max(silence, .zero) : nil)
+    row.unkillable = UInt32(clamping: heard.unkillable.count)
+    row.trouble = heard.trouble?.worst?.text(at: now) ?? ""
+    row.isSetAside = heard.trouble?.whole != nil
+    return row
+  }
+}
+
+extension Work {
+  /// A description of one or two words.
+  var description: String {
+    switch self {
+    case .nothing: "join"
+    case .command: "command"
+    case .call(let type): "call \(type.name)"
+    case .blocks: "blocks"
+    }
+  }
+}
+
+extension GraphOutcome {
+  var graphState: GraphRow.State {
+    switch self {
+    case .succeeded: .succeeded
+    case .failed: .failed
+    case .cancelled: .cancelled
+    }
+  }
+}
+
+extension Stage {
+  fileprivate func outline(queue: String) -> GraphStructure.Stage {
+    GraphStructure.Stage(
+      name: template.name, count: template.count, firstIndex: firstIndex,
+      isArray: template.isArray, indexRuns: template.indexRuns, queue: queue,
+      work: template.work.description, counts: counts)
+  }
+}
+
+extension ClusterState {
+  func row(of graph: Graph) -> GraphRow {
+    var counts = StateCounts()
+    for at in graph.stages.indices { counts.add(graph.stages[at].counts) }
+    return GraphRow(
+      graph: graph.id, name: graph.submission.name, state: state(of: graph),
+      counts: counts, submittedAt: graph.submittedAt, finishedAt: .unknown,
+      labels: graph.submission.labels, allowedFailures: graph.allowedFailures)
+  }
+
+  func state(of graph: Graph) -> GraphRow.State {
+    if graph.unfinished == 0 { return graph.outcome.graphState }
+    return graph.isSuspended ? .suspended : .running
+  }
+
+  /// The structure of a graph, living or just removed.
+  func structure(of graph: Graph, finishedAt: WallTime) -> GraphStructure {
+    var row = row(of: graph)
+    row.finishedAt = finishedAt
+    var stages: [GraphStructure.Stage] = []
+    stages.reserveCapacity(graph.stages.count)
+    for at in graph.stages.indices {
+      let queue = graph.stages[at].queue.number
+      stages.append(
+        graph.stages[at].outline(
+          queue: queues.contains(queue) ? queues[queue].settings.name : ""))
+    }
+    var edges = ElementEdges()
+    var total: UInt32 = 0
+    let plain = graph.submission.groupEdges.isEmpty
+    if plain {
+      for index in 0..<graph.operationCount where !graph.dependencies.isEmpty {
+        for position in graph.dependencies.range(of: index) {
+          total += 1
+          if total > 10_000 { continue }
+          edges.from.append(graph.dependencies[position].index)
+          edges.to.append(index)
+          edges.policies.append(graph.dependencies[position].policy)
+        }
+      }
+    }
+    return GraphStructure(
+      row: row, stages: stages, groupEdges: graph.submission.groupEdges,
+      elementEdges: edges, elementEdgeCount: total)
+  }
+}

@@ -1,0 +1,124 @@
+// Changes unstarted operations: their priority (S52), their hold gate (S44), their queue.
+// Operations that workers hold unstarted are recalled first; then all change in one commit (S97),
+// and none starts in between.
+
+import OpClusterModel
+
+/// The change that a request makes to each selected operation.
+enum TargetChange: Sendable {
+  case priority(Priority)
+  case hold(Bool)
+  case queue(String)
+}
+
+extension Scheduler {
+  mutating func change(
+    _ asker: Asker, _ target: OperationTarget, _ what: TargetChange, into turn: inout Turn
+  ) throws(Refusal) -> ClientReply? {
+    try change(asker, resolve(target, by: asker), what, into: &turn)
+  }
+
+  /// nil: workers must first return some operations; the request is decided afterwards.
+  mutating func change(
+    _ asker: Asker, _ members: TargetMembers, _ what: TargetChange, into turn: inout Turn
+  ) throws(Refusal) -> ClientReply? {
+    let decided = try decide(what)
+    var count = ChangeCount(late: UInt32(members.gone.count))
+    for runs in members.runs { weigh(runs, decided, &count) }
+    if case .queue(let queue) = decided { try checkEntering(count.changing, queue) }
+    if count.awaited.isEmpty {
+      make(decided, of: count.changing, into: &turn)
+      return .changed(
+        count.asAsked + UInt32(count.changing.count), unchanged: count.late)
+    }
+    deferRequest(
+      asker, awaiting: count.awaited, pinning: count.changing,
+      .changeAgain(what, members, pinned: count.changing), into: &turn)
+    return nil
+  }
+
+  /// A change that can be made: its queue exists.
+  private enum Decided {
+    case priority(Priority)
+    case hold(Bool)
+    case queue(QueueID)
+  }
+
+  private func decide(_ what: TargetChange) throws(Refusal) -> Decided {
+    switch what {
+    case .priority(let priority): .priority(priority)
+    case .hold(let isHeld): .hold(isHeld)
+    case .queue(let name): .queue(try queue(named: name))
+    }
+  }
+
+  private struct ChangeCount {
+    /// Already have the requested value.
+    var asAsked: UInt32 = 0
+    /// Have started, or have ended (S35, S62).
+    var late: UInt32
+    var changing: [OperationID] = []
+    /// The changing ones that a worker holds.
+    var awaited: [OperationID] = []
+  }
+
+  private func weigh(_ runs: OperationRuns, _ what: Decided, _ count: inout ChangeCount) {
+    guard graphs.contains(runs.graph.number) else {
+      count.late += UInt32(runs.operationCount)
+      return
+    }
+    runs.forEachOperation { id in
+      let cell = graphs[id.graph.number].cell(id.index)
+      if !isOpen(cell, to: what) {
+        count.late += 1
+      } else if isAsAsked(id, cell, what) {
+        count.asAsked += 1
+      } else {
+        count.changing.append(id)
+        if cell.phase == .dispatched { count.awaited.append(id) }
+      }
+    }
+  }
+
+  /// Whether it can still be changed. A declared operation has no queue to leave; a cancelled one
+  /// only waits for its queue to resume (S75).
+  private func isOpen(_ cell: OperationCell, to what: Decided) -> Bool {
+    if cell.phase == .executing || cell.phase == .finished { return false }
+    return switch what {
+    case .priority: true
+    case .hold: !cell.isCancelled
+    case .queue: !cell.isCancelled && cell.phase != .declared
+    }
+  }
+
+  private func isAsAsked(_ id: OperationID, _ cell: OperationCell, _ what: Decided) -> Bool {
+    let graph = id.graph.number
+    let stage = graphs[graph].stageNumber(of: id.index)
+    return switch what {
+    case .priority(let priority): graphs[graph].priority(of: id.index, stage: stage) == priority
+    case .hold(let isHeld): cell.isHeld == isHeld && !(isHeld && cell.isTimed)
+    case .queue(let queue): graphs[graph].queue(of: id.index, stage: stage) == queue
+    }
+  }
+
+  private mutating func make(
+    _ what: Decided, of operations: [OperationID], into turn: inout Turn
+  ) {
+    switch what {
+    case .priority(let priority):
+      for id in operations { commit(.prioritySet(id, priority), into: &turn) }
+    case .queue(let queue):
+      for id in operations { commit(.moved(id, queue), into: &turn) }
+    case .hold(let isHeld):
+      var at = 0
+      while at < operations.count {
+        var runs = OperationRuns(graph: operations[at].graph)
+        while at < operations.count, operations[at].graph == runs.graph {
+          runs.append(operations[at].index)
+          at += 1
+        }
+        commit(isHeld ? .held(runs) : .released(runs), into: &turn)
+      }
+    }
+  }
+}

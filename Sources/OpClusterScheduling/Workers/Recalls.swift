@@ -1,0 +1,163 @@
+// The recall: the only mechanism behind cancel, suspend, a lowered limit, a late edge, a changed
+// priority, rebalancing and drain (S148).
+
+import OpClusterModel
+
+extension Scheduler {
+  /// Recalls unstarted operations that a worker holds beyond its capacity and will not start soon,
+  /// if that helps: another worker has room, or something more urgent waits (S47). A draining
+  /// worker returns all of them.
+  mutating func recallSurplus(into turn: inout Turn) {
+    var isNeeded = false
+    workers.forEachNumber { number in
+      guard workers[number].held > 0 else { return true }
+      isNeeded =
+        workers[number].isDraining
+        || (turn.now - conversations[number].busySince).seconds > WorkerConversation.patience
+      return !isNeeded
+    }
+    if !isNeeded { return }
+    for number in workers.numbers
+    where workers[number].held > 0 && conversations[number].peer != nil {
+      if workers[number].isDraining {
+        for id in state.heldBy(WorkerID(number)) { state.askRecall(id, into: &turn) }
+        continue
+      }
+      let isSlow =
+        (turn.now - conversations[number].busySince).seconds > WorkerConversation.patience
+      guard isSlow, free(number).isOverdrawn else { continue }
+      recallSurplus(of: number, into: &turn)
+    }
+  }
+
+  private mutating func recallSurplus(of worker: UInt32, into turn: inout Turn) {
+    let window = conversations[worker].prefetch(at: turn.now)
+    var surplus = workers[worker].held - min(window, workers[worker].held)
+    var free = free(worker)
+    // Earlier unanswered recalls will use the room as well.
+    var used: UInt32 = 0
+    // Cached: nothing becomes free meanwhile.
+    var rooms: [RoomKey: UInt32] = [:]
+    // The lowest service and level first, and among equals the newest.
+    let held = state.heldBy(WorkerID(worker)).enumerated().map { at, id in
+      let rank = state.rank(of: id, graphs[id.graph.number].stageNumber(of: id.index))
+      return (id: id, order: (rank.service, rank.level, -at))
+    }
+    for (id, _) in held.sorted(by: { $0.order < $1.order }) where surplus > 0 && free.isOverdrawn {
+      let graph = id.graph.number
+      let cell = graphs[graph].cell(id.index)
+      guard cell.isHeldUnstarted, id != conversations[worker].reservation else { continue }
+      let stage = graphs[graph].stageNumber(of: id.index)
+      let demandClass = graphs[graph].stages[stage].demandClass
+      surplus -= 1
+      free.giveBack(classes[demandClass].demandClass.demand)
+      if cell.flags.contains(.recalling) {
+        used += 1
+        continue
+      }
+      // An operation that others could not start, or may not be given, has no room there.
+      let queue = graphs[graph].queue(of: id.index, stage: stage).number
+      let lined = RoomKey(
+        demandClass: state.classInLine(graph, stage, id.index),
+        pool: queues[queue].settings.pool.isEmpty ? nil : queue)
+      let room = rooms[lined] ?? room(for: lined, besides: worker)
+      rooms[lined] = room
+      if used < room, graphs[graph].unable[id.index] == nil {
+        used += 1
+        state.askRecall(id, into: &turn)
+      } else if isOvertaken(id, stage, at: turn.now) {
+        state.askRecall(id, into: &turn)
+      }
+    }
+  }
+
+  private struct RoomKey: Hashable {
+    var demandClass: Int
+    /// The queue if it has a pool.
+    var pool: UInt32?
+  }
+
+  /// The number of operations of a class that could start at once on other workers.
+  private func room(for wanted: RoomKey, besides worker: UInt32) -> UInt32 {
+    var room: UInt32 = 0
+    for number in workers.numbers
+    where number != worker && takesWork(number) && fits(number, wanted.demandClass) {
+      if let pool = wanted.pool, !isInPool(number, of: pool) { continue }
+      let demand = classes[wanted.demandClass].demandClass.demand
+      room += min(free(number).count(fitting: demand), 65_536)
+    }
+    return room
+  }
+
+  /// Whether something of higher rank stands in line: of a higher level of its queue, or in a queue
+  /// of a higher quality of service.
+  private mutating func isOvertaken(_ id: OperationID, _ stage: Int, at now: Instant) -> Bool {
+    let graph = id.graph.number
+    let own = graphs[graph].queue(of: id.index, stage: stage).number
+    let level = Line.level(of: graphs[graph].priority(of: id.index, stage: stage))
+    let service = queues[own].settings.qos
+    for number in linedQueues where queues.contains(number) && queues[number].room > 0 {
+      if number == own {
+        if hasWaiting(number, above: level, at: now) { return true }
+      } else if queues[number].settings.qos > service {
+        if hasWaiting(number, above: -1, at: now) { return true }
+      }
+    }
+    return false
+  }
+
+  /// Recalls the newest operations that were handed over beyond the limit of a queue (S66).
+  mutating func recallBeyondLimit(_ queue: UInt32, into turn: inout Turn) {
+    let limit = queues[queue].isRunning ? queues[queue].settings.maximumConcurrent ?? .max : 0
+    guard queues[queue].inFlight > limit else { return }
+    var surplus = queues[queue].inFlight - limit
+    for id in state.heldUnstarted(in: QueueID(queue)).reversed() where surplus > 0 {
+      surplus -= 1
+      state.askRecall(id, into: &turn)
+    }
+  }
+}
+
+extension Resources {
+  /// Whether more is in use than there is.
+  fileprivate var isOverdrawn: Bool {
+    cpus < .zero || memoryBytes < 0 || gpus < .zero || custom.contains { $0.amount < .zero }
+  }
+}
+
+extension ClusterState {
+  /// Asks the holder to return an unstarted attempt; it answers `recalled` or reports the start.
+  mutating func askRecall(_ id: OperationID, into turn: inout Turn) {
+    let graph = id.graph.number
+    let cell = graphs[graph].cell(id.index)
+    guard cell.isHeldUnstarted, !cell.flags.contains(.recalling), workers.contains(cell.worker)
+    else { return }
+    graphs[graph].update(id.index) { $0.flags.insert(.recalling) }
+    let at = turn.orders(for: WorkerID(cell.worker))
+    turn.orders[at].orders.recalls.append(AttemptID(operation: id, attempt: cell.attempt))
+  }
+
+  func isRecalling(_ id: OperationID) -> Bool {
+    graphs.contains(id.graph.number)
+      && graphs[id.graph.number].cell(id.index).flags.contains(.recalling)
+  }
+
+  /// The operations of a queue that are handed over and unstarted, by worker and time.
+  func heldUnstarted(in queue: QueueID) -> [OperationID] {
+    workers.numbers.flatMap { heldBy(WorkerID($0)) }.filter { id in
+      let graph = id.graph.number
+      let stage = graphs[graph].stageNumber(of: id.index)
+      return graphs[graph].cell(id.index).isHeldUnstarted
+        && graphs[graph].queue(of: id.index, stage: stage) == queue
+    }
+  }
+
+  /// Tells the worker to forget an attempt that has become impossible.
+  mutating func dropAtWorker(
+    _ id: OperationID, _ cell: OperationCell, into turn: inout Turn
+  ) {
+    guard cell.worker != 0, workers.contains(cell.worker), !turn.isReplay else { return }
+    let at = turn.orders(for: WorkerID(cell.worker))
+    turn.orders[at].orders.stale.append(AttemptID(operation: id, attempt: cell.attempt))
+  }
+}

@@ -1,0 +1,155 @@
+// Deliberate bugs: a permanent test that the checks of the simulated world would notice real ones.
+// A surviving bug shows a missing invariant (Simulation.md). Some are planted in the bodies of the
+// simulated world, in any build; the others in the tested code itself, in a build that is never a
+// product.
+
+import OpClusterExecution
+import OpClusterModel
+import OpClusterScheduling
+
+/// A deliberate bug.
+public enum Mutant: String, Sendable, CaseIterable {
+  // In the bodies:
+  /// Clients are answered before the turn is durable.
+  case earlyAnswers
+  /// Workers get orders before the turn is durable.
+  case earlyOrders
+  /// The disk reports a sync that did not happen.
+  case lyingDisk
+  /// A failed sync is repeated, and believed.
+  case retriedSync
+  /// Checksums of the journal are ignored.
+  case rotIgnored
+  /// One kind of fact is not written.
+  case forgottenRecords
+  /// Submission keys are ignored.
+  case keyIgnored
+  /// A worker does not repeat reports after a reconnect.
+  case noResend
+  /// A worker starts attempts of repeated orders again.
+  case repeatedStarts
+  /// A worker starts all held operations without waiting for their dependencies.
+  case noAwaits
+  /// A worker ignores cancellations and recalls, but reports that it obeyed.
+  case falseRecalls
+  /// A worker reports the end of a cancelled operation while its process still runs.
+  case earlyEnds
+  /// The lease guard does not kill, while the worker may be paused (G16).
+  case guardAsleep
+  /// A restored journal is taken for the latest one (G16).
+  case unnoticedRestores
+
+  // In the scheduler, see `SchedulingBug`
+  case unfencedResults, sameEpoch, earlyBarrier, miscountedLimit, unwrittenCancel, staleReadiness
+  case unreadContent, uncountedLosses, levelledPriorities
+  case hastyPolicies, unspokenOrders, blamedWelcomes, believedMarks, forgottenPools,
+    repeatedStops
+
+  // In the execution core, see `ExecutionBug`
+  case staleKept, forgottenAttempts, startsWithoutLease
+
+  /// The place where it is planted.
+  public var place: String {
+    if schedulingBug != nil { return "scheduling" }
+    return executionBug != nil ? "execution" : "body"
+  }
+  /// Whether a build without deliberate bugs in the tested code can show it.
+  public var isOfBodies: Bool { place == "body" }
+
+  private var schedulingBug: SchedulingBug? {
+    SchedulingBug.allCases.first { String(describing: $0) == rawValue }
+  }
+  private var executionBug: ExecutionBug? {
+    ExecutionBug.allCases.first { String(describing: $0) == rawValue }
+  }
+
+  /// Whether this build has deliberate bugs in the tested code.
+  public static var hasBrainBugs: Bool {
+    #if MUTANTS
+      true
+    #else
+      false
+    #endif
+  }
+
+  /// Plants the bug in the tested code of every world of this process, if it belongs there; `nil`
+  /// removes a planted bug.
+  ///
+  /// - Throws: `MutantsMissing` if this build has none.
+  public static func plant(_ mutant: Mutant?) throws(MutantsMissing) {
+    #if MUTANTS
+      SchedulingBug.plant(mutant?.schedulingBug)
+      ExecutionBug.plant(mutant?.executionBug)
+    #else
+      if let mutant, !mutant.isOfBodies { throw MutantsMissing() }
+    #endif
+  }
+
+  /// The effects that leave too early.
+  var saidTooEarly: ((Effect) -> Bool)? {
+    switch self {
+    case .earlyAnswers: { if case .toClient = $0 { true } else { false } }
+    case .earlyOrders: { if case .toWorker = $0 { true } else { false } }
+    default: nil
+    }
+  }
+}
+
+/// This build has no deliberate bugs in the tested code.
+public struct MutantsMissing: Error, CustomStringConvertible {
+  public init() {}
+  public var description: String {
+    "this build has no deliberate bugs in its brains; build one with: deploy/mutants"
+  }
+}
+
+extension World {
+  /// A request as the mutant coordinator handles it.
+  func mutated(_ request: ClientRequest) -> ClientRequest {
+    guard mutant == .keyIgnored, case .submit(var submission) = request else { return request }
+    submission.key = SubmissionKey("")
+    return .submit(submission)
+  }
+
+  /// The records of a turn as the mutant coordinator writes them.
+  func written(_ turn: Turn) -> [Record] {
+    guard mutant == .forgottenRecords else { return turn.records }
+    return turn.records.filter { if case .executing = $0 { false } else { true } }
+  }
+
+  /// A message as the mutant worker handles it.
+  func mutated(_ message: CoordinatorMessage, _ at: Int) -> CoordinatorMessage {
+    guard let mutant, case .orders(var orders) = message else { return message }
+    switch mutant {
+    case .repeatedStarts:
+      let isKnown = orders.conversation == workers[at].core?.conversation
+      if isKnown, orders.number > 0, orders.number <= workers[at].obeyed {
+        for dispatch in orders.dispatches where dispatch.awaits.isEmpty {
+          checkLaunch(dispatch.attempt, at)
+        }
+      }
+      if isKnown { workers[at].obeyed = max(workers[at].obeyed, orders.number) }
+    case .noAwaits:
+      for dispatch in orders.dispatches.indices { orders.dispatches[dispatch].awaits = [] }
+    case .falseRecalls:
+      workers[at].falselyRecalled += orders.recalls
+      orders.recalls = []
+    default: break
+    }
+    return .orders(orders)
+  }
+
+  /// A message as the mutant worker sends it.
+  func mutated(_ message: WorkerMessage, _ at: Int) -> WorkerMessage {
+    guard let mutant, case .report(var report) = message else { return message }
+    switch mutant {
+    case .noResend:
+      if report.number == 1, report.conversation.increment > 1 { report.entries = [] }
+    case .falseRecalls:
+      report.entries += workers[at].falselyRecalled.map { .recalled($0) }
+      workers[at].falselyRecalled = []
+    default: break
+    }
+    return .report(report)
+  }
+}

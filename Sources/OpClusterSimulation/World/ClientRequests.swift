@@ -1,0 +1,191 @@
+// The clients' other requests in the simulated world: everything that users do to a running
+// cluster.
+
+import OpClusterModel
+
+extension World {
+  func steeringRequest(_ at: Int) -> ClientRequest? {
+    switch clients[at].chance.below(20) {
+    case 0, 1, 2:
+      return someTarget(at).map { .cancel($0, reason: "enough", grace: someGrace(at)) }
+    case 3: return .cancelQueue(someQueue(at), reason: "empty it")
+    case 4:
+      return someGraph(at).map { .suspendGraphs(.graph($0), clients[at].chance.percent(55)) }
+    case 5: return .createQueue(someSettings(at))
+    case 6, 7: return .changeQueue(someQueue(at), someChange(at))
+    case 8: return .removeQueue(someQueue(at))
+    case 9, 10:
+      guard let from = someOperation(at), let to = someOperation(at) else { return nil }
+      return .addDependency(from: from, to: to, clients[at].chance.pick(EdgePolicy.allCases))
+    case 11: return edgeToRemove(at)
+    case 12:
+      return someTarget(at).map { .setPriority($0, clients[at].chance.pick(Priority.allCases)) }
+    case 13, 14:
+      return someTarget(at).map { .hold($0, clients[at].chance.percent(50)) }
+    case 15, 16, 17:
+      return someTarget(at).map { .setQueue($0, queue: someKnownQueue(at)) }
+    case 18:
+      return someBlockOperation(at).map { .addBlocks($0, [UInt8(clients[at].chance.below(100))]) }
+    default:
+      if clients[at].chance.percent(30) {
+        return .drainWorker(workers[clients[at].chance.below(workers.count)].name)
+      }
+      return enqueueing(at)
+    }
+  }
+
+  func readingRequest(_ at: Int) -> ClientRequest {
+    switch clients[at].chance.below(5) {
+    case 0: .graphs(Selection(graphs: .all), after: nil, limit: 50)
+    case 1: .queues()
+    case 2: .ping
+    case 3: .explain(Selection(graphs: .active))
+    default: .operations(someSelection(at) ?? Selection(graphs: .all), after: nil, limit: 200)
+    }
+  }
+
+  private func someGrace(_ at: Int) -> Span? {
+    clients[at].chance.percent(50) ? clients[at].chance.milliseconds(0, 2_000) : nil
+  }
+
+  private func someGraph(_ at: Int) -> GraphID? {
+    let live = ledger.liveGraphs
+    return live.isEmpty ? nil : clients[at].chance.pick(live)
+  }
+
+  func someOperation(_ at: Int) -> OperationID? {
+    guard let graph = someGraph(at), let entry = ledger.graphs[Int(graph.number)],
+      !entry.operations.isEmpty
+    else { return nil }
+    let index = clients[at].chance.below(entry.operations.count)
+    return OperationID(graph: graph, index: UInt32(index))
+  }
+
+  private func someSelection(_ at: Int) -> Selection? {
+    guard let id = someOperation(at) else { return nil }
+    var selection = Selection.graph(id.graph)
+    if clients[at].chance.percent(85) { selection.operation = ledger.template(of: id)?.name }
+    return selection
+  }
+
+  private func someTarget(_ at: Int) -> OperationTarget? {
+    switch clients[at].chance.below(6) {
+    case 0, 1:
+      let ids = (0..<clients[at].chance.between(1, 5)).compactMap { _ in someOperation(at) }
+      return ids.isEmpty ? nil : .operations(ids)
+    case 2: return someOperation(at).map { .dependents(of: $0) }
+    case 3:
+      return someSelection(at).map { known in
+        var selection = known
+        selection.operation = clients[at].chance.pick(["*", "t?", "t1*", "*2", "?*3"])
+        if clients[at].chance.percent(30) { selection.states = [.dispatched, .ready] }
+        return .selection(selection)
+      }
+    default: return someSelection(at).map { .selection($0) }
+    }
+  }
+
+  private func someBlockOperation(_ at: Int) -> OperationID? {
+    for _ in 0..<8 {
+      guard let id = someOperation(at) else { return nil }
+      if case .blocks = ledger.template(of: id)?.work { return id }
+    }
+    return nil
+  }
+
+  private func someQueue(_ at: Int) -> String {
+    if clients[at].chance.percent(20), let graph = someGraph(at) { return "\(graph.number)/own" }
+    return clients[at].chance.pick(["default", "default", "q0", "q1", "q2"])
+  }
+
+  /// Mostly an existing queue, never another graph's own.
+  private func someKnownQueue(_ at: Int) -> String {
+    let known = ledger.queueByName.keys.filter { !$0.contains("/") }.sorted()
+    return clients[at].chance.percent(70) ? clients[at].chance.pick(known) : someQueue(at)
+  }
+
+  private func someSettings(_ at: Int) -> QueueSettings {
+    var settings = QueueSettings(name: clients[at].chance.pick(["q0", "q1"]))
+    if clients[at].chance.percent(60) {
+      settings.maximumConcurrent = UInt32(clients[at].chance.between(0, 3))
+    }
+    settings.isSuspended = clients[at].chance.percent(10)
+    if plan.poolPercent > 0, clients[at].chance.percent(plan.poolPercent) {
+      settings.pool = Plan.pool
+    }
+    return settings
+  }
+
+  private func someChange(_ at: Int) -> QueueChange {
+    var change = QueueChange()
+    if clients[at].chance.percent(50) {
+      let limit = UInt32(clients[at].chance.below(4))
+      change.limit = clients[at].chance.percent(40) ? .unlimited : .atMost(limit)
+    }
+    if clients[at].chance.percent(60) { change.isSuspended = clients[at].chance.percent(50) }
+    if clients[at].chance.percent(10) {
+      change.newName = clients[at].chance.pick(["q0", "q1", "q2"])
+    }
+    if clients[at].chance.percent(15) {
+      change.qos = clients[at].chance.pick(QualityOfService.allCases)
+    }
+    if plan.poolPercent > 0, clients[at].chance.percent(40) {
+      change.pool = clients[at].chance.percent(plan.poolPercent) ? Plan.pool : []
+    }
+    return change
+  }
+
+  private func edgeToRemove(_ at: Int) -> ClientRequest? {
+    guard let to = someOperation(at), !ledger[to].needs.isEmpty else { return nil }
+    let need = clients[at].chance.pick(ledger[to].needs)
+    return .removeDependency(from: need.on, to: to)
+  }
+
+  private func enqueueing(_ at: Int) -> ClientRequest? {
+    for graph in ledger.liveGraphs {
+      guard let entry = ledger.graphs[Int(graph.number)], entry.submission.isDeclaredOnly else {
+        continue
+      }
+      let some = entry.operations.indices.filter { _ in clients[at].chance.percent(50) }
+      let ids = some.map { OperationID(graph: graph, index: UInt32($0)) }
+      return ids.isEmpty ? nil : .enqueue(ids, queue: someQueue(at))
+    }
+    return nil
+  }
+
+  // MARK: - After the turmoil
+
+  /// Acts as users would in the end: lets everything run. Repeated until nothing is left.
+  func tidyUp() {
+    guard violation == nil, !isQuiet else { return }
+    agenda.plan(.tidyUp, at: now + .seconds(7))
+    guard clients[0].pending.isEmpty else { return }
+    for (number, queue) in ledger.queues.sorted(by: { $0.key < $1.key }) {
+      let isOpen = !queue.settings.isSuspended && queue.settings.maximumConcurrent == nil
+      guard !isOpen, ledger.queueByName[queue.settings.name] == number else { continue }
+      ask(
+        .changeQueue(queue.settings.name, QueueChange(limit: .unlimited, isSuspended: false)), 0)
+    }
+    for graph in ledger.liveGraphs {
+      guard let entry = ledger.graphs[Int(graph.number)] else { continue }
+      if entry.isSuspended { ask(.suspendGraphs(.graph(graph), false), 0) }
+      if entry.operations.contains(where: { $0.isHeld && $0.outcome == nil }) {
+        ask(.hold(.selection(.graph(graph)), false), 0)
+      }
+      if entry.submission.isDeclaredOnly { enqueueOrCancel(graph, entry) }
+    }
+    for at in clients.indices where clients[at].submissionsLeft > 0 { submitSomething(at) }
+  }
+
+  private func enqueueOrCancel(_ graph: GraphID, _ entry: ShadowLedger.GraphEntry) {
+    var selection = Selection.graph(graph)
+    selection.states = [.declared]
+    if now > healedAt + .seconds(30) {
+      ask(.cancel(.selection(selection), reason: "nobody wants it", grace: nil), 0)
+    } else {
+      for index in entry.operations.indices where entry.operations[index].outcome == nil {
+        ask(.enqueue([OperationID(graph: graph, index: UInt32(index))], queue: "default"), 0)
+      }
+    }
+  }
+}
